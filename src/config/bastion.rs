@@ -1,83 +1,39 @@
 //! The keys of the loop of the SSH bastion; see `docs/bastion.md`.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use super::formats::{self, Format};
+use super::keys::keys;
 
-/// The loop of the SSH bastion.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct BastionConfig {
-    /// Whether this loop runs, in every replica; if not, it watches nothing and writes no file.
-    pub enabled: bool,
-    /// The file with the public keys of all Tenants, which the SSH server reads as `AuthorizedKeysFile`.
-    #[schemars(extend("format" = FILE.name))]
-    pub authorized_keys_file: String,
-    /// The options before each key, such as `restrict,port-forwarding,permitopen="*:22"`; empty for none.
-    #[schemars(extend("format" = KEY_OPTIONS.name))]
-    pub key_options: String,
-    /// The host keys of the SSH server, which are generated once.
-    pub host_keys: HostKeys,
-    /// The key pair of the web terminal, which is generated once.
-    pub web_ssh_key: WebSshKey,
-}
-
-/// Where the host keys of the SSH server are.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct HostKeys {
-    /// The folder that the keys are written to for the SSH server; empty if it mounts the Secret itself.
-    #[schemars(extend("format" = FOLDER.name))]
-    pub folder: String,
-    /// The Secret that keeps the keys, created if it does not exist; empty if there is none.
-    #[schemars(extend("format" = formats::OPTIONAL_NAME.name))]
-    pub secret_name: String,
-    /// The namespace of the Secret.
-    #[schemars(extend("format" = formats::DNS_LABEL.name))]
-    pub namespace: String,
-}
-
-/// Where the key pair of the web terminal is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct WebSshKey {
-    /// The Secret that keeps the key pair, created if it does not exist; empty if there is none.
-    #[schemars(extend("format" = formats::OPTIONAL_NAME.name))]
-    pub secret_name: String,
-    /// The namespace of the Secret.
-    #[schemars(extend("format" = formats::DNS_LABEL.name))]
-    pub namespace: String,
-}
-
-impl Default for BastionConfig {
-    fn default() -> Self {
-        Self {
-            enabled: false,
-            authorized_keys_file: "/auth-keys/keys".to_owned(),
-            key_options: String::new(),
-            host_keys: HostKeys::default(),
-            web_ssh_key: WebSshKey::default(),
-        }
+keys! {
+    /// The loop of the SSH bastion.
+    pub struct BastionConfig {
+        /// Whether this loop runs, in every replica; if not, it watches nothing and writes no file.
+        pub enabled: bool,
+        /// The file with the public keys of all Tenants, which the SSH server reads as `AuthorizedKeysFile`.
+        pub authorized_keys_file: String as FILE = "/auth-keys/keys".to_owned(),
+        /// The options before each key, such as `restrict,port-forwarding,permitopen="*:22"`; empty for none.
+        pub key_options: String as KEY_OPTIONS,
+        /// The host keys of the SSH server, which are generated once.
+        pub host_keys: HostKeys,
+        /// The key pair of the web terminal, which is generated once.
+        pub web_ssh_key: WebSshKey,
     }
-}
 
-impl Default for HostKeys {
-    fn default() -> Self {
-        Self {
-            folder: "/host-keys".to_owned(),
-            secret_name: "crownlabs-bastion-operator-ssh-keys".to_owned(),
-            namespace: "crownlabs-system".to_owned(),
-        }
+    /// Where the host keys of the SSH server are.
+    pub struct HostKeys {
+        /// The folder that the keys are written to for the SSH server; empty if it mounts the Secret itself.
+        pub folder: String as FOLDER = "/host-keys".to_owned(),
+        /// The Secret that keeps the keys, created if it does not exist; empty if there is none.
+        pub secret_name: String as formats::OPTIONAL_NAME = "crownlabs-bastion-operator-ssh-keys".to_owned(),
+        /// The namespace of the Secret.
+        pub namespace: String as formats::DNS_LABEL = "crownlabs-system".to_owned(),
     }
-}
 
-impl Default for WebSshKey {
-    fn default() -> Self {
-        Self {
-            secret_name: "crownlabs-bastion-operator-web-master-key".to_owned(),
-            namespace: "crownlabs-system".to_owned(),
-        }
+    /// Where the key pair of the web terminal is.
+    pub struct WebSshKey {
+        /// The Secret that keeps the key pair, created if it does not exist; empty if there is none.
+        pub secret_name: String as formats::OPTIONAL_NAME = "crownlabs-bastion-operator-web-master-key".to_owned(),
+        /// The namespace of the Secret.
+        pub namespace: String as formats::DNS_LABEL = "crownlabs-system".to_owned(),
     }
 }
 

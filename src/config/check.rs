@@ -3,14 +3,15 @@
 //!
 //! It implements those keywords of JSON Schema that are generated from the types of the configuration:
 //! `type`, `properties`, `required`, `additionalProperties`, `propertyNames`, `minProperties`, `items`,
-//! `const`, `enum`, `oneOf` of constants, `minimum`, `maximum`, and `format` with [`super::formats`].
+//! `const`, `enum`, `oneOf` of constants, `minimum`, `maximum`, and `format`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
 use super::fault::Fault;
-use super::formats::{self, Format};
+use super::formats::Format;
+use super::schema;
 use super::suggest;
 use super::tree::{Content, Entry, Node};
 
@@ -233,7 +234,7 @@ fn strings<'a>(schema: &'a Value, keyword: &str) -> impl Iterator<Item = &'a str
 }
 
 fn format(schema: &Value) -> Option<&'static Format> {
-    schema.get("format").and_then(Value::as_str).and_then(formats::find)
+    schema.get("format").and_then(Value::as_str).and_then(schema::format)
 }
 
 /// The texts that a schema allows; empty if it is not an enumeration.

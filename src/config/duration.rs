@@ -1,14 +1,17 @@
 //! Durations in the configuration: `30s`, `5m`, `24h`, `7d`.
 
-use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 use std::str::FromStr;
 use std::time::Duration;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use super::formats::Format;
+use super::keys::text;
 
-use super::formats;
+/// The format of durations.
+pub(super) const DURATION: Format =
+    Format::new("crownlabs-duration", "a duration such as 30s, 5m, 24h or 7d, at most 36500d", |text| {
+        text.parse::<ConfigDuration>().is_ok()
+    });
 
 /// The units with their lengths in milliseconds, from the longest to the shortest.
 const UNITS: [(&str, u64); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
@@ -23,10 +26,13 @@ pub struct ConfigDuration(Duration);
 
 /// The error for a text that is not a duration, or for one above a hundred years.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("expected {}", formats::DURATION.expected)]
+#[error("expected {}", DURATION.expected)]
 pub struct DurationError;
 
 impl ConfigDuration {
+    /// The shortest duration above zero.
+    pub(super) const SHORTEST: Self = Self::from_millis(1);
+
     /// A duration in seconds, limited to a hundred years.
     pub const fn from_secs(seconds: u64) -> Self {
         Self::from_millis(seconds.saturating_mul(1_000))
@@ -106,35 +112,7 @@ impl fmt::Display for ConfigDuration {
     }
 }
 
-impl Serialize for ConfigDuration {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for ConfigDuration {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Cow::<str>::deserialize(deserializer)?.parse().map_err(de::Error::custom)
-    }
-}
-
-impl JsonSchema for ConfigDuration {
-    fn schema_name() -> Cow<'static, str> {
-        "Duration".into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": "string",
-            "format": formats::DURATION.name,
-            "pattern": "^(?=.)([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?([0-9]+ms)?$",
-        })
-    }
-}
+text!(ConfigDuration, DURATION, "pattern": "^(?=.)([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?([0-9]+ms)?$");
 
 #[cfg(test)]
 mod tests {

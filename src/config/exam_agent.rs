@@ -1,76 +1,47 @@
 //! The keys of the exam agent; see `docs/exam-agent.md`.
 
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, SocketAddr};
-
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::formats::{self, Format};
-use super::network::{self, Network};
-use super::rules::Rule;
-use super::types::{Config, ListenAddress};
+use super::keys::keys;
+use super::listen_address::ListenAddress;
+use super::network::Network;
 
-/// The exam agent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct ExamAgentConfig {
-    /// Whether this replica serves exams; if so, `namespace` is required.
-    pub enabled: bool,
-    /// The address and port of the HTTP server.
-    pub listen: ListenAddress,
-    /// The only namespace whose Instances and Templates are used.
-    #[schemars(extend("format" = formats::OPTIONAL_NAME.name))]
-    pub namespace: String,
-    /// The Tenant to which the Instances belong; those of others in the namespace are neither shown nor touched.
-    #[schemars(extend("format" = formats::OBJECT_NAME.name))]
-    pub tenant: String,
-    /// What the paths begin with.
-    #[schemars(extend("format" = BASE_PATH.name))]
-    pub base_path: String,
-    /// The networks of the clients that may list, create, replace and delete Instances; if empty, nobody may.
-    pub allowed_ips: Vec<Network>,
-    /// Whether everybody who reaches the server may do that, so that `allowedIps` is empty.
-    pub allow_anyone: bool,
-    /// The networks of the proxies whose header `X-Forwarded-For` is believed, as narrow as possible: whoever is in one can say
-    /// who it is. If empty, whoever connects counts as the one proxy.
-    pub trusted_proxies: Vec<Network>,
-    /// The labels of the Templates that are for exams; if empty, those are all of the namespace.
-    #[schemars(extend(
-        "propertyNames" = {"format": formats::LABEL_KEY.name},
-        "additionalProperties" = {"type": "string", "format": formats::LABEL_VALUE.name},
-    ))]
-    pub template_selector: BTreeMap<String, String>,
-    /// Whether the URLs of desktops, contents and status checks are hidden from clients that are not in `allowedIps`.
-    pub hide_urls: bool,
-    /// The number of requests to the API server in a second, from 1 to 10000.
-    #[schemars(range(min = 1, max = 10_000))]
-    pub client_qps: u32,
-    /// The number of such requests that may be sent at once after a rest, from 1 to 10000.
-    #[schemars(range(min = 1, max = 10_000))]
-    pub client_max_burst: u32,
-    /// The folder with `tls.crt` and `tls.key`, which are read again when they change; empty to serve without TLS, behind an
-    /// Ingress.
-    pub certificate_dir: String,
-}
-
-impl Default for ExamAgentConfig {
-    fn default() -> Self {
-        Self {
-            enabled: false,
-            listen: ListenAddress(Some(SocketAddr::from((Ipv4Addr::UNSPECIFIED, 8888)))),
-            namespace: String::new(),
-            tenant: "service-tenant".to_owned(),
-            base_path: "/api".to_owned(),
-            allowed_ips: Vec::new(),
-            allow_anyone: false,
-            trusted_proxies: Vec::new(),
-            template_selector: BTreeMap::new(),
-            hide_urls: true,
-            client_qps: 100,
-            client_max_burst: 100,
-            certificate_dir: String::new(),
-        }
+keys! {
+    /// The exam agent.
+    pub struct ExamAgentConfig {
+        /// Whether this replica serves exams; if so, `namespace` is required.
+        pub enabled: bool,
+        /// The address and port of the HTTP server.
+        pub listen: ListenAddress = ListenAddress::port(8888),
+        /// The only namespace whose Instances and Templates are used.
+        pub namespace: String as formats::OPTIONAL_NAME,
+        /// The Tenant to which the Instances belong; those of others in the namespace are neither shown nor touched.
+        pub tenant: String as formats::OBJECT_NAME = "service-tenant".to_owned(),
+        /// What the paths begin with.
+        pub base_path: String as BASE_PATH = "/api".to_owned(),
+        /// The networks of the clients that may list, create, replace and delete Instances; if empty, nobody may.
+        pub allowed_ips: Vec<Network>,
+        /// Whether everybody who reaches the server may do that, so that `allowedIps` is empty.
+        pub allow_anyone: bool,
+        /// The networks of the proxies whose header `X-Forwarded-For` is believed, as narrow as possible: whoever is in
+        /// one can say who it is. If empty, whoever connects counts as the one proxy.
+        pub trusted_proxies: Vec<Network>,
+        /// The labels of the Templates that are for exams; if empty, those are all of the namespace.
+        #[schemars(transform = formats::labels)]
+        pub template_selector: BTreeMap<String, String>,
+        /// Whether the URLs of desktops, contents and status checks are hidden from clients that are not in
+        /// `allowedIps`.
+        pub hide_urls: bool = true,
+        /// The number of requests to the API server in a second, from 1 to 10000.
+        #[schemars(range(min = 1, max = 10_000))]
+        pub client_qps: u32 = 100,
+        /// The number of such requests that may be sent at once after a rest, from 1 to 10000.
+        #[schemars(range(min = 1, max = 10_000))]
+        pub client_max_burst: u32 = 100,
+        /// The folder with `tls.crt` and `tls.key`, which are read again when they change; empty to serve without TLS,
+        /// behind an Ingress.
+        pub certificate_dir: String,
     }
 }
 
@@ -81,7 +52,7 @@ const BASE_PATH: Format = Format::new(
 );
 
 /// The formats of these keys.
-pub(super) const FORMATS: [&Format; 2] = [&BASE_PATH, &network::FORMAT];
+pub(super) const FORMATS: [&Format; 1] = [&BASE_PATH];
 
 /// Whether a text is a path that needs no encoding, without a slash at its end.
 fn is_base_path(text: &str) -> bool {
@@ -90,35 +61,6 @@ fn is_base_path(text: &str) -> bool {
         !matches!(segment, "" | "." | "..") && segment.bytes().all(fits)
     };
     text.strip_prefix('/').is_some_and(|path| path.split('/').all(is_segment))
-}
-
-/// The rules about these keys.
-pub(super) const RULES: &[Rule] = &[
-    Rule {
-        keys: &["controllers.examAgent.namespace", "controllers.examAgent.enabled"],
-        broken: |config| lacks(config, "namespace", |keys| keys.namespace.is_empty()),
-        expected: "expected the namespace of the exams",
-    },
-    Rule {
-        keys: &["controllers.examAgent.listen", "controllers.examAgent.enabled"],
-        broken: |config| lacks(config, "listen", |keys| keys.listen.address().is_none()),
-        expected: "expected an address and a port",
-    },
-    Rule {
-        keys: &["controllers.examAgent.allowAnyone", "controllers.examAgent.allowedIps"],
-        broken: |config| {
-            let keys = &config.controllers.exam_agent;
-            let both = keys.allow_anyone && !keys.allowed_ips.is_empty();
-            both.then(|| "allowAnyone is true and allowedIps names networks".to_owned())
-        },
-        expected: "expected one of them",
-    },
-];
-
-/// The problem that the exam agent is enabled and a key is empty.
-fn lacks(config: &Config, key: &str, is_empty: fn(&ExamAgentConfig) -> bool) -> Option<String> {
-    let keys = &config.controllers.exam_agent;
-    (keys.enabled && is_empty(keys)).then(|| format!("examAgent is enabled and {key} is empty"))
 }
 
 #[cfg(test)]

@@ -1,61 +1,49 @@
 //! The keys of the public exposure loop; see `docs/public-exposure.md`.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use super::formats::{self, Format};
+use super::keys::{keys, text};
+use super::pool::ADDRESSES;
 
-use super::formats;
+/// The format of ranges of ports.
+pub(super) const PORT_RANGE: Format = Format::new(
+    "crownlabs-port-range",
+    "two ports from 1 to 65535, the lower one first, such as 49152-65535",
+    |text| text.parse::<PortRange>().is_ok(),
+);
+/// The formats of these keys.
+pub(super) const FORMATS: [&Format; 2] = [&ADDRESSES, &PORT_RANGE];
 
-/// The public exposure loop.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct PublicExposureConfig {
-    /// Whether this loop runs; if not, it watches nothing and needs no RBAC permissions.
-    pub enabled: bool,
-    /// The number of Instances that are reconciled at the same time, from 1 to 256.
-    #[schemars(range(min = 1, max = 256))]
-    pub concurrency: usize,
-    /// The IP addresses to assign, as single addresses, ranges `first-last` or networks; the load balancer
-    /// must announce them, and nothing else may use them.
-    #[schemars(extend("items" = {"type": "string", "format": formats::ADDRESSES.name}))]
-    pub ip_pool: Vec<String>,
-    /// The ports to assign if an Instance requests port 0; the lowest free one is taken.
-    pub automatic_port_range: PortRange,
-    /// The annotations of every Service, such as the one that makes the load balancer assign one address to
-    /// several Services.
-    #[schemars(extend("propertyNames" = {"format": formats::LABEL_KEY.name}))]
-    pub common_annotations: BTreeMap<String, String>,
-    /// The labels of every Service, in addition to those that the loop sets.
-    #[schemars(extend(
-        "propertyNames" = {"format": formats::LABEL_KEY.name},
-        "additionalProperties" = {"type": "string", "format": formats::LABEL_VALUE.name},
-    ))]
-    pub common_labels: BTreeMap<String, String>,
-    /// The annotation by which a Service requests its address from the load balancer.
-    #[serde(rename = "loadBalancerIpsKey")]
-    #[schemars(extend("format" = formats::LABEL_KEY.name))]
-    pub load_balancer_ips_key: String,
-    /// Whether an exposure is only ready once the load balancer has assigned the requested address.
-    pub wait_for_address: bool,
-}
-
-impl Default for PublicExposureConfig {
-    fn default() -> Self {
-        Self {
-            enabled: true,
-            concurrency: 4,
-            ip_pool: Vec::new(),
-            automatic_port_range: PortRange::default(),
-            common_annotations: BTreeMap::new(),
-            common_labels: BTreeMap::new(),
-            load_balancer_ips_key: "metallb.universe.tf/loadBalancerIPs".to_owned(),
-            wait_for_address: true,
-        }
+keys! {
+    /// The public exposure loop.
+    pub struct PublicExposureConfig {
+        /// Whether this loop runs; if not, it watches nothing and needs no RBAC permissions.
+        pub enabled: bool = true,
+        /// The number of Instances that are reconciled at the same time, from 1 to 256.
+        #[schemars(range(min = 1, max = 256))]
+        pub concurrency: usize = 4,
+        /// The IP addresses to assign, as single addresses, ranges `first-last` or networks; the load balancer
+        /// must announce them, and nothing else may use them.
+        #[schemars(extend("items" = {"type": "string", "format": ADDRESSES.name}))]
+        pub ip_pool: Vec<String>,
+        /// The ports to assign if an Instance requests port 0; the lowest free one is taken.
+        pub automatic_port_range: PortRange,
+        /// The annotations of every Service, such as the one that makes the load balancer assign one address to
+        /// several Services.
+        #[schemars(extend("propertyNames" = {"format": formats::LABEL_KEY.name}))]
+        pub common_annotations: BTreeMap<String, String>,
+        /// The labels of every Service, in addition to those that the loop sets.
+        #[schemars(transform = formats::labels)]
+        pub common_labels: BTreeMap<String, String>,
+        /// The annotation by which a Service requests its address from the load balancer.
+        #[serde(rename = "loadBalancerIpsKey")]
+        pub load_balancer_ips_key: String as formats::LABEL_KEY = "metallb.universe.tf/loadBalancerIPs".to_owned(),
+        /// Whether an exposure is only ready once the load balancer has assigned the requested address.
+        pub wait_for_address: bool = true,
     }
 }
 
@@ -68,7 +56,7 @@ pub struct PortRange {
 
 /// The error for a text that is not a range of ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("expected {}", formats::PORT_RANGE.expected)]
+#[error("expected {}", PORT_RANGE.expected)]
 pub struct PortRangeError;
 
 impl PortRange {
@@ -102,31 +90,7 @@ impl fmt::Display for PortRange {
     }
 }
 
-impl Serialize for PortRange {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for PortRange {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Cow::<str>::deserialize(deserializer)?.parse().map_err(de::Error::custom)
-    }
-}
-
-impl JsonSchema for PortRange {
-    fn schema_name() -> Cow<'static, str> {
-        "PortRange".into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "format": formats::PORT_RANGE.name})
-    }
-}
+text!(PortRange, PORT_RANGE);
 
 #[cfg(test)]
 mod tests {

@@ -1,12 +1,10 @@
-//! The formats of text values. The schema names them in `format`; [`super::check`] looks them up here.
+//! Formats of text, and those that several keys have; others stand beside the type or the key that they are of.
 
 use std::net::{IpAddr, SocketAddr};
 
-use tracing_subscriber::EnvFilter;
+use schemars::Schema;
+use serde_json::json;
 
-use super::duration::ConfigDuration;
-use super::exposure::PortRange;
-use super::pool::Pool;
 use crate::api::image::{is_repository, is_tag};
 use crate::api::names::{check_dns_label, check_label_value, check_object_name, is_label_key};
 use crate::api::quantity::Quantity;
@@ -29,15 +27,6 @@ impl Format {
     }
 }
 
-pub(super) const DURATION: Format =
-    Format::new("crownlabs-duration", "a duration such as 30s, 5m, 24h or 7d, at most 36500d", |text| {
-        text.parse::<ConfigDuration>().is_ok()
-    });
-pub(super) const LISTEN_ADDRESS: Format = Format::new(
-    "crownlabs-listen-address",
-    "an IP address and a port such as \"0.0.0.0:8080\" or \"[::]:8080\", or \"\" for none",
-    |text| text.is_empty() || text.parse::<SocketAddr>().is_ok(),
-);
 pub(super) const HOST: Format = Format::new(
     "crownlabs-host",
     "a host name such as crownlabs.example.com, in lower case, without scheme, port or slash",
@@ -112,37 +101,16 @@ pub(super) const QUANTITY: Format =
     Format::new("crownlabs-quantity", "an amount such as 500m, 1Gi or 50G, not below 0", |text| {
         text.parse::<Quantity>().is_ok_and(|quantity| !quantity.is_negative())
     });
-pub(super) const ADDRESSES: Format = Format::new(
-    "crownlabs-addresses",
-    "an address, a range such as 172.18.0.240-172.18.0.249, or a network such as 172.18.0.248/30 or \
-     2001:db8::/120, of at most 65536 addresses",
-    |text| Pool::parse(&[text]).is_ok(),
-);
-pub(super) const PORT_RANGE: Format = Format::new(
-    "crownlabs-port-range",
-    "two ports from 1 to 65535, the lower one first, such as 49152-65535",
-    |text| text.parse::<PortRange>().is_ok(),
-);
-pub(super) const LOG_FILTER: Format = Format::new(
-    "crownlabs-log-filter",
-    "a level (error, warn, info, debug, trace, off), and others for modules, such as \
-     info,crownlabs::runtime=debug",
-    is_log_filter,
-);
-pub(super) const PASSWORD_HASH: Format = Format {
-    secret: true,
-    ..Format::new(
-        "crownlabs-password-hash",
-        "the hash of a password as `openssl passwd -6` prints it, or \"!\" for none",
-        is_password_hash,
-    )
-};
 
-const ALL: [&Format; 21] = [
-    &ADDRESSES,
-    &PORT_RANGE,
-    &DURATION,
-    &LISTEN_ADDRESS,
+pub(super) const OPTIONAL_QUANTITY: Format = Format::new(
+    "crownlabs-optional-quantity",
+    "an amount such as 500M or 10Gi, above 0, or \"\" for none",
+    |text| text.is_empty() || text.parse::<Quantity>().is_ok_and(|amount| amount > Quantity::from_int(0)),
+);
+
+/// The formats of this file.
+pub(super) const FORMATS: [&Format; 16] = [
+    &OPTIONAL_QUANTITY,
     &HOST,
     &HOST_PORT,
     &ORIGIN,
@@ -158,22 +126,17 @@ const ALL: [&Format; 21] = [
     &REGISTRY,
     &OPTIONAL_NAME,
     &QUANTITY,
-    &LOG_FILTER,
-    &PASSWORD_HASH,
 ];
 
-/// Finds a format by its name in the schema.
-pub(super) fn find(name: &str) -> Option<&'static Format> {
-    ALL.into_iter()
-        .chain(super::mail::FORMATS)
-        .chain(super::instance::FORMATS)
-        .chain(super::bastion::FORMATS)
-        .chain(super::image_list::FORMATS)
-        .chain(super::exam_agent::FORMATS)
-        .chain(super::instance_metrics::FORMATS)
-        .chain(super::pod_config::FORMATS)
-        .chain(super::pod_config_node::FORMATS)
-        .find(|format| format.name == name)
+/// Makes the schema of a mapping of texts that of labels.
+pub(super) fn labels(schema: &mut Schema) {
+    schema.insert("propertyNames".to_owned(), json!({"format": LABEL_KEY.name}));
+    schema.insert("additionalProperties".to_owned(), json!({"type": "string", "format": LABEL_VALUE.name}));
+}
+
+/// An amount that is a default.
+pub(super) fn quantity(text: &str) -> Quantity {
+    text.parse().unwrap_or_default()
 }
 
 /// Whether a text is a DNS name. Not an IP address: the API server refuses one as the host of an Ingress.
@@ -235,35 +198,13 @@ fn is_registry(text: &str) -> bool {
     text.is_empty() || (is_host(host) || is_host_port(host)) && path.is_none_or(is_repository)
 }
 
-/// Whether a text is a filter of `tracing-subscriber`. This is stricter than the library, which reads a
-/// misspelt level such as `inof` or `info=` as the name of a module, so that nothing else would be logged.
-fn is_log_filter(text: &str) -> bool {
-    const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
-    let is_level = |word: &str| LEVELS.iter().any(|level| word.eq_ignore_ascii_case(level));
-    let is_directive = |part: &str| match part.rsplit_once('=') {
-        Some((_, level)) => is_level(level),
-        None => is_level(part) || part.contains("::") || part.contains('['),
-    };
-    text.split(',').all(is_directive) && EnvFilter::try_new(text).is_ok()
-}
-
-/// Whether a text is a hash `$id$salt$hash` of crypt(3) as in `/etc/shadow`, or `!` or `*` for an account
-/// without password.
-fn is_password_hash(text: &str) -> bool {
-    let fits = |text: &str| text.chars().all(|c| c.is_ascii_graphic() && c != ':' && c != '*' && c != '!');
-    match text {
-        "!" | "*" => true,
-        _ => {
-            text.starts_with('$')
-                && text.split('$').filter(|part| !part.is_empty()).count() >= 3
-                && fits(text)
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::instance::PASSWORD_HASH;
+    use crate::config::listen_address::LISTEN_ADDRESS;
+    use crate::config::log::LOG_FILTER;
+    use crate::config::schema;
 
     /// Checks that a format accepts the texts in `right` and refuses those in `wrong`.
     fn table(format: &Format, right: &[&str], wrong: &[&str]) {
@@ -273,7 +214,7 @@ mod tests {
         for text in wrong {
             assert!(!(format.accepts)(text), "{}: {text:?}", format.name);
         }
-        assert!(find(format.name).is_some(), "{} is not in the list", format.name);
+        assert!(schema::format(format.name).is_some(), "{} is not in the list", format.name);
     }
 
     #[test]

@@ -1,22 +1,15 @@
 //! The keys of the image list loop; see `docs/image-lists.md`.
 
-use std::collections::BTreeSet;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::duration::ConfigDuration;
 use super::formats::{self, Format};
-use super::rules::{ItemFault, Rule};
-use super::types::Config;
+use super::keys::keys;
 use crate::api::image::is_repository;
 
-/// The most registries that are read; each is a task with a bounded amount of memory.
-const MOST_REGISTRIES: usize = 64;
 /// The type of Harbor's artifacts that Templates can use.
 const IMAGE: &str = "IMAGE";
-/// The list, in the paths of keys.
-const LIST: &str = "controllers.imageList.registries";
 
 pub(super) const REGISTRY_URL: Format = Format::new(
     "crownlabs-registry-url",
@@ -46,22 +39,22 @@ pub(super) const ARTIFACT_TYPE: Format =
 /// The formats of these keys.
 pub(super) const FORMATS: [&Format; 4] = [&REGISTRY_URL, &REGISTRY_NAME, &PROJECT, &ARTIFACT_TYPE];
 
-/// The image list loop.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct ImageListConfig {
-    /// Whether this loop runs; if so, `registries` has at least one entry; if not, it watches nothing and needs no RBAC
-    /// permissions.
-    pub enabled: bool,
-    /// The number of image lists that are reconciled at the same time, from 1 to 256; it does not limit the number of
-    /// registries that are read.
-    #[schemars(range(min = 1, max = 256))]
-    pub concurrency: usize,
-    /// The time from one query of a registry to the next, give or take a tenth, from `5s` to `1d`; a query that fails is
-    /// repeated after 30 s, later after longer, but after this time at the latest.
-    pub update_interval: ConfigDuration,
-    /// The registries, each with the `ImageList` that is made of it; lists that are taken out stay as they are.
-    pub registries: Vec<RegistryConfig>,
+keys! {
+    /// The image list loop.
+    pub struct ImageListConfig {
+        /// Whether this loop runs; if so, `registries` has at least one entry; if not, it watches nothing and needs no
+        /// RBAC permissions.
+        pub enabled: bool,
+        /// The number of image lists that are reconciled at the same time, from 1 to 256; it does not limit the number
+        /// of registries that are read.
+        #[schemars(range(min = 1, max = 256))]
+        pub concurrency: usize = 4,
+        /// The time from one query of a registry to the next, give or take a tenth, from `5s` to `1d`; a query that
+        /// fails is repeated after 30 s, later after longer, but after this time at the latest.
+        pub update_interval: ConfigDuration = ConfigDuration::from_secs(300),
+        /// The registries, each with the `ImageList` that is made of it; lists that are taken out stay as they are.
+        pub registries: Vec<RegistryConfig>,
+    }
 }
 
 /// A registry, and the `ImageList` that is made of it.
@@ -120,121 +113,13 @@ pub enum RegistryType {
     Harbor,
 }
 
-fn images() -> Vec<String> {
+pub(super) fn images() -> Vec<String> {
     vec![IMAGE.to_owned()]
-}
-
-impl Default for ImageListConfig {
-    fn default() -> Self {
-        Self {
-            enabled: false,
-            concurrency: 4,
-            update_interval: ConfigDuration::from_secs(300),
-            registries: Vec::new(),
-        }
-    }
 }
 
 impl RegistryConfig {
     /// Whether somebody logs in.
     pub fn has_credentials(&self) -> bool {
         !self.password_file.is_empty()
-    }
-}
-
-/// The rules about these keys.
-pub(super) const RULES: &[Rule] = &[
-    Rule {
-        keys: &["controllers.imageList.registries", "controllers.imageList.enabled"],
-        broken: |config| {
-            let keys = &config.controllers.image_list;
-            (keys.enabled && keys.registries.is_empty())
-                .then(|| "imageList is enabled and registries is empty".to_owned())
-        },
-        expected: "expected at least one registry",
-    },
-    Rule {
-        keys: &["controllers.imageList.registries"],
-        broken: |config| {
-            let count = config.controllers.image_list.registries.len();
-            (count > MOST_REGISTRIES).then(|| format!("there are {count} registries"))
-        },
-        expected: "expected at most 64",
-    },
-    Rule {
-        keys: &["controllers.imageList.updateInterval"],
-        broken: |config| {
-            let interval = config.controllers.image_list.update_interval;
-            let bounds = ConfigDuration::from_secs(5)..=ConfigDuration::from_secs(86_400);
-            (!bounds.contains(&interval)).then(|| format!("{interval} is not possible"))
-        },
-        expected: "expected from 5s to 1d",
-    },
-];
-
-/// The faults of the entries of the list.
-pub(super) fn faults(config: &Config) -> Vec<ItemFault> {
-    let mut names = BTreeSet::new();
-    let mut faults = Vec::new();
-    for (index, registry) in config.controllers.image_list.registries.iter().enumerate() {
-        let mut add = |key: &str, problem: &str, expected: &'static str| {
-            faults.push(ItemFault {
-                key: format!("{LIST}[{index}].{key}"),
-                instead: format!("{LIST}[{index}].imageListName"),
-                problem: problem.to_owned(),
-                expected,
-            });
-        };
-        if !names.insert(registry.image_list_name.as_str()) {
-            add("imageListName", "another registry has it, too", "expected an ImageList for each registry");
-        }
-        check_type(registry, &mut add);
-        check_login(registry, &mut add);
-    }
-    faults
-}
-
-/// What the type of the registry asks for.
-fn check_type(registry: &RegistryConfig, add: &mut impl FnMut(&str, &str, &'static str)) {
-    match registry.type_ {
-        RegistryType::Harbor => {
-            if registry.project.is_empty() {
-                add("project", "the type is harbor and project is empty", "expected the project to list");
-            } else if registry.project.contains('/') {
-                add("project", "it has a slash", "expected one project of Harbor");
-            }
-            if !registry.token_url.is_empty() {
-                add("tokenUrl", "the type is harbor, which takes the password itself", "expected \"\"");
-            }
-            if registry.artifact_types.is_empty() {
-                add("artifactTypes", "empty", "expected the types to list, such as [IMAGE]");
-            }
-        }
-        RegistryType::Docker => {
-            if registry.artifact_types != images() {
-                let problem = "the API of type docker does not tell the types of artifacts";
-                add("artifactTypes", problem, "expected it left out, or type: harbor");
-            }
-        }
-    }
-}
-
-/// Who logs in: one user, with a password.
-fn check_login(registry: &RegistryConfig, add: &mut impl FnMut(&str, &str, &'static str)) {
-    let users = [&registry.username, &registry.username_file].map(|key| !key.is_empty());
-    match (users, registry.has_credentials()) {
-        ([true, true], _) => {
-            add("usernameFile", "username and usernameFile are both given", "expected one of them");
-        }
-        ([false, false], true) => {
-            add("passwordFile", "it is the password of nobody", "expected username or usernameFile, too");
-        }
-        ([true, _] | [_, true], false) => {
-            add("passwordFile", "there is a user without password", "expected the file with the password");
-        }
-        _ => {}
-    }
-    if registry.username.contains(':') {
-        add("username", "it has a colon, which ends it in a login", "expected a name without colon");
     }
 }

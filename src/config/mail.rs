@@ -11,51 +11,47 @@ use serde::{Deserialize, Serialize};
 
 use super::duration::ConfigDuration;
 use super::formats::{self, Format};
-use super::rules::Rule;
-use super::types::Config;
+use super::keys::keys;
 
-/// The mail that Tenants get about their Instances; see `docs/mail.md`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct MailConfig {
-    /// How mail leaves: `none`, `smtp` for a mail server, or `file` for a Maildir folder, as in a demonstration.
-    pub transport: MailTransport,
-    /// The mail server, which is required for `smtp` unless `configDir` is set.
-    #[schemars(extend("format" = MAIL_HOST.name))]
-    pub host: String,
-    /// The port of the mail server; 0 for the usual one of `tls`: 465, 587 or 25.
-    #[schemars(with = "usize", range(min = 0, max = 65535))]
-    pub port: u16,
-    /// The encryption: `implicit` from the first byte, `starttls` (required, not just offered), or `none` for
-    /// a relay that is reached over a network which is trusted.
-    pub tls: MailTls,
-    /// The user name for the mail server; empty for no login.
-    pub username: String,
-    /// The file with the password for the mail server, which is read again for each mail.
-    pub password_file: String,
-    /// The user to act as, where it is not `username` (the authorization identity of SASL PLAIN); usually empty.
-    pub identity: String,
-    /// The sender, such as `noreply@example.com` or `CrownLabs <noreply@example.com>`.
-    #[schemars(extend("format" = SENDER.name))]
-    pub from: String,
-    /// The file with the certificates of the authorities to trust, in PEM, which is read again for each mail;
-    /// empty for those of the operating system.
-    pub ca_file: String,
-    /// The folder with a file `smtp-config.yaml` as the Go operators read it, which takes the place of `host`,
-    /// `port`, `username`, `passwordFile`, `identity` and `from`.
-    pub config_dir: String,
-    /// The Maildir folder that `file` writes mails to; it is created if necessary.
-    pub folder: String,
-    /// The folder with the templates of mails, which are read again for each mail; empty for the built-in ones.
-    pub template_dir: String,
-    /// The time zone of the times in mails, by its IANA name such as `Europe/Rome`.
-    #[schemars(extend("format" = TIME_ZONE.name))]
-    pub time_zone: String,
-    /// The time in which a mail has to be accepted, from the connection to the answer.
-    pub timeout: ConfigDuration,
-    /// What happens where a warning is refused for good, also without any text of the user: the managers of the course get a
-    /// mail, and the Instance is kept (`keep`), or its deadline counts from that mail (`proceed`).
-    pub undeliverable: Undeliverable,
+keys! {
+    /// The mail that Tenants get about their Instances; see `docs/mail.md`.
+    pub struct MailConfig {
+        /// How mail leaves: `none`, `smtp` for a mail server, or `file` for a Maildir folder, as in a demonstration.
+        pub transport: MailTransport,
+        /// The mail server, which is required for `smtp` unless `configDir` is set.
+        pub host: String as MAIL_HOST,
+        /// The port of the mail server; 0 for the usual one of `tls`: 465, 587 or 25.
+        #[schemars(with = "usize", range(min = 0, max = 65535))]
+        pub port: u16,
+        /// The encryption: `implicit` from the first byte, `starttls` (required, not just offered), or `none` for
+        /// a relay that is reached over a network which is trusted.
+        pub tls: MailTls,
+        /// The user name for the mail server; empty for no login.
+        pub username: String,
+        /// The file with the password for the mail server, which is read again for each mail.
+        pub password_file: String,
+        /// The user to act as, where it is not `username` (the authorization identity of SASL PLAIN); usually empty.
+        pub identity: String,
+        /// The sender, such as `noreply@example.com` or `CrownLabs <noreply@example.com>`.
+        pub from: String as SENDER,
+        /// The file with the certificates of the authorities to trust, in PEM, which is read again for each mail;
+        /// empty for those of the operating system.
+        pub ca_file: String,
+        /// The folder with a file `smtp-config.yaml` as the Go operators read it, which takes the place of `host`,
+        /// `port`, `username`, `passwordFile`, `identity` and `from`.
+        pub config_dir: String,
+        /// The Maildir folder that `file` writes mails to; it is created if necessary.
+        pub folder: String,
+        /// The folder with the templates of mails, which are read again for each mail; empty for the built-in ones.
+        pub template_dir: String,
+        /// The time zone of the times in mails, by its IANA name such as `Europe/Rome`.
+        pub time_zone: String as TIME_ZONE = "UTC".to_owned(),
+        /// The time in which a mail has to be accepted, from the connection to the answer.
+        pub timeout: ConfigDuration = ConfigDuration::from_secs(30),
+        /// What happens where a warning is refused for good, also without any text of the user: the managers of the
+        /// course get a mail, and the Instance is kept (`keep`), or its deadline counts from that mail (`proceed`).
+        pub undeliverable: Undeliverable,
+    }
 }
 
 /// What happens to an Instance whose Tenant cannot be warned.
@@ -102,28 +98,6 @@ impl MailTls {
             Self::Implicit => 465,
             Self::Starttls => 587,
             Self::None => 25,
-        }
-    }
-}
-
-impl Default for MailConfig {
-    fn default() -> Self {
-        Self {
-            transport: MailTransport::default(),
-            host: String::new(),
-            port: 0,
-            tls: MailTls::default(),
-            username: String::new(),
-            password_file: String::new(),
-            identity: String::new(),
-            from: String::new(),
-            ca_file: String::new(),
-            config_dir: String::new(),
-            folder: String::new(),
-            template_dir: String::new(),
-            time_zone: "UTC".to_owned(),
-            timeout: ConfigDuration::from_secs(30),
-            undeliverable: Undeliverable::default(),
         }
     }
 }
@@ -193,79 +167,3 @@ const TIME_ZONE: Format = Format::new(
 
 /// The formats of these keys.
 pub(super) const FORMATS: [&Format; 3] = [&MAIL_HOST, &SENDER, &TIME_ZONE];
-
-/// The rules about these keys.
-pub(super) const RULES: &[Rule] = &[
-    Rule {
-        keys: &["integrations.mail.host", "integrations.mail.transport"],
-        broken: |config| smtp_lacks(config, "host", |mail| &mail.host),
-        expected: "expected the mail server, or configDir",
-    },
-    Rule {
-        keys: &["integrations.mail.from", "integrations.mail.transport"],
-        broken: |config| smtp_lacks(config, "from", |mail| &mail.from),
-        expected: "expected the address of the sender, or configDir",
-    },
-    Rule {
-        keys: &["integrations.mail.folder", "integrations.mail.transport"],
-        broken: |config| {
-            let mail = &config.integrations.mail;
-            (mail.transport == MailTransport::File && mail.folder.is_empty())
-                .then(|| "transport is file and folder is empty".to_owned())
-        },
-        expected: "expected the folder to write mails to",
-    },
-    Rule {
-        keys: &["integrations.mail.from", "integrations.mail.transport"],
-        broken: |config| {
-            let mail = &config.integrations.mail;
-            (mail.transport == MailTransport::File && mail.from.is_empty())
-                .then(|| "transport is file and from is empty".to_owned())
-        },
-        expected: "expected the address of the sender",
-    },
-    Rule {
-        keys: &["integrations.mail.passwordFile", "integrations.mail.username"],
-        broken: |config| {
-            let mail = &config.integrations.mail;
-            (mail.username.is_empty() != mail.password_file.is_empty())
-                .then(|| "only one of username and passwordFile is set".to_owned())
-        },
-        expected: "expected both, or none for no login",
-    },
-    Rule {
-        keys: &["integrations.mail.identity", "integrations.mail.username"],
-        broken: |config| {
-            let mail = &config.integrations.mail;
-            (!mail.identity.is_empty() && mail.username.is_empty())
-                .then(|| "identity is set and username is empty".to_owned())
-        },
-        expected: "expected a login",
-    },
-    Rule {
-        keys: &["integrations.mail.configDir"],
-        broken: |config| {
-            let mail = &config.integrations.mail;
-            let own = [&mail.host, &mail.username, &mail.password_file, &mail.identity, &mail.from];
-            let is_mixed = mail.port != 0 || own.iter().any(|value| !value.is_empty());
-            let is_used = mail.transport == MailTransport::Smtp && !mail.config_dir.is_empty();
-            (is_used && is_mixed).then(|| "configDir is set beside keys whose place it takes".to_owned())
-        },
-        expected: "expected either configDir, or host, port, username, passwordFile, identity and from",
-    },
-    Rule {
-        keys: &["integrations.mail.timeout"],
-        broken: |config| {
-            let timeout = config.integrations.mail.timeout;
-            timeout.get().is_zero().then(|| format!("{timeout} is too short"))
-        },
-        expected: "expected more than 0s",
-    },
-];
-
-/// The problem that mail goes to a server and a key for it is empty; `None` if it is not so.
-fn smtp_lacks(config: &Config, key: &str, value: fn(&MailConfig) -> &str) -> Option<String> {
-    let mail = &config.integrations.mail;
-    (mail.transport == MailTransport::Smtp && mail.config_dir.is_empty() && value(mail).is_empty())
-        .then(|| format!("transport is smtp and {key} is empty"))
-}

@@ -4,7 +4,7 @@
 //! descriptions of the JSON Schema. A file is read in four steps, whose faults are reported together:
 //!
 //! - [`tree`] parses the YAML text into a tree that has the line of each key;
-//! - [`check`] compares the tree with the schema: unknown keys, types, ranges, [`formats`] of text;
+//! - [`check`] compares the tree with the schema: unknown keys, types, ranges, formats of text;
 //! - what is valid is decoded into [`Config`];
 //! - [`rules`] checks what must hold between several keys.
 
@@ -23,6 +23,8 @@ mod image_list;
 mod instance;
 mod instance_metrics;
 mod integrations;
+mod keys;
+mod listen_address;
 mod log;
 pub mod loops;
 mod mail;
@@ -86,11 +88,11 @@ pub use webhook::WebhookConfig;
 #[cfg(test)]
 pub use instance::{ContainerImages, GatewayApi, LocalVm, OAuth2Proxy, ParentRef};
 #[cfg(test)]
+pub use listen_address::ListenAddress;
+#[cfg(test)]
 pub use prometheus::PrometheusQueries;
 #[cfg(test)]
 pub use query_template::Subject;
-#[cfg(test)]
-pub use types::ListenAddress;
 
 impl Config {
     /// Reads and validates a file.

@@ -1,14 +1,11 @@
 //! Networks of IP addresses, written as CIDR.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-
 use super::formats::Format;
+use super::keys::text;
 
 /// A network: all addresses whose first bits are the same. `10.1.2.3/8` is the same network as `10.0.0.0/8`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,34 +67,10 @@ impl fmt::Display for Network {
     }
 }
 
-impl Serialize for Network {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Network {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Cow::<str>::deserialize(deserializer)?.parse().map_err(de::Error::custom)
-    }
-}
-
-impl JsonSchema for Network {
-    fn schema_name() -> Cow<'static, str> {
-        "Network".into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "format": FORMAT.name})
-    }
-}
+text!(Network, NETWORK);
 
 /// The format of networks.
-pub(super) const FORMAT: Format = Format::new(
+pub(super) const NETWORK: Format = Format::new(
     "crownlabs-network",
     "a network such as 10.0.0.0/8 or 2001:db8::/32; a single address is written 10.0.0.1/32",
     |text| text.parse::<Network>().is_ok(),

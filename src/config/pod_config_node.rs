@@ -1,50 +1,30 @@
 //! The keys of the node side of pod networks; see `docs/pod-networks.md`.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use super::duration::ConfigDuration;
 use super::formats::Format;
-use super::rules::Rule;
+use super::keys::keys;
 use super::runtime_endpoint::RUNTIME_ENDPOINT;
 
-/// The node side of pod networks.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct PodConfigNodeConfig {
-    /// Whether this process makes the links of the pods on its node: in a `DaemonSet` of its own. Pools and reports are
-    /// `ConfigMap`s in `leaderElection.namespace`.
-    pub enabled: bool,
-    /// The name of the node; if empty, the variable `NODE_NAME` of the environment has it.
-    pub node_name: String,
-    /// The socket of the container runtime such as `unix:///run/containerd/containerd.sock`; if empty, the first that answers
-    /// of containerd's, CRI-O's and that of k3s.
-    #[schemars(extend("format" = RUNTIME_ENDPOINT.name))]
-    pub runtime_endpoint: String,
-    /// The folder in which the processes of the node are.
-    #[schemars(extend("format" = PATH.name))]
-    pub proc_root: String,
-    /// The network namespace of the node; if empty, that of its first process, `1/ns/net` in `procRoot`.
-    #[schemars(extend("format" = OPTIONAL_PATH.name))]
-    pub node_namespace: String,
-    /// The bridges of others that links may be plugged into. They get no address, and are never changed or deleted.
-    #[schemars(extend("items" = {"type": "string", "format": LINK.name}))]
-    pub allowed_bridges: Vec<String>,
-    /// The time after which all links are verified again, also without a change.
-    pub resync: ConfigDuration,
-}
-
-impl Default for PodConfigNodeConfig {
-    fn default() -> Self {
-        Self {
-            enabled: false,
-            node_name: String::new(),
-            runtime_endpoint: String::new(),
-            proc_root: "/proc".to_owned(),
-            node_namespace: String::new(),
-            allowed_bridges: Vec::new(),
-            resync: ConfigDuration::from_secs(60),
-        }
+keys! {
+    /// The node side of pod networks.
+    pub struct PodConfigNodeConfig {
+        /// Whether this process makes the links of the pods on its node: in a `DaemonSet` of its own. Pools and reports
+        /// are `ConfigMap`s in `leaderElection.namespace`.
+        pub enabled: bool,
+        /// The name of the node; if empty, the variable `NODE_NAME` of the environment has it.
+        pub node_name: String,
+        /// The socket of the container runtime such as `unix:///run/containerd/containerd.sock`; if empty, the first
+        /// that answers of containerd's, CRI-O's and that of k3s.
+        pub runtime_endpoint: String as RUNTIME_ENDPOINT,
+        /// The folder in which the processes of the node are.
+        pub proc_root: String as PATH = "/proc".to_owned(),
+        /// The network namespace of the node; if empty, that of its first process, `1/ns/net` in `procRoot`.
+        pub node_namespace: String as OPTIONAL_PATH,
+        /// The bridges of others that links may be plugged into. They get no address, and are never changed or deleted.
+        #[schemars(extend("items" = {"type": "string", "format": LINK.name}))]
+        pub allowed_bridges: Vec<String>,
+        /// The time after which all links are verified again, also without a change.
+        pub resync: ConfigDuration = ConfigDuration::from_secs(60),
     }
 }
 
@@ -59,8 +39,8 @@ const LINK: Format = Format::new("crownlabs-link", "the name of a bridge, of at 
     (1..=15).contains(&text.len()) && text.chars().all(is_fine) && text != "." && text != ".."
 });
 
-/// The formats of these keys, and of the runtime's of other loops.
-pub(super) const FORMATS: [&Format; 4] = [&PATH, &OPTIONAL_PATH, &LINK, &RUNTIME_ENDPOINT];
+/// The formats of these keys.
+pub(super) const FORMATS: [&Format; 3] = [&PATH, &OPTIONAL_PATH, &LINK];
 
 fn is_path(text: &str) -> bool {
     text.starts_with('/')
@@ -68,13 +48,3 @@ fn is_path(text: &str) -> bool {
         && !text.contains(char::is_control)
         && !text.split('/').any(|part| part == "..")
 }
-
-/// The rules about these keys.
-pub(super) const RULES: &[Rule] = &[Rule {
-    keys: &["controllers.podConfigNode.resync"],
-    broken: |config| {
-        let resync = config.controllers.pod_config_node.resync;
-        (resync.get() < std::time::Duration::from_secs(1)).then(|| format!("{resync} is too short"))
-    },
-    expected: "expected 1s or more",
-}];

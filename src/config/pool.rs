@@ -4,6 +4,16 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
+use super::formats::Format;
+
+/// The format of an entry of the pool.
+pub(super) const ADDRESSES: Format = Format::new(
+    "crownlabs-addresses",
+    "an address, a range such as 172.18.0.240-172.18.0.249, or a network such as 172.18.0.248/30 or \
+     2001:db8::/120, of at most 65536 addresses",
+    |text| Pool::parse(&[text]).is_ok(),
+);
+
 /// The maximum number of addresses in a pool: more than a load balancer announces, and few enough for the
 /// allocator to look at each.
 pub const LIMIT: u128 = 65_536;

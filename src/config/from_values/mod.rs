@@ -38,8 +38,12 @@ pub fn from_values(text: &str) -> Result<FromValues, String> {
         ));
     }
     let mut conversion = Conversion::new(&values);
-    for (part, rows) in &parts {
-        rows.iter().for_each(|(value, key, form)| conversion.carry(&format!("{part}.{value}"), key, *form));
+    for (part, members) in &parts {
+        for (member, rows) in *members {
+            for (value, key, form) in *rows {
+                conversion.carry(&format!("{part}.{member}.{value}"), key, *form);
+            }
+        }
     }
     conversion.images();
     conversion.accounts();

@@ -23,11 +23,13 @@ pub enum Form {
     Query,
 }
 
-/// The path of a value in its part of the chart, the key that means the same, and how it is written there.
-pub type Row = (&'static str, &'static str, Form);
+/// The path of a value in its member, the key that means the same, and how it is written there.
+type Row = (&'static str, &'static str, Form);
+/// A member of a part of the chart, with its rows.
+type Member = (&'static str, &'static [Row]);
 
 /// The parts of the chart whose values are looked at, with their tables. Several names are those of older and newer charts.
-pub const PARTS: [(&str, &[Row]); 8] = [
+pub const PARTS: [(&str, &[Member]); 8] = [
     ("operator", TENANTS),
     ("tenant-operator", TENANTS),
     ("instance-operator", INSTANCES),
@@ -40,153 +42,141 @@ pub const PARTS: [(&str, &[Row]); 8] = [
 ];
 
 /// The operator of Tenants and Workspaces.
-const TENANTS: &[Row] = &[
-    ("configurations.targetLabel", "selector", Pairs('&')),
-    ("configurations.keycloak.url", "integrations.keycloak.url", Url),
-    ("configurations.keycloak.realm", "integrations.keycloak.realm", Same),
-    ("configurations.keycloak.clientId", "integrations.keycloak.clientId", Same),
-    ("configurations.keycloak.rolesClientId", "integrations.keycloak.rolesClientId", Same),
-    ("configurations.keycloak.compatibilityMode", "integrations.keycloak.compatibilityMode", Same),
-    ("configurations.tenantNamespaceKeepAlive", "controllers.tenant.keepAlive", Duration),
-    ("configurations.waitUserVerification", "controllers.tenant.waitUserVerification", Same),
-    ("configurations.sandboxClusterRole", "controllers.tenant.sandboxClusterRole", Same),
-    ("configurations.mydrivePVCsNamespace", "controllers.tenant.myDrive.namespace", Same),
-    ("configurations.mydrivePVCsSize", "controllers.tenant.myDrive.size", Same),
-    ("configurations.mydrivePVCsStorageClassName", "controllers.tenant.myDrive.storageClassName", Same),
-    ("configurations.tenant.resourcecaps.cpu", "controllers.tenant.quotaCaps.cpu", Same),
-    ("configurations.tenant.resourcecaps.memory", "controllers.tenant.quotaCaps.memory", Gigabytes),
-    ("configurations.tenant.resourcecaps.instances", "controllers.tenant.quotaCaps.instances", Same),
-    ("configurations.features.tenant", "controllers.tenant.enabled", Same),
-    ("configurations.features.workspace", "controllers.workspace.enabled", Same),
-    ("configurations.features.instance", "controllers.instance.enabled", Same),
-    ("configurations.features.sharedvolume", "controllers.sharedVolume.enabled", Same),
-    ("webhook.enableMutating", "server.webhook.enabled", Same),
-    ("webhook.deployment.webhookBypassGroups", "server.webhook.bypassGroups", List),
-    ("webhook.deployment.baseWorkspaces", "controllers.tenant.baseWorkspaces", List),
+const TENANTS: &[Member] = &[
+    (
+        "configurations",
+        &[
+            ("targetLabel", "selector", Pairs('&')),
+            ("keycloak.url", "integrations.keycloak.url", Url),
+            ("keycloak.realm", "integrations.keycloak.realm", Same),
+            ("keycloak.clientId", "integrations.keycloak.clientId", Same),
+            ("keycloak.rolesClientId", "integrations.keycloak.rolesClientId", Same),
+            ("keycloak.compatibilityMode", "integrations.keycloak.compatibilityMode", Same),
+            ("tenantNamespaceKeepAlive", "controllers.tenant.keepAlive", Duration),
+            ("waitUserVerification", "controllers.tenant.waitUserVerification", Same),
+            ("sandboxClusterRole", "controllers.tenant.sandboxClusterRole", Same),
+            ("mydrivePVCsNamespace", "controllers.tenant.myDrive.namespace", Same),
+            ("mydrivePVCsSize", "controllers.tenant.myDrive.size", Same),
+            ("mydrivePVCsStorageClassName", "controllers.tenant.myDrive.storageClassName", Same),
+            ("tenant.resourcecaps.cpu", "controllers.tenant.quotaCaps.cpu", Same),
+            ("tenant.resourcecaps.memory", "controllers.tenant.quotaCaps.memory", Gigabytes),
+            ("tenant.resourcecaps.instances", "controllers.tenant.quotaCaps.instances", Same),
+            ("features.tenant", "controllers.tenant.enabled", Same),
+            ("features.workspace", "controllers.workspace.enabled", Same),
+            ("features.instance", "controllers.instance.enabled", Same),
+            ("features.sharedvolume", "controllers.sharedVolume.enabled", Same),
+        ],
+    ),
+    (
+        "webhook",
+        &[
+            ("enableMutating", "server.webhook.enabled", Same),
+            ("deployment.webhookBypassGroups", "server.webhook.bypassGroups", List),
+            ("deployment.baseWorkspaces", "controllers.tenant.baseWorkspaces", List),
+        ],
+    ),
 ];
 
 /// The operators of Instances and of their automation.
-const INSTANCES: &[Row] = &[
-    ("configurations.generic.whitelistLabels", "selector", Pairs('&')),
-    ("configurations.generic.websiteBaseUrl", "controllers.instance.websiteBaseUrl", Same),
-    ("configurations.generic.instancesAuthUrl", "controllers.instance.instancesAuthUrl", Url),
-    ("configurations.containerEnvironmentOptions.tag", "controllers.instance.containerImages.tag", Same),
-    (
-        "configurations.containerEnvironmentOptions.xVncImage",
-        "controllers.instance.containerImages.xVnc",
-        Same,
-    ),
-    (
-        "configurations.containerEnvironmentOptions.websockifyImage",
-        "controllers.instance.containerImages.websockify",
-        Same,
-    ),
-    (
-        "configurations.containerEnvironmentOptions.contentDownloaderImage",
-        "controllers.instance.containerImages.contentDownloader",
-        Same,
-    ),
-    (
-        "configurations.containerEnvironmentOptions.instmetricsServerEndpoint",
-        "controllers.instance.containerImages.instmetricsServerEndpoint",
-        Same,
-    ),
-    ("configurations.containerVmSnapshots.kanikoImage", "controllers.snapshot.containerKanikoImg", Same),
-    ("configurations.privateContainerRegistry.url", "controllers.snapshot.vmRegistry", Url),
-    ("configurations.privateContainerRegistry.secretName", "controllers.snapshot.vmRegistrySecret", Same),
-    ("configurations.publicExposure.ipPool", "controllers.publicExposure.ipPool", List),
-    (
-        "configurations.publicExposure.commonAnnotations",
-        "controllers.publicExposure.commonAnnotations",
-        Pairs(','),
-    ),
-    (
-        "configurations.publicExposure.loadBalancerIPsKey",
-        "controllers.publicExposure.loadBalancerIpsKey",
-        Same,
-    ),
-    ("configurations.sharedVolumeOptions.storageClass", "controllers.sharedVolume.storageClass", Same),
-    ("configurations.monitoring.prometheusURL", "integrations.prometheus.url", Url),
-    ("configurations.monitoring.queryStep", "integrations.prometheus.queryStep", Duration),
-    ("configurations.monitoring.queryNginxAvailable", "integrations.prometheus.queries.nginxAvailable", Same),
-    (
-        "configurations.monitoring.queryBastionSSHAvailable",
-        "integrations.prometheus.queries.bastionSshAvailable",
-        Same,
-    ),
-    (
-        "configurations.monitoring.queryWebSSHAvailable",
-        "integrations.prometheus.queries.webSshAvailable",
-        Same,
-    ),
-    ("configurations.monitoring.queryNginxData", "integrations.prometheus.queries.nginxData", Query),
-    (
-        "configurations.monitoring.queryBastionSSHData",
-        "integrations.prometheus.queries.bastionSshData",
-        Query,
-    ),
-    ("configurations.monitoring.queryWebSSHData", "integrations.prometheus.queries.webSshData", Query),
-    ("configurations.mailTemplateDir", "integrations.mail.templateDir", Same),
-    ("configurations.mailConfigDir", "integrations.mail.configDir", Same),
-    ("configurations.automation.enableInstanceTermination", "controllers.termination.enabled", Same),
-    ("configurations.automation.enableInstanceSubmission", "controllers.submission.enabled", Same),
-    ("configurations.automation.enableInstanceInactiveTermination", "controllers.inactivity.enabled", Same),
-    ("configurations.automation.enableInstanceExpiration", "controllers.expiration.enabled", Same),
-    (
-        "configurations.automation.terminationStatusCheckTimeout",
-        "controllers.termination.statusCheckTimeout",
-        Duration,
-    ),
-    (
-        "configurations.automation.terminationStatusCheckInterval",
-        "controllers.termination.statusCheckInterval",
-        Duration,
-    ),
-    (
-        "configurations.automation.inactiveTerminationStatusCheckTimeout",
-        "integrations.prometheus.timeout",
-        Duration,
-    ),
-    (
-        "configurations.automation.inactiveTerminationMaxNumberOfAlerts",
-        "controllers.inactivity.maxNumberOfAlerts",
-        Same,
-    ),
-    (
-        "configurations.automation.inactiveTerminationNotificationInterval",
-        "controllers.inactivity.notificationInterval",
-        Duration,
-    ),
-    (
-        "configurations.automation.expirationNotificationInterval",
-        "controllers.expiration.notificationInterval",
-        Duration,
-    ),
-    ("configurations.automation.enableInactivityNotifications", "controllers.inactivity.notifications", Same),
-    ("configurations.automation.enableExpirationNotifications", "controllers.expiration.notifications", Same),
-];
+const INSTANCES: &[Member] = &[(
+    "configurations",
+    &[
+        ("generic.whitelistLabels", "selector", Pairs('&')),
+        ("generic.websiteBaseUrl", "controllers.instance.websiteBaseUrl", Same),
+        ("generic.instancesAuthUrl", "controllers.instance.instancesAuthUrl", Url),
+        ("containerEnvironmentOptions.tag", "controllers.instance.containerImages.tag", Same),
+        ("containerEnvironmentOptions.xVncImage", "controllers.instance.containerImages.xVnc", Same),
+        (
+            "containerEnvironmentOptions.websockifyImage",
+            "controllers.instance.containerImages.websockify",
+            Same,
+        ),
+        (
+            "containerEnvironmentOptions.contentDownloaderImage",
+            "controllers.instance.containerImages.contentDownloader",
+            Same,
+        ),
+        (
+            "containerEnvironmentOptions.instmetricsServerEndpoint",
+            "controllers.instance.containerImages.instmetricsServerEndpoint",
+            Same,
+        ),
+        ("containerVmSnapshots.kanikoImage", "controllers.snapshot.containerKanikoImg", Same),
+        ("privateContainerRegistry.url", "controllers.snapshot.vmRegistry", Url),
+        ("privateContainerRegistry.secretName", "controllers.snapshot.vmRegistrySecret", Same),
+        ("publicExposure.ipPool", "controllers.publicExposure.ipPool", List),
+        ("publicExposure.commonAnnotations", "controllers.publicExposure.commonAnnotations", Pairs(',')),
+        ("publicExposure.loadBalancerIPsKey", "controllers.publicExposure.loadBalancerIpsKey", Same),
+        ("sharedVolumeOptions.storageClass", "controllers.sharedVolume.storageClass", Same),
+        ("monitoring.prometheusURL", "integrations.prometheus.url", Url),
+        ("monitoring.queryStep", "integrations.prometheus.queryStep", Duration),
+        ("monitoring.queryNginxAvailable", "integrations.prometheus.queries.nginxAvailable", Same),
+        ("monitoring.queryBastionSSHAvailable", "integrations.prometheus.queries.bastionSshAvailable", Same),
+        ("monitoring.queryWebSSHAvailable", "integrations.prometheus.queries.webSshAvailable", Same),
+        ("monitoring.queryNginxData", "integrations.prometheus.queries.nginxData", Query),
+        ("monitoring.queryBastionSSHData", "integrations.prometheus.queries.bastionSshData", Query),
+        ("monitoring.queryWebSSHData", "integrations.prometheus.queries.webSshData", Query),
+        ("mailTemplateDir", "integrations.mail.templateDir", Same),
+        ("mailConfigDir", "integrations.mail.configDir", Same),
+        ("automation.enableInstanceTermination", "controllers.termination.enabled", Same),
+        ("automation.enableInstanceSubmission", "controllers.submission.enabled", Same),
+        ("automation.enableInstanceInactiveTermination", "controllers.inactivity.enabled", Same),
+        ("automation.enableInstanceExpiration", "controllers.expiration.enabled", Same),
+        ("automation.terminationStatusCheckTimeout", "controllers.termination.statusCheckTimeout", Duration),
+        (
+            "automation.terminationStatusCheckInterval",
+            "controllers.termination.statusCheckInterval",
+            Duration,
+        ),
+        ("automation.inactiveTerminationStatusCheckTimeout", "integrations.prometheus.timeout", Duration),
+        ("automation.inactiveTerminationMaxNumberOfAlerts", "controllers.inactivity.maxNumberOfAlerts", Same),
+        (
+            "automation.inactiveTerminationNotificationInterval",
+            "controllers.inactivity.notificationInterval",
+            Duration,
+        ),
+        (
+            "automation.expirationNotificationInterval",
+            "controllers.expiration.notificationInterval",
+            Duration,
+        ),
+        ("automation.enableInactivityNotifications", "controllers.inactivity.notifications", Same),
+        ("automation.enableExpirationNotifications", "controllers.expiration.notifications", Same),
+    ],
+)];
 
 /// The SSH bastion and its tracker.
-const BASTION: &[Row] = &[
-    ("configurations.sshTrackerInterface", "controllers.sshTracker.interface", Same),
-    ("configurations.sshTrackerPort", "controllers.sshTracker.port", Same),
-    ("configurations.sshTrackerSnaplen", "controllers.sshTracker.snaplen", Same),
-];
+const BASTION: &[Member] = &[(
+    "configurations",
+    &[
+        ("sshTrackerInterface", "controllers.sshTracker.interface", Same),
+        ("sshTrackerPort", "controllers.sshTracker.port", Same),
+        ("sshTrackerSnaplen", "controllers.sshTracker.snaplen", Same),
+    ],
+)];
 
 /// The exam agent.
-const EXAMS: &[Row] = &[
-    ("configurations.targetNamespace", "controllers.examAgent.namespace", Same),
-    ("configurations.allowedIPs", "controllers.examAgent.allowedIps", List),
-    ("exposition.basePath", "controllers.examAgent.basePath", Same),
+const EXAMS: &[Member] = &[
+    (
+        "configurations",
+        &[
+            ("targetNamespace", "controllers.examAgent.namespace", Same),
+            ("allowedIPs", "controllers.examAgent.allowedIps", List),
+        ],
+    ),
+    ("exposition", &[("basePath", "controllers.examAgent.basePath", Same)]),
 ];
 
 /// What Instances in containers use.
-const INSTANCE_METRICS: &[Row] = &[
-    ("configurations.runtimeEndpoint", "controllers.instanceMetrics.runtimeEndpoint", Same),
-    ("configurations.connectionTimeout", "controllers.instanceMetrics.connectionTimeout", Duration),
-    ("configurations.updatePeriod", "controllers.instanceMetrics.updatePeriod", Duration),
-    ("configurations.grpcPort", "controllers.instanceMetrics.listen", Port),
-];
+const INSTANCE_METRICS: &[Member] = &[(
+    "configurations",
+    &[
+        ("runtimeEndpoint", "controllers.instanceMetrics.runtimeEndpoint", Same),
+        ("connectionTimeout", "controllers.instanceMetrics.connectionTimeout", Duration),
+        ("updatePeriod", "controllers.instanceMetrics.updatePeriod", Duration),
+        ("grpcPort", "controllers.instanceMetrics.listen", Port),
+    ],
+)];
 
 /// The ends of the paths of values that are left out on purpose, and why; nothing is said where there is nothing to do.
 pub const LEFT_OUT: [(&str, &str); 16] = [

@@ -16,7 +16,7 @@ fn text<'a>(schema: &'a Value, member: &str) -> &'a str {
 
 fn type_of(schema: &Value) -> String {
     match text(schema, "type") {
-        "string" if text(schema, "format") == formats::DURATION.name => "duration".to_owned(),
+        "string" if text(schema, "format") == duration::DURATION.name => "duration".to_owned(),
         "string" => "text".to_owned(),
         "" => "word".to_owned(),
         "integer" => "whole number".to_owned(),
@@ -51,8 +51,8 @@ fn allowed(schema: &Value) -> String {
         }
         _ if !words.is_empty() => words.iter().map(|word| code(word)).collect::<Vec<_>>().join(", "),
         // Said once, at the top of the page.
-        "string" if text(schema, "format") == formats::DURATION.name => String::new(),
-        "string" => formats::find(text(schema, "format"))
+        "string" if text(schema, "format") == duration::DURATION.name => String::new(),
+        "string" => schema::format(text(schema, "format"))
             .map_or_else(String::new, |format| format.expected.to_owned()),
         _ => check::expected_value(schema)
             .trim_start_matches("a whole number")
@@ -131,9 +131,9 @@ fn the_page_is_up_to_date() {
     );
     page.push_str(&sections());
     page.push_str("## Rules between keys\n\nThese are checked beside what each key allows:\n\n");
-    let rules = rules::all().map(|rule| {
-        let keys: Vec<String> = rule.keys.iter().map(|key| code(key)).collect();
-        vec![keys.join(", "), rule.expected.trim_start_matches("expected ").to_owned()]
+    let rules = rules::RULES.iter().map(|rule| {
+        let keys: Vec<String> = rule.keys().into_iter().map(code).collect();
+        vec![keys.join(", "), rule.expected().trim_start_matches("expected ").to_owned()]
     });
     page.push_str(table(&["keys", "rule"], rules).trim_end_matches('\n'));
     crate::reference::check("configuration.md", &(page + "\n"));

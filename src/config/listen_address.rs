@@ -1,0 +1,47 @@
+//! The address of a server of the daemon.
+
+use std::fmt;
+use std::net::{AddrParseError, Ipv4Addr, SocketAddr};
+use std::str::FromStr;
+
+use super::formats::Format;
+use super::keys::text;
+
+/// The format of such addresses.
+pub(super) const LISTEN_ADDRESS: Format = Format::new(
+    "crownlabs-listen-address",
+    "an IP address and a port such as \"0.0.0.0:8080\" or \"[::]:8080\", or \"\" for none",
+    |text| text.parse::<ListenAddress>().is_ok(),
+);
+
+/// The address on which a server listens, written as `ADDRESS:PORT`; empty if the server is turned off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ListenAddress(pub Option<SocketAddr>);
+
+text!(ListenAddress, LISTEN_ADDRESS);
+
+impl ListenAddress {
+    /// A port of all IPv4 addresses of the machine.
+    pub(super) fn port(port: u16) -> Self {
+        Self(Some((Ipv4Addr::UNSPECIFIED, port).into()))
+    }
+
+    /// The address; `None` if the server is turned off.
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.0
+    }
+}
+
+impl FromStr for ListenAddress {
+    type Err = AddrParseError;
+
+    fn from_str(text: &str) -> Result<Self, AddrParseError> {
+        if text.is_empty() { Ok(Self(None)) } else { text.parse().map(Some).map(Self) }
+    }
+}
+
+impl fmt::Display for ListenAddress {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |address| address.fmt(formatter))
+    }
+}
