@@ -26,17 +26,32 @@ use crate::api::{GROUP, Kind};
 use crate::runtime::clock;
 use crate::runtime::store::Change;
 
-/// The paths that set the defaults of Tenants. The second one is that of the former operators.
-pub const TENANT_DEFAULTS: [&str; 2] = ["/defaulter-v1alpha2-tenant", "/mutate-v1alpha2-tenant"];
-/// The paths that validate Tenants. The second one is that of the former operators.
-pub const TENANT_RULES: [&str; 2] = ["/validator-v1alpha2-tenant", "/validate-v1alpha2-tenant"];
-/// The path that validates Instances.
-pub const INSTANCE_RULES: &str = "/validator-v1alpha2-instance";
-/// The path that only bounds the texts of an object.
-pub const TEXT_RULES: &str = "/validator-texts";
+/// What a webhook decides on a request that concerns it.
+type Decide = fn(Arc<Admission>, Request) -> BoxFuture<'static, Decision>;
 
-/// The resources whose objects no other rule reads, and which students and managers write.
-const ONLY_TEXTS: [&str; 3] = [TemplateKind::PLURAL, SharedVolumeKind::PLURAL, InstanceSnapshotKind::PLURAL];
+/// The webhooks: the paths of each, the resources whose objects it reads, and what it decides. The second path of those
+/// of Tenants is that of the former operators.
+const WEBHOOKS: [(&[&str], &[&str], Decide); 4] = [
+    (
+        &["/defaulter-v1alpha2-tenant", "/mutate-v1alpha2-tenant"],
+        &[TenantKind::PLURAL],
+        |admission, request| async move { defaults::complete(&request, &admission.tenant) }.boxed(),
+    ),
+    (
+        &["/validator-v1alpha2-tenant", "/validate-v1alpha2-tenant"],
+        &[TenantKind::PLURAL],
+        |admission, request| async move { admission.validate_tenant(&request).await }.boxed(),
+    ),
+    (&["/validator-v1alpha2-instance"], &[InstanceKind::PLURAL], |admission, request| {
+        async move { admission.validate_instance(&request).await }.boxed()
+    }),
+    // What no other webhook reads, and students and managers write: only its texts are bounded.
+    (
+        &["/validator-texts"],
+        &[TemplateKind::PLURAL, SharedVolumeKind::PLURAL, InstanceSnapshotKind::PLURAL],
+        |_, _| async { Decision::allowed() }.boxed(),
+    ),
+];
 
 /// All that the rules need: their settings, the view of the cluster, and the recent admissions.
 pub struct Admission {
@@ -53,40 +68,16 @@ impl Admission {
     }
 
     /// The rules by path.
-    pub fn rules(self: Arc<Self>) -> Rules {
-        let mut rules = Rules::new();
-        for path in TENANT_DEFAULTS {
-            rules.insert(
-                path,
-                self.rule(&[TenantKind::PLURAL], |admission, request| {
-                    async move { defaults::complete(&request, &admission.tenant) }.boxed()
-                }),
-            );
-        }
-        for path in TENANT_RULES {
-            rules.insert(
-                path,
-                self.rule(&[TenantKind::PLURAL], |admission, request| {
-                    async move { admission.validate_tenant(&request).await }.boxed()
-                }),
-            );
-        }
-        rules.insert(
-            INSTANCE_RULES,
-            self.rule(&[InstanceKind::PLURAL], |admission, request| {
-                async move { admission.validate_instance(&request).await }.boxed()
-            }),
-        );
-        rules.insert(TEXT_RULES, self.rule(&ONLY_TEXTS, |_, _| async { Decision::allowed() }.boxed()));
-        rules
+    pub fn rules(self: &Arc<Self>) -> Rules {
+        let webhooks = WEBHOOKS.into_iter();
+        webhooks
+            .flat_map(|(paths, plurals, decide)| paths.iter().map(move |path| (*path, plurals, decide)))
+            .map(|(path, plurals, decide)| (path, self.rule(plurals, decide)))
+            .collect()
     }
 
     /// A rule for objects of these resources; `decide` is called for requests that concern them.
-    fn rule(
-        self: &Arc<Self>,
-        plurals: &'static [&'static str],
-        decide: fn(Arc<Self>, Request) -> BoxFuture<'static, Decision>,
-    ) -> Rule {
+    fn rule(self: &Arc<Self>, plurals: &'static [&'static str], decide: Decide) -> Rule {
         let admission = Arc::clone(self);
         Arc::new(move |request| {
             let bypass = &admission.tenant.bypass;
