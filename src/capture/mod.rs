@@ -20,6 +20,7 @@ mod packet;
 mod repeats;
 mod ring;
 mod series;
+pub mod telemetry;
 #[cfg(test)]
 mod tests;
 

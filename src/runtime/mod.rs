@@ -41,6 +41,7 @@ pub mod grpc_server;
 pub mod http_server;
 pub mod key;
 pub mod merge;
+pub mod metric;
 pub mod metrics;
 pub mod pieces;
 pub mod plan;

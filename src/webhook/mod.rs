@@ -22,6 +22,7 @@ pub mod requester;
 pub mod review;
 pub mod server;
 pub mod setup;
+pub mod telemetry;
 pub mod tenant;
 mod texts;
 pub mod view;

@@ -13,6 +13,7 @@
 mod error;
 pub mod messages;
 mod process;
+pub mod telemetry;
 #[cfg(test)]
 mod tests;
 

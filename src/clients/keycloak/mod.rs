@@ -14,6 +14,7 @@ mod error;
 mod operation;
 mod roles;
 mod settings;
+pub mod telemetry;
 #[cfg(test)]
 mod tests;
 mod token;

@@ -17,6 +17,7 @@ mod maildir;
 mod notice;
 mod settings;
 mod smtp;
+pub mod telemetry;
 mod template;
 #[cfg(test)]
 mod tests;

@@ -19,6 +19,7 @@ mod error;
 mod grid;
 mod promql;
 mod round;
+pub mod telemetry;
 #[cfg(test)]
 mod tests;
 

@@ -11,6 +11,7 @@
 
 pub mod internal_errors;
 pub mod outage;
+pub mod telemetry;
 pub mod work;
 
 use std::collections::BTreeMap;

@@ -13,6 +13,7 @@ mod bastion_loop;
 mod key_file;
 mod key_pairs;
 mod secrets;
+pub mod telemetry;
 #[cfg(test)]
 mod tests;
 mod writer;

@@ -19,6 +19,7 @@ pub mod notifier;
 pub mod promise;
 pub mod promises;
 pub mod stores;
+pub mod telemetry;
 
 use super::setup::Setup;
 use crate::config::{Config, Undeliverable};

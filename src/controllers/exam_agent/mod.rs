@@ -35,6 +35,7 @@ mod page;
 mod route;
 mod serve;
 mod stores;
+pub mod telemetry;
 mod turns;
 mod view;
 mod write;

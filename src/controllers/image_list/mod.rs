@@ -19,6 +19,7 @@ mod registries;
 mod report;
 mod stores;
 
+pub mod telemetry;
 #[cfg(test)]
 mod tests;
 

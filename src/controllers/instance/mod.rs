@@ -28,6 +28,7 @@ mod reconcile;
 mod report;
 mod resources;
 mod stores;
+pub mod telemetry;
 mod validate;
 mod workload;
 

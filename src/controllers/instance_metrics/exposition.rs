@@ -3,28 +3,16 @@
 use std::fmt::Write;
 
 use super::shared::Shared;
+use super::telemetry::FAMILIES;
 use super::usage::{Usage, Usages};
 use crate::api::shown;
+use crate::runtime::metric::Metric;
 
-/// A family: its name, its help text, and its value for a pod.
-type Family = (&'static str, &'static str, fn(&Usage) -> String);
-
-const FAMILIES: [Family; 3] = [
-    (
-        "crownlabs_instance_cpu_percent",
-        "Use of processors by the application of an Instance in a container, in percent of one",
-        |usage| format!("{}.{:03}", usage.millipercent / 1_000, usage.millipercent % 1_000),
-    ),
-    (
-        "crownlabs_instance_memory_working_set_bytes",
-        "Memory in bytes that the application of an Instance in a container cannot do without",
-        |usage| usage.memory.to_string(),
-    ),
-    (
-        "crownlabs_instance_disk_bytes",
-        "Size in bytes of the files that the application of an Instance in a container has written beside its volumes",
-        |usage| usage.disk.to_string(),
-    ),
+/// The values of the families for a pod, in their order.
+const VALUES: [fn(&Usage) -> String; 3] = [
+    |usage| format!("{}.{:03}", usage.millipercent / 1_000, usage.millipercent % 1_000),
+    |usage| usage.memory.to_string(),
+    |usage| usage.disk.to_string(),
 ];
 
 /// Appends the families; nothing while there is no result.
@@ -33,7 +21,7 @@ pub fn append(shared: &Shared, text: &mut String) {
 }
 
 fn families(usages: &Usages, text: &mut String) {
-    for (name, help, value) in FAMILIES {
+    for (Metric { name, help, .. }, value) in FAMILIES.iter().zip(VALUES) {
         let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge");
         for (pod, usage) in usages.pods() {
             let (namespace, instance) = (label(&pod.key.namespace), label(&pod.instance));

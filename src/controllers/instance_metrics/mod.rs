@@ -19,6 +19,7 @@ mod scrape;
 mod select;
 mod service;
 mod shared;
+pub mod telemetry;
 mod usage;
 
 pub use metrics_loop::InstanceMetricsLoop;

@@ -10,8 +10,10 @@ use parking_lot::Mutex;
 
 use super::claims::InUse;
 use super::records::{NodeReport, PoolRecord, Record};
+use super::telemetry::ADDRESSES;
 use super::validate::Verdicts;
 use crate::runtime::ObjectKey;
+use crate::runtime::metric::Metric;
 
 /// The records by their names, and the decisions.
 #[derive(Default)]
@@ -109,8 +111,8 @@ impl Cache {
     /// Appends the metrics of the pools, in the format of Prometheus.
     pub fn render(&self, text: &mut String) {
         let records = self.records.lock();
-        let name = ADDRESSES.0;
-        let _ = write!(text, "# HELP {name} {}\n# TYPE {name} gauge\n", ADDRESSES.1);
+        let Some(Metric { name, help, .. }) = ADDRESSES.first() else { return };
+        let _ = write!(text, "# HELP {name} {help}\n# TYPE {name} gauge\n");
         for record in records.values() {
             let Record::Pool(pool) = &**record else { continue };
             let used = pool.allocations().count() as u128;
@@ -125,12 +127,6 @@ impl Cache {
         }
     }
 }
-
-/// The metric of the addresses of each pool, and its help text.
-pub const ADDRESSES: (&str, &str) = (
-    "crownlabs_pod_network_addresses",
-    "Addresses for pods in the range of a namespace that are used, and that are free",
-);
 
 /// Which `PodConfig`s it concerns that a record has become another one.
 fn concerns(old: Option<&Record>, new: Option<&Record>) -> Concerns {

@@ -26,6 +26,7 @@ mod records;
 mod report;
 mod sample;
 mod stores;
+pub mod telemetry;
 mod validate;
 
 #[cfg(test)]

@@ -32,6 +32,7 @@ mod records;
 mod report;
 mod running;
 mod settle;
+pub mod telemetry;
 #[cfg(test)]
 mod tests;
 mod work;

@@ -19,6 +19,7 @@ mod plan;
 mod reconcile;
 mod report;
 mod stores;
+pub mod telemetry;
 mod validate;
 
 use std::collections::BTreeMap;

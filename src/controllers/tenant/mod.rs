@@ -28,6 +28,7 @@ mod quota;
 mod reconcile;
 mod report;
 mod stores;
+pub mod telemetry;
 
 pub use reconcile::TenantReconciler;
 

@@ -21,6 +21,7 @@ mod reconcile;
 mod report;
 mod stores;
 
+pub mod telemetry;
 #[cfg(test)]
 mod tests;
 

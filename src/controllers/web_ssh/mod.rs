@@ -21,6 +21,7 @@ mod message;
 mod serve;
 mod session;
 mod slots;
+pub mod telemetry;
 mod text;
 
 pub use serve::WebSshLoop;

@@ -1,5 +1,6 @@
 //! The metrics recorder: buckets of histograms and help texts, as in controller-runtime and client-go.
 
+mod process;
 #[cfg(test)]
 mod reference;
 mod table;
@@ -10,7 +11,9 @@ use anyhow::Context;
 use metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 
-use table::{Kind, METRICS, Metric};
+use table::metrics;
+
+use crate::runtime::metric::{Kind, Metric};
 
 /// The content type of `/metrics`: the text format of Prometheus.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -21,7 +24,7 @@ pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// If a recorder is installed already.
 pub fn install() -> anyhow::Result<PrometheusHandle> {
     let mut builder = PrometheusBuilder::new();
-    for Metric { name, kind, .. } in METRICS {
+    for Metric { name, kind, .. } in metrics() {
         if let Kind::Histogram(buckets) = kind {
             let metric = Matcher::Full((*name).to_owned());
             builder = builder.set_buckets_for_metric(metric, buckets).context("a metric has no buckets")?;
@@ -29,7 +32,7 @@ pub fn install() -> anyhow::Result<PrometheusHandle> {
     }
     let handle = builder.install_recorder().context("the metrics recorder cannot be installed")?;
     // The recorder keeps help texts; before it is installed, they would be lost.
-    for Metric { name, help, kind, .. } in METRICS {
+    for Metric { name, help, kind, .. } in metrics() {
         match kind {
             Kind::Counter => describe_counter!(*name, *help),
             Kind::Gauge => describe_gauge!(*name, *help),

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::table::{Kind, METRICS, Metric, RENDERED, RENDERED_GAUGES};
+use super::table::{RENDERED, metrics};
 use crate::api::reason::reference::sources;
 use crate::reference::{HEADER, check, code, table};
+use crate::runtime::metric::{Kind, Metric};
 
 const HEAD: [&str; 6] = ["metric", "type", "unit", "labels", "meaning", "what to look at"];
 
@@ -23,32 +24,26 @@ fn unit(name: &str) -> &'static str {
     }
 }
 
-fn row(name: &str, type_: &str, labels: &[(&str, &str)], help: &str, look: &str) -> Vec<String> {
+fn row(Metric { name, help, kind, labels, look }: &Metric) -> Vec<String> {
+    let type_ = match kind {
+        Kind::Counter => "counter",
+        Kind::Gauge => "gauge",
+        Kind::Histogram(_) => "histogram",
+    };
     let labels: Vec<String> = labels.iter().map(|(label, values)| format!("`{label}`: {values}")).collect();
     vec![
         code(name),
         type_.to_owned(),
         unit(name).to_owned(),
         labels.join("; "),
-        help.to_owned(),
-        look.to_owned(),
+        (*help).to_owned(),
+        (*look).to_owned(),
     ]
 }
 
-fn rows() -> Vec<Vec<String>> {
-    let of_recorder = METRICS.iter().map(|Metric { name, help, kind, labels, look }| {
-        let type_ = match kind {
-            Kind::Counter => "counter",
-            Kind::Gauge => "gauge",
-            Kind::Histogram(_) => "histogram",
-        };
-        row(name, type_, labels, help, look)
-    });
-    let rendered =
-        [("counter", RENDERED), ("gauge", RENDERED_GAUGES)].into_iter().flat_map(|(type_, all)| {
-            all.iter().map(move |(name, labels, help, look)| row(name, type_, labels, help, look))
-        });
-    of_recorder.chain(rendered).collect()
+/// The metrics of the recorder, and those that are written as text.
+fn all() -> impl Iterator<Item = &'static Metric> {
+    metrics().chain(RENDERED.iter().copied().flatten())
 }
 
 #[test]
@@ -60,17 +55,20 @@ fn the_page_is_up_to_date() {
          a counter with labels appears when it first counts, unless its zero matters for alerts.\n\n\
          A histogram `x` consists of `x_bucket` with the label `le`, the upper bound in seconds; `x_sum`; and `x_count`.\n\n"
     );
-    page.push_str(&table(&HEAD, rows()));
+    page.push_str(&table(&HEAD, all().map(row)));
     page.push_str(
         "What the chart watches by alerts is in [Operating](../operating.md#something-is-wrong).\n",
     );
     check("metrics.md", &page);
 }
 
-/// The texts of the sources but for the table itself, without tests.
+/// The texts of the sources but for those that declare metrics, without tests.
 fn recording() -> Vec<String> {
     let found = sources(Path::new("")).into_iter();
-    found.filter(|(path, _)| !path.starts_with("manager/telemetry")).map(|(_, text)| text).collect()
+    let found = found.filter(|(path, text)| {
+        !path.starts_with("manager/telemetry") && !text.contains("\ndeclare_metrics! {")
+    });
+    found.map(|(_, text)| text).collect()
 }
 
 /// The names that the code records by literals.
@@ -83,8 +81,8 @@ fn recorded(text: &str) -> impl Iterator<Item = &str> {
 #[test]
 fn the_table_has_what_is_recorded_and_nothing_else() {
     let sources = recording();
-    let known: BTreeSet<&str> = METRICS.iter().map(|metric| metric.name).collect();
-    assert_eq!(known.len(), METRICS.len(), "a name twice");
+    let known: BTreeSet<&str> = metrics().map(|metric| metric.name).collect();
+    assert_eq!(known.len(), metrics().count(), "a name twice");
     let recorded: BTreeSet<&str> = sources.iter().flat_map(|text| recorded(text)).collect();
     let undeclared: Vec<&&str> = recorded.difference(&known).collect();
     assert!(undeclared.is_empty(), "recorded, but not in the table: {undeclared:?}");
@@ -97,11 +95,8 @@ fn the_table_has_what_is_recorded_and_nothing_else() {
 /// Whoever knows the uid of an Instance knows the URLs of its environments, which is all that protects some of them.
 #[test]
 fn no_metric_has_a_uid() {
-    let of_recorder =
-        METRICS.iter().flat_map(|metric| metric.labels.iter().map(|label| (metric.name, label.0)));
-    let rendered = RENDERED.iter().chain(RENDERED_GAUGES);
-    let rendered = rendered.flat_map(|metric| metric.1.iter().map(|label| (metric.0, label.0)));
-    let labels: Vec<(&str, &str)> = of_recorder.chain(rendered).collect();
+    let labels: Vec<(&str, &str)> =
+        all().flat_map(|metric| metric.labels.iter().map(|label| (metric.name, label.0))).collect();
     assert!(labels.len() > 50, "{labels:?}");
     let secret: Vec<_> =
         labels.iter().filter(|(_, label)| label.contains("uid") || label.contains("url")).collect();

@@ -1,0 +1,23 @@
+//! The metrics of the exam agent.
+
+use crate::runtime::metric::{REQUEST_BUCKETS, declare_metrics};
+
+declare_metrics! {
+    /// All of them.
+    METRICS;
+    Counter => "exam_agent_requests_total" by {
+        route: "`templates`, `instances`, `instance`, `health`, `description`, `other`",
+        method: "`GET`, `PUT`, `DELETE`, `other`",
+        code: "the HTTP status"
+    }
+        "Number of requests to the exam agent by route, method and status code"
+        "`403`: the client is not in `controllers.examAgent.allowedIps`. `429`: raise `clientQps`. `500`: the log says why.";
+    Histogram(&REQUEST_BUCKETS) => "exam_agent_request_duration_seconds" by {
+        route: "`templates`, `instances`, `instance`, `health`, `description`, `other`"
+    }
+        "Latency in seconds of the answers of the exam agent by route"
+        "Seconds: the API server is slow, or requests wait for `controllers.examAgent.clientQps`.";
+    Gauge => "exam_agent_certificate_expiration_timestamp_seconds" by {}
+        "Time at which the certificate of the exam agent expires, in seconds since 1970"
+        "Less than a week ahead: the files in `controllers.examAgent.certificateDir` are not renewed.";
+}

@@ -1,0 +1,11 @@
+//! The metrics of web SSH.
+
+use crate::runtime::metric::declare_metrics;
+
+declare_metrics! {
+    /// All of them.
+    METRICS;
+    Gauge => "bastion_web_ssh_sessions" by {}
+        "Number of terminals that are open in browsers"
+        "Near `controllers.webSsh.maxConnections`: raise that, or run more replicas.";
+}
