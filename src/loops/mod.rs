@@ -35,8 +35,8 @@ pub struct Loop {
     pub name: &'static str,
     /// A sentence on what it does.
     pub description: &'static str,
-    /// Where it works.
-    pub place: Place,
+    /// Which processes run it.
+    pub runs_in: RunsIn,
     /// Whether it uses the API server.
     pub uses_api_server: bool,
     /// Whether it is enabled, and its concurrency.
@@ -47,7 +47,7 @@ pub struct Loop {
 
 /// Where a loop works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum RunsIn {
     /// In the replica that holds the lease.
     Leader,
     /// In every replica.
@@ -64,15 +64,15 @@ pub enum Built {
     Replica(Replica),
 }
 
-macro_rules! place {
+macro_rules! runs_in {
     (leader) => {
-        Place::Leader
+        RunsIn::Leader
     };
     (replica) => {
-        Place::Replica
+        RunsIn::Replica
     };
     (node) => {
-        Place::Node
+        RunsIn::Node
     };
 }
 
@@ -81,7 +81,7 @@ macro_rules! uses_api_server {
     (leader, $loop:ty) => {
         true
     };
-    ($place:ident, $loop:ty) => {
+    ($runs_in:ident, $loop:ty) => {
         <$loop as ReplicaDefinition>::USES_API_SERVER
     };
 }
@@ -91,24 +91,24 @@ macro_rules! concurrency {
     (leader, $config:expr) => {
         $config.concurrency
     };
-    ($place:ident, $config:expr) => {
+    ($runs_in:ident, $config:expr) => {
         1
     };
 }
 
 macro_rules! table {
-    ($(#[doc = $description:literal] $key:ident: $config:ident => $place:ident $loop:ident;)*) => {
+    ($(#[doc = $description:literal] $key:ident: $config:ident => $runs_in:ident $loop:ident;)*) => {
         /// All control loops.
         pub static LOOPS: &[Loop] = &[$(Loop {
             name: $key::$loop::NAME,
             description: $description,
-            place: place!($place),
-            uses_api_server: uses_api_server!($place, $key::$loop),
+            runs_in: runs_in!($runs_in),
+            uses_api_server: uses_api_server!($runs_in, $key::$loop),
             toggle: |controllers| Toggle {
                 enabled: controllers.$key.enabled,
-                concurrency: concurrency!($place, controllers.$key),
+                concurrency: concurrency!($runs_in, controllers.$key),
             },
-            build: $place::<$key::$loop>,
+            build: $runs_in::<$key::$loop>,
         }),*];
     };
 }
@@ -240,14 +240,14 @@ mod tests {
         let controllers = Controllers::default();
         let rows: Vec<String> = LOOPS
             .iter()
-            .map(|Loop { name, description, place, toggle, .. }| {
+            .map(|Loop { name, description, runs_in, toggle, .. }| {
                 let default = if toggle(&controllers).enabled { "on" } else { "off" };
-                let place = match place {
-                    Place::Leader => "leader",
-                    Place::Replica => "every replica",
-                    Place::Node => "every node",
+                let runs_in = match runs_in {
+                    RunsIn::Leader => "leader",
+                    RunsIn::Replica => "every replica",
+                    RunsIn::Node => "every node",
                 };
-                format!("| `{name}` | {default} | {place} | {} |\n", description.trim())
+                format!("| `{name}` | {default} | {runs_in} | {} |\n", description.trim())
             })
             .collect();
         let head = "| key | default | works in | what it does |\n|---|---|---|---|\n";

@@ -7,7 +7,7 @@ use tracing::info;
 
 use super::start_up::{connect, kubeconfig};
 use crate::config::Config;
-use crate::loops::{LOOPS, Loop, Place};
+use crate::loops::{LOOPS, Loop, RunsIn};
 use crate::runtime::client::{self, UserReader, Writer};
 use crate::runtime::context::Connections;
 use crate::runtime::gate::Gate;
@@ -35,7 +35,7 @@ pub fn is_needed(config: &Config) -> bool {
 pub fn takes_part(config: &Config) -> bool {
     let webhook = &config.server.webhook;
     let renews = webhook.enabled && webhook.certificate_dir.is_empty();
-    config.leader_election.enabled && (renews || enabled(config).any(|entry| entry.place == Place::Leader))
+    config.leader_election.enabled && (renews || enabled(config).any(|entry| entry.runs_in == RunsIn::Leader))
 }
 
 /// The gate of the process: closed until it leads, if it takes part in the election. Says so if it does not, although the

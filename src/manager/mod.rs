@@ -196,7 +196,7 @@ fn build_loops<'a>(
     for entry in LOOPS {
         let Toggle { enabled, concurrency } = (entry.toggle)(&config.controllers);
         if enabled {
-            info!(controller = entry.name, place = ?entry.place, concurrency, "{}", entry.description.trim());
+            info!(controller = entry.name, runs_in = ?entry.runs_in, concurrency, "{}", entry.description.trim());
             match (entry.build)(&mut setup, factory)? {
                 Built::Leader(built) => {
                     let built = cluster.map(|it| built.into_control_loop(&it.connections, concurrency));
