@@ -212,6 +212,27 @@ impl<'a> EnvironmentContext<'a> {
         child.fields(machine::enforced(self))
     }
 
+    /// Whether the Ingress exists.
+    pub fn has_ingress(&self) -> bool {
+        self.observed.own::<IngressKind>(&self.ingress_name()).is_some()
+    }
+
+    /// Whether the claim exists.
+    pub fn has_claim(&self) -> bool {
+        self.observed.own::<PersistentVolumeClaimKind>(&self.name).is_some()
+    }
+
+    /// Whether the workload exists.
+    pub fn has_workload(&self) -> bool {
+        match Workload::of(self.environment) {
+            Workload::Deployment => self.observed.own::<DeploymentKind>(&self.name).is_some(),
+            Workload::VirtualMachine => self.observed.own::<VirtualMachineKind>(&self.name).is_some(),
+            Workload::VirtualMachineInstance => {
+                self.observed.own::<VirtualMachineInstanceKind>(&self.name).is_some()
+            }
+        }
+    }
+
     /// The workload, if it exists: what it is made of is left out.
     pub fn workload(&'a self) -> Child<'a> {
         match Workload::of(self.environment) {

@@ -36,12 +36,16 @@ impl Workload {
 /// Plans the workload of an environment, and its claim or Secret. A workload that exists is kept, whatever the Template says
 /// of its resources by now.
 pub fn plan(context: &EnvironmentContext<'_>, plan: &mut Plan) {
-    let planned = if context.is_machine() { machine(context, plan) } else { container(context, plan) };
-    plan.problems.extend(planned.err().into_iter().flatten());
+    let problems = if context.is_machine() {
+        machine(context, plan).err().into_iter().collect()
+    } else {
+        container(context, plan)
+    };
+    plan.problems.extend(problems);
 }
 
-/// Plans the `PersistentVolumeClaim` of a persistent environment, and its Deployment.
-fn container(context: &EnvironmentContext<'_>, plan: &mut Plan) -> Result<(), Vec<Problem>> {
+/// Plans the `PersistentVolumeClaim` of a persistent environment, and its Deployment. Returns what prevents either.
+fn container(context: &EnvironmentContext<'_>, plan: &mut Plan) -> Vec<Problem> {
     let environment = context.environment;
     if let EnvironmentType::Other(name) = &environment.environment_type {
         let message = format!(
@@ -49,20 +53,19 @@ fn container(context: &EnvironmentContext<'_>, plan: &mut Plan) -> Result<(), Ve
              Container or Standalone is expected",
             environment.name
         );
-        return Err(vec![Problem::fault(context.component(), reason::INVALID_TEMPLATE, message)]);
+        return vec![Problem::fault(context.component(), reason::INVALID_TEMPLATE, message)];
     }
     let mut problems = Vec::new();
     if environment.persistent {
         // The size in the Template is used at the creation of the claim only.
-        let has_claim = context.claim("").is_own();
-        match if has_claim { Ok(String::new()) } else { Resources::disk(environment) } {
+        match if context.has_claim() { Ok(String::new()) } else { Resources::disk(environment) } {
             Ok(disk) => context.claim(&disk).ensure(plan),
             Err(problem) => problems.push(problem),
         }
     }
-    if context.workload().is_own() {
+    if context.has_workload() {
         context.workload().keep(plan);
-        return Err(problems);
+        return problems;
     }
     match (Resources::of(environment), mounts::resolve(context.observed, environment)) {
         (Ok(resources), Ok(mounts)) if problems.is_empty() => {
@@ -70,16 +73,15 @@ fn container(context: &EnvironmentContext<'_>, plan: &mut Plan) -> Result<(), Ve
         }
         (resources, mounts) => problems.extend(resources.err().into_iter().chain(mounts.err())),
     }
-    Err(problems)
+    problems
 }
 
 /// Plans the cloud-init Secret, and the machine. A `VirtualMachineInstance` is made only while the Instance runs.
-fn machine(context: &EnvironmentContext<'_>, plan: &mut Plan) -> Result<(), Vec<Problem>> {
+fn machine(context: &EnvironmentContext<'_>, plan: &mut Plan) -> Result<(), Problem> {
     let (observed, environment) = (context.observed, context.environment);
-    let exists = context.workload().is_own();
-    let one = |problem| vec![problem];
+    let exists = context.has_workload();
     if !exists && let Some(problem) = unsupported(observed, context.config, environment) {
-        return Err(one(problem));
+        return Err(problem);
     }
     if context.is_standard() {
         let keys = keys(observed);
@@ -91,16 +93,16 @@ fn machine(context: &EnvironmentContext<'_>, plan: &mut Plan) -> Result<(), Vec<
         match mounts::resolve(observed, environment) {
             Ok(mounts) => context.secret(&keys, &mounts).ensure(plan),
             Err(problem) if exists => plan.problems.push(problem),
-            Err(problem) => return Err(one(problem)),
+            Err(problem) => return Err(problem),
         }
     }
     if exists {
         context.workload().keep(plan);
         return Ok(());
     }
-    let resources = Resources::of(environment).map_err(one)?;
+    let resources = Resources::of(environment)?;
     if environment.persistent {
-        let disk = Resources::disk(environment).map_err(one)?;
+        let disk = Resources::disk(environment)?;
         context.virtual_machine(Some((&resources, &disk))).ensure(plan);
     } else if observed.instance.spec.running {
         context.virtual_machine_instance(Some(&resources)).ensure(plan);

@@ -114,7 +114,7 @@ pub fn plan(
 /// Whether users of an environment have to log in: it has a web interface, or an Ingress from when it had one, and is
 /// neither an exam nor an exercise.
 fn is_guarded(context: &EnvironmentContext<'_>) -> bool {
-    context.is_standard() && (context.environment.gui_enabled || context.ingress().is_own())
+    context.is_standard() && (context.environment.gui_enabled || context.has_ingress())
 }
 
 /// The removal of the objects of the proxy.

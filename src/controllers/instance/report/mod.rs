@@ -198,7 +198,7 @@ fn environment(
     // A headless Service, which the Go operator that knows several environments makes, has no address.
     status.ip = address.filter(|address| address != HEADLESS).unwrap_or_default();
     let route = context.own_route();
-    let shown = running && (route.is_some() || context.ingress().is_own());
+    let shown = running && (route.is_some() || context.has_ingress());
     status.url = if shown { context.url() } else { String::new() };
     status.exposition_accepted = route.is_some_and(exposure::is_accepted);
     if status.phase == Phase::Ready && status.initial_ready_time.is_empty() {
