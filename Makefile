@@ -50,7 +50,7 @@ lint: ## Format, lints, and what may enter the dependency tree
 	$(CARGO) clippy --locked --test ship -- -D warnings
 	./tests/deny.sh
 
-generate: ## The files that are made from the code: CRDs, reference, default configuration, schema of the chart
+generate: ## The files that are made from the code: CRDs, reference, default configuration, schema and rights of the chart
 	UPDATE_MANIFESTS=1 $(CARGO) test --locked --lib --bin crownlabs up_to_date
 	$(CARGO) run --locked -- config default > config/crownlabs.yaml.new
 	mv config/crownlabs.yaml.new config/crownlabs.yaml

@@ -5,12 +5,20 @@ use std::path::Path;
 /// The line that every page has below its heading.
 pub const HEADER: &str = "<!-- Generated from the code by `make generate`; do not edit. -->";
 
-/// Compares a page with its file. With `UPDATE_MANIFESTS=1`, it writes the file instead.
+/// Compares a page with its file.
+///
+/// # Panics
+/// If they differ.
+pub fn check(file: &str, page: &str) {
+    check_file(&Path::new("docs/reference").join(file), page);
+}
+
+/// Compares a text with its file. With `UPDATE_MANIFESTS=1`, it writes the file instead.
 ///
 /// # Panics
 /// If they differ: with the first line that does.
-pub fn check(file: &str, page: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference").join(file);
+pub fn check_file(file: &Path, page: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
     if std::env::var_os("UPDATE_MANIFESTS").is_some() {
         std::fs::create_dir_all(path.parent().expect("a folder")).expect("the folder can be made");
         std::fs::write(&path, page).expect("the page can be written");

@@ -185,6 +185,7 @@ pub fn build<R: Definition>(
 ) -> anyhow::Result<Box<dyn BuiltLoop>> {
     let mut set = StoreSet::new(R::NAME, factory);
     let (reconciler, settings) = R::build(setup, &mut set)?;
+    set.reconciles::<R::Kind>();
     Ok(Box::new(BuiltReconciler { reconciler, settings, stores: set.finish() }))
 }
 
@@ -224,6 +225,9 @@ impl<R: Definition> BuiltLoop for BuiltReconciler<R> {
         ControlLoop::new(Driver::new(reconciler, settings, context), stores, concurrency)
     }
 }
+
+#[cfg(test)]
+mod rights;
 
 #[cfg(test)]
 mod tests {
@@ -268,9 +272,10 @@ mod tests {
     }
 
     /// Builds every loop, with all that can be switched on.
-    fn build_all() -> StoreFactory {
+    pub fn build_all() -> StoreFactory {
         let mut config = Config::default();
         config.controllers.instance.gateway_api.enabled = true;
+        config.controllers.snapshot.vm_registry_secret = "login".to_owned();
         let mut setup = Setup::new(&config, Gate::closed());
         let mut factory = StoreFactory::default();
         for entry in LOOPS {
@@ -304,7 +309,10 @@ mod tests {
                 }
             }
         }
-        assert_eq!(watched, build_all().resources());
+        let factory = build_all();
+        let declared = factory.rights.values().flatten().filter(|(_, verbs)| verbs.contains("watch"));
+        let declared = declared.map(|((kind, _), _)| (kind.group.to_owned(), kind.plural.to_owned()));
+        assert_eq!(watched, declared.collect());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Whether the CRDs that are installed are those of this version: a daemon that is newer than they are writes fields that
 //! the API server drops.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use http::Request;
@@ -10,19 +11,12 @@ use metrics::gauge;
 use serde_json::Value;
 use tracing::{info, warn};
 
+use crate::api::GROUP;
 use crate::api::crd::crds;
-use crate::api::image_list::ImageListKind;
-use crate::api::instance::InstanceKind;
-use crate::api::instance_snapshot::InstanceSnapshotKind;
-use crate::api::pod_config::PodConfigKind;
-use crate::api::shared_volume::SharedVolumeKind;
-use crate::api::tenant::TenantKind;
-use crate::api::workspace::WorkspaceKind;
-use crate::api::{GROUP, Kind};
-use crate::config::Controllers;
 use crate::runtime::definitions::{dropped_fields, foreign_versions};
 use crate::runtime::error::with_sources;
 use crate::runtime::readiness::Readiness;
+use crate::runtime::store::StoreFactory;
 use crate::runtime::task::Task;
 
 /// The name in the readiness.
@@ -31,41 +25,28 @@ const NAME: &str = "CRDs";
 const METRIC: &str = "crownlabs_crd_mismatch";
 /// The time between two looks while something is wrong.
 const AGAIN: Duration = Duration::from_secs(30);
-/// The kinds whose status loops of the usual installation write.
-const WRITTEN: [&str; 5] = [
-    WorkspaceKind::KIND,
-    TenantKind::KIND,
-    InstanceKind::KIND,
-    InstanceSnapshotKind::KIND,
-    SharedVolumeKind::KIND,
-];
-
-/// The kinds whose status this process writes. Those of loops that are off by default count where they are on: another
-/// program may have them until then, and their CRDs with it.
-fn written(controllers: &Controllers) -> Vec<&'static str> {
-    let optional = [
-        (controllers.image_list.enabled, ImageListKind::KIND),
-        (controllers.pod_config.enabled, PodConfigKind::KIND),
-    ];
-    let optional = optional.into_iter().filter(|(is_on, _)| *is_on).map(|(_, kind)| kind);
-    WRITTEN.into_iter().chain(optional).collect()
+/// The kinds whose status the loops write that this process runs. Those of others may be another program's, and their CRDs
+/// with it.
+fn written(factory: &StoreFactory) -> BTreeSet<&'static str> {
+    let all = factory.rights.values().flat_map(BTreeMap::keys);
+    all.filter(|(_, subresource)| *subresource == "status").map(|(kind, _)| kind.kind).collect()
 }
 
 /// The CRDs that are looked at: those of `CrownLabs`, and of other groups those that are written.
-fn looked_at(written: &[&str]) -> impl Iterator<Item = CustomResourceDefinition> {
-    crds().into_iter().filter(|crd| crd.spec.group == GROUP || written.contains(&&*crd.spec.names.kind))
+fn looked_at(written: &BTreeSet<&str>) -> impl Iterator<Item = CustomResourceDefinition> {
+    crds().into_iter().filter(|crd| crd.spec.group == GROUP || written.contains(&*crd.spec.names.kind))
 }
 /// The number of fields that a sentence names.
 const NAMED: usize = 5;
 
-/// The task that looks at the CRDs.
-pub fn task(client: &Client, controllers: &Controllers, readiness: &Readiness) -> Task {
-    Task::new(NAME, watch(client.clone(), written(controllers), readiness.clone()))
+/// The task that looks at the CRDs of the kinds that loops with stores of this factory write.
+pub fn task(client: &Client, factory: &StoreFactory, readiness: &Readiness) -> Task {
+    Task::new(NAME, watch(client.clone(), written(factory), readiness.clone()))
 }
 
 /// Looks at the CRDs, and again until nothing is wrong: whoever installs others later, installs another version of the
 /// daemon, too. Says what is wrong in the log, in the readiness and in the metric. The loops work all the same. Never returns.
-async fn watch(client: Client, written: Vec<&'static str>, readiness: Readiness) {
+async fn watch(client: Client, written: BTreeSet<&'static str>, readiness: Readiness) {
     let mut before = Vec::new();
     loop {
         let wrong = look(&client, &written).await;
@@ -87,7 +68,7 @@ async fn watch(client: Client, written: Vec<&'static str>, readiness: Readiness)
 }
 
 /// What is wrong, a sentence each. A CRD that is not installed is missed by the loops that need it.
-async fn look(client: &Client, written: &[&str]) -> Vec<String> {
+async fn look(client: &Client, written: &BTreeSet<&str>) -> Vec<String> {
     let mut wrong = Vec::new();
     for ours in looked_at(written) {
         let name = ours.metadata.name.clone().unwrap_or_default();
@@ -104,7 +85,7 @@ async fn look(client: &Client, written: &[&str]) -> Vec<String> {
             }
         };
         let foreign = foreign_versions(&installed, &ours);
-        let is_written = written.contains(&&*ours.spec.names.kind);
+        let is_written = written.contains(&*ours.spec.names.kind);
         let dropped = if is_written { dropped_fields(&installed, &ours) } else { Vec::new() };
         let is_wrong = !(foreign.is_empty() && dropped.is_empty());
         gauge!(METRIC, "crd" => name.clone()).set(f64::from(u8::from(is_wrong)));
@@ -136,8 +117,14 @@ fn of_versions(name: &str, foreign: &[String]) -> String {
 mod tests {
     use serde_json::json;
 
+    use super::super::build_loops;
     use super::*;
+    use crate::config::Config;
     use crate::runtime::api_server::{ApiServer, refused};
+    use crate::runtime::gate::Gate;
+
+    /// The kinds whose status loops of the usual installation write.
+    const WRITTEN: [&str; 5] = ["Instance", "InstanceSnapshot", "SharedVolume", "Tenant", "Workspace"];
 
     #[test]
     fn a_sentence_names_some_fields_and_counts_the_others() {
@@ -153,20 +140,24 @@ mod tests {
 
     #[test]
     fn kinds_of_loops_that_are_off_by_default_are_written_where_these_are_on() {
-        let mut controllers = Controllers::default();
-        let kinds = |controllers: &Controllers| {
-            let written = written(controllers);
+        let mut config = Config::default();
+        let kinds = |config: &Config| {
+            let mut factory = StoreFactory::default();
+            build_loops(config, &Gate::closed(), None, &mut factory).expect("built");
+            let written = written(&factory);
             let looked_at: Vec<String> = looked_at(&written).map(|crd| crd.spec.names.kind).collect();
             (written, looked_at)
         };
-        let (written, looked_at) = kinds(&controllers);
-        assert_eq!(written, WRITTEN);
+        let (written, looked_at) = kinds(&config);
+        assert_eq!(written, WRITTEN.into());
         let has = |kinds: &[String], kind: &str| kinds.iter().any(|known| known == kind);
         assert!(has(&looked_at, "ImageList") && !has(&looked_at, "PodConfig"), "{looked_at:?}");
-        controllers.image_list.enabled = true;
-        controllers.pod_config.enabled = true;
-        let (written, looked_at) = kinds(&controllers);
-        assert!(written.contains(&"ImageList") && written.contains(&"PodConfig"), "{written:?}");
+        config.controllers.image_list.enabled = true;
+        config.controllers.pod_config.enabled = true;
+        config.controllers.tenant.enabled = false;
+        let (written, looked_at) = kinds(&config);
+        assert!(written.contains("ImageList") && written.contains("PodConfig"), "{written:?}");
+        assert!(!written.contains("Tenant") && has(&looked_at, "Tenant"), "{written:?}");
         assert!(has(&looked_at, "PodConfig"), "{looked_at:?}");
     }
 
@@ -181,7 +172,7 @@ mod tests {
             }
         })
         .await;
-        let wrong = look(&server.client(), &WRITTEN).await;
+        let wrong = look(&server.client(), &WRITTEN.into()).await;
         let [sentence] = &*wrong else { panic!("{wrong:?}") };
         let begin =
             "It is not known whether the CRD sharedvolumes.crownlabs.polito.it is that of this version: ";

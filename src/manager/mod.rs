@@ -139,8 +139,7 @@ async fn start(options: Options) -> anyhow::Result<Started> {
     }
     let mut ending = None;
     if let Some(Cluster { ungated, connections, .. }) = &cluster {
-        tasks
-            .extend((!loops.is_empty()).then(|| definitions::task(ungated, &config.controllers, &readiness)));
+        tasks.extend((!loops.is_empty()).then(|| definitions::task(ungated, &factory, &readiness)));
         if config.server.webhook.enabled {
             let (ungated, readiness) = (ungated.clone(), readiness.clone());
             let webhooks = webhook::set_up(&config, connections, &mut factory, ungated, readiness).await?;

@@ -100,7 +100,7 @@ impl ChildStores {
     pub fn add<T: Kind>(&mut self, declaration: Declaration<'_, '_, T>) -> Arc<Store<T>> {
         let (wake, name) = (Arc::clone(&self.wake), declaration.loop_name());
         let store = declaration
-            .written()
+            .child()
             .on_change(move |change, queue| {
                 let [old, new] =
                     [&change.old, &change.new].map(|side| side.as_deref().map(|object| &object.metadata));

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::ObjectKey;
+use super::plan::KindInfo;
 use super::queue::{Backoff, Priority, Queue};
 use super::readiness::Need;
 use super::store::{ByNamespace, Change, Index, Store, StoreFactory, WrittenStores};
@@ -19,13 +20,14 @@ pub type Keys = Box<dyn Fn() -> Vec<ObjectKey> + Send + Sync>;
 ///
 /// A declaration ([`StoreSet::store`]) returns the store, and registers it for readiness, for the apply
 /// engine if the loop writes its kind, with its indexes, and with the handlers that add objects of the loop
-/// to its queue.
+/// to its queue. The rights of the loop follow from what it declares.
 pub struct StoreSet<'f> {
     factory: &'f mut StoreFactory,
     name: &'static str,
     queue: Arc<Queue>,
     needs: Vec<Need>,
     written: WrittenStores,
+    has_children: bool,
     keys: Keys,
 }
 
@@ -46,23 +48,35 @@ impl<'f> StoreSet<'f> {
     pub fn new(name: &'static str, factory: &'f mut StoreFactory) -> Self {
         let queue = Arc::new(Queue::new(name, Backoff::default()));
         let (needs, written) = (Vec::new(), WrittenStores::default());
-        Self { factory, name, queue, needs, written, keys: Box::new(Vec::new) }
+        Self { factory, name, queue, needs, written, has_children: false, keys: Box::new(Vec::new) }
     }
 
     /// Declares a store. The workers of the loop do not start before it is synced, unless its kind is not
     /// served and the store is [`Declaration::optional`].
     pub fn store<T: Kind>(&mut self, selection: &Selection) -> Declaration<'_, 'f, T> {
-        let store = self.factory.store(selection);
-        let selection = selection.clone();
-        Declaration { set: self, store, selection, is_needed: true, is_required: true, is_written: false }
+        self.declare(selection, true)
     }
 
     /// Declares a store of a kind that the loop has no use for, to remove what it made of it when it had. The loop does
     /// not wait for the store, and where the kind is not served, nobody is told and the watch is not tried again.
     pub fn leftovers<T: Kind>(&mut self, selection: &Selection) -> Declaration<'_, 'f, T> {
-        let store = self.factory.watched(selection, false);
-        let selection = selection.clone();
-        Declaration { set: self, store, selection, is_needed: false, is_required: false, is_written: false }
+        self.declare(selection, false)
+    }
+
+    fn declare<T: Kind>(&mut self, selection: &Selection, is_needed: bool) -> Declaration<'_, 'f, T> {
+        let (store, selection) = (self.factory.watched(selection, is_needed), selection.clone());
+        Declaration { set: self, store, selection, is_needed, is_required: is_needed, is_written: false }
+            .allow("list watch")
+    }
+
+    /// The loop reconciles objects of this kind: it writes their status, and if it has children, it may make these block
+    /// the deletion of their owner.
+    pub fn reconciles<T: Kind>(&mut self) {
+        let kind = KindInfo::of::<T>();
+        self.factory.allow(self.name, (kind, "status"), "patch");
+        if self.has_children {
+            self.factory.allow(self.name, (kind, "finalizers"), "update");
+        }
     }
 
     /// The work queue of the loop, for objects that something else than a store adds.
@@ -95,10 +109,26 @@ impl<T: Kind> Declaration<'_, '_, T> {
         self
     }
 
-    /// The loop writes objects of this kind, or reads some from the API server before it deletes or refuses: the
-    /// responses go into this store.
-    pub fn written(mut self) -> Self {
+    /// The loop sends requests with these verbs about objects of this kind: it writes them, or reads some before it
+    /// deletes or refuses. The responses go into this store.
+    pub fn requests(mut self, verbs: &'static str) -> Self {
         self.is_written = true;
+        self.allow(verbs)
+    }
+
+    /// The loop makes objects of this kind for those that it reconciles. One that this store does not hold, and whose name
+    /// a child has, is read.
+    pub fn child(self) -> Self {
+        self.set.has_children = true;
+        let is_whole = self.selection == Selection::ALL;
+        self.requests(if is_whole { "create patch delete" } else { "get create patch delete" })
+    }
+
+    /// In a namespace alone, the loop has the rights of a Role.
+    fn allow(self, verbs: &'static str) -> Self {
+        if self.selection.namespace.is_none() {
+            self.set.factory.allow(self.set.name, (KindInfo::of::<T>(), ""), verbs);
+        }
         self
     }
 
@@ -361,24 +391,5 @@ mod tests {
             json!({"name": "other", "uid": "o", "resourceVersion": "20", "labels": {"ours": "yes"}});
         namespaces.apply_event(serde_json::from_value(json!({"metadata": metadata})).expect("a namespace"));
         assert!(queued(&queue).await.is_empty(), "nobody is in it");
-    }
-
-    #[test]
-    fn two_loops_share_the_store_of_one_selection() {
-        let mut factory = StoreFactory::default();
-        let all = Selection::ALL;
-        let (one, labelled) = (factory.store::<ServiceKind>(&all), Selection::labelled("a"));
-        assert!(Arc::ptr_eq(&one, &factory.store(&all)));
-        assert!(!Arc::ptr_eq(&one, &factory.store(&labelled)));
-        let namespaces = factory.store::<NamespaceKind>(&all);
-        assert!(
-            one.is_whole() && namespaces.is_whole() && !factory.store::<ServiceKind>(&labelled).is_whole()
-        );
-        let object = json!({"kind": "Service", "metadata": {"name": "s", "namespace": "ns", "resourceVersion": "1"}, "spec": {}});
-        assert!(factory.offer(&object).expect("a Service"));
-        assert_eq!((one.keys().len(), namespaces.keys().len()), (1, 0));
-        assert!(!factory.offer(&json!({"kind": "Pod", "metadata": {"name": "p"}})).expect("nobody reads it"));
-        factory.end_lists();
-        assert_eq!(one.state(), super::super::store::StoreState::Synced);
     }
 }

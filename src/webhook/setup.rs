@@ -24,6 +24,7 @@ use super::lookup::{Lookup, Stores};
 use super::requester::Bypass;
 use super::server;
 use super::tenant;
+use crate::api::Kind;
 use crate::config::{Config, WebhookConfig};
 use crate::runtime::ObjectKey;
 use crate::runtime::certificate::folder;
@@ -33,15 +34,16 @@ use crate::runtime::control_loop::ControlLoop;
 use crate::runtime::controller::ReconcileKey;
 use crate::runtime::files::WatchedFile;
 use crate::runtime::http_server::bind;
+use crate::runtime::plan::KindInfo;
 use crate::runtime::queue::Priority;
 use crate::runtime::readiness::{LoopState, Need, Readiness, settled};
-use crate::runtime::store::{ByNamespace, StoreFactory};
+use crate::runtime::store::{ByNamespace, Store, StoreFactory};
 use crate::runtime::store_set::StoreSet;
 use crate::runtime::task::Task;
 use crate::runtime::watch::Selection;
 
 /// The name of the webhooks in readiness and in the configuration.
-const NAME: &str = "webhook";
+pub const NAME: &str = "webhook";
 /// The key of the configuration that names the folder with the certificate.
 const CERTIFICATE_DIR: &str = "server.webhook.certificateDir";
 /// What the certificate is for.
@@ -101,7 +103,7 @@ pub async fn set_up(
     let listener = bind("server.webhook.listen", address).await?;
     let own_user = own_user(ungated).await?;
     info!(address = %listener.local_addr().unwrap_or(address), user = own_user, "serving admission reviews");
-    let stores = stores(factory);
+    let (stores, needs) = stores(factory);
     let resolver = Arc::new(CertificateResolver::new(SERVED));
     let folder = Path::new(&config.certificate_dir);
     let (mut files, rotator) = if config.certificate_dir.is_empty() {
@@ -132,13 +134,6 @@ pub async fn set_up(
     ));
     let noting = Arc::clone(&admission);
     stores.instances.subscribe(move |change| noting.note(change));
-    let needs = vec![
-        Need::of(&*stores.tenants, true),
-        Need::of(&*stores.workspaces, true),
-        Need::of(&*stores.templates, true),
-        Need::of(&*stores.instances, true),
-        Need::of(&*stores.namespaces, true),
-    ];
     let (server, ending) = serve(listener, Arc::clone(&resolver), clients, admission, needs.clone());
     readiness.set(NAME, LoopState::Starting(needs.iter().map(|need| need.crd.clone()).collect()));
     let certificate = (resolver.watch(), LoopState::WaitingForCertificate);
@@ -158,17 +153,25 @@ async fn own_user(client: Client) -> anyhow::Result<String> {
     user.filter(|name| !name.is_empty()).context("the API server knows no name for this account")
 }
 
-fn stores(factory: &mut StoreFactory) -> Stores {
-    let all = Selection::ALL;
+/// Creates the stores, and says which are waited for: all.
+pub fn stores(factory: &mut StoreFactory) -> (Stores, Vec<Need>) {
+    fn store<T: Kind>(of: &mut StoreFactory, needs: &mut Vec<Need>, verbs: &'static str) -> Arc<Store<T>> {
+        of.allow(NAME, (KindInfo::of::<T>(), ""), verbs);
+        let store = of.store(&Selection::ALL);
+        needs.push(Need::of(&*store, true));
+        store
+    }
+    let mut needs = Vec::new();
+    // Some are read, if a rule would refuse a request because they are not in the store yet.
     let stores = Stores {
-        tenants: factory.store(&all),
-        workspaces: factory.store(&all),
-        templates: factory.store(&all),
-        instances: factory.store(&all),
-        namespaces: factory.store(&all),
+        tenants: store(factory, &mut needs, "get list watch"),
+        workspaces: store(factory, &mut needs, "get list watch"),
+        templates: store(factory, &mut needs, "get list watch"),
+        instances: store(factory, &mut needs, "list watch"),
+        namespaces: store(factory, &mut needs, "list watch"),
     };
     stores.instances.index::<ByNamespace>();
-    stores
+    (stores, needs)
 }
 
 /// The loop that renews the certificate, and the watch by which every replica receives it.

@@ -377,31 +377,8 @@ class Rights(unittest.TestCase):
                     others = [other for other in loops if other != loop]
                     self.assertTrue(self.writes(self.of(off(*others)), *resource), f"{loop} needs it")
 
-    def test_each_loop_may_watch_the_stores_that_it_declares_and_nothing_else(self):
-        declared = re.compile(r'(\w+Kind),\s*\w+,\s*("[^"]*"|[\w:]*GROUP),\s*"\w+",\s*"\w+",\s*"(\w+)"')
-        sources = [path.read_text() for folder in ("api", "kinds") for path in (ROOT / "src" / folder).rglob("*.rs")]
-        kinds = {}
-        for name, group, plural in (found for source in sources for found in declared.findall(source)):
-            group = "crownlabs.polito.it" if group.endswith("GROUP") else group.strip('"')
-            kinds[name] = f"{group}/{plural}"
-        table = yaml.safe_load((CHART / "files/rights.yaml").read_text())
-        watches = lambda entries: {name for name, verbs in entries.items() if "watch" in verbs.split()}
-        loops = set(table) - {"common", "webhook"}
-        for loop in sorted(loops):
-            folder = ROOT / "src/controllers" / re.sub("([A-Z])", lambda letter: f"_{letter[0].lower()}", loop)
-            read = lambda file: file.read_text().split("#[cfg(test)]")[0]
-            # Where a loop declares its stores; one without such a file has those of the ending of Instances.
-            files = [*folder.glob("stores.rs"), *folder.glob("stores/mod.rs"), *folder.glob("stores/wakes.rs")]
-            files += folder.glob("children.rs")
-            source = "".join(map(read, files)) or "controllers::cleanup::stores"
-            for shared in ("cleanup/stores", "shared/addresses"):
-                if f"controllers::{shared.replace('/', '::')}" in source:
-                    source += read(ROOT / f"src/controllers/{shared}.rs")
-            used = {kinds[name] for name in re.findall(r"\b[A-Z]\w+Kind\b", source) if name != "EndingKind"}
-            # ConfigMaps are watched in the namespace of the daemon alone, for which there is a Role.
-            used -= {"/configmaps"}
-            with self.subTest(loop):
-                self.assertEqual(watches(table[loop]) | watches(table["common"]), used)
+    def test_each_loop_has_its_rights_somewhere(self):
+        loops = set(yaml.safe_load((CHART / "files/rights.yaml").read_text())) - {"common", "webhook"}
         # The loops of the bastion have rights of their own.
         every = yaml.safe_load((ROOT / "config/crownlabs.yaml").read_text())["controllers"]
         # Those of the exam agent are for one namespace, and so are those of pod networks on a node; the use of containers

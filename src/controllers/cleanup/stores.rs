@@ -94,7 +94,7 @@ impl EndingStores {
     /// Declares the stores. Only Instances in namespaces with the labels of `selector` are looked at.
     pub fn declare<D: Dependencies>(set: &mut StoreSet<'_>, selector: &BTreeMap<String, String>) -> Self {
         let all = Selection::ALL;
-        let instances = set.store::<InstanceKind>(&all).written().listed(|_| true);
+        let instances = set.store::<InstanceKind>(&all).requests("get patch delete").listed(|_| true);
         // The statuses of other loops, which change often, do not matter here.
         let instances = instances.on_foreign_change(|change, queue| {
             if let Some(instance) = change.object_if(D::of_instance) {

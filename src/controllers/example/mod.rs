@@ -34,7 +34,7 @@ impl Definition for PodQuotaReconciler {
     fn build(_: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)> {
         let reconciler = Self {
             namespaces: set.store(&Selection::labelled("example/pods")).objects(|_| true).get(),
-            quotas: set.store(&Selection::ALL).written().wakes_controller::<NamespaceKind>().get(),
+            quotas: set.store(&Selection::ALL).child().wakes_controller::<NamespaceKind>().get(),
         };
         Ok((reconciler, ()))
     }

@@ -19,7 +19,7 @@ impl Stores {
     /// Declares the store. The lists of the registries are reconciled, whether they exist or not.
     pub fn declare(set: &mut StoreSet<'_>, registries: &[RegistryConfig]) -> Self {
         let keys = registries.iter().map(key).collect();
-        Self { lists: set.store(&Selection::ALL).written().named(keys).get() }
+        Self { lists: set.store(&Selection::ALL).requests("create patch").named(keys).get() }
     }
 
     /// A list; one without uid if it does not exist.

@@ -103,7 +103,8 @@ impl Stores {
         let (all, labelled) = (Selection::ALL, Selection::labelled(LABEL));
         let changed = Arc::clone(cache);
         // Before a change adds anything to the queue, decisions about it are out of date.
-        let expiring = set.store(&all).written().on_change(move |change: &Change<PodConfigKind>, _| {
+        let configs = set.store::<PodConfigKind>(&all).requests("patch");
+        let expiring = configs.on_change(move |change, _| {
             let part = |config: &PodConfig| (config.spec.clone(), config.uid().to_owned());
             if change.object_if(part).is_some() {
                 changed.expire();
@@ -120,7 +121,7 @@ impl Stores {
             own_configs,
             deployments: set
                 .store(&labelled)
-                .written()
+                .child()
                 .index::<ByController>()
                 .wakes_controller::<PodConfigKind>()
                 .get(),
@@ -329,7 +330,8 @@ fn declare_nodes(
     cache: &Arc<Cache>,
 ) -> Arc<Store<NodeKind>> {
     let (own_configs, cache) = (own_configs.clone(), Arc::clone(cache));
-    let nodes = set.store::<NodeKind>(&Selection::ALL).written();
+    // One that seems not to exist is read before it is not waited for.
+    let nodes = set.store::<NodeKind>(&Selection::ALL).requests("get");
     nodes
         .on_change(move |change, queue| {
             let Some(node) = change.object_if(|node| NodeState::of(Some(node))) else { return };
@@ -350,7 +352,8 @@ fn declare_records(
     namespace: &str,
     cache: &Arc<Cache>,
 ) -> Arc<Store<NetworkRecordKind>> {
-    let store: Arc<Store<NetworkRecordKind>> = set.store(&records(namespace)).written().get();
+    let records = set.store(&records(namespace)).requests("get create patch delete");
+    let store: Arc<Store<NetworkRecordKind>> = records.get();
     let (shown, queue) = (Arc::clone(&store), Arc::clone(set.queue()));
     let (own_configs, cache) = (own_configs.clone(), Arc::clone(cache));
     store.subscribe(move |change| {

@@ -66,8 +66,9 @@ impl Stores {
     pub fn declare(set: &mut StoreSet<'_>, responsibility: &Responsibility) -> Self {
         let all = Selection::ALL;
         let of_instances = Selection::label(labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE);
-        let volumes = set.store(&all).written().objects(|_| true).index::<RefusedByNamespace>().get();
-        // Those of Tenants carry the label, and change with each of their pods.
+        let volumes = set.store(&all).requests("patch").objects(|_| true).index::<RefusedByNamespace>().get();
+        // Whether a claim that was refused can be tried again. Those of Tenants carry the label, and change with each of
+        // their pods.
         let quotas = set.store::<UsedQuotaKind>(&Selection::of(Label::Absent(labels::MANAGED_BY)));
         quotas
             .wakes_by::<RefusedByNamespace, _, _>(&volumes, |change| {
@@ -154,5 +155,5 @@ fn of_users<T: Kind, I: Index<T, Key = ObjectKey>>(
             }
         }
     };
-    store.written().index::<I>().on_change(enqueue).get()
+    store.requests("list").index::<I>().on_change(enqueue).get()
 }

@@ -85,7 +85,7 @@ impl Stores {
             set.store(&ours).optional().index::<ByController>().get();
         let (waiting, disks) = (Arc::clone(&snapshots), Arc::clone(&machines));
         let started = Arc::clone(&snapshots);
-        let jobs = set.store(&all).written().wakes_controller::<InstanceSnapshotKind>().get();
+        let jobs = set.store(&all).child().requests("get").wakes_controller::<InstanceSnapshotKind>().get();
         Self {
             job_pods: job_pods(set, &jobs),
             secrets: secrets(set, &snapshots, secret),
@@ -94,14 +94,14 @@ impl Stores {
             selector: selector.clone(),
             instances: set
                 .store::<InstanceKind>(&all)
-                .written()
+                .requests("get")
                 .on_change(move |change, queue| {
                     if let Some(instance) = change.object() {
                         enqueue_waiting(&started, queue, &ObjectKey::of(&**instance));
                     }
                 })
                 .get(),
-            templates: set.store(&all).written().get(),
+            templates: set.store(&all).requests("get").get(),
             tenants: set.store(&all).index::<ByDirectory>().get(),
             namespaces: set.store(&all).wakes_objects_within(&snapshots, selector).get(),
             jobs,
@@ -177,8 +177,8 @@ impl Stores {
 /// Declares the store of snapshots. When one ends, those of the same Instance that wait for it are added to
 /// the queue.
 fn snapshots(set: &mut StoreSet<'_>) -> Arc<Store<InstanceSnapshotKind>> {
-    let snapshots = set.store::<InstanceSnapshotKind>(&Selection::ALL).written().objects(is_open);
-    let snapshots = snapshots.index::<OfInstance>().get();
+    let snapshots = set.store::<InstanceSnapshotKind>(&Selection::ALL).requests("get patch");
+    let snapshots = snapshots.objects(is_open).index::<OfInstance>().get();
     let (queue, waiting) = (Arc::clone(set.queue()), Arc::clone(&snapshots));
     snapshots.subscribe(move |change| {
         let open = |snapshot: &Option<Arc<InstanceSnapshot>>| snapshot.as_deref().is_some_and(is_open);
@@ -195,8 +195,8 @@ const JOB_NAME: &str = "batch.kubernetes.io/job-name";
 /// Declares the store of the pods of Jobs. A change adds the snapshot of the Job.
 fn job_pods(set: &mut StoreSet<'_>, jobs: &Arc<Store<JobKind>>) -> Arc<Store<PodOfJobKind>> {
     let jobs = Arc::clone(jobs);
-    let pods = set.store::<PodOfJobKind>(&Selection::labelled(JOB_NAME)).written().index::<ByController>();
-    let pods = pods.on_change(move |change, queue| {
+    let pods = set.store::<PodOfJobKind>(&Selection::labelled(JOB_NAME)).requests("get");
+    let pods = pods.index::<ByController>().on_change(move |change, queue| {
         let Some(pod) = change.object() else { return };
         let owner = pod.metadata.controller().filter(|owner| owner.kind == JobKind::KIND);
         if let Some(job) = owner.and_then(|owner| jobs.get(pod.namespace(), &owner.name)) {

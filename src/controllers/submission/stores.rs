@@ -52,8 +52,8 @@ impl Stores {
         let all = Selection::ALL;
         let ours = Selection::label(labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE);
         let of_instances = Selection::labelled(labels::INSTANCE);
-        let instances = set.store::<InstanceKind>(&all).written().index::<ByTemplate>().listed(is_concerned);
-        let instances = instances.on_foreign_change(|change, queue| {
+        let instances = set.store::<InstanceKind>(&all).requests("patch").index::<ByTemplate>();
+        let instances = instances.listed(is_concerned).on_foreign_change(|change, queue| {
             let sides = [&change.old, &change.new];
             if let Some(instance) = change.object()
                 && sides.into_iter().flatten().any(|instance| is_concerned(instance))
@@ -73,7 +73,7 @@ impl Stores {
             selector: selector.clone(),
             templates: templates.get(),
             namespaces: set.store(&all).wakes_objects_within(&instances, selector).get(),
-            jobs: set.store(&all).written().index::<ByController>().wakes_controller::<InstanceKind>().get(),
+            jobs: set.store(&all).child().index::<ByController>().wakes_controller::<InstanceKind>().get(),
             pods: of_instance(set.store(&of_instances), &instances),
             machine_instances: of_instance(set.store(&of_instances).optional(), &instances),
             machines: set.store(&ours).optional().index::<ByController>().get(),

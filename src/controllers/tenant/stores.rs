@@ -52,8 +52,9 @@ impl Stores {
     /// Declares the stores.
     pub fn declare(set: &mut StoreSet<'_>, settings: &Settings) -> Self {
         let all = Selection::ALL;
-        let tenants = set.store::<TenantKind>(&all).written().objects(|_| true).index::<ByWorkspace>();
-        let tenants = tenants.wakes_siblings::<ByCanonicalName>().get();
+        // Each Tenant may get and update its own object, and only rights that one has can be granted.
+        let tenants = set.store::<TenantKind>(&all).requests("get update patch").objects(|_| true);
+        let tenants = tenants.index::<ByWorkspace>().wakes_siblings::<ByCanonicalName>().get();
         let Declared { all: children, claims, namespaces } =
             children::declare(set, freed(&tenants, settings));
         let named = Arc::clone(&tenants);
@@ -188,7 +189,7 @@ fn in_namespaces<T: Kind>(
     tenants: &Arc<Store<TenantKind>>,
     waited_for: bool,
 ) -> Arc<Store<T>> {
-    let store = store.written().index::<ByNamespace>();
+    let store = store.requests("list").index::<ByNamespace>();
     let store = store.wakes_by::<ByCanonicalName, _, _>(tenants, move |change| {
         let gone = change.old.as_ref().filter(|_| waited_for && change.new.is_none())?;
         Some(CanonicalName::of(gone.namespace().strip_prefix("tenant-")?))

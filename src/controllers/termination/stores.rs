@@ -59,8 +59,8 @@ impl Stores {
     /// Declares the stores. Only Instances in namespaces with the labels of `selector` are reconciled.
     pub fn declare(set: &mut StoreSet<'_>, selector: &BTreeMap<String, String>) -> Self {
         let all = Selection::ALL;
-        let instances = set.store::<InstanceKind>(&all).written().index::<ByTemplate>().listed(is_exam);
-        let instances = instances.on_foreign_change(|change, queue| {
+        let instances = set.store::<InstanceKind>(&all).requests("patch").index::<ByTemplate>();
+        let instances = instances.listed(is_exam).on_foreign_change(|change, queue| {
             if let Some(instance) = change.object().filter(|_| is_relevant(change)) {
                 queue.add(ObjectKey::of(&**instance), Priority::Change);
             }

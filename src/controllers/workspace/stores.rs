@@ -29,13 +29,14 @@ impl Stores {
     /// Declares the stores. Only Workspaces for which this daemon is responsible are reconciled.
     pub fn declare(set: &mut StoreSet<'_>, responsibility: &Responsibility) -> Self {
         let all = Selection::ALL;
-        let workspaces = set.store(&all).written().objects(|_| true).get();
+        let workspaces = set.store(&all).requests("patch").objects(|_| true).get();
         let candidates = Arc::clone(&workspaces);
         Self {
             responsibility: responsibility.clone(),
             tenants: set
                 .store(&all)
-                .written()
+                // Enrolment changes Tenants.
+                .requests("patch")
                 .index::<ByWorkspace>()
                 .on_foreign_change(move |change, queue| {
                     for name in concerned(change, &candidates) {

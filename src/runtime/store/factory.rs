@@ -1,6 +1,7 @@
 //! The stores of a process: one for each kind and selector, shared by all loops that ask for it.
 
 use std::any::Any;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use serde_json::Value;
 
 use super::{AnyStore, Store};
 use crate::api::Kind;
+use crate::runtime::plan::KindInfo;
 use crate::runtime::resume::{self, Restores};
 use crate::runtime::watch::{self, Selection};
 use crate::runtime::watch_health::WatchHealth;
@@ -20,18 +22,21 @@ type StartWatch = Box<dyn FnOnce(Client, WatchHealth) -> BoxFuture<'static, ()> 
 /// A store and its watch.
 struct Shared {
     kind: &'static str,
-    #[cfg(test)]
-    group: &'static str,
     plural: &'static str,
     selection: Selection,
     store: Arc<dyn AnyStore>,
     start: StartWatch,
 }
 
+/// The verbs of the requests that a loop sends in the whole cluster, by the kind and its subresource.
+pub type Rights = BTreeMap<(KindInfo, &'static str), BTreeSet<&'static str>>;
+
 /// Creates stores. Two calls for the same kind and selector return the same store.
 #[derive(Default)]
 pub struct StoreFactory {
     shared: Vec<Shared>,
+    /// What each loop is allowed to do, by its name.
+    pub rights: BTreeMap<&'static str, Rights>,
 }
 
 impl StoreFactory {
@@ -56,8 +61,6 @@ impl StoreFactory {
         let (watched, selected) = (Arc::clone(&store), selection.clone());
         self.shared.push(Shared {
             kind: T::KIND,
-            #[cfg(test)]
-            group: T::GROUP,
             plural: T::PLURAL,
             selection: selection.clone(),
             store: Arc::<Store<T>>::clone(&store),
@@ -80,11 +83,9 @@ impl StoreFactory {
         })
     }
 
-    /// The API group and the plural name of each kind that is watched in the whole cluster.
-    #[cfg(test)]
-    pub fn resources(&self) -> std::collections::BTreeSet<(String, String)> {
-        let everywhere = self.shared.iter().filter(|shared| shared.selection.namespace.is_none());
-        everywhere.map(|shared| (shared.group.to_owned(), shared.plural.to_owned())).collect()
+    /// Notes that a loop sends requests with these verbs about a kind, or about a subresource of it, in the whole cluster.
+    pub fn allow(&mut self, name: &'static str, of: (KindInfo, &'static str), verbs: &'static str) {
+        self.rights.entry(name).or_default().entry(of).or_default().extend(verbs.split(' '));
     }
 
     /// What is watched of the kinds with this plural name.

@@ -41,15 +41,12 @@ const LOOPS: [(&str, &str); 12] = [
 
 /// What is shown by the test of all loops together, and not here: repairs of a Job or Secret in the moment in which a watch is
 /// late, or before the Job has ended.
-const ELSEWHERE: [(&str, &str); 8] = [
+const ELSEWHERE: [(&str, &str); 5] = [
     ("tenant", "get /secrets"),
-    ("tenant", "get batch/jobs"),
     ("tenant", "patch batch/jobs"),
-    ("sharedVolume", "get batch/jobs"),
     ("sharedVolume", "patch batch/jobs"),
     ("snapshot", "get batch/jobs"),
     ("snapshot", "patch batch/jobs"),
-    ("submission", "get batch/jobs"),
 ];
 
 /// The account of a loop.

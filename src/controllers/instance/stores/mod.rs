@@ -74,7 +74,7 @@ impl Stores {
     ) -> Self {
         let all = Selection::ALL;
         let of_instances = Selection::labelled(labels::INSTANCE);
-        let instances = set.store::<InstanceKind>(&all).written().objects(|_| true);
+        let instances = set.store::<InstanceKind>(&all).requests("patch").objects(|_| true);
         let instances = instances.index::<ByTemplate>().index::<ByTenant>().index::<ByNamespace>();
         let instances = &instances.wakes_siblings::<ByCanonicalName>().get();
         let templates = set.store(&all).index::<BySharedVolume>().index::<OfWorkspace>();

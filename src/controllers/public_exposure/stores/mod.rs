@@ -97,8 +97,8 @@ impl Stores {
         addresses: &Arc<Addresses>,
     ) -> Self {
         let all = Selection::ALL;
-        let instances = set.store(&all).written().index::<ExposedByTemplate>().index::<ExposedByNamespace>();
-        let instances = instances.index::<ByServiceName>();
+        let instances = set.store(&all).requests("list").index::<ExposedByTemplate>();
+        let instances = instances.index::<ExposedByNamespace>().index::<ByServiceName>();
         let instances = instances.wakes_siblings::<ByCanonicalName>().listed(is_exposed).on_foreign_change(
             |change, queue| {
                 if let Some(instance) = change.object().filter(|_| concerns(change)) {
@@ -113,7 +113,7 @@ impl Stores {
             selector: selector.clone(),
             templates: set
                 .store(&all)
-                .written()
+                .requests("list")
                 .wakes_by::<ExposedByTemplate, _, _>(&instances, |change| {
                     let template = change.object().filter(|_| rules_changed(change));
                     template.map(|template| ObjectKey::of(&**template))
@@ -128,7 +128,7 @@ impl Stores {
             services: declare_services(set, &instances, settings, addresses),
             network_policies: set
                 .store(&Selection::label(labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE))
-                .written()
+                .child()
                 .wakes_controller::<InstanceKind>()
                 .get(),
             instances,
@@ -209,7 +209,7 @@ fn declare_services(
     settings: &Arc<Settings>,
     addresses: &Arc<Addresses>,
 ) -> Arc<Store<LoadBalancerServiceKind>> {
-    let services = set.store(&services()).written().wakes_controller::<InstanceKind>();
+    let services = set.store(&services()).child().wakes_controller::<InstanceKind>();
     let services = services.wakes_by::<ByServiceName, _, _>(instances, |change| {
         change.old.as_ref().filter(|_| change.new.is_none()).map(|service| ObjectKey::of(&**service))
     });

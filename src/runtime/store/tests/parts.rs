@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::api::instance::InstanceKind;
+use crate::kinds::NamespaceKind;
 
 #[test]
 fn each_part_of_an_object_but_its_version_is_a_change() {
@@ -179,4 +180,21 @@ fn the_stores_of_what_is_written_take_answers_and_lists() {
     untyped.record_deletion(&ObjectKey::new("ns", "b"), "b", "loop");
     assert_eq!(drain(&log), ["-b!"]);
     assert!(untyped.seen(&ObjectKey::new("ns", "b")).is_none());
+}
+
+#[test]
+fn two_loops_share_the_store_of_one_selection() {
+    let mut factory = StoreFactory::default();
+    let all = Selection::ALL;
+    let (one, labelled) = (factory.store::<ServiceKind>(&all), Selection::labelled("a"));
+    assert!(Arc::ptr_eq(&one, &factory.store(&all)));
+    assert!(!Arc::ptr_eq(&one, &factory.store(&labelled)));
+    let namespaces = factory.store::<NamespaceKind>(&all);
+    assert!(one.is_whole() && namespaces.is_whole() && !factory.store::<ServiceKind>(&labelled).is_whole());
+    let object = json!({"kind": "Service", "metadata": {"name": "s", "namespace": "ns", "resourceVersion": "1"}, "spec": {}});
+    assert!(factory.offer(&object).expect("a Service"));
+    assert_eq!((one.keys().len(), namespaces.keys().len()), (1, 0));
+    assert!(!factory.offer(&json!({"kind": "Pod", "metadata": {"name": "p"}})).expect("nobody reads it"));
+    factory.end_lists();
+    assert_eq!(one.state(), StoreState::Synced);
 }
