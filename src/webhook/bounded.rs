@@ -47,7 +47,7 @@ impl From<Value> for BoundedObject {
 impl<'de> Deserialize<'de> for BoundedObject {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let left = Cell::new(MOST_VALUES + 1);
-        let value = Tree { left: &left, place: Place::Object }.deserialize(deserializer)?;
+        let value = Tree { left: &left, place: Position::Object }.deserialize(deserializer)?;
         Ok(if left.get() == 0 { Self { value: Value::Null, is_too_large: true } } else { value.into() })
     }
 }
@@ -62,13 +62,13 @@ pub fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, 
 
 /// Which members are left out.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Position {
     Object,
     Metadata,
     Elsewhere,
 }
 
-impl Place {
+impl Position {
     /// The place of a member; `None` if it is left out.
     fn of_member(self, name: &str) -> Option<Self> {
         match (self, name) {
@@ -83,7 +83,7 @@ impl Place {
 #[derive(Clone, Copy)]
 struct Tree<'b> {
     left: &'b Cell<usize>,
-    place: Place,
+    place: Position,
 }
 
 impl<'de> DeserializeSeed<'de> for Tree<'_> {
@@ -131,7 +131,7 @@ impl<'de> Visitor<'de> for Tree<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut list = Vec::new();
-        while let Some(item) = items.next_element_seed(Self { place: Place::Elsewhere, ..self })? {
+        while let Some(item) = items.next_element_seed(Self { place: Position::Elsewhere, ..self })? {
             if self.left.get() > 0 {
                 list.push(item);
             }

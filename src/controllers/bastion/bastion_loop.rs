@@ -24,14 +24,14 @@ impl ReplicaDefinition for BastionLoop {
     fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<Self> {
         let config = setup.config.controllers.bastion.clone();
         let changed = Arc::new(Changed::default());
-        let told = Arc::clone(&changed);
+        let queue = Arc::clone(&changed);
         // All Tenants, whatever their labels: every user of the cluster may log in.
         let tenants = set
             .store::<TenantKind>(&Selection::ALL)
             .on_change(move |change, _| {
                 let keys = change.object_if(|tenant| (&tenant.spec.public_keys, tenant.is_terminating()));
                 if let Some(tenant) = keys {
-                    told.add(tenant.metadata.name.clone());
+                    queue.add(tenant.metadata.name.clone());
                 }
             })
             .get();

@@ -145,9 +145,9 @@ impl Ending<'_> {
     /// most once in an interval.
     fn managers(&self, kind: MailKind, now: Timestamp) -> Managers {
         let Candidate { instance, managers, mailed, .. } = self.candidate;
-        let told = mailed.last(instance, &record(kind, true));
-        let knows = |told| self.promise.undeliverable.is_some() || now < later(told, self.terms.interval);
-        if self.undeliverable == Undeliverable::Keep && told.is_some_and(knows) {
+        let sent = mailed.last(instance, &record(kind, true));
+        let knows = |sent| self.promise.undeliverable.is_some() || now < later(sent, self.terms.interval);
+        if self.undeliverable == Undeliverable::Keep && sent.is_some_and(knows) {
             return Managers::Notified;
         }
         let named = managers.iter().take(MANAGERS);
@@ -163,8 +163,8 @@ impl Ending<'_> {
         let Candidate { instance, mailed, .. } = self.candidate;
         if is_last {
             // Another process may have sent it.
-            let told = self.promise.final_mail.as_ref().map(|told| told.0);
-            return mailed.annotations(instance, &[(record(self.kind.last, false), told)]);
+            let sent = self.promise.final_mail.as_ref().map(|mail| mail.0);
+            return mailed.annotations(instance, &[(record(self.kind.last, false), sent)]);
         }
         let kind = self.kind.warning;
         mailed.annotations(instance, &[(record(kind, false), None), (record(kind, true), None)])

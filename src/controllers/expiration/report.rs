@@ -35,14 +35,18 @@ pub fn report(
     let mut lacking = Map::new();
     if let Ok(Some(ending)) = ending(observed, settings, now) {
         let before = old.expiration.as_deref().cloned().unwrap_or_default();
-        let told = ending_report(&ending, &before, plan, outcome, now);
-        lacking = told.lacking;
-        let is_waiting = told.promise.sending.is_some() || told.promise.undeliverable.is_some();
-        if told.promise.warnings > 0 || !plan.effects.is_empty() || told.problem.is_some() || is_waiting {
-            condition = Some(told.condition);
-            status.expiration = Some(Box::new(told.promise));
+        let reported = ending_report(&ending, &before, plan, outcome, now);
+        lacking = reported.lacking;
+        let is_waiting = reported.promise.sending.is_some() || reported.promise.undeliverable.is_some();
+        if reported.promise.warnings > 0
+            || !plan.effects.is_empty()
+            || reported.problem.is_some()
+            || is_waiting
+        {
+            condition = Some(reported.condition);
+            status.expiration = Some(Box::new(reported.promise));
         }
-        events = told.events;
+        events = reported.events;
     }
     let retired: &[ConditionType] = if condition.is_some() { &[] } else { &[EXPIRING] };
     let generation = instance.metadata.generation;
@@ -58,7 +62,8 @@ pub fn report(
 /// removed before the status, so that a promise that was withdrawn is never read from them again.
 fn annotations(instance: &Instance, promise: Option<&Promise>) -> Option<ObjectPatch> {
     let keys = [labels::EXPIRY_WARNED, labels::EXPIRY_WARNED_AT];
-    let warned = promise.filter(|promise| promise.warnings > 0).and_then(|told| told.last_warning.as_ref());
+    let warned =
+        promise.filter(|promise| promise.warnings > 0).and_then(|promise| promise.last_warning.as_ref());
     if warned.is_none() && keys.iter().all(|key| instance.annotation(key).is_none()) {
         return None;
     }

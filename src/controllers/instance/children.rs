@@ -13,9 +13,8 @@ use super::exposure;
 use super::machine;
 use super::mounts::Mount;
 use super::observe::Observed;
-use super::resources::Resources;
 use super::stores::wakes;
-use super::workload::Workload;
+use super::workload::{Material, Workload};
 use crate::api::environment::EnvironmentType;
 use crate::api::instance::{Instance, InstanceKind};
 use crate::api::names::CanonicalName;
@@ -114,7 +113,7 @@ impl Observed {
 
 impl<'a> EnvironmentContext<'a> {
     fn child<T: Kind>(&self, name: &str, wave: u8, body: impl FnOnce() -> Value + 'a) -> Child<'a> {
-        self.parent().child::<T>(name, &self.component(), wave, body)
+        self.parent.child::<T>(name, &self.component(), wave, body)
     }
 
     /// The Service.
@@ -174,8 +173,8 @@ impl<'a> EnvironmentContext<'a> {
         child.annotated([(labels::SHARED_VOLUMES.to_owned(), note)]).fields(json!({"data": enforced}))
     }
 
-    /// The Deployment of a container; `new` are the resources and mounts of one that does not exist.
-    pub fn deployment(&'a self, new: Option<(&'a Resources, &'a [Mount])>) -> Child<'a> {
+    /// The Deployment of a container.
+    fn deployment(&'a self, new: Option<&'a Material>) -> Child<'a> {
         let replicas = container::replicas(self);
         let note =
             container::mounted_volumes(self).map(|note| (labels::SHARED_VOLUMES.to_owned(), Some(note)));
@@ -186,25 +185,24 @@ impl<'a> EnvironmentContext<'a> {
                 "strategy": {"type": "Recreate"},
                 "template": {
                     "metadata": {"labels": self.selector()},
-                    "spec": new.map(|(resources, mounts)| container::pod(self, resources, mounts)),
+                    "spec": new.map(|new| container::pod(self, &new.resources, &new.mounts)),
                 },
             }})
         });
         child.annotated(note).fields(json!({"spec": {"replicas": replicas}}))
     }
 
-    /// The `VirtualMachine` of a persistent environment; `new` are the resources and the disk size of one that does not
-    /// exist.
-    pub fn virtual_machine(&'a self, new: Option<(&'a Resources, &'a str)>) -> Child<'a> {
+    /// The `VirtualMachine` of a persistent environment.
+    fn virtual_machine(&'a self, new: Option<&'a Material>) -> Child<'a> {
         let child = self.child::<VirtualMachineKind>(&self.name, wave::WORKLOAD, move || {
-            json!({"spec": new.map(|(resources, disk)| json!({
+            json!({"spec": new.map(|new| json!({
                 "running": self.observed.instance.spec.running,
-                "template": {"metadata": {"labels": self.selector()}, "spec": machine::spec(self, resources)},
+                "template": {"metadata": {"labels": self.selector()}, "spec": machine::spec(self, &new.resources)},
                 "dataVolumeTemplates": [{
                     "metadata": {"name": self.name},
                     "spec": {
                         "source": machine::source(self),
-                        "pvc": claim(disk, &self.environment.storage_class_name),
+                        "pvc": claim(&new.disk, &self.environment.storage_class_name),
                     },
                 }],
             }))})
@@ -233,33 +231,38 @@ impl<'a> EnvironmentContext<'a> {
         }
     }
 
-    /// The workload, if it exists: what it is made of is left out.
-    pub fn workload(&'a self) -> Child<'a> {
+    /// The workload; `new` is what one that does not exist is made of.
+    pub fn workload(&'a self, new: Option<&'a Material>) -> Child<'a> {
         match Workload::of(self.environment) {
-            Workload::Deployment => self.deployment(None),
-            Workload::VirtualMachine => self.virtual_machine(None),
-            Workload::VirtualMachineInstance => self.virtual_machine_instance(None),
+            Workload::Deployment => self.deployment(new),
+            Workload::VirtualMachine => self.virtual_machine(new),
+            Workload::VirtualMachineInstance => self.virtual_machine_instance(new),
         }
     }
 
-    /// Who has the name of one of the objects, if it is somebody else.
-    pub fn conflict(&'a self) -> Option<String> {
-        let disk_or_secret = || match Workload::of(self.environment) {
-            Workload::Deployment => self.claim("").conflict(),
-            _ => self.child::<SecretKind>(&self.name, wave::DEPENDENCIES, || Value::Null).conflict(),
-        };
-        let exposed = self.service().conflict().or_else(|| self.ingress().conflict());
-        exposed.or_else(|| self.workload().conflict()).or_else(disk_or_secret)
-    }
-
-    /// The `VirtualMachineInstance` of an environment without a disk, which cannot be restarted; `new` are the resources of
-    /// one that does not exist.
-    pub fn virtual_machine_instance(&'a self, new: Option<&'a Resources>) -> Child<'a> {
+    /// The `VirtualMachineInstance` of an environment without a disk, which cannot be restarted.
+    fn virtual_machine_instance(&'a self, new: Option<&'a Material>) -> Child<'a> {
         self.child::<VirtualMachineInstanceKind>(
             &self.name,
             wave::WORKLOAD,
-            move || json!({"spec": new.map(|resources| machine::spec(self, resources))}),
+            move || json!({"spec": new.map(|new| machine::spec(self, &new.resources))}),
         )
+    }
+
+    /// Who has the name of one of the objects, if it is somebody else.
+    pub fn conflict(&self) -> Option<String> {
+        let (parent, name) = (&self.parent, &*self.name);
+        let exposed = || parent.conflict::<IngressKind>(&self.ingress_name());
+        let workload = || match Workload::of(self.environment) {
+            Workload::Deployment => {
+                let claim = || parent.conflict::<PersistentVolumeClaimKind>(name);
+                parent.conflict::<DeploymentKind>(name).or_else(claim)
+            }
+            Workload::VirtualMachine => parent.conflict::<VirtualMachineKind>(name),
+            Workload::VirtualMachineInstance => parent.conflict::<VirtualMachineInstanceKind>(name),
+        };
+        let secret = || self.is_machine().then(|| parent.conflict::<SecretKind>(name)).flatten();
+        parent.conflict::<ServiceKind>(name).or_else(exposed).or_else(workload).or_else(secret)
     }
 }
 

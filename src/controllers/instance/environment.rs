@@ -26,6 +26,8 @@ pub struct EnvironmentContext<'a> {
     pub observed: &'a Observed,
     /// The configuration of the loop.
     pub config: &'a InstanceConfig,
+    /// The Instance as the parent of its objects.
+    pub parent: Parent<'a>,
 }
 
 impl<'a> EnvironmentContext<'a> {
@@ -37,7 +39,10 @@ impl<'a> EnvironmentContext<'a> {
     ) -> Self {
         let canonical = observed.canonical();
         let name = if classic { canonical } else { canonical.environment(&environment.name) };
-        Self { environment, name, classic, observed, config }
+        let parent = Parent::new(&observed.instance, selector(observed, environment, classic))
+            .with(&[(labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE)])
+            .seeing(&observed.children);
+        Self { environment, name, classic, observed, config, parent }
     }
 
     /// The name of its Ingress: `<c>-gui` or `<c>-app`; with several environments that of all its objects, as the
@@ -52,23 +57,7 @@ impl<'a> EnvironmentContext<'a> {
 
     /// The labels of its pods, by which its Service selects them.
     pub fn selector(&self) -> BTreeMap<String, String> {
-        let spec = &self.observed.instance.spec;
-        let mut selector = BTreeMap::from([
-            (labels::INSTANCE.to_owned(), self.observed.instance.name().to_owned()),
-            (labels::TEMPLATE.to_owned(), spec.template_ref.name.clone()),
-            (labels::TENANT.to_owned(), spec.tenant_ref.name.clone()),
-        ]);
-        if !self.classic {
-            selector.insert(labels::ENVIRONMENT.to_owned(), self.environment.name.clone());
-        }
-        selector
-    }
-
-    /// The Instance as the parent of its objects.
-    pub fn parent(&self) -> Parent<'a> {
-        Parent::new(&self.observed.instance, self.selector())
-            .with(&[(labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE)])
-            .seeing(&self.observed.children)
+        selector(self.observed, self.environment, self.classic)
     }
 
     /// Its component of the plan.
@@ -142,4 +131,18 @@ impl<'a> EnvironmentContext<'a> {
         let template = self.observed.template.as_ref()?;
         self.observed.instance.spec.placement(template.spec.node_selector_of(self.environment))
     }
+}
+
+/// The labels of the pods of an environment.
+fn selector(observed: &Observed, environment: &Environment, classic: bool) -> BTreeMap<String, String> {
+    let spec = &observed.instance.spec;
+    let mut selector = BTreeMap::from([
+        (labels::INSTANCE.to_owned(), observed.instance.name().to_owned()),
+        (labels::TEMPLATE.to_owned(), spec.template_ref.name.clone()),
+        (labels::TENANT.to_owned(), spec.tenant_ref.name.clone()),
+    ]);
+    if !classic {
+        selector.insert(labels::ENVIRONMENT.to_owned(), environment.name.clone());
+    }
+    selector
 }

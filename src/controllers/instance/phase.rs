@@ -66,12 +66,12 @@ pub fn virtual_machine(
 /// Why a machine failed: its status and the message of its first condition that is not true.
 fn failure_cause(machine: &VirtualMachine) -> String {
     let status = &machine.status;
-    let told = status
+    let message = status
         .conditions
         .iter()
         .find(|condition| condition.status != "True" && !condition.message.is_empty())
         .map(|condition| condition.message.as_str());
-    match told {
+    match message {
         Some(message) => format!("{}: {message}", status.printable_status),
         None => status.printable_status.clone(),
     }

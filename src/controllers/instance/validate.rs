@@ -4,8 +4,13 @@
 use std::collections::BTreeSet;
 
 use super::access;
+use super::cloud_init::Keys;
 use super::environment::EnvironmentContext;
+use super::machine::keys;
+use super::mounts::{self, Mount};
 use super::observe::Observed;
+use super::resources::Resources;
+use super::workload::Material;
 use crate::api::environment::{Environment, EnvironmentType};
 use crate::api::names::check_dns_label;
 use crate::api::reason;
@@ -119,12 +124,80 @@ pub fn conflict(context: &EnvironmentContext<'_>) -> Option<Problem> {
     Some(Problem::fault(context.component(), reason::NAME_CONFLICT, message))
 }
 
+/// What the workload of an environment, and its claim or Secret, are made of, as far as nothing is wrong with it.
+#[derive(Default)]
+pub struct Inputs {
+    /// The size of the claim of a container. An existing one keeps what it has.
+    pub claim: Option<String>,
+    /// The keys and mounts in the cloud-init document of a virtual machine.
+    pub cloud_init: Option<(Keys, Vec<Mount>)>,
+    /// What the workload is made of. One that exists needs nothing.
+    pub material: Option<Material>,
+    /// What is wrong.
+    pub problems: Vec<Problem>,
+}
+
+/// What the workload of an environment is made of.
+pub fn inputs(context: &EnvironmentContext<'_>) -> Inputs {
+    let mut inputs = Inputs::default();
+    let result =
+        if context.is_machine() { machine(context, &mut inputs) } else { container(context, &mut inputs) };
+    inputs.problems.extend(result.err());
+    inputs
+}
+
+fn container(context: &EnvironmentContext<'_>, inputs: &mut Inputs) -> Result<(), Problem> {
+    let environment = context.environment;
+    if let EnvironmentType::Other(name) = &environment.environment_type {
+        let message = format!(
+            "environment {}: environmentType \"{name}\" is not known; VirtualMachine, CloudVM, LocalVM, \
+             Container or Standalone is expected",
+            environment.name
+        );
+        return Err(Problem::fault(context.component(), reason::INVALID_TEMPLATE, message));
+    }
+    if environment.persistent {
+        // The size in the Template is used at the creation of the claim only.
+        let disk = if context.has_claim() { Ok(String::new()) } else { Resources::disk(environment) };
+        inputs.claim = disk.map_err(|problem| inputs.problems.push(problem)).ok();
+    }
+    if context.has_workload() {
+        return Ok(());
+    }
+    match (Resources::of(environment), mounts::resolve(context.observed, environment)) {
+        (Ok(resources), Ok(mounts)) if inputs.problems.is_empty() => {
+            inputs.material = Some(Material { resources, disk: String::new(), mounts });
+        }
+        (resources, mounts) => inputs.problems.extend(resources.err().into_iter().chain(mounts.err())),
+    }
+    Ok(())
+}
+
+fn machine(context: &EnvironmentContext<'_>, inputs: &mut Inputs) -> Result<(), Problem> {
+    let (observed, environment) = (context.observed, context.environment);
+    let exists = context.has_workload();
+    if !exists && let Some(problem) = unsupported(observed, context.config, environment) {
+        return Err(problem);
+    }
+    if context.is_standard() {
+        let keys = keys(observed);
+        inputs.problems.extend(keys.rejected.iter().map(|(tenant, count)| {
+            let message =
+                format!("{count} of the public keys of Tenant {tenant} cannot be used and are left out");
+            Problem::waiting(context.component(), reason::INVALID_PUBLIC_KEY, message)
+        }));
+        inputs.cloud_init = Some((keys, mounts::resolve(observed, environment)?));
+    }
+    if !exists {
+        let resources = Resources::of(environment)?;
+        let disk = if environment.persistent { Resources::disk(environment)? } else { String::new() };
+        inputs.material = Some(Material { resources, disk, mounts: Vec::new() });
+    }
+    Ok(())
+}
+
 /// Why the virtual machine of an environment cannot be made.
-pub fn unsupported(
-    observed: &Observed,
-    config: &InstanceConfig,
-    environment: &Environment,
-) -> Option<Problem> {
+fn unsupported(observed: &Observed, config: &InstanceConfig, environment: &Environment) -> Option<Problem> {
     let name = &environment.name;
     if environment.environment_type == EnvironmentType::LocalVm
         && environment.persistent

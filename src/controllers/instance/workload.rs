@@ -2,14 +2,11 @@
 //! Secret.
 
 use super::environment::EnvironmentContext;
-use super::machine::keys;
-use super::mounts;
+use super::mounts::Mount;
 use super::resources::Resources;
-use super::validate::unsupported;
-use crate::api::environment::{Environment, EnvironmentType};
-use crate::api::reason;
+use super::validate::{Inputs, inputs};
+use crate::api::environment::Environment;
 use crate::runtime::plan::Plan;
-use crate::runtime::problem::Problem;
 
 /// The kind of the workload of an environment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,79 +30,31 @@ impl Workload {
     }
 }
 
+/// What a workload that does not exist is made of.
+pub struct Material {
+    /// Its resources.
+    pub resources: Resources,
+    /// The size of the disk of a `VirtualMachine`.
+    pub disk: String,
+    /// What a Deployment mounts.
+    pub mounts: Vec<Mount>,
+}
+
 /// Plans the workload of an environment, and its claim or Secret. A workload that exists is kept, whatever the Template says
-/// of its resources by now.
+/// of its resources by now. A `VirtualMachineInstance` is made only while the Instance runs.
 pub fn plan(context: &EnvironmentContext<'_>, plan: &mut Plan) {
-    let problems = if context.is_machine() {
-        machine(context, plan).err().into_iter().collect()
-    } else {
-        container(context, plan)
-    };
+    let Inputs { claim, cloud_init, material, problems } = inputs(context);
     plan.problems.extend(problems);
-}
-
-/// Plans the `PersistentVolumeClaim` of a persistent environment, and its Deployment. Returns what prevents either.
-fn container(context: &EnvironmentContext<'_>, plan: &mut Plan) -> Vec<Problem> {
-    let environment = context.environment;
-    if let EnvironmentType::Other(name) = &environment.environment_type {
-        let message = format!(
-            "environment {}: environmentType \"{name}\" is not known; VirtualMachine, CloudVM, LocalVM, \
-             Container or Standalone is expected",
-            environment.name
-        );
-        return vec![Problem::fault(context.component(), reason::INVALID_TEMPLATE, message)];
+    if let Some(disk) = &claim {
+        context.claim(disk).ensure(plan);
     }
-    let mut problems = Vec::new();
-    if environment.persistent {
-        // The size in the Template is used at the creation of the claim only.
-        match if context.has_claim() { Ok(String::new()) } else { Resources::disk(environment) } {
-            Ok(disk) => context.claim(&disk).ensure(plan),
-            Err(problem) => problems.push(problem),
-        }
+    if let Some((keys, mounts)) = &cloud_init {
+        context.secret(keys, mounts).ensure(plan);
     }
-    if context.has_workload() {
-        context.workload().keep(plan);
-        return problems;
+    let is_off = !context.observed.instance.spec.running;
+    match (Workload::of(context.environment), &material) {
+        (_, None) => context.workload(None).keep(plan),
+        (Workload::VirtualMachineInstance, Some(_)) if is_off => {}
+        (_, Some(_)) => context.workload(material.as_ref()).ensure(plan),
     }
-    match (Resources::of(environment), mounts::resolve(context.observed, environment)) {
-        (Ok(resources), Ok(mounts)) if problems.is_empty() => {
-            context.deployment(Some((&resources, &mounts))).ensure(plan);
-        }
-        (resources, mounts) => problems.extend(resources.err().into_iter().chain(mounts.err())),
-    }
-    problems
-}
-
-/// Plans the cloud-init Secret, and the machine. A `VirtualMachineInstance` is made only while the Instance runs.
-fn machine(context: &EnvironmentContext<'_>, plan: &mut Plan) -> Result<(), Problem> {
-    let (observed, environment) = (context.observed, context.environment);
-    let exists = context.has_workload();
-    if !exists && let Some(problem) = unsupported(observed, context.config, environment) {
-        return Err(problem);
-    }
-    if context.is_standard() {
-        let keys = keys(observed);
-        plan.problems.extend(keys.rejected.iter().map(|(tenant, count)| {
-            let message =
-                format!("{count} of the public keys of Tenant {tenant} cannot be used and are left out");
-            Problem::waiting(context.component(), reason::INVALID_PUBLIC_KEY, message)
-        }));
-        match mounts::resolve(observed, environment) {
-            Ok(mounts) => context.secret(&keys, &mounts).ensure(plan),
-            Err(problem) if exists => plan.problems.push(problem),
-            Err(problem) => return Err(problem),
-        }
-    }
-    if exists {
-        context.workload().keep(plan);
-        return Ok(());
-    }
-    let resources = Resources::of(environment)?;
-    if environment.persistent {
-        let disk = Resources::disk(environment)?;
-        context.virtual_machine(Some((&resources, &disk))).ensure(plan);
-    } else if observed.instance.spec.running {
-        context.virtual_machine_instance(Some(&resources)).ensure(plan);
-    }
-    Ok(())
 }

@@ -78,15 +78,15 @@ impl InstanceAddresses {
     /// or of the Instance, whichever comes last.
     fn follow(&self, changed: impl Fn(IpAddr, bool) + Send + Sync + 'static) {
         let changed = Arc::new(changed);
-        let (told, instances) = (Arc::clone(&changed), Arc::clone(&self.instances));
+        let (notify, instances) = (Arc::clone(&changed), Arc::clone(&self.instances));
         self.services.subscribe(move |change: &Change<ServiceKind>| {
             let [old, new] = [&change.old, &change.new].map(|side| side.as_deref().and_then(address));
             let of_instance = |new: &Service| instance_of(new, &instances).is_some();
             if let Some(lost) = old.filter(|_| old != new) {
-                told(lost, false);
+                notify(lost, false);
             }
             if let Some(got) = new.filter(|_| change.new.as_deref().is_some_and(of_instance)) {
-                told(got, true);
+                notify(got, true);
             }
         });
         let this = self.clone();

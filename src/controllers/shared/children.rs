@@ -130,6 +130,16 @@ impl<'a> Parent<'a> {
         self
     }
 
+    /// Who has the name of a child, if it is somebody else: `Service a belongs to Instance b`.
+    pub fn conflict<T: Kind>(&self, name: &str) -> Option<String> {
+        let namespace = if T::NAMESPACED { &*self.namespace } else { "" };
+        let owner = &self.owner;
+        let controller = self.seen?.get::<T>(namespace, name)?.metadata.controller()?;
+        let is_former = controller.kind == *owner.kind && controller.name == *owner.name;
+        (controller.uid != *owner.uid && !is_former)
+            .then(|| format!("{} {name} belongs to {} {}", T::KIND, controller.kind, controller.name))
+    }
+
     /// A child. The members in `body` (`spec`, `subjects`, …) are written when it is made.
     pub fn child<'c, T: Kind>(
         &self,
@@ -214,16 +224,6 @@ impl<'a> Child<'a> {
     fn own(&self) -> Option<&Metadata> {
         let metadata = self.existing?.metadata();
         metadata.controller().is_some_and(|owner| *owner.uid == *self.desired.owner.uid).then_some(metadata)
-    }
-
-    /// Who has its name, if it is somebody else: `Service a belongs to Instance b`.
-    pub fn conflict(&self) -> Option<String> {
-        let (owner, name) = (&self.desired.owner, &self.desired.key.name);
-        let controller = self.existing?.metadata().controller()?;
-        let is_former = controller.kind == *owner.kind && controller.name == *owner.name;
-        (controller.uid != *owner.uid && !is_former).then(|| {
-            format!("{} {name} belongs to {} {}", self.desired.kind.kind, controller.kind, controller.name)
-        })
     }
 
     /// Its removal, if it is there and not being deleted already.

@@ -107,9 +107,9 @@ pub fn events(old: &[Condition], problems: &[Problem]) -> Vec<EventNote> {
 
 /// The problems that the stored conditions do not contain yet.
 pub fn news<'a>(old: &'a [Condition], problems: &'a [Problem]) -> impl Iterator<Item = &'a Problem> {
-    let told = old.iter().find(|condition| condition.type_ == RECONCILED && condition.status == "False");
-    let told = told.map_or("", |condition| condition.message.as_str());
-    problems.iter().filter(move |problem| !told.contains(&problem.message))
+    let reported = old.iter().find(|condition| condition.type_ == RECONCILED && condition.status == "False");
+    let reported = reported.map_or("", |condition| condition.message.as_str());
+    problems.iter().filter(move |problem| !reported.contains(&problem.message))
 }
 
 /// The event about a problem.

@@ -109,9 +109,9 @@ fn deleting(observed: &Observed, now: Timestamp) -> Report<SharedVolumeKind> {
         vec![Observation::new(READY, false, reason::DELETING, "The volume is being deleted")];
     let mut events = Vec::new();
     if let Some(message) = blocked(observed) {
-        let told = old.conditions.iter().find(|condition| condition.type_ == DELETION_BLOCKED);
+        let before = old.conditions.iter().find(|condition| condition.type_ == DELETION_BLOCKED);
         let message = shown::message(&message);
-        if told.is_none_or(|told| told.message != message) {
+        if before.is_none_or(|before| before.message != message) {
             events.push(EventNote::warning(reason::DELETION_BLOCKED, &*message));
         }
         observations.push(Observation::new(DELETION_BLOCKED, true, reason::IN_USE, message));

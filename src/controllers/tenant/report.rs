@@ -220,8 +220,8 @@ fn invalid_keys(keys: &[String]) -> Option<Observation> {
 
 /// The event about the keys, published when they change.
 fn keys_event(old: &TenantStatus, keys: &Observation) -> Option<EventNote> {
-    let told =
+    let is_about_them =
         |condition: &Condition| condition.type_ == INVALID_PUBLIC_KEYS && condition.message == keys.message;
-    let is_told = old.conditions.iter().any(told);
-    (!is_told).then(|| EventNote::warning(reason::INVALID_PUBLIC_KEY, &*keys.message))
+    let is_reported = old.conditions.iter().any(is_about_them);
+    (!is_reported).then(|| EventNote::warning(reason::INVALID_PUBLIC_KEY, &*keys.message))
 }

@@ -69,8 +69,8 @@ pub fn report(
         known.is_none_or(|known| known.reason != news.reason || known.message != observation.message);
     status.conditions = conditions::merge(&old.conditions, &[observation], &[], news.generation, now);
     let type_ = if news.reason == TERMINATED { EventType::Normal } else { EventType::Warning };
-    let is_told = news.reason == TERMINATED || !news.succeeded || !plan.problems.is_empty();
-    let event = (is_new && is_told).then(|| EventNote::new(type_, news.reason, news.message));
+    let is_shown = news.reason == TERMINATED || !news.succeeded || !plan.problems.is_empty();
+    let event = (is_new && is_shown).then(|| EventNote::new(type_, news.reason, news.message));
     // What is in the status now is acted upon in the next reconcile.
     let requeue_at_once = matches!(decision, Decision::Conclude { .. });
     Report { requeue_at_once, ..Report::new(status, event.into_iter().collect()) }

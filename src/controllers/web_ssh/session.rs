@@ -96,9 +96,9 @@ pub enum CloseReason {
 }
 
 impl CloseReason {
-    /// The text and the code by which the browser is told; `None` if it does not listen. Web clients show these texts,
+    /// The text and the code for the browser; `None` if it does not listen. Web clients show these texts,
     /// so they are as they have always been, with their misspelling.
-    fn told(self) -> Option<(&'static str, CloseCode)> {
+    fn notice(self) -> Option<(&'static str, CloseCode)> {
         Some(match self {
             Self::Left | Self::Stalled => return None,
             Self::ShellEnded => ("SSH session closed", CloseCode::Normal),
@@ -279,13 +279,13 @@ pub async fn close(mut socket: Socket, end: CloseReason, limit: Duration) {
     }
     socket.get_mut().reader_mut().set_limit(u64::MAX);
     let talk = async {
-        if let Some((text, code)) = end.told() {
-            let told = async {
+        if let Some((text, code)) = end.notice() {
+            let sent = async {
                 socket.feed(Message::text(ServerMessage::Error { error: text }.json())).await?;
                 socket.close(Some(CloseFrame { code, reason: "".into() })).await
             };
             // An error means that the browser closes the WebSocket too: reading goes on to the end of that.
-            let _: Result<(), Error> = told.await;
+            let _: Result<(), Error> = sent.await;
         }
         // This also sends the answer to a close frame of the browser.
         let mut is_answered = end == CloseReason::Left;

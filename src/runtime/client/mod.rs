@@ -189,12 +189,12 @@ fn refusal(Answered { code, retry_after, body }: &Answered) -> ApiError {
 #[derive(Clone)]
 struct RequestMetrics {
     host: Arc<str>,
-    durations: Known<Method, Histogram>,
-    totals: Known<(Method, Option<u16>), Counter>,
+    durations: MetricHandles<Method, Histogram>,
+    totals: MetricHandles<(Method, Option<u16>), Counter>,
 }
 
 /// Metrics that have been registered, by their labels.
-type Known<K, V> = Arc<RwLock<HashMap<K, V>>>;
+type MetricHandles<K, V> = Arc<RwLock<HashMap<K, V>>>;
 
 impl RequestMetrics {
     fn new(config: &Config) -> Self {

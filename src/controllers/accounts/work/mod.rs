@@ -69,7 +69,7 @@ struct Subject<E> {
 }
 
 /// How a task ends.
-enum End<R> {
+enum WorkResult<R> {
     Done(EffectOutcome<R>),
     /// Keycloak has not answered.
     Outage(KeycloakError),
@@ -78,7 +78,7 @@ enum End<R> {
 /// What there is when an effect is asked for.
 enum Present<R> {
     Done(EffectOutcome<R>),
-    Running(oneshot::Receiver<End<R>>),
+    Running(oneshot::Receiver<WorkResult<R>>),
     Waits(Problem),
 }
 
@@ -137,8 +137,8 @@ impl<E: Effect + Clone + PartialEq + 'static> AccountWork<E> {
                     Result::ok,
                 );
                 match end {
-                    Some(End::Done(outcome)) => return done(outcome),
-                    Some(End::Outage(error)) => accounts::problem(&error),
+                    Some(WorkResult::Done(outcome)) => return done(outcome),
+                    Some(WorkResult::Outage(error)) => accounts::problem(&error),
                     None => {
                         outage.set_slow(true);
                         pending()
@@ -215,37 +215,46 @@ impl<E: Effect + Clone + PartialEq + 'static> Shared<E> {
         Present::Running(receiver)
     }
 
-    async fn work(&self, work: impl Future<Output = Worked<E::Result>>) -> End<E::Result> {
+    async fn work(&self, work: impl Future<Output = Worked<E::Result>>) -> WorkResult<E::Result> {
         // The semaphore is never closed.
         let _slot = self.slots.acquire().await;
         if let Some(error) = self.outage.reason() {
-            return End::Outage(error);
+            return WorkResult::Outage(error);
         }
         let Ok((result, error)) = AssertUnwindSafe(work).catch_unwind().await else {
             let message = "the work in Keycloak panicked; this is a defect of the daemon";
             let problem = Problem::elsewhere(Component::Part(KEYCLOAK), reason::KEYCLOAK_PANICKED, message);
-            return End::Done(EffectOutcome { result: None, error: Some(EffectError::Failed(problem)) });
+            return WorkResult::Done(EffectOutcome {
+                result: None,
+                error: Some(EffectError::Failed(problem)),
+            });
         };
         match error {
             // With a result, there was an answer; what failed is tried again on its own.
             Some(error) if result.is_none() && error.is_outage() => {
                 self.outage.begin(&error);
-                End::Outage(error)
+                WorkResult::Outage(error)
             }
             error => {
                 self.outage.set_slow(false);
-                End::Done(EffectOutcome { result, error: error.map(accounts::effect_error) })
+                WorkResult::Done(EffectOutcome { result, error: error.map(accounts::effect_error) })
             }
         }
     }
 
     /// Hands the result over to the reconcile that waits for it, or keeps it for the next one.
-    fn end(&self, key: ObjectKey, serial: u64, end: End<E::Result>, waits: oneshot::Sender<End<E::Result>>) {
+    fn end(
+        &self,
+        key: ObjectKey,
+        serial: u64,
+        end: WorkResult<E::Result>,
+        waits: oneshot::Sender<WorkResult<E::Result>>,
+    ) {
         let mut state = self.state.lock();
         if state.tasks.get(&key).is_none_or(|task| task.serial != serial) {
             return; // forgotten
         }
-        let is_outage = matches!(end, End::Outage(_));
+        let is_outage = matches!(end, WorkResult::Outage(_));
         if is_outage {
             state.waiting.insert(key.clone());
         }
@@ -254,11 +263,11 @@ impl<E: Effect + Clone + PartialEq + 'static> Shared<E> {
                 state.tasks.remove(&key);
                 None
             }
-            Err(End::Outage(_)) => {
+            Err(WorkResult::Outage(_)) => {
                 state.tasks.remove(&key);
                 Some(Priority::Background)
             }
-            Err(End::Done(outcome)) => {
+            Err(WorkResult::Done(outcome)) => {
                 if let Some(task) = state.tasks.get_mut(&key) {
                     task.outcome = Some(outcome);
                 }

@@ -219,7 +219,7 @@ impl<A: Automation> World<A> {
             }
         }
         annotate(&mut instance, &annotations);
-        self.tell("the Tenant takes back what the status says");
+        self.trace("the Tenant takes back what the status says");
         self.store(instance);
     }
 

@@ -111,7 +111,7 @@ impl<A: Automation> World<A> {
         self.assert_no_flood(daemon, record(mail.kind, !counts));
         let Some(stage) = Stage::ALL.into_iter().find(|stage| stage.warning() == mail.kind) else { return };
         if !counts {
-            return self.tell(&format!("daemon {daemon} tells a manager of {}", mail.key));
+            return self.trace(&format!("daemon {daemon} tells a manager of {}", mail.key));
         }
         let number = notice.number;
         let by = Some((daemon, self.daemons[daemon].life));
@@ -127,7 +127,7 @@ impl<A: Automation> World<A> {
             );
         }
         let (at, stated, deadline) = (self.now, self.stated(), mail.deadline.as_second());
-        self.tell(&format!("daemon {daemon} sends {}", mail.key));
+        self.trace(&format!("daemon {daemon} sends {}", mail.key));
         self.warnings.push(Warning { stage, number, at, stated, deadline, by });
     }
 
@@ -222,7 +222,7 @@ impl<A: Automation> World<A> {
     /// that was promised? `before` is the Instance as it was.
     pub fn end(&mut self, before: &Instance) {
         let (now, stage) = (self.now, A::stage(before));
-        self.tell(&format!("the end: {stage:?}"));
+        self.trace(&format!("the end: {stage:?}"));
         assert!(!self.is_exempt, "ended although it is exempt");
         let template = self.template.as_deref().expect("ended without a Template");
         let limit = stage.limit(template).expect("ended by no duration").expect("ended although never");

@@ -20,7 +20,7 @@ impl<A: Automation> World<A> {
         let limit = stage.zip(self.template.as_deref()).map(|(stage, template)| stage.limit(template));
         let offsets = self.daemons.each_ref().map(|daemon| daemon.offset);
         let Self { number, is_exempt, api_offset, used, .. } = self;
-        self.tell(&format!(
+        self.trace(&format!(
             "{stage:?} limit {limit:?} warnings {number} exempt {is_exempt} used {used:?} clocks {api_offset} {offsets:?} {promise:?}"
         ));
     }
@@ -85,7 +85,7 @@ impl<A: Automation> World<A> {
     pub fn run(mut self) -> Vec<Stage> {
         for _ in 0..STEPS {
             self.disturb();
-            if self.is_told {
+            if self.is_traced {
                 self.tell_state();
             }
             if self.random.one_in(2) {

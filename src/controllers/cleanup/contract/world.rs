@@ -79,7 +79,7 @@ pub struct World<A: Automation> {
     /// By what it was stopped and deleted.
     pub ended: Vec<Stage>,
     /// Whether all that happens is printed.
-    pub is_told: bool,
+    pub is_traced: bool,
 }
 
 /// The daemon has died in the middle of a reconcile.
@@ -122,15 +122,15 @@ impl<A: Automation> World<A> {
             is_calm: false,
             goes_on,
             ended: Vec::new(),
-            is_told: seed_asked().is_some(),
+            is_traced: seed_asked().is_some(),
         };
         world.begin();
         world
     }
 
     /// Prints something that happens, if this plan was asked for.
-    pub fn tell(&self, what: &str) {
-        if self.is_told {
+    pub fn trace(&self, what: &str) {
+        if self.is_traced {
             println!("{:>7} {what}", self.now);
         }
     }
@@ -183,7 +183,7 @@ impl<A: Automation> World<A> {
         if self.is_calm || !self.random.one_in(25) {
             return Ok(());
         }
-        self.tell(&format!("daemon {daemon} dies"));
+        self.trace(&format!("daemon {daemon} dies"));
         self.restart(daemon);
         Err(Dead)
     }

@@ -100,18 +100,18 @@ pub async fn deliver(
     }
     let mut sent = Sent { accepted: None, refused: Some(whole(post.now())) };
     if notice.mail.kind.is_warning() {
-        let is_told = match notify_managers(post, notice, !proceeds).await {
-            Ok(is_told) => is_told,
+        let is_known = match notify_managers(post, notice, !proceeds).await {
+            Ok(is_known) => is_known,
             Err(error) => return postponed(&error),
         };
         let at = whole(post.now());
-        if is_told && proceeds {
+        if is_known && proceeds {
             sent.accepted = Some(at);
             log.remember(notice, sent, at);
-        } else if is_told && notice.managers != Managers::Notified {
+        } else if is_known && notice.managers != Managers::Notified {
             log.remember_managers(notice, at);
         }
-        words.push_str(match (is_told, proceeds) {
+        words.push_str(match (is_known, proceeds) {
             (true, true) => "; the managers of the course were told, and the deadline counts from that",
             (true, false) => "; the managers of the course were told, and the Instance is kept",
             (false, _) => "; no manager of the course could be told, so the Instance is kept",
@@ -143,16 +143,16 @@ async fn send(post: &impl Post, mail: &Mail) -> Result<(), MailError> {
 /// yet, because a mail was not accepted for now.
 async fn notify_managers(post: &impl Post, notice: &Notice, is_kept: bool) -> Result<bool, MailError> {
     let Managers::Notify(managers) = &notice.managers else { return Ok(true) };
-    let mut is_told = false;
+    let mut is_known = false;
     let mut failed = None;
     for manager in managers {
         match post.send(&notice.mail.to_manager(manager, &notice.course, is_kept)).await {
-            Ok(()) => is_told = true,
+            Ok(()) => is_known = true,
             Err(MailError::NotLeader) => return Err(MailError::NotLeader),
             Err(error) => failed = failed.or(Some(error).filter(|error| !error.is_final())),
         }
     }
-    failed.filter(|_| !is_told).map_or(Ok(is_told), Err)
+    failed.filter(|_| !is_known).map_or(Ok(is_known), Err)
 }
 
 /// A mail was not accepted, for now.
