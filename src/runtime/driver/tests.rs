@@ -251,7 +251,7 @@ async fn what_is_to_be_confirmed_is_read_before_the_plan_is_carried_out() {
 }
 
 #[tokio::test]
-async fn what_a_plan_is_founded_on_is_read_before_anything_is_written() {
+async fn the_preconditions_of_a_plan_are_read_before_anything_is_written() {
     let mut unseen = deployment(6, 0);
     unseen["metadata"]["name"] = "b".into();
     for (items, is_so) in [(vec![deployment(5, 0)], true), (vec![deployment(5, 0), unseen], false)] {
