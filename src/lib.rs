@@ -1,7 +1,7 @@
 //! crownlabs: one daemon that runs every control loop of a `CrownLabs` cluster. `docs/architecture.md` follows
 //! one object from the watch event to its status.
 //!
-//! A module imports only those before it in this list:
+//! A module imports only those before it in this list; `tests/layers` has the rows that do not import each other:
 //!
 //! - [`api`]: the custom resources, one file for each kind; quantities, names, labels. Data only: no client of
 //!   the API server and no async runtime.
@@ -13,8 +13,8 @@
 //! - [`netlink`]: links, addresses and routes of network namespaces. It knows nothing of Kubernetes.
 //! - [`capture`]: the packets of this host: counts the connections that it opens. It knows nothing of Kubernetes.
 //! - [`controllers`]: the control loops, one folder for each: what it observes, plans and reports.
-//! - [`loops`]: the table of them.
 //! - [`webhook`]: the admission webhooks: rules as pure functions, the HTTPS server, its certificate.
+//! - [`loops`]: the table of the control loops.
 //! - [`manager`]: start and stop of the process: connections, loops, lease, probes, metrics.
 //! - [`offline`]: `crownlabs plan`, which prints the plans of the same loops without a cluster.
 //! - [`explain`]: `crownlabs why` and `crownlabs status`, in the words of conditions and events.

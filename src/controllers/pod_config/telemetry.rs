@@ -5,7 +5,7 @@ use crate::runtime::metric::declare_metrics;
 declare_metrics! {
     /// What is written as text.
     ADDRESSES;
-    Counter => "crownlabs_pod_network_addresses" by {namespace: "the namespace", range: "the range", state: "`free` or `used`"}
+    Gauge => "crownlabs_pod_network_addresses" by {namespace: "the namespace", range: "the range", state: "`free` or `used`"}
         "Addresses for pods in the range of a namespace that are used, and that are free"
         "`free` near 0: new pods get no interface. See [pod networks](../pod-networks.md).";
 }
