@@ -73,14 +73,14 @@ ship-test: prerequisites ## What ships: the image, unpacked, and the chart, inst
 demo: ## A control plane, the daemon and a lab machine of each type. DETACH=1 ends by itself; KEYCLOAK=1 shows accounts, AUTOMATION=1 how unused ones end, BASTION=1 a login by SSH, IMAGES=1 what a registry offers, EXAM=1 an exam server, PODCONFIG=1 networks for running pods, METRICS=1 what lab machines in containers use
 	@CARGO="$(CARGO)" ./examples/demo/run.sh $(if $(DETACH),--detach)
 
-newcomer: ## How long `make demo` and `cargo install` take with empty caches: a table for the README
+newcomer: ## How long `make demo` and `cargo install` take with empty caches: a table for docs/performance.md
 	./tests/newcomer.sh
 
 # With the bench comes a binary that has the features which the tests add; what ships takes its place before it is measured.
 MEASURE = figures=$$($(STATIC) bench --locked --target $(TARGET) --bench figures --no-run --message-format=json-render-diagnostics | \
 	sed -n 's/.*"name":"figures".*"executable":"\([^"]*\)".*/\1/p') && $(STATIC) build $(RELEASE) && "$$figures" --bench
 
-bench: prerequisites ## The figures of the README, measured here; table and JSON in target/bench
+bench: prerequisites ## The figures of docs/performance.md, measured here; table and JSON in target/bench
 	$(MEASURE)
 
 load: prerequisites ## Every loop on, with 100, 1,000 and 5,000 Instances and an hour idle; as root. LOAD_KWOK=1 LOAD_STEPS=10000 lets them run

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # How long a newcomer waits: `make demo` and `cargo install` in fresh clones with empty caches, one after the other. Rust and
-# Go are there, nothing that was fetched or built by them. Prints a table for the README, and takes half an hour.
+# Go are there, nothing that was fetched or built by them. Prints a table for docs/performance.md, and takes half an hour.
 #
 #   newcomer.sh [modules] [archives] [install]   only these; `archives` needs what `modules` has made in the same run
 #

@@ -1,5 +1,5 @@
-//! `make bench`: the figures of the README, measured on a real control plane on this machine. `make load` measures the part
-//! `load` alone, whose figures are in `docs/performance.md`.
+//! `make bench`: the figures of `docs/performance.md`, measured on a real control plane on this machine. `make load` measures
+//! the part `load` alone, which writes its figures into that page.
 //!
 //! Requests are counted in the API server's audit log; processor time and peak memory are read from `/proc`. The
 //! floor is a loader that sends only the writes that are needed, with the daemon's `ServiceAccount`. Before each
