@@ -4,13 +4,15 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::children;
 use super::image;
 use super::observe::{Observed, instance_key};
 use super::trouble::{PATIENCE, Trouble, failure, is_running, trouble, waited};
+use crate::api::Kind;
 use crate::api::condition::{Condition, READY};
 use crate::api::environment::{Environment, EnvironmentType};
 use crate::api::instance::Instance;
-use crate::api::instance_snapshot::{InstanceSnapshot, SnapshotPhase};
+use crate::api::instance_snapshot::{InstanceSnapshot, InstanceSnapshotKind, SnapshotPhase};
 use crate::api::labels;
 use crate::api::reason::{self, Reason};
 use crate::config::SnapshotConfig;
@@ -70,15 +72,15 @@ pub fn decide(observed: &Observed, config: &SnapshotConfig, now: Timestamp) -> D
     let phase = &snapshot.status.phase;
     match phase {
         SnapshotPhase::Completed => return Decision::Ended,
-        SnapshotPhase::Failed if observed.job.is_some() || !is_revised(snapshot) => return Decision::Ended,
+        SnapshotPhase::Failed if observed.job().is_some() || !is_revised(snapshot) => return Decision::Ended,
         _ => {}
     }
-    match &observed.job {
+    match observed.job() {
         Some(job) if job.is_controlled_by(&observed.snapshot) => return progress(observed, job, config, now),
         None if *phase == SnapshotPhase::Processing => {
             return Decision::Fail(format!(
                 "Job {} was deleted before it was complete: make another snapshot",
-                super::job::name(snapshot.name())
+                children::job_name(snapshot.name())
             ));
         }
         _ => {}
@@ -138,7 +140,7 @@ fn is_revised(snapshot: &InstanceSnapshot) -> bool {
 
 /// The decision about a snapshot with a Job.
 fn progress(observed: &Observed, job: &Job, config: &SnapshotConfig, now: Timestamp) -> Decision {
-    let destination = super::job::destination(job);
+    let destination = children::destination(job);
     match job.end() {
         None => {
             let trouble = trouble(observed, job, &config.vm_registry_secret, now);
@@ -173,12 +175,10 @@ fn progress(observed: &Observed, job: &Job, config: &SnapshotConfig, now: Timest
 
 /// The decision if a Job of another owner has the name of ours.
 fn foreign_owner(observed: &Observed) -> Option<Decision> {
-    let job = observed.job.as_ref()?;
-    let snapshot = &observed.snapshot;
-    let owners = job.metadata.owner_references.iter();
-    let is_leftover = owners
-        .filter(|owner| owner.controller)
-        .any(|owner| owner.kind == "InstanceSnapshot" && owner.name == snapshot.name());
+    let job = observed.job()?;
+    let is_leftover = job.metadata.controller().is_some_and(|owner| {
+        owner.kind == InstanceSnapshotKind::KIND && owner.name == observed.snapshot.name()
+    });
     Some(if is_leftover {
         Decision::Wait {
             reason: reason::PREDECESSOR_LEAVING,

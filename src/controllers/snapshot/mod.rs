@@ -10,9 +10,9 @@
 //! An existing Job contains all the state that the next process needs, so if the process dies between any
 //! two writes, no snapshot is lost or made twice. A snapshot that has ended is not made again.
 
+mod children;
 mod decide;
 mod image;
-mod job;
 mod observe;
 mod plan;
 mod reconcile;

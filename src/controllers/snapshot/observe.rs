@@ -8,9 +8,9 @@ use crate::api::instance::Instance;
 use crate::api::instance_snapshot::InstanceSnapshot;
 use crate::api::names::CanonicalName;
 use crate::api::template::Template;
-
-use crate::kinds::{DataVolume, Job, Pod, PodOfJob, VirtualMachine, VirtualMachineInstance};
+use crate::kinds::{DataVolume, Pod, PodOfJob, VirtualMachine, VirtualMachineInstance};
 use crate::runtime::ObjectKey;
+use crate::runtime::children::Children;
 
 /// Everything that plan and report depend on, except the configuration and the time.
 #[derive(Debug, Clone, AsRef, AsMut)]
@@ -23,8 +23,8 @@ pub struct Observed {
     pub instance: Option<Arc<Instance>>,
     /// The Template of the Instance, if it exists.
     pub template: Option<Arc<Template>>,
-    /// The object with the name of its Job, whoever owns it.
-    pub job: Option<Arc<Job>>,
+    /// Its Job, or another object with that name, whoever owns it.
+    pub children: Children,
     /// The pods of that Job.
     pub job_pods: Vec<Arc<PodOfJob>>,
     /// Whether the Secret with the login to the registry exists in the namespace.

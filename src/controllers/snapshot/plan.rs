@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::children;
 use super::decide::{Decision, decide, is_refused};
-use super::job;
 use super::observe::{Observed, instance_key};
 use super::trouble::PATIENCE;
 use crate::api::instance::InstanceKind;
@@ -43,20 +43,13 @@ pub fn plan(observed: &Observed, config: &SnapshotConfig, now: Timestamp) -> Pla
             plan.confirm.extend(template.map(|key| (KindInfo::of::<TemplateKind>(), key)));
             plan.confirm.push(job_to_confirm(observed));
         }
-        Decision::Fail(message) => {
-            plan.problems.push(Problem::fault(Component::Whole, CREATION_FAILED, message));
-            plan.requeue = Requeue::OnChange;
-            // So is a failure: the Job may just have been made, or its pods started.
-            confirm_job(observed, &mut plan);
-        }
+        Decision::Fail(message) => fail(observed, message, &mut plan),
         Decision::Abandon(message) => {
-            plan.problems.push(Problem::fault(Component::Whole, CREATION_FAILED, message));
-            plan.remove.extend(observed.job.as_deref().map(|job| Removal::of(job, Component::Whole)));
-            plan.requeue = Requeue::OnChange;
-            confirm_job(observed, &mut plan);
+            plan.remove.extend(observed.job().map(|job| Removal::of(job, Component::Whole)));
+            fail(observed, message, &mut plan);
         }
         Decision::Export(export) => {
-            plan.ensure.push(job::desired(observed, config, &export));
+            children::job(observed, config, &export).ensure(&mut plan);
             if is_refused(&observed.snapshot) {
                 // The status keeps the reason until the Job exists; so it is read instead of written.
                 let key = ObjectKey::of(&*observed.snapshot);
@@ -75,15 +68,16 @@ pub fn plan(observed: &Observed, config: &SnapshotConfig, now: Timestamp) -> Pla
     plan
 }
 
-/// Reads the Job and its pods from the API server before the plan is carried out.
-fn confirm_job(observed: &Observed, plan: &mut Plan) {
+/// Plans the end of a snapshot that has failed. A failure is final too: the Job may just have been made, or its pods started,
+/// so they are read from the API server before.
+fn fail(observed: &Observed, message: String, plan: &mut Plan) {
+    plan.problems.push(Problem::fault(Component::Whole, CREATION_FAILED, message));
+    plan.requeue = Requeue::OnChange;
     plan.confirm.push(job_to_confirm(observed));
     let pods = observed.job_pods.iter().map(|pod| ObjectKey::of(&**pod));
     plan.confirm.extend(pods.map(|key| (KindInfo::of::<PodOfJobKind>(), key)));
 }
 
 fn job_to_confirm(observed: &Observed) -> (KindInfo, ObjectKey) {
-    let snapshot = &observed.snapshot;
-    let key = ObjectKey::new(snapshot.metadata.namespace.clone(), job::name(snapshot.name()));
-    (KindInfo::of::<JobKind>(), key)
+    (KindInfo::of::<JobKind>(), children::job_key(&observed.snapshot))
 }

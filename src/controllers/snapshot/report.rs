@@ -5,6 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::json;
 
+use super::children::job_name;
 use super::decide::{Decision, decide, is_refused, stored_condition};
 use super::observe::Observed;
 use super::trouble::Trouble;
@@ -136,7 +137,7 @@ fn running(
     trouble: Option<&Trouble>,
 ) -> (SnapshotPhase, Reason, String) {
     let Some(trouble) = trouble else {
-        let job = super::job::name(snapshot.name());
+        let job = job_name(snapshot.name());
         return (
             SnapshotPhase::Processing,
             reason::JOB_RUNNING,
@@ -192,7 +193,7 @@ fn events(
             events.push(EventNote::new(type_, now.reason, now.message.clone()));
         }
         Decision::Running { .. } => {
-            let message = format!("Job {} for snapshot creation started", super::job::name(snapshot.name()));
+            let message = format!("Job {} for snapshot creation started", job_name(snapshot.name()));
             events.push(EventNote::new(EventType::Normal, reason::CREATION, message));
         }
         Decision::Complete { took, .. } => {

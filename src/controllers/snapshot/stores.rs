@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::children::{self, job_key};
 use super::image::directory;
 use super::observe::{Observed, instance_key};
 use crate::api::instance::{Instance, InstanceKind};
@@ -17,7 +18,8 @@ use crate::kinds::{
     VirtualMachineInstanceKind, VirtualMachineKind,
 };
 use crate::runtime::ObjectKey;
-use crate::runtime::queue::{Priority, Queue};
+use crate::runtime::children::ChildStores;
+use crate::runtime::queue::Priority;
 use crate::runtime::store::{ByController, ByNamespace, Index, Store};
 use crate::runtime::store_set::{Declaration, StoreSet, enqueue_controller};
 use crate::runtime::watch::Selection;
@@ -31,8 +33,7 @@ pub struct Stores {
     templates: Arc<Store<TemplateKind>>,
     tenants: Arc<Store<TenantKind>>,
     namespaces: Arc<Store<NamespaceKind>>,
-    /// Jobs: those of snapshots carry no label of ours.
-    jobs: Arc<Store<JobKind>>,
+    children: ChildStores,
     machines: Arc<Store<VirtualMachineKind>>,
     machine_instances: Arc<Store<VirtualMachineInstanceKind>>,
     data_volumes: Arc<Store<DataVolumeKind>>,
@@ -53,6 +54,18 @@ impl Index<InstanceSnapshotKind> for OfInstance {
 
     fn keys(snapshot: &InstanceSnapshot) -> Vec<ObjectKey> {
         vec![instance_key(snapshot)]
+    }
+}
+
+/// Snapshots that wait, by the Instance that they name.
+struct WaitingByInstance;
+
+impl Index<InstanceSnapshotKind> for WaitingByInstance {
+    type Key = ObjectKey;
+
+    fn keys(snapshot: &InstanceSnapshot) -> Vec<ObjectKey> {
+        let waits = is_open(snapshot) && snapshot.status.phase != SnapshotPhase::Processing;
+        waits.then(|| instance_key(snapshot)).into_iter().collect()
     }
 }
 
@@ -83,9 +96,8 @@ impl Stores {
         let snapshots = snapshots(set);
         let machines: Arc<Store<VirtualMachineKind>> =
             set.store(&ours).optional().index::<ByController>().get();
-        let (waiting, disks) = (Arc::clone(&snapshots), Arc::clone(&machines));
-        let started = Arc::clone(&snapshots);
-        let jobs = set.store(&all).child().requests("get").wakes_controller::<InstanceSnapshotKind>().get();
+        let disks = Arc::clone(&machines);
+        let (children, jobs) = children::declare(set);
         Self {
             job_pods: job_pods(set, &jobs),
             secrets: secrets(set, &snapshots, secret),
@@ -95,26 +107,21 @@ impl Stores {
             instances: set
                 .store::<InstanceKind>(&all)
                 .requests("get")
-                .on_change(move |change, queue| {
-                    if let Some(instance) = change.object() {
-                        enqueue_waiting(&started, queue, &ObjectKey::of(&**instance));
-                    }
+                .wakes_by::<WaitingByInstance, _, _>(&snapshots, |change| {
+                    change.object().map(|instance| ObjectKey::of(&**instance))
                 })
                 .get(),
             templates: set.store(&all).requests("get").get(),
             tenants: set.store(&all).index::<ByDirectory>().get(),
             namespaces: set.store(&all).wakes_objects_within(&snapshots, selector).get(),
-            jobs,
+            children,
             machine_instances: of_disk_users(set.store(&of_instances).optional(), &snapshots),
             data_volumes: set
                 .store::<DataVolumeKind>(&all)
                 .optional()
-                .on_change(move |change, queue| {
-                    let Some(disk) = change.object() else { return };
-                    let machine = disks.get(disk.namespace(), disk.name());
-                    if let Some(key) = machine.as_deref().and_then(instance_of) {
-                        enqueue_waiting(&waiting, queue, &key);
-                    }
+                .wakes_by::<WaitingByInstance, _, _>(&snapshots, move |change| {
+                    let disk = change.object()?;
+                    disks.get(disk.namespace(), disk.name()).as_deref().and_then(instance_of)
                 })
                 .get(),
             pods: of_disk_users(set.store(&of_instances).index::<ByInstance>(), &snapshots),
@@ -137,12 +144,10 @@ impl Stores {
         let machines = machines.unwrap_or_default();
         let named = machines.iter().map(|machine| machine.name());
         let others = self.snapshots.by::<OfInstance>(&of).into_iter();
-        let job = self.jobs.get(&key.namespace, &super::job::name(&key.name));
-        let job_pods = job.as_ref().map(|job| self.job_pods.by::<ByController>(job.uid()));
-        Some(Observed {
-            job_pods: job_pods.unwrap_or_default(),
+        let mut observed = Observed {
+            children: self.children.children(snapshot.uid(), &[job_key(&snapshot)]),
+            job_pods: Vec::new(),
             has_secret: self.secrets.get(&key.namespace, &self.secret).is_some(),
-            job,
             template: instance.as_ref().and_then(|instance| {
                 let reference = template_key(instance);
                 self.templates.get(&reference.namespace, &reference.name)
@@ -159,7 +164,10 @@ impl Stores {
             machines,
             instance,
             snapshot,
-        })
+        };
+        let job_pods = observed.job().map(|job| self.job_pods.by::<ByController>(job.uid()));
+        observed.job_pods = job_pods.unwrap_or_default();
+        Some(observed)
     }
 
     /// The Tenant that owns the path of the repositories of the Instance's Tenant, if it is another: the
@@ -178,12 +186,14 @@ impl Stores {
 /// the queue.
 fn snapshots(set: &mut StoreSet<'_>) -> Arc<Store<InstanceSnapshotKind>> {
     let snapshots = set.store::<InstanceSnapshotKind>(&Selection::ALL).requests("get patch");
-    let snapshots = snapshots.objects(is_open).index::<OfInstance>().get();
+    let snapshots = snapshots.objects(is_open).index::<OfInstance>().index::<WaitingByInstance>().get();
     let (queue, waiting) = (Arc::clone(set.queue()), Arc::clone(&snapshots));
     snapshots.subscribe(move |change| {
         let open = |snapshot: &Option<Arc<InstanceSnapshot>>| snapshot.as_deref().is_some_and(is_open);
         if let Some(snapshot) = change.object().filter(|_| open(&change.old) && !open(&change.new)) {
-            enqueue_waiting(&waiting, &queue, &instance_key(snapshot));
+            for key in waiting.keys_by::<WaitingByInstance>(&instance_key(snapshot)) {
+                queue.add(key, Priority::Change);
+            }
         }
     });
     snapshots
@@ -231,20 +241,8 @@ fn of_disk_users<T: Kind>(
     store: Declaration<'_, '_, T>,
     snapshots: &Arc<Store<InstanceSnapshotKind>>,
 ) -> Arc<Store<T>> {
-    let snapshots = Arc::clone(snapshots);
-    let store = store.on_change(move |change, queue| {
-        if let Some(key) = change.object().and_then(|object| instance_of(&**object)) {
-            enqueue_waiting(&snapshots, queue, &key);
-        }
+    let store = store.wakes_by::<WaitingByInstance, _, _>(snapshots, |change| {
+        change.object().and_then(|object| instance_of(&**object))
     });
     store.get()
-}
-
-/// Adds the snapshots of an Instance that wait.
-fn enqueue_waiting(snapshots: &Store<InstanceSnapshotKind>, queue: &Queue, instance: &ObjectKey) {
-    for snapshot in snapshots.by::<OfInstance>(instance) {
-        if is_open(&snapshot) && snapshot.status.phase != SnapshotPhase::Processing {
-            queue.add(ObjectKey::of(&*snapshot), Priority::Change);
-        }
-    }
 }

@@ -229,7 +229,8 @@ fn a_job_of_another_owner_is_left_alone() {
     let with_owner = |owner: Value| {
         let metadata = json!({"name": "snap.one", "namespace": "tenant-ada", "ownerReferences": owner});
         let complete = json!({"conditions": [{"type": "Complete", "status": "True"}]});
-        Observed { job: Some(object(&json!({"metadata": metadata, "status": complete}))), ..usual() }
+        let job = object::<JobKind>(&json!({"metadata": metadata, "status": complete}));
+        Observed { children: Children::default().with([job]), ..usual() }
     };
     let Decision::Refuse(message) = next(&with_owner(json!([]))) else { panic!("it is somebody else's") };
     assert!(message.contains("a Job named snap.one exists already and is not of this snapshot"), "{message}");

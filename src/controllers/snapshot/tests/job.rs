@@ -2,11 +2,11 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::config::Pusher;
-use crate::controllers::snapshot::job;
+use crate::controllers::snapshot::children;
 
 /// The Job of a snapshot with this configuration.
 fn manifest(config: &SnapshotConfig) -> Value {
-    job::desired(&usual(), config, &export()).manifest.as_ref().expect("a Job").json().clone()
+    children::job(&usual(), config, &export()).made().manifest.as_ref().expect("a Job").json().clone()
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn the_job_has_the_shape_that_operators_know() {
     });
     let made = manifest(&config());
     assert_eq!(made, expected);
-    assert_eq!(job::destination(&object(&made)), export().destination);
+    assert_eq!(children::destination(&object(&made)), export().destination);
 }
 
 #[test]
@@ -90,16 +90,18 @@ fn buildah_runs_without_root() {
     assert_eq!(pusher["image"], "quay.io/buildah/stable");
     assert_eq!(pusher["args"], json!(["docker-pusher", export().destination]));
     assert_eq!(pusher["securityContext"]["runAsUser"], 1000);
-    assert_eq!(job::destination(&object(&rootless)), export().destination);
+    assert_eq!(children::destination(&object(&rootless)), export().destination);
 }
 
 #[test]
 fn names_of_jobs_fit_labels() {
-    assert_eq!(job::name("snap.one"), "snap.one");
-    assert_eq!(job::name(&"a".repeat(63)), "a".repeat(63));
-    let (one, other) =
-        (job::name(&format!("{}b", "a".repeat(80))), job::name(&format!("{}c", "a".repeat(80))));
+    assert_eq!(children::job_name("snap.one"), "snap.one");
+    assert_eq!(children::job_name(&"a".repeat(63)), "a".repeat(63));
+    let (one, other) = (
+        children::job_name(&format!("{}b", "a".repeat(80))),
+        children::job_name(&format!("{}c", "a".repeat(80))),
+    );
     assert_eq!((one.len(), other.len()), (63, 63));
     assert_ne!(one, other);
-    assert!(!job::name(&format!("{}.{}", "a".repeat(53), "b".repeat(80))).contains(".-"));
+    assert!(!children::job_name(&format!("{}.{}", "a".repeat(53), "b".repeat(80))).contains(".-"));
 }

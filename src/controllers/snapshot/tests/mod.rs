@@ -14,6 +14,8 @@ use super::decide::{Decision, Export, decide};
 use super::observe::Observed;
 use crate::api::{Kind, Object};
 use crate::config::SnapshotConfig;
+use crate::kinds::JobKind;
+use crate::runtime::children::Children;
 use crate::runtime::merge;
 
 fn object<T: Kind>(value: &Value) -> Arc<Object<T>> {
@@ -67,7 +69,7 @@ fn observed(more: &Value, of_instance: &Value) -> Observed {
         snapshot: object(&snapshot(more)),
         instance: Some(object(&instance)),
         template: Some(object(&template(&main))),
-        job: None,
+        children: Children::default(),
         job_pods: Vec::new(),
         has_secret: true,
         machines: vec![object(&json!({"metadata": {"name": "my-box", "namespace": "tenant-ada"}}))],
@@ -97,10 +99,10 @@ fn next(observed: &Observed) -> Decision {
 
 /// The Job as the API server has it, of the snapshot, with this status.
 fn with_job(mut observed: Observed, status: &Value) -> Observed {
-    let desired = super::job::desired(&observed, &config(), &export());
+    let desired = super::children::job(&observed, &config(), &export()).made();
     let mut made = desired.manifest.as_ref().expect("a Job").json().clone();
     made["metadata"]["uid"] = "j1".into();
     made["status"] = status.clone();
-    observed.job = Some(object(&made));
+    observed.children.set::<JobKind>([object(&made)]);
     observed
 }

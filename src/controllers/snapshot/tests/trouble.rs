@@ -17,9 +17,9 @@ use crate::runtime::reconciler::Outcome;
 /// A snapshot whose Job was made at this time, with the status of the Job, and its pods.
 fn with_pods(created: &str, status: &Value, pods: &[Value]) -> Observed {
     let mut observed = with_job(observed(&json!({"status": {"phase": "Processing"}}), &json!({})), status);
-    let mut job = Object::clone(observed.job.as_deref().expect("the Job"));
+    let mut job = Object::clone(observed.job().expect("the Job"));
     job.metadata.creation_timestamp = serde_json::from_value(created.into()).expect("a time");
-    observed.job = Some(Arc::new(job));
+    observed.children.set([Arc::new(job)]);
     observed.job_pods = pods.iter().map(object).collect();
     observed
 }
@@ -128,7 +128,7 @@ fn a_job_that_has_not_started_in_time_is_deleted() {
     assert_eq!(plan.remove.len(), 1, "its pod must not start later, while the disk is used");
     let confirmed: Vec<&str> = plan.confirm.iter().map(|(kind, _)| kind.kind).collect();
     assert_eq!((confirmed, plan.requeue), (vec!["Job", "Pod"], Requeue::OnChange));
-    let gone = Observed { job: None, job_pods: Vec::new(), ..late };
+    let gone = Observed { children: Children::default(), job_pods: Vec::new(), ..late };
     let report = report(&gone, &config(), &plan, &Outcome::default(), now());
     assert_eq!(report.status.phase, SnapshotPhase::Failed);
     let message = report.status.conditions[0].message.to_string();

@@ -1,16 +1,23 @@
-//! The Job of a snapshot: an init container exports the disk, and a container builds the image and pushes
-//! it.
+//! The children of a snapshot: a Job, whose init container exports the disk, and whose container builds the image and
+//! pushes it.
+
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use super::decide::Export;
 use super::observe::Observed;
+use crate::api::instance_snapshot::{InstanceSnapshot, InstanceSnapshotKind};
 use crate::config::{Pusher, SnapshotConfig};
-use crate::controllers::shared::children::{Parent, label_sized};
+use crate::controllers::shared::children::{Child, Parent, label_sized};
 use crate::controllers::shared::storage_limit::limit_storage;
 use crate::kinds::{Job, JobKind};
+use crate::runtime::ObjectKey;
+use crate::runtime::children::ChildStores;
 use crate::runtime::component::Component;
-use crate::runtime::plan::Desired;
+use crate::runtime::selection::Selection;
+use crate::runtime::store::Store;
+use crate::runtime::store_set::StoreSet;
 
 /// The end of the log of a container that fails is its termination message.
 const TERMINATION_MESSAGE: &str = "FallbackToLogsOnError";
@@ -22,10 +29,29 @@ const BUILDAH_USER: u32 = 1000;
 const BUILDAH: &str = r#"buildah build --layers=false --tag "$1" /workspace
 buildah push "$1""#;
 
+/// Declares the stores. Jobs of snapshots carry no label of ours.
+pub fn declare(set: &mut StoreSet<'_>) -> (ChildStores, Arc<Store<JobKind>>) {
+    let mut children = ChildStores::of_controller::<InstanceSnapshotKind>();
+    let jobs = children.add(set.store(&Selection::ALL).requests("get"));
+    (children, jobs)
+}
+
 /// The name of the Job of a snapshot: the name of the snapshot, shortened to what a label value allows,
 /// because it becomes a label of the pods.
-pub fn name(snapshot: &str) -> String {
+pub fn job_name(snapshot: &str) -> String {
     label_sized(snapshot, "")
+}
+
+/// The key of the Job of a snapshot.
+pub fn job_key(snapshot: &InstanceSnapshot) -> ObjectKey {
+    ObjectKey::new(snapshot.metadata.namespace.clone(), job_name(snapshot.name()))
+}
+
+impl Observed {
+    /// The object with the name of its Job, whoever owns it.
+    pub fn job(&self) -> Option<&Job> {
+        self.children.get::<JobKind>(self.snapshot.namespace(), &job_name(self.snapshot.name()))
+    }
 }
 
 /// The name of the image that a Job pushes, from the last argument of its container.
@@ -35,8 +61,13 @@ pub fn destination(job: &Job) -> String {
 }
 
 /// The Job.
-pub fn desired(observed: &Observed, config: &SnapshotConfig, export: &Export) -> Desired {
-    let snapshot = &observed.snapshot;
+pub fn job<'a>(observed: &'a Observed, config: &'a SnapshotConfig, export: &'a Export) -> Child<'a> {
+    let parent = Parent::new(&observed.snapshot, [].into()).seeing(&observed.children);
+    let name = job_name(observed.snapshot.name());
+    parent.child::<JobKind>(&name, &Component::Whole, 0, || body(config, export))
+}
+
+fn body(config: &SnapshotConfig, export: &Export) -> Value {
     let exporter = json!({"cpu": "1", "memory": "128Mi"});
     let mut body = json!({"spec": {
         "backoffLimit": 2,
@@ -67,13 +98,7 @@ pub fn desired(observed: &Observed, config: &SnapshotConfig, export: &Export) ->
     if !config.ephemeral_storage.is_empty() {
         limit_storage(&mut body["spec"]["template"]["spec"], &config.ephemeral_storage);
     }
-    let child = Parent::new(snapshot, [].into()).child::<JobKind>(
-        &name(snapshot.name()),
-        &Component::Whole,
-        0,
-        || body,
-    );
-    child.existing(observed.job.as_deref()).made()
+    body
 }
 
 /// The container that builds the image and pushes it.
