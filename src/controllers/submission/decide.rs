@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::job;
+use super::children;
 use super::observe::{Observed, Upload, is_requested, open_request, stored_condition};
 use crate::api::instance::{Automation, Instance, InstanceStatus};
 use crate::api::reason::{
@@ -212,7 +212,7 @@ fn stage(observed: &Observed, config: &SubmissionConfig, upload: &Upload, automa
     }
     let Some(JobEnd::Failed(condition)) = job.end() else { return Stage::Running };
     let because = format!("Job {} has failed: {}: {}", job.name(), condition.reason, condition.message);
-    let attempt = job::attempt(job).max(done);
+    let attempt = children::attempt(job).max(done);
     if attempt >= limit {
         return Stage::GivenUp { because };
     }

@@ -12,8 +12,8 @@
 //! finished stays until its result is in the status. So whenever the process dies, the next one finds which of the steps
 //! have been done: a successful upload is not repeated, and a failed one not more often than configured.
 
+mod children;
 mod decide;
-mod job;
 mod observe;
 mod plan;
 mod reconcile;

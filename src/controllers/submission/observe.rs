@@ -12,7 +12,8 @@ use crate::api::names::CanonicalName;
 use crate::api::template::Template;
 use crate::controllers::shared::children::label_sized;
 use crate::controllers::shared::environments::{choose, destination};
-use crate::kinds::{Job, Pod, VirtualMachineInstance};
+use crate::kinds::{Pod, VirtualMachineInstance};
+use crate::runtime::children::Children;
 use crate::runtime::problem::Problem;
 
 /// Everything that plan and report depend on, except the configuration and the time.
@@ -29,7 +30,7 @@ pub struct Observed {
     /// The names of the workloads and claims that the Instance controls.
     pub workloads: BTreeSet<String>,
     /// The Jobs that the Instance controls, and others that have the names of its own.
-    pub jobs: Vec<Arc<Job>>,
+    pub children: Children,
     /// The pods of the Instance; those of its Jobs are not among them.
     pub pods: Vec<Arc<Pod>>,
     /// The virtual machines of the Instance that run.
@@ -100,17 +101,6 @@ impl Observed {
             })
         });
         uploads.collect()
-    }
-
-    /// The Job of an upload, whoever owns it.
-    pub fn job(&self, upload: &Upload) -> Option<&Arc<Job>> {
-        let name = upload.job_name(self.instance.name());
-        self.jobs.iter().find(|job| job.name() == name)
-    }
-
-    /// The Jobs that the Instance controls.
-    pub fn own_jobs(&self) -> impl Iterator<Item = &Arc<Job>> {
-        self.jobs.iter().filter(|job| job.is_controlled_by(&self.instance))
     }
 
     /// What shows that the Instance is not off yet; `None` if it is.

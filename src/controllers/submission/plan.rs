@@ -5,8 +5,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
+use super::children;
 use super::decide::{Decision, Stage, Work, decide};
-use super::job;
 use super::observe::Observed;
 use crate::api::labels;
 use crate::config::SubmissionConfig;
@@ -24,14 +24,14 @@ pub fn plan(observed: &Observed, config: &SubmissionConfig, now: Timestamp) -> P
         Decision::Idle { outdated, again } => {
             plan.requeue = Requeue::OnChange;
             let outdated = observed.own_jobs().filter(|job| outdated.iter().any(|name| job.name() == name));
-            plan.remove.extend(outdated.map(|job| Removal::of(&**job, Component::Whole)));
+            plan.remove.extend(outdated.map(|job| Removal::of(job, Component::Whole)));
             if let Some(again) = again {
                 plan.requeue_after(until(again));
             }
         }
         Decision::Clear => {
             let present = observed.own_jobs().filter(|job| !job.is_terminating());
-            plan.remove.extend(present.map(|job| Removal::of(&**job, Component::Whole)));
+            plan.remove.extend(present.map(|job| Removal::of(job, Component::Whole)));
             // Unless they are already being deleted, whose end is watched, they are gone now.
             if !plan.remove.is_empty() {
                 plan.requeue_after(Duration::ZERO);
@@ -65,15 +65,15 @@ fn plan_uploads(
         match (stage, &work.waiting) {
             (Stage::Missing { .. }, Some((_, end))) => plan.requeue_after(until(*end)),
             (Stage::Missing { attempt }, None) => {
-                plan.ensure.push(job::desired(observed, config, upload, *attempt));
+                children::job(observed, config, upload, *attempt).ensure(plan);
             }
             // Labels and owner are restored.
-            (Stage::Running, _) => plan.ensure.push(job::desired(observed, config, upload, 1)),
+            (Stage::Running, _) => children::job(observed, config, upload, 1).ensure(plan),
             (Stage::Failed { retry, .. }, _) if now < *retry => plan.requeue_after(until(*retry)),
-            (Stage::Failed { is_counted, .. }, _) => {
-                let job = observed.job(upload).filter(|_| *is_counted);
-                plan.remove
-                    .extend(job.map(|job| Removal::of(&**job, Component::environment(&upload.environment))));
+            (Stage::Failed { attempt, is_counted, .. }, _) => {
+                if *is_counted {
+                    children::job(observed, config, upload, *attempt).remove(plan);
+                }
                 plan.requeue_after(Duration::ZERO);
             }
             (Stage::Done | Stage::Succeeded { .. } | Stage::Leaving | Stage::GivenUp { .. }, _) => {}

@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
+use super::children;
 use super::decide::{Decision, ENDING, Stage, Work, decide, status};
-use super::job;
 use super::observe::{Observed, Upload, stored_condition};
 use crate::api::condition::SUBMITTED;
 use crate::api::instance::{Automation, EnvironmentStatus, Instance, InstanceKind, InstanceStatus};
@@ -147,7 +147,7 @@ fn given_up(instance: &Instance, config: &SubmissionConfig, work: &Work) -> Stri
 fn record(observed: &Observed, work: &Work, status: &mut InstanceStatus, now: Timestamp) {
     for (upload, stage) in &work.uploads {
         let own = observed.job(upload).filter(|job| job.is_controlled_by(&observed.instance));
-        let attempt = own.map_or(0, |job| job::attempt(job));
+        let attempt = own.map_or(0, children::attempt);
         write(status, upload, |automation| {
             if *stage != Stage::Done {
                 automation.submission_attempts = automation.submission_attempts.max(attempt);

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::children;
 use super::observe::{Observed, is_requested, open_request};
 use crate::api::instance::{Instance, InstanceKind};
 use crate::api::template::TemplateKind;
@@ -10,10 +11,11 @@ use crate::api::{Kind, labels};
 use crate::controllers::shared::references::{ByInstance, ByTemplate, instance_of, template_key};
 use crate::controllers::shared::tenancy::foreign_tenant;
 use crate::kinds::{
-    DeploymentKind, JobKind, NamespaceKind, PersistentVolumeClaimKind, PodKind, VirtualMachineInstanceKind,
+    DeploymentKind, NamespaceKind, PersistentVolumeClaimKind, PodKind, VirtualMachineInstanceKind,
     VirtualMachineKind,
 };
 use crate::runtime::ObjectKey;
+use crate::runtime::children::{ChildStores, Children};
 use crate::runtime::queue::{Priority, Queue};
 use crate::runtime::store::{ByController, Store};
 use crate::runtime::store_set::{Declaration, StoreSet};
@@ -26,7 +28,7 @@ pub struct Stores {
     instances: Arc<Store<InstanceKind>>,
     templates: Arc<Store<TemplateKind>>,
     namespaces: Arc<Store<NamespaceKind>>,
-    jobs: Arc<Store<JobKind>>,
+    children: ChildStores,
     pods: Arc<Store<PodKind>>,
     machine_instances: Arc<Store<VirtualMachineInstanceKind>>,
     machines: Arc<Store<VirtualMachineKind>>,
@@ -73,7 +75,7 @@ impl Stores {
             selector: selector.clone(),
             templates: templates.get(),
             namespaces: set.store(&all).wakes_objects_within(&instances, selector).get(),
-            jobs: set.store(&all).child().index::<ByController>().wakes_controller::<InstanceKind>().get(),
+            children: children::declare(set),
             pods: of_instance(set.store(&of_instances), &instances),
             machine_instances: of_instance(set.store(&of_instances).optional(), &instances),
             machines: set.store(&ours).optional().index::<ByController>().get(),
@@ -93,18 +95,12 @@ impl Stores {
             template: self.templates.get(&reference.namespace, &reference.name),
             foreign_tenant: foreign_tenant(&instance, &namespace),
             workloads: self.workloads(instance.uid()),
-            jobs: self.jobs.by::<ByController>(instance.uid()),
+            children: Children::default(),
             pods: self.pods.by::<ByInstance>(key),
             machines: self.machine_instances.by::<ByInstance>(key),
             instance,
         };
-        // Those of other owners that have the name of ours.
-        for upload in observed.uploads() {
-            let name = upload.job_name(&key.name);
-            if observed.job(&upload).is_none() {
-                observed.jobs.extend(self.jobs.get(&key.namespace, &name));
-            }
-        }
+        observed.children = self.children.children(observed.instance.uid(), &observed.keys());
         Some(observed)
     }
 

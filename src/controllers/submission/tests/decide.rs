@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::api::reason::TENANT_MISMATCH;
+use crate::kinds::JobKind;
 use crate::runtime::component::Component;
 use crate::runtime::plan::{KindInfo, Requeue};
 use crate::runtime::problem::Problem;
@@ -138,9 +139,9 @@ fn a_job_decides_how_far_an_upload_is() {
 #[test]
 fn a_job_of_another_owner_is_not_ours() {
     let mut observed = with_job(observed(&open("Uploading", &json!({}))), 1, &succeeded());
-    let mut job = Object::clone(&observed.jobs[0]);
+    let mut job = Object::clone(observed.children.first::<JobKind>());
     job.metadata.owner_references = Box::default();
-    observed.jobs = vec![Arc::new(job)];
+    observed.children.set([Arc::new(job)]);
     assert_eq!(stage(&observed), Stage::Missing { attempt: 1 });
     let plan = planned(&observed);
     assert_eq!((plan.ensure.len(), plan.ensure[0].manifest.is_some()), (1, false), "adopted, or a conflict");

@@ -1,10 +1,10 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::controllers::submission::job;
+use crate::controllers::submission::children;
 
 fn manifest(observed: &Observed, config: &SubmissionConfig, upload: &Upload) -> Value {
-    job::desired(observed, config, upload, 2).manifest.as_ref().expect("a Job").json().clone()
+    children::job(observed, config, upload, 2).made().manifest.as_ref().expect("a Job").json().clone()
 }
 
 /// The same fields as the Go operator writes, in the same order, with the annotation and without
@@ -62,7 +62,7 @@ fn the_job_has_the_shape_that_operators_know() {
     let expected: Value = serde_json::from_str(expected).expect("JSON");
     let made = manifest(&observed(&json!({})), &config(), &upload());
     assert_eq!(made, expected, "{made:#}");
-    assert_eq!(job::attempt(&object::<crate::kinds::JobKind>(&made)), 2);
+    assert_eq!(children::attempt(&object::<crate::kinds::JobKind>(&made)), 2);
 }
 
 #[test]

@@ -15,6 +15,7 @@ use crate::api::instance::InstanceKind;
 use crate::api::{Kind, Object};
 use crate::config::SubmissionConfig;
 use crate::kinds::Job;
+use crate::runtime::children::Children;
 use crate::runtime::merge;
 use crate::runtime::plan::Plan;
 use crate::runtime::reconciler::{Outcome, Report};
@@ -68,7 +69,7 @@ fn observed(more: &Value) -> Observed {
         template: Some(object(&template(&one()))),
         foreign_tenant: None,
         workloads: ["exam-1".to_owned()].into(),
-        jobs: Vec::new(),
+        children: Children::default(),
         pods: Vec::new(),
         machines: Vec::new(),
     }
@@ -94,7 +95,7 @@ fn upload() -> Upload {
 
 /// The Job of an attempt, created five minutes ago, with this status.
 fn job_of(observed: &Observed, upload: &Upload, attempt: i32, status: &Value) -> Arc<Job> {
-    let desired = super::job::desired(observed, &config(), upload, attempt);
+    let desired = super::children::job(observed, &config(), upload, attempt).made();
     let mut made = desired.manifest.as_ref().expect("a Job").json().clone();
     made["metadata"]["uid"] = "j1".into();
     made["metadata"]["creationTimestamp"] = "2026-03-04T04:55:00Z".into();
@@ -104,7 +105,7 @@ fn job_of(observed: &Observed, upload: &Upload, attempt: i32, status: &Value) ->
 
 fn with_job(observed: Observed, attempt: i32, status: &Value) -> Observed {
     let job = job_of(&observed, &upload(), attempt, status);
-    Observed { jobs: vec![job], ..observed }
+    Observed { children: Children::default().with([job]), ..observed }
 }
 
 fn succeeded() -> Value {

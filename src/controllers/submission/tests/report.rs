@@ -155,7 +155,7 @@ fn a_request_is_complete_when_all_environments_are_uploaded() {
     let jobs = |statuses: [Value; 2], attempt| {
         let pairs = uploads.iter().zip(statuses);
         let jobs = pairs.map(|(upload, status)| job_of(&observed, upload, attempt, &status));
-        Observed { jobs: jobs.collect(), ..observed.clone() }
+        Observed { children: Children::default().with(jobs), ..observed.clone() }
     };
     let report = ok(&jobs([succeeded(), json!({})], 1));
     assert_eq!(
