@@ -14,6 +14,7 @@
 
 mod addresses;
 mod allocator;
+mod children;
 mod observe;
 mod plan;
 mod reconcile;

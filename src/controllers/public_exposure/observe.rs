@@ -9,11 +9,13 @@ use jiff::Timestamp;
 use super::Settings;
 use super::allocator::{Basis, Claim, Port, Transport};
 use super::validate::{Validated, WantedPort};
+use crate::api::condition::{Condition, PUBLIC_EXPOSURE_READY};
 use crate::api::instance::{Instance, PublicExposure};
 use crate::api::names::CanonicalName;
 use crate::config::pool;
-use crate::kinds::{LoadBalancerService, NetworkPolicy};
+use crate::kinds::LoadBalancerService;
 use crate::runtime::ObjectKey;
+use crate::runtime::children::Children;
 
 /// Everything that plan and report depend on.
 #[derive(Debug, Clone, AsRef, AsMut)]
@@ -22,10 +24,8 @@ pub struct Observed {
     #[as_ref(Instance)]
     #[as_mut]
     pub instance: Arc<Instance>,
-    /// The object with the name of its Service, whoever owns it.
-    pub service: Option<Arc<LoadBalancerService>>,
-    /// The object with the name of its `NetworkPolicy`, whoever owns it.
-    pub policy: Option<Arc<NetworkPolicy>>,
+    /// The objects with the names of its Service and `NetworkPolicy`, whoever owns them.
+    pub children: Children,
     /// The validated request.
     pub request: Validated,
     /// The address and ports for the request; `None` where it requests nothing, or no address has enough
@@ -47,11 +47,9 @@ pub struct Allocation {
     pub ports: Vec<(WantedPort, u16)>,
 }
 
-impl Observed {
-    /// Its Service, if the Instance is its controller.
-    pub fn own_service(&self) -> Option<&LoadBalancerService> {
-        self.service.as_deref().filter(|service| service.is_controlled_by(&self.instance))
-    }
+/// The condition about the exposure of an Instance.
+pub fn stored_condition(instance: &Instance) -> Option<&Condition> {
+    instance.status.conditions.iter().find(|condition| condition.type_ == PUBLIC_EXPOSURE_READY)
 }
 
 /// The name of the Service of an Instance.

@@ -8,11 +8,12 @@ use tracing::warn;
 
 use super::Settings;
 use super::addresses::Addresses;
-use super::observe::{Observed, has_other_address, service_name};
+use super::children::services;
+use super::observe::{Observed, has_other_address};
 use super::plan::plan;
 use super::report::report;
-use super::stores::{Shown, Stores, services};
-use super::validate::{Validated, name_conflict, validate};
+use super::stores::Stores;
+use super::validate::Validated;
 use crate::api::Kind;
 use crate::api::instance::InstanceKind;
 use crate::config::PublicExposureConfig;
@@ -68,21 +69,8 @@ impl Reconciler for PublicExposureReconciler {
     }
 
     fn observe(&self, key: &ObjectKey) -> Option<Observed> {
-        let Shown { instance, template, service, policy, is_foreign, name_owner } = self.stores.show(key)?;
-        let request = if is_foreign {
-            Validated::Unknown
-        } else {
-            match (validate(&instance, template.as_deref(), &self.settings), &name_owner) {
-                (Validated::Ports(_), Some(owner)) => {
-                    Validated::Kept(name_conflict(&service_name(&key.name), owner))
-                }
-                (request, _) => request,
-            }
-        };
-        let is_unanswered = self.addresses.is_unanswered(key);
-        let (allocation, other_since) = (None, None);
-        let mut observed =
-            Observed { instance, service, policy, request, allocation, is_unanswered, other_since };
+        let mut observed = self.stores.observe(key, &self.settings)?;
+        observed.is_unanswered = self.addresses.is_unanswered(key);
         match &observed.request {
             Validated::Ports(wanted) if !observed.instance.is_terminating() => {
                 let existing = observed.own_service();

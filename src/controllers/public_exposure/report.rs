@@ -4,11 +4,12 @@ use jiff::Timestamp;
 
 use super::Settings;
 use super::allocator::Transport;
-use super::observe::{Allocation, Observed, has_other_address};
-use super::plan::{grace_left, in_order_of};
+use super::children::in_order_of;
+use super::observe::{Allocation, Observed, has_other_address, stored_condition};
+use super::plan::grace_left;
 use super::validate::{Validated, WantedPort, no_free_port};
 use crate::api::Kind;
-use crate::api::condition::{Condition, PUBLIC_EXPOSURE_READY};
+use crate::api::condition::PUBLIC_EXPOSURE_READY;
 use crate::api::instance::{
     ExposedPort, ExposurePhase, InstanceKind, InstanceStatus, Protocol, PublicExposureStatus,
 };
@@ -83,7 +84,7 @@ pub fn report(
     let observation = Observation::new(PUBLIC_EXPOSURE_READY, is_ready, state.reason, &*state.detail);
     let type_ = if state.phase == ExposurePhase::Error { EventType::Warning } else { EventType::Normal };
     let event = EventNote::new(type_, state.reason, &*state.detail);
-    let known = stored_condition(observed);
+    let known = stored_condition(&observed.instance);
     let has_changed =
         known.is_none_or(|known| known.reason != state.reason || known.message != observation.message);
     let mut status = old.clone();
@@ -155,7 +156,8 @@ fn assigned(
         );
         // What a former process has reported stays: this one has only just begun to count.
         let message = shown::message(&message);
-        let is_reported = stored_condition(observed).is_some_and(|stored| stored.message == *message);
+        let is_reported =
+            stored_condition(&observed.instance).is_some_and(|stored| stored.message == *message);
         if is_reported || observed.other_since.is_some_and(|since| grace_left(since, now).is_zero()) {
             return ExposureState::new(ExposurePhase::Error, reason::OTHER_ADDRESS, message);
         }
@@ -168,11 +170,6 @@ fn assigned(
             "Waiting for LoadBalancer IP to be assigned.",
         )
     }
-}
-
-/// The condition about the exposure as it is stored.
-fn stored_condition(observed: &Observed) -> Option<&Condition> {
-    observed.instance.status.conditions.iter().find(|condition| condition.type_ == PUBLIC_EXPOSURE_READY)
 }
 
 /// The ports of an allocation, in the order of those that the status has already if they are the same.

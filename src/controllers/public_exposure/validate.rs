@@ -28,10 +28,10 @@ pub enum Validated {
     Ports(Vec<WantedPort>),
 }
 
-/// The problem that the Service of an Instance would have the name of one that `owner` has.
-pub fn name_conflict(service: &str, owner: &str) -> Problem {
+/// The problem that somebody else has the name of the Service of an Instance, as `conflict` says.
+pub fn name_conflict(conflict: &str) -> Problem {
     let message = format!(
-        "Service {service} belongs to {owner}: names that differ in dots and dashes only share it. Nothing is \
+        "{conflict}: names that differ in dots and dashes only share it. Nothing is \
          exposed; make the Instance again with another name"
     );
     Problem::fault(Component::Whole, reason::NAME_CONFLICT, message)

@@ -5,22 +5,18 @@ use std::sync::Arc;
 
 use super::Settings;
 use super::addresses::Addresses;
-use super::observe::{claim, policy_name, remembered, service_key};
-use crate::api::Kind;
-use crate::api::condition::Condition;
-use crate::api::condition::PUBLIC_EXPOSURE_READY;
+use super::children;
+use super::observe::{Observed, claim, remembered, service_key, service_name, stored_condition};
+use super::validate::{Validated, name_conflict, validate};
 use crate::api::instance::{Instance, InstanceKind};
-use crate::api::labels;
-use crate::api::meta::Owner;
 use crate::api::template::{Template, TemplateKind};
 use crate::api::text::Text;
 use crate::controllers::shared::children::name_owner;
 use crate::controllers::shared::references::{ByCanonicalName, canonical_key, template_key};
 use crate::controllers::shared::tenancy::foreign_tenant;
-use crate::kinds::{
-    LoadBalancerService, LoadBalancerServiceKind, NamespaceKind, NetworkPolicy, NetworkPolicyKind,
-};
+use crate::kinds::{LoadBalancerServiceKind, NamespaceKind};
 use crate::runtime::ObjectKey;
+use crate::runtime::children::ChildStores;
 use crate::runtime::queue::Priority;
 use crate::runtime::store::{Change, Index, Store};
 use crate::runtime::store_set::{StoreSet, changed_sides, enqueue_controller};
@@ -33,25 +29,7 @@ pub struct Stores {
     instances: Arc<Store<InstanceKind>>,
     templates: Arc<Store<TemplateKind>>,
     namespaces: Arc<Store<NamespaceKind>>,
-    /// The Services of exposed Instances in all namespaces: they use the same addresses.
-    services: Arc<Store<LoadBalancerServiceKind>>,
-    network_policies: Arc<Store<NetworkPolicyKind>>,
-}
-
-/// What the stores have about the exposure of an Instance.
-pub struct Shown {
-    /// The Instance.
-    pub instance: Arc<Instance>,
-    /// Its Template, unless it does not exist.
-    pub template: Option<Arc<Template>>,
-    /// The object with the name of its Service, whoever owns it.
-    pub service: Option<Arc<LoadBalancerService>>,
-    /// The object with the name of its `NetworkPolicy`, whoever owns it.
-    pub policy: Option<Arc<NetworkPolicy>>,
-    /// Whether it names another Tenant than its namespace belongs to.
-    pub is_foreign: bool,
-    /// Who has the name of its Service, if it is somebody else: `Instance a.b`.
-    pub name_owner: Option<String>,
+    children: ChildStores,
 }
 
 /// Exposed Instances by their Template.
@@ -66,7 +44,7 @@ impl Index<InstanceKind> for ExposedByTemplate {
 }
 
 /// Exposed Instances by the key of their Service. Two may have the same.
-struct ByServiceName;
+pub struct ByServiceName;
 
 impl Index<InstanceKind> for ByServiceName {
     type Key = ObjectKey;
@@ -108,6 +86,8 @@ impl Stores {
         );
         let instances: Arc<Store<InstanceKind>> = instances.get();
         remember(set, &instances, settings, addresses);
+        let (children, services) = children::declare(set, &instances);
+        claims(set, &services, settings, addresses);
         let labels = selector.clone();
         Self {
             selector: selector.clone(),
@@ -125,50 +105,49 @@ impl Stores {
                     changed_sides(change, &labels).map(str::to_owned)
                 })
                 .get(),
-            services: declare_services(set, &instances, settings, addresses),
-            network_policies: set
-                .store(&Selection::label(labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE))
-                .child()
-                .wakes_controller::<InstanceKind>()
-                .get(),
+            children,
             instances,
         }
     }
 
-    /// What the stores have about an Instance; `None` when it does not exist, or is in a namespace that is
-    /// not ours.
-    pub fn show(&self, key: &ObjectKey) -> Option<Shown> {
+    /// What the stores have about an Instance, and its validated request; `None` when it does not exist, or is in a namespace
+    /// that is not ours.
+    pub fn observe(&self, key: &ObjectKey, settings: &Settings) -> Option<Observed> {
         let instance = self.instances.get(&key.namespace, &key.name)?;
         let namespace = self.namespaces.get("", &key.namespace);
         let namespace = namespace.filter(|namespace| namespace.has_labels(&self.selector))?;
-        let reference = template_key(&instance);
-        let named = service_key(key);
-        let service = self.services.get(&named.namespace, &named.name);
-        Some(Shown {
-            template: self.templates.get(&reference.namespace, &reference.name),
-            name_owner: self.name_owner(&instance, service.as_deref()),
-            service,
-            policy: self.network_policies.get(&key.namespace, &policy_name(&key.name)),
-            is_foreign: foreign_tenant(&instance, &namespace).is_some(),
+        let mut observed = Observed {
+            children: self.children.children(instance.uid(), &children::keys(key)),
+            request: Validated::Unknown,
+            allocation: None,
+            is_unanswered: false,
+            other_since: None,
             instance,
-        })
+        };
+        if foreign_tenant(&observed.instance, &namespace).is_none() {
+            let reference = template_key(&observed.instance);
+            let template = self.templates.get(&reference.namespace, &reference.name);
+            observed.request = validate(&observed.instance, template.as_deref(), settings);
+        }
+        if matches!(observed.request, Validated::Ports(_))
+            && let Some(conflict) = self.conflict(&observed)
+        {
+            observed.request = Validated::Kept(name_conflict(&conflict));
+        }
+        Some(observed)
     }
-}
 
-impl Stores {
     /// Who has the name of the Service of an Instance, if it is somebody else: the controller of the existing
     /// Service, or another Instance whose name has the same canonical form.
-    fn name_owner(&self, instance: &Instance, service: Option<&LoadBalancerService>) -> Option<String> {
-        let controller = service.and_then(|service| service.metadata.controller());
-        let is_ours = |owner: &Owner| {
-            // One of the same name is a deleted predecessor, whose Service is still being removed.
-            owner.uid == *instance.uid() || owner.kind == InstanceKind::KIND && owner.name == *instance.name()
-        };
-        if let Some(owner) = controller {
-            return (!is_ours(owner)).then(|| format!("{} {}", owner.kind, owner.name));
+    fn conflict(&self, observed: &Observed) -> Option<String> {
+        let name = service_name(observed.instance.name());
+        // That of an Instance of the same name is of a deleted predecessor, and is still being removed.
+        if observed.service().is_some_and(|service| service.metadata.controller().is_some()) {
+            return children::parent(observed, [].into()).conflict::<LoadBalancerServiceKind>(&name);
         }
-        let siblings = self.instances.by::<ByCanonicalName>(&canonical_key(instance));
-        name_owner(instance, &siblings, &BTreeSet::new()).map(|name| format!("Instance {name}"))
+        let siblings = self.instances.by::<ByCanonicalName>(&canonical_key(&observed.instance));
+        let owner = name_owner(&observed.instance, &siblings, &BTreeSet::new())?;
+        Some(format!("Service {name} belongs to Instance {owner}"))
     }
 }
 
@@ -195,26 +174,15 @@ fn remember(
     });
 }
 
-/// The Services of exposed Instances.
-pub fn services() -> Selection {
-    Selection::label(labels::COMPONENT, labels::COMPONENT_PUBLIC_EXPOSURE)
-}
-
-/// Declares the store of Services. A change adds the Instance of the Service, those whose Services claim the
-/// same ports, and those that wait for a free port; the end of a Service adds the Instances whose Service may
-/// have that name.
-fn declare_services(
-    set: &mut StoreSet<'_>,
-    instances: &Arc<Store<InstanceKind>>,
+/// Keeps the claims of Services. A change of a Service adds those whose Services claim the same ports, and those that wait for
+/// a free port.
+fn claims(
+    set: &StoreSet<'_>,
+    services: &Arc<Store<LoadBalancerServiceKind>>,
     settings: &Arc<Settings>,
     addresses: &Arc<Addresses>,
-) -> Arc<Store<LoadBalancerServiceKind>> {
-    let services = set.store(&services()).child().wakes_controller::<InstanceKind>();
-    let services = services.wakes_by::<ByServiceName, _, _>(instances, |change| {
-        change.old.as_ref().filter(|_| change.new.is_none()).map(|service| ObjectKey::of(&**service))
-    });
-    let services = services.get();
-    let (shown, queue) = (Arc::clone(&services), Arc::clone(set.queue()));
+) {
+    let (shown, queue) = (Arc::clone(services), Arc::clone(set.queue()));
     let (settings, addresses) = (Arc::clone(settings), Arc::clone(addresses));
     services.subscribe(move |change| {
         let Some(key) = change.object().map(|service| ObjectKey::of(&**service)) else { return };
@@ -229,7 +197,6 @@ fn declare_services(
             addresses.take_waiting().into_iter().for_each(|key| queue.add(key, Priority::Change));
         }
     });
-    services
 }
 
 /// Whether a change of a Service may have freed an address or ports.
@@ -254,17 +221,12 @@ fn rules_changed(change: &Change<TemplateKind>) -> bool {
     rules(&change.old) != rules(&change.new)
 }
 
-/// The condition about the exposure of an Instance.
-fn condition(instance: &Instance) -> Option<&Condition> {
-    instance.status.conditions.iter().find(|condition| condition.type_ == PUBLIC_EXPOSURE_READY)
-}
-
 /// Whether an Instance requests ports, or its status still mentions ports. Others are not reconciled by this
 /// loop, unless an object that they control changes.
 fn is_exposed(instance: &Instance) -> bool {
     instance.spec.public_exposure.is_some()
         || instance.status.public_exposure.is_some()
-        || condition(instance).is_some()
+        || stored_condition(instance).is_some()
 }
 
 /// Whether a change of an Instance concerns its exposure, and not only its phase or address.
@@ -279,7 +241,7 @@ fn concerns(change: &Change<InstanceKind>) -> bool {
         || old.is_terminating() != new.is_terminating()
         || old.status.public_exposure != new.status.public_exposure
         || old.status.environments.len() != new.status.environments.len()
-        || condition(old) != condition(new)
+        || stored_condition(old) != stored_condition(new)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::api::Object;
+use crate::api::{Kind, Object};
 use crate::runtime::merge;
 
 fn object<T: Kind>(base: &Value, more: &Value) -> Arc<Object<T>> {

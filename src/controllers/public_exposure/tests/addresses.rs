@@ -11,9 +11,9 @@ use crate::runtime::plan::Requeue;
 
 /// The Service of `case`, with further members.
 fn with_service(case: &Observed, more: &Value) -> Observed {
-    let mut service = serde_json::to_value(&**case.service.as_ref().expect("made")).expect("JSON");
+    let mut service = serde_json::to_value(case.service().expect("made")).expect("JSON");
     merge::apply(&mut service, more);
-    Observed { service: Some(object(service)), ..case.clone() }
+    replaced(case, service)
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn another_annotation_for_the_address_moves_nobody_and_removes_the_old_one() {
         let addresses = Addresses::default();
         let said = || super::super::observe::remembered(&case.instance, &settings);
         addresses.remember(&ObjectKey::of(&*case.instance), said);
-        addresses.observe(&super::key(), || claim(case.service.as_ref().expect("there"), &settings));
+        addresses.observe(&super::key(), || claim(case.service().expect("there"), &settings));
         let given = allocate(&addresses, case, &settings);
         let ports: Vec<u16> = given.ports.iter().map(|(_, port)| *port).collect();
         assert_eq!((given.address.to_string().as_str(), &*ports), ("10.0.0.7", &[22, 49152][..]), "{now}");

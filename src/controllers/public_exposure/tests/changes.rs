@@ -2,15 +2,15 @@
 
 use super::*;
 use crate::controllers::public_exposure::observe::{Observed, remembered};
-use crate::kinds::LoadBalancerService;
+use crate::kinds::{LoadBalancerService, NetworkPolicyKind};
 use crate::runtime::component::Component;
 use crate::runtime::plan::Requeue;
 
 /// The Service of `assigned`, with further members.
 fn changed(case: &Observed, more: &Value) -> Observed {
-    let mut service = serde_json::to_value(&**case.service.as_ref().expect("made")).expect("JSON");
+    let mut service = serde_json::to_value(case.service().expect("made")).expect("JSON");
     merge::apply(&mut service, more);
-    Observed { service: Some(object(service)), ..case.clone() }
+    replaced(case, service)
 }
 
 /// The Instance as it is once its exposure is ready, with the `NetworkPolicy`.
@@ -19,7 +19,7 @@ fn ready(settings: &Settings) -> Observed {
     let desired = policy(&case, case.allocation.as_ref().expect("allocated")).expect("ports");
     let mut policy = desired.manifest.as_ref().expect("to be made").json().clone();
     policy["metadata"]["uid"] = "p1".into();
-    case.policy = Some(object(policy));
+    case.children.set::<NetworkPolicyKind>([object(policy)]);
     with_status(&case, &report(&case, settings, &Outcome::default(), now()))
 }
 
@@ -61,7 +61,7 @@ fn the_order_of_ports_changes_nothing() {
     let settings = settings(&["10.0.0.1"]);
     let case = ready(&settings);
     let addresses = Addresses::default();
-    addresses.observe(&key(), || claim(case.service.as_ref().expect("made"), &settings));
+    addresses.observe(&key(), || claim(case.service().expect("made"), &settings));
     let third = json!({"name": "dns", "port": 0, "targetPort": 53, "protocol": "UDP"});
     for ports in [two(), json!([two()[1], two()[0]])] {
         let asked = asking(&case, &ports, &settings, &addresses);
@@ -73,7 +73,7 @@ fn the_order_of_ports_changes_nothing() {
         assert_eq!((&report.status, report.events.len()), (&case.instance.status, 0), "{ports}");
     }
     // The same for the order in which somebody has written them into the Service and the NetworkPolicy.
-    let service = case.service.as_ref().expect("made");
+    let service = case.service().expect("made");
     let reversed: Vec<Value> = service.spec.ports.iter().rev().map(to_json).collect();
     let reordered = changed(&case, &json!({"spec": {"ports": reversed}}));
     let asked = asking(&reordered, &two(), &settings, &addresses);
@@ -128,8 +128,8 @@ fn a_service_that_lost_label_annotation_or_type_gets_its_address_and_ports_back(
         addresses.remember(&ObjectKey::of(&*case.instance), || remembered(&case.instance, &settings));
         let before = object::<crate::kinds::LoadBalancerServiceKind>(whole.clone());
         addresses.observe(&key(), || claim(&before, &settings));
-        case.service = service;
-        addresses.observe(&key(), || claim(case.service.as_deref()?, &settings));
+        case.children.set(service);
+        addresses.observe(&key(), || claim(case.service()?, &settings));
         // Meanwhile nobody else gets them.
         let other = observed(&two(), &json!({"metadata": {"name": "other", "uid": "u9"}}));
         assert_eq!(allocate(&addresses, &other, &settings).address.to_string(), "10.0.0.1", "{lost}");
@@ -137,7 +137,7 @@ fn a_service_that_lost_label_annotation_or_type_gets_its_address_and_ports_back(
         let ports: Vec<u16> = given.ports.iter().map(|(_, port)| *port).collect();
         assert_eq!((given.address.to_string().as_str(), &*ports), ("10.0.0.2", &[22, 49200][..]), "{lost}");
         let desired = super::service(&case, &settings, &given);
-        let mut repaired = case.service.as_deref().map_or_else(|| json!({}), to_json::<LoadBalancerService>);
+        let mut repaired = case.service().map_or_else(|| json!({}), to_json::<LoadBalancerService>);
         merge::apply(&mut repaired, &desired.fields);
         let numbers: Vec<&Value> =
             repaired["spec"]["ports"].as_array().expect("ports").iter().map(|port| &port["port"]).collect();
@@ -197,9 +197,10 @@ fn changed_policy_types_are_repaired() {
     let fields = |case: &Observed| plan(case, &settings, now()).ensure[1].fields.clone();
     assert_eq!(fields(&case), Value::Null);
     for types in [json!(["Egress"]), json!(["Ingress", "Egress"]), json!(null)] {
-        let mut policy = to_json(&**case.policy.as_ref().expect("made"));
+        let mut policy = to_json(case.policy().expect("made"));
         merge::apply(&mut policy, &json!({"spec": {"policyTypes": types}}));
-        let case = Observed { policy: Some(object(policy)), ..case.clone() };
+        let mut case = case.clone();
+        case.children.set::<NetworkPolicyKind>([object(policy)]);
         assert_eq!(fields(&case), json!({"spec": {"policyTypes": ["Ingress"]}}), "{types}");
     }
 }
@@ -216,7 +217,7 @@ fn the_ports_of_a_service_that_is_being_deleted_are_not_free() {
         }}),
     );
     let addresses = Addresses::default();
-    addresses.observe(&key(), || claim(leaving.service.as_ref().expect("there"), &settings));
+    addresses.observe(&key(), || claim(leaving.service().expect("there"), &settings));
     // The Instance was stopped, or deleted.
     addresses.settle(&ObjectKey::of(&*leaving.instance));
     let other = observed(&two(), &json!({"metadata": {"name": "other", "uid": "u9"}}));
@@ -246,8 +247,9 @@ fn the_service_is_read_before_the_next_plan_after_a_write_without_a_response() {
 #[test]
 fn an_instance_whose_name_another_one_has_is_told_so_and_gets_nothing() {
     let settings = settings(&["10.0.0.1"]);
-    let problem =
-        crate::controllers::public_exposure::validate::name_conflict("my-box-pe", "Instance my-box");
+    let problem = crate::controllers::public_exposure::validate::name_conflict(
+        "Service my-box-pe belongs to Instance my-box",
+    );
     let case = Observed { request: Validated::Kept(problem), ..observed(&two(), &json!({})) };
     let plan = plan(&case, &settings, now());
     assert_eq!((plan.ensure.len(), plan.remove.len(), plan.requeue), (0, 0, Requeue::Resync));

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::Settings;
 use super::addresses::Addresses;
 use super::observe::{Allocation, Observed, claim, service_name};
-use super::plan::{plan, policy, service};
+use super::plan::plan;
 use super::report::report;
 use super::validate::{Validated, WantedPort, held, validate};
 use crate::api::instance::InstanceKind;
@@ -21,11 +21,15 @@ use crate::api::reason;
 use crate::api::template::Template;
 use crate::api::{Kind, Object};
 use crate::config::PublicExposureConfig;
+use crate::controllers::shared::children::Child;
+use crate::kinds::LoadBalancerServiceKind;
 use crate::runtime::ObjectKey;
 use crate::runtime::apply::Failure;
+use crate::runtime::children::Children;
 use crate::runtime::component::Component;
 use crate::runtime::error::ApiError;
 use crate::runtime::merge;
+use crate::runtime::plan::Desired;
 use crate::runtime::problem::Problem;
 use crate::runtime::reconciler::{Outcome, Report};
 
@@ -56,13 +60,29 @@ fn observed(ports: &Value, more: &Value) -> Observed {
     merge::apply(&mut instance, more);
     Observed {
         instance: object(instance),
-        service: None,
-        policy: None,
+        children: Children::default(),
         request: Validated::Unknown,
         allocation: None,
         is_unanswered: false,
         other_since: None,
     }
+}
+
+/// The Service of an Instance.
+fn service(observed: &Observed, settings: &Settings, allocation: &Allocation) -> Desired {
+    super::children::service(observed, settings, allocation).made()
+}
+
+/// The `NetworkPolicy` of an Instance.
+fn policy(observed: &Observed, allocation: &Allocation) -> Option<Desired> {
+    super::children::policy(observed, allocation).map(Child::made)
+}
+
+/// An Instance with this Service, and everything else as in `case`.
+fn replaced(case: &Observed, service: Value) -> Observed {
+    let mut case = case.clone();
+    case.children.set::<LoadBalancerServiceKind>([object(service)]);
+    case
 }
 
 /// A Template that allows public exposure.
@@ -106,7 +126,7 @@ fn made(observed: &mut Observed, settings: &Settings, allocation: &Allocation) {
         service(observed, settings, allocation).manifest.as_ref().expect("to be made").json().clone();
     manifest["metadata"]["uid"] = "s1".into();
     manifest["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z".into();
-    observed.service = Some(object(manifest));
+    observed.children.set::<LoadBalancerServiceKind>([object(manifest)]);
 }
 
 #[test]
@@ -166,14 +186,14 @@ fn an_allocation_is_kept_in_any_order_of_ports() {
     assert_eq!(given.address.to_string(), "10.0.0.1");
     assert_eq!(given.ports.iter().map(|(_, port)| *port).collect::<Vec<_>>(), [22, 49152]);
     made(&mut case, &settings, &given);
-    addresses.observe(&key(), || claim(case.service.as_ref().expect("made"), &settings));
+    addresses.observe(&key(), || claim(case.service().expect("made"), &settings));
     // Nothing changed, nothing to do.
     let desired = service(&case, &settings, &given);
     assert_eq!((&desired.manifest, &desired.fields), (&None, &Value::Null));
     // The same in another order: the same.
     let reversed = json!([two()[1], two()[0]]);
     let mut other = observed(&reversed, &json!({}));
-    other.service = case.service.clone();
+    other.children = case.children.clone();
     assert_eq!(held_by(&other, &settings), Some(vec![22, 49152]));
     // A number instead of any, any instead of a number out of the range, another name: new ones.
     for ports in [
@@ -183,7 +203,7 @@ fn an_allocation_is_kept_in_any_order_of_ports() {
         json!([two()[0]]),
     ] {
         let mut other = observed(&ports, &json!({}));
-        other.service = case.service.clone();
+        other.children = case.children.clone();
         assert_eq!(held_by(&other, &settings), None, "{ports}");
         // The automatic one stays, where it still is one.
         let given = allocate(&addresses, &other, &settings);
@@ -209,13 +229,15 @@ fn no_policy_opens_every_port_and_only_owned_objects_are_removed() {
     let mut case = observed(&json!([]), &json!({}));
     case.request = Validated::Nothing;
     let of = |owner: &str| {
-        object(json!({"metadata": {"name": "my-box-pe", "uid": "s", "ownerReferences": [
-            {"kind": "Instance", "name": "my.box", "uid": owner, "controller": true},
-        ]}}))
+        object(
+            json!({"metadata": {"name": "my-box-pe", "namespace": "tenant-ada", "uid": "s", "ownerReferences": [
+                {"kind": "Instance", "name": "my.box", "uid": owner, "controller": true},
+            ]}}),
+        )
     };
-    case.service = Some(of("u2"));
+    case.children.set::<LoadBalancerServiceKind>([of("u2")]);
     assert_eq!(plan(&case, &settings(&[]), now()).remove, []);
-    case.service = Some(of("u1"));
+    case.children.set::<LoadBalancerServiceKind>([of("u1")]);
     assert_eq!(plan(&case, &settings(&[]), now()).remove.len(), 1);
 }
 
@@ -245,10 +267,10 @@ fn assigned(settings: &Settings, address: Option<&str>) -> Observed {
     case.allocation = Some(allocation.clone());
     made(&mut case, settings, &allocation);
     if let Some(address) = address {
-        let mut service = (**case.service.as_ref().expect("made")).clone();
+        let mut service = case.service().expect("made").clone();
         let status = json!({"loadBalancer": {"ingress": [{"ip": address}]}});
         service.status = serde_json::from_value(status).expect("a status");
-        case.service = Some(Arc::new(service));
+        case.children.set([Arc::new(service)]);
     }
     case
 }

@@ -2,16 +2,20 @@
 
 use serde_json::{Value, json};
 
-use super::{Observed, Outcome, Problem, Validated, assigned, now, object, observed, policy, settings, two};
+use super::{
+    Observed, Outcome, Problem, Validated, assigned, now, object, observed, policy, service, settings, two,
+};
 use crate::api::Object;
 use crate::api::condition::Condition;
 use crate::api::instance::{ExposedPort, InstanceKind};
 use crate::api::reason;
 use crate::controllers::public_exposure::allocator::Transport;
+use crate::controllers::public_exposure::children::in_order_of;
 use crate::controllers::public_exposure::observe::transport;
-use crate::controllers::public_exposure::plan::{in_order_of, plan, service};
+use crate::controllers::public_exposure::plan::plan;
 use crate::controllers::public_exposure::report::report;
 use crate::controllers::public_exposure::validate::WantedPort;
+use crate::kinds::{LoadBalancerServiceKind, NetworkPolicyKind};
 use crate::runtime::apply::Failure;
 use crate::runtime::component::Component;
 use crate::runtime::error::ApiError;
@@ -83,8 +87,8 @@ fn what_is_leaving_or_somebody_elses_is_not_removed() {
     let settings = settings(&[]);
     let mut case = observed(&json!([]), &json!({}));
     case.request = Validated::Nothing;
-    let metadata = |owner: &str, leaving: Option<&str>| {
-        json!({"name": "x", "uid": "x", "deletionTimestamp": leaving, "ownerReferences": [
+    let metadata = |name: &str, owner: &str, leaving: Option<&str>| {
+        json!({"name": name, "namespace": "tenant-ada", "uid": "x", "deletionTimestamp": leaving, "ownerReferences": [
             {"kind": "Instance", "name": "my.box", "uid": owner, "controller": true},
         ]})
     };
@@ -92,10 +96,11 @@ fn what_is_leaving_or_somebody_elses_is_not_removed() {
     for (owner, leaving, removed) in
         [("u1", None, 2), ("u1", leaving, 0), ("u2", None, 0), ("u2", leaving, 0)]
     {
-        let metadata = metadata(owner, leaving);
-        case.service = Some(object(json!({"metadata": metadata})));
-        case.policy = Some(object(json!({"metadata": metadata})));
-        assert_eq!(plan(&case, &settings, now()).remove.len(), removed, "{metadata}");
+        let of = |name: &str| json!({"metadata": metadata(name, owner, leaving)});
+        case.children.set::<LoadBalancerServiceKind>([object(of("my-box-pe"))]);
+        let policy = "crownlabs-allow-publicexposure-ingress-traffic-my.box";
+        case.children.set::<NetworkPolicyKind>([object(of(policy))]);
+        assert_eq!(plan(&case, &settings, now()).remove.len(), removed, "{owner} {leaving:?}");
     }
 }
 
