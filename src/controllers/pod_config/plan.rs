@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::allocator::{AddressRequest, Without};
 use super::observe::{FINALIZER, Member, Observed, Settings};
@@ -15,14 +14,12 @@ use super::sample::plan_sample;
 use crate::api::pod_config::PodConfigKind;
 use crate::api::reason::{self, Reason};
 use crate::controllers::pod_network::{Allocation, LinkProblem, POOL, RECORD, difference, listed};
-use crate::controllers::shared::children::owner;
+use crate::controllers::shared::children::{Child, Parent, exactly};
 use crate::kinds::{NetworkRecordKind, NodeKind};
 use crate::runtime::ObjectKey;
 use crate::runtime::component::Component;
 use crate::runtime::finalizer;
-use crate::runtime::plan::{
-    Desired, KindInfo, Manifest, ObjectPatch, Ownership, Plan, Precondition, Removal, Requeue,
-};
+use crate::runtime::plan::{KindInfo, ObjectPatch, Ownership, Plan, Precondition, Removal, Requeue};
 use crate::runtime::problem::Problem;
 
 /// The most problems of links that are named; more are counted.
@@ -92,7 +89,7 @@ fn plan_pool(change: &PoolChange<'_>, settings: &Settings, observed: &Observed, 
     let PoolChange { view, next, .. } = change;
     match &view.record {
         None if next.is_unused() => {}
-        None => plan.ensure.push(record(next, settings, observed)),
+        None => record(next, settings, observed).ensure(plan),
         Some(record) if record.is_terminating() => {}
         Some(record) if next.is_unused() => plan.remove.push(Removal::of(&**record, Component::Whole)),
         Some(record) => {
@@ -105,30 +102,13 @@ fn plan_pool(change: &PoolChange<'_>, settings: &Settings, observed: &Observed, 
 }
 
 /// The record of a new pool. It has no owner: its `PodConfig`s are in another namespace.
-fn record(pool: &PoolRecord, settings: &Settings, observed: &Observed) -> Desired {
-    let (kind, name) = (KindInfo::of::<NetworkRecordKind>(), pool.name());
-    let labels = BTreeMap::from([(RECORD.to_owned(), POOL.to_owned())]);
-    let metadata = ObjectMeta {
-        name: Some(name.clone()),
-        namespace: Some(settings.namespace.clone()),
-        labels: Some(labels.clone()),
-        ..ObjectMeta::default()
-    };
-    Desired {
-        kind,
-        key: ObjectKey::new(settings.namespace.as_str(), name),
-        component: Component::Whole,
-        wave: 0,
-        manifest: Some(Manifest::new(kind, &metadata, &json!({"data": pool.data()}))),
-        identity: labels.iter().map(|(key, value)| (key.clone(), Some(value.clone()))).collect(),
-        labels,
-        annotations: BTreeMap::new(),
-        owner: owner(&observed.config),
-        ownership: Ownership::Kept,
-        known_by: None,
-        members: Vec::new(),
-        fields: Value::Null,
-    }
+fn record<'a>(pool: &'a PoolRecord, settings: &Settings, observed: &Observed) -> Child<'a> {
+    let parent = Parent::new(&observed.config, [].into()).within(&settings.namespace).with(&[(RECORD, POOL)]);
+    let data = || json!({"data": pool.data()});
+    let mut child = parent.child::<NetworkRecordKind>(&pool.name(), &Component::Whole, 0, data);
+    child.desired.ownership = Ownership::Kept;
+    child.desired.identity = exactly(&parent.labels).collect();
+    child
 }
 
 /// Plans what the state of nodes asks for: a look at those that are not there as far as is known, the removal of reports of

@@ -24,7 +24,7 @@ use crate::runtime::store::AnyObject;
 pub const RBAC_GROUP: &str = "rbac.authorization.k8s.io";
 
 /// The owner reference to `owner`, as its controller: the garbage collector deletes the child with it.
-pub fn owner<T: Kind>(owner: &Object<T>) -> OwnerReference {
+fn owner<T: Kind>(owner: &Object<T>) -> OwnerReference {
     OwnerReference {
         api_version: KindInfo::of::<T>().api_version(),
         kind: T::KIND.to_owned(),
