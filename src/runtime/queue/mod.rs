@@ -73,23 +73,47 @@ struct Inner {
     closed: bool,
 }
 
+/// What is known of an object that is not at rest. Most of many thousands only wait for a periodic reconcile.
 #[derive(Debug, Default)]
 struct Entry {
+    /// Its key in `delayed`.
+    due: Option<(Instant, u64)>,
+    failures: u32,
+    work: Option<Box<Work>>,
+}
+
+/// What is known of an object that is queued or reconciled, or was a moment ago.
+#[derive(Debug, Default)]
+struct Work {
     /// The priority with which the object is queued, and since when.
     queued: Option<(Priority, Instant)>,
     /// Since when a worker reconciles the object.
     running: Option<Instant>,
     /// The priority with which the object was added while a worker reconciled it.
     again: Option<Priority>,
-    /// Its key in `delayed`.
-    due: Option<(Instant, u64)>,
     /// See [`Queue::add_limited`]: the earliest time of the next reconcile for that, and whether there was another one
     /// while a worker reconciled the object.
     limited: Option<Instant>,
     limited_again: bool,
-    failures: u32,
     /// Not before this time is it reconciled again, whatever changes: the API server has asked for it.
     not_before: Option<Instant>,
+}
+
+impl Entry {
+    fn work(&mut self) -> &mut Work {
+        self.work.get_or_insert_default()
+    }
+
+    /// Forgets what is over; returns whether nothing is left.
+    fn rest(&mut self, now: Instant) -> bool {
+        let lasts = |time: Option<Instant>| time.is_some_and(|time| time > now);
+        let is_over = |work: &mut Box<Work>| {
+            let is_in_use = work.queued.is_some() || work.running.is_some();
+            !(is_in_use || lasts(work.limited) || lasts(work.not_before))
+        };
+        self.work.take_if(is_over);
+        self.work.is_none() && self.due.is_none() && self.failures == 0
+    }
 }
 
 /// An object that a worker reconciles. The worker must return it with [`Queue::done`].
@@ -125,8 +149,9 @@ impl Queue {
     pub fn add(&self, key: ObjectKey, priority: Priority) {
         let mut inner = self.inner.lock();
         let entry = inner.entries.entry(key.clone()).or_default();
-        if entry.running.is_some() {
-            entry.again = entry.again.max(Some(priority));
+        let work = entry.work();
+        if work.running.is_some() {
+            work.again = work.again.max(Some(priority));
             return;
         }
         self.metrics.adds.increment(1);
@@ -141,22 +166,23 @@ impl Queue {
     pub fn add_limited(&self, key: ObjectKey) {
         let mut inner = self.inner.lock();
         let now = Instant::now();
-        let entry = inner.entries.entry(key.clone()).or_default();
-        if entry.running.is_some() {
-            entry.limited_again = true;
+        let Entry { due, failures, work } = inner.entries.entry(key.clone()).or_default();
+        let work = work.get_or_insert_default();
+        if work.running.is_some() {
+            work.limited_again = true;
             return;
         }
-        if entry.failures > 0 || entry.queued.is_some() {
+        if *failures > 0 || work.queued.is_some() {
             return;
         }
-        match entry.limited.filter(|earliest| *earliest > now) {
+        match work.limited.filter(|earliest| *earliest > now) {
             None => {
-                entry.limited = Some(now + LIMITED_PAUSE);
+                work.limited = Some(now + LIMITED_PAUSE);
                 self.metrics.adds.increment(1);
                 inner.enqueue(key, Priority::Change);
             }
-            Some(earliest) if entry.due.is_none_or(|(due, _)| due > earliest) => {
-                entry.limited = Some(earliest + LIMITED_PAUSE);
+            Some(earliest) if due.is_none_or(|(due, _)| due > earliest) => {
+                work.limited = Some(earliest + LIMITED_PAUSE);
                 inner.delay_until(key, earliest);
             }
             Some(_) => {}
@@ -172,7 +198,8 @@ impl Queue {
         let mut inner = self.inner.lock();
         let [background, changes] = &mut inner.ready;
         background.append(changes);
-        for (priority, _) in inner.entries.values_mut().filter_map(|entry| entry.queued.as_mut()) {
+        let queued = inner.entries.values_mut().filter_map(|entry| entry.work.as_mut()?.queued.as_mut());
+        for (priority, _) in queued {
             *priority = Priority::Background;
         }
     }
@@ -218,17 +245,18 @@ impl Queue {
         let mut inner = self.inner.lock();
         let now = Instant::now();
         let Some(entry) = inner.entries.get_mut(&job.key) else { return };
-        if let Some(since) = entry.running.take() {
+        let work = entry.work();
+        if let Some(since) = work.running.take() {
             self.metrics.worked.record(now - since);
         }
-        let again = entry.again.take();
-        entry.not_before = match next {
+        let again = work.again.take();
+        work.not_before = match next {
             Action::Retry(least) if !least.is_zero() => Some(now + least.min(self.backoff.cap)),
             _ => None,
         };
-        let limited = std::mem::take(&mut entry.limited_again).then_some(LIMITED_PAUSE);
+        let limited = std::mem::take(&mut work.limited_again).then_some(LIMITED_PAUSE);
         if limited.is_some() {
-            entry.limited = Some(now + 2 * LIMITED_PAUSE);
+            work.limited = Some(now + 2 * LIMITED_PAUSE);
         }
         match next {
             Action::Retry(_) => entry.failures += 1,
@@ -243,11 +271,12 @@ impl Queue {
             Action::AwaitChange => limited,
             Action::Forget => None,
         };
+        let is_at_rest = entry.rest(now);
         if let Some(priority) = again {
             inner.enqueue(job.key, priority);
         } else if let Some(delay) = delay {
             inner.delay_until(job.key, now + delay);
-        } else if next == Action::Forget {
+        } else if is_at_rest || next == Action::Forget {
             inner.entries.remove(&job.key);
         }
         self.metrics.depth.set(precise(inner.depth()));
@@ -266,10 +295,11 @@ impl Queue {
     pub fn measure(&self) {
         let now = Instant::now();
         let inner = self.inner.lock();
-        let times = inner.entries.values().filter_map(|entry| Some(now - entry.running?));
+        let work = || inner.entries.values().filter_map(|entry| entry.work.as_ref());
+        let times = work().filter_map(|work| Some(now - work.running?));
         let (all, longest) = times
             .fold((Duration::ZERO, Duration::ZERO), |(all, longest), time| (all + time, longest.max(time)));
-        let waiting = inner.entries.values().filter_map(|entry| Some(now - entry.queued?.1));
+        let waiting = work().filter_map(|work| Some(now - work.queued?.1));
         let oldest = waiting.max().unwrap_or_default();
         drop(inner);
         self.metrics.oldest.set(oldest.as_secs_f64());
@@ -290,19 +320,20 @@ impl Inner {
 
     fn enqueue(&mut self, key: ObjectKey, priority: Priority) {
         let entry = self.entries.entry(key.clone()).or_default();
-        if let Some(earliest) = entry.not_before.filter(|earliest| *earliest > Instant::now()) {
+        if let Some(earliest) = entry.work().not_before.filter(|earliest| *earliest > Instant::now()) {
             return self.delay_until(key, earliest);
         }
         if let Some(place) = entry.due.take() {
             self.delayed.remove(&place);
         }
-        match entry.queued {
+        let work = entry.work();
+        match work.queued {
             Some((queued, _)) if queued >= priority => return,
             Some((queued, _)) => self.ready[queued as usize].retain(|other| *other != key),
             None => {}
         }
-        let since = entry.queued.map_or_else(Instant::now, |(_, since)| since);
-        entry.queued = Some((priority, since));
+        let since = work.queued.map_or_else(Instant::now, |(_, since)| since);
+        work.queued = Some((priority, since));
         self.ready[priority as usize].push_back(key);
     }
 
@@ -339,11 +370,11 @@ impl Inner {
             .find_map(|priority| Some((priority, self.ready[priority as usize].pop_front()?)))?;
         self.streak = if priority == Priority::Change { self.streak + 1 } else { 0 };
         let entry = self.entries.entry(key.clone()).or_default();
-        let now = Instant::now();
-        if let Some((_, since)) = entry.queued.take() {
+        let (now, work) = (Instant::now(), entry.work());
+        if let Some((_, since)) = work.queued.take() {
             metrics.waited.record(now - since);
         }
-        entry.running = Some(now);
+        work.running = Some(now);
         Some(Job { key, failures: entry.failures })
     }
 }

@@ -4,6 +4,7 @@ use std::any::{Any, TypeId};
 use std::hash::Hash;
 
 use hashbrown::{Equivalent, HashMap};
+use smallvec::SmallVec;
 
 use crate::api::text::Text;
 use crate::api::{Kind, Object};
@@ -52,8 +53,8 @@ trait AnyIndex<T: Kind>: Any + Send + Sync {
     fn update(&mut self, name: &ObjectKey, old: Option<&Object<T>>, new: Option<&Object<T>>);
 }
 
-/// The content of an index: sorted names by key. Most keys have one name.
-struct Content<T: Kind, I: Index<T>>(HashMap<I::Key, Vec<ObjectKey>>);
+/// The content of an index: sorted names by key. Most keys have one name, which needs no memory of its own.
+struct Content<T: Kind, I: Index<T>>(HashMap<I::Key, SmallVec<[ObjectKey; 1]>>);
 
 impl<T: Kind, I: Index<T>> AnyIndex<T> for Content<T, I> {
     fn update(&mut self, name: &ObjectKey, old: Option<&Object<T>>, new: Option<&Object<T>>) {
@@ -70,7 +71,7 @@ impl<T: Kind, I: Index<T>> AnyIndex<T> for Content<T, I> {
             }
         }
         for key in now {
-            let names = self.0.entry(key).or_insert_with(|| Vec::with_capacity(1));
+            let names = self.0.entry(key).or_default();
             if let Err(place) = names.binary_search(name) {
                 names.insert(place, name.clone());
             }
@@ -121,6 +122,6 @@ impl<T: Kind> Indexes<T> {
             let index: &dyn Any = &**index;
             index.downcast_ref::<Content<T, I>>()
         });
-        content.and_then(|content| content.0.get(key)).map_or(&[], Vec::as_slice)
+        content.and_then(|content| content.0.get(key)).map_or(&[], SmallVec::as_slice)
     }
 }

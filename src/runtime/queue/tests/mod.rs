@@ -2,6 +2,8 @@ use std::sync::Arc;
 
 use super::*;
 
+mod rest;
+
 fn key(name: &str) -> ObjectKey {
     ObjectKey::new("ns", name)
 }
