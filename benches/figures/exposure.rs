@@ -4,20 +4,13 @@ use anyhow::Result;
 use futures::stream::{self, StreamExt};
 use serde_json::json;
 
+use crate::fixtures::CONFIG;
 use crate::harness::{AGENT, Bench, CONCURRENCY, Figures, count, instance};
 use cluster::audit::by_agent;
+use cluster::config::only;
 
-/// Only the public exposure loop. There is no load balancer, so it does not wait for addresses.
-const CONFIG: &str = "apiVersion: config.crownlabs.polito.it/v1alpha1
-kind: ControllerManagerConfiguration
-selector: {crownlabs.polito.it/operator-selector: bench}
-server: {metrics: \"127.0.0.1:0\", health: \"127.0.0.1:0\"}
-controllers:
-  instance: {enabled: false}
-  tenant: {enabled: false}
-  workspace: {enabled: false}
-  publicExposure: {ipPool: [10.99.0.0/24], waitForAddress: false}
-";
+/// The keys of the loop. There is no load balancer, so it does not wait for addresses.
+const KEYS: &str = "ipPool: [10.99.0.0/24], waitForAddress: false";
 
 /// Measures a hundred further Instances after a thousand.
 pub async fn one_more(figures: &mut Figures) -> Result<()> {
@@ -30,7 +23,7 @@ pub async fn one_more(figures: &mut Figures) -> Result<()> {
     bench.send("PATCH", template, &allow).await?;
     eprintln!("{THERE} exposed Instances …");
     let mark = audit.mark()?;
-    let daemon = bench.daemon_with(CONFIG)?;
+    let daemon = bench.daemon_with(&format!("{CONFIG}{}", only(&[("publicExposure", KEYS)])))?;
     create(&bench, 0, THERE).await?;
     bench.await_statuses(mark, THERE)?;
     bench.settle()?;

@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::fixtures::CONFIG;
 use crate::harness::{Bench, Figures, TEMPLATES, count, now, requests, uses, writes};
 use crate::idle_time;
+use cluster::config::only;
 use cluster::prometheus::{PrometheusServer, Samples};
 
 /// How many Instances run.
@@ -78,11 +79,9 @@ fn await_round(prometheus: &PrometheusServer) -> Result<()> {
 /// The loop alone, with mails into a folder.
 fn config(bench: &Bench, prometheus: &PrometheusServer) -> String {
     format!(
-        "{CONFIG}controllers: {{instance: {{enabled: false}}, publicExposure: {{enabled: false}}, \
-         sharedVolume: {{enabled: false}}, snapshot: {{enabled: false}}, tenant: {{enabled: false}}, \
-         workspace: {{enabled: false}}, inactivity: {{enabled: true, checkInterval: 30s}}}}\n\
-         integrations: {{mail: {{transport: file, folder: \"{}\", from: labs@example.org}}, \
+        "{CONFIG}{}integrations: {{mail: {{transport: file, folder: \"{}\", from: labs@example.org}}, \
          prometheus: {{url: \"{}\", queryStep: 30s, timeout: 30s}}}}\n",
+        only(&[("inactivity", "checkInterval: 30s")]),
         bench.dir.join("mails").display(),
         prometheus.url()
     )

@@ -11,6 +11,7 @@ use futures::stream::{self, StreamExt};
 use serde_json::json;
 
 use crate::harness::{Bench, CONCURRENCY, Figures, count};
+use cluster::config::only;
 
 const TENANTS: usize = 10_000;
 const CHANGES: usize = 21;
@@ -21,21 +22,14 @@ pub async fn rewrite(figures: &mut Figures) -> Result<()> {
     let file = bench.dir.join("keys");
     let keys = [key(&bench.dir, "ed25519")?, key(&bench.dir, "rsa")?];
     create(&bench, &keys).await?;
+    let secrets = "hostKeys: {secretName: ''}, webSshKey: {secretName: ''}";
     let config = format!(
         "apiVersion: config.crownlabs.polito.it/v1alpha1
 kind: ControllerManagerConfiguration
 server: {{metrics: \"127.0.0.1:0\", health: \"127.0.0.1:0\"}}
 leaderElection: {{enabled: false}}
-controllers:
-  bastion: {{enabled: true, authorizedKeysFile: {}, hostKeys: {{secretName: ''}}, webSshKey: {{secretName: ''}}}}
-  workspace: {{enabled: false}}
-  tenant: {{enabled: false}}
-  instance: {{enabled: false}}
-  publicExposure: {{enabled: false}}
-  sharedVolume: {{enabled: false}}
-  snapshot: {{enabled: false}}
-",
-        file.display()
+{}",
+        only(&[("bastion", &format!("authorizedKeysFile: {}, {secrets}", file.display()))])
     );
     let daemon = bench.daemon_with(&config)?;
     let lines = || fs::read_to_string(&file).map_or(0, |text| text.lines().count());

@@ -11,6 +11,7 @@ use anyhow::{Result, ensure};
 use crownlabs::testing::cri::{Cri, DEADLINE};
 
 use crate::harness::{Daemon, Figures, count};
+use cluster::config::only;
 use cluster::containerd::{Containerd, Pod};
 use cluster::network::Namespace;
 use cluster::processes::tail;
@@ -49,17 +50,14 @@ pub async fn containers(figures: &mut Figures) -> Result<()> {
 
 /// Starts the daemon with that loop alone, which measures ten times a second, and returns its log, too.
 fn daemon(node: &Containerd) -> Result<(Daemon, PathBuf)> {
-    let off = ["workspace", "tenant", "instance", "publicExposure", "sharedVolume", "snapshot"]
-        .map(|name| format!("{name}: {{enabled: false}}"))
-        .join(", ");
+    let keys = format!("listen: \"\", updatePeriod: 100ms, runtimeEndpoint: {}", node.socket().display());
     let config = format!(
         "apiVersion: config.crownlabs.polito.it/v1alpha1
 kind: ControllerManagerConfiguration
 leaderElection: {{enabled: false}}
 server: {{health: \"\", metrics: \"127.0.0.1:{PORT}\"}}
-controllers: {{{off}, instanceMetrics: {{enabled: true, listen: \"\", updatePeriod: 100ms, runtimeEndpoint: {}}}}}
-",
-        node.socket().display()
+{}",
+        only(&[("instanceMetrics", &keys)])
     );
     let (file, log) = (node.dir().join("crownlabs.yaml"), node.dir().join("crownlabs.log"));
     fs::write(&file, config)?;

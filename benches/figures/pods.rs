@@ -17,6 +17,7 @@ use crate::fixtures::node;
 use crate::harness::{Bench, Daemon, Figures};
 use crate::idle_time;
 use cluster::Options;
+use cluster::config::only;
 use cluster::network::Namespace;
 
 const PODS: usize = 200;
@@ -54,22 +55,18 @@ pub async fn many(figures: &mut Figures) -> Result<()> {
     for (number, pod) in pods.iter().enumerate() {
         engine.set_container(&uid(number), Some(pod.child.id()));
     }
+    let keys = format!(
+        "nodeName: {NODE}, nodeNamespace: {}, runtimeEndpoint: {}",
+        node.path().display(),
+        engine.socket().display()
+    );
     let daemon = bench.daemon_with(&format!(
         "apiVersion: config.crownlabs.polito.it/v1alpha1
 kind: ControllerManagerConfiguration
 server: {{metrics: \"127.0.0.1:0\", health: \"127.0.0.1:0\"}}
 leaderElection: {{enabled: false}}
-controllers:
-  podConfigNode: {{enabled: true, nodeName: {NODE}, nodeNamespace: {path}, runtimeEndpoint: {socket}}}
-  workspace: {{enabled: false}}
-  tenant: {{enabled: false}}
-  instance: {{enabled: false}}
-  publicExposure: {{enabled: false}}
-  sharedVolume: {{enabled: false}}
-  snapshot: {{enabled: false}}
-",
-        path = node.path().display(),
-        socket = engine.socket().display(),
+{}",
+        only(&[("podConfigNode", &keys)])
     ))?;
     daemon.await_idle()?;
 

@@ -10,6 +10,7 @@ use tokio::runtime::Runtime;
 
 use crate::program::program;
 use cluster::Cluster;
+use cluster::config::only;
 use cluster::containerd::{Containerd, Pod};
 use cluster::network::Namespace;
 use cluster::processes::Process;
@@ -18,9 +19,6 @@ use cluster::processes::Process;
 pub const METRICS: &str = "127.0.0.1:18082";
 /// Its health.
 const HEALTH: &str = "127.0.0.1:18083";
-/// The loops that are on by default.
-const DEFAULT_LOOPS: [&str; 6] =
-    ["workspace", "tenant", "instance", "publicExposure", "sharedVolume", "snapshot"];
 
 /// The node.
 pub struct Node {
@@ -82,13 +80,12 @@ impl Node {
     /// Starts the daemon of the node with one loop, as a pod with `hostPID` would run it: among the processes of the node, whose
     /// first one has the network of the node. The loop is given by its name and keys; without `cluster`, it asks no API server.
     pub fn daemon(&self, name: &str, keys: &str, cluster: Option<&Cluster>) -> Result<Process> {
-        let others = DEFAULT_LOOPS.map(|name| format!("  {name}: {{enabled: false}}\n")).concat();
         let socket = self.containerd.socket();
+        let keys = format!("runtimeEndpoint: \"unix://{}\", {keys}", socket.display());
         let config = format!(
             "apiVersion: config.crownlabs.polito.it/v1alpha1\nkind: ControllerManagerConfiguration\nserver: {{metrics: \
-             \"{METRICS}\", health: \"{HEALTH}\"}}\nleaderElection: {{enabled: false}}\ncontrollers:\n{others}  {name}: \
-             {{enabled: true, runtimeEndpoint: \"unix://{}\", {keys}}}\n",
-            socket.display()
+             \"{METRICS}\", health: \"{HEALTH}\"}}\nleaderElection: {{enabled: false}}\n{}",
+            only(&[(name, &keys)])
         );
         let file = self.folder.join(format!("{name}.yaml"));
         fs::write(&file, config)?;

@@ -88,43 +88,50 @@ mod tests {
     }
 
     /// A configuration with these loops only.
-    fn only(server: &str, election: bool, loops: &str) -> Config {
-        let off: Vec<String> =
-            enabled(&Config::default()).map(|entry| format!("{}: {{enabled: false}}", entry.name)).collect();
-        let off = off.join(", ");
-        parsed(&format!(
-            "leaderElection: {{enabled: {election}}}\nserver: {{{server}}}\ncontrollers: {{{off}{loops}}}\n"
-        ))
+    fn only(server: &str, election: bool, loops: &[(&str, &str)]) -> Config {
+        let controllers = ::cluster::config::only(loops);
+        parsed(&format!("leaderElection: {{enabled: {election}}}\nserver: {{{server}}}\n{controllers}"))
     }
 
-    const METRICS: &str = ", instanceMetrics: {enabled: true}";
+    const METRICS: (&str, &str) = ("instanceMetrics", "");
+    const TRACKER: (&str, &str) = ("sshTracker", "");
+
+    /// The tests and the bench start daemons with few loops.
+    #[test]
+    fn only_the_loops_that_a_test_names_are_enabled() {
+        for loops in [&[][..], &[METRICS], &[TRACKER, METRICS], &[("tenant", "concurrency: 2")]] {
+            let config = only("", true, loops);
+            let mut found: Vec<&str> = enabled(&config).map(|entry| entry.name).collect();
+            found.sort_unstable_by_key(|name| loops.iter().position(|(wanted, _)| wanted == name));
+            assert_eq!(found, loops.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+        }
+    }
 
     #[test]
     fn what_the_process_needs_follows_from_what_is_enabled() {
         assert!(is_needed(&parsed("")), "the defaults");
         for election in [false, true] {
-            assert!(!is_needed(&only("", election, METRICS)), "it does not lead");
-            assert!(is_needed(&only("webhook: {enabled: true}", election, METRICS)));
-            assert!(is_needed(&only("", election, &format!("{METRICS}, sshTracker: {{enabled: true}}"))));
-            assert!(is_needed(&only("", election, "")), "no loop at all");
+            assert!(!is_needed(&only("", election, &[METRICS])), "it does not lead");
+            assert!(is_needed(&only("webhook: {enabled: true}", election, &[METRICS])));
+            assert!(is_needed(&only("", election, &[METRICS, TRACKER])));
+            assert!(is_needed(&only("", election, &[])), "no loop at all");
         }
     }
 
     #[test]
     fn only_who_has_work_for_a_leader_takes_part_in_the_election() {
         assert!(takes_part(&parsed("")), "the defaults");
-        let nodes = ", podConfigNode: {enabled: true, nodeName: a}, sshTracker: {enabled: true}";
-        for loops in ["", METRICS, nodes] {
-            assert!(!takes_part(&only("", true, loops)), "{loops}");
+        for loops in [&[][..], &[METRICS], &[("podConfigNode", "nodeName: a"), TRACKER]] {
+            assert!(!takes_part(&only("", true, loops)), "{loops:?}");
             assert!(
                 takes_part(&only("webhook: {enabled: true}", true, loops)),
-                "{loops}: it renews the certificate"
+                "{loops:?}: it renews the certificate"
             );
             let of_others = "webhook: {enabled: true, certificateDir: /c}";
-            assert!(!takes_part(&only(of_others, true, loops)), "{loops}: somebody else renews it");
-            let with_leader = format!("{loops}, podConfig: {{enabled: true}}");
-            assert!(takes_part(&only("", true, &with_leader)), "{with_leader}");
-            assert!(!takes_part(&only("", false, &with_leader)), "{with_leader}");
+            assert!(!takes_part(&only(of_others, true, loops)), "{loops:?}: somebody else renews it");
+            let with_leader = [loops, &[("podConfig", "")]].concat();
+            assert!(takes_part(&only("", true, &with_leader)), "{with_leader:?}");
+            assert!(!takes_part(&only("", false, &with_leader)), "{with_leader:?}");
         }
     }
 }

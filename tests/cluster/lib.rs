@@ -19,6 +19,7 @@ mod background;
 mod backup;
 pub mod browser;
 mod certificates;
+pub mod config;
 pub mod containerd;
 mod crds;
 pub mod direct;

@@ -263,7 +263,7 @@ fn a_hostile_pod_config_stops_no_other() {
         "value": {"x-kubernetes-preserve-unknown-fields": true}}]);
     lab.kubectl(&["patch", "crd", "podconfigs.podconfig.opdev.io", "--type=json", "-p", &open.to_string()]);
     let kubeconfig = lab.service_account();
-    let options = Options { kubeconfig: &kubeconfig, selector: "hostile", config: pod_config::CONFIG };
+    let options = Options { kubeconfig: &kubeconfig, selector: "hostile", config: &pod_config::config() };
     let daemon = Daemon::start(&options);
     let _nodes = PlayedNodes::start(&lab, NODES);
     lab.apply(&["hostile", "honest"].map(pod_config::namespace).join("\n---\n"));

@@ -109,7 +109,7 @@ fn pod_configs_under_an_older_crd_are_written_once() {
     lab.kubectl(&["patch", "crd", POD_CONFIGS, "--type=json", "-p", &patch]);
     let kubeconfig = lab.service_account();
     let daemon =
-        Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "crds", config: pod_config::CONFIG });
+        Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "crds", config: &pod_config::config() });
     await_mismatch(&daemon, POD_CONFIGS, true);
     await_mismatch(&daemon, TENANTS, false);
     let dropped = format!(

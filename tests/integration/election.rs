@@ -9,6 +9,7 @@ use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
 use cluster::Options as ClusterOptions;
 use cluster::audit::writes;
+use cluster::config::only;
 use cluster::proxy::{Fault, Proxy, matching};
 
 /// The length of the lease, shorter than the default to make the tests faster.
@@ -203,22 +204,16 @@ fn a_leader_is_replaced_in_time_although_the_watch_of_the_standby_is_stalled() {
 #[test]
 fn who_has_no_work_for_a_leader_leaves_the_lease_to_others() {
     let lab = Lab::shared();
-    let config = |loops: &str| {
-        format!(
-            "{}controllers: {{instance: {{enabled: false}}, publicExposure: {{enabled: false}}, sharedVolume: {{enabled: false}}, \
-             snapshot: {{enabled: false}}, tenant: {{enabled: false}}, workspace: {{enabled: false}}{loops}}}\n",
-            config("idle")
-        )
-    };
+    let config = |name: &str, keys: &str| format!("{}{}", config("idle"), only(&[(name, keys)]));
     let admin = lab.admin();
     let keys = tempfile::tempdir().expect("a folder");
     let keys = keys.path().join("authorized_keys");
-    let bastion = config(&format!(", bastion: {{enabled: true, authorizedKeysFile: {}}}", keys.display()));
+    let bastion = config("bastion", &format!("authorizedKeysFile: {}", keys.display()));
     // It is there first, and would be the leader.
     let idle = Daemon::start(&Options { kubeconfig: &admin, selector: "idle", config: &bastion });
     let said = "nothing that is enabled needs the lease, so this process leaves it to others";
     assert_eq!(idle.log().matches(said).count(), 1, "{}", idle.log());
-    let leader = config(", podConfig: {enabled: true, reservedCidrs: [10.96.0.0/12]}");
+    let leader = config("podConfig", "reservedCidrs: [10.96.0.0/12]");
     let leader = Daemon::start(&Options { kubeconfig: &admin, selector: "idle", config: &leader });
     leader.wait_for("leadership", |daemon| leads(daemon, "idle"));
     assert!(!idle.metrics().contains("leader_election_master_status"), "{}", idle.metrics());

@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
 use crate::termination::await_condition;
+use cluster::config::only;
 
 /// The time between the warning and the deletion.
 const INTERVAL: Duration = Duration::from_secs(4);
@@ -18,10 +19,8 @@ const INTERVAL: Duration = Duration::from_secs(4);
 /// The configuration of the loop alone.
 pub fn config(folder: &Path, interval: &str) -> String {
     format!(
-        "controllers: {{instance: {{enabled: false}}, publicExposure: {{enabled: false}}, \
-         sharedVolume: {{enabled: false}}, snapshot: {{enabled: false}}, tenant: {{enabled: false}}, \
-         workspace: {{enabled: false}}, expiration: {{enabled: true, notificationInterval: {interval}}}}}\n\
-         integrations: {{mail: {{transport: file, folder: \"{}\", from: labs@example.org}}}}\n",
+        "{}integrations: {{mail: {{transport: file, folder: \"{}\", from: labs@example.org}}}}\n",
+        only(&[("expiration", &format!("notificationInterval: {interval}"))]),
         folder.display()
     )
 }

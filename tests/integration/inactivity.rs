@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::daemon::{Daemon, Options};
 use crate::expiration::{elsewhere, mails, passed};
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
+use cluster::config::only;
 use cluster::exporter::{Counter, Exporter};
 use cluster::prometheus::{PrometheusServer, Samples};
 
@@ -52,14 +53,12 @@ pub fn allow_idle(lab: &Lab, fixtures: &str, template: &str, idle: &str) {
 
 /// The configuration of the loop alone, with that time between the warning and the stop.
 pub fn config(folder: &Path, prometheus: &PrometheusServer, interval: Duration) -> String {
+    let interval = interval.as_secs();
+    let keys = format!("maxNumberOfAlerts: 1, notificationInterval: {interval}s, checkInterval: 2s");
     format!(
-        "controllers: {{instance: {{enabled: false}}, publicExposure: {{enabled: false}}, \
-         sharedVolume: {{enabled: false}}, snapshot: {{enabled: false}}, tenant: {{enabled: false}}, \
-         workspace: {{enabled: false}}, inactivity: {{enabled: true, maxNumberOfAlerts: 1, \
-         notificationInterval: {}s, checkInterval: 2s}}}}\n\
-         integrations: {{mail: {{transport: file, folder: \"{}\", from: labs@example.org}}, \
+        "{}integrations: {{mail: {{transport: file, folder: \"{}\", from: labs@example.org}}, \
          prometheus: {{url: \"{}\", queryStep: 1s, timeout: 30s}}}}\n",
-        interval.as_secs(),
+        only(&[("inactivity", &keys)]),
         folder.display(),
         prometheus.url()
     )

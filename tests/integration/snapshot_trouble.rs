@@ -5,14 +5,11 @@ use serde_json::Value;
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
 use crate::snapshots::{await_reason, snapshot};
+use cluster::config::only;
 
-/// Only this loop runs, with further keys.
+/// The configuration of the loop alone, with further keys.
 fn config(more: &str) -> String {
-    format!(
-        "controllers: {{instance: {{enabled: false}}, publicExposure: {{enabled: false}}, sharedVolume: {{enabled: false}}, \
-         tenant: {{enabled: false}}, workspace: {{enabled: false}}, \
-         snapshot: {{vmRegistry: r.example.org, vmRegistrySecret: login{more}}}}}\n"
-    )
+    only(&[("snapshot", &format!("vmRegistry: r.example.org, vmRegistrySecret: login{more}"))])
 }
 
 /// An Instance that is stopped; its disk is not made.

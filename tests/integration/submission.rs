@@ -9,15 +9,16 @@ use crate::lab::{Lab, PATIENCE, instance, wait_until};
 use crate::termination::{await_condition, await_event, exam};
 use crate::uploader::Uploader;
 use cluster::audit::{AuditEntry, Mark};
+use cluster::config::only;
 
 pub const COMPLETED: &str = "/metadata/labels/crownlabs.polito.it~1instance-submission-completed";
 const REQUESTED: &str = "/metadata/labels/crownlabs.polito.it~1instance-submission-requested";
 const DESTINATION: &str = "  customizationUrls: {contentDestination: \"https://x.example/up?key=secret\"}\n";
 
 /// The configuration of the loop alone, without patience.
-pub const ALONE: &str = "controllers: {instance: {enabled: false}, publicExposure: {enabled: false}, \
-                     sharedVolume: {enabled: false}, tenant: {enabled: false}, workspace: {enabled: false}, \
-                     snapshot: {enabled: false}, submission: {enabled: true, maxAttempts: 2, retryDelay: 0s}}\n";
+pub fn config() -> String {
+    only(&[("submission", "maxAttempts: 2, retryDelay: 0s")])
+}
 
 /// A stopped Instance whose upload is requested, and that was never started.
 pub fn requested(fixtures: &str, destination: &str) -> String {
@@ -282,7 +283,7 @@ fn a_pod_that_dies_after_its_upload_is_replaced_and_uploads_again() {
     let (namespace, server) = ("tenant-subpod", ExamServer::start());
     server.set("up", Answer::Body(200, ""));
     let kubeconfig = lab.service_account();
-    let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "subpod", config: ALONE });
+    let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "subpod", config: &config() });
     lab.apply(&requested("subpod", &server.url("up")));
     let mut uploader = Uploader::new(&lab, namespace);
     let pod = wait_until(PATIENCE, || uploader.pods().pop().ok_or_else(|| "a pod".to_owned()));

@@ -9,6 +9,7 @@ mod ssh;
 use std::path::Path;
 
 use crate::lab::Lab;
+use cluster::config::only;
 
 /// A Tenant with these public keys.
 fn tenant(name: &str, keys: &[String]) -> String {
@@ -29,13 +30,7 @@ fn set_keys(lab: &Lab, name: &str, keys: &[&str]) {
     lab.patch("tenants", "default", name, &patch.to_string());
 }
 
-/// The configuration of a daemon that runs the loop of the bastion alone, below `controllers`.
+/// The configuration of a daemon that runs the loop of the bastion alone.
 fn only_bastion(keys_file: &Path, more: &str) -> String {
-    let others = ["workspace", "tenant", "instance", "publicExposure", "sharedVolume", "snapshot"]
-        .map(|name| format!("  {name}: {{enabled: false}}\n"))
-        .concat();
-    format!(
-        "controllers:\n{others}  bastion: {{enabled: true, authorizedKeysFile: {}, {more}}}\n",
-        keys_file.display()
-    )
+    only(&[("bastion", &format!("authorizedKeysFile: {}, {more}", keys_file.display()))])
 }

@@ -3,15 +3,13 @@
 use super::{Scenario, crash_after_every_write};
 use crate::exposure::{allow, exposed, set_ports};
 use crate::lab::Lab;
+use cluster::config::only;
 
 const KINDS: &str = "instances.crownlabs.polito.it,services,networkpolicies";
 
-/// Only this loop runs. There is no load balancer, so it does not wait for addresses.
+/// There is no load balancer, so the loop does not wait for addresses.
 fn config(pool: &str) -> String {
-    format!(
-        "controllers: {{instance: {{enabled: false}}, tenant: {{enabled: false}}, workspace: {{enabled: false}}, \
-         publicExposure: {{ipPool: [{pool}], waitForAddress: false}}}}\n"
-    )
+    only(&[("publicExposure", &format!("ipPool: [{pool}], waitForAddress: false"))])
 }
 
 #[test]

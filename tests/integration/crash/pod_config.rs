@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Scenario, crash_after_every_write};
 use crate::pod_config::nodes::{PlayedNodes, SYSTEM, pools, report_name};
-use crate::pod_config::{CONFIG, NODES, lab, namespace, pod, pod_config};
+use crate::pod_config::{NODES, config, lab, namespace, pod, pod_config};
 
 const NAMESPACE: &str = "crash";
 
@@ -59,7 +59,7 @@ fn pod_networks_survive_a_crash_after_every_write() {
             objects
         }),
         is_complete: |object| object["kind"] != "PodConfig" || object["status"]["phase"].is_string(),
-        configs: &[CONFIG],
+        configs: &[&config()],
     };
     let writes = crash_after_every_write(&lab, &scenario);
     assert!(writes >= 20, "only {writes} writes");

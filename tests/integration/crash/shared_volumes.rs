@@ -3,10 +3,7 @@
 use super::{Scenario, crash_after_every_write};
 use crate::lab::{Lab, instance};
 use crate::shared_volumes::{create_mounting_template, mount, shared_volume};
-
-/// Only this loop runs, and that of Instances, which mount the volumes.
-const CONFIG: &str = "controllers: {publicExposure: {enabled: false}, snapshot: {enabled: false}, \
-                      tenant: {enabled: false}, workspace: {enabled: false}}\n";
+use cluster::config::only;
 
 #[test]
 fn shared_volumes_survive_a_crash_after_every_write() {
@@ -49,7 +46,8 @@ fn shared_volumes_survive_a_crash_after_every_write() {
                 _ => true,
             }
         },
-        configs: &[CONFIG],
+        // Instances mount the volumes.
+        configs: &[&only(&[("sharedVolume", ""), ("instance", "")])],
     };
     let writes = crash_after_every_write(&lab, &scenario);
     assert!(writes >= 16, "only {writes} writes");

@@ -5,11 +5,7 @@ use serde_json::Value;
 use super::{Scenario, assert_jobs_made, crash_after_every_write};
 use crate::lab::{Lab, instance};
 use crate::snapshots::snapshot;
-
-/// Only this loop runs.
-const CONFIG: &str = "controllers: {instance: {enabled: false}, publicExposure: {enabled: false}, \
-                      sharedVolume: {enabled: false}, tenant: {enabled: false}, workspace: {enabled: false}, \
-                      snapshot: {vmRegistry: r.example.org, vmRegistrySecret: login}}\n";
+use cluster::config::only;
 
 /// The object without what depends on the time of a run: the times in image names, and how long a Job took.
 fn without_times(object: &Value) -> Value {
@@ -77,7 +73,7 @@ spec: {{accessModes: [ReadWriteOnce], storageClassName: disks, resources: {{requ
             object["kind"] == "Job"
                 || matches!(object["status"]["phase"].as_str(), Some("Completed" | "Failed"))
         },
-        configs: &[CONFIG],
+        configs: &[&only(&[("snapshot", "vmRegistry: r.example.org, vmRegistrySecret: login")])],
     };
     let writes = crash_after_every_write(&lab, &scenario);
     assert!(writes >= 10, "only {writes} writes");

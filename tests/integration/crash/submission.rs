@@ -14,12 +14,13 @@ use super::{
 };
 use crate::exam_server::{Answer, ExamServer};
 use crate::lab::Lab;
-use crate::submission::{ALONE, hold_jobs, requested};
+use crate::submission::{config, hold_jobs, requested};
 use crate::uploader::Uploader;
 
 /// Uploads an exam, then deletes it after a check.
 fn scenario<'a>(
     fixtures: &'a str,
+    configs: &'a [&'a str],
     namespace: &'a str,
     destination: &'a str,
     check: Step<'a>,
@@ -48,7 +49,7 @@ fn scenario<'a>(
             objects.collect()
         }),
         is_complete,
-        configs: &[ALONE],
+        configs,
     }
 }
 
@@ -87,7 +88,9 @@ fn an_exam_is_uploaded_exactly_once_whatever_write_or_upload_is_the_last_one_of_
         before.set(arrived.len());
     });
     let is_complete = |object: &Value| has_reason(object, "SubmissionCompleted");
-    let scenario = scenario("subcrash", namespace, &destination, check, is_complete);
+    let config = config();
+    let configs = [&*config];
+    let scenario = scenario("subcrash", &configs, namespace, &destination, check, is_complete);
     let effects = Effects::new("upload", server.answered());
     let mut uploader = Uploader::new(&lab, namespace);
     let (writes, uploads) =
@@ -120,7 +123,10 @@ fn an_upload_that_fails_survives_a_crash_after_every_write() {
         }
     };
     let is_complete = |object: &Value| has_reason(object, "SubmissionFailed");
-    let scenario = scenario("subcrashfail", namespace, "https://x.example", Box::new(|_| ()), is_complete);
+    let config = config();
+    let configs = [&*config];
+    let scenario =
+        scenario("subcrashfail", &configs, namespace, "https://x.example", Box::new(|_| ()), is_complete);
     let writes = meanwhile(fail, || crash_after_every_write(&lab, &scenario));
     assert!(writes >= 8, "only {writes} writes");
     assert_jobs_made(&lab, mark, namespace, 2 * (writes + 1));

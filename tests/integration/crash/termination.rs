@@ -7,12 +7,7 @@ use super::{Effects, Scenario, crash_after_every_write_and_effect};
 use crate::exam_server::{Answer, ExamServer};
 use crate::lab::Lab;
 use crate::termination::exam;
-
-/// Only this loop runs.
-const CONFIG: &str = "controllers: {instance: {enabled: false}, publicExposure: {enabled: false}, \
-                      sharedVolume: {enabled: false}, tenant: {enabled: false}, workspace: {enabled: false}, \
-                      snapshot: {enabled: false}, \
-                      termination: {enabled: true, confirmAfter: 5s, allowCidrs: [127.0.0.0/8]}}\n";
+use cluster::config::only;
 
 /// The object without the times at which the URL was queried.
 pub fn without_times(mut object: Value) -> Value {
@@ -64,7 +59,7 @@ fn terminations_survive_a_crash_after_every_write_and_query() {
         is_complete: |object| {
             matches!(object["status"]["conditions"][0]["reason"].as_str(), Some("Kept" | "Terminated"))
         },
-        configs: &[CONFIG],
+        configs: &[&only(&[("termination", "confirmAfter: 5s, allowCidrs: [127.0.0.0/8]")])],
     };
     let effects = Effects::new("answer", server.answered());
     let (writes, answers) = crash_after_every_write_and_effect(&lab, &scenario, &effects);

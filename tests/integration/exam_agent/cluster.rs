@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::Method;
 
-use super::{ALLOWED, ALONE, SERVER, STUDENT, Site, daemon, send};
+use super::{ALLOWED, SERVER, STUDENT, Site, daemon, send};
 use crate::daemon::Daemon;
 use crate::lab::{PATIENCE, wait_until};
 use cluster::proxy::{Fault, Proxy, everything, matching, requests_of};
@@ -16,7 +16,7 @@ fn through(site: &Site, proxy: &Proxy, keys: &str) -> (Daemon, u16) {
     let account = format!("exam-agent-{}", site.name);
     let kubeconfig =
         site.lab.cluster.kubeconfig_via(&proxy.url(), "crownlabs-system", &account).expect("a kubeconfig");
-    daemon(&kubeconfig, site.name, ALONE, &format!("{ALLOWED}, {keys}"))
+    daemon(&kubeconfig, site.name, &[], &format!("{ALLOWED}, {keys}"))
 }
 
 #[test]

@@ -39,8 +39,9 @@ subjects: [{{kind: ServiceAccount, name: crownlabs, namespace: crownlabs-system}
 "
     ));
     server.set("status", Answer::Body(200, ""));
-    let others = "termination: {enabled: true, statusCheckInterval: 5s, allowCidrs: [127.0.0.0/8]}, submission: {enabled: true}";
-    let (daemon, port) = daemon(&lab.service_account(), name, others, ALLOWED);
+    let termination = "statusCheckInterval: 5s, allowCidrs: [127.0.0.0/8]";
+    let others = [("instance", ""), ("termination", termination), ("submission", "")];
+    let (daemon, port) = daemon(&lab.service_account(), name, &others, ALLOWED);
     let body = json!({
         "id": "s123456", "template": "container-persistent",
         "customizationUrls": {"statusCheck": server.url("status"), "contentDestination": "https://x.example/up?key=hunter2"},

@@ -56,7 +56,7 @@ fn only_known_proxies_say_who_the_client_is() {
         assert_eq!(send(site.port, "GET", "/api/instances/", &headers, "").status, 403, "{header:?}");
     }
     let keys = format!("{ALLOWED}, trustedProxies: [127.0.0.0/8, 198.51.100.0/24]");
-    let (_daemon, port) = super::daemon(&site.kubeconfig, site.name, super::ALONE, &keys);
+    let (_daemon, port) = super::daemon(&site.kubeconfig, site.name, &[], &keys);
     for (header, expected) in [
         (Some(SERVER), 200),
         (Some("192.0.2.10, 198.51.100.1"), 200),

@@ -19,6 +19,7 @@ use serde_json::Value;
 
 use crate::daemon::{Daemon, Options, free_port};
 use crate::lab::{Lab, PATIENCE, wait_until};
+use ::cluster::config::only;
 
 /// An exam server, which is in the allow-list, and a student, who is not.
 const SERVER: &str = "192.0.2.10";
@@ -26,9 +27,10 @@ const STUDENT: &str = "203.0.113.9";
 /// The allow-list.
 const ALLOWED: &str = "allowedIps: [192.0.2.0/24]";
 
-/// No loop but the exam agent.
-const ALONE: &str = "instance: {enabled: false}, publicExposure: {enabled: false}, sharedVolume: {enabled: false}, \
-                     tenant: {enabled: false}, workspace: {enabled: false}, snapshot: {enabled: false}";
+/// The keys of the exam agent, and more of them.
+fn agent(port: u16, name: &str, keys: &str) -> String {
+    format!("listen: \"127.0.0.1:{port}\", namespace: workspace-{name}, {keys}")
+}
 
 /// A daemon that serves the exams of the namespace `workspace-<name>`, in which there are Templates, with an account that has
 /// the rights of the manifests and no others.
@@ -40,13 +42,10 @@ struct Site {
     port: u16,
 }
 
-/// A daemon with the exam agent; `others` has the other loops, `keys` more keys of this one.
-fn daemon(kubeconfig: &Path, name: &str, others: &str, keys: &str) -> (Daemon, u16) {
+/// A daemon with the exam agent and `others`, which are no loops or some with their keys; `keys` are more of the agent.
+fn daemon(kubeconfig: &Path, name: &str, others: &[(&str, &str)], keys: &str) -> (Daemon, u16) {
     let port = free_port();
-    let config = format!(
-        "controllers: {{{others}, examAgent: {{enabled: true, listen: \"127.0.0.1:{port}\", \
-         namespace: workspace-{name}, {keys}}}}}"
-    );
+    let config = only(&[others, &[("examAgent", &agent(port, name, keys))]].concat());
     let daemon = Daemon::start(&Options { kubeconfig, selector: name, config: &config });
     // The replica is ready without its replica loops.
     daemon.wait_for("the exam agent", |daemon| daemon.page("/readyz/examAgent").0 == 200);
@@ -78,7 +77,7 @@ impl Site {
         let lab = Lab::shared();
         lab.create_fixtures(name);
         let kubeconfig = account(&lab, name);
-        let (daemon, port) = daemon(&kubeconfig, name, ALONE, keys);
+        let (daemon, port) = daemon(&kubeconfig, name, &[], keys);
         Self { lab, name, kubeconfig, daemon, port }
     }
 

@@ -4,7 +4,7 @@ use std::sync::Barrier;
 
 use serde_json::json;
 
-use super::{ALLOWED, ALONE, SERVER, Site, daemon, send};
+use super::{ALLOWED, SERVER, Site, daemon, send};
 use crate::lab::{PATIENCE, wait_until};
 use cluster::audit::{AuditEntry, Mark};
 
@@ -12,7 +12,7 @@ use cluster::audit::{AuditEntry, Mark};
 fn two_replicas_at_once_create_one_instance() {
     let keys = format!("{ALLOWED}, clientQps: 10000, clientMaxBurst: 10000");
     let site = Site::start("exam-two", &keys);
-    let (_second, second) = daemon(&site.kubeconfig, site.name, ALONE, &keys);
+    let (_second, second) = daemon(&site.kubeconfig, site.name, &[], &keys);
     let ports = [site.port, second, site.port, second];
     for round in 0..10 {
         let path = format!("/api/instances/exam-{round}");
@@ -43,7 +43,7 @@ fn two_replicas_at_once_create_one_instance() {
 fn changes_of_several_clients_are_all_kept() {
     let keys = format!("{ALLOWED}, clientQps: 10000, clientMaxBurst: 10000");
     let site = Site::start("exam-race", &keys);
-    let (_second, second) = daemon(&site.kubeconfig, site.name, ALONE, &keys);
+    let (_second, second) = daemon(&site.kubeconfig, site.name, &[], &keys);
     assert_eq!(site.ask("PUT", "/api/instances/exam", r#"{"template": "container"}"#).status, 201);
     // Each one of three: a request may be late for the change of every other one.
     let ports = [site.port, second, second];
@@ -68,7 +68,7 @@ fn changes_of_several_clients_are_all_kept() {
 fn fifty_writers_of_one_name_all_succeed() {
     let site = Site::start("exam-fifty", &format!("{ALLOWED}, clientQps: 10000, clientMaxBurst: 10000"));
     let keys = format!("{ALLOWED}, clientQps: 10000, clientMaxBurst: 10000");
-    let (_second, second) = daemon(&site.kubeconfig, site.name, ALONE, &keys);
+    let (_second, second) = daemon(&site.kubeconfig, site.name, &[], &keys);
     let barrier = Barrier::new(50);
     let statuses: Vec<u16> = std::thread::scope(|scope| {
         let barrier = &barrier;

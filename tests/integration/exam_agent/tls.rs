@@ -5,9 +5,10 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::{ALLOWED, ALONE, Site, account};
+use super::{ALLOWED, Site, account, agent};
 use crate::daemon::{Daemon, Options, free_port};
 use crate::lab::{Lab, PATIENCE, wait_until};
+use cluster::config::only;
 
 /// Writes a certificate for this name, signed by its own key, into a folder.
 fn certificate(folder: &Path, name: &str) {
@@ -49,11 +50,8 @@ fn a_certificate_is_awaited_served_and_replaced() {
     lab.create_fixtures(name);
     let (kubeconfig, folder, port) =
         (account(&lab, name), tempfile::tempdir().expect("a folder"), free_port());
-    let config = format!(
-        "controllers: {{{ALONE}, examAgent: {{enabled: true, listen: \"127.0.0.1:{port}\", namespace: workspace-{name}, \
-         {ALLOWED}, certificateDir: {}}}}}",
-        folder.path().display()
-    );
+    let keys = format!("{ALLOWED}, certificateDir: {}", folder.path().display());
+    let config = only(&[("examAgent", &agent(port, name, &keys))]);
     let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: name, config: &config });
     daemon.wait_for("what is missing", |daemon| {
         daemon.page("/readyz/examAgent").1.contains("no tls.crt and tls.key that belong together")

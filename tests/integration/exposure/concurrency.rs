@@ -12,6 +12,7 @@ use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, wait_until};
 use crate::numbers::Numbers;
 use cluster::Options as ClusterOptions;
+use cluster::config::only;
 use cluster::proxy::{Fault, Proxy, matching};
 
 const NAMESPACE: &str = "tenant-storm";
@@ -35,12 +36,9 @@ const ROUNDS: usize = 4;
 /// How many Instances each client creates while one of them leads.
 const INSTANCES: usize = 15;
 
-/// More addresses than there are Instances that could ask for one port: every request can be fulfilled.
-const CONFIG: &str = "\
-leaderElection: {leaseDuration: 6s, renewDeadline: 4s, retryPeriod: 1s}
-controllers: {instance: {enabled: false}, tenant: {enabled: false}, workspace: {enabled: false}, \
-publicExposure: {ipPool: [10.99.0.0/23], waitForAddress: false, concurrency: 16}}
-";
+/// The keys of the loop. There are more addresses than Instances that could ask for one port: every request can be
+/// fulfilled.
+const KEYS: &str = "ipPool: [10.99.0.0/23], waitForAddress: false, concurrency: 16";
 
 #[test]
 fn no_two_services_ever_share_a_port_while_leaders_are_killed_and_watches_are_late() {
@@ -92,7 +90,9 @@ impl Replica {
         let proxy = Proxy::start(&lab.cluster).expect("the proxy");
         let kubeconfig = lab.cluster.kubeconfig_via(&proxy.url(), "crownlabs-system", "crownlabs");
         let kubeconfig = kubeconfig.expect("a kubeconfig");
-        let options = Options { kubeconfig: &kubeconfig, selector: "storm", config: CONFIG };
+        let election = "leaderElection: {leaseDuration: 6s, renewDeadline: 4s, retryPeriod: 1s}";
+        let config = format!("{election}\n{}", only(&[("publicExposure", KEYS)]));
+        let options = Options { kubeconfig: &kubeconfig, selector: "storm", config: &config };
         Self { daemon: Daemon::start(&options), proxy }
     }
 

@@ -6,13 +6,11 @@ use super::recorder::{Recorder, assert_never_shared, places};
 use super::{await_exposure, config, exposed, lab_that_allows, set_ports};
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, wait_until};
+use cluster::config::only;
 
-/// The configuration of [`config`], with more keys of the loop; only this loop runs.
+/// The configuration of the loop alone, with more keys.
 fn alone(pool: &str, more: &str) -> String {
-    format!(
-        "controllers: {{instance: {{enabled: false}}, tenant: {{enabled: false}}, workspace: {{enabled: false}}, \
-         publicExposure: {{ipPool: [{pool}]{more}}}}}\n"
-    )
+    only(&[("publicExposure", &format!("ipPool: [{pool}]{more}"))])
 }
 
 /// What a Service has: its address and its ports, by which it is known again.

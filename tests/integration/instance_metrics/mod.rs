@@ -11,16 +11,13 @@ use tonic::Status;
 
 use crate::daemon::{Daemon, config};
 use crate::lab::PATIENCE;
+use cluster::config::only;
 use cluster::containerd::Pod;
 use cluster::instance_metrics::{self, ContainerMetrics};
 
 /// A configuration with the one loop, and these further keys of it, in the form of YAML in one line.
 fn only_metrics(keys: &str) -> String {
-    let off = ["workspace", "tenant", "instance", "publicExposure", "sharedVolume", "snapshot"]
-        .map(|name| format!("{name}: {{enabled: false}}"))
-        .join(", ");
-    let metrics = format!("instanceMetrics: {{enabled: true, listen: \"127.0.0.1:0\", {keys}}}");
-    config("metrics", &format!("controllers: {{{off}, {metrics}}}"))
+    config("metrics", &only(&[("instanceMetrics", &format!("listen: \"127.0.0.1:0\", {keys}"))]))
 }
 
 /// Starts a daemon that measures what runs at a socket, with these further keys of the loop.

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, wait_until};
 use cluster::Options as ClusterOptions;
+use cluster::config::only;
 use nodes::{PlayedNodes, pools, records};
 
 /// The plural of the kind.
@@ -22,9 +23,9 @@ pub const NODES: &[&str] = &["node-0", "node-1"];
 pub const SAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/manifests/samples/podconfig");
 
 /// The configuration of a daemon that runs this loop alone.
-pub const CONFIG: &str = "controllers: {podConfig: {enabled: true, reservedCidrs: [10.96.0.0/12]}, \
-    instance: {enabled: false}, publicExposure: {enabled: false}, sharedVolume: {enabled: false}, \
-    snapshot: {enabled: false}, tenant: {enabled: false}, workspace: {enabled: false}}\n";
+pub fn config() -> String {
+    only(&[("podConfig", "reservedCidrs: [10.96.0.0/12]")])
+}
 
 /// A control plane with two nodes.
 pub fn lab() -> Arc<Lab> {
@@ -87,7 +88,8 @@ pub fn await_event(lab: &Lab, namespace: &str, name: &str, begin: &str) {
 fn the_sample_is_configured_listed_described_and_leaves_nothing() {
     let lab = lab();
     let kubeconfig = lab.service_account();
-    let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "podconfig", config: CONFIG });
+    let daemon =
+        Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "podconfig", config: &config() });
     let _nodes = PlayedNodes::start(&lab, NODES);
     lab.kubectl(&["apply", "-f", SAMPLES]);
     for name in ["podconfig-sample-a", "podconfig-sample-b"] {
@@ -154,7 +156,8 @@ pub fn quiet(lab: &Lab, _: &Daemon) -> Vec<String> {
 fn a_node_that_does_not_exist_is_not_waited_for() {
     let lab = lab();
     let kubeconfig = lab.service_account();
-    let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "podconfig", config: CONFIG });
+    let daemon =
+        Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "podconfig", config: &config() });
     lab.apply(&namespace("lost"));
     let config = |range: &str| pod_config("lost", "net", &[&format!("x br0 {range}")], &json!({}));
     lab.apply(&config("10.1.0.0/24"));
@@ -181,7 +184,7 @@ fn a_node_that_does_not_exist_is_not_waited_for() {
 fn what_is_wrong_is_told_and_the_rest_works() {
     let lab = lab();
     let kubeconfig = lab.service_account();
-    let options = Options { kubeconfig: &kubeconfig, selector: "podconfig", config: CONFIG };
+    let options = Options { kubeconfig: &kubeconfig, selector: "podconfig", config: &config() };
     let daemon = Daemon::start(&options);
     let _nodes = PlayedNodes::start(&lab, NODES);
     // Of two that were made in the same second, the name decides.

@@ -14,6 +14,7 @@ use super::runtime::Runtime;
 use crate::daemon::{self, Daemon};
 use crate::lab::{Lab, PATIENCE, wait_until};
 use crate::pod_config::nodes::SYSTEM;
+use cluster::config::only;
 use cluster::network::Namespace;
 
 /// A pod: a network namespace, and a process in it.
@@ -191,14 +192,9 @@ impl Node {
 
     /// The same, without those of the network namespace and the runtime of the test.
     pub fn config_with(&self, more: &str) -> String {
-        let others = ["workspace", "tenant", "instance", "publicExposure", "sharedVolume", "snapshot"]
-            .map(|name| format!("  {name}: {{enabled: false}}\n"))
-            .concat();
         let Self { home, name, .. } = self;
-        format!(
-            "leaderElection: {{enabled: false, namespace: {home}}}\ncontrollers:\n{others}  podConfigNode: {{enabled: \
-             true, nodeName: {name}, {more}}}\n"
-        )
+        let loops = only(&[("podConfigNode", &format!("nodeName: {name}, {more}"))]);
+        format!("leaderElection: {{enabled: false, namespace: {home}}}\n{loops}")
     }
 
     /// Starts the daemon, by the command `through`.

@@ -34,7 +34,7 @@ fn pod(lab: &Lab, node: &Node, name: &str, config: &str) -> Pod {
 
 fn leader(lab: &Lab) -> Daemon {
     let kubeconfig = lab.service_account();
-    Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "podconfig", config: pod_config::CONFIG })
+    Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "podconfig", config: &pod_config::config() })
 }
 
 #[test]

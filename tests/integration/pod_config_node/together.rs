@@ -50,7 +50,11 @@ impl World {
 
     fn leader(&self) -> Daemon {
         let kubeconfig = self.lab.service_account();
-        Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "podconfig", config: pod_config::CONFIG })
+        Daemon::start(&Options {
+            kubeconfig: &kubeconfig,
+            selector: "podconfig",
+            config: &pod_config::config(),
+        })
     }
 
     /// The daemon of a node, which is ready.

@@ -52,7 +52,7 @@ fn a_node_that_cannot_work_from_the_start_says_why_until_it_can() {
     let lab = Arc::new(Lab::start(options));
     let (blind, deaf) = (Node::of_leader(&lab, "podnet-blind"), Node::of_leader(&lab, "podnet-deaf"));
     let kubeconfig = lab.service_account();
-    let leader = Options { kubeconfig: &kubeconfig, selector: "podconfig", config: pod_config::CONFIG };
+    let leader = Options { kubeconfig: &kubeconfig, selector: "podconfig", config: &pod_config::config() };
     let _leader = Daemon::start(&leader);
     lab.apply(&pod_config::namespace(NAMESPACE));
     lab.apply(&pod_config::pod_config(NAMESPACE, "net", &["data labbr0 10.77.0.0/24"], &json!({})));

@@ -21,6 +21,7 @@ use crate::tenants::{tenant, workspace};
 use crate::termination::{await_condition, exam};
 use cluster::Options as ClusterOptions;
 use cluster::audit::{AuditEntry, Mark};
+use cluster::config::only;
 
 /// The loops, each with its configuration.
 const LOOPS: [(&str, &str); 12] = [
@@ -110,12 +111,7 @@ fn grant(lab: &Lab, name: &str, rights: &BTreeSet<String>) {
 fn start(lab: &Lab, name: &str, settings: &str, integrations: &str) -> Daemon {
     let kubeconfig =
         lab.cluster.service_account_kubeconfig("crownlabs-system", &account(name)).expect("a token");
-    let others = LOOPS.iter().filter(|(other, _)| *other != name);
-    let off: Vec<String> = others.map(|(other, _)| format!("{other}: {{enabled: false}}")).collect();
-    let comma = if settings.is_empty() { "" } else { ", " };
-    let off = off.join(", ");
-    let config =
-        format!("{integrations}\ncontrollers: {{{off}, {name}: {{enabled: true{comma}{settings}}}}}\n");
+    let config = format!("{integrations}\n{}", only(&[(name, settings)]));
     Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "rbac", config: &config })
 }
 

@@ -23,10 +23,7 @@ use super::{
 use crate::lab::{Lab, PATIENCE, wait_until};
 use crate::tenants::tenant;
 use cluster::audit::{Mark, writes};
-
-/// The daemon runs without loops: only the webhooks are under test.
-const LOOPS: &str =
-    "controllers: {instance: {enabled: false}, tenant: {enabled: false}, workspace: {enabled: false}}\n";
+use cluster::config::only;
 
 /// The names in the certificate.
 fn names() -> Vec<String> {
@@ -115,7 +112,7 @@ fn a_new_authority_breaks_no_request() {
     let old = left_by_a_leader(&lab);
     let data = old.data();
     let port = free_port();
-    let daemon = daemon(&lab, port, "", &format!("leaderElection: {{enabled: true}}\n{LOOPS}"));
+    let daemon = daemon(&lab, port, "", &format!("leaderElection: {{enabled: true}}\n{}", only(&[])));
     assert!(daemon.ready().1.contains("[+] webhook-certificate: standby"), "{}", daemon.ready().1);
     assert!(daemon.ready().1.contains("[+] webhook: ready"), "{}", daemon.ready().1);
     lab.apply(&configurations(SELECTOR, port, Some(&data["ca.crt"])));
@@ -256,7 +253,7 @@ fn a_certificate_from_a_folder_is_replaced_while_requests_run() {
     write_files(folder.path(), &bundles[0]);
     let port = free_port();
     let webhook = format!(", certificateDir: {}", folder.path().display());
-    let daemon = daemon(&lab, port, &webhook, LOOPS);
+    let daemon = daemon(&lab, port, &webhook, &only(&[]));
     lab.apply(&configurations(SELECTOR, port, Some(&authority[0])));
     lab.apply(&tenant(SELECTOR, "ada", ""));
     let refused = |word: &str| {

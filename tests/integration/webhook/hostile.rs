@@ -14,9 +14,8 @@ use serde_json::json;
 use super::{SELECTOR, daemon, edit, free_port, install, lab};
 use crate::lab::{Lab, PATIENCE, wait_until};
 use crate::tenants::tenant;
+use cluster::config::only;
 
-const LOOPS: &str =
-    "controllers: {instance: {enabled: false}, tenant: {enabled: false}, workspace: {enabled: false}}\n";
 /// The clients that send long reviews, and those that send nothing.
 const SENDERS: usize = 40;
 const SILENT: usize = 300;
@@ -89,7 +88,7 @@ fn long_reviews() -> Vec<String> {
 fn hostile_clients_fill_neither_memory_nor_connections() {
     let lab = lab();
     let port = free_port();
-    let daemon = daemon(&lab, port, "", LOOPS);
+    let daemon = daemon(&lab, port, "", &only(&[]));
     install(&lab, SELECTOR, port);
     lab.apply(&tenant(SELECTOR, "ada", ""));
     let (trusted, reviews) = (trust(&lab), long_reviews());
@@ -122,7 +121,7 @@ fn only_clients_of_the_authority_are_served() {
     let port = free_port();
     let authority = lab.cluster.authority();
     let shown = format!(", clientCaFile: {}", authority.display());
-    let daemon = daemon(&lab, port, &shown, LOOPS);
+    let daemon = daemon(&lab, port, &shown, &only(&[]));
     install(&lab, SELECTOR, port);
     lab.apply(&tenant(SELECTOR, "ada", ""));
     edit(&lab, "ada", "ada", &json!({"spec": {"publicKeys": ["a key"]}})).expect("admitted");
