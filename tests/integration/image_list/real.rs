@@ -92,6 +92,8 @@ fn what_registries_offer_is_listed_and_written_once() {
 
 /// An unchanged registry causes no write, nor does a restart.
 fn nothing_changes(lab: &Lab, daemon: Daemon, options: &Options<'_>) {
+    // A status is seen before its write is in the audit log. The next query begins only when that write was answered.
+    await_queries(&daemon, &LISTS, "succeeded", 1);
     let mark = lab.cluster.audit().mark().expect("the audit log");
     await_queries(&daemon, &LISTS, "succeeded", 2);
     drop(daemon);
@@ -135,23 +137,25 @@ fn others_are_respected(lab: &Lab, open: &Registry) {
 /// A registry that is away leaves its list as it was, says since when, and recovers.
 fn an_outage(lab: &Lab, daemon: &Daemon, open: &mut Registry) {
     let before = lab.get(KIND, "", "real-open").expect("there");
-    // Not in the middle of a query, which would end with another message.
-    await_queries(daemon, &["real-open"], "succeeded", 1);
     open.stop();
-    let list = await_stale(lab, "real-open", "True", "RegistryUnreachable");
+    // A query that was under way ends with another message.
+    let list = wait_until(PATIENCE, || {
+        let list = await_stale(lab, "real-open", "True", "RegistryUnreachable");
+        let said = message(&list);
+        if said.contains("Connection refused") { Ok(list) } else { Err(said) }
+    });
     assert_eq!(list["spec"], before["spec"]);
     let since = list["status"]["lastSuccessTime"].as_str().expect("a time").to_owned();
-    let said = message(&list);
-    assert!(
-        said.contains("Connection refused") && said.ends_with(&format!("; the list is that of {since}")),
-        "{said}"
-    );
+    let (said, end) = (message(&list), format!("; the list is that of {since}"));
+    assert!(said.ends_with(&end), "{said}");
     wait_until(PATIENCE, || {
         let events = lab.events("default", "real-open");
-        let found = events.iter().any(|event| *event == format!("RegistryUnreachable: {said}"));
+        let is_told = |event: &String| event.starts_with("RegistryUnreachable: ") && event.ends_with(&end);
+        let found = events.iter().any(is_told);
         found.then_some(()).ok_or_else(|| format!("the event in {events:?}"))
     });
-    // The same failure again is not written again.
+    // The same failure again is not written again; the first write is in the audit log before the next query begins.
+    await_queries(daemon, &["real-open"], "failed", 1);
     let mark = lab.cluster.audit().mark().expect("the audit log");
     await_queries(daemon, &["real-open"], "failed", 2);
     let written = writes(lab, mark, &["real-open"]);
