@@ -11,9 +11,18 @@ fn number<T: std::str::FromStr<Err = std::num::ParseIntError>>(variable: &str) -
     Some(text.parse().unwrap_or_else(|fault| panic!("{variable}={text}: {fault}")))
 }
 
-/// A property of so many cases, or of more if `PROPTEST_CASES` asks for more.
+/// The cases of a property that says nothing about them, unless `PROPTEST_CASES` does: those of proptest.
+const USUAL: u32 = 256;
+
+/// A property of so many cases. `PROPTEST_CASES`, which says how many a property has that says nothing, gives it more in the
+/// same proportion.
 pub fn cases(least: u32) -> Config {
-    Config::with_cases(number("PROPTEST_CASES").unwrap_or(least).max(least))
+    let usual = number("PROPTEST_CASES").unwrap_or(USUAL).max(USUAL);
+    Config::with_cases(in_proportion(least, usual))
+}
+
+fn in_proportion(least: u32, usual: u32) -> u32 {
+    u32::try_from(u64::from(least) * u64::from(usual) / u64::from(USUAL)).unwrap_or(u32::MAX)
 }
 
 /// The seed of this run.
@@ -47,6 +56,13 @@ pub fn hostile() -> impl Strategy<Value = String> {
         (1..3_000_usize).prop_map(|length| "é\u{202e}".repeat(length)),
     ];
     prop::collection::vec(part, 1..5).prop_map(|parts| parts.concat())
+}
+
+#[test]
+fn a_hundred_times_the_usual_cases_are_a_hundred_times_those_of_each_property() {
+    assert_eq!((in_proportion(250, USUAL), in_proportion(10_000, USUAL)), (250, 10_000));
+    assert_eq!((in_proportion(250, 100 * USUAL), in_proportion(10_000, 100 * USUAL)), (25_000, 1_000_000));
+    assert_eq!(in_proportion(u32::MAX, 2 * USUAL), u32::MAX);
 }
 
 /// Without it each run of the tests would have other inputs, and what fails in one would pass in the next.
