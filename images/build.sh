@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Builds an image: build.sh NAME TAG [BINARY]. With Buildah where it is installed, which needs no engine, else with Docker.
 #
-# NAME is a folder beside this file, with a Dockerfile; or `crownlabs`, whose image has the static BINARY and the
-# authorities that every system knows, and nothing else. That one has the same digest whenever it is built of the same
-# files; SOURCE_DATE_EPOCH is the time that it bears.
+# NAME is a folder beside this file, with a Dockerfile; or `crownlabs`, the image of ../Dockerfile, of which the last stage
+# alone is built: with the static BINARY, and the authorities of this system. That image has the same digest whenever it is
+# built of the same files; SOURCE_DATE_EPOCH is the time that it bears.
 set -euo pipefail
 name=$1 tag=$2
 binary=${3:+$(realpath "$3")}
@@ -31,11 +31,10 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 install -D -m 0755 "$binary" "$folder/crownlabs"
 install -D -m 0644 "${CA_CERTIFICATES:-/etc/ssl/certs/ca-certificates.crt}" "$folder/etc/ssl/certs/ca-certificates.crt"
-cp crownlabs.Dockerfile "$folder/Dockerfile"
 find "$folder" -exec touch --no-dereference --date "@${SOURCE_DATE_EPOCH:-0}" {} +
 if command -v buildah >/dev/null; then
 	buildah build --format oci --tag "$tag" ${ARCH:+--arch "$ARCH"} --timestamp "${SOURCE_DATE_EPOCH:-0}" \
-		--identity-label=false "$folder"
+		--identity-label=false --build-context "files=$folder" --file ../Dockerfile "$folder"
 else
-	docker build --tag "$tag" ${ARCH:+--platform "linux/$ARCH"} "$folder"
+	docker build --tag "$tag" ${ARCH:+--platform "linux/$ARCH"} --build-context "files=$folder" --file ../Dockerfile "$folder"
 fi

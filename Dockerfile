@@ -1,0 +1,17 @@
+# The image of the daemon: `docker build .` in a clone makes it. It has the static binary and the authorities that every
+# system knows, and nothing else.
+FROM docker.io/library/rust:1.95 AS build
+WORKDIR /src
+COPY . .
+RUN make build \
+	&& install -D target/*/release/crownlabs /image/crownlabs \
+	&& install -D -m 0644 /etc/ssl/certs/ca-certificates.crt /image/etc/ssl/certs/ca-certificates.crt
+
+# All files of the image. images/build.sh gives a folder in the place of this stage, with a binary that was built before.
+FROM scratch AS files
+COPY --from=build /image /
+
+FROM scratch
+COPY --from=files / /
+USER 20000:20000
+ENTRYPOINT ["/crownlabs"]
