@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 CARGO ?= cargo
 
-.PHONY: help prerequisites build test properties soak lint chart chart-test ship-test generate demo newcomer bench load load-report image image-exporter ssh-bastion-image sbom book clean
+.PHONY: help prerequisites build test properties soak lint chart chart-test ship-test generate demo newcomer bench load load-report dist image image-exporter ssh-bastion-image sbom book clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -19,12 +19,14 @@ control-plane-prerequisites:
 # the same wherever that was. With --target the flags are not for build scripts. Relocations are packed, and functions of the
 # same code are one where the linker is known to be LLD, as Rust has it for this target.
 , := ,
-TARGET ?= $(shell rustc -vV | sed -n 's/^host: //p')
+HOST := $(shell rustc -vV | sed -n 's/^host: //p')
+TARGET ?= $(HOST)
 RELEASE := --release --locked --target $(TARGET) --bin crownlabs $(if $(findstring musl,$(TARGET)),--features mimalloc)
 CARGO_HOME ?= $(HOME)/.cargo
+REVISION ?= $(shell git describe --always --dirty --abbrev=12 --exclude='*' 2>/dev/null || echo unknown)
 LINK := -C link-arg=-Wl,-z,pack-relative-relocs $(if $(filter x86_64-unknown-linux-gnu,$(TARGET)),-C link-arg=-Wl$(,)--icf=all)
 STATIC_FLAGS := -C target-feature=+crt-static $(LINK) --remap-path-prefix=$(CURDIR)=. --remap-path-prefix=$(CARGO_HOME)=cargo
-STATIC := RUSTFLAGS="$(STATIC_FLAGS)" $(CARGO)
+STATIC := RUSTFLAGS="$(STATIC_FLAGS)" CROWNLABS_REVISION="$(REVISION)" $(CARGO)
 
 build: ## The release binary, target/TARGET/release/crownlabs: static, with nothing of this machine in it
 	$(STATIC) build $(RELEASE)
@@ -33,7 +35,7 @@ build: ## The release binary, target/TARGET/release/crownlabs: static, with noth
 TEST_THREADS ?= 6
 
 test: prerequisites ## Everything: unit, snapshot, property and integration tests on a real control plane
-	$(CARGO) test --locked -- --test-threads=$(TEST_THREADS)
+	$(CARGO) test --locked --no-fail-fast -- --test-threads=$(TEST_THREADS)
 
 # What fails is written to proptest-regressions, with which every run begins.
 CASES ?= 10000
@@ -90,16 +92,33 @@ load: prerequisites ## Every loop on, with 100, 1,000 and 5,000 Instances and an
 load-report: ## The tables of docs/performance.md and its plots, from what `make load` has measured
 	python3 benches/plots.py
 
-IMAGE_TAG = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
+VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
 
-image: build ## The container image of the daemon
-	./images/build.sh crownlabs crownlabs/crownlabs:$(IMAGE_TAG) target/$(TARGET)/release/crownlabs
+image: build ## The container image of the daemon, with the binary that is built here; `docker build .` builds that, too
+	./images/build.sh crownlabs crownlabs/crownlabs:$(VERSION) target/$(TARGET)/release/crownlabs
 
 image-exporter: ## The container image that exports the disks of snapshots
-	./images/build.sh img-exporter crownlabs/img-exporter:$(IMAGE_TAG)
+	./images/build.sh img-exporter crownlabs/img-exporter:$(VERSION)
 
 ssh-bastion-image: ## The container image of the SSH server of the bastion
-	./images/build.sh ssh-bastion crownlabs/ssh-bastion:$(IMAGE_TAG)
+	./images/build.sh ssh-bastion crownlabs/ssh-bastion:$(VERSION)
+
+ARCH_OF = $(subst x86_64,amd64,$(subst aarch64,arm64,$(firstword $(subst -, ,$(1)))))
+# The linker for arm64 of Debian (`gcc-aarch64-linux-gnu`); with `rustup target add aarch64-unknown-linux-gnu`, `dist` builds for it.
+export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER := $(shell command -v aarch64-linux-gnu-gcc || echo cc)
+DIST_TARGETS ?= $(TARGET) $(if $(and $(findstring x86_64,$(TARGET)),$(shell command -v aarch64-linux-gnu-gcc)),aarch64-unknown-linux-gnu)
+
+dist: sbom ## What a release has, target/dist: an archive of the binary for each of DIST_TARGETS, SBOM, checksums
+	rm -rf target/dist
+	mkdir -p target/dist
+	for target in $(DIST_TARGETS); do $(MAKE) archive TARGET=$$target; done
+	cp target/crownlabs.cdx.json target/dist/crownlabs-$(VERSION).cdx.json
+	cd target/dist && sha256sum *.tar.gz *.json > SHA256SUMS
+
+.PHONY: archive
+archive: build
+	./images/archive.sh target/$(TARGET)/release/crownlabs target/dist/crownlabs-$(VERSION)-linux-$(call ARCH_OF,$(TARGET)).tar.gz \
+		target/$(HOST)/release/crownlabs
 
 sbom: ## What the binary is made of, target/crownlabs.cdx.json: by cargo-cyclonedx, which `cargo install` builds
 	$(CARGO) cyclonedx --format json --override-filename crownlabs-sbom

@@ -19,9 +19,12 @@ use crownlabs::{Config, ConfigError, Findings, LostLease, Options};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// One daemon that runs every control loop of a `CrownLabs` cluster.
+/// The version, and the commit of its source.
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("CROWNLABS_REVISION"), ")");
+
+/// One daemon that runs every control loop of a CrownLabs cluster.
 #[derive(Parser)]
-#[command(name = "crownlabs", version, arg_required_else_help = true)]
+#[command(name = "crownlabs", version = VERSION, arg_required_else_help = true)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -42,7 +45,7 @@ enum Command {
     /// write in a cluster.
     #[command(group(clap::ArgGroup::new("what").required(true).args(["file", "kubeconfig"])))]
     Plan {
-        /// Files with custom resources in YAML or JSON, and folders of them; `-` is standard input.
+        /// Files with custom resources in YAML or JSON, and folders of them; - is standard input.
         #[arg(short, long = "filename", value_name = "FILE", num_args = 1..)]
         file: Vec<PathBuf>,
         /// A cluster: print what the loops would write in it now, field by field. Nothing is written. Exits with 4 if
@@ -117,7 +120,7 @@ enum ConfigCommand {
     Schema,
     /// Print the file that says what the values of the Helm chart with the Go operators say.
     FromValues {
-        /// The values; `-` is standard input.
+        /// The values; - is standard input.
         file: PathBuf,
     },
 }

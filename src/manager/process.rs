@@ -26,7 +26,8 @@ pub fn identity() -> String {
 
 /// Sets the gauges that do not change while the process runs.
 pub fn record_start() {
-    gauge!("crownlabs_build_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);
+    let (version, revision) = (env!("CARGO_PKG_VERSION"), env!("CROWNLABS_REVISION"));
+    gauge!("crownlabs_build_info", "version" => version, "revision" => revision).set(1.0);
     let machine = fs::read_to_string("/proc/stat").unwrap_or_default();
     if let Some(start) = start_time(&stat(), &machine) {
         gauge!("process_start_time_seconds").set(start);

@@ -117,7 +117,7 @@ fn probes_metrics_log_filter_and_stop() {
         "instance_initial_ready_time_second_bucket",
         "process_resident_memory_bytes",
         "process_open_fds",
-        concat!("crownlabs_build_info{version=\"", env!("CARGO_PKG_VERSION"), "\"} 1\n"),
+        concat!("crownlabs_build_info{version=\"", env!("CARGO_PKG_VERSION"), "\",revision=\"unknown\"} 1\n"),
         "controller_runtime_reconcile_time_seconds_bucket{controller=\"instance\",le=\"60\"}",
         "# TYPE process_cpu_seconds_total counter\nprocess_cpu_seconds_total ",
     ]

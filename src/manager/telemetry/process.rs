@@ -5,7 +5,7 @@ use crate::runtime::metric::declare_metrics;
 declare_metrics! {
     /// Those of the process and its lease.
     PROCESS;
-    Gauge => "crownlabs_build_info" by {version: "the version"}
+    Gauge => "crownlabs_build_info" by {version: "the version", revision: "the commit of its source; `unknown` where it was not built by `make build`"}
         "The version of the program; always 1"
         "Nothing: join it to others to see the version.";
     Gauge => "process_start_time_seconds" by {}
