@@ -38,8 +38,8 @@ test: prerequisites ## Everything: unit, snapshot, property and integration test
 	$(CARGO) test --locked --no-fail-fast -- --test-threads=$(TEST_THREADS)
 
 # What fails is written to proptest-regressions, with which every run begins.
-CASES ?= 10000
-properties: ## The unit tests with other random inputs than `make test` has: CASES for each property, PROPTEST_RNG_SEED repeats others
+CASES ?= 25600
+properties: ## The unit tests with other random inputs than `make test` has: CASES for each property that has 256 there, the others in proportion; PROPTEST_RNG_SEED repeats a run
 	@seed=$${PROPTEST_RNG_SEED:-$$(( RANDOM << 15 | RANDOM ))}; set -x; PROPTEST_RNG_SEED=$$seed PROPTEST_CASES=$(CASES) \
 	$(CARGO) test --locked --lib
 
