@@ -43,12 +43,13 @@ pub fn within_limits(keys: &[String]) -> &[String] {
 /// Validates a public key, and returns its type and its data in base64, written anew: `ssh-ed25519 AAAA…`. What the
 /// user wrote behind them is left out: this is the only form in which a key reaches a server or a machine.
 ///
-/// Between type and data may be any number of blanks and tabs, as sshd(8) reads them.
+/// Between type and data may be any number of blanks and tabs, as sshd(8) reads them, and around the key line breaks, too. Other
+/// blanks, such as the no-break space, and control characters belong to the word beside them, and are no part of a key.
 ///
 /// # Errors
 /// If the text is not exactly one key in the format of OpenSSH, of a type that OpenSSH accepts.
 pub fn canonical(text: &str) -> Result<String, PublicKeyError> {
-    let text = text.trim();
+    let text = text.trim_matches([' ', '\t', '\r', '\n']);
     if text.lines().count() > 1 || text.contains('\r') {
         return Err(PublicKeyError::LineBreak);
     }
@@ -59,6 +60,10 @@ pub fn canonical(text: &str) -> Result<String, PublicKeyError> {
     let (Some(kind), Some(data)) = (words.next(), words.next()) else {
         return Err(PublicKeyError::Unreadable);
     };
+    // The parser leaves out whatever Unicode calls a blank at the end.
+    if !data.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(PublicKeyError::Unreadable);
+    }
     let key = PublicKey::from_openssh(&format!("{kind} {data}")).map_err(|_| PublicKeyError::Unreadable)?;
     match key.key_data() {
         KeyData::Ecdsa(_)
@@ -104,6 +109,32 @@ mod tests {
         for between in ["", "\u{b}", "\u{c}", "\u{a0}", "\u{85}", "\u{2028}", " restrict "] {
             let text = format!("{kind}{between}{data}");
             assert_eq!(canonical(&text), Err(PublicKeyError::Unreadable), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn no_other_blank_and_no_control_character_stands_for_one() {
+        let [kind, data] = KEY.split(' ').collect::<Vec<_>>()[..] else { panic!("{KEY}") };
+        let is_one = |character: &char| character.is_whitespace() || character.is_control();
+        let others = ('\0'..=char::MAX).filter(|one| is_one(one) && ![' ', '\t', '\r', '\n'].contains(one));
+        for other in others {
+            for text in [
+                format!("{other}{KEY}"),
+                format!("{kind}{other}{data}"),
+                format!("{kind} {other}{data}"),
+                format!("{kind}{other} {data}"),
+                format!("{KEY}{other}"),
+                format!("{KEY}{other}\n"),
+                format!("{KEY}{other} ada@lab"),
+                format!("{KEY}{other}ada@lab"),
+            ] {
+                assert_eq!(canonical(&text), Err(PublicKeyError::Unreadable), "{text:?}");
+            }
+            assert_eq!(
+                canonical(&format!("{KEY} {other}")).as_deref(),
+                Ok(KEY),
+                "it is a comment: {other:?}"
+            );
         }
     }
 
