@@ -77,11 +77,11 @@ impl Cache {
     }
 
     /// All records: pools, and reports by node.
-    pub fn all(&self) -> (Vec<PoolRecord>, BTreeMap<String, Arc<NodeReport>>) {
+    pub fn all(&self) -> (Vec<Arc<Record>>, BTreeMap<String, Arc<NodeReport>>) {
         let (mut pools, mut reports) = (Vec::new(), BTreeMap::new());
         for record in self.records.lock().values() {
             match &**record {
-                Record::Pool(pool) => pools.push(pool.clone()),
+                Record::Pool(_) => pools.push(Arc::clone(record)),
                 Record::Report(report) => {
                     reports.insert(report.node.node.clone(), Arc::clone(report));
                 }

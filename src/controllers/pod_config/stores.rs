@@ -7,7 +7,7 @@ use super::cache::{Cache, Concerns};
 use super::claims::{InUse, decide};
 use super::observe::{FINALIZER, LABEL, Member, NodeState, Observed, PoolView, Settings};
 use super::ranges::Range;
-use super::records::{NodeReport, PoolRecord, address, read, salvage};
+use super::records::{NodeReport, PoolRecord, Record, address, read, read_pool};
 use super::validate::{Verdicts, validate};
 use crate::api::meta::Metadata;
 use crate::api::pod_config::{PodConfig, PodConfigKind, PodConfigSpec};
@@ -155,7 +155,7 @@ impl Stores {
             siblings.into_iter().map(|sibling| self.member(sibling, &decisions)).collect();
         let (known, reports) = self.cache.all();
         let former = self.former(&known, &reports);
-        let pools = self.pools(key, &members, known, &reports);
+        let pools = self.pools(key, &members, &known, &reports);
         if is_leftovers && pools.is_empty() && former.is_empty() {
             return None;
         }
@@ -215,49 +215,41 @@ impl Stores {
         &self,
         key: &ObjectKey,
         members: &[Member],
-        known: Vec<PoolRecord>,
+        known: &[Arc<Record>],
         reports: &BTreeMap<String, Arc<NodeReport>>,
     ) -> Vec<PoolView> {
         let namespace = key.namespace.as_str();
-        let mut pools: BTreeMap<Range, PoolRecord> = known
-            .into_iter()
-            .filter(|pool| pool.namespace == namespace)
-            .map(|pool| (pool.range, pool))
-            .collect();
+        let known = known.iter().filter_map(|record| record.pool());
+        let recorded = known.filter(|pool| pool.namespace == namespace).map(|pool| pool.range);
         let named = members.iter().flat_map(|member| &member.validated.attachments);
         let named = named.map(|(attachment, _)| attachment.range);
         let links = reports.values().flat_map(|report| report.links.values().flatten());
         let live = links.filter(|link| link.namespace == namespace && address(link).is_some());
         let live = live.filter_map(|link| Range::parse(&link.address).ok());
-        for range in named.chain(live) {
-            pools.entry(range).or_insert_with(|| PoolRecord::empty(namespace, range));
-        }
-        pools.into_values().map(|pool| self.view(pool)).collect()
+        let ranges: BTreeSet<Range> = recorded.chain(named).chain(live).collect();
+        ranges.into_iter().map(|range| self.view(namespace, range)).collect()
     }
 
-    /// A pool with its record. What its record says cannot be read if the pool is not known.
-    fn view(&self, pool: PoolRecord) -> PoolView {
-        let record = self.records.get(&self.settings.namespace, &pool.name());
-        let is_known = !pool.is_unused() || record.as_deref().is_none_or(|record| read(record).is_some());
-        let pool = match &record {
-            Some(record) if !is_known => salvage(record, &pool.namespace, pool.range),
-            _ => pool,
-        };
-        PoolView { pool, record }
+    /// A pool, as the record says that is patched: what is remembered of it may be of another version for a moment.
+    fn view(&self, namespace: &str, range: Range) -> PoolView {
+        let empty = PoolRecord::empty(namespace, range);
+        let record = self.records.get(&self.settings.namespace, &empty.name());
+        PoolView { pool: record.as_deref().and_then(read_pool).unwrap_or(empty), record }
     }
 
     /// The reports of nodes that do not exist, about which nothing is recorded.
     fn former(
         &self,
-        pools: &[PoolRecord],
+        known: &[Arc<Record>],
         reports: &BTreeMap<String, Arc<NodeReport>>,
     ) -> Vec<(String, Arc<crate::kinds::NetworkRecord>)> {
         let gone: Vec<&String> = reports.keys().filter(|node| self.nodes.get("", node).is_none()).collect();
         if gone.is_empty() {
             return Vec::new();
         }
+        let pools = known.iter().filter_map(|record| record.pool());
         let named: BTreeSet<&str> =
-            pools.iter().flat_map(PoolRecord::allocations).map(|(_, one)| one.node.as_str()).collect();
+            pools.flat_map(PoolRecord::allocations).map(|(_, one)| one.node.as_str()).collect();
         let gone = gone.into_iter().filter(|node| !named.contains(node.as_str()));
         gone.filter_map(|node| {
             Some((node.clone(), self.records.get(&self.settings.namespace, &report_name(node))?))

@@ -1,7 +1,8 @@
 //! The records as they are read: `ConfigMap`s that an administrator may have damaged. Pure functions.
 //!
-//! A pool or report counts only under the name that its own content gives it. What cannot be read of it is left out, and
-//! made again from what else is known.
+//! A report counts only under the name that its own content gives it. A pool is the one that its name says, whatever its
+//! content says: its addresses may be on links, so they count all the same. What cannot be read is left out, and made again
+//! from what else is known.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -11,8 +12,8 @@ use super::claims::InUse;
 use super::ranges::Range;
 use crate::api::names::check_dns_label;
 use crate::controllers::pod_network::{
-    Allocation, Link, LinkState, NODE_KEY, Node, POOL, POOL_KEY, Pool, RECORD, REPORT, is_link_name,
-    pool_name, report_name,
+    Allocation, Link, LinkState, NODE_KEY, Node, POOL_KEY, Pool, RECORD, REPORT, is_link_name, pool_name,
+    report_name,
 };
 use crate::kinds::NetworkRecord;
 
@@ -93,31 +94,36 @@ pub struct NodeReport {
 
 /// What a record says; `None` if it is not what its name says.
 pub fn read(record: &NetworkRecord) -> Option<Record> {
-    match record.label(RECORD)? {
-        POOL => read_pool(record).map(Record::Pool),
-        REPORT => read_report(record).map(|report| Record::Report(Arc::new(report))),
-        _ => None,
+    if let Some(pool) = read_pool(record) {
+        return Some(Record::Pool(pool));
     }
+    let report = read_report(record).filter(|_| record.label(RECORD) == Some(REPORT))?;
+    Some(Record::Report(Arc::new(report)))
 }
 
-/// A pool, if it has the name that its content gives it.
-fn read_pool(record: &NetworkRecord) -> Option<PoolRecord> {
-    let pool: Pool = serde_json::from_str(record.spec.get(POOL_KEY)?).ok()?;
-    let range = Range::parse(&pool.range).ok()?;
-    let is_its_own = range.to_string() == pool.range
-        && check_dns_label(&pool.namespace).is_ok()
-        && record.name() == pool_name(&pool.namespace, &pool.range);
-    is_its_own.then(|| {
-        let (entries, is_whole) = entries(record, &range);
-        let is_damaged = !is_whole || pool.gateway != range.gateway();
-        PoolRecord { namespace: pool.namespace, range, bridges: pool.bridges, entries, is_damaged }
+/// A pool, if the record has the name of one.
+pub fn read_pool(record: &NetworkRecord) -> Option<PoolRecord> {
+    let (namespace, range) = pool_of(record.name())?;
+    let (entries, is_whole) = entries(record, &range);
+    let pool = record.spec.get(POOL_KEY).and_then(|text| serde_json::from_str(text).ok());
+    let pool = pool.filter(|pool: &Pool| pool.namespace == namespace && pool.range == range.to_string());
+    let is_damaged = !is_whole || pool.as_ref().is_none_or(|pool| pool.gateway != range.gateway());
+    let bridges = pool.map(|pool| pool.bridges).unwrap_or_default();
+    Some(PoolRecord { namespace: namespace.to_owned(), range, bridges, entries, is_damaged })
+}
+
+/// The namespace and the range of the pool whose record has this name. In a name, a dash may stand for several characters:
+/// the right reading is the one that leads to the same name.
+fn pool_of(name: &str) -> Option<(&str, Range)> {
+    let (both, _) = name.strip_prefix("podnet-")?.rsplit_once('-')?;
+    both.match_indices('-').find_map(|(place, _)| {
+        let (namespace, address) = both.split_at_checked(place)?;
+        let (address, prefix) = address.strip_prefix('-')?.rsplit_once('-')?;
+        let texts = [".", ":"].map(|separator| format!("{}/{prefix}", address.replace('-', separator)));
+        let range = texts.iter().find_map(|text| Range::parse(text).ok())?;
+        let is_this = check_dns_label(namespace).is_ok() && pool_name(namespace, &range.to_string()) == name;
+        is_this.then_some((namespace, range))
     })
-}
-
-/// What can be read of the record with the name of this pool, whatever it says that it is.
-pub fn salvage(record: &NetworkRecord, namespace: &str, range: Range) -> PoolRecord {
-    let (entries, _) = entries(record, &range);
-    PoolRecord { namespace: namespace.to_owned(), range, bridges: Vec::new(), entries, is_damaged: true }
 }
 
 /// The allocations of a pool, and whether all could be read.

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::*;
-use crate::controllers::pod_network::difference;
+use crate::controllers::pod_network::{POOL, difference};
 
 fn range() -> Range {
     Range::parse("10.1.0.0/29").expect("a range")
@@ -68,7 +68,7 @@ fn what_is_damaged_is_left_out() {
 }
 
 #[test]
-fn what_is_not_what_its_name_says_is_nothing() {
+fn a_pool_is_the_one_that_its_name_says() {
     for (member, value) in [
         ("namespace", json!("other")),
         ("namespace", json!("../x")),
@@ -80,11 +80,35 @@ fn what_is_not_what_its_name_says_is_nothing() {
         let mut changed = whole();
         changed[member] = value;
         let found = pool(&changed, &[("u", &json!([allocation("10.1.0.2")]).to_string())]);
-        assert_eq!(read(&found), None, "{changed}");
-        assert_eq!(salvage(&found, "lab", range()).entries.len(), 1, "its addresses are not lost");
+        let Some(Record::Pool(found)) = read(&found) else { panic!("{changed}") };
+        assert_eq!((found.namespace.as_str(), found.range), ("lab", range()), "{changed}");
+        assert!(found.bridges.is_empty() && found.is_damaged, "{changed}");
+        assert_eq!(found.entries.len(), 1, "its addresses are not lost: {changed}");
     }
     assert_eq!(read(&record("x", POOL, &json!({}))), None);
     assert_eq!(read(&record("x", "other", &json!({POOL_KEY: whole().to_string()}))), None);
+}
+
+#[test]
+fn the_name_of_a_record_says_which_pool_it_is() {
+    let long = "n".repeat(63);
+    for namespace in ["lab", "a-10", "10-1", "node", "a--b", "fd00", &long] {
+        for text in ["10.1.0.0/29", "fd00::/126", "fd00:1::/64", "2001:db8:0:1:1:1:1:0/112"] {
+            let range = Range::parse(text).expect("a range");
+            let name = pool_name(namespace, &range.to_string());
+            for label in [POOL, REPORT, "other"] {
+                let found = read(&record(&name, label, &json!({POOL_KEY: "{"})));
+                let expected = PoolRecord { is_damaged: true, ..PoolRecord::empty(namespace, range) };
+                assert_eq!(found, Some(Record::Pool(expected)), "{name}");
+            }
+            let end = name.len() - 1;
+            let other = format!("{}{}", &name[..end], if name.ends_with('0') { '1' } else { '0' });
+            assert_eq!(read(&record(&other, POOL, &json!({}))), None, "{other} is no such name");
+        }
+    }
+    for name in ["podnet-", "podnet-x", "podnet-lab-10-1-0-0-29-", &report_name("10-1-0-0-29")] {
+        assert_eq!(read(&record(name, POOL, &json!({}))), None, "{name}");
+    }
 }
 
 #[test]

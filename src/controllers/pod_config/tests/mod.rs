@@ -4,4 +4,5 @@ mod cases;
 mod losses;
 mod model;
 mod nodes;
+mod records;
 mod world;

@@ -45,7 +45,8 @@ pub struct World {
     factory: StoreFactory,
     reconciler: PodConfigReconciler,
     settings: Settings,
-    config: Config,
+    /// The configuration of the daemon.
+    pub config: Config,
     /// Objects by kind, namespace and name.
     pub objects: BTreeMap<(String, String, String), Value>,
     version: u64,
@@ -64,8 +65,8 @@ pub struct World {
     pub excused: BTreeSet<IpAddr>,
 }
 
-fn build(config: &Config) -> (StoreFactory, PodConfigReconciler, Settings) {
-    let mut factory = StoreFactory::default();
+/// The loop, with stores that `factory` makes.
+pub fn build(config: &Config, mut factory: StoreFactory) -> (StoreFactory, PodConfigReconciler, Settings) {
     let mut set = StoreSet::new("podConfig", &mut factory);
     let built = PodConfigReconciler::build(&mut Setup::new(config, Gate::open()), &mut set);
     let (reconciler, settings) = built.expect("a configuration");
@@ -78,7 +79,7 @@ impl World {
         let mut config = Config::default();
         config.controllers.pod_config.reserved_cidrs = vec!["10.96.0.0/12".to_owned()];
         config.controllers.pod_config.namespaces = vec!["lab".to_owned(), "other".to_owned()];
-        let (factory, reconciler, settings) = build(&config);
+        let (factory, reconciler, settings) = build(&config, StoreFactory::default());
         let mut world = Self {
             factory,
             reconciler,
@@ -102,7 +103,7 @@ impl World {
 
     /// Another process takes over: it knows what the API server has.
     pub fn restart(&mut self) {
-        (self.factory, self.reconciler, self.settings) = build(&self.config);
+        (self.factory, self.reconciler, self.settings) = build(&self.config, StoreFactory::default());
         self.objects.values().for_each(|object| {
             self.factory.offer(object).expect("an object");
         });
@@ -297,7 +298,7 @@ impl World {
     }
 
     /// The records of one value of the label.
-    fn records(&self, value: &str) -> Vec<Value> {
+    pub fn records(&self, value: &str) -> Vec<Value> {
         let is_one = |object: &&Value| object["metadata"]["labels"][RECORD] == value;
         self.objects.values().filter(is_one).cloned().collect()
     }
