@@ -96,7 +96,11 @@ fn the_code_of_what_is_not_understood_is_in_the_table() {
 fn help_is_plain_text() {
     fn check(command: &Command) {
         let help = command.clone().render_long_help().to_string();
-        assert!(!help.contains('`'), "{}: a terminal shows backticks as they are: {help}", command.get_name());
+        assert!(
+            !help.contains('`'),
+            "{}: a terminal shows backticks as they are: {help}",
+            command.get_name()
+        );
         command.get_subcommands().for_each(check);
     }
     check(&Arguments::command());
