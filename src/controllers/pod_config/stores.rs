@@ -19,7 +19,7 @@ use crate::kinds::{
 use crate::runtime::ObjectKey;
 use crate::runtime::finalizer;
 use crate::runtime::queue::{Priority, Queue};
-use crate::runtime::store::{ByController, ByNamespace, Change, Index, Store};
+use crate::runtime::store::{ByController, ByNamespace, Change, Store, index};
 use crate::runtime::store_set::StoreSet;
 use crate::runtime::watch::Selection;
 
@@ -39,15 +39,10 @@ pub struct Stores {
     queue: Arc<Queue>,
 }
 
-/// Pods by their `PodConfig`: the one that their label names, in their own namespace.
-struct ByPodConfig;
-
-impl Index<NetworkedPodKind> for ByPodConfig {
-    type Key = ObjectKey;
-
-    fn keys(pod: &NetworkedPod) -> Vec<ObjectKey> {
-        config_of(pod).into_iter().collect()
-    }
+index! {
+    /// Pods by their `PodConfig`: the one that their label names, in their own namespace.
+    struct ByPodConfig of NetworkedPodKind by ObjectKey;
+    |pod| config_of(pod).into_iter().collect()
 }
 
 fn config_of(pod: &NetworkedPod) -> Option<ObjectKey> {

@@ -13,19 +13,14 @@ use crate::capture::ConnectionCounter;
 use crate::controllers::setup::Setup;
 use crate::kinds::{Service, ServiceKind};
 use crate::runtime::ObjectKey;
-use crate::runtime::store::{ByController, Change, Index, Store};
+use crate::runtime::store::{ByController, Change, Store, index};
 use crate::runtime::store_set::StoreSet;
 use crate::runtime::watch::Selection;
 
-/// Services by their address.
-struct ByAddress;
-
-impl Index<ServiceKind> for ByAddress {
-    type Key = IpAddr;
-
-    fn keys(service: &Service) -> Vec<IpAddr> {
-        address(service).into_iter().collect()
-    }
+index! {
+    /// Services by their address.
+    struct ByAddress of ServiceKind by IpAddr;
+    |service| address(service).into_iter().collect()
 }
 
 /// The address of a Service; `None` for a headless one, and while the API server has assigned none.

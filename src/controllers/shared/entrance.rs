@@ -8,16 +8,13 @@ use crate::api::instance::Instance;
 use crate::api::template::Template;
 use crate::api::tenant::{Role, Tenant, TenantKind};
 use crate::api::text::Text;
-use crate::runtime::store::{Index, Store};
+use crate::runtime::store::{Store, index};
 
-/// Tenants by the Workspaces that they manage. Their labels say the same, but a user may patch the labels of the own
-/// Tenant; the webhook guards `spec.workspaces`.
-pub struct ByManagedWorkspace;
-
-impl Index<TenantKind> for ByManagedWorkspace {
-    type Key = Text;
-
-    fn keys(tenant: &Tenant) -> Vec<Text> {
+index! {
+    /// Tenants by the Workspaces that they manage. Their labels say the same, but a user may patch the labels of the own
+    /// Tenant; the webhook guards `spec.workspaces`.
+    pub struct ByManagedWorkspace of TenantKind by Text;
+    |tenant| {
         let entries = tenant.spec.workspaces.iter();
         let managed: BTreeSet<&str> =
             entries.filter(|entry| entry.role == Role::Manager).map(|entry| &*entry.name).collect();
@@ -25,13 +22,10 @@ impl Index<TenantKind> for ByManagedWorkspace {
     }
 }
 
-/// Tenants by their personal namespace, as the daemon has reported it: users may not write the status of a Tenant.
-pub struct ByPersonalNamespace;
-
-impl Index<TenantKind> for ByPersonalNamespace {
-    type Key = Text;
-
-    fn keys(tenant: &Tenant) -> Vec<Text> {
+index! {
+    /// Tenants by their personal namespace, as the daemon has reported it: users may not write the status of a Tenant.
+    pub struct ByPersonalNamespace of TenantKind by Text;
+    |tenant| {
         let namespace = &tenant.status.personal_namespace;
         if namespace.created { vec![Text::interned(&namespace.name)] } else { Vec::new() }
     }

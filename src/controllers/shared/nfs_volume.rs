@@ -10,7 +10,7 @@ use crate::api::text::Text;
 use crate::kinds::{Job, JobEnd, JobKind, NfsClaim, NfsClaimKind, PersistentVolume};
 use crate::runtime::component::Component;
 use crate::runtime::plan::ObjectPatch;
-use crate::runtime::store::Index;
+use crate::runtime::store::index;
 
 /// The name of the resource that a claim requests.
 const STORAGE: &str = "storage";
@@ -29,15 +29,10 @@ pub fn is_bound(claim: &NfsClaim) -> bool {
     claim.status.phase.as_deref() == Some("Bound")
 }
 
-/// Claims by the name of the `PersistentVolume` that they are bound to.
-pub struct ByVolume;
-
-impl Index<NfsClaimKind> for ByVolume {
-    type Key = Text;
-
-    fn keys(claim: &NfsClaim) -> Vec<Text> {
-        claim.spec.volume_name.iter().map(Text::from).collect()
-    }
+index! {
+    /// Claims by the name of the `PersistentVolume` that they are bound to.
+    pub struct ByVolume of NfsClaimKind by Text;
+    |claim| claim.spec.volume_name.iter().map(Text::from).collect()
 }
 
 /// The storage that a claim requests.

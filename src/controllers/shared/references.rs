@@ -7,13 +7,13 @@ use crate::api::environment::Environment;
 use crate::api::instance::{Instance, InstanceKind};
 use crate::api::names::CanonicalName;
 use crate::api::shared_volume::{SharedVolume, SharedVolumeKind};
-use crate::api::template::{Template, TemplateKind};
-use crate::api::tenant::{Tenant, TenantKind};
+use crate::api::template::TemplateKind;
+use crate::api::tenant::TenantKind;
 use crate::api::text::Text;
 use crate::api::{Kind, Object, labels};
 use crate::kinds::{Deployment, Namespace};
 use crate::runtime::ObjectKey;
-use crate::runtime::store::Index;
+use crate::runtime::store::{Index, index};
 
 /// The name of the Secret with the location of a user's `MyDrive`. The tenant loop writes it, the instance
 /// loop reads it.
@@ -46,15 +46,10 @@ fn export(volume: &SharedVolume) -> Option<(Text, Text)> {
     is_exported.then(|| (status.server_address.as_str().into(), status.export_path.as_str().into()))
 }
 
-/// Shared volumes by the server and path at which they are exported.
-pub struct ByExport;
-
-impl Index<SharedVolumeKind> for ByExport {
-    type Key = (Text, Text);
-
-    fn keys(volume: &SharedVolume) -> Vec<(Text, Text)> {
-        export(volume).into_iter().collect()
-    }
+index! {
+    /// Shared volumes by the server and path at which they are exported.
+    pub struct ByExport of SharedVolumeKind by (Text, Text);
+    |volume| export(volume).into_iter().collect()
 }
 
 /// The exports that the pods of a Deployment mount, as keys of [`ByExport`].
@@ -84,15 +79,10 @@ pub fn instance_of<T: Kind>(object: &Object<T>) -> Option<ObjectKey> {
         .map(|name| ObjectKey::new(&object.metadata.namespace, Text::interned(name)))
 }
 
-/// Instances by their namespace and canonical name, the prefix of the names of their objects.
-pub struct ByCanonicalName;
-
-impl Index<InstanceKind> for ByCanonicalName {
-    type Key = ObjectKey;
-
-    fn keys(instance: &Instance) -> Vec<ObjectKey> {
-        vec![canonical_key(instance)]
-    }
+index! {
+    /// Instances by their namespace and canonical name, the prefix of the names of their objects.
+    pub struct ByCanonicalName of InstanceKind by ObjectKey;
+    |instance| vec![canonical_key(instance)]
 }
 
 /// The key by which [`ByCanonicalName`] lists an Instance.
@@ -111,26 +101,16 @@ impl<T: Kind> Index<T> for ByInstance {
     }
 }
 
-/// Instances by their Template.
-pub struct ByTemplate;
-
-impl Index<InstanceKind> for ByTemplate {
-    type Key = ObjectKey;
-
-    fn keys(instance: &Instance) -> Vec<ObjectKey> {
-        vec![template_key(instance)]
-    }
+index! {
+    /// Instances by their Template.
+    pub struct ByTemplate of InstanceKind by ObjectKey;
+    |instance| vec![template_key(instance)]
 }
 
-/// Instances by their Tenant.
-pub struct ByTenant;
-
-impl Index<InstanceKind> for ByTenant {
-    type Key = Text;
-
-    fn keys(instance: &Instance) -> Vec<Text> {
-        vec![Text::interned(&instance.spec.tenant_ref.name)]
-    }
+index! {
+    /// Instances by their Tenant.
+    pub struct ByTenant of InstanceKind by Text;
+    |instance| vec![Text::interned(&instance.spec.tenant_ref.name)]
 }
 
 /// Whether an administrator has exempted the Instances of a namespace by a label with the value `true`, in whatever
@@ -139,24 +119,14 @@ pub fn is_exempt(namespace: &Namespace, label: &str) -> bool {
     namespace.label(label).is_some_and(|value| value.eq_ignore_ascii_case("true"))
 }
 
-/// Templates by the shared volumes that they mount.
-pub struct BySharedVolume;
-
-impl Index<TemplateKind> for BySharedVolume {
-    type Key = ObjectKey;
-
-    fn keys(template: &Template) -> Vec<ObjectKey> {
-        template.spec.environment_list.iter().flat_map(shared_volumes).collect()
-    }
+index! {
+    /// Templates by the shared volumes that they mount.
+    pub struct BySharedVolume of TemplateKind by ObjectKey;
+    |template| template.spec.environment_list.iter().flat_map(shared_volumes).collect()
 }
 
-/// Tenants by the Workspaces that their spec names.
-pub struct ByWorkspace;
-
-impl Index<TenantKind> for ByWorkspace {
-    type Key = Text;
-
-    fn keys(tenant: &Tenant) -> Vec<Text> {
-        tenant.spec.workspaces.iter().map(|entry| Text::interned(&entry.name)).collect()
-    }
+index! {
+    /// Tenants by the Workspaces that their spec names.
+    pub struct ByWorkspace of TenantKind by Text;
+    |tenant| tenant.spec.workspaces.iter().map(|entry| Text::interned(&entry.name)).collect()
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::children;
 use super::observe::Observed;
 use crate::api::quantity::Quantity;
-use crate::api::shared_volume::{SharedVolume, SharedVolumeKind, SharedVolumePhase};
+use crate::api::shared_volume::{SharedVolumeKind, SharedVolumePhase};
 use crate::api::template::TemplateKind;
 use crate::api::text::Text;
 use crate::api::{Kind, Object, labels};
@@ -20,7 +20,7 @@ use crate::runtime::ObjectKey;
 use crate::runtime::children::ChildStores;
 use crate::runtime::queue::{Priority, Queue};
 use crate::runtime::selection::{Label, Selection};
-use crate::runtime::store::{Change, Index, Store};
+use crate::runtime::store::{Change, Index, Store, index};
 use crate::runtime::store_set::{Declaration, StoreSet, enqueue_controller};
 
 /// The stores of the shared volume loop.
@@ -49,13 +49,10 @@ impl<T: Kind> Index<T> for ByMount {
     }
 }
 
-/// Shared volumes that a quota has refused, by their namespace.
-struct RefusedByNamespace;
-
-impl Index<SharedVolumeKind> for RefusedByNamespace {
-    type Key = Text;
-
-    fn keys(volume: &SharedVolume) -> Vec<Text> {
+index! {
+    /// Shared volumes that a quota has refused, by their namespace.
+    struct RefusedByNamespace of SharedVolumeKind by Text;
+    |volume| {
         let is_refused = volume.status.phase == SharedVolumePhase::ResourceQuotaExceeded;
         is_refused.then(|| volume.metadata.namespace.clone()).into_iter().collect()
     }

@@ -9,7 +9,7 @@ use super::observe::{Observed, instance_key};
 use crate::api::instance::{Instance, InstanceKind};
 use crate::api::instance_snapshot::{InstanceSnapshot, InstanceSnapshotKind, SnapshotPhase};
 use crate::api::template::TemplateKind;
-use crate::api::tenant::{Tenant, TenantKind};
+use crate::api::tenant::TenantKind;
 use crate::api::text::Text;
 use crate::api::{Kind, labels};
 use crate::controllers::shared::references::{ByInstance, instance_of, template_key};
@@ -20,7 +20,7 @@ use crate::kinds::{
 use crate::runtime::ObjectKey;
 use crate::runtime::children::ChildStores;
 use crate::runtime::queue::Priority;
-use crate::runtime::store::{ByController, ByNamespace, Index, Store};
+use crate::runtime::store::{ByController, ByNamespace, Store, index};
 use crate::runtime::store_set::{Declaration, StoreSet, enqueue_controller};
 use crate::runtime::watch::Selection;
 
@@ -46,38 +46,25 @@ pub struct Stores {
     secret: String,
 }
 
-/// Snapshots by the Instance that they name.
-struct OfInstance;
-
-impl Index<InstanceSnapshotKind> for OfInstance {
-    type Key = ObjectKey;
-
-    fn keys(snapshot: &InstanceSnapshot) -> Vec<ObjectKey> {
-        vec![instance_key(snapshot)]
-    }
+index! {
+    /// Snapshots by the Instance that they name.
+    struct OfInstance of InstanceSnapshotKind by ObjectKey;
+    |snapshot| vec![instance_key(snapshot)]
 }
 
-/// Snapshots that wait, by the Instance that they name.
-struct WaitingByInstance;
-
-impl Index<InstanceSnapshotKind> for WaitingByInstance {
-    type Key = ObjectKey;
-
-    fn keys(snapshot: &InstanceSnapshot) -> Vec<ObjectKey> {
+index! {
+    /// Snapshots that wait, by the Instance that they name.
+    struct WaitingByInstance of InstanceSnapshotKind by ObjectKey;
+    |snapshot| {
         let waits = is_open(snapshot) && snapshot.status.phase != SnapshotPhase::Processing;
         waits.then(|| instance_key(snapshot)).into_iter().collect()
     }
 }
 
-/// Tenants by the path of their repositories.
-struct ByDirectory;
-
-impl Index<TenantKind> for ByDirectory {
-    type Key = Text;
-
-    fn keys(tenant: &Tenant) -> Vec<Text> {
-        vec![directory(tenant.name()).into()]
-    }
+index! {
+    /// Tenants by the path of their repositories.
+    struct ByDirectory of TenantKind by Text;
+    |tenant| vec![directory(tenant.name()).into()]
 }
 
 /// Whether a snapshot has not ended and is not being deleted.

@@ -21,7 +21,7 @@ use crate::kinds::{NamespaceKind, PersistentVolumeKind};
 use crate::runtime::ObjectKey;
 use crate::runtime::children::{ChildStores, Children};
 use crate::runtime::queue::{Priority, Queue};
-use crate::runtime::store::{ByNamespace, Change, Index, Store};
+use crate::runtime::store::{ByNamespace, Change, Store, index};
 use crate::runtime::store_set::{Declaration, StoreSet};
 use crate::runtime::watch::Selection;
 
@@ -37,15 +37,10 @@ pub struct Stores {
     children: ChildStores,
 }
 
-/// Tenants by their canonical name, which the names of their objects contain.
-struct ByCanonicalName;
-
-impl Index<TenantKind> for ByCanonicalName {
-    type Key = CanonicalName;
-
-    fn keys(tenant: &Tenant) -> Vec<CanonicalName> {
-        vec![CanonicalName::of(tenant.name())]
-    }
+index! {
+    /// Tenants by their canonical name, which the names of their objects contain.
+    struct ByCanonicalName of TenantKind by CanonicalName;
+    |tenant| vec![CanonicalName::of(tenant.name())]
 }
 
 impl Stores {

@@ -20,6 +20,23 @@ pub trait Index<T: Kind>: Send + Sync + 'static {
     fn keys(object: &Object<T>) -> Vec<Self::Key>;
 }
 
+/// Declares an index: its type, the kind of the objects, the type of the keys, and the keys of an object.
+macro_rules! index {
+    ($(#[$meta:meta])* $vis:vis struct $name:ident of $kind:ident by $key:ty; |$object:ident| $keys:expr) => {
+        $(#[$meta])*
+        $vis struct $name;
+
+        impl $crate::runtime::store::Index<$kind> for $name {
+            type Key = $key;
+
+            fn keys($object: &$crate::api::Object<$kind>) -> Vec<$key> {
+                $keys
+            }
+        }
+    };
+}
+pub(crate) use index;
+
 /// What a key of an index is looked up by: the key itself, or what it can be borrowed as.
 pub trait Query<K>: Equivalent<K> + Hash {}
 

@@ -13,6 +13,7 @@ mod versions;
 mod written;
 
 pub use self::factory::StoreFactory;
+pub(crate) use self::index::index;
 pub use self::index::{ByController, ByNamespace, Index};
 pub use self::written::{AnyObject, AnyStore, Likeness, WrittenStores};
 

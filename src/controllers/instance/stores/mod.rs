@@ -13,7 +13,7 @@ use super::observe::{Observed, Platform};
 use crate::api::instance::{Instance, InstanceKind};
 use crate::api::labels;
 use crate::api::shared_volume::SharedVolumeKind;
-use crate::api::template::{Template, TemplateKind};
+use crate::api::template::TemplateKind;
 use crate::api::tenant::TenantKind;
 use crate::api::text::Text;
 use crate::config::{AccessMode, InstanceConfig};
@@ -28,7 +28,7 @@ use crate::kinds::{DeploymentKind, NamespaceKind, PodKind, SecretKind};
 use crate::runtime::ObjectKey;
 use crate::runtime::children::Children;
 use crate::runtime::files::FileCell;
-use crate::runtime::store::{ByNamespace, Change, Index, Store, StoreState};
+use crate::runtime::store::{ByNamespace, Change, Store, StoreState, index};
 use crate::runtime::store_set::StoreSet;
 use crate::runtime::watch::Selection;
 
@@ -53,15 +53,10 @@ pub struct Stores {
     has_proxies: bool,
 }
 
-/// Templates by their Workspace.
-struct OfWorkspace;
-
-impl Index<TemplateKind> for OfWorkspace {
-    type Key = Text;
-
-    fn keys(template: &Template) -> Vec<Text> {
-        vec![Text::interned(&template.spec.workspace_ref.name)]
-    }
+index! {
+    /// Templates by their Workspace.
+    struct OfWorkspace of TemplateKind by Text;
+    |template| vec![Text::interned(&template.spec.workspace_ref.name)]
 }
 
 impl Stores {

@@ -18,7 +18,7 @@ use crate::kinds::{LoadBalancerServiceKind, NamespaceKind};
 use crate::runtime::ObjectKey;
 use crate::runtime::children::ChildStores;
 use crate::runtime::queue::Priority;
-use crate::runtime::store::{Change, Index, Store};
+use crate::runtime::store::{Change, Store, index};
 use crate::runtime::store_set::{StoreSet, changed_sides, enqueue_controller};
 use crate::runtime::watch::Selection;
 
@@ -32,37 +32,22 @@ pub struct Stores {
     children: ChildStores,
 }
 
-/// Exposed Instances by their Template.
-struct ExposedByTemplate;
-
-impl Index<InstanceKind> for ExposedByTemplate {
-    type Key = ObjectKey;
-
-    fn keys(instance: &Instance) -> Vec<ObjectKey> {
-        is_exposed(instance).then(|| template_key(instance)).into_iter().collect()
-    }
+index! {
+    /// Exposed Instances by their Template.
+    struct ExposedByTemplate of InstanceKind by ObjectKey;
+    |instance| is_exposed(instance).then(|| template_key(instance)).into_iter().collect()
 }
 
-/// Exposed Instances by the key of their Service. Two may have the same.
-pub struct ByServiceName;
-
-impl Index<InstanceKind> for ByServiceName {
-    type Key = ObjectKey;
-
-    fn keys(instance: &Instance) -> Vec<ObjectKey> {
-        is_exposed(instance).then(|| service_key(&ObjectKey::of(instance))).into_iter().collect()
-    }
+index! {
+    /// Exposed Instances by the key of their Service. Two may have the same.
+    pub struct ByServiceName of InstanceKind by ObjectKey;
+    |instance| is_exposed(instance).then(|| service_key(&ObjectKey::of(instance))).into_iter().collect()
 }
 
-/// Exposed Instances by their namespace.
-struct ExposedByNamespace;
-
-impl Index<InstanceKind> for ExposedByNamespace {
-    type Key = Text;
-
-    fn keys(instance: &Instance) -> Vec<Text> {
-        is_exposed(instance).then(|| instance.metadata.namespace.clone()).into_iter().collect()
-    }
+index! {
+    /// Exposed Instances by their namespace.
+    struct ExposedByNamespace of InstanceKind by Text;
+    |instance| is_exposed(instance).then(|| instance.metadata.namespace.clone()).into_iter().collect()
 }
 
 impl Stores {

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::api::{Kind, Object};
 use crate::runtime::merge;
+use crate::runtime::store::Index;
 
 fn object<T: Kind>(base: &Value, more: &Value) -> Arc<Object<T>> {
     Arc::new(serde_json::from_value(merged(base, more)).expect("an object"))
