@@ -188,8 +188,12 @@ impl Direct {
     }
 
     async fn ask(&self, path: &str) -> Result<Value, kube::Error> {
-        let request = Request::get(path).body(Vec::new()).map_err(kube::Error::HttpError)?;
-        self.client.request(request).await
+        let request = || Request::get(path).body(Vec::new()).map_err(kube::Error::HttpError);
+        match self.client.request(request()?).await {
+            // The server may close a connection in the moment in which it is used again.
+            Err(kube::Error::Service(_)) => self.client.request(request()?).await,
+            answer => answer,
+        }
     }
 
     /// How a kind is served. The discovery is repeated for a kind that is not known yet.
