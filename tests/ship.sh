@@ -25,7 +25,7 @@ packed=$(tar --list --gzip --file "$folder/first/archive.tar.gz")
 for file in crownlabs LICENSE README.md CHANGELOG.md man/crownlabs-run.1 completion/crownlabs.{bash,zsh,fish}; do
 	grep -qx "archive/$file" <<<"$packed" || { echo "the archive lacks $file: $packed" >&2; exit 1; }
 done
-revision=$(git describe --always --dirty --abbrev=12 --exclude='*')
+revision=$(git describe --always --dirty --abbrev=12 --exclude='*' 2>/dev/null || echo unknown)
 "$binary" --version | grep -F "($revision)" || { echo "--version lacks the commit $revision" >&2; exit 1; }
 mkdir "$folder/root"
 python3 -c 'import json,sys; [print(layer["digest"].split(":")[1]) for layer in json.load(sys.stdin)["layers"]]' \
