@@ -9,6 +9,7 @@ pub mod image;
 pub mod image_list;
 pub mod instance;
 pub mod instance_snapshot;
+pub mod interned;
 pub mod labels;
 mod lenient;
 pub mod lifetime;

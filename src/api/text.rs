@@ -2,53 +2,32 @@
 
 use std::borrow::Borrow;
 use std::fmt;
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
+use arcstr::ArcStr;
 use derive_more::{AsRef, Debug, Deref};
-use hashbrown::HashSet;
-use parking_lot::Mutex;
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Immutable text; copies share it.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, AsRef, Debug, Deref)]
+use super::interned::{Interned, Interner, List, element};
+
+/// Immutable text; copies share it, and are as large as a pointer.
+#[derive(Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, AsRef, Debug, Deref)]
 #[as_ref(str)]
 #[deref(forward)]
 #[debug("{_0:?}")]
-pub struct Text(Arc<str>);
+pub struct Text(ArcStr);
 
-/// All interned texts, and how many there may be before those that nobody uses any more are dropped.
-struct Interner {
-    texts: HashSet<Text>,
-    limit: usize,
-}
+/// Longer texts are not interned: they are hardly ever the same. The cloud-init document of a machine, which is the same for all
+/// machines of a Tenant, is shorter.
+const LONGEST: usize = 4 << 10;
 
-/// Longer texts are not shared: they are hardly ever the same, and an unused one would stay for a while.
-const LONGEST: usize = 512;
-/// Fewer texts are never searched for unused ones.
-const LEAST_LIMIT: usize = 4096;
-
-static INTERNER: LazyLock<Mutex<Interner>> =
-    LazyLock::new(|| Mutex::new(Interner { texts: HashSet::new(), limit: LEAST_LIMIT }));
+static TEXTS: LazyLock<Interner<Text>> = LazyLock::new(Interner::default);
 
 impl Text {
-    /// The one copy of a text that all who intern it share. What nobody uses any more is dropped when the
-    /// number of texts has doubled, so the table is at most twice as large as what is in use.
+    /// The one copy of a text that all who intern it share.
     pub fn interned(text: &str) -> Self {
-        if text.len() > LONGEST {
-            return Self::from(text);
-        }
-        let mut interner = INTERNER.lock();
-        if let Some(known) = interner.texts.get(text) {
-            return known.clone();
-        }
-        if interner.texts.len() >= interner.limit {
-            interner.texts.retain(|text| Arc::strong_count(&text.0) > 1);
-            interner.limit = (interner.texts.len() * 2).max(LEAST_LIMIT);
-        }
-        let new = Self::from(text);
-        interner.texts.insert(new.clone());
-        new
+        if text.len() > LONGEST { Self::from(text) } else { TEXTS.intern(text, || Self::from(text)) }
     }
 
     /// The text.
@@ -70,12 +49,17 @@ impl Text {
     }
 }
 
-impl Default for Text {
-    fn default() -> Self {
-        static EMPTY: LazyLock<Text> = LazyLock::new(|| Text(Arc::from("")));
-        EMPTY.clone()
+impl Interned for Text {
+    fn copies(&self) -> usize {
+        ArcStr::strong_count(&self.0).unwrap_or(usize::MAX)
+    }
+
+    fn bytes(&self) -> usize {
+        self.len() + 32
     }
 }
+
+element!(Text, |text| [text]);
 
 impl Borrow<str> for Text {
     fn borrow(&self) -> &str {
@@ -85,7 +69,7 @@ impl Borrow<str> for Text {
 
 impl From<&str> for Text {
     fn from(text: &str) -> Self {
-        if text.is_empty() { Self::default() } else { Self(text.into()) }
+        Self(text.into())
     }
 }
 
@@ -209,21 +193,3 @@ macro_rules! word {
     };
 }
 pub(crate) use word;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn interned_texts_are_one_and_unused_ones_are_dropped() {
-        let kept = Text::interned("kept");
-        assert!(Arc::ptr_eq(&kept.0, &Text::interned("kept").0));
-        for number in 0..4 * LEAST_LIMIT {
-            Text::interned(&format!("text {number}"));
-        }
-        let interner = INTERNER.lock();
-        assert!(interner.texts.len() <= interner.limit, "{} texts", interner.texts.len());
-        assert!(interner.texts.contains("kept"));
-        assert!(!interner.texts.contains("text 0"));
-    }
-}

@@ -14,6 +14,7 @@ use ring::digest;
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::interned::{Interner, List, element};
 use super::labels;
 use super::text::Text;
 use super::wire::first;
@@ -78,10 +79,10 @@ pub struct Metadata {
     pub creation_timestamp: Option<Time>,
     /// Since when it is being deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub deletion_timestamp: Option<Time>,
+    pub deletion_timestamp: Option<Box<Time>>,
     /// Finalizers.
     #[serde(deserialize_with = "read_finalizers", skip_serializing_if = "<[Text]>::is_empty")]
-    pub finalizers: Box<[Text]>,
+    pub finalizers: List<Text>,
     /// The number of changes of the spec.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generation: Option<i64>,
@@ -95,7 +96,7 @@ pub struct Metadata {
     pub namespace: Text,
     /// Owners.
     #[serde(deserialize_with = "read_owners", skip_serializing_if = "<[Owner]>::is_empty")]
-    pub owner_references: Box<[Owner]>,
+    pub owner_references: List<Owner>,
     /// The version; `None` when the object does not come from an API server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource_version: Option<ResourceVersion>,
@@ -112,12 +113,12 @@ fn read_labels<'de, D: Deserializer<'de>>(deserializer: D) -> Result<TextMap, D:
     deserializer.deserialize_any(TextMapVisitor(OF_LABELS))
 }
 
-fn read_finalizers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<[Text]>, D::Error> {
-    Ok(first(deserializer, MOST, |_| false)?.into_boxed_slice())
+fn read_finalizers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<List<Text>, D::Error> {
+    Ok(first(deserializer, MOST, |_| false)?.into())
 }
 
-fn read_owners<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<[Owner]>, D::Error> {
-    Ok(first(deserializer, MOST, |owner: &Owner| owner.controller)?.into_boxed_slice())
+fn read_owners<'de, D: Deserializer<'de>>(deserializer: D) -> Result<List<Owner>, D::Error> {
+    Ok(first(deserializer, MOST, |owner: &Owner| owner.controller)?.into())
 }
 
 fn read_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Text, D::Error> {
@@ -136,7 +137,7 @@ impl Metadata {
 }
 
 /// A reference to an owner.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Owner {
     /// API group and version.
@@ -159,6 +160,9 @@ pub struct Owner {
     pub block_owner_deletion: bool,
 }
 
+element!(Owner, |owner| [&owner.api_version, &owner.kind, &owner.name, &owner.uid]);
+element!((Text, Text), |(key, value)| [key, value]);
+
 impl From<&Owner> for OwnerReference {
     fn from(owner: &Owner) -> Self {
         Self {
@@ -179,7 +183,7 @@ pub enum ResourceVersion {
     /// An integer.
     Number(u64),
     /// Anything else.
-    Other(Box<str>),
+    Other(Text),
 }
 
 impl ResourceVersion {
@@ -227,13 +231,13 @@ impl<'de> Deserialize<'de> for ResourceVersion {
 /// A map that is read from the API server is bounded: of a value that is too long the digest is kept, and if there are too many
 /// entries, those whose keys begin with [`labels::PREFIX`] are kept first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct TextMap(Box<[(Text, Text)]>);
+pub struct TextMap(List<(Text, Text)>);
 
 impl TextMap {
     fn sorted(mut entries: Vec<(Text, Text)>) -> Self {
         entries.sort_unstable();
         entries.dedup_by(|later, earlier| later.0 == earlier.0);
-        Self(entries.into_boxed_slice())
+        Self(entries.into())
     }
 
     /// The value of a key.

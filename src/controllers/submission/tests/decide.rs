@@ -140,7 +140,7 @@ fn a_job_decides_how_far_an_upload_is() {
 fn a_job_of_another_owner_is_not_ours() {
     let mut observed = with_job(observed(&open("Uploading", &json!({}))), 1, &succeeded());
     let mut job = Object::clone(observed.children.first::<JobKind>());
-    job.metadata.owner_references = Box::default();
+    job.metadata.owner_references = crate::api::interned::List::default();
     observed.children.set([Arc::new(job)]);
     assert_eq!(stage(&observed), Stage::Missing { attempt: 1 });
     let plan = planned(&observed);

@@ -1,0 +1,197 @@
+//! Values that a cluster has few of that differ, and many copies: each is kept once for the process.
+
+use std::hash::Hash;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use hashbrown::{Equivalent, HashSet};
+use parking_lot::Mutex;
+use serde::{Serialize, Serializer};
+
+/// A value whose copies share their memory.
+pub trait Interned: Clone + Eq + Hash {
+    /// The number of copies.
+    fn copies(&self) -> usize;
+    /// About the bytes that they share, with those that what they consist of shares with others.
+    fn bytes(&self) -> usize;
+}
+
+/// All interned values of a type. Those that nobody uses any more are dropped when the values have become half as large again,
+/// in bytes.
+pub struct Interner<T>(Mutex<Values<T>>);
+
+struct Values<T> {
+    known: HashSet<T>,
+    bytes: usize,
+    /// How many bytes there may be before values that nobody uses are searched for.
+    limit: usize,
+}
+
+impl<T: Interned> Interner<T> {
+    /// Fewer bytes are never searched for unused values.
+    const LEAST_LIMIT: usize = 256 << 10;
+
+    /// The copy that all who intern the value share, made by `make` for the first.
+    pub fn intern<Q: Hash + Equivalent<T> + ?Sized>(&self, value: &Q, make: impl FnOnce() -> T) -> T {
+        let mut all = self.0.lock();
+        if let Some(known) = all.known.get(value) {
+            return known.clone();
+        }
+        if all.bytes >= all.limit {
+            all.known.retain(|value| value.copies() > 1);
+            all.bytes = all.known.iter().map(T::bytes).sum();
+            all.limit = (all.bytes / 2 * 3).max(Self::LEAST_LIMIT);
+        }
+        let new = make();
+        all.bytes += new.bytes();
+        all.known.insert(new.clone());
+        new
+    }
+}
+
+impl<T: Interned> Default for Interner<T> {
+    fn default() -> Self {
+        Self(Mutex::new(Values { known: HashSet::new(), bytes: 0, limit: Self::LEAST_LIMIT }))
+    }
+}
+
+/// The type of the elements of a [`List`].
+pub trait Element: Clone + Eq + Hash + 'static {
+    /// All lists of such elements.
+    fn lists() -> &'static Interner<List<Self>>;
+    /// About the bytes of its texts.
+    fn text_bytes(&self) -> usize;
+}
+
+/// Makes a type the element of lists; its texts are those that the function returns.
+macro_rules! element {
+    ($element:ty, $texts:expr) => {
+        impl $crate::api::interned::Element for $element {
+            fn lists() -> &'static Interner<List<Self>> {
+                static LISTS: std::sync::LazyLock<Interner<List<$element>>> =
+                    std::sync::LazyLock::new(Interner::default);
+                &LISTS
+            }
+
+            fn text_bytes(&self) -> usize {
+                use $crate::api::interned::Interned;
+                let texts: fn(&Self) -> [&$crate::api::text::Text; _] = $texts;
+                texts(self).iter().map(|text| text.bytes()).sum()
+            }
+        }
+    };
+}
+pub(super) use element;
+
+/// An immutable list; all equal ones are one.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct List<T>(Arc<[T]>);
+
+impl<T> Default for List<T> {
+    fn default() -> Self {
+        Self(Arc::default())
+    }
+}
+
+impl<T> Deref for List<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.0
+    }
+}
+
+impl<'l, T> IntoIterator for &'l List<T> {
+    type Item = &'l T;
+    type IntoIter = std::slice::Iter<'l, T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl<T: Element> From<Vec<T>> for List<T> {
+    fn from(elements: Vec<T>) -> Self {
+        if elements.is_empty() {
+            return Self::default();
+        }
+        T::lists().intern(&Key(&elements), || Self(elements.as_slice().into()))
+    }
+}
+
+impl<T: Element> FromIterator<T> for List<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(elements: I) -> Self {
+        Self::from(elements.into_iter().collect::<Vec<_>>())
+    }
+}
+
+impl<T: Element> Interned for List<T> {
+    fn copies(&self) -> usize {
+        Arc::strong_count(&self.0)
+    }
+
+    fn bytes(&self) -> usize {
+        let texts: usize = self.iter().map(T::text_bytes).sum();
+        texts + size_of_val(&*self.0) + 32
+    }
+}
+
+impl<T: Serialize> Serialize for List<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self)
+    }
+}
+
+/// The elements of a list, to find it by.
+#[derive(Hash)]
+struct Key<'a, T>(&'a [T]);
+
+impl<T: PartialEq> Equivalent<List<T>> for Key<'_, T> {
+    fn equivalent(&self, list: &List<T>) -> bool {
+        *self.0 == **list
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::text::Text;
+
+    #[test]
+    fn interned_values_are_one_and_unused_ones_are_dropped() {
+        let interner = Interner::<Text>::default();
+        let intern = |text: &str| interner.intern(text, || Text::from(text));
+        let kept = intern("kept");
+        assert!(std::ptr::eq(kept.as_str(), intern("kept").as_str()));
+        let long = "x".repeat(1000);
+        for number in 0..1000 {
+            intern(&format!("{number} {long}"));
+        }
+        let all = interner.0.lock();
+        assert!(all.bytes <= all.limit + 2000, "{} bytes", all.bytes);
+        assert_eq!(all.bytes, all.known.iter().map(Text::bytes).sum::<usize>());
+        assert!(all.known.contains("kept"));
+        assert!(!all.known.contains(&*format!("0 {long}")));
+    }
+
+    #[test]
+    fn equal_lists_are_one() {
+        let list = |texts: &[&str]| -> List<Text> { texts.iter().copied().map(Text::from).collect() };
+        let [one, other] = [list(&["a", "b"]), list(&["a", "b"])];
+        assert!(Arc::ptr_eq(&one.0, &other.0));
+        assert_ne!(list(&["a", "b"]), list(&["b", "a"]));
+        assert_eq!(list(&[]), List::default());
+    }
+
+    #[test]
+    fn the_texts_of_unused_lists_are_dropped_with_them() {
+        let lists = Interner::<List<Text>>::default();
+        let text = Text::from(&*"x".repeat(1000));
+        for number in 0..1000 {
+            let elements = [Text::from(&*number.to_string()), text.clone()];
+            lists.intern(&Key(&elements), || List(elements.to_vec().into()));
+        }
+        let all = lists.0.lock();
+        assert!(all.known.len() < 300, "{} lists", all.known.len());
+    }
+}
