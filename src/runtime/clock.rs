@@ -3,6 +3,10 @@
 //! The clock of a machine can be wrong, and step. The API server states its time in every answer, so there are two
 //! readings: [`stated`] is the time of the API server, by which promises are dated, and [`now`] the earlier one of
 //! both, by which deadlines are judged. A clock of this machine that is wrong makes no deadline come early.
+//!
+//! An answer has whole seconds, cut off, and may arrive late: it says that the time of the API server is at least so much. The
+//! highest of these counts, and goes on with the monotonic clock of this machine. Neither reading ever goes back: while
+//! a clock is behind what was read before, that is read again.
 
 use std::time::{Duration, Instant};
 
@@ -10,36 +14,68 @@ use jiff::fmt::rfc2822;
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
 
-/// The time of the API server in its last answer, and when that arrived.
-static STATED: Mutex<Option<(Timestamp, Instant)>> = Mutex::new(None);
+/// How far an answer may be behind the estimate: it has whole seconds, and may have been on its way for one.
+const SLACK: SignedDuration = SignedDuration::from_secs(2);
+/// By which part of what is beyond [`SLACK`] an answer corrects the estimate: several in a row say that the clock of the API
+/// server was set back, and a single one that it was late.
+const CORRECTION: i32 = 8;
+
+static CLOCK: Mutex<Clock> = Mutex::new(Clock { stated: None, latest: None });
+
+struct Clock {
+    /// The estimated time of the API server at the last answer, and when that arrived.
+    stated: Option<(Timestamp, Instant)>,
+    /// The two readings that were given last, once the API server has stated its time.
+    latest: Option<(Timestamp, Timestamp)>,
+}
 
 /// Takes the header `Date` of an answer of the API server. What is no date is ignored.
 pub fn state(date: &str) {
     if let Ok(time) = rfc2822::DateTimeParser::new().parse_timestamp(date) {
-        *STATED.lock() = Some((time, Instant::now()));
+        CLOCK.lock().state(time, Instant::now());
     }
 }
 
 /// The current time: the earlier one of this machine's and the API server's.
 pub fn now() -> Timestamp {
-    readings(local()).0
+    CLOCK.lock().read(local(), Instant::now()).0
 }
 
 /// The current time of the API server; that of this machine before the first answer.
 pub fn stated() -> Timestamp {
-    readings(local()).1
+    CLOCK.lock().read(local(), Instant::now()).1
 }
 
-fn readings(local: Timestamp) -> (Timestamp, Timestamp) {
-    let stated = *STATED.lock();
-    judged_and_stated(local, stated.map(|(time, since)| (time, since.elapsed())))
-}
+impl Clock {
+    /// The estimated time of the API server.
+    fn estimate(&self, now: Instant) -> Option<Timestamp> {
+        let (time, since) = self.stated?;
+        let passed = SignedDuration::try_from(now.saturating_duration_since(since)).ok()?;
+        time.checked_add(passed).ok()
+    }
 
-/// The two readings, from the time of this machine and the one that was stated so long ago.
-fn judged_and_stated(local: Timestamp, stated: Option<(Timestamp, Duration)>) -> (Timestamp, Timestamp) {
-    let stated = stated.and_then(|(time, ago)| time.checked_add(SignedDuration::try_from(ago).ok()?).ok());
-    let stated = stated.unwrap_or(local);
-    (stated.min(local), stated)
+    /// Takes a time that the API server has stated.
+    fn state(&mut self, time: Timestamp, now: Instant) {
+        let corrected = match self.estimate(now) {
+            Some(estimate) if estimate >= time => {
+                let beyond = estimate.duration_since(time) - SLACK;
+                if beyond.is_positive() { estimate - beyond / CORRECTION } else { estimate }
+            }
+            _ => time,
+        };
+        self.stated = Some((corrected, now));
+    }
+
+    /// The two readings, of which the first is the earlier one of both clocks, and the second that of the API server.
+    fn read(&mut self, local: Timestamp, now: Instant) -> (Timestamp, Timestamp) {
+        let Some(stated) = self.estimate(now) else { return (local, local) };
+        let (mut judged, mut dated) = (stated.min(local), stated);
+        if let Some(latest) = self.latest {
+            (judged, dated) = (judged.max(latest.0), dated.max(latest.1));
+        }
+        self.latest = Some((judged, dated));
+        (judged, dated)
+    }
 }
 
 fn local() -> Timestamp {
@@ -69,14 +105,66 @@ pub fn go_duration(duration: Duration) -> String {
 mod tests {
     use super::*;
 
+    fn at(millis: i64) -> Timestamp {
+        Timestamp::from_millisecond(millis).expect("a time")
+    }
+
+    /// A clock that has not been told anything, and an instant from which milliseconds are counted.
+    fn clock() -> (Clock, impl Fn(u64) -> Instant) {
+        let begin = Instant::now();
+        (Clock { stated: None, latest: None }, move |millis| begin + Duration::from_millis(millis))
+    }
+
     #[test]
     fn a_wrong_clock_makes_nothing_early() {
-        let at = |seconds| Timestamp::from_second(seconds).expect("a time");
-        let ago = Duration::from_secs(5);
-        assert_eq!(judged_and_stated(at(100), None), (at(100), at(100)), "no answer yet");
-        assert_eq!(judged_and_stated(at(9_000), Some((at(95), ago))), (at(100), at(100)), "ahead");
-        assert_eq!(judged_and_stated(at(50), Some((at(95), ago))), (at(50), at(100)), "behind");
-        assert_eq!(judged_and_stated(at(50), Some((Timestamp::MAX, ago))), (at(50), at(50)), "no such time");
+        let (mut clock, after) = clock();
+        assert_eq!(clock.read(at(9_000_000), after(0)), (at(9_000_000), at(9_000_000)), "no answer yet");
+        clock.state(at(95_000), after(0));
+        assert_eq!(clock.read(at(9_000_000), after(5_000)), (at(100_000), at(100_000)), "ahead");
+        let (mut clock, after) = self::clock();
+        clock.state(at(95_000), after(0));
+        assert_eq!(clock.read(at(50_000), after(5_000)), (at(50_000), at(100_000)), "behind");
+        let (mut clock, after) = self::clock();
+        clock.state(Timestamp::MAX, after(0));
+        assert_eq!(clock.read(at(50_000), after(5_000)), (at(50_000), at(50_000)), "no such time");
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_is_followed_without_going_back() {
+        let (mut clock, after) = clock();
+        clock.state(at(1_000_000), after(0));
+        clock.read(at(5_000_000), after(0));
+        // The API server, a minute behind by now, answers ten times a second.
+        let mut before = at(0);
+        for tenth in 1..=1_500 {
+            let time = 100 * tenth;
+            let true_time = i64::try_from(940_000 + time).expect("a number");
+            clock.state(at(true_time / 1000 * 1000), after(time));
+            let (_, dated) = clock.read(at(5_000_000), after(time));
+            assert!(dated >= before, "{dated} after {before}");
+            before = dated;
+        }
+        let behind = before.duration_since(at(940_000 + 150_000));
+        assert!(behind.abs() <= SLACK, "{behind} from the true time");
+    }
+
+    proptest::proptest! {
+        /// Answers have whole seconds and arrive up to a second late; the time never goes back, and is never ahead of the true one.
+        #[test]
+        fn the_time_never_goes_back(answers in proptest::collection::vec((1..2_000_u64, 0..1_000_u64), 1..100)) {
+            let (mut clock, after) = clock();
+            let (mut time, mut before) = (1_000_000_u64, at(0));
+            for (pause, late) in answers {
+                time += pause;
+                let sent = i64::try_from((time - late) / 1000 * 1000).expect("a number");
+                clock.state(at(sent), after(time));
+                let true_time = at(i64::try_from(time).expect("a number"));
+                let (judged, dated) = clock.read(true_time, after(time));
+                proptest::prop_assert!(judged >= before && judged <= dated && dated <= true_time);
+                proptest::prop_assert!(true_time.duration_since(judged) <= SLACK);
+                before = judged;
+            }
+        }
     }
 
     #[test]
@@ -85,7 +173,7 @@ mod tests {
         // A time that is true for the other tests of this process, too.
         state(&begin.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string());
         state("tomorrow");
-        assert!(STATED.lock().is_some(), "the date is known");
+        assert!(CLOCK.lock().stated.is_some(), "the date is known");
         let (minute, stated) = (SignedDuration::from_mins(1), stated());
         assert!(stated.duration_since(begin).abs() < minute, "{stated}, not {begin}");
     }
