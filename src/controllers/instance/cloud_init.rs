@@ -1,6 +1,7 @@
 //! The cloud-init document that a virtual machine reads at its first boot.
 
 use std::collections::HashSet;
+use std::net::Ipv6Addr;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -111,8 +112,11 @@ fn drop_comments(list: &mut Value) {
 
 fn entry(mount: &Mount) -> [String; 6] {
     let access = if mount.read_only { "ro" } else { "rw" };
+    // The colons of an address would be taken for the one before the path.
+    let is_v6 = mount.server.parse::<Ipv6Addr>().is_ok();
+    let server = if is_v6 { format!("[{}]", mount.server) } else { mount.server.clone() };
     [
-        format!("{}:{}", mount.server, mount.export),
+        format!("{server}:{}", mount.export),
         mount.path.clone(),
         "nfs".to_owned(),
         format!("{access},{NFS_OPTIONS}"),
@@ -164,15 +168,32 @@ mod tests {
 
     const KEY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGJ1bGxzaGl0a2V5Zm9ydGVzdGluZ29ubHkxMjM0NTY3";
 
-    #[test]
-    fn the_document_reads_back_as_it_was_meant() {
-        let mount = Mount {
+    fn mount(server: &str) -> Mount {
+        Mount {
             volume: "nfs0".to_owned(),
-            server: "10.0.0.1".to_owned(),
+            server: server.to_owned(),
             export: "/exports/a".to_owned(),
             path: "/mnt/a".to_owned(),
             read_only: true,
-        };
+        }
+    }
+
+    #[test]
+    fn an_address_of_ipv6_has_brackets_before_the_path() {
+        for (server, source) in [
+            ("2001:db8::1", "[2001:db8::1]:/exports/a"),
+            ("::ffff:10.0.0.1", "[::ffff:10.0.0.1]:/exports/a"),
+            ("nfs.example.org", "nfs.example.org:/exports/a"),
+            ("10.0.0.1", "10.0.0.1:/exports/a"),
+            ("[2001:db8::1]", "[2001:db8::1]:/exports/a"),
+        ] {
+            assert_eq!(entry(&mount(server))[0], source);
+        }
+    }
+
+    #[test]
+    fn the_document_reads_back_as_it_was_meant() {
+        let mount = mount("10.0.0.1");
         let keys = [KEY.to_owned(), format!("{KEY} webssh\n")];
         let text = user_data(&VmLogin::default(), &keys, &[mount]);
         assert!(text.starts_with("#cloud-config\n"), "{text}");
