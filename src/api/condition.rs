@@ -32,7 +32,8 @@ condition_types! {
     /// Whether everything that the object specifies is enforced.
     RECONCILED = "Reconciled" on [Instance, PodConfig, SharedVolume, Tenant, Workspace];
     /// Whether the object will not become ready without somebody who edits it, or mends what it names, such as an image;
-    /// absent when that is not so. Who waits for the object, as Flux does, need not wait any longer.
+    /// absent when that is not so. Who waits for the object, as Flux does, need not wait any longer. `False` on an Instance
+    /// whose cause has not lasted for `controllers.instance.stalledAfter` yet.
     STALLED = "Stalled" on [Instance, InstanceSnapshot, PodConfig, SharedVolume, Tenant, Workspace];
     /// Whether an object of another owner has a name that is needed; absent when there is none.
     NAME_CONFLICT = "NameConflict" on [Instance, PodConfig, SharedVolume, Tenant, Workspace];

@@ -135,6 +135,8 @@ pub const ADOPT_ACCOUNT: &str = "crownlabs.polito.it/adopt-account";
 /// On the Deployments and cloud-init Secrets of Instances: the shared volumes that they mount, as
 /// `namespace/name,…`. These volumes are not deleted meanwhile.
 pub const SHARED_VOLUMES: &str = "crownlabs.polito.it/shared-volumes";
+/// Annotation on a `VirtualMachine` that is stopped: the strategy by which it is started again.
+pub const RUN_STRATEGY: &str = "crownlabs.polito.it/run-strategy";
 /// On the Deployment of an OAuth2 proxy: the digest of the pod template that it was last given.
 pub const POD_TEMPLATE: &str = "crownlabs.polito.it/pod-template";
 /// On a snapshot that has failed: the `metadata.generation` for which it did.

@@ -39,9 +39,10 @@ keys! {
         /// The labels of every Service, in addition to those that the loop sets.
         #[schemars(transform = formats::labels)]
         pub common_labels: BTreeMap<String, String>,
-        /// The annotation by which a Service requests its address from the load balancer.
+        /// The annotation by which a Service requests its address from the load balancer. The default is that of `MetalLB`
+        /// since 0.14.9.
         #[serde(rename = "loadBalancerIpsKey")]
-        pub load_balancer_ips_key: String as formats::LABEL_KEY = "metallb.universe.tf/loadBalancerIPs".to_owned(),
+        pub load_balancer_ips_key: String as formats::LABEL_KEY = "metallb.io/loadBalancerIPs".to_owned(),
         /// Whether an exposure is only ready once the load balancer has assigned the requested address.
         pub wait_for_address: bool = true,
     }

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::duration::ConfigDuration;
 use super::formats::{self, Format};
 use super::keys::keys;
 
@@ -66,6 +67,12 @@ keys! {
         pub gateway_api: GatewayApi,
         /// Virtual machines of type `LocalVM`, whose disk is a clone of a volume in the cluster.
         pub local_vm: LocalVm,
+        /// How a new `VirtualMachine` is started and stopped: `runStrategy`, or `running`, the older member of its spec. Those
+        /// that exist keep theirs. The Go operators can only stop machines that have `running`.
+        pub vm_power: VmPower,
+        /// How long something that needs a person, such as an image that cannot be pulled, has to last until the Instance
+        /// is called `Stalled`.
+        pub stalled_after: ConfigDuration = ConfigDuration::from_secs(120),
     }
 
     /// The images of the containers that run beside the container of an environment.
@@ -134,6 +141,17 @@ pub enum AccessMode {
     PerInstance,
     /// Not by the daemon's Ingresses.
     None,
+}
+
+/// How new virtual machines are started and stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum VmPower {
+    /// By `spec.runStrategy`.
+    #[default]
+    RunStrategy,
+    /// By `spec.running`.
+    Running,
 }
 
 /// The login of the user `crownlabs` in virtual machines.

@@ -63,7 +63,7 @@ pub use exposure::PublicExposureConfig;
 pub use fault::{ConfigError, Fault};
 pub use from_values::{FromValues, from_values};
 pub use image_list::{ImageListConfig, RegistryConfig, RegistryType};
-pub use instance::{Access, AccessMode, InstanceConfig, VmLogin};
+pub use instance::{Access, AccessMode, InstanceConfig, VmLogin, VmPower};
 pub use instance_metrics::InstanceMetricsConfig;
 pub use integrations::KeycloakConfig;
 pub use log::{Log, LogFormat};

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::span::span;
-use crate::api::instance::Instance;
+use crate::api::instance::{Instance, InstancePhase as Phase};
 use crate::api::shown::shown;
 use crate::api::template::Template;
 
@@ -23,7 +23,7 @@ pub struct Row {
     pub phase: String,
     /// The last use that is known; `None` where inactivity is not looked at.
     pub idle_since: Option<Time>,
-    /// The cores that it holds: none while it is off.
+    /// The cores of those of its environments that run.
     pub cores: i64,
 }
 
@@ -32,7 +32,12 @@ impl Row {
     pub fn of(instance: &Instance, template: Option<&Template>) -> Self {
         let (spec, status) = (&instance.spec, &instance.status);
         let environments = template.map_or(&[][..], |template| &template.spec.environment_list);
-        let cores = environments.iter().map(|environment| environment.resources.cpu).sum();
+        let runs = |name: &str| {
+            let mut all = status.environments.iter();
+            let found = all.find(|environment| environment.name == name).map(|found| &found.phase);
+            matches!(found, Some(Phase::Running | Phase::Ready | Phase::Stopping))
+        };
+        let running = environments.iter().filter(|environment| runs(&environment.name));
         let promise = status.inactivity.as_ref().or(status.destruction.as_ref());
         Self {
             tenant: spec.tenant_ref.name.clone(),
@@ -40,7 +45,7 @@ impl Row {
             template: spec.template_ref.name.clone(),
             phase: status.phase.to_string(),
             idle_since: promise.and_then(|promise| promise.since.clone()),
-            cores: if spec.running { cores } else { 0 },
+            cores: running.map(|environment| environment.resources.cpu).sum(),
         }
     }
 }

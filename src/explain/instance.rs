@@ -23,10 +23,21 @@ const REFERENCE: &str = "ee condition Reconciled";
 pub struct Facts<'a> {
     /// The Instance.
     pub instance: &'a Instance,
+    /// The Tenant of its namespace, if it is one's.
+    pub owner: Option<&'a str>,
     /// Its Template, if it could be read.
     pub template: Option<&'a Template>,
     /// The names of the managers of its course, if they could be read.
     pub managers: Option<&'a [String]>,
+    /// The warnings about its objects, or why they are not known.
+    pub warnings: Vec<String>,
+}
+
+impl Facts<'_> {
+    /// The Tenant that it belongs to: that of its namespace, whatever its spec says.
+    fn tenant(&self) -> &str {
+        self.owner.unwrap_or(&self.instance.spec.tenant_ref.name)
+    }
 }
 
 /// The text of `crownlabs why`: the objects that an Instance waits for, its next steps, and the users who may end it.
@@ -34,6 +45,7 @@ pub fn why(facts: &Facts<'_>, now: Timestamp) -> String {
     let mut text = String::new();
     head(&mut text, facts, now);
     section(&mut text, "It waits for:", waits(&facts.instance.status, now));
+    section(&mut text, "Warnings about its objects:", facts.warnings.clone());
     section(&mut text, "What happens next:", next(facts, now));
     section(&mut text, "Who may stop or delete it:", enders(facts));
     text
@@ -50,7 +62,8 @@ fn section(text: &mut String, heading: &str, lines: Vec<String>) {
 }
 
 /// Its name, its Tenant and its state.
-fn head(text: &mut String, Facts { instance, .. }: &Facts<'_>, now: Timestamp) {
+fn head(text: &mut String, facts: &Facts<'_>, now: Timestamp) {
+    let instance = facts.instance;
     let (spec, status) = (&instance.spec, &instance.status);
     let template = &spec.template_ref;
     let _ = writeln!(
@@ -58,7 +71,7 @@ fn head(text: &mut String, Facts { instance, .. }: &Facts<'_>, now: Timestamp) {
         "Instance {}/{} of Tenant {}, Template {}/{}",
         instance.namespace(),
         instance.name(),
-        shown(&spec.tenant_ref.name),
+        shown(facts.tenant()),
         shown(&template.namespace),
         shown(&template.name)
     );
@@ -101,7 +114,8 @@ fn waits(status: &InstanceStatus, now: Timestamp) -> Vec<String> {
     let mut lines = Vec::new();
     for condition in status.conditions.iter().filter(is_wait) {
         // `Stalled` and others repeat what `Reconciled` says.
-        if !told.iter().any(|message| message.contains(condition.message.as_str())) {
+        let message = condition.message.as_str();
+        if !told.iter().any(|told| told.contains(message) || message.contains(told)) {
             told.push(&condition.message);
             lines.push(sentence(condition, now));
         }
@@ -116,7 +130,8 @@ fn sentence(condition: &Condition, now: Timestamp) -> String {
 }
 
 /// The next steps of the automation, and its last ones.
-fn next(Facts { instance, template, .. }: &Facts<'_>, now: Timestamp) -> Vec<String> {
+fn next(facts: &Facts<'_>, now: Timestamp) -> Vec<String> {
+    let Facts { instance, template, .. } = facts;
     let status = &instance.status;
     let is_other = |condition: &&Condition| {
         !NEEDED.contains(&&*condition.type_) && !HINDERING.contains(&&*condition.type_)
@@ -141,7 +156,7 @@ fn next(Facts { instance, template, .. }: &Facts<'_>, now: Timestamp) -> Vec<Str
             continue;
         }
         if let (warnings @ 1.., Some(last)) = (promise.warnings, &promise.last_warning) {
-            let tenant = &instance.spec.tenant_ref.name;
+            let tenant = facts.tenant();
             let _ = write!(line, "; {tenant} was warned {warnings} times, the last time at {}", last.0);
         }
         lines.push(line);
@@ -166,9 +181,9 @@ fn next(Facts { instance, template, .. }: &Facts<'_>, now: Timestamp) -> Vec<Str
 }
 
 /// The users who may end it.
-fn enders(Facts { instance, managers, .. }: &Facts<'_>) -> Vec<String> {
-    let tenant = format!("{}, its Tenant", instance.spec.tenant_ref.name);
-    let managers = match managers {
+fn enders(facts: &Facts<'_>) -> Vec<String> {
+    let tenant = format!("{}, its Tenant", facts.tenant());
+    let managers = match facts.managers {
         Some([]) => None,
         Some(names) => Some(format!("{}, who manage its course", names.join(", "))),
         None => Some("the managers of its course".to_owned()),
@@ -200,7 +215,9 @@ mod tests {
     fn told(status: &Value, template: Option<&Template>, managers: Option<&[String]>) -> String {
         let instance = instance(status);
         let now = "2026-01-01T00:12:30Z".parse().expect("a time");
-        why(&Facts { instance: &instance, template, managers }, now)
+        let facts =
+            Facts { instance: &instance, owner: Some("ada"), template, managers, warnings: Vec::new() };
+        why(&facts, now)
     }
 
     #[test]

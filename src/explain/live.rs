@@ -1,25 +1,32 @@
 //! Reads what is explained from a cluster, with the rights of whoever asks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, anyhow, bail};
 use http::Request;
 use kube::Client;
 use serde_json::Value;
 
 use super::course::{Row, table};
+use super::events::{self, Event};
 use super::instance::{self, Facts};
+use crate::api::condition::READY;
 use crate::api::instance::{Instance, InstanceKind};
 use crate::api::labels;
-use crate::api::names;
+use crate::api::names::{self, CanonicalName};
 use crate::api::template::{Template, TemplateKind};
+use crate::api::tenancy::tenant_of;
 use crate::api::tenant::{Role, Tenant, TenantKind};
+use crate::api::workspace::WorkspaceKind;
 use crate::api::{Kind, Object};
+use crate::config::nearest;
+use crate::kinds::{NamespaceKind, PodKind};
 use crate::manager::start_up;
 use crate::runtime::client;
 use crate::runtime::clock;
+use crate::runtime::error::ApiError;
 use crate::runtime::gate::Gate;
 use crate::runtime::plan::KindInfo;
 
@@ -42,10 +49,20 @@ pub async fn why(name: &str, kubeconfig: Option<&Path>) -> anyhow::Result<String
         let template = get::<TemplateKind>(&client, &reference.namespace, &reference.name).await.ok();
         let course = template.as_ref().map(|template| template.spec.workspace_ref.name.clone());
         let managers = match course {
-            Some(course) => list::<TenantKind>(&client, "").await.ok().map(|all| managers(&all, &course)),
+            Some(course) => list::<TenantKind>(&client, "", "").await.ok().map(|all| managers(&all, &course)),
             None => None,
         };
-        let facts = Facts { instance: &instance, template: template.as_ref(), managers: managers.as_deref() };
+        let owner = get::<NamespaceKind>(&client, "", namespace).await.ok();
+        let owner = owner.as_ref().and_then(tenant_of);
+        let warnings =
+            if is_waiting(&instance) { warnings(&client, &instance).await } else { Ok(Vec::new()) };
+        let facts = Facts {
+            instance: &instance,
+            owner,
+            template: template.as_ref(),
+            managers: managers.as_deref(),
+            warnings: warnings.unwrap_or_else(|error| vec![error.to_string()]),
+        };
         Ok(instance::why(&facts, clock::now()))
     })
     .await
@@ -61,7 +78,10 @@ pub async fn status(workspace: &str, kubeconfig: Option<&Path>) -> anyhow::Resul
         let client = connect(kubeconfig).await?;
         let label = labels::WORKSPACE.replace('/', "%2F");
         let query = format!("&labelSelector={label}%3D{workspace}");
-        let instances: Vec<Instance> = list::<InstanceKind>(&client, &query).await?;
+        let instances: Vec<Instance> = list::<InstanceKind>(&client, "", &query).await?;
+        if instances.is_empty() {
+            exists(&client, workspace).await?;
+        }
         let mut templates: BTreeMap<(String, String), Option<Template>> = BTreeMap::new();
         let mut rows = Vec::new();
         for instance in &instances {
@@ -94,24 +114,81 @@ async fn connect(kubeconfig: Option<&Path>) -> anyhow::Result<Client> {
     Ok(client::build(start_up::kubeconfig(kubeconfig).await?, Gate::closed())?)
 }
 
-/// An object.
-async fn get<K: Kind>(client: &Client, namespace: &str, name: &str) -> anyhow::Result<Object<K>> {
-    names::check_dns_label(namespace).with_context(|| format!("{namespace:?} is no namespace"))?;
-    names::check_object_name(name).with_context(|| format!("{name:?} is no name of {}", K::KIND))?;
-    let path = format!("{}/{name}", KindInfo::of::<K>().path(namespace));
-    // In two steps, since the stores read objects from values, too: once more from text would be much code.
-    let read = async {
-        let value: Value = client.request(Request::get(path).body(Vec::new())?).await?;
-        Ok::<_, anyhow::Error>(serde_json::from_value(value)?)
-    };
-    read.await.with_context(|| format!("{} {namespace}/{name} cannot be read", K::KIND))
+/// Whether an Instance is not as its spec asks.
+fn is_waiting(instance: &Instance) -> bool {
+    !instance.status.conditions.iter().any(|condition| condition.type_ == READY && condition.status == "True")
 }
 
-/// The objects with a label; all where `query` is empty. It is part of a path, so it must be encoded.
-async fn list<K: Kind>(client: &Client, query: &str) -> anyhow::Result<Vec<Object<K>>> {
+/// What the warnings about the objects of an Instance say.
+async fn warnings(client: &Client, instance: &Instance) -> anyhow::Result<Vec<String>> {
+    let canonical = CanonicalName::of(instance.name());
+    let environments = instance.status.environments.iter().map(|status| canonical.environment(&status.name));
+    let own = [canonical.clone()].into_iter().chain(environments).map(|name| name.to_string());
+    let label = labels::INSTANCE.replace('/', "%2F");
+    let query = format!("&labelSelector={label}%3D{}", instance.name());
+    let pods = list::<PodKind>(client, instance.namespace(), &query).await?;
+    let names: BTreeSet<String> = own.chain(pods.iter().map(|pod| pod.name().to_owned())).collect();
+    let mut found = Vec::new();
+    let path = format!("/api/v1/namespaces/{}/events", instance.namespace());
+    let read = |item| found.extend(serde_json::from_value::<Event>(item));
+    let listed = client::each_listed(client, &path, "&fieldSelector=type%3DWarning", read).await;
+    listed.map_err(|error| sentence("the events", error))?;
+    let conditions = instance.status.conditions.iter();
+    let told: String = conditions.map(|condition| condition.message.as_str()).collect();
+    Ok(events::lines(found, &names, &told, clock::now()))
+}
+
+/// An error with the names that may have been meant, if there is no such Workspace. Who may not read them learns nothing.
+async fn exists(client: &Client, workspace: &str) -> anyhow::Result<()> {
+    let Ok(all) = list::<WorkspaceKind>(client, "", "").await else { return Ok(()) };
+    if all.iter().any(|found| found.name() == workspace) {
+        return Ok(());
+    }
+    let meant = nearest(workspace, all.iter().map(Object::name));
+    let others: Vec<&str> = all.iter().take(10).map(Object::name).collect();
+    match meant {
+        Some(meant) => bail!("Workspace {workspace} not found; did you mean {meant}?"),
+        None if others.is_empty() => bail!("Workspace {workspace} not found; there is none"),
+        None => bail!("Workspace {workspace} not found; there are, for example: {}", others.join(", ")),
+    }
+}
+
+/// A failed request for something, as one plain sentence.
+fn sentence(what: &str, error: kube::Error) -> anyhow::Error {
+    if !matches!(error, kube::Error::Api(_)) {
+        let mut innermost: &dyn std::error::Error = &error;
+        while let Some(source) = innermost.source() {
+            innermost = source;
+        }
+        return anyhow!("{what} cannot be read: the API server cannot be reached: {innermost}");
+    }
+    match ApiError::from(error) {
+        ApiError::NotFound(_) => anyhow!("{what} not found"),
+        ApiError::Forbidden(message) => anyhow!("you may not read {what}: {message}"),
+        error => anyhow!("{what} cannot be read: {error}"),
+    }
+}
+
+/// An object.
+async fn get<K: Kind>(client: &Client, namespace: &str, name: &str) -> anyhow::Result<Object<K>> {
+    if K::NAMESPACED {
+        names::check_dns_label(namespace).with_context(|| format!("{namespace:?} is no namespace"))?;
+    }
+    names::check_object_name(name).with_context(|| format!("{name:?} is no name of {}", K::KIND))?;
+    let path = format!("{}/{name}", KindInfo::of::<K>().path(namespace));
+    let what = format!("{} {namespace}/{name}", K::KIND);
+    // In two steps, since the stores read objects from values, too: once more from text would be much code.
+    let value: Result<Value, _> = client.request(Request::get(path).body(Vec::new())?).await;
+    let value = value.map_err(|error| sentence(&what, error))?;
+    serde_json::from_value(value).with_context(|| format!("{what} cannot be read"))
+}
+
+/// The objects of a namespace, or of all of them, with a label; all where `query` is empty. It is part of a path, so it must
+/// be encoded.
+async fn list<K: Kind>(client: &Client, namespace: &str, query: &str) -> anyhow::Result<Vec<Object<K>>> {
     let mut objects = Vec::new();
     let read = |item| objects.push(serde_json::from_value(item));
-    let listed = client::each_listed(client, &KindInfo::of::<K>().path(""), query, read).await;
-    listed.with_context(|| format!("the {} cannot be listed", K::PLURAL))?;
+    let listed = client::each_listed(client, &KindInfo::of::<K>().path(namespace), query, read).await;
+    listed.map_err(|error| sentence(&format!("the {}", K::PLURAL), error))?;
     Ok(objects.into_iter().collect::<Result<_, _>>()?)
 }

@@ -2,6 +2,7 @@
 //! The sentences are those of conditions and events; the functions that choose and order them are pure.
 
 pub mod course;
+mod events;
 pub mod instance;
 mod live;
 mod span;

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use macro_rules_attribute::apply;
 use serde::Deserializer;
 
 use super::{Unread, foreign_part, kept, kind};
 use crate::api::meta::TextMap;
+use crate::api::text::Text;
 
 /// The fields that we read of a condition that another controller sets.
 #[apply(foreign_part)]
@@ -42,9 +44,21 @@ kind!(/// A Secret with a private key, whose data is not shared as interned text
     CertificateSecretKind, CertificateSecret, "", "v1", "Secret", "secrets", namespaced: true,
     BTreeMap<String, String>, Unread, body: "data", largest: 4 << 20);
 
-kind!(/// A `PersistentVolumeClaim`, of which only the metadata is read.
+/// The fields that we read of the spec of a `PersistentVolumeClaim`.
+#[apply(foreign_part)]
+pub struct ClaimSpec {
+    /// Its storage class; the API server sets the default one where there is one.
+    pub storage_class_name: Option<Text>,
+}
+/// The fields that we read of the status of a `PersistentVolumeClaim`.
+#[apply(foreign_part)]
+pub struct ClaimStatus {
+    /// `Pending`, `Bound` or `Lost`.
+    pub phase: Text,
+}
+kind!(/// A `PersistentVolumeClaim`.
     PersistentVolumeClaimKind, PersistentVolumeClaim, "", "v1", "PersistentVolumeClaim",
-    "persistentvolumeclaims", namespaced: true, Unread, Unread);
+    "persistentvolumeclaims", namespaced: true, ClaimSpec, ClaimStatus);
 
 /// The fields that we read of the spec of a Deployment.
 #[apply(foreign_part)]
@@ -97,14 +111,18 @@ fn shared_volumes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PodV
 pub struct DeploymentStatus {
     /// The number of pods that are ready.
     pub ready_replicas: Option<i32>,
-    /// The condition `ReplicaFailure`. All others are dropped while decoding: they change several times in a
-    /// rollout, and each change would cause a reconcile for nothing.
-    #[serde(deserialize_with = "replica_failure")]
+    /// `ReplicaFailure`, and `Progressing` while it is false. All others are dropped while decoding: they change several
+    /// times in a rollout, and each change would cause a reconcile for nothing.
+    #[serde(deserialize_with = "failures")]
     pub conditions: Vec<ForeignCondition>,
 }
 
-fn replica_failure<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ForeignCondition>, D::Error> {
-    kept(deserializer, |condition: &ForeignCondition| condition.type_ == "ReplicaFailure")
+fn failures<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ForeignCondition>, D::Error> {
+    kept(deserializer, |condition: &ForeignCondition| match &*condition.type_ {
+        "ReplicaFailure" => condition.status == "True",
+        "Progressing" => condition.status == "False",
+        _ => false,
+    })
 }
 kind!(/// A Deployment.
     DeploymentKind, Deployment, "apps", "v1", "Deployment", "deployments", namespaced: true,
@@ -118,11 +136,95 @@ pub struct PodSpec {
     /// The labels that the node must have.
     pub node_selector: Option<BTreeMap<String, String>>,
 }
-/// The fields that we read of the status of a Pod.
+/// The fields that we read of the status of a Pod. Of a pod that starts or runs as it should, that is the phase alone.
 #[apply(foreign_part)]
 pub struct PodStatus {
     /// `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`.
     pub phase: Option<String>,
+    /// Why it has failed, as one word, such as `Evicted`.
+    pub reason: Option<String>,
+    /// The same, as a sentence.
+    pub message: Option<String>,
+    /// The condition `PodScheduled` while it is false.
+    #[serde(deserialize_with = "unscheduled")]
+    pub conditions: Vec<ForeignCondition>,
+    /// The containers that are run before the others, as `containerStatuses`.
+    #[serde(deserialize_with = "hindered")]
+    pub init_container_statuses: Vec<ContainerStatus>,
+    /// The containers that wait for something else than their turn, or that have ended.
+    #[serde(deserialize_with = "hindered")]
+    pub container_statuses: Vec<ContainerStatus>,
+}
+
+fn unscheduled<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ForeignCondition>, D::Error> {
+    kept(deserializer, |condition: &ForeignCondition| {
+        condition.type_ == "PodScheduled" && condition.status == "False"
+    })
+}
+
+/// The fields that we read of the status of a container.
+#[apply(foreign_part)]
+pub struct ContainerStatus {
+    /// The name of the container.
+    pub name: String,
+    /// Whether its readiness probe succeeds.
+    pub ready: bool,
+    /// Its state now.
+    pub state: ContainerState,
+    /// Its state before it was started again.
+    pub last_state: ContainerState,
+}
+
+/// The state of a container: one of these, or none.
+#[apply(foreign_part)]
+pub struct ContainerState {
+    /// It waits.
+    pub waiting: Option<ContainerWaiting>,
+    /// It runs.
+    pub running: Option<Unread>,
+    /// It has ended.
+    pub terminated: Option<ContainerTerminated>,
+}
+
+/// Why a container waits.
+#[apply(foreign_part)]
+pub struct ContainerWaiting {
+    /// The reason, as one word.
+    pub reason: String,
+    /// The explanation.
+    pub message: String,
+}
+
+/// The end of a container.
+#[apply(foreign_part)]
+pub struct ContainerTerminated {
+    /// Its exit code.
+    pub exit_code: i32,
+    /// The reason, as one word, for example `OOMKilled`.
+    pub reason: String,
+    /// Its termination message, or the end of its log.
+    pub message: String,
+    /// When it ended.
+    pub finished_at: Option<Time>,
+}
+
+impl ContainerStatus {
+    /// How it has ended, now or before it was restarted; `None` of one that is ready, as one is that is run before the others
+    /// and has done its work.
+    pub fn end(&self) -> Option<&ContainerTerminated> {
+        let ended = [&self.state, &self.last_state].into_iter().find_map(|state| state.terminated.as_ref());
+        ended.filter(|_| !self.ready)
+    }
+}
+
+/// The reasons of containers that wait for their turn.
+const TURN: [&str; 3] = ["", "ContainerCreating", "PodInitializing"];
+
+fn hindered<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ContainerStatus>, D::Error> {
+    kept(deserializer, |container: &ContainerStatus| {
+        let waiting = container.state.waiting.as_ref();
+        waiting.is_some_and(|waiting| !TURN.contains(&&*waiting.reason)) || container.end().is_some()
+    })
 }
 kind!(/// A Pod.
     PodKind, Pod, "", "v1", "Pod", "pods", namespaced: true, PodSpec, PodStatus);

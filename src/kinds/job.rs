@@ -4,7 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use macro_rules_attribute::apply;
 use serde::Deserializer;
 
-use super::{ForeignCondition, Unread, foreign_part, kept, kind};
+use super::{ContainerStatus, ForeignCondition, Unread, foreign_part, kept, kind};
 use crate::api::wire::Optional;
 
 /// The fields that we read of a container.
@@ -105,49 +105,6 @@ fn unscheduled<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Foreign
     conditions_with(deserializer, &["PodScheduled"], "False")
 }
 
-/// The fields that we read of the status of a container.
-#[apply(foreign_part)]
-pub struct ContainerStatus {
-    /// The name of the container.
-    pub name: String,
-    /// Its state now.
-    pub state: ContainerState,
-    /// Its state before it was started again.
-    pub last_state: ContainerState,
-}
-
-/// The state of a container: one of these, or none.
-#[apply(foreign_part)]
-pub struct ContainerState {
-    /// It waits.
-    pub waiting: Option<ContainerWaiting>,
-    /// It runs.
-    pub running: Option<Unread>,
-    /// It has ended.
-    pub terminated: Option<ContainerTerminated>,
-}
-
-/// Why a container waits.
-#[apply(foreign_part)]
-pub struct ContainerWaiting {
-    /// The reason, as one word.
-    pub reason: String,
-    /// The explanation.
-    pub message: String,
-}
-
-/// The end of a container.
-#[apply(foreign_part)]
-pub struct ContainerTerminated {
-    /// Its exit code.
-    pub exit_code: i32,
-    /// The reason, as one word, for example `OOMKilled`.
-    pub reason: String,
-    /// Its termination message, or the end of its log.
-    pub message: String,
-    /// When it ended.
-    pub finished_at: Option<Time>,
-}
 kind!(/// A pod of a Job.
     PodOfJobKind, PodOfJob, "", "v1", "Pod", "pods", namespaced: true, Unread, PodOfJobStatus, encoded: true);
 

@@ -1,9 +1,11 @@
 //! Kinds of KubeVirt and of CDI, its importer of disks.
 
 use macro_rules_attribute::apply;
+use serde::Deserializer;
 use serde_json::Value;
 
-use super::{ForeignCondition, Unread, foreign_part, kind};
+use super::{ForeignCondition, Unread, foreign_part, kept, kind};
+use crate::api::text::Text;
 use crate::api::wire::Optional;
 
 /// The fields that we read of the devices of a virtual machine.
@@ -37,8 +39,10 @@ pub struct MachineTemplate {
 /// The fields that we read of the spec of a `VirtualMachine`.
 #[apply(foreign_part)]
 pub struct VirtualMachineSpec {
-    /// Whether the virtual machine should run.
+    /// Whether the virtual machine should run; KubeVirt accepts either this or the strategy.
     pub running: Option<bool>,
+    /// When the virtual machine should run: `Always`, `Halted`, `Manual`, `RerunOnFailure`, `Once`, …
+    pub run_strategy: Option<Text>,
     /// The template of its `VirtualMachineInstance`.
     pub template: MachineTemplate,
 }
@@ -87,6 +91,20 @@ pub struct DataVolumeStatus {
     pub phase: String,
     /// The progress of the import, for example `41.5%`, or `N/A`.
     pub progress: String,
+    /// How often the importer was started again.
+    pub restart_count: i32,
+    /// The condition `Running` while it is false for another reason than that the import is about to begin or complete.
+    #[serde(deserialize_with = "failed_import")]
+    pub conditions: Vec<ForeignCondition>,
+}
+
+/// The reasons of imports that begin or are complete.
+const EXPECTED: [&str; 5] = ["", "Pending", "ContainerCreating", "PodInitializing", "Completed"];
+
+fn failed_import<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ForeignCondition>, D::Error> {
+    kept(deserializer, |condition: &ForeignCondition| {
+        condition.type_ == "Running" && condition.status == "False" && !EXPECTED.contains(&&*condition.reason)
+    })
 }
 kind!(/// A `DataVolume`: the import of a disk.
     DataVolumeKind, DataVolume, "cdi.kubevirt.io", "v1beta1", "DataVolume", "datavolumes",

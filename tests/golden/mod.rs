@@ -44,6 +44,7 @@ controllers:
   tenant: {{enabled: false}}
   workspace: {{enabled: false}}
   instance:
+    vmPower: running
     websiteBaseUrl: labs.example.org
     instancesAuthUrl: https://labs.example.org/auth
     websshMasterKeyFile: {}

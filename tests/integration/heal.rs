@@ -99,13 +99,8 @@ fn enforced_fields_are_repaired(lab: &Lab) {
             other => Err(format!("1 replica, is {other:?}")),
         }
     });
-    lab.patch("virtualmachines.kubevirt.io", NAMESPACE, "vmp", r#"{"spec": {"running": false}}"#);
-    wait_until(PATIENCE, || {
-        match lab.get("virtualmachines.kubevirt.io", NAMESPACE, "vmp").map(|m| m["spec"]["running"].clone()) {
-            Some(running) if running == true => Ok(()),
-            other => Err(format!("running, is {other:?}")),
-        }
-    });
+    lab.patch("virtualmachines.kubevirt.io", NAMESPACE, "vmp", r#"{"spec": {"runStrategy": "Halted"}}"#);
+    lab.await_value("virtualmachines.kubevirt.io", NAMESPACE, "vmp", "/spec/runStrategy", "Always");
     let secret = lab.get("secrets", NAMESPACE, "vmp").expect("the Secret");
     lab.patch("secrets", NAMESPACE, "vmp", r#"{"data": {"userdata": "Zm9v"}}"#);
     let userdata = secret["data"]["userdata"].as_str().unwrap_or_default();

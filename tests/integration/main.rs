@@ -17,6 +17,7 @@ mod api_faults;
 mod bad_input;
 mod bastion;
 mod broken_kind;
+mod causes;
 mod compatibility;
 mod crash;
 mod definitions;

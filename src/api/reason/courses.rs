@@ -72,8 +72,9 @@ reasons! { COURSES, COURSES_ROWS;
     /// The Tenant has not logged in for a while, so the personal namespace was removed. It is made at the next login.
     INACTIVE = "Inactive" on [Tenant] in [Ready] by Student: "Log in.";
 
-    /// The claim is bound, and its `PersistentVolume` is not known yet.
-    VOLUME_MISSING = "VolumeMissing" on [SharedVolume, Tenant] in [Ready, Reconciled, Event] by Administrator:
+    /// A claim, or the `PersistentVolume` that it is bound to, is not there.
+    VOLUME_MISSING = "VolumeMissing" on [SharedVolume, Tenant] in [Ready, Reconciled, Event]
+        on [Instance] in [Ready, Stalled, Event] by Administrator:
         "Wait a minute. If it lasts, the PersistentVolume was deleted: restore it, or delete the claim with its data.";
     /// The namespace for personal volumes does not exist.
     NAMESPACE_MISSING = "NamespaceMissing" on [Tenant] in [Ready, Reconciled, Event] by Administrator:

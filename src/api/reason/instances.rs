@@ -14,9 +14,48 @@ reasons! { INSTANCES, INSTANCES_ROWS;
     STOPPING = "Stopping" on [Instance] in [Ready] by Nobody: "Wait.";
     /// The environment is off, as the spec asks.
     OFF = "Off" on [Instance] in [Ready] by Student: "Start it (`spec.running: true`) to use it.";
-    /// The workload has failed: its image cannot be pulled, its disk cannot be filled, or no node can take it.
+    /// An environment has failed, and the Template has several, or one that can never start.
     FAILED = "Failed" on [Instance] in [Ready, Stalled] by Teacher:
-        "The message says which. Correct the image or the resources in the Template, delete the Instance and make it again.";
+        "The condition `Reconciled` and the phases of the environments say which, and why.";
+    /// A pod may not be made: by a rule of Pod Security, a `LimitRange`, or an admission webhook.
+    POD_REFUSED = "PodRefused" on [Instance] in [Ready, Stalled, Event] by Teacher, Administrator:
+        "The message is the API server's. Resources are in the Template; rules are those of the namespace.";
+    /// The pod was not ready within the time of its Deployment, and nothing else says why.
+    PROGRESS_DEADLINE_EXCEEDED = "ProgressDeadlineExceeded" on [Instance] in [Ready, Stalled, Event] by Teacher:
+        "See the log of the pod: mostly the program does not listen on its port.";
+    /// An image cannot be pulled.
+    IMAGE_PULL_FAILED = "ImagePullFailed" on [Instance] in [Ready, Stalled, Event] by Teacher:
+        "Correct `image` in the Template and make the Instance again; or make the registry reachable.";
+    /// A container waits for something that this version does not know.
+    CONTAINER_WAITS = "ContainerWaits" on [Instance] in [Ready, Stalled, Event] by Administrator:
+        "The message is that of the container runtime.";
+    /// A gate of another controller holds the pod back from being scheduled.
+    SCHEDULING_GATED = "SchedulingGated" on [Instance] in [Ready, Event] by Administrator:
+        "See which controller has set `spec.schedulingGates` of the pod.";
+    /// The pod has failed, for example because its node ran out of disk. A new one is made.
+    POD_FAILED = "PodFailed" on [Instance] in [Ready, Event] by Administrator:
+        "Wait for the new pod. If that fails, too, the message says what the node lacks.";
+    /// A volume is not bound: its storage class is missing, or cannot provision it.
+    VOLUME_UNBOUND = "VolumeUnbound" on [Instance] in [Ready, Stalled, Event] by Administrator:
+        "See `kubectl describe` of the claim that the message names, and whether its storage class exists.";
+    /// The virtual machine was paused. It goes on when somebody resumes it.
+    MACHINE_PAUSED = "MachinePaused" on [Instance] in [Ready, Event] by Administrator:
+        "Resume it (`virtctl unpause vm`). KubeVirt pauses a machine whose disk cannot be written.";
+    /// The virtual machine ends, and is started again and again.
+    MACHINE_CRASHES = "MachineCrashes" on [Instance] in [Ready, Stalled, Event] by Teacher:
+        "Mostly its image is no disk, or its memory is too small. The message has the words of KubeVirt.";
+    /// The virtual machine has ended, and has no disk from which it could go on.
+    MACHINE_ENDED = "MachineEnded" on [Instance] in [Ready, Stalled, Event] by Student:
+        "Delete the Instance and make it anew.";
+    /// The virtual machine is in a state that this version does not know.
+    MACHINE_STATE = "MachineState" on [Instance] in [Ready, Event] by Administrator:
+        "The message has the word of KubeVirt.";
+    /// The disk cannot be filled from its image: the image is missing, is larger than the disk, or its server does not answer.
+    IMPORT_FAILED = "ImportFailed" on [Instance] in [Ready, Stalled, Event] by Teacher:
+        "The message is that of the importer. Correct `image` or `resources.disk` in the Template, and make the Instance again.";
+    /// The import of the disk has failed before, and runs again.
+    IMPORT_RESTARTED = "ImportRestarted" on [Instance] in [Ready, Event] by Nobody:
+        "Wait. If it fails again, the message says why.";
     /// An object of the Instance cannot be created.
     CREATION_LOOP_BACKOFF = "CreationLoopBackoff" on [Instance] in [Ready] by Teacher:
         "The condition `Reconciled` has the reason.";
@@ -118,15 +157,18 @@ reasons! { INSTANCES, INSTANCES_ROWS;
     /// The Job makes the image.
     JOB_RUNNING = "JobRunning" on [InstanceSnapshot] in [Ready, Event] by Nobody:
         "Wait: a large disk takes tens of minutes.";
-    /// A container of the Job has failed, and is tried again.
-    CONTAINER_FAILED = "ContainerFailed" on [InstanceSnapshot] in [Ready, Event] by Administrator:
-        "The message has its last line: mostly too little memory (`pusherMemoryLimit`), or a login that is not accepted.";
-    /// An image of the Job cannot be pulled, or a container cannot be made from it.
-    CONTAINER_NOT_STARTED = "ContainerNotStarted" on [InstanceSnapshot] in [Ready, Event] by Administrator:
-        "Correct the images in `controllers.snapshot`, or the right to pull them.";
-    /// No node can take the pod of the Job.
-    POD_UNSCHEDULABLE = "PodUnschedulable" on [InstanceSnapshot] in [Ready, Event] by Administrator:
-        "The message is the scheduler's: mostly `controllers.snapshot.pusherMemoryRequest` is more than a node has.";
+    /// A container has failed, and is started again. `OOMKilled`: it needed more memory than it may have.
+    CONTAINER_FAILED = "ContainerFailed" on [InstanceSnapshot] in [Ready, Event] on [Instance] in [Ready, Stalled, Event]
+        by Teacher, Administrator:
+        "See the log of the pod (`kubectl logs --previous`): mostly too little memory (in the Template, or `pusherMemoryLimit` of snapshots), or a login that is not accepted.";
+    /// A container cannot be made: a Secret is missing, the image has no such program, or, of a snapshot, cannot be pulled.
+    CONTAINER_NOT_STARTED = "ContainerNotStarted" on [InstanceSnapshot] in [Ready, Event]
+        on [Instance] in [Ready, Stalled, Event] by Teacher, Administrator:
+        "The message is that of the container runtime: correct the image in the Template, or those in `controllers.snapshot`.";
+    /// No node can take the pod. It starts as soon as one can.
+    POD_UNSCHEDULABLE = "PodUnschedulable" on [InstanceSnapshot] in [Ready, Event] on [Instance] in [Ready, Stalled, Event]
+        by Teacher, Administrator:
+        "The message is the scheduler's: stop other machines, add nodes, or lower the resources in the Template, or of snapshots `pusherMemoryRequest`.";
     /// The Job has no pod.
     WAITING_FOR_POD = "WaitingForPod" on [InstanceSnapshot] in [Ready, Event] by Administrator:
         "Look at the events of the Job: mostly a ResourceQuota leaves no room for `pusherMemoryLimit`.";

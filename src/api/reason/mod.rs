@@ -6,6 +6,7 @@
 
 use super::text::word;
 
+mod causes;
 mod courses;
 mod instances;
 mod pod_networks;
@@ -14,6 +15,7 @@ mod services;
 #[cfg(test)]
 pub(crate) mod reference;
 
+pub use causes::{CAUSES, CauseRow, Source};
 pub use courses::*;
 pub use instances::*;
 pub use pod_networks::*;

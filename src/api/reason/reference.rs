@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{COURSES, INSTANCES, POD_NETWORKS, Reason, Row, SERVICES};
+use super::{CAUSES, COURSES, CauseRow, INSTANCES, POD_NETWORKS, Reason, Row, SERVICES, Source};
 use crate::api::condition::{self, TYPES};
 use crate::reference::{HEADER, check, code, table};
 
@@ -61,6 +61,56 @@ fn reasons(kind: &str) -> String {
     table(&["reason", "seen on", "what it means", "who", "what to do"], rows.iter().map(cells))
 }
 
+const CAUSES_ARE: &str = "What an object of an environment says is in `Ready` of the Instance, with the kind and the name of the object, in one event, in `crownlabs why` and \
+in the phase. What needs somebody has another phase once it has lasted for `controllers.instance.stalledAfter`, and the Instance is `Stalled` then. The pauses \
+between two attempts (`…BackOff`) say what the attempt before them said.";
+
+/// The words by which objects say why a machine does not run.
+fn causes() -> String {
+    let field = |source: Source| match source {
+        Source::Refusal => "Deployment, VirtualMachineInstance: why its pod is refused",
+        Source::Rollout => "Deployment: condition `Progressing`",
+        Source::Scheduling => "Pod, VirtualMachineInstance: condition `PodScheduled`",
+        Source::Failure => "Pod: why it has failed",
+        Source::Waiting => "Pod: why a container waits",
+        Source::Ended => "Pod: why a container has ended",
+        Source::Claim => "PersistentVolumeClaim: phase",
+        Source::Machine => "VirtualMachine: `printableStatus`",
+        Source::MachineInstance => "VirtualMachineInstance: phase, or condition `Paused`",
+        Source::Disk => "DataVolume: phase, or condition `Running`",
+    };
+    let cells = |cause: &CauseRow| {
+        let word = if cause.word.is_empty() { "any other".to_owned() } else { code(cause.word.trim()) };
+        let phase = match &cause.lasting {
+            Some(lasting) if *lasting != cause.phase => {
+                format!("{}, later {}", code(cause.phase.as_str()), code(lasting.as_str()))
+            }
+            _ => code(cause.phase.as_str()),
+        };
+        let row = Row::all().find(|row| row.reason == cause.reason).expect("declared");
+        let who = if cause.lasting.is_some() {
+            row.who.join(", ").to_lowercase()
+        } else {
+            "nobody, or it clears itself".to_owned()
+        };
+        vec![field(cause.source).to_owned(), word, phase, code(&cause.reason), who]
+    };
+    table(&["object and field", "word", "phase", "reason", "who"], CAUSES.iter().map(cells))
+}
+
+#[test]
+fn every_cause_has_a_row_and_a_reason_that_it_may_have() {
+    assert!(CAUSES.len() >= 40, "{} rows", CAUSES.len());
+    for cause in CAUSES {
+        assert!(Row::declares(cause.reason, "Ready"), "{cause:?}");
+        assert_eq!(Row::declares(cause.reason, "Stalled"), cause.lasting.is_some(), "{cause:?}");
+        // A word finds its own row, and one that is not there that of all others.
+        assert_eq!(CauseRow::of(cause.source, cause.word).word, cause.word);
+        let other = CauseRow::of(cause.source, "Unheard of");
+        assert_eq!((other.source, other.word), (cause.source, ""), "{cause:?}");
+    }
+}
+
 #[test]
 fn the_page_is_up_to_date() {
     let mut page = format!(
@@ -78,6 +128,7 @@ fn the_page_is_up_to_date() {
         let of = if kind == "Lease" { "the Lease of the daemon".to_owned() } else { format!("{kind}s") };
         write!(page, "## Reasons of {of}\n\n{}", reasons(kind)).expect("text");
     }
+    write!(page, "## Why a machine does not run\n\n{CAUSES_ARE}\n\n{}", causes()).expect("text");
     write!(page, "## Reasons that no object shows\n\n{}", reasons("")).expect("text");
     check("reasons.md", page.trim_end_matches('\n').to_owned().as_str());
 }

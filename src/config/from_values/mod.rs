@@ -187,6 +187,12 @@ impl<'v> Conversion<'v> {
             self.set("", key, "".into());
         }
         self.set("", "controllers.tenant.countQuotas.enabled", false.into());
+        self.set("", "controllers.instance.vmPower", "running".into());
+        // The annotations of the Services that exist stay as they are.
+        let key = "controllers.publicExposure.loadBalancerIpsKey";
+        if self.configuration.pointer(&format!("/{}", key.replace('.', "/"))).is_none() {
+            self.set("", key, "metallb.universe.tf/loadBalancerIPs".into());
+        }
     }
 
     /// Reports every value below a path that has not been looked at.

@@ -86,6 +86,7 @@ controllers:
     websiteBaseUrl: labs.example.org
     instancesAuthUrl: https://labs.example.org/auth
     ephemeralStorage: ""
+    vmPower: running
   sharedVolume: {enabled: false}
   snapshot: {containerKanikoImg: "kaniko:1", vmRegistry: registry.example.org, vmRegistrySecret: login, ephemeralStorage: ""}
   publicExposure:
@@ -114,10 +115,7 @@ integrations:
     clientId: operator
     rolesClientId: api
     clientSecretFile: /etc/crownlabs/keycloak/client-secret
-  prometheus:
-    url: http://prometheus:9090
-    queryStep: 5m
-    queries: {webSshData: "bastion_web_ssh_connections{destination_ip=%q}"}
+  prometheus: {url: "http://prometheus:9090", queryStep: 5m, queries: {webSshData: "bastion_web_ssh_connections{destination_ip=%q}"}}
   mail: {transport: smtp, configDir: /etc/crownmail/configs}
 "#;
     let read = |text: &str| -> Value { serde_saphyr::from_str(text).expect("YAML") };

@@ -62,7 +62,7 @@ fn every_key_of_the_default_file_has_a_comment() {
     let keys =
         document.lines().filter(|line| !line.trim_start().starts_with('#') && line.contains(':')).count();
     // 9 at the top with 1 label, 2 of resync, 6 of leaderElection, 4 of server, 8 of webhook, 2 of keycloakEvents, 2 of
-    // log, the instance loop with its 11, 5 images, 2 of access, 4 of oauth2Proxy, 2 of vmLogin, 2 of
+    // log, the instance loop with its 13, 5 images, 2 of access, 4 of oauth2Proxy, 2 of vmLogin, 2 of
     // gatewayApi, 2 of localVm, the exposure loop with its 8, the snapshot loop with its 12, the shared volume loop with
     // its 4, the termination loop with its 8, the submission loop with its 8, the tenant loop with its 13, 2 labels, 5 of
     // myDrive, 3 of quotaCaps, 3 of countQuotas with 7 each, 1 of personalWorkspace, the workspace loop with its 2,
@@ -80,7 +80,7 @@ fn every_key_of_the_default_file_has_a_comment() {
         2,
         2,
         1,
-        11,
+        13,
         5,
         2 + 4,
         2 + 2 + 2,
@@ -126,7 +126,7 @@ fn the_demonstration_differs_from_the_default_where_it_says() {
     let exposure = &mut expected.controllers.public_exposure;
     exposure.ip_pool = vec!["172.18.0.240/28".to_owned()];
     exposure.common_annotations =
-        BTreeMap::from([("metallb.universe.tf/allow-shared-ip".to_owned(), "pe".to_owned())]);
+        BTreeMap::from([("metallb.io/allow-shared-ip".to_owned(), "pe".to_owned())]);
     assert_eq!(demo, expected);
 }
 

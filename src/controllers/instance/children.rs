@@ -194,9 +194,13 @@ impl<'a> EnvironmentContext<'a> {
 
     /// The `VirtualMachine` of a persistent environment.
     fn virtual_machine(&'a self, new: Option<&'a Material>) -> Child<'a> {
+        let power = machine::power(self);
+        let enforced = machine::enforced(self, &power);
+        let note = power.remembered.map(|strategy| (labels::RUN_STRATEGY.to_owned(), Some(strategy)));
+        let (member, value) = power.field;
         let child = self.child::<VirtualMachineKind>(&self.name, wave::WORKLOAD, move || {
             json!({"spec": new.map(|new| json!({
-                "running": self.observed.instance.spec.running,
+                member: value,
                 "template": {"metadata": {"labels": self.selector()}, "spec": machine::spec(self, &new.resources)},
                 "dataVolumeTemplates": [{
                     "metadata": {"name": self.name},
@@ -207,7 +211,7 @@ impl<'a> EnvironmentContext<'a> {
                 }],
             }))})
         });
-        child.fields(machine::enforced(self))
+        child.annotated(note).fields(enforced)
     }
 
     /// Whether the Ingress exists.

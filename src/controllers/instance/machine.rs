@@ -11,6 +11,8 @@ use super::mounts::Mount;
 use super::observe::Observed;
 use super::resources::Resources;
 use crate::api::environment::EnvironmentType;
+use crate::api::labels;
+use crate::config::VmPower;
 use crate::controllers::shared::references;
 use crate::kinds::{SecretKind, VirtualMachine, VirtualMachineInstanceKind, VirtualMachineKind};
 use crate::runtime::plan::to_value;
@@ -135,9 +137,43 @@ pub fn source(context: &EnvironmentContext<'_>) -> Value {
     }
 }
 
+/// The strategy of a machine that does not run.
+const HALTED: &str = "Halted";
+/// The strategy of a machine that runs.
+const ALWAYS: &str = "Always";
+
+/// Whether a machine runs, and the strategy by which it is started again once it is stopped.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Power {
+    /// The member of the spec that says it.
+    pub field: (&'static str, Value),
+    /// The strategy to be remembered, if it is one that would be lost.
+    pub remembered: Option<String>,
+}
+
+/// The power of the machine of an environment. An existing one has the member that it was made with, since KubeVirt refuses
+/// both; and a strategy that lets it run is kept, whichever that is.
+pub fn power(context: &EnvironmentContext<'_>) -> Power {
+    let is_running = context.observed.instance.spec.running;
+    let existing = context.observed.own::<VirtualMachineKind>(&context.name);
+    let has_strategy = existing.map_or(context.config.vm_power == VmPower::RunStrategy, |machine| {
+        machine.spec.run_strategy.is_some()
+    });
+    if !has_strategy {
+        return Power { field: ("running", is_running.into()), remembered: None };
+    }
+    let strategy = existing.and_then(|machine| machine.spec.run_strategy.as_deref());
+    let former = existing.and_then(|machine| machine.annotation(labels::RUN_STRATEGY));
+    let running = || strategy.filter(|strategy| *strategy != HALTED);
+    let wanted = if is_running { running().or(former).unwrap_or(ALWAYS) } else { HALTED };
+    let remembered = running().filter(|strategy| !is_running && *strategy != ALWAYS).or(former);
+    Power { field: ("runStrategy", wanted.into()), remembered: remembered.map(str::to_owned) }
+}
+
 /// What is enforced of a `VirtualMachine`.
-pub fn enforced(context: &EnvironmentContext<'_>) -> Value {
-    let mut fields = json!({"spec": {"running": context.observed.instance.spec.running}});
+pub fn enforced(context: &EnvironmentContext<'_>, power: &Power) -> Value {
+    let (member, value) = &power.field;
+    let mut fields = json!({"spec": {*member: value}});
     let existing = context.observed.own::<VirtualMachineKind>(&context.name);
     if let Some(interfaces) = existing.and_then(|existing| pinned(context.observed, existing)) {
         fields["spec"]["template"] = json!({"spec": {"domain": {"devices": {"interfaces": interfaces}}}});

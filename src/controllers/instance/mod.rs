@@ -11,6 +11,7 @@
 //! is in the cluster.
 
 mod access;
+mod cause;
 mod children;
 mod cloud_init;
 mod container;

@@ -1,124 +1,86 @@
 //! The phase of an environment, from the state of its workload; and the phase of the Instance, from those of
 //! its environments.
 
+use super::cause::{self, Cause};
+use super::environment::EnvironmentContext;
+use super::workload::Workload;
 use crate::api::instance::InstancePhase as Phase;
-use crate::kinds::{DataVolume, Deployment, ForeignCondition, VirtualMachine, VirtualMachineInstance};
+use crate::kinds::{
+    DataVolume, DataVolumeKind, Deployment, DeploymentKind, VirtualMachine, VirtualMachineInstance,
+    VirtualMachineInstanceKind, VirtualMachineKind,
+};
 
-/// A phase, and the reason for it where there is one to report.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Phased {
-    /// The phase.
-    pub phase: Phase,
-    /// The reason, for the message of a condition; empty for none.
-    pub cause: String,
-}
-
-impl From<Phase> for Phased {
-    fn from(phase: Phase) -> Self {
-        Self { phase, cause: String::new() }
-    }
-}
-
-fn exceeds_quota(conditions: &[ForeignCondition], type_: &str, status: &str) -> bool {
-    conditions
-        .iter()
-        .find(|condition| {
-            condition.type_ == type_ && condition.status == status && condition.reason == "FailedCreate"
-        })
-        .is_some_and(|condition| condition.message.contains("exceeded quota"))
-}
-
-fn machine_exceeds_quota(machine: Option<&VirtualMachineInstance>) -> bool {
-    machine.is_some_and(|machine| exceeds_quota(&machine.status.conditions, "Synchronized", "False"))
-}
-
-/// The phase of a `VirtualMachine`.
-pub fn virtual_machine(
-    machine: &VirtualMachine,
-    running: Option<&VirtualMachineInstance>,
-    disk: Option<&DataVolume>,
-) -> Phased {
-    let status = machine.status.printable_status.as_str();
-    let importing = || {
-        // The import may have ended before the status of the machine shows that.
-        match disk {
-            Some(disk) if disk.status.phase == "Succeeded" => Phase::Starting.into(),
-            Some(disk) if !disk.status.progress.is_empty() && disk.status.progress != "N/A" => {
-                Phased { phase: Phase::Importing, cause: format!("{} imported", disk.status.progress) }
-            }
-            _ => Phase::Importing.into(),
-        }
+/// The phase of an environment, and why it does not run, if its objects say that. `None` while it has no workload.
+///
+/// The phase is that of the workload alone: [`Cause::phase`] comes before it.
+pub fn of_workload(context: &EnvironmentContext<'_>) -> Option<(Phase, Option<Cause>)> {
+    let (observed, name) = (context.observed, &context.name);
+    let (running, persistent) = (observed.instance.spec.running, context.environment.persistent);
+    let with = |phase: Phase, cause: &dyn Fn() -> Option<Cause>| {
+        let is_settled = matches!(phase, Phase::Ready | Phase::Off | Phase::Stopping);
+        (phase, if is_settled { None } else { cause() })
     };
-    let up = || if machine.status.ready { Phase::Ready } else { Phase::Running };
-    match status {
-        "Provisioning" | "WaitingForVolumeBinding" => importing(),
-        "Starting" if machine_exceeds_quota(running) => Phase::ResourceQuotaExceeded.into(),
-        "Starting" => Phase::Starting.into(),
-        "Running" | "Migrating" => up().into(),
-        "Stopping" | "Terminating" => Phase::Stopping.into(),
-        "Stopped" => Phase::Off.into(),
-        "ErrImagePull" | "ImagePullBackOff" | "DataVolumeError" | "ErrorPvcNotFound" | "CrashLoopBackOff"
-        | "ErrorUnschedulable" => Phased { phase: Phase::Failed, cause: failure_cause(machine) },
-        _ => Phase::Unset.into(),
+    Some(match Workload::of(context.environment) {
+        Workload::Deployment => {
+            let found = observed.own::<DeploymentKind>(name)?;
+            with(deployment(found, running, persistent), &|| cause::of_deployment(observed, found))
+        }
+        Workload::VirtualMachine => {
+            let found = observed.own::<VirtualMachineKind>(name)?;
+            let phase = virtual_machine(found, observed.named::<DataVolumeKind>(name));
+            with(phase, &|| cause::of_machine(observed, found))
+        }
+        Workload::VirtualMachineInstance if running => {
+            let found = observed.own::<VirtualMachineInstanceKind>(name)?;
+            with(virtual_machine_instance(found), &|| cause::of_running_machine(observed, found))
+        }
+        Workload::VirtualMachineInstance => (Phase::Off, None),
+    })
+}
+
+/// The phase of a `VirtualMachine` with this disk. A state in which it does not start or run has a [`Cause`].
+pub fn virtual_machine(machine: &VirtualMachine, disk: Option<&DataVolume>) -> Phase {
+    match &*machine.status.printable_status {
+        // The import may have ended before the status of the machine shows that.
+        "Provisioning" | "WaitingForVolumeBinding"
+            if disk.is_none_or(|disk| disk.status.phase != "Succeeded") =>
+        {
+            Phase::Importing
+        }
+        "Running" | "Migrating" if machine.status.ready => Phase::Ready,
+        "Running" | "Migrating" => Phase::Running,
+        "Stopping" | "Terminating" => Phase::Stopping,
+        "Stopped" => Phase::Off,
+        _ => Phase::Starting,
     }
 }
 
-/// Why a machine failed: its status and the message of its first condition that is not true.
-fn failure_cause(machine: &VirtualMachine) -> String {
+/// The phase of a `VirtualMachineInstance` whose Instance runs. A phase in which it does not has a [`Cause`].
+pub fn virtual_machine_instance(machine: &VirtualMachineInstance) -> Phase {
     let status = &machine.status;
-    let message = status
-        .conditions
-        .iter()
-        .find(|condition| condition.status != "True" && !condition.message.is_empty())
-        .map(|condition| condition.message.as_str());
-    match message {
-        Some(message) => format!("{}: {message}", status.printable_status),
-        None => status.printable_status.clone(),
-    }
-}
-
-/// The phase of a `VirtualMachineInstance` whose Instance runs.
-pub fn virtual_machine_instance(machine: &VirtualMachineInstance) -> Phased {
-    if machine.is_terminating() {
-        return Phase::Stopping.into();
-    }
-    let ready = machine
-        .status
-        .conditions
-        .iter()
-        .any(|condition| condition.type_ == "Ready" && condition.status == "True");
-    match machine.status.phase.as_str() {
-        "Pending" if machine_exceeds_quota(Some(machine)) => Phase::ResourceQuotaExceeded.into(),
-        "Pending" | "Scheduling" | "Scheduled" => Phase::Starting.into(),
-        "Running" if ready => Phase::Ready.into(),
-        "Running" => Phase::Running.into(),
-        state @ ("Succeeded" | "Failed" | "Unknown") => Phased {
-            phase: Phase::Failed,
-            cause: format!("the virtual machine is {state}; delete the Instance and make it anew"),
-        },
-        _ => Phase::Unset.into(),
+    let is_ready =
+        || status.conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True");
+    match &*status.phase {
+        _ if machine.is_terminating() => Phase::Stopping,
+        "Running" if is_ready() => Phase::Ready,
+        "Running" => Phase::Running,
+        _ => Phase::Starting,
     }
 }
 
 /// The phase of a Deployment. `running` is that of the Instance, `persistent` that of the environment.
-pub fn deployment(deployment: &Deployment, running: bool, persistent: bool) -> Phased {
-    if deployment.is_terminating() {
-        return Phase::Stopping.into();
-    }
-    // A container without a disk keeps its pod when its Instance is stopped; to its user it is off.
-    if !running && !persistent {
-        return Phase::Off.into();
-    }
+pub fn deployment(deployment: &Deployment, running: bool, persistent: bool) -> Phase {
     let wanted = deployment.spec.replicas.unwrap_or(1);
     let ready = deployment.status.ready_replicas.unwrap_or(0);
-    if wanted == 0 {
-        Phase::Off.into()
+    if deployment.is_terminating() {
+        Phase::Stopping
+    } else if wanted == 0 || (!running && !persistent) {
+        // A container without a disk keeps its pod when its Instance is stopped; to its user it is off.
+        Phase::Off
     } else if wanted == ready {
-        Phase::Ready.into()
-    } else if exceeds_quota(&deployment.status.conditions, "ReplicaFailure", "True") {
-        Phase::ResourceQuotaExceeded.into()
+        Phase::Ready
     } else {
-        Phase::Starting.into()
+        Phase::Starting
     }
 }
 

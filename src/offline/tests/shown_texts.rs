@@ -89,7 +89,15 @@ fn printed(object: &Value) -> Vec<String> {
     if object["kind"] == "Instance"
         && let Ok(read) = serde_json::from_value::<Instance>(object.clone())
     {
-        let facts = instance::Facts { instance: &read, template: None, managers: None };
+        let hostile = text(object, "/spec/prettyName");
+        let warnings = vec![hostile.clone()];
+        let facts = instance::Facts {
+            instance: &read,
+            owner: Some(&hostile),
+            template: None,
+            managers: None,
+            warnings,
+        };
         texts.push(instance::why(&facts, now()));
         let table = course::table(vec![course::Row::of(&read, None)], now());
         assert_eq!(table.lines().count(), 4, "{table:?}");

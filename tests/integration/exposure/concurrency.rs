@@ -163,7 +163,7 @@ pub fn assert_no_port_is_shared(services: &[Value]) -> usize {
     let mut holders: BTreeMap<String, String> = BTreeMap::new();
     for service in services {
         let name = service["metadata"]["name"].to_string();
-        let address = &service["metadata"]["annotations"]["metallb.universe.tf/loadBalancerIPs"];
+        let address = &service["metadata"]["annotations"]["metallb.io/loadBalancerIPs"];
         for port in service["spec"]["ports"].as_array().expect("ports") {
             let place = format!("{address} {} {}", port["port"], port["protocol"]);
             if let Some(other) = holders.insert(place.clone(), name.clone()) {

@@ -68,7 +68,7 @@ fn check_objects(lab: &Lab) {
     assert_eq!(service["metadata"]["labels"], json!({"crownlabs.polito.it/component": "pe"}));
     assert_eq!(
         service["metadata"]["annotations"],
-        json!({"metallb.universe.tf/loadBalancerIPs": "172.18.0.240", "metallb.universe.tf/allow-shared-ip": "pe"})
+        json!({"metallb.io/loadBalancerIPs": "172.18.0.240", "metallb.io/allow-shared-ip": "pe"})
     );
     assert_eq!(service["metadata"]["ownerReferences"], owner);
     assert_eq!(service["spec"]["type"], "LoadBalancer");
@@ -115,7 +115,7 @@ fn changes_by_others_are_repaired(lab: &Lab) {
         "services",
         NAMESPACE,
         "my-box-pe",
-        r#"{"metadata": {"annotations": {"metallb.universe.tf/loadBalancerIPs": "172.18.0.77", "theirs": "x"}},
+        r#"{"metadata": {"annotations": {"metallb.io/loadBalancerIPs": "172.18.0.77", "theirs": "x"}},
             "spec": {"selector": {"evil": "yes"}}}"#,
     );
     let open = r#"{"spec": {"ingress": [{}], "policyTypes": ["Egress"]}}"#;
@@ -124,7 +124,7 @@ fn changes_by_others_are_repaired(lab: &Lab) {
         "services",
         NAMESPACE,
         "my-box-pe",
-        "/metadata/annotations/metallb.universe.tf~1loadBalancerIPs",
+        "/metadata/annotations/metallb.io~1loadBalancerIPs",
         "172.18.0.240",
     );
     assert_eq!(healed["metadata"]["annotations"]["theirs"], "x");

@@ -17,7 +17,7 @@ use crate::lab::{Lab, PATIENCE, instance, wait_until};
 /// The daemon's configuration with this pool, and the annotation by which `MetalLB` lets Services share an address.
 fn config(pool: &str) -> String {
     format!(
-        "controllers: {{publicExposure: {{ipPool: [{pool}], commonAnnotations: {{metallb.universe.tf/allow-shared-ip: pe}}}}}}\n"
+        "controllers: {{publicExposure: {{ipPool: [{pool}], commonAnnotations: {{metallb.io/allow-shared-ip: pe}}}}}}\n"
     )
 }
 

@@ -82,7 +82,7 @@ impl Drop for Recorder {
 
 /// The addresses, ports and protocols of a Service.
 pub fn places(service: &Value) -> Vec<String> {
-    let address = &service["metadata"]["annotations"]["metallb.universe.tf/loadBalancerIPs"];
+    let address = &service["metadata"]["annotations"]["metallb.io/loadBalancerIPs"];
     let ports = service["spec"]["ports"].as_array().expect("ports").iter();
     ports.map(|port| format!("{address} {} {}", port["port"], port["protocol"])).collect()
 }

@@ -42,7 +42,7 @@ fn a_service_that_lost_label_annotation_or_type_gets_its_address_and_ports_back(
     let recorder = Recorder::start(&lab, namespace);
     let before = exposure_of(&lab, namespace, "second-pe").expect("exposed");
     assert!(before.contains(&"\"172.18.4.1\" 49153 \"TCP\"".to_owned()), "{before:?}");
-    let key = "metallb.universe.tf/loadBalancerIPs";
+    let key = "metallb.io/loadBalancerIPs";
     for lost in [
         json!({"metadata": {"labels": null}}),
         json!({"metadata": {"annotations": {key: null}}}),
@@ -174,16 +174,16 @@ fn another_annotation_for_the_address_moves_nobody() {
     };
     let before = ["one", "two", "three"].map(places);
     drop(daemon);
-    let _daemon = start(", loadBalancerIpsKey: metallb.io/loadBalancerIPs");
+    let _daemon = start(", loadBalancerIpsKey: metallb.universe.tf/loadBalancerIPs");
     for service in lab.list("services", namespace) {
         let name = service["metadata"]["name"].as_str().expect("a name");
         let healed = wait_until(PATIENCE, || {
             let service = lab.get("services", namespace, name).ok_or("the Service")?;
             let annotations = service["metadata"]["annotations"].clone();
-            let is_new = !annotations["metallb.io/loadBalancerIPs"].is_null();
+            let is_new = !annotations["metallb.universe.tf/loadBalancerIPs"].is_null();
             is_new.then_some(annotations.clone()).ok_or_else(|| annotations.to_string())
         });
-        assert_eq!(healed["metallb.universe.tf/loadBalancerIPs"], Value::Null, "{name}");
+        assert_eq!(healed["metallb.io/loadBalancerIPs"], Value::Null, "{name}");
         phase(name.trim_end_matches("-pe"), "Ready");
     }
     assert_eq!(["one", "two", "three"].map(places), before);

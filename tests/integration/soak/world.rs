@@ -158,9 +158,7 @@ fn mask_allocated(object: &mut Value) {
     match object["kind"].as_str() {
         // Which address and port an exposure has depends on who else had one when it was made.
         Some("Service") => {
-            if let Some(address) =
-                object.pointer_mut("/metadata/annotations/metallb.universe.tf~1loadBalancerIPs")
-            {
+            if let Some(address) = object.pointer_mut("/metadata/annotations/metallb.io~1loadBalancerIPs") {
                 *address = "allocated".into();
                 mask_ports(object.pointer_mut("/spec/ports"));
             }
@@ -199,7 +197,7 @@ pub fn observe_ports(lab: &Lab, over: &AtomicBool) -> usize {
         // The API server may be down.
         if let Ok(mut services) = lab.cluster.list("services", "") {
             services.retain(|service| {
-                !service["metadata"]["annotations"]["metallb.universe.tf/loadBalancerIPs"].is_null()
+                !service["metadata"]["annotations"]["metallb.io/loadBalancerIPs"].is_null()
             });
             crate::exposure::assert_no_port_is_shared(&services);
             looked += 1;

@@ -10,6 +10,7 @@ use super::access;
 use super::environment::EnvironmentContext;
 use super::exposure;
 use super::observe::Observed;
+use super::phase;
 use super::pretty_name::pretty_name;
 use super::validate::{Validated, conflict, invalid_name, no_environment, validate};
 use super::workload;
@@ -44,6 +45,11 @@ pub fn plan(observed: &Observed, config: &InstanceConfig, now: Timestamp) -> Pla
     }));
     let mut usable = Vec::new();
     for context in &environments {
+        let cause = phase::of_workload(context).and_then(|(_, cause)| cause);
+        let left = cause.and_then(|cause| cause.left(&observed.instance.status.conditions, config, now));
+        if let Some(left) = left {
+            plan.requeue_after(left);
+        }
         if let Some(problem) = invalid_name(context).or_else(|| conflict(context)) {
             plan.problems.push(problem);
             continue;

@@ -6,22 +6,20 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::cause::Cause;
 use super::environment::EnvironmentContext;
 use super::events;
 use super::exposure;
 use super::observe::Observed;
-use super::phase::{self, Phased};
+use super::phase;
 use super::validate::{Validated, validate};
-use super::workload::Workload;
-use crate::api::condition::{READY, STALLED};
+use crate::api::condition::{Condition, PUBLIC_EXPOSURE_READY, READY, STALLED};
 use crate::api::environment::Environment;
 use crate::api::instance::{EnvironmentStatus, InstanceKind, InstancePhase as Phase, InstanceStatus};
 use crate::api::reason::{self, Reason};
 use crate::config::InstanceConfig;
 use crate::controllers::shared::problems;
-use crate::kinds::{
-    DataVolumeKind, DeploymentKind, Pod, ServiceKind, VirtualMachineInstanceKind, VirtualMachineKind,
-};
+use crate::kinds::{Pod, ServiceKind};
 use crate::runtime::ObjectKey;
 use crate::runtime::clock::go_duration;
 use crate::runtime::component::Component;
@@ -61,9 +59,7 @@ pub fn report(
             let before = before(old, &environments, context.environment);
             let known = !before.initial_ready_time.is_empty();
             let (new, cause) = environment(context, before, &problems, now);
-            if !cause.is_empty() {
-                causes.push(cause);
-            }
+            causes.extend(cause);
             if !known && !new.initial_ready_time.is_empty() {
                 first_ready.extend(ready_time(observed, &new.name, age(observed, now)));
             }
@@ -74,10 +70,18 @@ pub fn report(
         overview(observed, config, &environments, &mut status);
     }
     status.observed_generation = observed.instance.metadata.generation;
-    let ready = ready(&status, observed.instance.spec.running, &causes);
+    let is_hindered = !problems.is_empty();
+    let ready = ready(&status, observed.instance.spec.running, is_hindered, &causes, &old.conditions);
     let mut own = vec![];
-    if status.phase == Phase::Failed {
+    let needy = causes.iter().find(|cause| cause.row.lasting.is_some());
+    if let Some(cause) = needy {
+        let has_lasted = cause.has_lasted(&old.conditions, config, now);
+        let before = old.conditions.iter().find(|condition| condition.type_ == STALLED);
+        own.push(Observation::new(STALLED, has_lasted, cause.row.reason, cause.words(before)));
+    } else if status.phase == Phase::Failed {
         own.push(Observation { type_: STALLED, holds: Some(true), ..ready.clone() });
+    } else if let Some(conflict) = exposure_conflict(&old.conditions) {
+        own.push(Observation::new(STALLED, true, reason::NAME_CONFLICT, &*conflict.message));
     }
     own.push(ready);
     let well = "All objects of the Instance are as they should be";
@@ -86,8 +90,17 @@ pub fn report(
         let name = ObjectKey::of(&*observed.instance);
         format!("phase changed: instance={name} from={} to={}", old.phase, status.phase)
     });
-    let events = events::events(&old.conditions, &problems);
+    let mut events = events::events(&old.conditions, &problems);
+    events.extend(causes.iter().filter_map(|cause| cause.event(&old.conditions, config, now)));
     Report { log, measurements: first_ready, ..Report::new(status, events) }
+}
+
+/// The condition by which the exposure loop says that its Service has a name which another Instance has.
+fn exposure_conflict(conditions: &[Condition]) -> Option<&Condition> {
+    let is_it = |condition: &&Condition| {
+        condition.type_ == PUBLIC_EXPOSURE_READY && condition.reason == *reason::NAME_CONFLICT
+    };
+    conditions.iter().find(is_it)
 }
 
 /// The status of an environment as it was before; of an Instance with a single environment, that one's, whatever its name
@@ -186,13 +199,15 @@ fn environment(
     before: EnvironmentStatus,
     problems: &[Problem],
     now: Timestamp,
-) -> (EnvironmentStatus, String) {
+) -> (EnvironmentStatus, Option<Cause>) {
     let observed = context.observed;
     let running = observed.instance.spec.running;
     let mut status = before;
     status.name.clone_from(&context.environment.name);
-    let Phased { phase, cause } = phased(context, problems);
-    status.phase = phase;
+    let (phase, cause) = phased(context, problems);
+    let conditions = &observed.instance.status.conditions;
+    let phase_of = |cause: &Cause| cause.phase(cause.has_lasted(conditions, context.config, now)).clone();
+    status.phase = cause.as_ref().map_or(phase, phase_of);
     let service = observed.own::<ServiceKind>(&context.name).filter(|_| running);
     let address = service.and_then(|service| service.spec.cluster_ip.clone());
     // A headless Service, which the Go operator that knows several environments makes, has no address.
@@ -207,49 +222,54 @@ fn environment(
     (status, cause)
 }
 
-/// The phase of one environment, from its problems and its workload.
-fn phased(context: &EnvironmentContext<'_>, problems: &[Problem]) -> Phased {
+/// The phase of one environment, from its problems and its workload, and why it does not run.
+fn phased(context: &EnvironmentContext<'_>, problems: &[Problem]) -> (Phase, Option<Cause>) {
     let observed = context.observed;
     let (running, persistent) = (observed.instance.spec.running, context.environment.persistent);
     let mine: Vec<&Problem> =
         problems.iter().filter(|problem| problem.component == context.component()).collect();
     let has = |reason: Reason| mine.iter().any(|problem| problem.reason == reason);
     if has(reason::QUOTA_EXCEEDED) {
-        return Phase::ResourceQuotaExceeded.into();
+        return (Phase::ResourceQuotaExceeded, None);
     }
     if has(reason::NAME_CONFLICT) || has(reason::ENVIRONMENT_ENFORCEMENT_FAILED) {
-        return Phase::CreationLoopBackoff.into();
+        return (Phase::CreationLoopBackoff, None);
     }
-    let workload = match Workload::of(context.environment) {
-        Workload::Deployment => observed
-            .own::<DeploymentKind>(&context.name)
-            .map(|deployment| phase::deployment(deployment, running, persistent)),
-        Workload::VirtualMachine => observed.own::<VirtualMachineKind>(&context.name).map(|machine| {
-            let running = observed.named::<VirtualMachineInstanceKind>(&context.name);
-            phase::virtual_machine(machine, running, observed.named::<DataVolumeKind>(&context.name))
-        }),
-        Workload::VirtualMachineInstance if running => {
-            observed.own::<VirtualMachineInstanceKind>(&context.name).map(phase::virtual_machine_instance)
-        }
-        Workload::VirtualMachineInstance => Some(Phase::Off.into()),
-    };
     if has(reason::NOT_PERSISTENT) {
-        return Phase::Failed.into();
+        return (Phase::Failed, None);
     }
-    match workload {
-        Some(phased) => phased,
-        None if mine.iter().any(|problem| !problem.waiting) => Phase::CreationLoopBackoff.into(),
-        None if !running && !persistent => Phase::Off.into(),
+    let without = if mine.iter().any(|problem| !problem.waiting) {
+        Phase::CreationLoopBackoff
+    } else if !running && !persistent {
+        Phase::Off
+    } else {
         // It waits for another object, or has not been created yet.
-        None => Phase::Starting.into(),
-    }
+        Phase::Starting
+    };
+    phase::of_workload(context).unwrap_or((without, None))
 }
 
-/// The condition `Ready` of an Instance that is to run or not. `causes` are the reasons for the phases of environments.
-fn ready(status: &InstanceStatus, running: bool, causes: &[String]) -> Observation {
+/// The condition `Ready` of an Instance that is to run or not, and that has problems or not.
+fn ready(
+    status: &InstanceStatus,
+    running: bool,
+    is_hindered: bool,
+    causes: &[Cause],
+    old: &[Condition],
+) -> Observation {
     // The reason of a condition must not be empty, as the unknown phase is.
-    let reason = Reason::named(status.phase.as_str()).unwrap_or(reason::UNKNOWN);
-    let message = if causes.is_empty() { sentence(&status.phase).to_owned() } else { causes.join("; ") };
+    let of_phase = Reason::named(status.phase.as_str()).unwrap_or(reason::UNKNOWN);
+    let worst = causes.iter().find(|cause| cause.row.lasting.is_some()).or(causes.first());
+    let reason = worst.map_or(of_phase, |cause| cause.row.reason);
+    let before = old.iter().find(|condition| condition.type_ == READY);
+    let message = match causes {
+        [] if is_hindered && status.phase == Phase::Starting => {
+            "The environment cannot start yet; see condition Reconciled".to_owned()
+        }
+        [] => sentence(&status.phase).to_owned(),
+        [cause] => cause.words(before).to_owned(),
+        causes => causes.iter().map(|cause| &*cause.message).collect::<Vec<_>>().join("; "),
+    };
     let wanted = if running { Phase::Ready } else { Phase::Off };
     Observation::new(READY, status.phase == wanted, reason, message)
 }

@@ -5,7 +5,11 @@ use serde_json::{Value, json};
 use super::*;
 use crate::controllers::instance::plan::plan;
 use crate::controllers::instance::plan::tests::{edit, environment as template_environment, observed, owned};
-use crate::kinds::{Deployment, DeploymentKind, ServiceKind, VirtualMachine, VirtualMachineInstance};
+use crate::kinds::{
+    DataVolumeKind, Deployment, DeploymentKind, ServiceKind, VirtualMachineInstanceKind, VirtualMachineKind,
+};
+use crate::runtime::events::EventType;
+use crate::runtime::plan::Requeue;
 
 /// The report about an Instance with this status, whose container has `ready` pods.
 fn reported(environments: Value, status: Value, ready: i32) -> Report<InstanceKind> {
@@ -73,16 +77,36 @@ fn a_headless_service_has_no_address() {
     assert_eq!((&*report.status.ip, &*report.status.environments[0].ip), ("", ""));
 }
 
+/// The report about an Instance whose workload, and the objects that were made for it, are these.
+fn of_machine(machine: Value, running: Option<Value>, disk: Option<Value>) -> Report<InstanceKind> {
+    let mut observed =
+        observed(json!([template_environment("main", "VirtualMachine", json!({"persistent": true}))]));
+    let with = |status: Value| json!({"status": status});
+    let owned_machine = edit(&owned::<VirtualMachineKind>("my-lab", json!({})), &with(machine));
+    observed.children.set::<VirtualMachineKind>(vec![owned_machine]);
+    let running = running
+        .map(|running| edit(&owned::<VirtualMachineInstanceKind>("my-lab", json!({})), &with(running)));
+    observed.children.set::<VirtualMachineInstanceKind>(running);
+    let disk = disk.map(|disk| edit(&owned::<DataVolumeKind>("my-lab", json!({})), &with(disk)));
+    observed.children.set::<DataVolumeKind>(disk);
+    let config = InstanceConfig::default();
+    let now = "2026-01-01T00:00:00Z".parse().expect("a time");
+    report(&observed, &config, &plan(&observed, &config, now), &Outcome::default(), now)
+}
+
+/// Phase, and reason and message of `Ready`.
+fn said(report: &Report<InstanceKind>) -> (String, String, String) {
+    let ready = report.status.conditions.iter().find(|condition| condition.type_ == READY).expect("Ready");
+    (report.status.phase.to_string(), ready.reason.to_string(), ready.message.to_string())
+}
+
 #[test]
 fn the_phase_of_a_machine_follows_what_kubevirt_prints() {
-    let phase = |status: serde_json::Value| {
-        let machine: VirtualMachine = serde_json::from_value(json!({"status": status})).expect("lenient");
-        phase::virtual_machine(&machine, None, None).phase.to_string()
-    };
     for (printed, ready, wanted) in [
         ("Provisioning", false, "Importing"),
         ("WaitingForVolumeBinding", false, "Importing"),
         ("Starting", false, "Starting"),
+        ("WaitingForReceiver", false, "Starting"),
         ("Running", false, "Running"),
         ("Running", true, "Ready"),
         ("Migrating", true, "Ready"),
@@ -91,43 +115,40 @@ fn the_phase_of_a_machine_follows_what_kubevirt_prints() {
         ("Stopped", false, "Off"),
         ("ErrImagePull", false, "Failed"),
         ("CrashLoopBackOff", false, "Failed"),
-        ("Paused", false, ""),
-        ("", false, ""),
+        ("Paused", false, "Running"),
+        ("Meditating", false, "Running"),
+        ("", false, "Starting"),
     ] {
-        assert_eq!(phase(json!({"printableStatus": printed, "ready": ready})), wanted, "{printed}");
+        let report = of_machine(json!({"printableStatus": printed, "ready": ready}), None, None);
+        assert_eq!(report.status.phase.to_string(), wanted, "{printed}");
     }
 }
 
 #[test]
-fn a_quota_shows_through_the_running_machine() {
-    let machine: VirtualMachine =
-        serde_json::from_value(json!({"status": {"printableStatus": "Starting"}})).expect("lenient");
-    let refused = |message: &str| -> VirtualMachineInstance {
-        let condition =
-            json!({"type": "Synchronized", "status": "False", "reason": "FailedCreate", "message": message});
-        serde_json::from_value(json!({"status": {"phase": "Pending", "conditions": [condition]}}))
-            .expect("lenient")
-    };
-    let quota = refused("pods is forbidden: exceeded quota: q");
-    assert_eq!(phase::virtual_machine(&machine, Some(&quota), None).phase, Phase::ResourceQuotaExceeded);
-    assert_eq!(phase::virtual_machine_instance(&quota).phase, Phase::ResourceQuotaExceeded);
-    let other = refused("something else");
-    assert_eq!(phase::virtual_machine(&machine, Some(&other), None).phase, Phase::Starting);
-}
-
-#[test]
-fn a_finished_import_counts_before_the_machine_says_so() {
-    let machine: VirtualMachine =
-        serde_json::from_value(json!({"status": {"printableStatus": "Provisioning"}})).expect("lenient");
-    let disk = |phase: &str, progress: &str| -> crate::kinds::DataVolume {
-        serde_json::from_value(json!({"status": {"phase": phase, "progress": progress}})).expect("lenient")
-    };
-    let phased = phase::virtual_machine(&machine, None, Some(&disk("ImportInProgress", "41.5%")));
-    assert_eq!((phased.phase, phased.cause.as_str()), (Phase::Importing, "41.5% imported"));
+fn what_is_below_a_machine_says_more_than_its_state() {
+    let message = "pods \"virt-launcher\" is forbidden: exceeded quota: q";
+    let refused = json!({"phase": "Pending", "conditions": [
+        {"type": "Synchronized", "status": "False", "reason": "FailedCreate", "message": message}]});
+    let (phase, reason, words) =
+        said(&of_machine(json!({"printableStatus": "Starting"}), Some(refused), None));
+    assert_eq!((&*phase, &*reason), ("ResourceQuotaExceeded", "ResourceQuotaExceeded"));
+    assert_eq!(words, format!("VirtualMachineInstance my-lab: {message}"));
+    let failed = json!({"phase": "ImportInProgress", "conditions": [
+        {"type": "Running", "status": "False", "reason": "Error", "message": "no such host"}]});
+    let (phase, reason, words) =
+        said(&of_machine(json!({"printableStatus": "DataVolumeError"}), None, Some(failed)));
     assert_eq!(
-        phase::virtual_machine(&machine, None, Some(&disk("Succeeded", "100%"))).phase,
-        Phase::Starting
+        (&*phase, &*reason, &*words),
+        ("Failed", "ImportFailed", "DataVolume my-lab: Error: no such host")
     );
+    let progress = json!({"phase": "ImportInProgress", "progress": "41.5%"});
+    let (phase, reason, words) =
+        said(&of_machine(json!({"printableStatus": "Provisioning"}), None, Some(progress)));
+    assert_eq!((&*phase, &*reason, &*words), ("Importing", "Importing", "DataVolume my-lab: 41.5% imported"));
+    // It counts before the machine says so.
+    let done = json!({"phase": "Succeeded", "progress": "100.0%"});
+    let (phase, ..) = said(&of_machine(json!({"printableStatus": "Provisioning"}), None, Some(done)));
+    assert_eq!(phase, "Starting");
 }
 
 #[test]
@@ -136,7 +157,7 @@ fn the_phase_of_a_container_follows_its_deployment() {
         let deployment: Deployment =
             serde_json::from_value(json!({"spec": {"replicas": wanted}, "status": {"readyReplicas": ready}}))
                 .expect("lenient");
-        phase::deployment(&deployment, running, persistent).phase.to_string()
+        phase::deployment(&deployment, running, persistent).to_string()
     };
     assert_eq!(phase(1, 0, true, false), "Starting");
     assert_eq!(phase(1, 1, true, false), "Ready");
@@ -146,17 +167,115 @@ fn the_phase_of_a_container_follows_its_deployment() {
 }
 
 #[test]
-fn of_a_deployment_only_the_condition_that_matters_is_kept() {
+fn of_a_deployment_only_conditions_that_matter_are_kept() {
     let deployment: Deployment = serde_json::from_value(json!({
         "spec": {"replicas": 1},
         "status": {"conditions": [
+            {"type": "Available", "status": "False", "reason": "MinimumReplicasUnavailable"},
             {"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"},
+            {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"},
             {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": "exceeded quota: q"},
         ]},
     }))
     .expect("lenient");
-    assert_eq!(deployment.status.conditions.len(), 1);
-    assert_eq!(phase::deployment(&deployment, true, false).phase, Phase::ResourceQuotaExceeded);
+    let kept: Vec<&str> = deployment.status.conditions.iter().map(|kept| &*kept.reason).collect();
+    assert_eq!(kept, ["ProgressDeadlineExceeded", "FailedCreate"]);
+}
+
+/// The report at a second of the first minutes about a container whose pod says this, after an earlier report.
+fn of_pod(status: &Value, before: Option<&InstanceStatus>, second: i64) -> (Report<InstanceKind>, Plan) {
+    let mut observed = observed(container("main"));
+    if let Some(before) = before {
+        observed.instance = edit(&observed.instance, &json!({"status": before}));
+    }
+    let deployment = owned::<DeploymentKind>("my-lab", json!({"replicas": 1}));
+    observed.children.set::<DeploymentKind>(vec![deployment]);
+    let owner = json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "my-lab-6d4b", "uid": "r", "controller": true});
+    let pod = json!({"metadata": {"name": "my-lab-6d4b-x2", "ownerReferences": [owner]}, "status": status});
+    observed.pods = vec![std::sync::Arc::new(serde_json::from_value(pod).expect("lenient"))];
+    let config = InstanceConfig::default();
+    let now = Timestamp::from_second(second).expect("a time");
+    let plan = plan(&observed, &config, now);
+    (report(&observed, &config, &plan, &Outcome::default(), now), plan)
+}
+
+fn unschedulable() -> Value {
+    json!({"phase": "Pending", "conditions": [
+        {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes are available"}]})
+}
+
+#[test]
+fn what_needs_somebody_is_stalled_once_it_has_lasted() {
+    let stalled = |report: &Report<InstanceKind>| {
+        let found = report.status.conditions.iter().find(|condition| condition.type_ == STALLED);
+        found.map(|stalled| (stalled.status.to_string(), stalled.reason.to_string()))
+    };
+    let events = |report: &Report<InstanceKind>| -> Vec<(EventType, String)> {
+        report.events.iter().map(|event| (event.type_, event.reason.to_string())).collect()
+    };
+    let (first, plan) = of_pod(&unschedulable(), None, 0);
+    assert_eq!(said(&first).0, "Starting");
+    assert_eq!(stalled(&first), Some(("False".to_owned(), "PodUnschedulable".to_owned())));
+    assert_eq!(events(&first), [(EventType::Normal, "PodUnschedulable".to_owned())]);
+    assert_eq!(plan.requeue, Requeue::After(Duration::from_mins(2)));
+    let (early, plan) = of_pod(&unschedulable(), Some(&first.status), 90);
+    assert_eq!(early.status, first.status, "nothing is written");
+    assert!(early.events.is_empty());
+    assert_eq!(plan.requeue, Requeue::After(Duration::from_secs(30)));
+    let (late, plan) = of_pod(&unschedulable(), Some(&first.status), 120);
+    assert_eq!(said(&late).0, "Failed");
+    assert_eq!(stalled(&late), Some(("True".to_owned(), "PodUnschedulable".to_owned())));
+    assert_eq!(events(&late), [(EventType::Warning, "PodUnschedulable".to_owned())]);
+    assert_eq!(plan.requeue, Requeue::Resync);
+    let (later, _) = of_pod(&unschedulable(), Some(&late.status), 500);
+    assert_eq!(later.status, late.status, "nothing is written");
+    assert!(later.events.is_empty());
+    // Another cause has to last by itself, and one that goes leaves nothing.
+    let image =
+        json!({"containerStatuses": [{"name": "main", "state": {"waiting": {"reason": "ErrImagePull"}}}]});
+    let (other, _) = of_pod(&image, Some(&late.status), 600);
+    assert_eq!(stalled(&other), Some(("False".to_owned(), "ImagePullFailed".to_owned())));
+    assert_eq!(events(&other), [(EventType::Warning, "ImagePullFailed".to_owned())]);
+    let (gone, _) = of_pod(&json!({}), Some(&other.status), 610);
+    assert_eq!((said(&gone).0, stalled(&gone)), ("Starting".to_owned(), None));
+}
+
+#[test]
+fn the_pauses_between_attempts_change_nothing() {
+    let state = |state: Value| {
+        json!({"containerStatuses": [{"name": "main", "state": state,
+        "lastState": {"terminated": {"reason": "OOMKilled", "exitCode": 137}}}]})
+    };
+    let pause = json!({"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 40s"}});
+    let (first, _) = of_pod(&state(pause), None, 0);
+    assert_eq!(said(&first).2, "Pod my-lab-6d4b-x2: container main: OOMKilled (exit code 137)");
+    let (runs, _) = of_pod(&state(json!({"running": {}})), Some(&first.status), 30);
+    assert_eq!(runs.status, first.status);
+    let image = |reason: &str, message: &str| {
+        json!({"containerStatuses": [
+        {"name": "main", "state": {"waiting": {"reason": reason, "message": message}}}]})
+    };
+    let (failed, _) = of_pod(&image("ErrImagePull", "not found"), None, 0);
+    let (pause, _) = of_pod(&image("ImagePullBackOff", "Back-off pulling image"), Some(&failed.status), 10);
+    assert_eq!(pause.status, failed.status);
+    assert!(pause.events.is_empty());
+}
+
+#[test]
+fn of_a_pod_that_starts_or_runs_only_the_phase_is_kept() {
+    let pod: Pod = serde_json::from_value(json!({"status": {
+        "phase": "Running", "conditions": [
+            {"type": "PodScheduled", "status": "True"}, {"type": "Ready", "status": "False", "reason": "ContainersNotReady"}],
+        "initContainerStatuses": [
+            {"name": "content", "ready": true, "state": {"terminated": {"reason": "Completed", "exitCode": 0}}}],
+        "containerStatuses": [
+            {"name": "a", "ready": false, "state": {"waiting": {"reason": "PodInitializing"}}},
+            {"name": "b", "ready": false, "state": {"running": {}}},
+            {"name": "c", "ready": true, "state": {"running": {}}, "lastState": {"terminated": {"exitCode": 1}}}],
+    }}))
+    .expect("lenient");
+    let only = crate::kinds::PodStatus { phase: Some("Running".to_owned()), ..Default::default() };
+    assert_eq!(pod.status, only);
 }
 
 #[test]

@@ -74,7 +74,7 @@ fn another_annotation_for_the_address_moves_nobody_and_removes_the_old_one() {
         &json!({"metadata": {"annotations": {key: null, "lb.example.org/ip": "10.0.0.7"}}}),
     );
     for (case, before, now) in [
-        (&case, key, "metallb.io/loadBalancerIPs"),
+        (&case, key, "metallb.universe.tf/loadBalancerIPs"),
         (&case, key, "lbipam.cilium.io/ips"),
         (&custom, "lb.example.org/ip", key),
     ] {

@@ -100,7 +100,7 @@ fn a_service_that_lost_label_annotation_or_type_gets_its_address_and_ports_back(
     let whole = json!({
         "metadata": {
             "name": "my-box-pe", "namespace": "tenant-ada", "uid": "s1",
-            "annotations": {"metallb.universe.tf/loadBalancerIPs": "10.0.0.2"},
+            "annotations": {"metallb.io/loadBalancerIPs": "10.0.0.2"},
             "ownerReferences": [{"kind": "Instance", "name": "my.box", "uid": "u1", "controller": true}],
         },
         "spec": {"type": "LoadBalancer", "ports": [
@@ -113,7 +113,7 @@ fn a_service_that_lost_label_annotation_or_type_gets_its_address_and_ports_back(
         merge::apply(&mut service, more);
         Some(object::<crate::kinds::LoadBalancerServiceKind>(service))
     };
-    let elsewhere = json!({"metallb.universe.tf/loadBalancerIPs": "192.0.2.1"});
+    let elsewhere = json!({"metallb.io/loadBalancerIPs": "192.0.2.1"});
     let cases = [
         // Without its label it is not in the store, like one that was deleted.
         ("label", None),
@@ -145,7 +145,7 @@ fn a_service_that_lost_label_annotation_or_type_gets_its_address_and_ports_back(
             (&repaired["spec"]["type"], numbers),
             (&json!("LoadBalancer"), vec![&json!(22), &json!(49200)])
         );
-        let address = desired.annotations["metallb.universe.tf/loadBalancerIPs"].as_deref();
+        let address = desired.annotations["metallb.io/loadBalancerIPs"].as_deref();
         assert_eq!(address, Some("10.0.0.2"), "{lost}");
     }
 }

@@ -217,7 +217,7 @@ fn an_allocation_is_kept_in_any_order_of_ports() {
     let given = allocate(&addresses, &case, &moved);
     assert_eq!(given.address.to_string(), "10.0.0.2");
     let desired = service(&case, &moved, &given);
-    let address = desired.annotations["metallb.universe.tf/loadBalancerIPs"].as_deref();
+    let address = desired.annotations["metallb.io/loadBalancerIPs"].as_deref();
     assert_eq!((address, &desired.fields), (Some("10.0.0.2"), &Value::Null), "the address alone changes");
 }
 

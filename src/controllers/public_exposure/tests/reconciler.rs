@@ -138,7 +138,7 @@ fn service_of(instance: &str, controller: &str, port: u16) -> Value {
         "metadata": {
             "name": format!("{instance}-pe"), "namespace": "tenant-ada", "uid": format!("service-{instance}"),
             "labels": {"crownlabs.polito.it/component": "pe"},
-            "annotations": {"metallb.universe.tf/loadBalancerIPs": "10.0.0.1"},
+            "annotations": {"metallb.io/loadBalancerIPs": "10.0.0.1"},
             "ownerReferences": [{
                 "apiVersion": "crownlabs.polito.it/v1alpha2", "kind": "Instance", "controller": true,
                 "name": controller, "uid": format!("uid-{controller}"),

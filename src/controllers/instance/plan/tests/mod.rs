@@ -1,6 +1,7 @@
 #![allow(clippy::needless_pass_by_value, reason = "JSON literals read better as they are")]
 
 mod pods;
+mod power;
 mod takeover;
 
 use std::sync::Arc;
