@@ -135,6 +135,11 @@ pub struct CleanupConflict<'a> {
 /// Effective values: the API has older and newer fields for the same purpose, and the newer one takes
 /// precedence where it is present. Durations are texts that `Lifetime::parse` reads.
 impl TemplateSpec {
+    /// Whether any environment is persistent: then an Instance can be stopped, else only deleted.
+    pub fn is_persistent(&self) -> bool {
+        self.environment_list.iter().any(|environment| environment.persistent)
+    }
+
     /// The age at which an Instance is deleted.
     pub fn max_age(&self) -> &str {
         either(self.cleanup.delete_after_creation.as_deref(), &self.delete_after)

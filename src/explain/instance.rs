@@ -138,8 +138,10 @@ fn next(facts: &Facts<'_>, now: Timestamp) -> Vec<String> {
     };
     let mut lines: Vec<String> =
         status.conditions.iter().filter(is_other).map(|condition| sentence(condition, now)).collect();
+    let is_kept = template.is_none_or(|template| template.spec.is_persistent());
+    let unused = if is_kept { "stopped because nobody uses it" } else { "deleted because nobody uses it" };
     for (what, promise) in [
-        ("stopped because nobody uses it", &status.inactivity),
+        (unused, &status.inactivity),
         ("deleted because it stays stopped", &status.destruction),
         ("deleted because of its age", &status.expiration),
     ] {
@@ -164,7 +166,7 @@ fn next(facts: &Facts<'_>, now: Timestamp) -> Vec<String> {
     if let Some(template) = template {
         let spec = &template.spec;
         let times = [
-            ("stopped after", spec.max_idle(), "without use"),
+            (if is_kept { "stopped after" } else { "deleted after" }, spec.max_idle(), "without use"),
             ("deleted after", spec.max_off(), "off"),
             ("deleted at the age of", spec.max_age(), ""),
         ];
@@ -245,7 +247,7 @@ Who may stop or delete it:
     #[test]
     fn promises_are_told_with_their_deadline_and_who_was_warned() {
         let template = json!({"metadata": {"name": "desktop", "namespace": "workspace-tea"}, "spec": {
-            "environmentList": [], "cleanup": {"stopAfterInactivity": "7d", "deleteAfterInactivity": "30d"},
+            "environmentList": [{"name": "a", "persistent": true}], "cleanup": {"stopAfterInactivity": "7d", "deleteAfterInactivity": "30d"},
             "deleteAfter": "365d"}});
         let template: Template = serde_json::from_value(template).expect("a Template");
         let status = json!({"phase": "Ready", "url": "https://labs/box", "observedGeneration": 2,
@@ -270,5 +272,11 @@ Who may stop or delete it:
   administrators
 ";
         assert_eq!(told(&status, Some(&template), Some(&["bob".to_owned(), "eve".to_owned()])), expected);
+        // Without a disk it cannot be started again.
+        let mut lost = template.clone();
+        lost.spec.environment_list[0].persistent = false;
+        let told = told(&status, Some(&lost), None);
+        assert!(told.contains("  Not deleted because nobody uses it before 2026-01-02T03:12:30Z"), "{told}");
+        assert!(told.contains("Its Template says: deleted after 7d without use, "), "{told}");
     }
 }

@@ -1,7 +1,7 @@
 //! Why a machine does not run: the words by which the objects of others say so, and what each means for an environment.
 
-use super::Reason;
 use crate::api::instance::InstancePhase as Phase;
+use crate::api::reason::{self, Reason};
 
 /// The field in which an object says that something is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,38 +62,38 @@ macro_rules! rows {
 
 /// All words.
 pub static CAUSES: &[CauseRow] = rows! {
-    Refusal: "exceeded quota" => [ResourceQuotaExceeded]: super::QUOTA_EXCEEDED;
+    Refusal: "exceeded quota" => [ResourceQuotaExceeded]: reason::QUOTA_EXCEEDED;
     Refusal: "violates PodSecurity" | " usage per " | "denied the request" | "denied request" | "failed calling webhook"
-        | "service account" | "" => [CreationLoopBackoff, CreationLoopBackoff]: super::POD_REFUSED;
-    Rollout: "ProgressDeadlineExceeded" | "" => [Failed, Failed]: super::PROGRESS_DEADLINE_EXCEEDED;
-    Scheduling: "SchedulingGated" => [Starting]: super::SCHEDULING_GATED;
-    Scheduling: "Unschedulable" | "SchedulerError" | "" => [Starting, Failed]: super::POD_UNSCHEDULABLE;
-    Claim: "Lost" => [Failed, Failed]: super::VOLUME_MISSING;
-    Claim: "Pending" | "" => [Starting, Failed]: super::VOLUME_UNBOUND;
+        | "service account" | "" => [CreationLoopBackoff, CreationLoopBackoff]: reason::POD_REFUSED;
+    Rollout: "ProgressDeadlineExceeded" | "" => [Failed, Failed]: reason::PROGRESS_DEADLINE_EXCEEDED;
+    Scheduling: "SchedulingGated" => [Starting]: reason::SCHEDULING_GATED;
+    Scheduling: "Unschedulable" | "SchedulerError" | "" => [Starting, Failed]: reason::POD_UNSCHEDULABLE;
+    Claim: "Lost" => [Failed, Failed]: reason::VOLUME_MISSING;
+    Claim: "Pending" | "" => [Starting, Failed]: reason::VOLUME_UNBOUND;
     Failure: "Evicted" | "NodeShutdown" | "Terminated" | "NodeLost" | "UnexpectedAdmissionError" | "OutOfcpu" | "OutOfmemory"
-        | "NodeAffinity" | "DeadlineExceeded" | "" => [Starting]: super::POD_FAILED;
+        | "NodeAffinity" | "DeadlineExceeded" | "" => [Starting]: reason::POD_FAILED;
     Waiting: "ErrImagePull" | "ImagePullBackOff" | "InvalidImageName" | "ErrImageNeverPull" | "ImageInspectError"
-        | "RegistryUnavailable" | "SignatureValidationFailed" => [Failed, Failed]: super::IMAGE_PULL_FAILED;
+        | "RegistryUnavailable" | "SignatureValidationFailed" => [Failed, Failed]: reason::IMAGE_PULL_FAILED;
     Waiting: "CreateContainerConfigError" | "CreateContainerError" | "RunContainerError" | "PreCreateHookError"
-        | "PreStartHookError" | "PostStartHookError" => [Failed, Failed]: super::CONTAINER_NOT_STARTED;
-    Waiting: "CrashLoopBackOff" => [Failed, Failed]: super::CONTAINER_FAILED;
-    Waiting: "" => [Starting, Failed]: super::CONTAINER_WAITS;
+        | "PreStartHookError" | "PostStartHookError" => [Failed, Failed]: reason::CONTAINER_NOT_STARTED;
+    Waiting: "CrashLoopBackOff" => [Failed, Failed]: reason::CONTAINER_FAILED;
+    Waiting: "" => [Starting, Failed]: reason::CONTAINER_WAITS;
     Ended: "OOMKilled" | "Error" | "Completed" | "ContainerCannotRun" | "StartError" | "DeadlineExceeded"
-        | "ContainerStatusUnknown" | "" => [Failed, Failed]: super::CONTAINER_FAILED;
-    Machine: "ErrImagePull" | "ImagePullBackOff" => [Failed, Failed]: super::IMAGE_PULL_FAILED;
-    Machine: "ErrorUnschedulable" => [Starting, Failed]: super::POD_UNSCHEDULABLE;
-    Machine: "ErrorPvcNotFound" => [Failed, Failed]: super::VOLUME_MISSING;
-    Machine: "DataVolumeError" => [Failed, Failed]: super::IMPORT_FAILED;
-    Machine: "CrashLoopBackOff" => [Failed, Failed]: super::MACHINE_CRASHES;
-    Machine: "Paused" => [Running]: super::MACHINE_PAUSED;
-    Machine: "Unknown" | "" => [Running]: super::MACHINE_STATE;
-    MachineInstance: "Succeeded" | "Failed" | "Unknown" => [Failed, Failed]: super::MACHINE_ENDED;
-    MachineInstance: "Paused" => [Running]: super::MACHINE_PAUSED;
-    MachineInstance: "" => [Running]: super::MACHINE_STATE;
-    Disk: "progress" => [Importing]: super::IMPORTING;
-    Disk: "restarted" => [Importing]: super::IMPORT_RESTARTED;
+        | "ContainerStatusUnknown" | "" => [Failed, Failed]: reason::CONTAINER_FAILED;
+    Machine: "ErrImagePull" | "ImagePullBackOff" => [Failed, Failed]: reason::IMAGE_PULL_FAILED;
+    Machine: "ErrorUnschedulable" => [Starting, Failed]: reason::POD_UNSCHEDULABLE;
+    Machine: "ErrorPvcNotFound" => [Failed, Failed]: reason::VOLUME_MISSING;
+    Machine: "DataVolumeError" => [Failed, Failed]: reason::IMPORT_FAILED;
+    Machine: "CrashLoopBackOff" => [Failed, Failed]: reason::MACHINE_CRASHES;
+    Machine: "Paused" => [Running]: reason::MACHINE_PAUSED;
+    Machine: "Unknown" | "" => [Running]: reason::MACHINE_STATE;
+    MachineInstance: "Succeeded" | "Failed" | "Unknown" => [Failed, Failed]: reason::MACHINE_ENDED;
+    MachineInstance: "Paused" => [Running]: reason::MACHINE_PAUSED;
+    MachineInstance: "" => [Running]: reason::MACHINE_STATE;
+    Disk: "progress" => [Importing]: reason::IMPORTING;
+    Disk: "restarted" => [Importing]: reason::IMPORT_RESTARTED;
     Disk: "Failed" | "Error" | "ErrImagePull" | "ImagePullBackOff" | "CrashLoopBackOff" | ""
-        => [Importing, Failed]: super::IMPORT_FAILED;
+        => [Importing, Failed]: reason::IMPORT_FAILED;
 };
 
 impl CauseRow {

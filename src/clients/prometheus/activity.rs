@@ -31,6 +31,8 @@ pub struct Activity {
     pub since: Timestamp,
     /// The end of the window.
     pub until: Timestamp,
+    /// When the sources had answered.
+    pub answered: Timestamp,
     pub(super) sources: Vec<SourceActivity>,
 }
 
@@ -208,7 +210,7 @@ impl Activity {
         for (address, at) in used {
             ssh.uses.add_at("", normal(address), *at);
         }
-        Self { since: Timestamp::UNIX_EPOCH, until, sources: vec![ssh] }
+        Self { since: Timestamp::UNIX_EPOCH, until, answered: until, sources: vec![ssh] }
     }
 }
 
@@ -247,7 +249,7 @@ mod tests {
     }
 
     fn activity(sources: Vec<SourceActivity>) -> Activity {
-        Activity { since: at(0), until: at(1_000), sources }
+        Activity { since: at(0), until: at(1_000), answered: at(1_000), sources }
     }
 
     fn services(seen: &[(&str, &str, i64)]) -> Activity {
@@ -323,7 +325,7 @@ mod tests {
         let first = activity(vec![ssh(700)]);
         let mut later = ssh(300);
         later.observed_since = Some(at(900));
-        let second = Activity { since: at(900), until: at(2_000), sources: vec![later] };
+        let second = Activity { since: at(900), until: at(2_000), answered: at(2_000), sources: vec![later] };
         let both = second.clone().after(&first, at(0));
         assert_eq!(both.last_use(&target), Some((at(700), "ssh")), "the latest use of both");
         assert_eq!((both.since, both.until, both.observed_since()), (at(0), at(2_000), Some(at(0))));

@@ -34,6 +34,7 @@ use jiff::Timestamp;
 
 use crate::clients::http::HttpClient;
 use crate::config::{PrometheusConfig, QueryTemplate};
+use crate::runtime::clock;
 use activity::SourceActivity;
 use error::QueryError;
 use grid::Grid;
@@ -124,7 +125,7 @@ impl Prometheus {
         for source in &self.shared.sources {
             sources.push(round.source(source, &grid).await);
         }
-        Activity { since, until: now, sources }
+        Activity { since, until: now, answered: clock::now(), sources }
     }
 
     /// The bearer token, read from its file.
@@ -148,6 +149,6 @@ impl Shared {
             activity.fails(&self.base, error);
             activity
         });
-        Activity { since, until: now, sources: sources.collect() }
+        Activity { since, until: now, answered: clock::now(), sources: sources.collect() }
     }
 }

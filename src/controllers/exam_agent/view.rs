@@ -140,7 +140,7 @@ impl From<&Template> for TemplateView {
         Self {
             name: template.name().to_owned(),
             pretty_name: template.spec.pretty_name.clone(),
-            persistent: template.spec.environment_list.iter().any(|environment| environment.persistent),
+            persistent: template.spec.is_persistent(),
             created_at: created.to_string(),
         }
     }

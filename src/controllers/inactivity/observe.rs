@@ -25,8 +25,8 @@ const NEW: Duration = Duration::from_hours(24);
 pub struct RoundResult {
     /// The time since which every source has been there; `None` while one is missing or fails.
     pub since: Option<Timestamp>,
-    /// The time of the round.
-    pub until: Timestamp,
+    /// When the sources had answered.
+    pub answered: Timestamp,
     /// Why the round does not say everything, a sentence for each source; empty where it does.
     pub problems: Vec<String>,
     /// The last use, and the source that saw it.
@@ -50,8 +50,7 @@ pub struct Observed {
 impl Observed {
     /// Whether any environment of the Template is persistent: then the Instance can be stopped, else only deleted.
     pub fn is_persistent(&self) -> bool {
-        let environments = self.template.iter().flat_map(|template| &template.spec.environment_list);
-        environments.into_iter().any(|environment| environment.persistent)
+        self.template.as_ref().is_some_and(|template| template.spec.is_persistent())
     }
 
     /// The ending of the Instance if nobody uses it; `None` where it does not. An error where the time in the Template
@@ -206,7 +205,7 @@ impl Observed {
 
     /// Whether the latest round is not older than `age` and says everything about the time since `since`.
     pub fn is_seen(&self, since: Timestamp, age: Duration, now: Timestamp) -> Result<(), UnknownUse> {
-        let Some(seen) = self.seen.as_ref().filter(|seen| seen.until >= earlier(now, age)) else {
+        let Some(seen) = self.seen.as_ref().filter(|seen| seen.answered >= earlier(now, age)) else {
             return Err(UnknownUse::Outdated);
         };
         if seen.since.is_some_and(|known| known <= since) {

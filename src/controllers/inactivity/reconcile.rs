@@ -36,7 +36,8 @@ impl Definition for InactivityReconciler {
     fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)> {
         let stores = EndingStores::declare::<Self>(set, &setup.config.selector);
         let settings = Settings::new(setup, setup.config.controllers.inactivity.clone());
-        let rounds = setup.prometheus.clone().map(Rounds::new);
+        let interval = settings.config.check_interval.get();
+        let rounds = setup.prometheus.clone().map(|prometheus| Rounds::new(prometheus, interval));
         let notifier = Notifier::new(Self::NAME, setup, settings.config.notifications);
         let witnesses = Witnesses {
             addresses: InstanceAddresses::declare(set, &stores.instances),

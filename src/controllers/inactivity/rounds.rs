@@ -1,11 +1,13 @@
 //! Rounds of queries: one round asks each source of metrics for the last use of all Instances.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use parking_lot::RwLock;
 use tokio::sync::Mutex;
+use tracing::warn;
 
 use crate::clients::prometheus::{Activity, Prometheus};
 use crate::controllers::cleanup::promise::{earlier, later};
@@ -26,12 +28,17 @@ pub struct Rounds {
     latest: RwLock<Option<Arc<Activity>>>,
     /// Held while a round is under way.
     under_way: Mutex<()>,
+    /// How long one may take: after this time its answers are asked for again.
+    interval: Duration,
+    /// Whether the last one took longer.
+    is_slow: AtomicBool,
 }
 
 impl Rounds {
     /// No round yet.
-    pub fn new(prometheus: Prometheus) -> Self {
-        Self { prometheus, latest: RwLock::default(), under_way: Mutex::default() }
+    pub fn new(prometheus: Prometheus, interval: Duration) -> Self {
+        let (latest, under_way, is_slow) = (RwLock::default(), Mutex::default(), AtomicBool::default());
+        Self { prometheus, latest, under_way, interval, is_slow }
     }
 
     /// The latest round.
@@ -53,12 +60,28 @@ impl Rounds {
         let before = self.latest().filter(|before| before.since <= later(since, FORGOTTEN));
         let known = before.filter(|before| before.observed_since().is_some());
         let begin = known.as_ref().map_or(since, |known| earlier(known.until, OVERLAP).max(since));
+        let clock = Instant::now();
         let activity = self.prometheus.activity(begin, now).await;
+        self.tell(clock.elapsed());
         let activity = match known {
             Some(known) => activity.after(&known, since),
             None => activity,
         };
         *self.latest.write() = Some(Arc::new(activity));
         now
+    }
+
+    /// Logs that rounds take longer than their interval, once, until one does not.
+    fn tell(&self, took: Duration) {
+        let is_slow = took > self.interval;
+        let was_slow = self.is_slow.swap(is_slow, Ordering::Relaxed);
+        if is_slow && !was_slow {
+            let interval = self.interval;
+            warn!(
+                ?took,
+                ?interval,
+                "a round of queries to Prometheus takes longer than controllers.inactivity.checkInterval"
+            );
+        }
     }
 }

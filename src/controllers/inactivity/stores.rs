@@ -94,7 +94,7 @@ fn seen(instance: &Instance, services: &[&str], addresses: &[IpAddr], round: &Ac
     });
     RoundResult {
         since: round.observed_since(),
-        until: round.until,
+        answered: round.answered,
         problems: round.problems(),
         last_use: uses.max_by_key(|(time, _)| *time),
     }

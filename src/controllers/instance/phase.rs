@@ -51,6 +51,8 @@ pub fn virtual_machine(machine: &VirtualMachine, disk: Option<&DataVolume>) -> P
         "Running" | "Migrating" => Phase::Running,
         "Stopping" | "Terminating" => Phase::Stopping,
         "Stopped" => Phase::Off,
+        // It has no status yet.
+        "" => Phase::Unset,
         _ => Phase::Starting,
     }
 }
@@ -64,6 +66,7 @@ pub fn virtual_machine_instance(machine: &VirtualMachineInstance) -> Phase {
         _ if machine.is_terminating() => Phase::Stopping,
         "Running" if is_ready() => Phase::Ready,
         "Running" => Phase::Running,
+        "" => Phase::Unset,
         _ => Phase::Starting,
     }
 }

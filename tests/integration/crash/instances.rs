@@ -65,7 +65,7 @@ fn is_ready_or_off(object: &Value) -> bool {
     match object["kind"].as_str().unwrap_or_default() {
         "Instance" => status["phase"] == if spec["running"] == false { "Off" } else { "Ready" },
         "VirtualMachine" => {
-            status["printableStatus"] == if spec["running"] == false { "Stopped" } else { "Running" }
+            status["printableStatus"] == if spec["runStrategy"] == "Halted" { "Stopped" } else { "Running" }
         }
         "PersistentVolumeClaim" => status["phase"] == "Bound",
         _ => true,

@@ -25,7 +25,7 @@ impl Automation for Inactivity {
         let Sight { instance, template, tenant, managers, is_exempt, mailed, round } = sight;
         let seen = round.map(|round| {
             let Round { since, until, problems, last_use } = round;
-            RoundResult { since, until, problems, last_use }
+            RoundResult { since, answered: until, problems, last_use }
         });
         let tenant = Some(tenant);
         let candidate = Candidate { instance, template, tenant, managers, mailed, is_exempt };

@@ -45,7 +45,8 @@ pub(super) fn observed(unused: i64, sent: i64, ago: Option<i64>) -> Observed {
         mailed: Mailed::default(),
         is_exempt: false,
     };
-    let seen = Some(RoundResult { since: Some(at(0)), until: at(NOW), problems: Vec::new(), last_use: None });
+    let seen =
+        Some(RoundResult { since: Some(at(0)), answered: at(NOW), problems: Vec::new(), last_use: None });
     Observed { candidate, seen, connected: None }
 }
 
@@ -164,7 +165,7 @@ fn without_an_answer_of_every_source_nothing_happens() {
     let sound = blind.seen.clone().expect("seen");
     blind.seen = None;
     assert_eq!(judged(&blind, &settings()), "check");
-    blind.seen = Some(RoundResult { until: at(NOW - 301), ..sound.clone() });
+    blind.seen = Some(RoundResult { answered: at(NOW - 301), ..sound.clone() });
     assert_eq!(judged(&blind, &settings()), "check", "the round is too old");
     blind.seen = Some(RoundResult { since: Some(at(NOW - DAY + 1)), ..sound.clone() });
     assert_eq!(judged(&blind, &settings()), "problem", "the sources look back too little");
@@ -324,10 +325,10 @@ fn an_idle_instance_is_written_once_a_day() {
     Arc::make_mut(&mut used.candidate.instance).status = told.status;
     assert!(!written(&used, NOW));
     let seen = used.seen.as_mut().expect("seen");
-    (seen.until, seen.last_use) = (at(NOW + DAY - 120), Some((at(NOW + DAY - 120), "ssh")));
+    (seen.answered, seen.last_use) = (at(NOW + DAY - 120), Some((at(NOW + DAY - 120), "ssh")));
     assert!(!written(&used, NOW + DAY - 120));
     let seen = used.seen.as_mut().expect("seen");
-    (seen.until, seen.last_use) = (at(NOW + DAY), Some((at(NOW + DAY), "ssh")));
+    (seen.answered, seen.last_use) = (at(NOW + DAY), Some((at(NOW + DAY), "ssh")));
     assert!(written(&used, NOW + DAY));
     // A new Instance costs nothing while it is young.
     let mut young = observed(0, 0, None);

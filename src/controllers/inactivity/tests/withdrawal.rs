@@ -124,7 +124,7 @@ fn the_status_and_the_condition_say_when_the_next_warning_is_sent() {
         let message = &*told.status.conditions[0].message;
         assert!(message.contains(&format!("due at {}", rfc3339(next))), "{message}");
         let at_time = |now: Timestamp| {
-            let seen = observed.seen.clone().map(|seen| RoundResult { until: now, ..seen });
+            let seen = observed.seen.clone().map(|seen| RoundResult { answered: now, ..seen });
             what(&plan(&Observed { seen, ..observed.clone() }, &hours, now))
         };
         assert_eq!(at_time(next), "warn", "{sent}");
