@@ -204,7 +204,7 @@ pub async fn scale(figures: &mut Figures, number: usize, baseline: Option<&Path>
         |work: &str, value, unit, limit| figures.add(format!("{number} {work}"), value, unit, limit);
     figure("cold: requests per Instance", per_instance, "", None);
     figure("cold: processor time", processor, "s", None);
-    figure("cold: peak memory", peak, "MiB", Some(130.0));
+    figure("cold: peak memory", peak, "MiB", Some(110.0));
     let restart = restart(&bench, daemon, baseline)?;
     figure("restart: writes", restart.writes, "", Some(0.0));
     figure("restart: processor time", restart.processor_seconds, "s", Some(2.0));
@@ -213,7 +213,7 @@ pub async fn scale(figures: &mut Figures, number: usize, baseline: Option<&Path>
         let ratio = restart.processor_seconds / baseline;
         figure("restart: processor time, relative to the baseline", ratio, "", Some(1.1));
     }
-    figure("restart: peak memory", restart.daemon.peak_mebibytes()?, "MiB", Some(130.0));
+    figure("restart: peak memory", restart.daemon.peak_mebibytes()?, "MiB", Some(110.0));
     let idle = idle(&bench, &restart.daemon, idle_time(Duration::from_mins(15)))?;
     figure("idle: requests other than watches and the lease", idle.requests, "", Some(0.0));
     figure("idle: processor time", idle.processor_seconds, "s", Some(1.0));
