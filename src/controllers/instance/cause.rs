@@ -121,6 +121,8 @@ pub fn of_machine(observed: &Observed, machine: &VirtualMachine) -> Option<Cause
     let disk = observed.named::<DataVolumeKind>(name);
     let below = || {
         let running = running.and_then(|running| of_running_machine(observed, running));
+        // One that has ended is replaced, with the same disk.
+        let running = running.filter(|cause| cause.row.source != Source::MachineInstance);
         running.or_else(|| disk.and_then(of_disk))
     };
     match state {

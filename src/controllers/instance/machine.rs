@@ -166,7 +166,9 @@ pub fn power(context: &EnvironmentContext<'_>) -> Power {
     let former = existing.and_then(|machine| machine.annotation(labels::RUN_STRATEGY));
     let running = || strategy.filter(|strategy| *strategy != HALTED);
     let wanted = if is_running { running().or(former).unwrap_or(ALWAYS) } else { HALTED };
-    let remembered = running().filter(|strategy| !is_running && *strategy != ALWAYS).or(former);
+    // The one that it is stopped from; the usual one only in the place of another.
+    let stopped_from = running().filter(|_| !is_running);
+    let remembered = stopped_from.filter(|strategy| *strategy != ALWAYS || former.is_some()).or(former);
     Power { field: ("runStrategy", wanted.into()), remembered: remembered.map(str::to_owned) }
 }
 

@@ -152,6 +152,34 @@ fn what_is_below_a_machine_says_more_than_its_state() {
 }
 
 #[test]
+fn a_machine_with_a_disk_starts_again_after_one_that_has_ended() {
+    let ended = json!({"phase": "Failed"});
+    let (phase, reason, _) = said(&of_machine(json!({"printableStatus": "Starting"}), Some(ended), None));
+    assert_eq!((&*phase, &*reason), ("Starting", "Starting"), "nobody is told to delete it");
+}
+
+#[test]
+fn a_service_name_of_another_instance_stalls_its_exposure() {
+    let message = "Service my-lab-pe belongs to Instance my-lab";
+    let status = |reason: &str| {
+        json!({"conditions": [{"type": "PublicExposureReady", "status": "False", "reason": reason,
+        "message": message, "lastTransitionTime": "2026-01-01T00:00:00Z"}]})
+    };
+    let stalled = |reason: &str| {
+        let report = reported(container("main"), status(reason), 1);
+        let found = report.status.conditions.into_iter().find(|condition| condition.type_ == STALLED);
+        found.map(|stalled| {
+            (stalled.status.to_string(), stalled.reason.to_string(), stalled.message.to_string())
+        })
+    };
+    assert_eq!(
+        stalled("NameConflict"),
+        Some(("True".to_owned(), "NameConflict".to_owned(), message.to_owned()))
+    );
+    assert_eq!(stalled("NoFreePort"), None);
+}
+
+#[test]
 fn the_phase_of_a_container_follows_its_deployment() {
     let phase = |wanted: i32, ready: i32, running: bool, persistent: bool| {
         let deployment: Deployment =

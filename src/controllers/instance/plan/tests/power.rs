@@ -58,6 +58,7 @@ fn an_existing_machine_keeps_what_it_was_made_with() {
         (with("Halted", Some("Manual")), false, json!({"runStrategy": "Halted"}), Some("Manual")),
         (with("Halted", Some("Manual")), true, json!({"runStrategy": "Manual"}), Some("Manual")),
         (with("Once", Some("Manual")), false, json!({"runStrategy": "Halted"}), Some("Once")),
+        (with("Always", Some("Manual")), false, json!({"runStrategy": "Halted"}), Some("Always")),
     ] {
         for vm_power in [VmPower::RunStrategy, VmPower::Running] {
             let (power, note) = written(machine.clone(), running, vm_power);
