@@ -43,6 +43,22 @@ fn assert_plugin(lab: &Lab, binary: &Path) {
     }
 }
 
+/// Asserts that a Workspace that is not there, and an API server that is not reached, are said in plain words.
+fn assert_plain_errors(lab: &Lab, binary: &Path) {
+    let (is_success, text) = run(binary, &["status", "expalin"], lab);
+    assert!(!is_success && text.contains("Workspace expalin not found"), "{text}");
+    let kubeconfig = std::fs::read_to_string(lab.admin()).expect("a kubeconfig");
+    let mut kubeconfig: serde_json::Value = serde_json::from_str(&kubeconfig).expect("JSON");
+    kubeconfig["clusters"][0]["cluster"]["server"] = "https://127.0.0.1:1".into();
+    let folder = tempfile::tempdir().expect("a folder");
+    let away = folder.path().join("away");
+    std::fs::write(&away, kubeconfig.to_string()).expect("written");
+    let away = away.to_str().expect("a path");
+    let (is_success, text) = run(binary, &["why", "tenant-explain/works", "--kubeconfig", away], lab);
+    assert!(!is_success && text.contains("the API server cannot be reached: "), "{text}");
+    assert!(!text.contains("ServiceError") && !text.contains("Os {"), "{text}");
+}
+
 #[test]
 fn people_are_told_what_an_instance_waits_for_and_who_runs_what() {
     let lab = Lab::shared();
@@ -93,18 +109,7 @@ spec: {firstName: A, lastName: B, email: liar@example.org}
     assert_eq!(rows[1].last(), Some(&"1"), "the cores of its Template: {text}");
     assert!(rows.iter().any(|row| row.starts_with(&["explain", "tenant-explain/stopped"])), "{text}");
     assert!(text.ends_with("1 of them running, 1 cores\n"), "{text}");
-    let (is_success, text) = run(binary, &["status", "expalin"], &lab);
-    assert!(!is_success && text.contains("Workspace expalin not found"), "{text}");
-    let kubeconfig = std::fs::read_to_string(lab.admin()).expect("a kubeconfig");
-    let mut kubeconfig: serde_json::Value = serde_json::from_str(&kubeconfig).expect("JSON");
-    kubeconfig["clusters"][0]["cluster"]["server"] = "https://127.0.0.1:1".into();
-    let folder = tempfile::tempdir().expect("a folder");
-    let away = folder.path().join("away");
-    std::fs::write(&away, kubeconfig.to_string()).expect("written");
-    let away = away.to_str().expect("a path");
-    let (is_success, text) = run(binary, &["why", "tenant-explain/works", "--kubeconfig", away], &lab);
-    assert!(!is_success && text.contains("the API server cannot be reached: "), "{text}");
-    assert!(!text.contains("ServiceError") && !text.contains("Os {"), "{text}");
+    assert_plain_errors(&lab, binary);
     lab.delete("tenants", "", &["explain-prof", "explain-liar"]);
     lab.delete_fixtures("explain");
 }
