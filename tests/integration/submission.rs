@@ -277,6 +277,53 @@ fn a_job_that_fails_is_replaced_a_bounded_number_of_times() {
 }
 
 #[test]
+fn a_job_that_somebody_deletes_counts_and_the_next_one_waits_for_its_time() {
+    let lab = Lab::shared();
+    lab.create_fixtures("subgone");
+    let (namespace, name) = ("tenant-subgone", "exam-submitter");
+    let kubeconfig = lab.service_account();
+    let config = |delay: &str| {
+        format!("controllers: {{submission: {{enabled: true, maxAttempts: 3, retryDelay: {delay}}}}}\n")
+    };
+    let start =
+        |config: &str| Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "subgone", config });
+    let daemon = start(&config("1h"));
+    lab.apply(&exam("subgone", "exam", "container-persistent", &format!("  running: false\n{DESTINATION}")));
+    lab.await_phase(namespace, "exam", "Off");
+    hold_jobs(&lab, namespace);
+    request(&lab, namespace, "exam");
+    await_job(&lab, namespace, name, &Value::Null);
+    let_fail(&lab, namespace, name);
+    let condition = await_condition(&lab, namespace, "exam", "Submitted", "Retrying");
+    let message = condition["message"].as_str().unwrap_or_default();
+    assert!(message.starts_with("Job exam-submitter has failed: "), "{condition}");
+    lab.delete("job", namespace, &[name]);
+    let await_deleted = || {
+        wait_until(PATIENCE, || {
+            let found = await_condition(&lab, namespace, "exam", "Submitted", "Retrying");
+            let is_told = found["message"] == "Job exam-submitter was deleted; attempt 2 of 3 follows";
+            is_told.then_some(()).ok_or_else(|| found.to_string())
+        });
+    };
+    await_deleted();
+    assert_eq!((lab.list("jobs", namespace).len(), created_jobs(&lab, namespace)), (0, 1));
+    // Nor does another process begin at once. What it does next shows that it has looked at the Instance.
+    drop(daemon);
+    let daemon = start(&config("1h"));
+    lab.apply(&exam("subgone", "other", "container-persistent", &format!("  running: false\n{DESTINATION}")));
+    lab.await_phase(namespace, "other", "Off");
+    request(&lab, namespace, "other");
+    await_job(&lab, namespace, "other-submitter", &Value::Null);
+    assert_eq!(lab.get("jobs", namespace, name), None);
+    drop(daemon);
+    // When its time has come, the second attempt is made.
+    let _daemon = start(&config("0s"));
+    let second = await_job(&lab, namespace, name, &Value::Null);
+    assert_eq!(second["metadata"]["annotations"]["crownlabs.polito.it/submission-attempt"], "2");
+    lab.delete_fixtures("subgone");
+}
+
+#[test]
 fn a_pod_that_dies_after_its_upload_is_replaced_and_uploads_again() {
     let lab = Lab::shared();
     lab.create_fixtures("subpod");

@@ -239,6 +239,8 @@ pub struct Automation {
     #[serde(deserialize_with = "wire::integer")]
     #[schemars(range(min = 0))]
     pub submission_attempts: Optional<i32>,
+    /// Time at which the last of these attempts began: that at which its job was created.
+    pub submission_attempt_time: Option<Time>,
 }
 
 /// Observed state of a public exposure.

@@ -81,6 +81,8 @@ pub enum Stage {
     Missing {
         /// The number of the attempt that the next Job is.
         attempt: i32,
+        /// The earliest time for it; `None` if the first one.
+        not_before: Option<Timestamp>,
     },
     /// Its Job has failed, and is replaced.
     Failed {
@@ -150,6 +152,7 @@ pub fn status(instance: &Instance) -> InstanceStatus {
     let is_repeated = stored_condition(instance).is_some_and(|known| known.reason == SUBMISSION_FAILED);
     let reset = |automation: &mut Automation| {
         automation.submission_attempts = 0;
+        automation.submission_attempt_time = None;
         automation.submission_time = automation.submission_time.take().filter(|_| is_repeated);
     };
     reset(&mut status.automation);
@@ -199,7 +202,10 @@ fn stage(observed: &Observed, config: &SubmissionConfig, upload: &Upload, automa
     let done = automation.submission_attempts;
     let Some(job) = observed.job(upload).filter(|job| job.is_controlled_by(&observed.instance)) else {
         if done < limit {
-            return Stage::Missing { attempt: done.saturating_add(1) };
+            // Somebody has deleted the Job of the last attempt, or this loop has, when it was time for the next one.
+            let began = automation.submission_attempt_time.as_ref().filter(|_| done > 0);
+            let not_before = began.map(|began| after(began.0, delay(done, config.retry_delay.get())));
+            return Stage::Missing { attempt: done.saturating_add(1), not_before };
         }
         let because = format!("Job {} was deleted", upload.job_name(observed.instance.name()));
         return Stage::GivenUp { because };

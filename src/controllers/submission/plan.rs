@@ -64,7 +64,10 @@ fn plan_uploads(
     for (upload, stage) in &work.uploads {
         match (stage, &work.waiting) {
             (Stage::Missing { .. }, Some((_, end))) => plan.requeue_after(until(*end)),
-            (Stage::Missing { attempt }, None) => {
+            (Stage::Missing { not_before: Some(time), .. }, None) if now < *time => {
+                plan.requeue_after(until(*time));
+            }
+            (Stage::Missing { attempt, .. }, None) => {
                 children::job(observed, config, upload, *attempt).ensure(plan);
             }
             // Labels and owner are restored.

@@ -41,7 +41,7 @@ pub fn report(
         }
         Decision::Work(work) => {
             record(observed, work, &mut status, now);
-            progress(observed, config, work, outcome)
+            progress(observed, config, work, outcome, now)
         }
     };
     let Some(observation) = observation else {
@@ -82,6 +82,7 @@ fn progress(
     config: &SubmissionConfig,
     work: &Work,
     outcome: &Outcome<()>,
+    now: Timestamp,
 ) -> Option<Observation> {
     let stages = || work.uploads.iter().map(|(_, stage)| stage);
     let has_succeeded = |stage: &Stage| matches!(stage, Stage::Done | Stage::Succeeded { .. });
@@ -104,12 +105,8 @@ fn progress(
         };
         return Some(open(reason, format!("the upload cannot begin, it is tried again: {failure}")));
     }
-    let failed = stages().find_map(|stage| match stage {
-        Stage::Failed { attempt, because, .. } => Some((attempt, because)),
-        _ => None,
-    });
-    if let Some((attempt, because)) = failed {
-        let (next, limit) = (attempt.saturating_add(1), config.max_attempts);
+    if let Some((because, next)) = retried(observed, work, now) {
+        let limit = config.max_attempts;
         return Some(open(reason::RETRYING, format!("{because}; attempt {next} of {limit} follows")));
     }
     let is_missing = stages().any(|stage| matches!(stage, Stage::Missing { .. }));
@@ -124,6 +121,18 @@ fn progress(
     let running = work.uploads.iter().filter(|(_, stage)| *stage == Stage::Running);
     let jobs: Vec<String> = running.map(|(upload, _)| upload.job_name(observed.instance.name())).collect();
     Some(open(reason::UPLOADING, format!("the content is uploaded by {}", jobs.join(", "))))
+}
+
+/// Why an upload is tried again, and the number of the next attempt; `None` if none is.
+fn retried(observed: &Observed, work: &Work, now: Timestamp) -> Option<(String, i32)> {
+    work.uploads.iter().find_map(|(upload, stage)| match stage {
+        Stage::Failed { attempt, because, .. } => Some((because.clone(), attempt.saturating_add(1))),
+        Stage::Missing { attempt, not_before: Some(time) } if now < *time && work.waiting.is_none() => {
+            let job = upload.job_name(observed.instance.name());
+            Some((format!("Job {job} was deleted"), *attempt))
+        }
+        _ => None,
+    })
 }
 
 /// Why an upload has failed for good, and how to ask for it again.
@@ -147,10 +156,12 @@ fn given_up(instance: &Instance, config: &SubmissionConfig, work: &Work) -> Stri
 fn record(observed: &Observed, work: &Work, status: &mut InstanceStatus, now: Timestamp) {
     for (upload, stage) in &work.uploads {
         let own = observed.job(upload).filter(|job| job.is_controlled_by(&observed.instance));
-        let attempt = own.map_or(0, children::attempt);
+        let began = own.map(|job| (children::attempt(job), job.metadata.creation_timestamp.as_ref()));
         write(status, upload, |automation| {
-            if *stage != Stage::Done {
-                automation.submission_attempts = automation.submission_attempts.max(attempt);
+            let counts = |(attempt, _): &(i32, _)| *attempt >= automation.submission_attempts;
+            if let Some((attempt, created)) = began.filter(|began| *stage != Stage::Done && counts(began)) {
+                automation.submission_attempts = attempt;
+                automation.submission_attempt_time = created.cloned();
             }
             if let Stage::Succeeded { at } = stage {
                 automation.submission_time = Some(Time(whole_seconds(at.unwrap_or(now))));

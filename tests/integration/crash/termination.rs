@@ -11,7 +11,7 @@ use cluster::config::only;
 
 /// The object without the times at which the URL was queried.
 pub fn without_times(mut object: Value) -> Value {
-    for time in ["lastCheckTime", "terminationTime", "submissionTime"] {
+    for time in ["lastCheckTime", "terminationTime", "submissionTime", "submissionAttemptTime"] {
         if let Some(time) = object["status"]["automation"].get_mut(time) {
             *time = "set".into();
         }

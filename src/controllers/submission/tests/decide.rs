@@ -111,7 +111,7 @@ fn a_job_decides_how_far_an_upload_is() {
     let at_open = |automation: Value| observed(&open("Uploading", &automation));
     let times = at_open(json!({"submissionTime": "2026-03-04T04:58:00Z"}));
     assert_eq!(stage(&times), Stage::Done);
-    assert_eq!(stage(&at_open(json!({}))), Stage::Missing { attempt: 1 });
+    assert_eq!(stage(&at_open(json!({}))), Stage::Missing { attempt: 1, not_before: None });
     let job = |attempt, status| stage(&with_job(at_open(json!({})), attempt, &status));
     assert_eq!(job(1, json!({})), Stage::Running);
     assert_eq!(job(1, json!({"active": 1, "failed": 3})), Stage::Running);
@@ -133,7 +133,35 @@ fn a_job_decides_how_far_an_upload_is() {
     let third = at_open(json!({"submissionAttempts": 3}));
     assert_eq!(stage(&with_job(third.clone(), 1, &failed())), Stage::GivenUp { because });
     assert_eq!(stage(&third), Stage::GivenUp { because: "Job exam-1-submitter was deleted".to_owned() });
-    assert_eq!(stage(&at_open(json!({"submissionAttempts": 2}))), Stage::Missing { attempt: 3 });
+}
+
+#[test]
+fn a_job_that_somebody_deletes_was_an_attempt_and_the_pause_after_it_holds() {
+    // The status of one whose Job was made three minutes ago; the pause after the second attempt is ten minutes.
+    let deleted = |attempts: i32| {
+        let automation =
+            json!({"submissionAttempts": attempts, "submissionAttemptTime": "2026-03-04T04:57:00Z"});
+        observed(&open("Retrying", &automation))
+    };
+    let second = deleted(2);
+    let not_before = Some(at("2026-03-04T05:07:00Z"));
+    assert_eq!(stage(&second), Stage::Missing { attempt: 3, not_before });
+    let waits = planned(&second);
+    assert!(waits.ensure.is_empty() && waits.remove.is_empty());
+    assert_eq!(waits.requeue, Requeue::After(Duration::from_mins(7)));
+    let later = super::super::plan::plan(&second, &config(), at("2026-03-04T05:07:00Z"));
+    let made = later.ensure[0].manifest.as_ref().expect("a Job").json();
+    assert_eq!(made["metadata"]["annotations"]["crownlabs.polito.it/submission-attempt"], "3");
+    assert!(matches!(stage(&deleted(3)), Stage::GivenUp { .. }));
+    // A status from before there was such a time.
+    let old = observed(&open("Retrying", &json!({"submissionAttempts": 2})));
+    assert_eq!(stage(&old), Stage::Missing { attempt: 3, not_before: None });
+    assert_eq!(planned(&old).ensure.len(), 1);
+    let told = told(&second, &Outcome::default());
+    let shown = told.status.conditions.iter().find(|condition| condition.type_ == "Submitted");
+    let message = "Job exam-1-submitter was deleted; attempt 3 of 3 follows";
+    assert_eq!(shown.map(|shown| (&*shown.reason, &*shown.message)), Some(("Retrying", message)));
+    assert_eq!(told.status.automation, second.instance.status.automation, "it counts no further");
 }
 
 #[test]
@@ -142,7 +170,7 @@ fn a_job_of_another_owner_is_not_ours() {
     let mut job = Object::clone(observed.children.first::<JobKind>());
     job.metadata.owner_references = crate::api::interned::List::default();
     observed.children.set([Arc::new(job)]);
-    assert_eq!(stage(&observed), Stage::Missing { attempt: 1 });
+    assert_eq!(stage(&observed), Stage::Missing { attempt: 1, not_before: None });
     let plan = planned(&observed);
     assert_eq!((plan.ensure.len(), plan.ensure[0].manifest.is_some()), (1, false), "adopted, or a conflict");
 }

@@ -24,12 +24,14 @@ fn ok(observed: &Observed) -> Report<InstanceKind> {
 #[test]
 fn a_new_request_forgets_the_attempts_of_the_former_one() {
     let former = |reason: &str, status: &str| {
-        let automation = json!({"submissionTime": "2026-01-01T00:00:00Z", "submissionAttempts": 3});
+        let automation = json!({"submissionTime": "2026-01-01T00:00:00Z", "submissionAttempts": 3,
+            "submissionAttemptTime": "2026-01-01T00:00:00Z"});
         let mut more = open(reason, &automation);
         more["status"]["conditions"] = json!([condition(status, reason)]);
         let report = told(&observed(&more), &Outcome::pending());
         let automation = report.status.automation.clone();
         assert_eq!(report.status.environments[0].automation, automation);
+        assert_eq!(automation.submission_attempt_time, None);
         (automation.submission_time.is_some(), automation.submission_attempts, report)
     };
     let (has_time, attempts, report) = former("SubmissionCompleted", "True");
@@ -70,7 +72,9 @@ fn a_success_is_recorded_before_the_labels_are_set() {
     assert_eq!(shown(&report.status), ("Unknown", "Uploaded", "the content was uploaded"));
     assert!(report.requeue_at_once && report.events.is_empty());
     let automation = serde_json::to_value(&report.status.automation).expect("JSON");
-    assert_eq!(automation, json!({"submissionTime": "2026-03-04T04:58:00Z", "submissionAttempts": 1}));
+    let expected = json!({"submissionTime": "2026-03-04T04:58:00Z", "submissionAttempts": 1,
+        "submissionAttemptTime": "2026-03-04T04:55:00Z"});
+    assert_eq!(automation, expected);
     assert_eq!(report.status.environments[0].automation, report.status.automation);
     let ended = |reason: &str, completed: &str| {
         let mut more = open(reason, &json!({}));
