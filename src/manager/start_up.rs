@@ -60,15 +60,13 @@ pub fn accounts(config: &Config, gate: &Gate) -> anyhow::Result<Option<Accounts>
 pub fn mailer(config: &Config, gate: &Gate) -> anyhow::Result<Option<Mailer>> {
     let mail = &config.integrations.mail;
     let is_on = mail.transport != MailTransport::None;
-    let mailer = is_on.then(|| Mailer::new(mail, gate.clone())).transpose();
-    mailer.context("integrations.mail")
+    is_on.then(|| Mailer::new(mail, gate.clone())).transpose()
 }
 
 /// The metrics by which the use of Instances is seen, where a URL is configured. Nothing is sent yet.
 pub fn prometheus(config: &Config) -> anyhow::Result<Option<Prometheus>> {
     let prometheus = &config.integrations.prometheus;
-    let prometheus = (!prometheus.url.is_empty()).then(|| Prometheus::new(prometheus)).transpose();
-    prometheus.context("integrations.prometheus")
+    (!prometheus.url.is_empty()).then(|| Prometheus::new(prometheus)).transpose()
 }
 
 /// Waits for the API server to answer.
@@ -89,6 +87,64 @@ pub async fn connect(client: &kube::Client) -> anyhow::Result<()> {
                 tokio::time::sleep(wait).await;
                 wait = (wait * 2).min(Duration::from_secs(10));
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{MailConfig, MailTls, PrometheusConfig};
+
+    #[test]
+    fn what_is_wrong_with_a_server_is_said_with_its_key_once() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).expect("written");
+            path.display().to_string()
+        };
+        let smtp = || MailConfig {
+            transport: MailTransport::Smtp,
+            host: "smtp.example.com".to_owned(),
+            from: "labs@example.com".to_owned(),
+            tls: MailTls::None,
+            ..MailConfig::default()
+        };
+        let empty = file("empty", "");
+        file("smtp-config.yaml", "smtpServer: [");
+        let here = folder.path().display().to_string();
+        let wrong = [
+            MailConfig { from: "nobody".to_owned(), ..smtp() },
+            MailConfig { username: "u".to_owned(), password_file: "/nowhere".to_owned(), ..smtp() },
+            MailConfig { username: "u".to_owned(), password_file: empty.clone(), ..smtp() },
+            MailConfig { ca_file: empty.clone(), ..smtp() },
+            MailConfig { config_dir: "/nowhere".to_owned(), ..smtp() },
+            MailConfig { config_dir: here.clone(), ..smtp() },
+            MailConfig { template_dir: here.clone(), ..smtp() },
+            MailConfig { time_zone: "Europe/Atlantis".to_owned(), ..smtp() },
+            MailConfig { transport: MailTransport::File, folder: empty.clone(), ..smtp() },
+            MailConfig { transport: MailTransport::File, folder: here, from: String::new(), ..smtp() },
+        ];
+        for mail in wrong {
+            let mut config = Config::default();
+            config.integrations.mail = mail.clone();
+            let error = format!("{:#}", mailer(&config, &Gate::open()).expect_err("it is wrong"));
+            assert!(error.starts_with("integrations.mail"), "{error}");
+            assert_eq!(error.matches("integrations.").count(), 1, "{error}");
+            for text in [&mail.password_file, &mail.ca_file].into_iter().filter(|text| !text.is_empty()) {
+                assert_eq!(error.matches(text.as_str()).count(), 1, "{error}");
+            }
+        }
+        for prometheus in [
+            PrometheusConfig { url: "http://[".to_owned(), ..PrometheusConfig::default() },
+            PrometheusConfig { url: "https://p".to_owned(), ca_file: empty, ..PrometheusConfig::default() },
+        ] {
+            let mut config = Config::default();
+            config.integrations.prometheus = prometheus;
+            let error = format!("{:#}", super::prometheus(&config).expect_err("it is wrong"));
+            assert!(error.starts_with("integrations.prometheus"), "{error}");
+            assert_eq!(error.matches("integrations.").count(), 1, "{error}");
         }
     }
 }
