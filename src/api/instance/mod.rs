@@ -239,7 +239,7 @@ pub struct Automation {
     #[serde(deserialize_with = "wire::integer")]
     #[schemars(range(min = 0))]
     pub submission_attempts: Optional<i32>,
-    /// Time at which the last of these attempts began: that at which its job was created.
+    /// Time at which the last attempt to upload the content began, when its job was created.
     pub submission_attempt_time: Option<Time>,
 }
 

@@ -81,7 +81,7 @@ pub enum Stage {
     Missing {
         /// The number of the attempt that the next Job is.
         attempt: i32,
-        /// The earliest time for it; `None` if the first one.
+        /// The earliest time at which it is made, after the pause that follows the attempt before; `None` for now.
         not_before: Option<Timestamp>,
     },
     /// Its Job has failed, and is replaced.
