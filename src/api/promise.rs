@@ -1,5 +1,5 @@
 //! What an automation has promised to a tenant before it stops or deletes an instance: warnings, and a deadline
-//! before which nothing happens.
+//! before which nothing happens; and the words for what is done then.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use macro_rules_attribute::apply;
@@ -37,4 +37,41 @@ pub struct Promise {
     /// Time at which the mail server accepted the mail that the deadline has passed; the instance is stopped or
     /// deleted after it.
     pub final_mail: Option<Time>,
+}
+
+/// What is done with an Instance at its deadline. Mails, conditions, events and `crownlabs why` have the same words for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// It is stopped, and can be started again.
+    Stopped,
+    /// It is deleted.
+    Deleted,
+}
+
+impl End {
+    /// The end of a running Instance that nobody uses: without a persistent environment, nothing of it would be left.
+    pub fn of_unused(is_persistent: bool) -> Self {
+        if is_persistent { Self::Stopped } else { Self::Deleted }
+    }
+
+    /// What is done with it, as a participle.
+    pub fn action(self) -> &'static str {
+        match self {
+            Self::Stopped => "stopped",
+            Self::Deleted => "deleted",
+        }
+    }
+
+    /// What becomes of its data, as the end of a sentence.
+    pub fn data(self) -> &'static str {
+        match self {
+            Self::Stopped => "and its disk is kept, so that it can be started again",
+            Self::Deleted => "with all data in it",
+        }
+    }
+
+    /// What is done with it, as a sentence; `when` begins with a blank, or is empty.
+    pub fn sentence(self, when: &str) -> String {
+        format!("the Instance is {}{when}, {}", self.action(), self.data())
+    }
 }

@@ -8,6 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use super::span::span;
 use crate::api::condition::Condition;
 use crate::api::instance::{Instance, InstanceStatus};
+use crate::api::promise::End;
 use crate::api::shown::{message, shown};
 use crate::api::template::Template;
 
@@ -138,25 +139,29 @@ fn next(facts: &Facts<'_>, now: Timestamp) -> Vec<String> {
     };
     let mut lines: Vec<String> =
         status.conditions.iter().filter(is_other).map(|condition| sentence(condition, now)).collect();
-    let is_kept = template.is_none_or(|template| template.spec.is_persistent());
-    let unused = if is_kept { "stopped because nobody uses it" } else { "deleted because nobody uses it" };
-    for (what, promise) in [
-        (unused, &status.inactivity),
-        ("deleted because it stays stopped", &status.destruction),
-        ("deleted because of its age", &status.expiration),
+    let unused = template.map(|template| End::of_unused(template.spec.is_persistent()));
+    for (because, end, promise) in [
+        ("Because nobody uses it", unused, &status.inactivity),
+        ("Because it stays stopped", Some(End::Deleted), &status.destruction),
+        ("Because of its age", Some(End::Deleted), &status.expiration),
     ] {
+        // Who asks may not read the Template.
+        let then = |when: &str| {
+            end.map_or_else(|| format!("the Instance is stopped or deleted{when}"), |end| end.sentence(when))
+        };
         let Some(promise) = promise else { continue };
-        let mut line = String::new();
-        if let Some(deadline) = &promise.deadline {
-            let _ = write!(line, "Not {what} before {}", deadline.0);
-            if deadline.0 > now {
-                let _ = write!(line, ", in {}", span(&Time(now), deadline.0));
-            }
+        let mut line = if let Some(deadline) = &promise.deadline {
+            let left = if deadline.0 > now {
+                format!(", in {}", span(&Time(now), deadline.0))
+            } else {
+                String::new()
+            };
+            format!("{because}, {}", then(&format!(" at {}{left}", deadline.0)))
         } else if let Some(time) = &promise.next_warning {
-            let _ = write!(line, "Not {what} before a warning, which is due at {}", time.0);
+            format!("{because}, a warning is due at {}; {}", time.0, then(" after the warnings"))
         } else {
             continue;
-        }
+        };
         if let (warnings @ 1.., Some(last)) = (promise.warnings, &promise.last_warning) {
             let tenant = facts.tenant();
             let _ = write!(line, "; {tenant} was warned {warnings} times, the last time at {}", last.0);
@@ -166,13 +171,15 @@ fn next(facts: &Facts<'_>, now: Timestamp) -> Vec<String> {
     if let Some(template) = template {
         let spec = &template.spec;
         let times = [
-            (if is_kept { "stopped after" } else { "deleted after" }, spec.max_idle(), "without use"),
-            ("deleted after", spec.max_off(), "off"),
-            ("deleted at the age of", spec.max_age(), ""),
+            (End::of_unused(spec.is_persistent()), "after", spec.max_idle(), "without use"),
+            (End::Deleted, "after", spec.max_off(), "off"),
+            (End::Deleted, "at the age of", spec.max_age(), ""),
         ];
-        let times = times.iter().filter(|(_, time, _)| *time != crate::api::template::NEVER);
-        let times: Vec<String> =
-            times.map(|(what, time, how)| format!("{what} {time} {how}").trim_end().to_owned()).collect();
+        let times = times.iter().filter(|(_, _, time, _)| *time != crate::api::template::NEVER);
+        let said = |(end, after, time, how): &(End, &str, &str, &str)| {
+            format!("{} {after} {time} {how}", end.action()).trim_end().to_owned()
+        };
+        let times: Vec<String> = times.map(said).collect();
         lines.push(if times.is_empty() {
             "Its Template sets no time after which it is stopped or deleted".to_owned()
         } else {
@@ -255,16 +262,16 @@ Who may stop or delete it:
         "expiration": {"nextWarning": "2026-06-01T00:00:00Z"},
         "conditions": [
             condition("Ready", "True", "Ready", "The Instance can be used"),
-            condition("Inactive", "True", "Overdue", "2 of 3 warnings were accepted by the mail server"),
+            condition("Inactive", "True", "Overdue", "2 of 3 warnings were sent"),
         ]});
         let expected = "\
 Instance tenant-ada/box of Tenant ada, Template workspace-tea/desktop
 Phase Ready; it is to run, for 12 min (2026-01-01T00:00:00Z)
 URL https://labs/box
 What happens next:
-  2 of 3 warnings were accepted by the mail server (Inactive: Overdue, for 12 min)
-  Not stopped because nobody uses it before 2026-01-02T03:12:30Z, in 1 d 3 h; ada was warned 2 times, the last time at 2025-12-31T00:00:00Z
-  Not deleted because of its age before a warning, which is due at 2026-06-01T00:00:00Z
+  2 of 3 warnings were sent (Inactive: Overdue, for 12 min)
+  Because nobody uses it, the Instance is stopped at 2026-01-02T03:12:30Z, in 1 d 3 h, and its disk is kept, so that it can be started again; ada was warned 2 times, the last time at 2025-12-31T00:00:00Z
+  Because of its age, a warning is due at 2026-06-01T00:00:00Z; the Instance is deleted after the warnings, with all data in it
   Its Template says: stopped after 7d without use, deleted after 30d off, deleted at the age of 365d
 Who may stop or delete it:
   ada, its Tenant
@@ -275,8 +282,13 @@ Who may stop or delete it:
         // Without a disk it cannot be started again.
         let mut lost = template.clone();
         lost.spec.environment_list[0].persistent = false;
-        let told = told(&status, Some(&lost), None);
-        assert!(told.contains("  Not deleted because nobody uses it before 2026-01-02T03:12:30Z"), "{told}");
-        assert!(told.contains("Its Template says: deleted after 7d without use, "), "{told}");
+        let deleted = told(&status, Some(&lost), None);
+        let line = "  Because nobody uses it, the Instance is deleted at 2026-01-02T03:12:30Z, in 1 d 3 h, with all data in it; ";
+        assert!(deleted.contains(line), "{deleted}");
+        assert!(deleted.contains("Its Template says: deleted after 7d without use, "), "{deleted}");
+        // Who may not read the Template is told nothing that may be wrong.
+        let unknown = told(&status, None, None);
+        let line = "  Because nobody uses it, the Instance is stopped or deleted at 2026-01-02T03:12:30Z, in 1 d 3 h; ada";
+        assert!(unknown.contains(line), "{unknown}");
     }
 }

@@ -125,7 +125,7 @@ fn the_warnings_before_a_stop_are_told_and_that_prometheus_was_not_asked() {
     assert_told(&messages, "unused", &line);
     let line = format!("{stopped} at 2999-01-02T00:10:00Z, after a last mail{unasked}");
     assert_told(&messages, "last", &line);
-    let deleted = "the stopped Instance is deleted";
+    let deleted = "the Instance is deleted";
     assert_told(&messages, "stopped", &warned("2999-01-02T00:00:00Z", deleted, "2999-01-03T00:10:00Z"));
 }
 

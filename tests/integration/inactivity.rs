@@ -64,6 +64,28 @@ pub fn config(folder: &Path, prometheus: &PrometheusServer, interval: Duration) 
     )
 }
 
+/// Asserts that both mails about an Instance and both events say what is done with it.
+fn assert_same_words(lab: &Lab, sent: &[(jiff::Timestamp, String)], name: &str, action: &str, data: &str) {
+    let about = sent.iter().map(|(_, mail)| mail.as_str()).filter(|mail| mail.contains(name));
+    let about: Vec<String> =
+        about.map(|mail| mail.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    assert_eq!(about.len(), 2, "{sent:?}");
+    for (mail, done) in about.iter().zip(["will be", "has been"]) {
+        assert!(mail.contains(&format!("It {done} {action}")) && mail.contains(data), "{mail}");
+        assert!(mail.contains("Hello Ada Rossi,"), "{mail}");
+        assert_eq!(mail.contains("This is warning 1 of 1."), done == "will be", "{mail}");
+    }
+    let events = lab.events(NAMESPACE, name);
+    let says = |begin: &str| {
+        events.iter().any(|event| {
+            event.starts_with(&format!("{begin}; the Instance is {action}"))
+                && event.ends_with(&format!(", {data}"))
+        })
+    };
+    assert!(says("InactivityWarning: Warning 1 of 1 was sent"), "{events:?}");
+    assert!(says("InactivityStopped: The deadline has passed"), "{events:?}");
+}
+
 #[test]
 fn what_nobody_uses_is_warned_about_and_ended_and_what_is_used_stays() {
     let lab = Lab::shared();
@@ -85,6 +107,7 @@ fn what_nobody_uses_is_warned_about_and_ended_and_what_is_used_stays() {
     let ended = clock::now();
     let sent = mails(folder.path());
     assert!(passed(sent[0].0, ended) >= INTERVAL, "{sent:?}");
+    assert_same_words(&lab, &sent, "ended", "deleted", "with all data in it");
     wait_until(PATIENCE, || {
         let object = lab.get("instances", NAMESPACE, "paused").ok_or("it has data, so it stays")?;
         if object["spec"]["running"] == false {
@@ -107,6 +130,8 @@ fn what_nobody_uses_is_warned_about_and_ended_and_what_is_used_stays() {
         assert!(events.iter().any(|event| event.starts_with(reason)), "{events:?}");
     }
     assert_eq!(mails(folder.path()).len(), 4, "a warning and a last mail for each: {}", daemon.log());
+    let kept = "and its disk is kept, so that it can be started again";
+    assert_same_words(&lab, &mails(folder.path()), "paused", "stopped", kept);
     assert!(!mails(folder.path()).iter().any(|(_, mail)| mail.contains("busybee")));
     let used = lab.get("instances", NAMESPACE, "busybee").expect("it stays");
     assert_eq!(used["spec"]["running"], Value::Bool(true));

@@ -44,7 +44,7 @@ use smtp::Smtp;
 use template::{Letter, Templates};
 
 pub use error::{MailError, Refused};
-pub use notice::{Mail, MailKind, Manager, Wording};
+pub use notice::{End, Mail, MailKind, Manager, Wording};
 pub use template::TemplateError;
 
 /// Sends mails. Clones share connections.

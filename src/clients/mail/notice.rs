@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use lettre::Address;
 
 use super::error::MailError;
+pub use crate::api::promise::End;
 
 /// A mail to a Tenant about an Instance.
 #[derive(Clone, PartialEq, Eq, derive_more::Debug)]
@@ -13,11 +14,17 @@ use super::error::MailError;
 pub struct Mail {
     /// What it says.
     pub kind: MailKind,
+    /// What is done with the Instance, or was.
+    pub end: End,
+    /// Which warning it is, and how many there are; `None` for a mail about what has been done.
+    pub warning: Option<(u32, u32)>,
     /// What tells it from all other mails: `<uid of the Instance>/<kind>/<deadline>`. The same mail has the same
     /// key in each attempt, and the Message-ID is made from it.
     pub key: String,
     /// The name of the Tenant.
     pub tenant_name: String,
+    /// First and last name of the Tenant; may be empty.
+    pub full_name: String,
     /// The address of the Tenant, to which the mail goes.
     pub tenant_email: String,
     /// The name of the Instance for people.
@@ -47,7 +54,8 @@ pub enum Wording {
     Plain,
     /// To a manager of the course, in ours: that the mail cannot be delivered to the Tenant.
     Manager {
-        /// The name of the manager, whose address is in [`Mail::tenant_email`].
+        /// The name of the manager's Tenant. The address is in [`Mail::tenant_email`], the name of the person in
+        /// [`Mail::full_name`].
         name: String,
         /// The name of the Workspace.
         course: String,
@@ -67,6 +75,8 @@ impl Wording {
 pub struct Manager {
     /// The name of its Tenant.
     pub name: String,
+    /// First and last name; may be empty.
+    pub full_name: String,
     /// Its address.
     pub email: String,
 }
@@ -81,13 +91,23 @@ impl Mail {
     /// The mail that tells a manager of a course that this one cannot be delivered.
     #[must_use]
     pub fn to_manager(&self, manager: &Manager, course: &str, is_kept: bool) -> Self {
-        let Manager { name, email } = manager.clone();
+        let Manager { name, full_name, email } = manager.clone();
         Self {
             key: format!("{}/{name}", self.key),
             tenant_email: email,
+            full_name,
             wording: Wording::Manager { name, course: course.to_owned(), is_kept },
             ..self.clone()
         }
+    }
+
+    /// The line that greets whoever gets the mail.
+    pub(super) fn greeting(&self) -> String {
+        let name = match self.wording {
+            Wording::Templates | Wording::Manager { .. } => &self.full_name,
+            Wording::Plain => &self.tenant_name,
+        };
+        if name.trim().is_empty() { "Hello,".to_owned() } else { format!("Hello {},", name.trim()) }
     }
 
     /// The value of the label `kind` of metrics.
@@ -117,9 +137,9 @@ impl Mail {
 /// What a mail says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MailKind {
-    /// An Instance is not used and will be stopped.
+    /// An Instance is not used and will be stopped or deleted.
     InactivityWarning,
-    /// An Instance was not used and has been stopped.
+    /// An Instance was not used and has been stopped or deleted.
     InactivityStopped,
     /// An Instance has been stopped for long and will be deleted.
     DestructionWarning,

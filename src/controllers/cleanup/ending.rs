@@ -9,15 +9,13 @@ use serde_json::{Map, Value};
 
 use super::delivery::{Managers, Notice, Sent};
 use super::mail_log::record;
-use super::promise::{self, Due, Next, Terms, later};
+use super::promise::{self, Due, Terms, later, number};
 use super::stores::Candidate;
-use crate::api::condition::{Condition, ConditionType};
+use crate::api::condition::ConditionType;
 use crate::api::instance::InstanceKind;
 use crate::api::lifetime::LifetimeError;
-use crate::api::promise::Promise;
-use crate::api::reason::{
-    INVALID_DURATION, MAIL_UNDELIVERABLE, NOT_OVERDUE, OVERDUE, Reason, TENANT_NOT_FOUND, WARNED,
-};
+use crate::api::promise::{End, Promise};
+use crate::api::reason::{INVALID_DURATION, Reason, TENANT_NOT_FOUND};
 use crate::api::template::Template;
 use crate::api::tenant::Tenant;
 use crate::clients::mail::{Mail, MailKind, Manager, Wording};
@@ -25,20 +23,15 @@ use crate::config::Undeliverable;
 use crate::runtime::ObjectKey;
 use crate::runtime::clock::rfc3339;
 use crate::runtime::component::Component;
-use crate::runtime::conditions::Observation;
-use crate::runtime::events::EventNote;
 use crate::runtime::plan::{KindInfo, Plan, Requeue};
 use crate::runtime::problem::Problem;
-use crate::runtime::reconciler::{self, EffectOutcome, Outcome};
+use crate::runtime::reconciler::{self, EffectOutcome};
 
 /// After how long an Instance is looked at again whose Tenant does not exist; no loop is woken by what is missing.
 const MISSING_RETRY: Duration = Duration::from_mins(10);
 
 /// So many managers of a course, at most, are told of a warning that cannot be delivered.
 const MANAGERS: usize = 5;
-
-/// The reasons of a condition that tells the promise: warnings were sent, or are due, or are not due yet.
-const REASONS: [Reason; 3] = [WARNED, OVERDUE, NOT_OVERDUE];
 
 /// A kind of ending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,8 +46,8 @@ pub struct EndingKind {
     pub warned: Reason,
     /// The reason of the event about the end.
     pub ended: Reason,
-    /// The action at the deadline, as the end of a sentence: `it is stopped`.
-    pub action: &'static str,
+    /// What is done at the deadline.
+    pub end: End,
 }
 
 /// The effects of these loops outside of the cluster.
@@ -71,7 +64,8 @@ impl reconciler::Effect for Effect {
 }
 
 impl Effect {
-    fn notice(&self) -> Option<&Notice> {
+    /// The mail that it sends.
+    pub(super) fn notice(&self) -> Option<&Notice> {
         match self {
             Self::Check => None,
             Self::Mail(notice) => Some(notice),
@@ -117,18 +111,21 @@ impl Ending<'_> {
             );
             return Some(Err(Problem::elsewhere(Component::Whole, TENANT_NOT_FOUND, message)));
         };
-        let left = u32::try_from(i64::from(self.terms.warnings).saturating_sub(self.promise.warnings.max(0)));
+        let left = self.terms.warnings.saturating_sub(number(&self.promise));
         let is_warning = kind == self.kind.warning;
         let mail = Mail {
             kind,
             // Two warnings can name the same deadline.
             key: format!("{}/{kind:?}-{}/{}", instance.uid(), self.promise.warnings, rfc3339(deadline)),
+            end: self.kind.end,
+            warning: is_warning.then(|| (number(&self.promise).saturating_add(1), self.terms.warnings)),
             tenant_name: tenant.name().to_owned(),
+            full_name: full_name(tenant),
             tenant_email: tenant.spec.email.clone(),
             pretty_name: instance.spec.pretty_name.clone(),
             instance_name: instance.name().to_owned(),
             namespace: instance.namespace().to_owned(),
-            remaining: self.terms.interval.saturating_mul(if is_warning { left.unwrap_or(0) } else { 0 }),
+            remaining: self.terms.interval.saturating_mul(if is_warning { left } else { 0 }),
             deadline,
             // Tenants see their Instances there.
             link: format!("https://{website}"),
@@ -153,6 +150,7 @@ impl Ending<'_> {
         let named = managers.iter().take(MANAGERS);
         let manager = |tenant: &Arc<Tenant>| Manager {
             name: tenant.name().to_owned(),
+            full_name: full_name(tenant),
             email: tenant.spec.email.clone(),
         };
         Managers::Notify(named.map(manager).collect())
@@ -199,124 +197,17 @@ impl Ending<'_> {
         let sending = Promise { sending: promise::time(notice.mail.deadline), ..self.promise.clone() };
         promise::sent(&self.terms, &sending, sent)
     }
-
-    /// The condition that tells the promise. `problem` is why nothing can be decided now.
-    pub fn condition(&self, promise: &Promise, now: Timestamp, problem: Option<&Problem>) -> Observation {
-        let EndingKind { condition, action, .. } = self.kind;
-        if let Some(problem) = problem {
-            return observation(problem, condition);
-        }
-        if promise.undeliverable.is_some() {
-            let message = "the mail server refuses the mails to the Tenant for good";
-            return Observation::new(condition, true, MAIL_UNDELIVERABLE, message);
-        }
-        let next = promise::next(&self.terms, self.since, promise);
-        if promise.warnings > 0
-            && let Some(deadline) = &promise.deadline
-        {
-            let then = match next {
-                Next::Warning(time) => {
-                    format!("the next one is due at {}; {action} at {}", rfc3339(time), rfc3339(deadline.0))
-                }
-                Next::End(time) => format!("{action} at {}", rfc3339(time)),
-                Next::Never => format!("{action} never"),
-            };
-            let (warnings, of) = (promise.warnings, self.terms.warnings);
-            let message = format!("{warnings} of {of} warnings were accepted by the mail server; {then}");
-            return Observation::new(condition, true, WARNED, message);
-        }
-        let what = if matches!(next, Next::Warning(_)) { "a warning is due" } else { action };
-        let (is_overdue, reason, message) = match promise::due(&self.terms, self.since, promise, now) {
-            Due::Never => (false, NOT_OVERDUE, format!("{action} never")),
-            Due::At(time) => {
-                let message = format!("counted since {}; {what} at {}", rfc3339(self.since), rfc3339(time));
-                (false, NOT_OVERDUE, message)
-            }
-            Due::Warn(_) => (true, OVERDUE, format!("{action} after the warnings")),
-            Due::Final(_) => (true, OVERDUE, format!("{action} after a last mail")),
-            Due::Act => (true, OVERDUE, format!("{action} now")),
-        };
-        Observation::new(condition, is_overdue, reason, message)
-    }
-
-    /// The event about what has just changed. `acts` says whether the plan stops or deletes the Instance.
-    pub fn event(&self, old: &Promise, new: &Promise, acts: bool) -> Option<EventNote> {
-        let EndingKind { warned, ended, action, .. } = self.kind;
-        if new.warnings > old.warnings {
-            let end = new.deadline.as_ref().map(|deadline| rfc3339(deadline.0)).unwrap_or_default();
-            let message =
-                format!("Warning {} of {} was sent; {action} at {end}", new.warnings, self.terms.warnings);
-            return Some(EventNote::warning(warned, message));
-        }
-        acts.then(|| EventNote::warning(ended, format!("The deadline has passed: {action}")))
-    }
 }
 
-/// The report about the ending of an Instance.
-#[derive(Debug, Clone, PartialEq)]
-pub struct EndingReport {
-    /// The promise to be stored.
-    pub promise: Promise,
-    /// The condition.
-    pub condition: Observation,
-    /// Why the condition is not as it should be.
-    pub problem: Option<Problem>,
-    /// Events.
-    pub events: Vec<EventNote>,
-    /// The annotations about mails that the Instance lacks.
-    pub lacking: Map<String, Value>,
-}
-
-/// The report after a plan with its outcome. `old` is the stored promise.
-pub fn ending_report(
-    ending: &Ending<'_>,
-    old: &Promise,
-    plan: &Plan<Effect>,
-    outcome: &Outcome<Sent>,
-    now: Timestamp,
-) -> EndingReport {
-    let acts = !plan.remove.is_empty() || !plan.patches.is_empty();
-    let notice = plan.effects.iter().enumerate().find_map(|(index, effect)| Some((index, effect.notice()?)));
-    let effect = notice.filter(|_| outcome.is_applied).and_then(|(index, _)| outcome.effects.get(index));
-    let promise = ending.promised(notice.map(|(_, notice)| notice), effect, now);
-    let problem = plan.problems.first().or(outcome.effect_problems().next()).cloned();
-    let conditions = ending.candidate.instance.status.conditions.iter();
-    let known = conditions.filter(|known| known.type_ == ending.kind.condition);
-    // While a mail is sent again, or waits for that, the condition keeps saying why the last attempt failed.
-    let is_being_sent = notice.is_some() && !outcome.is_applied;
-    let is_retried = (is_being_sent || promise.undeliverable.is_some()) && problem.is_none();
-    let retried = known.clone().filter(|_| is_retried).find_map(|known| again(known, ending.kind));
-    let condition = retried.unwrap_or_else(|| ending.condition(&promise, now, problem.as_ref()));
-    let mut events: Vec<EventNote> =
-        ending.event(old, &promise, acts && !outcome.is_applied).into_iter().collect();
-    if let Some(problem) = &problem
-        && !known.into_iter().any(|known| known.message.as_str() == problem.message)
-    {
-        events.push(EventNote::warning(problem.reason, &*problem.message));
-    }
-    EndingReport { promise, condition, problem, events, lacking: ending.mailed_annotations(false) }
-}
-
-/// Whether a plan was carried out, and nothing of it is tried again. A mail that was refused for good is not.
-pub fn is_done(outcome: &Outcome<Sent>) -> bool {
-    outcome.is_applied && outcome.failures.is_empty() && outcome.effect_failures().next().is_none()
-}
-
-/// A condition as it is, if it says why a mail could not be sent.
-fn again(known: &Condition, kind: EndingKind) -> Option<Observation> {
-    let reason = Reason::named(&known.reason).filter(|reason| !REASONS.contains(reason))?;
-    let holds = match known.status.as_str() {
-        "True" => Some(true),
-        "False" => Some(false),
-        _ => None,
-    };
-    Some(Observation { type_: kind.condition, holds, reason, message: known.message.to_string() })
+/// First and last name of a Tenant.
+fn full_name(tenant: &Tenant) -> String {
+    format!("{} {}", tenant.spec.first_name.trim(), tenant.spec.last_name.trim()).trim().to_owned()
 }
 
 /// The ending of an Instance, as a sentence for `crownlabs plan`; nothing where it has no end.
 pub fn remarks(ending: Result<Option<Ending<'_>>, LifetimeError>, now: Timestamp) -> Vec<String> {
     let Ok(Some(ending)) = ending else { return Vec::new() };
-    let action = ending.kind.action;
+    let action = format!("the Instance is {}", ending.kind.end.action());
     let (when, due) = match ending.due(now) {
         Due::At(time) => (format!("at {}", rfc3339(time)), ending.due(time)),
         due => ("now".to_owned(), due),
@@ -387,10 +278,4 @@ pub fn proceed(ending: &Ending<'_>, now: Timestamp, website: &str, plan: &mut Pl
         }
     }
     false
-}
-
-/// A problem as a condition. What resolves by itself leaves it unknown whether the Instance comes to its end.
-pub fn observation(problem: &Problem, type_: ConditionType) -> Observation {
-    let (reason, message) = (problem.reason, problem.message.clone());
-    Observation { type_, holds: (!problem.waiting).then_some(true), reason, message }
 }

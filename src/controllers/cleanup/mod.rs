@@ -8,6 +8,7 @@
 //! | [`notifier`] | the mails of a loop, and the gauges about its promises |
 //! | [`promise`] | the promise to a Tenant, and the step that is due next |
 //! | [`promises`] | the gauges about the promises of a loop |
+//! | [`report`] | the condition and the event that tell the promise |
 //! | [`stores`] | the stores of the loops that end Instances after a time |
 
 #[cfg(test)]
@@ -18,6 +19,7 @@ pub mod mail_log;
 pub mod notifier;
 pub mod promise;
 pub mod promises;
+pub mod report;
 pub mod stores;
 pub mod telemetry;
 

@@ -129,7 +129,7 @@ fn again(terms: &Terms, promise: &Promise) -> Option<Timestamp> {
 }
 
 /// The number of warnings that were accepted.
-fn number(promise: &Promise) -> u32 {
+pub fn number(promise: &Promise) -> u32 {
     u32::try_from(promise.warnings.max(0)).unwrap_or(u32::MAX)
 }
 

@@ -6,11 +6,12 @@ use super::Settings;
 use crate::api::condition::EXPIRING;
 use crate::api::labels;
 use crate::api::lifetime::{Lifetime, LifetimeError};
-use crate::api::promise::Promise;
+use crate::api::promise::{End, Promise};
 use crate::api::reason;
 use crate::clients::mail::MailKind;
 use crate::controllers::cleanup::ending::{Ending, EndingKind};
 use crate::controllers::cleanup::promise::{Terms, accepted, later, standing, time};
+use crate::controllers::cleanup::report::ANNOTATION;
 pub use crate::controllers::cleanup::stores::Candidate as Observed;
 
 /// The kind of ending of an Instance that is deleted for its age.
@@ -20,7 +21,7 @@ const KIND: EndingKind = EndingKind {
     last: MailKind::Expired,
     warned: reason::EXPIRATION_WARNING,
     ended: reason::EXPIRED,
-    action: "the Instance is deleted",
+    end: End::Deleted,
 };
 
 /// The promise as it is stored. A warning of which only the annotations tell counts, too: it is the Go operator's, or this
@@ -37,7 +38,7 @@ fn promise(observed: &Observed, terms: &Terms, now: Timestamp) -> Promise {
     if stored.warnings > 0 || !is_warned || at > later(now, terms.interval) {
         return stored;
     }
-    let witness = if stored.sending.is_some() { stored.witness.clone() } else { "annotation".to_owned() };
+    let witness = if stored.sending.is_some() { stored.witness.clone() } else { ANNOTATION.to_owned() };
     Promise { witness, undeliverable: None, ..accepted(terms, &stored, at) }
 }
 

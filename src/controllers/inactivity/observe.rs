@@ -9,11 +9,12 @@ use super::Settings;
 use crate::api::condition::{ABANDONED, INACTIVE};
 use crate::api::labels;
 use crate::api::lifetime::{Lifetime, LifetimeError};
-use crate::api::promise::Promise;
+use crate::api::promise::{End, Promise};
 use crate::api::reason;
 use crate::clients::mail::MailKind;
 use crate::controllers::cleanup::ending::{Ending, EndingKind, warnings};
 use crate::controllers::cleanup::promise::{earlier, standing, time, withdrawn};
+use crate::controllers::cleanup::report::ANNOTATION;
 use crate::controllers::cleanup::stores::Candidate;
 
 /// How old an Instance without a promise may be whose unused time counts from its creation. An older one was there
@@ -86,7 +87,7 @@ impl Observed {
                 last: MailKind::Destroyed,
                 warned: reason::DESTRUCTION_WARNING,
                 ended: reason::DESTROYED,
-                action: "the stopped Instance is deleted",
+                end: End::Deleted,
             };
         }
         EndingKind {
@@ -95,7 +96,7 @@ impl Observed {
             last: MailKind::InactivityStopped,
             warned: reason::INACTIVITY_WARNING,
             ended: reason::INACTIVITY_STOPPED,
-            action: if self.is_persistent() { "the Instance is stopped" } else { "the Instance is deleted" },
+            end: End::of_unused(self.is_persistent()),
         }
     }
 
@@ -171,7 +172,7 @@ impl Observed {
         let number = annotation(labels::ALERTS_SENT).and_then(|text| text.parse::<i64>().ok());
         Some(Promise {
             since: time(since),
-            witness: "annotation".to_owned(),
+            witness: ANNOTATION.to_owned(),
             generation,
             warnings: warned.and(number).unwrap_or(0).max(0),
             last_warning: warned.and_then(time),

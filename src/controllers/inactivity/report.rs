@@ -8,14 +8,15 @@ use serde_json::{Map, json};
 use super::Settings;
 use super::observe::Observed;
 use crate::api::condition::{ABANDONED, Condition, ConditionType, INACTIVE};
-use crate::api::instance::InstanceKind;
+use crate::api::instance::{Instance, InstanceKind};
 use crate::api::labels;
 use crate::api::promise::Promise;
 use crate::api::reason::STOPPED;
 use crate::controllers::cleanup::delivery::Sent;
-use crate::controllers::cleanup::ending::{Effect, Ending, ending_report, is_done, observation};
+use crate::controllers::cleanup::ending::{Effect, Ending};
 use crate::controllers::cleanup::mail_log::annotated;
 use crate::controllers::cleanup::promise::{later, next_warning, withdrawn};
+use crate::controllers::cleanup::report::{ending_report, is_done, observation};
 use crate::runtime::clock::rfc3339;
 use crate::runtime::conditions::{self, Observation};
 use crate::runtime::plan::{ObjectPatch, Plan};
@@ -39,7 +40,7 @@ pub fn report(
     let mut status = old.clone();
     let (mut told_conditions, mut events) = (Vec::<Observation>::new(), Vec::new());
     let mut patch;
-    let mut lacking = Map::new();
+    let (mut lacking, mut since) = (Map::new(), None);
     // The condition that stays as it is: the times in it are as old as those in the stored promise.
     let mut kept = None;
     let has_checked = plan.effects.contains(&Effect::Check) && outcome.is_applied;
@@ -71,7 +72,7 @@ pub fn report(
             }
             let promise = if is_new { Some(Box::new(told.promise.clone())) } else { before.clone() };
             let has_moved = told.promise.deadline != before.as_deref().and_then(|told| told.deadline.clone());
-            lacking = told.lacking;
+            (lacking, since) = (told.lacking, told.promise.since.as_ref().map(|since| since.0));
             requeue_at_once |= is_done(outcome) && is_new && (has_moved || !plan.effects.is_empty());
             (status.inactivity, status.destruction) = if running { (promise, None) } else { (None, promise) };
             patch = (is_new && running).then(|| annotations(observed, &told.promise)).flatten();
@@ -84,7 +85,31 @@ pub fn report(
         requeue_at_once |= old.inactivity.is_some() && outcome.is_applied;
     }
     status.conditions = conditions(observed, told_conditions, kept, now);
-    Report { patch: annotated(instance, patch, &lacking), requeue_at_once, ..Report::new(status, events) }
+    let patch = repaired(instance, annotated(instance, patch, &lacking), since.unwrap_or(now));
+    Report { patch, requeue_at_once, ..Report::new(status, events) }
+}
+
+/// The patch, which also sets the annotations of the Go operator that cannot be read to what they say where nothing is promised,
+/// so that no operator stumbles over them. What it sets anyway stays.
+fn repaired(instance: &Instance, patch: Option<ObjectPatch>, since: Timestamp) -> Option<ObjectPatch> {
+    let known = [
+        (labels::LAST_ACTIVITY, rfc3339(since)),
+        (labels::ALERTS_SENT, "0".to_owned()),
+        (labels::LAST_NOTIFICATION, String::new()),
+        (labels::LAST_RUNNING, instance.spec.running.to_string()),
+    ];
+    let is_readable = |key, text: &str| match key {
+        labels::ALERTS_SENT => text.parse::<i64>().is_ok(),
+        labels::LAST_RUNNING => matches!(text, "true" | "false"),
+        _ => text.parse::<Timestamp>().is_ok(),
+    };
+    let set = patch.as_ref().map(|patch| &patch.patch["metadata"]["annotations"]);
+    let broken = known.into_iter().filter(|(key, _)| {
+        let text = instance.annotation(key).filter(|text| !text.is_empty());
+        text.is_some_and(|text| !is_readable(*key, text)) && set.is_none_or(|set| set[*key].is_null())
+    });
+    let repairs = broken.map(|(key, safe)| (key.to_owned(), safe.into())).collect();
+    annotated(instance, patch, &repairs)
 }
 
 /// The conditions of the Instance: those in `told`, the one that is `kept` as it is, and that it was stopped. Those

@@ -7,7 +7,7 @@ mod undeliverable;
 
 use std::fs;
 
-use crownlabs::testing::mail::{Mail, MailError, MailKind, Mailer, Wording};
+use crownlabs::testing::mail::{End, Mail, MailError, MailKind, Mailer, Wording};
 use crownlabs::testing::{Gate, MailTls};
 
 use server::{Accepted, Kind, MailServer, PASSWORD};
@@ -16,8 +16,11 @@ use server::{Accepted, Kind, MailServer, PASSWORD};
 fn mail_to(local: &str) -> Mail {
     Mail {
         kind: MailKind::ExpirationWarning,
+        end: End::Deleted,
+        warning: Some((1, 1)),
         key: format!("{local}/ExpirationWarning/2026-11-20T17:00:00Z"),
         tenant_name: "ada".to_owned(),
+        full_name: "Ada Rossi".to_owned(),
         tenant_email: format!("{local}@example.com"),
         pretty_name: "Übung 🎓".to_owned(),
         instance_name: "lab-1".to_owned(),

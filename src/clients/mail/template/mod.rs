@@ -93,18 +93,24 @@ impl Templates {
         let content = kind.file();
         // Folders that were made before there were these mails do not have them.
         let is_later = matches!(kind, MailKind::DestructionWarning | MailKind::Destroyed);
-        let message = with_lf(&self.text(MESSAGE, false)?);
+        let message = with_lf(&self.text(MESSAGE)?);
         let (head, body) =
             message.split_once("\n\n").filter(|(head, _)| !head.is_empty()).ok_or_else(|| TemplateError {
                 file: self.name(MESSAGE),
                 problem: "there is no empty line between the headers and the text".to_owned(),
             })?;
-        let set = TemplateSet {
+        let is_built_in = is_later && self.lacks(content);
+        let source = if is_built_in { &Self { folder: None } } else { self };
+        let mut set = TemplateSet {
             head: head.to_owned(),
             body: body.to_owned(),
-            fragments: self.texts(FRAGMENTS, false)?,
-            content: self.texts(content, is_later)?,
+            fragments: self.texts(FRAGMENTS)?,
+            content: source.texts(content)?,
         };
+        if is_built_in {
+            // The keys of the folder's own content files, of which a built-in one knows nothing.
+            set.content.extend(set.undefined().into_iter().map(|key| (key, String::new())));
+        }
         match set.undefined().iter().find(|key| NEEDED.contains(&key.as_str())) {
             None => Ok(set),
             Some(key) => Err(TemplateError {
@@ -122,23 +128,26 @@ impl Templates {
         }
     }
 
-    /// The text of a file; that of the built-in one where a missing file is `optional`.
-    fn text(&self, file: &'static str, optional: bool) -> Result<String, TemplateError> {
+    /// Whether the folder does not have a file.
+    fn lacks(&self, file: &str) -> bool {
+        let found = self.folder.as_ref().map(|folder| std::fs::metadata(folder.join(file)));
+        matches!(found, Some(Err(error)) if error.kind() == io::ErrorKind::NotFound)
+    }
+
+    /// The text of a file.
+    fn text(&self, file: &'static str) -> Result<String, TemplateError> {
         let bad = |problem: &str| TemplateError { file: self.name(file), problem: problem.to_owned() };
         let Some(folder) = &self.folder else { return Ok(built_in(file).to_owned()) };
         let text = match std::fs::read(folder.join(file)) {
             Ok(content) => String::from_utf8(content).map_err(|_| bad("it is not UTF-8 text"))?,
-            Err(error) if optional && error.kind() == io::ErrorKind::NotFound => {
-                return Ok(built_in(file).to_owned());
-            }
             Err(error) => return Err(bad(&format!("it cannot be read: {error}"))),
         };
         if text.trim().is_empty() { Err(bad("it is empty")) } else { Ok(text) }
     }
 
     /// The texts in a YAML file, by their keys.
-    fn texts(&self, file: &'static str, optional: bool) -> Result<BTreeMap<String, String>, TemplateError> {
-        let text = self.text(file, optional)?;
+    fn texts(&self, file: &'static str) -> Result<BTreeMap<String, String>, TemplateError> {
+        let text = self.text(file)?;
         let bad = |problem: String| TemplateError { file: self.name(file), problem };
         let options = serde_saphyr::options! { with_snippet: false, strict_booleans: true };
         let values: BTreeMap<String, Value> =

@@ -8,33 +8,34 @@ use jiff::tz::TimeZone;
 use super::values;
 use crate::clients::mail::{Mail, MailKind, Wording};
 
-/// What a mail says of the Instance: what has been seen, and what is done.
-fn said(kind: MailKind) -> (&'static str, &'static str) {
+/// What has been seen of the Instance.
+fn seen(kind: MailKind) -> &'static str {
     match kind {
-        MailKind::InactivityWarning => ("has not been used for some time", "will be stopped"),
-        MailKind::InactivityStopped => ("was not used for some time", "has been stopped"),
-        MailKind::DestructionWarning => ("has been stopped for some time", "will be deleted"),
-        MailKind::Destroyed => ("had been stopped for some time", "has been deleted"),
-        MailKind::ExpirationWarning => ("has reached the end of its lifetime", "will be deleted"),
-        MailKind::Expired => ("had reached the end of its lifetime", "has been deleted"),
+        MailKind::InactivityWarning => "has not been used for some time",
+        MailKind::InactivityStopped => "was not used for some time",
+        MailKind::DestructionWarning => "has been stopped for some time",
+        MailKind::Destroyed => "had been stopped for some time",
+        MailKind::ExpirationWarning => "has reached the end of its lifetime",
+        MailKind::Expired => "had reached the end of its lifetime",
     }
 }
 
 /// The texts of a mail, as a content file has them.
 pub(super) fn content(mail: &Mail, zone: &TimeZone, zone_name: &str) -> BTreeMap<String, String> {
-    let (seen, done) = said(mail.kind);
+    let seen = seen(mail.kind);
+    let done = if mail.kind.is_warning() { "will be { action }" } else { "has been { action }" };
     let created = values::in_words(mail.created, zone, zone_name);
     let which = format!("in {{ namespace }}, which was created on {created},");
     let (subject, paragraphs) = match &mail.wording {
         Wording::Templates | Wording::Plain => {
-            let hint =
-                "An instance that has no disk of its own is deleted when it is stopped, with all data in it.";
-            let hint = (mail.kind == MailKind::InactivityWarning).then(|| hint.to_owned());
-            let what = format!("one of your instances {which} {seen}. It {done} on {{ deadline }}.");
-            let paragraphs = ["Hello { tenantName },".to_owned(), what].into_iter().chain(hint).collect();
+            let number = mail.warning.map_or("", |_| " This is warning { warning }.");
+            let what = format!(
+                "one of your instances {which} {seen}. It {done} on {{ deadline }}, {{ data }}.{number}"
+            );
+            let paragraphs = vec!["{ greeting }".to_owned(), what];
             (format!("One of your instances {done}"), paragraphs)
         }
-        Wording::Manager { name, course, is_kept } => {
+        Wording::Manager { course, is_kept, .. } => {
             let rest = if *is_kept {
                 "The instance is kept until a mail is accepted. Please find out which address is right, and have it \
                  corrected, or delete the instance."
@@ -44,11 +45,12 @@ pub(super) fn content(mail: &Mail, zone: &TimeZone, zone_name: &str) -> BTreeMap
             };
             let refused = "the mail server refuses for good what we write to { tenantName }, who has an instance of your \
                            course";
-            let what =
-                format!("{refused} {course}. The instance {which} {seen}. It {done} on {{ deadline }}.");
+            let what = format!(
+                "{refused} {course}. The instance {which} {seen}. It {done} on {{ deadline }}, {{ data }}."
+            );
             let what =
                 if *is_kept { what.replace(" on { deadline }", " once the tenant is warned") } else { what };
-            let paragraphs: Vec<String> = vec![format!("Hello {name},"), what, rest.to_owned()];
+            let paragraphs: Vec<String> = vec!["{ greeting }".to_owned(), what, rest.to_owned()];
             ("Mails to a tenant of your course cannot be delivered".to_owned(), paragraphs)
         }
     };

@@ -11,18 +11,38 @@ use crate::runtime::clock::go_duration;
 pub(super) const ADDRESS: &str = "tenantEmail";
 
 /// The names of the placeholders.
-pub(super) const NAMES: [&str; 8] =
-    ["tenantName", ADDRESS, "prettyName", "instanceName", "remainingTime", "deadline", "namespace", "link"];
+pub(super) const NAMES: [&str; 13] = [
+    "tenantName",
+    "fullName",
+    "greeting",
+    ADDRESS,
+    "prettyName",
+    "instanceName",
+    "namespace",
+    "action",
+    "data",
+    "warning",
+    "deadline",
+    "remainingTime",
+    "link",
+];
 
 /// The value of a placeholder, on one line.
 pub(super) fn value(name: &str, mail: &Mail, zone: &TimeZone, zone_name: &str) -> String {
     let text = match name {
         "tenantName" => &mail.tenant_name,
         ADDRESS => &mail.tenant_email,
+        "fullName" => return one_line(&cut(&mail.full_name, LONGEST)),
+        "greeting" => return one_line(&cut(&mail.greeting(), LONGEST)),
         "prettyName" => return one_line(&cut(&mail.pretty_name, LONGEST)),
         "instanceName" => &mail.instance_name,
         "namespace" => &mail.namespace,
         "link" => &mail.link,
+        "action" => return mail.end.action().to_owned(),
+        "data" => return mail.end.data().to_owned(),
+        "warning" => {
+            return mail.warning.map_or_else(String::new, |(number, of)| format!("{number} of {of}"));
+        }
         "remainingTime" => return go_duration(mail.remaining),
         "deadline" => return in_words(mail.deadline, zone, zone_name),
         _ => return String::new(),
@@ -30,7 +50,7 @@ pub(super) fn value(name: &str, mail: &Mail, zone: &TimeZone, zone_name: &str) -
     one_line(text)
 }
 
-/// The most characters of a name that its user chose.
+/// The most characters of a text that may be a user's.
 const LONGEST: usize = 300;
 
 /// A text without what could begin a line or turn the direction of the text that follows: controls, the line and

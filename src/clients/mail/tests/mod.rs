@@ -9,13 +9,18 @@ mod templates;
 use std::time::Duration;
 
 use super::*;
+use crate::api::promise::End;
 
-/// A mail without anything special in it.
+/// A mail without anything special in it, about an Instance that has a disk.
 fn plain(kind: MailKind) -> Mail {
+    let is_stopped = matches!(kind, MailKind::InactivityWarning | MailKind::InactivityStopped);
     Mail {
         kind,
+        end: if is_stopped { End::Stopped } else { End::Deleted },
+        warning: kind.is_warning().then_some((1, 3)),
         key: "uid/kind/2026-11-20T17:00:00Z".to_owned(),
         tenant_name: "ada".to_owned(),
+        full_name: "Ada Rossi".to_owned(),
         tenant_email: "ada@example.com".to_owned(),
         pretty_name: "Lab One".to_owned(),
         instance_name: "lab-one-0001".to_owned(),

@@ -9,7 +9,11 @@ fn refused(kind: MailKind) -> Mail {
 
 #[test]
 fn no_text_of_a_user_is_in_a_plain_mail() {
-    let manager = Manager { name: "grace".to_owned(), email: "grace@example.com".to_owned() };
+    let manager = Manager {
+        name: "grace".to_owned(),
+        full_name: "Grace Hopper".to_owned(),
+        email: "grace@example.com".to_owned(),
+    };
     for kind in MailKind::ALL {
         let mail = refused(kind);
         assert!(rendered(&built_in(), &mail).contains("CASINO"), "{kind:?}");
@@ -41,20 +45,24 @@ fn a_name_of_a_megabyte_is_cut() {
 
 #[test]
 fn a_plain_mail_says_what_is_done_and_when() {
-    for (kind, done) in [
-        (MailKind::InactivityWarning, "will be stopped"),
-        (MailKind::InactivityStopped, "has been stopped"),
-        (MailKind::DestructionWarning, "will be deleted"),
-        (MailKind::Destroyed, "has been deleted"),
-        (MailKind::ExpirationWarning, "will be deleted"),
-        (MailKind::Expired, "has been deleted"),
+    let (kept, lost) = ("and its disk is kept, so that it can be started again", "with all data in it");
+    for (kind, end, done, data) in [
+        (MailKind::InactivityWarning, End::Stopped, "will be stopped", kept),
+        (MailKind::InactivityWarning, End::Deleted, "will be deleted", lost),
+        (MailKind::InactivityStopped, End::Stopped, "has been stopped", kept),
+        (MailKind::InactivityStopped, End::Deleted, "has been deleted", lost),
+        (MailKind::DestructionWarning, End::Deleted, "will be deleted", lost),
+        (MailKind::Destroyed, End::Deleted, "has been deleted", lost),
+        (MailKind::ExpirationWarning, End::Deleted, "will be deleted", lost),
+        (MailKind::Expired, End::Deleted, "has been deleted", lost),
     ] {
-        let text = rendered(&built_in(), &refused(kind).plain());
-        assert!(text.contains("Hello ada,"), "{text}");
-        assert_eq!(
-            text.matches(&format!("It {done} on Friday 20 November at 18:00 Europe/Rome.")).count(),
-            2
-        );
+        let mail = Mail { end, ..refused(kind) };
+        let text = rendered(&built_in(), &mail.plain());
+        // The name of the person is a text that somebody wrote.
+        assert!(text.contains("Hello ada,") && !text.contains("Rossi"), "{text}");
+        let what = format!("It {done} on Friday 20 November at 18:00 Europe/Rome, {data}.");
+        assert_eq!(text.matches(&what).count(), 2, "{text}");
+        assert_eq!(text.matches("This is warning 1 of 3.").count(), if kind.is_warning() { 2 } else { 0 });
         assert!(
             text.contains(&format!("\r\nSubject: [CrownLabs] One of your instances {done}\r\n")),
             "{text}"
@@ -65,17 +73,25 @@ fn a_plain_mail_says_what_is_done_and_when() {
 
 #[test]
 fn a_manager_learns_whose_mails_are_refused_and_whether_the_instance_is_kept() {
-    let manager = Manager { name: "grace".to_owned(), email: "grace@example.com".to_owned() };
+    let manager = Manager {
+        name: "grace".to_owned(),
+        full_name: "Grace Hopper".to_owned(),
+        email: "grace@example.com".to_owned(),
+    };
     let mail = refused(MailKind::ExpirationWarning);
     for (is_kept, said, not_said) in [
-        (true, "It will be deleted once the tenant is warned. ", "Friday 20 November"),
-        (false, "It will be deleted on Friday 20 November at 18:00 Europe/Rome.", "is kept"),
+        (true, "It will be deleted once the tenant is warned, with all data in it. ", "Friday 20 November"),
+        (
+            false,
+            "It will be deleted on Friday 20 November at 18:00 Europe/Rome, with all data in it.",
+            "is kept",
+        ),
     ] {
         let told = mail.to_manager(&manager, "tea", is_kept);
         assert_ne!(told.key, mail.key, "a Message-ID of its own");
         assert_eq!(told.label(), "undeliverable");
         let text = rendered(&built_in(), &told).replace("\r\n", "\n");
-        assert!(text.contains("Hello grace,") && text.contains("your course tea."), "{text}");
+        assert!(text.contains("Hello Grace Hopper,") && text.contains("your course tea."), "{text}");
         let words = format!("{} ", text.split_whitespace().collect::<Vec<_>>().join(" "));
         assert!(words.contains(said.trim_end()) && !words.contains(not_said), "{text}");
     }

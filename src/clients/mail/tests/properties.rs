@@ -40,14 +40,17 @@ fn name() -> impl Strategy<Value = String> {
 }
 
 fn mail() -> impl Strategy<Value = Mail> {
-    let names = (name(), name(), name(), name(), name());
-    (0..MailKind::ALL.len(), names).prop_map(|(kind, (tenant, pretty, instance, namespace, link))| Mail {
-        tenant_name: tenant,
-        pretty_name: pretty,
-        instance_name: instance,
-        namespace,
-        link,
-        ..plain(MailKind::ALL[kind])
+    let names = (name(), name(), name(), name(), name(), name());
+    (0..MailKind::ALL.len(), names).prop_map(|(kind, (tenant, full, pretty, instance, namespace, link))| {
+        Mail {
+            tenant_name: tenant,
+            full_name: full,
+            pretty_name: pretty,
+            instance_name: instance,
+            namespace,
+            link,
+            ..plain(MailKind::ALL[kind])
+        }
     })
 }
 
@@ -75,7 +78,7 @@ fn worst() -> tempfile::TempDir {
     write("defaults_crownlabs_headers.yaml", "unused: text\n");
     let content = "to: '{ prettyName } <{ tenantEmail }>'\nsubject: '{prettyName}'\nname: '{instanceName}{prettyName}'\n\
                    first: '{ instanceName }'\nsecond: |-\n  {prettyName}\n  {instanceName}{tenantName}\n\
-                   html: '{ prettyName }'\n";
+                   html: '{ prettyName }{ fullName } { greeting }'\n";
     for kind in MailKind::ALL {
         write(kind.file(), content);
     }

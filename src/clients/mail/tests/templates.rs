@@ -160,7 +160,10 @@ fn the_mails_about_destruction_have_built_in_templates_where_the_folder_has_none
     assert_eq!(templates.check().unwrap().len(), 8, "TenantName and unknown, in four files");
     for kind in [MailKind::DestructionWarning, MailKind::Destroyed] {
         let mail = rendered(&templates, &plain(kind));
-        assert!(mail.contains("deleted, with all data in it") && mail.contains("\r\nBye\r\n"), "{mail}");
+        assert!(
+            mail.contains("Europe/Rome,\r\nwith all data in it.") && mail.contains("\r\nBye\r\n"),
+            "{mail}"
+        );
         write(&folder, kind.file(), "to: a\nplaintext_content: ours\nhtml_content: b\n");
         assert!(rendered(&templates, &plain(kind)).contains("\r\nours\r\n"));
     }
@@ -168,6 +171,61 @@ fn the_mails_about_destruction_have_built_in_templates_where_the_folder_has_none
     let error = templates.check().unwrap_err().to_string();
     let file = folder.path().join("instautoctrl_inactivity_stopped_notification.yaml");
     assert!(error.starts_with(&format!("{}: it cannot be read: ", file.display())), "{error}");
+}
+
+#[test]
+fn a_key_of_the_folder_that_a_built_in_template_does_not_have_is_no_mistake_and_is_not_shown() {
+    let folder = folder();
+    write(
+        &folder,
+        "defaults_crownlabs_mail.eml",
+        &EML.replacen("\n\n--", "\nX-Course: { course }\n\n{ course }--", 1),
+    );
+    for kind in [
+        MailKind::InactivityWarning,
+        MailKind::InactivityStopped,
+        MailKind::ExpirationWarning,
+        MailKind::Expired,
+    ] {
+        write(&folder, kind.file(), "to: a\nplaintext_content: b\nhtml_content: c\ncourse: tea\n");
+    }
+    let templates = templates(folder.path());
+    assert_eq!(templates.check().unwrap(), Vec::<String>::new());
+    assert!(rendered(&templates, &plain(MailKind::Expired)).contains("X-Course: tea\r\n"));
+    let mail = rendered(&templates, &plain(MailKind::Destroyed));
+    assert!(mail.contains("X-Course: \r\n\r\n--") && !mail.contains("course"), "{mail}");
+    // A key that no file has is one.
+    write(&folder, MailKind::Expired.file(), "to: a\nplaintext_content: b\nhtml_content: c\n");
+    let doubts = templates.check().unwrap();
+    assert!(
+        doubts.len() == 1 && doubts[0].ends_with(&format!("nor {} has this key", MailKind::Expired.file())),
+        "{doubts:?}"
+    );
+}
+
+#[test]
+fn own_templates_say_what_is_done_which_warning_it_is_and_whom_they_greet() {
+    let folder = folder();
+    let content =
+        "to: a\nplaintext_content: '{action}|{data}|{warning}|{fullName}|{greeting}'\nhtml_content: c\n";
+    for kind in MailKind::ALL {
+        write(&folder, kind.file(), content);
+    }
+    let templates = templates(folder.path());
+    assert_eq!(templates.check().unwrap(), Vec::<String>::new());
+    for (mail, said) in [
+        (
+            plain(MailKind::InactivityWarning),
+            "stopped|and its disk is kept, so that it can be started again|1 of 3|Ada Rossi|Hello Ada Rossi,",
+        ),
+        (
+            Mail { end: End::Deleted, full_name: String::new(), ..plain(MailKind::InactivityStopped) },
+            "deleted|with all data in it|||Hello,",
+        ),
+    ] {
+        let text = rendered(&templates, &mail);
+        assert!(text.contains(&format!("\r\n{said}\r\n")), "{text}");
+    }
 }
 
 #[test]

@@ -12,11 +12,18 @@ use crate::controllers::shared::fixtures::running_instance;
 
 /// A mail about the Instance of the fixtures, whose course has three managers.
 pub fn notice(kind: MailKind, number: i64) -> Notice {
-    let manager = |name: &str| Manager { name: name.to_owned(), email: format!("{name}@example.org") };
+    let manager = |name: &str| Manager {
+        name: name.to_owned(),
+        full_name: String::new(),
+        email: format!("{name}@example.org"),
+    };
     let mail = Mail {
         kind,
+        end: crate::api::promise::End::Deleted,
+        warning: None,
         key: format!("u1/{kind:?}-{number}/soon"),
         tenant_name: "ada".to_owned(),
+        full_name: String::new(),
         tenant_email: "ada@example.org".to_owned(),
         pretty_name: "CASINO".to_owned(),
         instance_name: "box".to_owned(),

@@ -276,7 +276,12 @@ fn the_go_operators_promise_gets_the_deadline_that_its_mail_has_named() {
         assert!(told.requeue_at_once, "the gauges show the deadline");
         let message = &*told.status.conditions[0].message;
         let end = rfc3339(deadline.as_ref().expect("a time").0);
-        assert!(message.ends_with(&format!("the Instance is deleted at {end}")), "{message}");
+        assert!(
+            message.ends_with(&format!("the Instance is deleted at {end}, with all data in it")),
+            "{message}"
+        );
+        let event = &told.events[0].message;
+        assert!(event.starts_with("Its annotations say that 1 of 1 warnings were sent before; "), "{event}");
         assert!(look(&mut warned) && !look(&mut warned), "{key}");
         assert_eq!(warned.instance.status.expiration.as_ref().expect("a promise").deadline, deadline);
         let since = rfc3339(at(deadline.expect("a time").0.as_second() - DAY));

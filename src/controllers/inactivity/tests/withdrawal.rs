@@ -2,10 +2,15 @@
 
 use super::table::{DAY, NOW, judged, observed, what, with, with_promise};
 use super::*;
+use crate::api::instance::InstanceKind;
 use crate::api::labels;
+use crate::api::promise::End;
+use crate::controllers::cleanup::delivery::Sent;
 use crate::controllers::shared::fixtures;
 use crate::runtime::clock::rfc3339;
+use crate::runtime::events::EventType;
 use crate::runtime::plan::Requeue;
+use crate::runtime::reconciler::{EffectOutcome, Report};
 
 /// An Instance without a status that the Go operator has warned about so often, the last time so long ago. It is
 /// unused for five days.
@@ -105,6 +110,118 @@ fn the_go_operators_promise_gets_the_deadline_that_its_mail_has_named() {
         let due = |number: i64| Some(Time(at(NOW - 60 + number * INTERVAL)));
         assert_eq!(promise.deadline, due(intervals), "{sent}");
         assert_eq!(promise.next_warning, due(1).filter(|_| sent == 1), "{sent}");
+    }
+}
+
+#[test]
+fn a_takeover_does_not_say_that_it_has_sent_the_warnings_of_another_operator() {
+    let mut observed = annotated(2, 60);
+    let made = plan(&observed, &settings(), at(NOW));
+    let told = report(&observed, &settings(), &made, &Outcome::default(), at(NOW));
+    let end = rfc3339(at(NOW - 60 + INTERVAL));
+    let then =
+        format!("the Instance is stopped at {end}, and its disk is kept, so that it can be started again");
+    let events: Vec<_> = told.events.iter().map(|event| (&event.type_, &*event.message)).collect();
+    let message = format!("Its annotations say that 2 of 2 warnings were sent before; {then}");
+    assert_eq!(events, [(&EventType::Normal, &*message)]);
+    let condition = |told: &Report<InstanceKind>| {
+        told.status
+            .conditions
+            .iter()
+            .find(|known| known.type_ == INACTIVE)
+            .map(|known| known.message.to_string())
+    };
+    assert_eq!(condition(&told), Some(format!("2 of 2 warnings were sent; {then}")));
+    assert!(look(&mut observed));
+    let made = plan(&observed, &settings(), at(NOW));
+    assert!(report(&observed, &settings(), &made, &Outcome::default(), at(NOW)).events.is_empty(), "once");
+    // A warning of this loop, about a machine that was taken over after one, is its own.
+    let mut observed = annotated(1, INTERVAL);
+    assert!(look(&mut observed), "the takeover");
+    with_promise(&mut observed, |promise| promise.sending = promise.deadline.clone());
+    observed.candidate.template = Some(Arc::new(template("24h", false)));
+    let made = plan(&observed, &settings(), at(NOW));
+    let effects = vec![EffectOutcome::done(Sent::at(at(NOW)))];
+    let told = report(&observed, &settings(), &made, &Outcome { effects, ..Outcome::default() }, at(NOW));
+    let [event] = told.events.as_slice() else { panic!("{:?}", told.events) };
+    assert_eq!(event.type_, EventType::Warning);
+    assert!(event.message.starts_with("Warning 2 of 2 was sent; the Instance is deleted at "), "{event:?}");
+    assert!(event.message.ends_with(", with all data in it"), "{event:?}");
+}
+
+#[test]
+fn the_mail_says_what_happens_to_this_machine_which_warning_it_is_and_whose_it_is() {
+    for (persistent, end) in [(true, End::Stopped), (false, End::Deleted)] {
+        for (sent, ago, kind, warning) in [
+            (0, None, MailKind::InactivityWarning, Some((1, 2))),
+            (1, Some(INTERVAL), MailKind::InactivityWarning, Some((2, 2))),
+            (2, Some(INTERVAL), MailKind::InactivityStopped, None),
+        ] {
+            let mut observed = observed(5 * DAY, sent, ago);
+            observed.candidate.template = Some(Arc::new(template("24h", persistent)));
+            let names = [("", "", ""), ("Ada", "", "Ada"), (" Ada ", "Rossi", "Ada Rossi")];
+            for (first, last, full) in names {
+                let mut tenant = tenant();
+                (tenant.spec.first_name, tenant.spec.last_name) = (first.to_owned(), last.to_owned());
+                observed.candidate.tenant = Some(Arc::new(tenant));
+                let made = plan(&observed, &settings(), at(NOW));
+                let [Effect::Mail(notice)] = made.effects.as_slice() else { panic!("{made:?}") };
+                let mail = &notice.mail;
+                assert_eq!((mail.kind, mail.end, mail.warning), (kind, end, warning));
+                assert_eq!(mail.full_name, full);
+            }
+        }
+    }
+}
+
+#[test]
+fn an_annotation_that_cannot_be_read_is_repaired_at_the_first_look_and_once() {
+    let broken = [
+        (labels::LAST_ACTIVITY, "yesterday"),
+        (labels::ALERTS_SENT, "x"),
+        (labels::LAST_NOTIFICATION, "soon"),
+        (labels::LAST_RUNNING, "perhaps"),
+    ];
+    // New without a status, known for long, exempt, without a time in its Template, and stopped.
+    let young = || {
+        let mut young = observed(60, 0, None);
+        let instance = Arc::make_mut(&mut young.candidate.instance);
+        instance.status.inactivity = None;
+        instance.metadata.creation_timestamp = Some(Time(at(NOW - 60)));
+        young
+    };
+    let mut known = observed(60, 0, None);
+    assert!(look(&mut known) && !look(&mut known));
+    let exempt = with(&known, |known| known.is_exempt = true);
+    let never = with(&young(), |known| known.template = Some(Arc::new(template("never", true))));
+    let mut stopped = young();
+    Arc::make_mut(&mut stopped.candidate.instance).spec.running = false;
+    for (case, sound) in
+        [("young", young()), ("known", known), ("exempt", exempt), ("never", never), ("stopped", stopped)]
+    {
+        for (key, text) in broken {
+            let mut one = sound.clone();
+            let instance = Arc::make_mut(&mut one.candidate.instance);
+            let others = instance.metadata.annotations.iter().filter(|(known, _)| *known != key);
+            let others: Vec<(String, String)> =
+                others.map(|(key, value)| (key.into(), value.into())).collect();
+            instance.metadata.annotations =
+                others.into_iter().chain([(key.to_owned(), text.to_owned())]).collect();
+            assert!(look(&mut one), "{case} {key}");
+            let repaired = one.instance.annotation(key).unwrap_or_default();
+            let is_sound = match key {
+                labels::ALERTS_SENT => repaired == "0",
+                labels::LAST_NOTIFICATION => repaired.is_empty(),
+                labels::LAST_RUNNING => repaired == one.instance.spec.running.to_string(),
+                _ => repaired.parse::<Timestamp>().is_ok_and(|time| time <= at(NOW) && time >= at(NOW - 60)),
+            };
+            assert!(is_sound, "{case} {key}: {repaired}");
+            // What else there is to be written is written once, too.
+            for _ in 0..2 {
+                look(&mut one);
+            }
+            assert!(!look(&mut one), "{case} {key}");
+        }
     }
 }
 

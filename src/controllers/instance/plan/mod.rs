@@ -86,7 +86,9 @@ fn own_patch(observed: &Observed, chosen: &[EnvironmentContext<'_>], now: Timest
     if !spec.effective_status_check_url().is_empty() && !watched {
         wanted.insert(labels::WATCH_FOR_TERMINATION.into(), "true".into());
     }
-    let stamp = match (spec.running, instance.annotation(labels::LAST_POWERED_OFF)) {
+    let known = instance.annotation(labels::LAST_POWERED_OFF);
+    // What is no time is repaired.
+    let stamp = match (spec.running, known.filter(|since| since.parse::<Timestamp>().is_ok())) {
         (true, _) => Value::Null,
         (false, Some(since)) => since.into(),
         (false, None) => rfc3339(now).into(),

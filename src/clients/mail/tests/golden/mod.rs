@@ -24,7 +24,7 @@ fn hostile() -> [(&'static str, String, String, String); 7] {
     ]
 }
 
-/// The expected bytes of the mail of a kind, with LF at the ends of lines.
+/// The expected bytes of the mail of a kind, about an Instance that has a disk, with LF at the ends of lines.
 fn expected(kind: MailKind) -> &'static str {
     match kind {
         MailKind::InactivityWarning => include_str!("inactivity_warning.eml"),
@@ -41,6 +41,18 @@ fn each_mail_has_the_expected_bytes() {
     for kind in MailKind::ALL {
         let mail = rendered(&built_in(), &plain(kind));
         assert_eq!(mail, expected(kind).replace('\n', "\r\n"), "{kind:?}");
+    }
+}
+
+#[test]
+fn what_has_no_disk_is_deleted_and_who_has_no_name_is_greeted_all_the_same() {
+    for (kind, text) in [
+        (MailKind::InactivityWarning, include_str!("inactivity_warning-deleted.eml")),
+        (MailKind::InactivityStopped, include_str!("inactivity_stopped-deleted.eml")),
+    ] {
+        let warning = kind.is_warning().then_some((3, 3));
+        let mail = Mail { end: End::Deleted, warning, full_name: " ".to_owned(), ..plain(kind) };
+        assert_eq!(rendered(&built_in(), &mail), text.replace('\n', "\r\n"), "{kind:?}");
     }
 }
 
@@ -104,6 +116,8 @@ fn the_deadline_and_the_link_are_in_every_mail() {
             kind,
             MailKind::InactivityWarning | MailKind::DestructionWarning | MailKind::ExpirationWarning
         );
-        assert_eq!(said.contains("on Friday 20 November at 18:00 Europe/Rome."), warns, "{body}");
+        assert_eq!(said.contains(" on Friday 20 November at 18:00 Europe/Rome, "), warns, "{body}");
+        assert_eq!(said.matches("This is warning 1 of 3.").count(), if warns { 2 } else { 0 }, "{body}");
+        assert_eq!(said.matches("Hello Ada Rossi,").count(), 2, "{body}");
     }
 }

@@ -167,6 +167,15 @@ fn a_stop_removes_what_is_ours_and_keeps_the_work() {
     assert_eq!(plan.ensure[0].fields, json!({"spec": {"replicas": 1}}), "a stop keeps the replicas");
     let stamp = &plan.patches.first().expect("labels and stamp").patch["metadata"]["annotations"];
     assert_eq!(stamp[labels::LAST_POWERED_OFF], "1970-01-01T00:00:00Z");
+    let stamped = |text: &str| {
+        let instance =
+            edit(&observed.instance, &json!({"metadata": {"annotations": {labels::LAST_POWERED_OFF: text}}}));
+        let plan = planned(&Observed { instance, ..observed.clone() });
+        let patch = &plan.patches.first().expect("labels").patch;
+        patch["metadata"]["annotations"][labels::LAST_POWERED_OFF].as_str().map(str::to_owned)
+    };
+    assert_eq!(stamped("2026-01-01T00:00:00Z"), None, "it stays");
+    assert_eq!(stamped("yesterday").as_deref(), Some("1970-01-01T00:00:00Z"), "what is no time is repaired");
     // With nothing to remove, nothing is.
     observed.children = Children::default();
     assert!(planned(&observed).remove.is_empty());
