@@ -29,6 +29,7 @@ mod expiration;
 mod explain;
 mod exporter;
 mod exposure;
+mod first_rounds;
 mod heal;
 mod hostile;
 mod image_list;

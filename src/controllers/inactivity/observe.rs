@@ -212,8 +212,10 @@ impl Observed {
         if seen.since.is_some_and(|known| known <= since) {
             return Ok(());
         }
-        let problems = if seen.problems.is_empty() { "the sources look back too little" } else { "" };
-        Err(UnknownUse::Unanswered(format!("{problems}{}", seen.problems.join("; "))))
+        if seen.since.is_some() && seen.problems.is_empty() {
+            return Err(UnknownUse::Outdated);
+        }
+        Err(UnknownUse::Unanswered(seen.problems.join("; ")))
     }
 }
 

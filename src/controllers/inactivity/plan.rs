@@ -51,7 +51,9 @@ fn sees(
     };
     let since = ending.since.max(earlier(now, idle));
     let is_waiting = matches!(ending.due(now), Due::Never | Due::At(_)) && ending.promise.warnings == 0;
-    let age = if is_waiting { RECHECK } else { settings.config.check_interval.get() };
+    // Not less than the interval, within which no other round is made.
+    let interval = settings.config.check_interval.get();
+    let age = if is_waiting { RECHECK.max(interval) } else { interval };
     match observed.is_seen(since, age, now) {
         Ok(()) => true,
         Err(UnknownUse::Outdated) => {
@@ -63,7 +65,7 @@ fn sees(
             let message =
                 format!("it is not known whether the Instance is used, so it is left running: {problems}");
             plan.problems.push(Problem::waiting(Component::Whole, reason::METRICS_UNAVAILABLE, message));
-            plan.requeue_after(UNKNOWN_RETRY.min(settings.config.check_interval.get()));
+            plan.requeue_after(UNKNOWN_RETRY.min(interval));
             false
         }
     }

@@ -4,13 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use jiff::Timestamp;
 use parking_lot::RwLock;
 use tokio::sync::Mutex;
 use tracing::warn;
 
 use crate::clients::prometheus::{Activity, Prometheus};
-use crate::controllers::cleanup::promise::{earlier, later};
+use crate::controllers::cleanup::promise::earlier;
 use crate::runtime::clock;
 
 /// The longest time that a round looks back. An Instance that may be unused for longer is judged by what earlier
@@ -19,8 +18,6 @@ pub const LONGEST: Duration = Duration::from_hours(90 * 24);
 
 /// By how much a round overlaps with the one before: samples may be late.
 const OVERLAP: Duration = Duration::from_mins(30);
-/// How much later than wanted the first round may begin: Templates change, and time passes.
-const FORGOTTEN: Duration = Duration::from_mins(30);
 
 /// The latest round.
 pub struct Rounds {
@@ -46,18 +43,19 @@ impl Rounds {
         self.latest.read().clone()
     }
 
-    /// Asks the sources for the last `window`, unless that was done after this call began: whoever calls at the same
-    /// time shares one round.
-    pub async fn refresh(&self, window: Duration) -> Timestamp {
-        let asked = clock::now();
+    /// Asks the sources for the last `window`, unless a round whose answers still count has done that: whoever calls at the
+    /// same time shares one round, and none follows at once.
+    pub async fn refresh(&self, window: Duration) {
         let _turn = self.under_way.lock().await;
-        if let Some(latest) = self.latest().filter(|latest| latest.until >= asked) {
-            return latest.until;
-        }
         let now = clock::now();
         let since = earlier(now, window.min(LONGEST));
+        let counts =
+            |latest: &Arc<Activity>| latest.answered >= earlier(now, self.interval) && latest.since <= since;
+        if self.latest().is_some_and(|latest| counts(&latest)) {
+            return;
+        }
         // What the rounds before have seen is kept: only the time after them is asked for.
-        let before = self.latest().filter(|before| before.since <= later(since, FORGOTTEN));
+        let before = self.latest().filter(|before| before.since <= since);
         let known = before.filter(|before| before.observed_since().is_some());
         let begin = known.as_ref().map_or(since, |known| earlier(known.until, OVERLAP).max(since));
         let clock = Instant::now();
@@ -68,7 +66,6 @@ impl Rounds {
             None => activity,
         };
         *self.latest.write() = Some(Arc::new(activity));
-        now
     }
 
     /// Logs that rounds take longer than their interval, once, until one does not.

@@ -168,6 +168,9 @@ fn without_an_answer_of_every_source_nothing_happens() {
     blind.seen = Some(RoundResult { answered: at(NOW - 301), ..sound.clone() });
     assert_eq!(judged(&blind, &settings()), "check", "the round is too old");
     blind.seen = Some(RoundResult { since: Some(at(NOW - DAY + 1)), ..sound.clone() });
+    assert_eq!(judged(&blind, &settings()), "check", "another Template allowed less when the round was made");
+    let gap = vec!["the source ssh was missing before".to_owned()];
+    blind.seen = Some(RoundResult { since: Some(at(NOW - DAY + 1)), problems: gap, ..sound.clone() });
     assert_eq!(judged(&blind, &settings()), "problem", "the sources look back too little");
     blind.seen = Some(RoundResult {
         since: Some(at(NOW - DAY)),
