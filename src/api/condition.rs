@@ -27,14 +27,16 @@ macro_rules! condition_types {
 
 condition_types! {
     /// Whether the object is as its spec asks: an Instance usable, or off; a volume mountable; the image of a snapshot in
-    /// the registry; a Tenant or Workspace set up. So who waits for an Instance does not wait for one that is to be off.
-    READY = "Ready" on [Instance, InstanceSnapshot, PodConfig, SharedVolume, Tenant, Workspace];
+    /// the registry; a Tenant or Workspace set up; a Template one whose environments can start on this cluster. So who waits for an Instance does not wait for one that is to be off.
+    READY = "Ready" on [Instance, InstanceSnapshot, PodConfig, SharedVolume, Template, Tenant, Workspace];
+    /// Whether Instances can be made of the Template, on any cluster: its spec has no fault.
+    VALID = "Valid" on [Template];
     /// Whether everything that the object specifies is enforced.
     RECONCILED = "Reconciled" on [Instance, PodConfig, SharedVolume, Tenant, Workspace];
     /// Whether the object will not become ready without somebody who edits it, or mends what it names, such as an image;
     /// absent when that is not so. Who waits for the object, as Flux does, need not wait any longer. `False` on an Instance
     /// whose cause has not lasted for `controllers.instance.stalledAfter` yet.
-    STALLED = "Stalled" on [Instance, InstanceSnapshot, PodConfig, SharedVolume, Tenant, Workspace];
+    STALLED = "Stalled" on [Instance, InstanceSnapshot, PodConfig, SharedVolume, Template, Tenant, Workspace];
     /// Whether an object of another owner has a name that is needed; absent when there is none.
     NAME_CONFLICT = "NameConflict" on [Instance, PodConfig, SharedVolume, Tenant, Workspace];
     /// Whether an Instance names another Tenant than its namespace belongs to; absent when it does not.

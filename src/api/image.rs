@@ -1,5 +1,9 @@
 //! Names of container images, by the grammar of the OCI distribution specification.
 
+use std::net::{IpAddr, SocketAddr};
+
+use super::names::{check_dns_label, check_object_name};
+
 /// Whether a text is the name of a repository: components separated by slashes. A component consists of
 /// lower-case letters and digits, with one dot, one or two underscores, or any number of dashes between them.
 pub fn is_repository(text: &str) -> bool {
@@ -21,6 +25,49 @@ pub fn is_tag(text: &str) -> bool {
     text.len() <= 128
         && text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "_.-".contains(c))
+}
+
+/// Whether a text is a DNS name. Not an IP address: the API server refuses one as the host of an Ingress.
+pub fn is_host(text: &str) -> bool {
+    check_object_name(text).is_ok()
+        && text.split('.').all(|label| check_dns_label(label).is_ok())
+        && text.parse::<IpAddr>().is_err()
+}
+
+/// Whether a text is a host with a port, or an IP address with one.
+pub fn is_host_port(text: &str) -> bool {
+    if let Ok(address) = text.parse::<SocketAddr>() {
+        return address.port() != 0;
+    }
+    text.rsplit_once(':')
+        .is_some_and(|(host, port)| is_host(host) && port.parse::<u16>().is_ok_and(|port| port != 0))
+}
+
+/// Whether a text is the name of an image without tag: a repository of the OCI distribution specification,
+/// optionally after a registry.
+pub fn is_image_name(text: &str) -> bool {
+    let (registry, repository) = match text.split_once('/') {
+        Some((first, rest)) if is_host_port(first) => (Some(first), rest),
+        _ => (None, text),
+    };
+    let length = registry.map_or(0, str::len) + repository.len();
+    length <= 255 && is_repository(repository)
+}
+
+/// Whether a text is an image: its name, optionally with a tag, a digest or both.
+pub fn is_image(text: &str) -> bool {
+    let (text, digest) = text.split_once('@').map_or((text, None), |(text, digest)| (text, Some(digest)));
+    let (name, tag) = match text.rsplit_once(':') {
+        // If a slash follows, the colon belongs to the port of the registry.
+        Some((name, tag)) if !tag.contains('/') => (name, Some(tag)),
+        _ => (text, None),
+    };
+    let is_digest = |digest: &str| {
+        let hexadecimal = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
+        let hash = digest.split_once(':').map_or("", |(_, hash)| hash);
+        hash.len() >= 32 && hash.chars().all(hexadecimal)
+    };
+    is_image_name(name) && tag.is_none_or(is_tag) && digest.is_none_or(is_digest)
 }
 
 #[cfg(test)]

@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::instance::Instance;
+use super::names::label_sized;
+
 /// The prefix of our keys.
 pub const PREFIX: &str = "crownlabs.polito.it/";
 
@@ -106,6 +109,14 @@ pub const MIRRORED_PVC_NAMESPACE: &str = "crownlabs.polito.it/mirrored-pvc-names
 pub fn workspace_role(workspace: &str) -> Option<String> {
     let key = format!("{WORKSPACE_PREFIX}{workspace}");
     super::names::check_label_value(key.strip_prefix(PREFIX)?).is_ok().then_some(key)
+}
+
+/// The labels of the objects of an Instance, by which its pods are selected.
+pub fn of_instance(instance: &Instance) -> BTreeMap<String, String> {
+    let spec = &instance.spec;
+    let names =
+        [(INSTANCE, instance.name()), (TEMPLATE, &spec.template_ref.name), (TENANT, &spec.tenant_ref.name)];
+    names.map(|(key, name)| (key.to_owned(), label_sized(name, ""))).into()
 }
 
 // Annotations. Times are in RFC 3339.

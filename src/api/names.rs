@@ -4,6 +4,7 @@
 use std::fmt;
 
 use derive_more::Deref;
+use ring::digest;
 use serde::Serialize;
 
 /// Why a text is not a valid name: which text, and what it breaks.
@@ -92,6 +93,51 @@ pub fn check_label_value(text: &str) -> Result<(), NameError> {
     LABEL_VALUE.check(text)
 }
 
+/// The name `base` and `suffix`, shortened to what a label value allows: for the value of a label, for the name of a Job, which
+/// becomes a label of its pods, and for that of a Service. A shortened name contains a digest of `base`.
+pub fn label_sized(base: &str, suffix: &str) -> String {
+    let name = format!("{base}{suffix}");
+    if name.len() <= LABEL_VALUE.limit {
+        return name;
+    }
+    let digest = digest::digest(&digest::SHA256, base.as_bytes());
+    let tag = digest
+        .as_ref()
+        .first_chunk()
+        .map_or_else(String::new, |bytes| format!("{:08x}", u32::from_be_bytes(*bytes)));
+    let length = LABEL_VALUE.limit - suffix.len() - tag.len() - 1;
+    // Names of objects are ASCII, so every index is a character boundary.
+    let kept = base.get(..length).unwrap_or_default().trim_end_matches(['-', '.']);
+    format!("{kept}-{tag}{suffix}")
+}
+
+/// Whether an Instance can have this name, and its objects that of the Instance, alone or followed by that of an environment.
+///
+/// # Errors
+/// When it would be too long for a Service. The error says how long the name of the Instance may be.
+pub fn check_instance(instance: &str, environment: Option<&str>) -> Result<(), NameError> {
+    let (limit, length) = (DNS_LABEL.limit, instance.len());
+    let Some(environment) = environment else {
+        return if length <= limit {
+            Ok(())
+        } else {
+            Err(NameError(format!(
+                "the name of the Instance has {length} characters, but its objects have this name, too, and can have at \
+                 most {limit}: make it again under a shorter one"
+            )))
+        };
+    };
+    let most = limit.saturating_sub(environment.len() + 1);
+    if length <= most {
+        return Ok(());
+    }
+    Err(NameError(format!(
+        "the name of the Instance has {length} characters and that of its environment {environment} has {}: both, with a \
+         dash, are the name of its objects, which can have at most {limit}; make it again under a name of at most {most}",
+        environment.len()
+    )))
+}
+
 /// Whether a text is the key of a label, as `IsQualifiedName` of apimachinery checks it: a name, optionally
 /// after a DNS name and a slash.
 pub fn is_label_key(text: &str) -> bool {
@@ -134,7 +180,7 @@ impl CanonicalName {
 
     /// `<c>-pe`: the name of the Service of a public exposure.
     pub fn public_exposure(&self) -> String {
-        self.with("pe").0
+        label_sized(&self.0, "-pe")
     }
 
     /// `<c>-submitter`: the name of the Job that uploads the content.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use macro_rules_attribute::apply;
 
 use super::condition::Condition;
-use super::custom::{AGE, Column, CustomResource};
+use super::custom::{AGE, Column, CustomResource, MESSAGE, REASON};
 pub use super::environment::{
     ContainerStartupOptions, Environment, EnvironmentMode, EnvironmentResources, EnvironmentType,
     SharedVolumeMount,
@@ -39,6 +39,8 @@ impl CustomResource for TemplateKind {
         Column::wide("Type", ".spec.environmentList[0].environmentType"),
         Column::wide("GUI", ".spec.environmentList[0].guiEnabled"),
         Column::wide("Persistent", ".spec.environmentList[0].persistent"),
+        REASON,
+        MESSAGE,
         AGE,
     ];
     const DESCRIPTION: &'static str = "The description of a lab machine of a course: the environments \
@@ -197,7 +199,8 @@ fn either<'a>(newer: Option<&'a str>, older: &'a str) -> &'a str {
 /// Observed state of the template.
 #[apply(resource_part)]
 pub struct TemplateStatus {
-    /// Conditions of the template.
+    /// Conditions of the template: `Valid` says whether instances can be made of it at all, `Ready` whether its
+    /// environments can start on this cluster now.
     pub conditions: Optional<Vec<Condition>>,
 }
 

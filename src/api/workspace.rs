@@ -6,6 +6,7 @@ use macro_rules_attribute::apply;
 
 use super::condition::Condition;
 use super::custom::{AGE, Column, CustomResource, MESSAGE, REASON};
+use super::names::is_label_key;
 use super::object::kind;
 use super::quantity::RawQuantity;
 use super::wire::{self, Optional, resource_part, wire_enum};
@@ -81,6 +82,47 @@ pub struct WorkspaceQuota {
     pub other_resources: Optional<BTreeMap<String, RawQuantity>>,
 }
 
+impl WorkspaceQuota {
+    /// What of a quota, at `path`, has no effect: amounts that cannot be read, and names of resources that no
+    /// `ResourceQuota` can have.
+    pub fn faults(&self, path: &str) -> Vec<String> {
+        let fixed = [("cpu", Some(&self.cpu)), ("memory", Some(&self.memory)), ("disk", self.disk.as_ref())];
+        let fixed = fixed.into_iter().filter_map(|(name, raw)| Some((name.to_owned(), raw?)));
+        let others = self.other_resources.iter().map(|(name, raw)| (format!("otherResources.{name}"), raw));
+        let unreadable = fixed.chain(others).filter_map(|(name, raw)| {
+            let is_amount = raw.parse().is_ok_and(|amount| !amount.is_negative());
+            let text = raw.as_str();
+            let message =
+                || format!("{path}.{name} is {text:?}, but an amount such as 500m or 4Gi is expected");
+            (!is_amount).then(message)
+        });
+        unreadable.chain(self.unknown_resources(path)).collect()
+    }
+
+    /// The names of resources in a quota at `path` that no `ResourceQuota` can have.
+    pub fn unknown_resources(&self, path: &str) -> impl Iterator<Item = String> {
+        let unknown = self.other_resources.keys().filter(|name| limit_name(name).is_none());
+        unknown.map(move |name| {
+            format!(
+                "{path}.otherResources.{name}: no ResourceQuota can limit it; a name such as nvidia.com/gpu or \
+                 hugepages-2Mi is expected, and it is left out"
+            )
+        })
+    }
+}
+
+/// What the name of a resource that pods request begins with in a `ResourceQuota`.
+pub const REQUESTS: &str = "requests.";
+
+/// The name by which a `ResourceQuota` limits a resource; `None` if none can, by the rules of Kubernetes.
+pub fn limit_name(resource: &str) -> Option<String> {
+    const PLAIN: [&str; 4] = ["cpu", "memory", "storage", "ephemeral-storage"];
+    let plain = resource.strip_prefix(REQUESTS).unwrap_or(resource);
+    let is_known = plain.contains('/') || plain.starts_with("hugepages-") || PLAIN.contains(&plain);
+    let name = format!("{REQUESTS}{plain}");
+    (is_known && is_label_key(&name)).then_some(name)
+}
+
 /// Observed state of the workspace.
 #[apply(resource_part)]
 pub struct WorkspaceStatus {
@@ -108,4 +150,37 @@ pub struct NameCreated {
     pub created: bool,
     /// Name of the object; absent if it does not exist.
     pub name: Optional<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_resources_are_those_that_a_quota_can_limit() {
+        for (name, limit) in [
+            ("nvidia.com/gpu", "requests.nvidia.com/gpu"),
+            ("requests.nvidia.com/gpu", "requests.nvidia.com/gpu"),
+            ("hugepages-2Mi", "requests.hugepages-2Mi"),
+            ("ephemeral-storage", "requests.ephemeral-storage"),
+        ] {
+            assert_eq!(limit_name(name).as_deref(), Some(limit));
+        }
+        for name in ["gpu", "", "a b/c", "nvidia.com/", "/gpu", "requests.gpu", "NVIDIA.com/gpu", "pods"] {
+            assert_eq!(limit_name(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_effect_is_named_with_its_place() {
+        let quota = serde_json::json!({
+            "cpu": "some", "memory": "4Gi", "disk": "-1Gi", "instances": 1,
+            "otherResources": {"gpu": "1", "nvidia.com/gpu": "x", "amd.com/gpu": "2"},
+        });
+        let quota: WorkspaceQuota = serde_json::from_value(quota).expect("a quota");
+        let faults = quota.faults("spec.quota");
+        let places: Vec<&str> = faults.iter().filter_map(|fault| fault.split([' ', ':']).next()).collect();
+        let expected = ["cpu", "disk", "otherResources.nvidia.com/gpu", "otherResources.gpu"];
+        assert_eq!(places, expected.map(|place| format!("spec.quota.{place}")));
+    }
 }

@@ -1,11 +1,9 @@
 //! Formats of text, and those that several keys have; others stand beside the type or the key that they are of.
 
-use std::net::{IpAddr, SocketAddr};
-
 use schemars::Schema;
 use serde_json::json;
 
-use crate::api::image::{is_repository, is_tag};
+use crate::api::image::{is_host, is_host_port, is_image, is_image_name, is_repository, is_tag};
 use crate::api::names::{check_dns_label, check_label_value, check_object_name, is_label_key};
 use crate::api::quantity::Quantity;
 
@@ -139,21 +137,6 @@ pub(super) fn quantity(text: &str) -> Quantity {
     text.parse().unwrap_or_default()
 }
 
-/// Whether a text is a DNS name. Not an IP address: the API server refuses one as the host of an Ingress.
-fn is_host(text: &str) -> bool {
-    check_object_name(text).is_ok()
-        && text.split('.').all(|label| check_dns_label(label).is_ok())
-        && text.parse::<IpAddr>().is_err()
-}
-
-fn is_host_port(text: &str) -> bool {
-    if let Ok(address) = text.parse::<SocketAddr>() {
-        return address.port() != 0;
-    }
-    text.rsplit_once(':')
-        .is_some_and(|(host, port)| is_host(host) && port.parse::<u16>().is_ok_and(|port| port != 0))
-}
-
 /// Whether a text is a URL to which the instance loop can append `/auth` and `/start?rd=…`.
 fn is_http_url(text: &str) -> bool {
     let Some(rest) = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://")) else {
@@ -163,33 +146,6 @@ fn is_http_url(text: &str) -> bool {
     !rest.ends_with('/')
         && !rest.contains(['#', '?', '@', '"', '$'])
         && text.parse::<http::Uri>().is_ok_and(|uri| valid(&uri))
-}
-
-/// Whether a text is the name of an image without tag: a repository of the OCI distribution specification,
-/// optionally after a registry.
-fn is_image_name(text: &str) -> bool {
-    let (registry, repository) = match text.split_once('/') {
-        Some((first, rest)) if is_host_port(first) => (Some(first), rest),
-        _ => (None, text),
-    };
-    let length = registry.map_or(0, str::len) + repository.len();
-    length <= 255 && is_repository(repository)
-}
-
-/// Whether a text is an image: its name, optionally with a tag, a digest or both.
-fn is_image(text: &str) -> bool {
-    let (text, digest) = text.split_once('@').map_or((text, None), |(text, digest)| (text, Some(digest)));
-    let (name, tag) = match text.rsplit_once(':') {
-        // If a slash follows, the colon belongs to the port of the registry.
-        Some((name, tag)) if !tag.contains('/') => (name, Some(tag)),
-        _ => (text, None),
-    };
-    let is_digest = |digest: &str| {
-        let hexadecimal = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
-        let hash = digest.split_once(':').map_or("", |(_, hash)| hash);
-        hash.len() >= 32 && hash.chars().all(hexadecimal)
-    };
-    is_image_name(name) && tag.is_none_or(is_tag) && digest.is_none_or(is_digest)
 }
 
 /// Whether a text is empty or a registry: its host, perhaps with a port, and the first components of repositories.

@@ -14,6 +14,8 @@ macro_rules! for_each_loop {
             workspace: WorkspaceConfig => leader WorkspaceReconciler;
             /// Tenants: namespaces, quotas, RBAC, network policies, personal volumes and accounts of users.
             tenant: TenantConfig => leader TenantReconciler;
+            /// Templates: conditions that say what is wrong with them, and why their environments cannot start now.
+            template: TemplateConfig => leader TemplateReconciler;
             /// Instances: virtual machines and containers, their Services and Ingresses.
             instance: InstanceConfig => leader InstanceReconciler;
             /// Public exposure: ports of Instances on public IP addresses.

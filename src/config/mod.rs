@@ -42,6 +42,7 @@ mod snapshot;
 mod ssh_tracker;
 mod submission;
 mod suggest;
+mod template;
 mod tenant;
 mod termination;
 pub mod tree;
@@ -63,7 +64,7 @@ pub use exposure::PublicExposureConfig;
 pub use fault::{ConfigError, Fault};
 pub use from_values::{FromValues, from_values};
 pub use image_list::{ImageListConfig, RegistryConfig, RegistryType};
-pub use instance::{Access, AccessMode, InstanceConfig, VmLogin, VmPower};
+pub use instance::{Access, AccessMode, InstanceConfig, LocalVm, VmLogin, VmPower};
 pub use instance_metrics::InstanceMetricsConfig;
 pub use integrations::KeycloakConfig;
 pub use log::{Log, LogFormat};
@@ -79,6 +80,7 @@ pub use snapshot::{Pusher, SnapshotConfig};
 pub use ssh_tracker::SshTrackerConfig;
 pub use submission::SubmissionConfig;
 pub use suggest::nearest;
+
 pub use tenant::{COUNT, CountQuotas, OnTenantDeletion, QuotaCaps, TenantConfig};
 pub use termination::TerminationConfig;
 pub use types::{Config, Controllers, LeaderElection};
@@ -86,7 +88,7 @@ pub use web_ssh::WebSshConfig;
 pub use webhook::WebhookConfig;
 
 #[cfg(test)]
-pub use instance::{ContainerImages, GatewayApi, LocalVm, OAuth2Proxy, ParentRef};
+pub use instance::{ContainerImages, GatewayApi, OAuth2Proxy, ParentRef};
 #[cfg(test)]
 pub use listen_address::ListenAddress;
 #[cfg(test)]

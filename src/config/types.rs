@@ -26,6 +26,7 @@ use super::shared_volume::SharedVolumeConfig;
 use super::snapshot::SnapshotConfig;
 use super::ssh_tracker::SshTrackerConfig;
 use super::submission::SubmissionConfig;
+use super::template::TemplateConfig;
 use super::tenant::{TenantConfig, WorkspaceConfig};
 use super::termination::TerminationConfig;
 use super::web_ssh::WebSshConfig;

@@ -39,6 +39,7 @@ pub mod shared_volume;
 pub mod snapshot;
 pub mod ssh_tracker;
 pub mod submission;
+pub mod template;
 pub mod tenant;
 pub mod termination;
 pub mod web_ssh;

@@ -44,6 +44,10 @@ kind!(/// A Secret with a private key, whose data is not shared as interned text
     CertificateSecretKind, CertificateSecret, "", "v1", "Secret", "secrets", namespaced: true,
     BTreeMap<String, String>, Unread, body: "data", largest: 4 << 20);
 
+kind!(/// A storage class, of which only the name is read.
+    StorageClassKind, StorageClass, "storage.k8s.io", "v1", "StorageClass", "storageclasses", namespaced: false,
+    Unread, Unread);
+
 /// The fields that we read of the spec of a `PersistentVolumeClaim`.
 #[apply(foreign_part)]
 pub struct ClaimSpec {

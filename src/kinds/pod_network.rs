@@ -7,6 +7,7 @@ use macro_rules_attribute::apply;
 use serde::Deserializer;
 
 use super::{Unread, foreign_part, kept, kind};
+use crate::api::quantity::RawQuantity;
 use crate::api::text::Text;
 use crate::api::wire::Optional;
 
@@ -39,20 +40,53 @@ pub struct NodeReady {
     /// Since when.
     pub last_transition_time: Option<Time>,
 }
-/// The fields that we read of the status of a node: whether it is ready. What its kubelet writes besides, such as a
-/// heartbeat, changes nothing here.
+/// The fields that we read of a node besides its status.
 #[apply(foreign_part)]
-pub struct NodeReadiness {
+pub struct NodeBody {
+    /// Its metadata once more.
+    #[serde(skip_serializing)]
+    pub metadata: NodeLabels,
+    /// Which pods it takes.
+    pub spec: NodeSpec,
+}
+/// All labels of a node, by which pods select it: more of them than are kept of other objects.
+#[apply(foreign_part)]
+pub struct NodeLabels {
+    /// The labels.
+    pub labels: BTreeMap<String, String>,
+}
+/// Which pods a node takes.
+#[apply(foreign_part)]
+pub struct NodeSpec {
+    /// Whether it takes no new pods (`kubectl cordon`).
+    pub unschedulable: bool,
+    /// What keeps pods away that do not tolerate it.
+    pub taints: Vec<Taint>,
+}
+/// A taint of a node.
+#[apply(foreign_part)]
+pub struct Taint {
+    /// Its key.
+    pub key: String,
+    /// `NoSchedule`, `PreferNoSchedule` or `NoExecute`.
+    pub effect: String,
+}
+/// The fields that we read of the status of a node. What its kubelet writes besides, such as a heartbeat, changes nothing
+/// here.
+#[apply(foreign_part)]
+pub struct NodeStatus {
     /// The condition `Ready`, if there is one.
     #[serde(deserialize_with = "ready")]
     pub conditions: Vec<NodeReady>,
+    /// How much of each resource its pods can have together.
+    pub allocatable: BTreeMap<String, RawQuantity>,
 }
 
 fn ready<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<NodeReady>, D::Error> {
     kept(deserializer, |condition: &NodeReady| condition.type_ == "Ready")
 }
-kind!(/// A node, of which only the readiness is read.
-    NodeKind, Node, "", "v1", "Node", "nodes", namespaced: false, Unread, NodeReadiness);
+kind!(/// A node: whether it is ready, and how much room it has for which pods.
+    NodeKind, Node, "", "v1", "Node", "nodes", namespaced: false, NodeBody, NodeStatus, body: "");
 
 kind!(/// A `ConfigMap` with a record of pod networks. Its `spec` is the field `data`.
     NetworkRecordKind, NetworkRecord, "", "v1", "ConfigMap", "configmaps", namespaced: true,

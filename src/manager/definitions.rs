@@ -124,7 +124,8 @@ mod tests {
     use crate::runtime::gate::Gate;
 
     /// The kinds whose status loops of the usual installation write.
-    const WRITTEN: [&str; 5] = ["Instance", "InstanceSnapshot", "SharedVolume", "Tenant", "Workspace"];
+    const WRITTEN: [&str; 6] =
+        ["Instance", "InstanceSnapshot", "SharedVolume", "Template", "Tenant", "Workspace"];
 
     #[test]
     fn a_sentence_names_some_fields_and_counts_the_others() {

@@ -3,6 +3,7 @@
 use super::component::Component;
 use crate::api::reason::Reason;
 use crate::api::shown;
+use crate::api::template_fault::TemplateFault;
 
 /// Invalid input, something that does not exist yet, or a request that was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,5 +37,11 @@ impl Problem {
     /// A problem that resolves by itself.
     pub fn waiting(component: Component, reason: Reason, message: impl Into<String>) -> Self {
         Self { waiting: true, ..Self::elsewhere(component, reason, message) }
+    }
+}
+
+impl From<TemplateFault> for Problem {
+    fn from(TemplateFault { environment, reason, message }: TemplateFault) -> Self {
+        Self::fault(environment.map_or(Component::Whole, Component::Environment), reason, message)
     }
 }

@@ -9,11 +9,12 @@ use parking_lot::Mutex;
 use super::bounded::MOST_VALUES;
 use super::decision::{Decision, Denial};
 use super::instance::reservations::Reservations;
-use super::instance::{quota, records, tenant_ref};
+use super::instance::{names, quota, records, tenant_ref};
 use super::lookup::Lookup;
 use super::requester::{Bypass, Requester};
 use super::review::Request;
 use super::server::{Rule, Rules};
+use super::template;
 use super::tenant::{self, defaults, rules};
 use super::texts;
 use super::view::View;
@@ -31,7 +32,7 @@ type Decide = fn(Arc<Admission>, Request) -> BoxFuture<'static, Decision>;
 
 /// The webhooks: the paths of each, the resources whose objects it reads, and what it decides. The second path of those
 /// of Tenants is that of the former operators.
-const WEBHOOKS: [(&[&str], &[&str], Decide); 4] = [
+const WEBHOOKS: [(&[&str], &[&str], Decide); 5] = [
     (
         &["/defaulter-v1alpha2-tenant", "/mutate-v1alpha2-tenant"],
         &[TenantKind::PLURAL],
@@ -45,12 +46,13 @@ const WEBHOOKS: [(&[&str], &[&str], Decide); 4] = [
     (&["/validator-v1alpha2-instance"], &[InstanceKind::PLURAL], |admission, request| {
         async move { admission.validate_instance(&request).await }.boxed()
     }),
+    (&["/validator-v1alpha2-template"], &[TemplateKind::PLURAL], |admission, request| {
+        async move { admission.validate_template(&request).await }.boxed()
+    }),
     // What no other webhook reads, and students and managers write: only its texts are bounded.
-    (
-        &["/validator-texts"],
-        &[TemplateKind::PLURAL, SharedVolumeKind::PLURAL, InstanceSnapshotKind::PLURAL],
-        |_, _| async { Decision::allowed() }.boxed(),
-    ),
+    (&["/validator-texts"], &[SharedVolumeKind::PLURAL, InstanceSnapshotKind::PLURAL], |_, _| {
+        async { Decision::allowed() }.boxed()
+    }),
 ];
 
 /// All that the rules need: their settings, the view of the cluster, and the recent admissions.
@@ -94,6 +96,10 @@ impl Admission {
         self.lookup.decide(|view| rules::validate(request, &self.tenant, view, now)).await
     }
 
+    async fn validate_template(&self, request: &Request) -> Decision {
+        self.lookup.decide(|view| template::validate(request, &self.tenant.bypass, view)).await
+    }
+
     async fn validate_instance(&self, request: &Request) -> Decision {
         self.lookup.decide(|view| self.admit_instance(request, view)).await
     }
@@ -112,8 +118,9 @@ impl Admission {
     /// Validates the start of an Instance and reserves its quota under one lock, so that no two requests
     /// are admitted for the same free quota.
     fn admit_instance(&self, request: &Request, view: &dyn View) -> Decision {
+        let checked = || tenant_ref::check(request, view).and_then(|()| names::check(request, view));
         if !self.instance.is_exempt(request)
-            && let Err(denial) = tenant_ref::check(request, view)
+            && let Err(denial) = checked()
         {
             return Decision::denied(denial);
         }

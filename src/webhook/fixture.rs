@@ -79,6 +79,13 @@ impl TestCluster {
         self
     }
 
+    /// Adds the Template that this JSON describes.
+    pub fn with_template_json(mut self, json: &Value) -> Self {
+        let template: Template = read(json);
+        self.templates.insert(ObjectKey::of(&template), Arc::new(template));
+        self
+    }
+
     /// Removes a Template.
     pub fn without_template(mut self, namespace: &str, name: &str) -> Self {
         self.templates.remove(&ObjectKey::new(namespace, name));

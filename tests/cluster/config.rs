@@ -1,8 +1,8 @@
 //! Configurations of the daemon with few loops.
 
 /// The loops that run unless a configuration turns them off.
-const BY_DEFAULT: [&str; 6] =
-    ["workspace", "tenant", "instance", "publicExposure", "sharedVolume", "snapshot"];
+const BY_DEFAULT: [&str; 7] =
+    ["workspace", "tenant", "template", "instance", "publicExposure", "sharedVolume", "snapshot"];
 
 /// The line of a configuration with which these loops run and no others. Each has its keys in the form of YAML in one
 /// line, such as `concurrency: 2, notificationInterval: 1d`, or "".

@@ -4,7 +4,7 @@ use super::{Reason, reasons};
 
 reasons! { COURSES, COURSES_ROWS;
     /// The object is as its spec asks.
-    READY = "Ready" on [Instance, SharedVolume, Tenant, Workspace] in [Ready] by Nobody: "Nothing.";
+    READY = "Ready" on [Instance, SharedVolume, Template, Tenant, Workspace] in [Ready] by Nobody: "Nothing.";
     /// All objects are as they should be.
     RECONCILED = "Reconciled" on [Instance, PodConfig, SharedVolume, Tenant, Workspace] in [Reconciled] by Nobody: "Nothing.";
     /// The object is being set up.
@@ -23,14 +23,15 @@ reasons! { COURSES, COURSES_ROWS;
         "The message is the API server's: a missing right, a rule of admission, or an object that it does not accept.";
     /// The spec cannot be read.
     INVALID_SPEC = "InvalidSpec" on [PodConfig, SharedVolume, Workspace] in [Ready, Reconciled, Stalled, Event]
-        on [Instance] in [Reconciled, Stalled, Event] by Teacher:
+        on [Instance] in [Reconciled, Stalled, Event] on [Template] in [Valid, Ready, Stalled, Event] by Teacher:
         "The message names the field. Correct it; an object that was stored before the CRD can be edited all the same.";
     /// The name is too long, or has characters that its namespace cannot have.
-    INVALID_NAME = "InvalidName" on [Tenant, Workspace] in [Ready, Reconciled, Stalled, Event] by Administrator:
+    INVALID_NAME = "InvalidName" on [Tenant, Workspace] in [Ready, Reconciled, Stalled, Event]
+        on [Instance] in [Reconciled, Stalled, Event] by Student, Administrator:
         "Delete the object and make it again under a name that the message describes.";
     /// An amount cannot be read, or is too small.
     INVALID_QUANTITY = "InvalidQuantity" on [Tenant] in [Ready, Reconciled, Stalled, Event]
-        on [Instance] in [Reconciled, Stalled, Event] by Teacher:
+        on [Instance] in [Reconciled, Stalled, Event] on [Template] in [Valid, Ready, Stalled, Event] by Teacher:
         "The message names the field: of the Template, the Workspace or the Tenant. Write an amount such as `500m` or `4Gi`.";
     /// A time in the Template cannot be read. The Instance is neither stopped nor deleted.
     INVALID_DURATION = "InvalidDuration" on [Instance] in [Inactive, Expiring] by Teacher:
@@ -46,8 +47,20 @@ reasons! { COURSES, COURSES_ROWS;
     TENANT_NOT_FOUND = "TenantNotFound" on [Instance]
         in [Reconciled, Inactive, Abandoned, Expiring, Event] by Administrator:
         "Create the Tenant again, or delete the Instance.";
+    /// The spec of the Template has no fault.
+    VALID = "Valid" on [Template] in [Valid] by Nobody: "Nothing.";
+    /// One Instance of the Template uses more than the quota of its Workspace gives to a Tenant, so nobody can start one.
+    EXCEEDS_QUOTA = "ExceedsQuota" on [Template] in [Valid, Ready, Stalled, Event] by Teacher:
+        "Lower the resources in the Template, or raise the quota of the Workspace (`spec.quota`).";
+    /// The storage class that the Template names does not exist.
+    STORAGE_CLASS_NOT_FOUND = "StorageClassNotFound" on [Template] in [Ready, Event] by Teacher, Administrator:
+        "Correct `storageClassName` in the Template, or create the class.";
+    /// No node could run an environment of the Template, even if nothing else ran there.
+    NO_NODE = "NoNode" on [Template] in [Ready, Event] by Teacher, Administrator:
+        "The message says what is missing: correct the node selector or the resources in the Template, or add a node.";
     /// The Template cannot be read, has no environment, one twice, or one with a name or type that is not possible.
-    INVALID_TEMPLATE = "InvalidTemplate" on [Instance] in [Reconciled, Stalled, Submitted, Event] by Teacher:
+    INVALID_TEMPLATE = "InvalidTemplate" on [Instance] in [Reconciled, Stalled, Submitted, Event]
+        on [Template] in [Valid, Ready, Stalled, Event] by Teacher:
         "The message names the fault: correct the Template.";
     /// The Workspace cannot be read. Until it can, the quotas of its Tenants are not reduced.
     INVALID_WORKSPACE = "InvalidWorkspace" on [Tenant] in [Ready, Reconciled, Stalled, Event] by Teacher:
@@ -55,6 +68,10 @@ reasons! { COURSES, COURSES_ROWS;
     /// The Tenant cannot be read. What there is stays as it is.
     INVALID_TENANT = "InvalidTenant" on [Tenant] in [Ready, Reconciled, Stalled, Event] by Administrator:
         "The message names the field: correct the Tenant.";
+    /// A part of the quota of the Workspace cannot be read, or names a resource that no `ResourceQuota` can limit. The rest of
+    /// it applies.
+    INVALID_QUOTA = "InvalidQuota" on [Tenant, Workspace] in [Ready, Reconciled, Stalled, Event] by Teacher, Administrator:
+        "The message names the field: correct `spec.quota` of the Workspace, or `spec.personalWorkspace` of the Tenant.";
     /// `spec.autoEnroll` is not a known word. Candidates stay candidates.
     INVALID_AUTO_ENROLL = "InvalidAutoEnroll" on [Workspace] in [Ready, Reconciled, Stalled, Event] by Teacher:
         "Write `immediate`, `withApproval`, or leave it out.";

@@ -71,25 +71,31 @@ reasons! { INSTANCES, INSTANCES_ROWS;
         in [Reconciled, Stalled, Event] by Administrator:
         "The message is the API server's: a missing right, a rule of admission, or an object that it does not accept.";
     /// An environment of type `CloudVM` or `LocalVM` is not persistent, but its image is a disk.
-    NOT_PERSISTENT = "NotPersistent" on [Instance] in [Reconciled, Stalled, Event] by Teacher:
+    NOT_PERSISTENT = "NotPersistent" on [Instance] in [Reconciled, Stalled, Event]
+        on [Template] in [Valid, Ready, Stalled, Event] by Teacher:
         "Set `persistent: true` in the Template, or use the type VirtualMachine.";
     /// The CRDs of KubeVirt are not installed.
     KUBEVIRT_MISSING = "KubeVirtMissing" on [Instance] in [Reconciled, Event] by Administrator:
         "Install KubeVirt. The machine starts when it is there.";
     /// Environments of type `LocalVM` are switched off.
-    LOCAL_VM_DISABLED = "LocalVMDisabled" on [Instance] in [Reconciled, Stalled, Event] by Administrator:
+    LOCAL_VM_DISABLED = "LocalVMDisabled" on [Instance] in [Reconciled, Stalled, Event]
+        on [Template] in [Valid, Ready, Stalled, Event] by Administrator:
         "Set `controllers.instance.localVm.enabled`, or have the Template use another type.";
     /// The image of a `LocalVM` is not `NAMESPACE/CLAIM`.
-    INVALID_IMAGE = "InvalidImage" on [Instance] in [Reconciled, Stalled, Event] by Teacher:
+    INVALID_IMAGE = "InvalidImage" on [Instance] in [Reconciled, Stalled, Event]
+        on [Template] in [Valid, Ready, Stalled, Event] by Teacher:
         "Correct `image` in the Template.";
     /// The volume of a `LocalVM` is in a namespace from which nobody may clone.
-    IMAGE_NOT_ALLOWED = "ImageNotAllowed" on [Instance] in [Reconciled, Stalled, Event] by Teacher, Administrator:
+    IMAGE_NOT_ALLOWED = "ImageNotAllowed" on [Instance] in [Reconciled, Stalled, Event]
+        on [Template] in [Valid, Ready, Stalled, Event] by Teacher, Administrator:
         "Use a volume in the namespace of the Template, or add the namespace to `controllers.instance.localVm.namespaces`.";
     /// A persistent environment has no size of its disk.
-    DISK_MISSING = "DiskMissing" on [Instance] in [Reconciled, Stalled, Event] by Teacher:
+    DISK_MISSING = "DiskMissing" on [Instance] in [Reconciled, Stalled, Event]
+        on [Template] in [Valid, Ready, Stalled, Event] by Teacher:
         "Set `resources.disk` of the environment in the Template.";
     /// A shared volume that the Template mounts does not exist.
-    SHARED_VOLUME_NOT_FOUND = "SharedVolumeNotFound" on [Instance] in [Reconciled, Event] by Teacher:
+    SHARED_VOLUME_NOT_FOUND = "SharedVolumeNotFound" on [Instance] in [Reconciled, Event]
+        on [Template] in [Ready, Event] by Teacher:
         "Create the SharedVolume, or correct the mount in the Template. The environment starts when it exists.";
     /// A shared volume that the Template mounts is not exported yet.
     SHARED_VOLUME_NOT_READY = "SharedVolumeNotReady" on [Instance] in [Reconciled, Event] by Nobody:

@@ -84,5 +84,5 @@ fn the_schema_describes_every_key_and_knows_no_other() {
         }
     });
     // The keys of the default file without the labels, two of a parentRef, and eleven of a registry.
-    assert_eq!(keys, 107 + 2 + 18 + 15 + 13 + 9 + 5 + 6 + 9 + 11 + 7 + 9 + 5 + 5 + 11 + 14 + 7 + 7 + 8 + 18);
+    assert_eq!(keys, 110 + 2 + 18 + 15 + 13 + 9 + 5 + 6 + 9 + 11 + 7 + 9 + 5 + 5 + 11 + 14 + 7 + 7 + 8 + 18);
 }

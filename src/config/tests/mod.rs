@@ -65,7 +65,7 @@ fn every_key_of_the_default_file_has_a_comment() {
     // log, the instance loop with its 13, 5 images, 2 of access, 4 of oauth2Proxy, 2 of vmLogin, 2 of
     // gatewayApi, 2 of localVm, the exposure loop with its 8, the snapshot loop with its 12, the shared volume loop with
     // its 4, the termination loop with its 8, the submission loop with its 8, the tenant loop with its 13, 2 labels, 5 of
-    // myDrive, 3 of quotaCaps, 3 of countQuotas with 7 each, 1 of personalWorkspace, the workspace loop with its 2,
+    // myDrive, 3 of quotaCaps, 3 of countQuotas with 7 each, 1 of personalWorkspace, the workspace and the template loop with their 2 each,
     // keycloak with its 9, mail with its 14, prometheus with its 6 and 6 queries, the loops of inactivity with its 7 and
     // of expiration with its 4, the loops of the bastion with its 5, 3 of hostKeys and 2 of webSshKey, of the SSH tracker
     // with its 6 and of web SSH with its 9, that of image lists with its 4, the exam agent with its 12, instance metrics
@@ -94,6 +94,7 @@ fn every_key_of_the_default_file_has_a_comment() {
         3,
         3 + 7 + 7,
         1,
+        1 + 2,
         1 + 2,
         1 + 9,
         1 + 6,

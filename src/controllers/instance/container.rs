@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use super::environment::EnvironmentContext;
 use super::exposure::GUI_PORT;
 use super::mounts::Mount;
-use super::resources::Resources;
 use crate::api::environment::{EnvironmentMode as Mode, EnvironmentType};
 use crate::api::labels;
+use crate::api::resources::Resources;
 use crate::config::InstanceConfig;
 use crate::controllers::shared::references;
 use crate::controllers::shared::storage_limit::limit_storage;
@@ -202,7 +202,7 @@ fn application(context: &EnvironmentContext<'_>, resources: &Resources, mounts: 
         more["readinessProbe"] = probe("httpGet", &json!({"path": path, "port": "gui"}));
     }
     more["env"] = env.into();
-    container(name, &environment.image, &resources.container(), &more)
+    container(name, &environment.image, &resources.to_json(), &more)
 }
 
 /// The init container that downloads the content of the Instance or its Template; `None` without such.

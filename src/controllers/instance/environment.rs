@@ -65,6 +65,11 @@ impl<'a> EnvironmentContext<'a> {
         Component::environment(&self.environment.name)
     }
 
+    /// Its name as it follows that of the Instance in the names of its objects; `None` where they have that of the Instance alone.
+    pub fn suffix(&self) -> Option<&str> {
+        (!self.classic).then_some(&*self.environment.name)
+    }
+
     /// Whether it is a virtual machine, and not a container.
     pub fn is_machine(&self) -> bool {
         self.environment.environment_type.is_vm()
@@ -135,12 +140,7 @@ impl<'a> EnvironmentContext<'a> {
 
 /// The labels of the pods of an environment.
 fn selector(observed: &Observed, environment: &Environment, classic: bool) -> BTreeMap<String, String> {
-    let spec = &observed.instance.spec;
-    let mut selector = BTreeMap::from([
-        (labels::INSTANCE.to_owned(), observed.instance.name().to_owned()),
-        (labels::TEMPLATE.to_owned(), spec.template_ref.name.clone()),
-        (labels::TENANT.to_owned(), spec.tenant_ref.name.clone()),
-    ]);
+    let mut selector = labels::of_instance(&observed.instance);
     if !classic {
         selector.insert(labels::ENVIRONMENT.to_owned(), environment.name.clone());
     }

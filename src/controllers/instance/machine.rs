@@ -9,9 +9,9 @@ use super::environment::EnvironmentContext;
 use super::exposure::GUI_PORT;
 use super::mounts::Mount;
 use super::observe::Observed;
-use super::resources::Resources;
 use crate::api::environment::EnvironmentType;
 use crate::api::labels;
+use crate::api::resources::Resources;
 use crate::config::VmPower;
 use crate::controllers::shared::references;
 use crate::kinds::{SecretKind, VirtualMachine, VirtualMachineInstanceKind, VirtualMachineKind};
@@ -103,7 +103,7 @@ pub fn spec(context: &EnvironmentContext<'_>, resources: &Resources) -> Value {
         "domain": {
             "cpu": {"cores": resources.cores},
             "memory": {"guest": resources.memory.to_string()},
-            "resources": resources.machine(),
+            "resources": resources.to_json(),
             "devices": {"disks": disks, "interfaces": [{"name": "default", "bridge": {}}]},
         },
         "networks": [{"name": "default", "pod": {}}],

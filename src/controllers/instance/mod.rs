@@ -27,7 +27,6 @@ mod plan;
 mod pretty_name;
 mod reconcile;
 mod report;
-mod resources;
 mod stores;
 pub mod telemetry;
 mod validate;

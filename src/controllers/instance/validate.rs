@@ -9,13 +9,14 @@ use super::environment::EnvironmentContext;
 use super::machine::keys;
 use super::mounts::{self, Mount};
 use super::observe::Observed;
-use super::resources::Resources;
 use super::workload::Material;
 use crate::api::environment::{Environment, EnvironmentType};
-use crate::api::names::check_dns_label;
+use crate::api::names::{self, check_dns_label};
 use crate::api::reason;
+use crate::api::resources::Resources;
+use crate::api::template_fault::TemplateFault;
 use crate::config::{AccessMode, InstanceConfig};
-use crate::controllers::shared::environments::choose;
+use crate::controllers::shared::environments::{choose, refused_image};
 use crate::controllers::shared::references::template_key;
 use crate::runtime::component::Component;
 use crate::runtime::problem::Problem;
@@ -98,8 +99,11 @@ pub fn no_environment(observed: &Observed) -> Option<Problem> {
     })
 }
 
-/// The problem of an environment whose name cannot be a part of the names of its objects.
+/// The problem of an environment whose name, or that of the Instance, cannot be a part of the names of its objects.
 pub fn invalid_name(context: &EnvironmentContext<'_>) -> Option<Problem> {
+    if let Err(error) = names::check_instance(context.observed.instance.name(), context.suffix()) {
+        return Some(Problem::fault(context.component(), reason::INVALID_NAME, error.to_string()));
+    }
     let environment = context.environment;
     let is_reserved =
         context.config.access.mode == AccessMode::PerInstance && environment.name == access::COMPONENT;
@@ -148,18 +152,13 @@ pub fn inputs(context: &EnvironmentContext<'_>) -> Inputs {
 
 fn container(context: &EnvironmentContext<'_>, inputs: &mut Inputs) -> Result<(), Problem> {
     let environment = context.environment;
-    if let EnvironmentType::Other(name) = &environment.environment_type {
-        let message = format!(
-            "environment {}: environmentType \"{name}\" is not known; VirtualMachine, CloudVM, LocalVM, \
-             Container or Standalone is expected",
-            environment.name
-        );
-        return Err(Problem::fault(context.component(), reason::INVALID_TEMPLATE, message));
+    if let Some(fault) = TemplateFault::of_type(environment) {
+        return Err(fault.into());
     }
     if environment.persistent {
         // The size in the Template is used at the creation of the claim only.
-        let disk = if context.has_claim() { Ok(String::new()) } else { Resources::disk(environment) };
-        inputs.claim = disk.map_err(|problem| inputs.problems.push(problem)).ok();
+        let disk = if context.has_claim() { Ok(String::new()) } else { disk(environment) };
+        inputs.claim = disk.map_err(|fault| inputs.problems.push(fault.into())).ok();
     }
     if context.has_workload() {
         return Ok(());
@@ -168,7 +167,9 @@ fn container(context: &EnvironmentContext<'_>, inputs: &mut Inputs) -> Result<()
         (Ok(resources), Ok(mounts)) if inputs.problems.is_empty() => {
             inputs.material = Some(Material { resources, disk: String::new(), mounts });
         }
-        (resources, mounts) => inputs.problems.extend(resources.err().into_iter().chain(mounts.err())),
+        (resources, mounts) => {
+            inputs.problems.extend(resources.err().map(Problem::from).into_iter().chain(mounts.err()));
+        }
     }
     Ok(())
 }
@@ -190,64 +191,34 @@ fn machine(context: &EnvironmentContext<'_>, inputs: &mut Inputs) -> Result<(), 
     }
     if !exists {
         let resources = Resources::of(environment)?;
-        let disk = if environment.persistent { Resources::disk(environment)? } else { String::new() };
+        let disk = if environment.persistent { disk(environment)? } else { String::new() };
         inputs.material = Some(Material { resources, disk, mounts: Vec::new() });
     }
     Ok(())
 }
 
+/// The size of the disk of an environment, as a claim names it.
+fn disk(environment: &Environment) -> Result<String, TemplateFault> {
+    Resources::disk(environment).map(|disk| disk.to_string())
+}
+
 /// Why the virtual machine of an environment cannot be made.
 fn unsupported(observed: &Observed, config: &InstanceConfig, environment: &Environment) -> Option<Problem> {
     let name = &environment.name;
+    let own = observed.template.as_ref().map_or("", |template| template.namespace());
     if environment.environment_type == EnvironmentType::LocalVm
         && environment.persistent
-        && let Some(problem) = local_image(observed, config, environment)
+        && let Some(fault) = refused_image(&config.local_vm, own, environment)
     {
-        return Some(problem);
+        return Some(fault.into());
     }
-    match environment.environment_type {
-        EnvironmentType::CloudVm | EnvironmentType::LocalVm if !environment.persistent => {
-            let kind = &environment.environment_type;
-            let message = format!("environment {name}: a {kind} must be persistent, its image is a disk");
-            Some(Problem::fault(Component::environment(name), reason::NOT_PERSISTENT, message))
-        }
-        _ if !observed.platform.kubevirt => {
-            let message = format!(
-                "environment {name}: the cluster has no virtual machines (KubeVirt's CRDs are not installed); \
-                 it starts when they are"
-            );
-            Some(Problem::waiting(Component::environment(name), reason::KUBEVIRT_MISSING, message))
-        }
-        _ => None,
+    if let Some(fault) = TemplateFault::of_persistence(environment) {
+        return Some(fault.into());
     }
-}
-
-/// Why the volume of a `LocalVM` may not be cloned. Only volumes in the namespace of the Template, or in one
-/// of the configured namespaces, may be.
-fn local_image(observed: &Observed, config: &InstanceConfig, environment: &Environment) -> Option<Problem> {
-    let (name, image) = (&environment.name, &environment.image);
-    let own = observed.template.as_ref().map_or("", |template| template.namespace());
-    let refuse = |reason, message| Some(Problem::fault(Component::environment(name), reason, message));
-    if !config.local_vm.enabled {
-        let message =
-            format!("environment {name}: LocalVM is switched off (controllers.instance.localVm.enabled)");
-        return refuse(reason::LOCAL_VM_DISABLED, message);
-    }
-    let Some((namespace, claim)) = image.split_once('/').filter(|(_, claim)| !claim.contains('/')) else {
-        let message =
-            format!("environment {name}: the image of a LocalVM is \"{image}\"; NAMESPACE/CLAIM is expected");
-        return refuse(reason::INVALID_IMAGE, message);
-    };
-    if namespace.is_empty() || claim.is_empty() {
-        let message = format!("environment {name}: image \"{image}\" lacks a namespace or a claim");
-        return refuse(reason::INVALID_IMAGE, message);
-    }
-    if namespace != own && !config.local_vm.namespaces.iter().any(|allowed| allowed == namespace) {
-        let message = format!(
-            "environment {name}: volumes of namespace {namespace} may not be cloned; only those of {own}, or \
-             of controllers.instance.localVm.namespaces"
-        );
-        return refuse(reason::IMAGE_NOT_ALLOWED, message);
-    }
-    None
+    let message = format!(
+        "environment {name}: the cluster has no virtual machines (KubeVirt's CRDs are not installed); it starts when \
+         they are"
+    );
+    let missing = Problem::waiting(Component::environment(name), reason::KUBEVIRT_MISSING, message);
+    (!observed.platform.kubevirt).then_some(missing)
 }

@@ -3,9 +3,9 @@
 
 use super::environment::EnvironmentContext;
 use super::mounts::Mount;
-use super::resources::Resources;
 use super::validate::{Inputs, inputs};
 use crate::api::environment::Environment;
+use crate::api::resources::Resources;
 use crate::runtime::plan::Plan;
 
 /// The kind of the workload of an environment.

@@ -100,7 +100,8 @@ pub fn service<'a>(observed: &'a Observed, settings: &Settings, allocation: &All
     let existing = observed.service();
     let before = existing.map(|existing| to_value(&existing.spec.ports));
     let ports = in_order_of(elements(before.as_ref()), allocation.ports.iter().map(port).collect());
-    let mut spec = json!({"type": "LoadBalancer", "selector": selector(observed), "ports": ports});
+    let mut spec =
+        json!({"type": "LoadBalancer", "selector": labels::of_instance(&observed.instance), "ports": ports});
     // The API server chooses them; only the first one matters here, and the plan has compared that.
     if let Some(existing) = existing.filter(|existing| !existing.spec.ip_families.is_empty()) {
         spec["ipFamilies"] = json!(existing.spec.ip_families);
@@ -145,7 +146,7 @@ fn elements(list: Option<&Value>) -> &[Value] {
 /// The `NetworkPolicy` that allows ingress from everywhere to these ports only; `None` without ports: a rule without ports
 /// would allow all of them.
 pub fn policy<'a>(observed: &'a Observed, allocation: &'a Allocation) -> Option<Child<'a>> {
-    let mut labels = selector(observed);
+    let mut labels = labels::of_instance(&observed.instance);
     labels.insert(labels::MANAGED_BY.to_owned(), labels::MANAGED_BY_INSTANCE.to_owned());
     let body = || {
         let port = |(wanted, _): &(WantedPort, u16)| {
@@ -161,17 +162,6 @@ pub fn policy<'a>(observed: &'a Observed, allocation: &'a Allocation) -> Option<
         }})
     };
     (!allocation.ports.is_empty()).then(|| policy_of(&parent(observed, labels), body).enforced())
-}
-
-/// The labels of the pods of the Instance.
-fn selector(observed: &Observed) -> BTreeMap<String, String> {
-    let instance = &observed.instance;
-    let of = [
-        (labels::INSTANCE, instance.name()),
-        (labels::TEMPLATE, &instance.spec.template_ref.name),
-        (labels::TENANT, &instance.spec.tenant_ref.name),
-    ];
-    of.map(|(key, value)| (key.to_owned(), value.to_owned())).into()
 }
 
 /// The family of an address, as Services name it.

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
-use ring::digest;
 use serde_json::{Map, Value, json};
 
 use crate::api::instance::InstanceKind;
@@ -73,25 +72,6 @@ pub fn name_owner<T: Kind>(
     let oldest = || siblings.iter().filter(|other| !other.is_terminating()).min_by_key(|other| age(other));
     let name_owner = holder.or_else(oldest)?;
     (name_owner.uid() != object.uid()).then(|| name_owner.name().to_owned())
-}
-
-/// The name `base` and `suffix`, shortened to what a label value allows: the name of a Job becomes a label
-/// of its pods. A shortened name contains a digest of `base`.
-pub fn label_sized(base: &str, suffix: &str) -> String {
-    const LIMIT: usize = 63;
-    let name = format!("{base}{suffix}");
-    if name.len() <= LIMIT {
-        return name;
-    }
-    let digest = digest::digest(&digest::SHA256, base.as_bytes());
-    let tag = digest
-        .as_ref()
-        .first_chunk()
-        .map_or_else(String::new, |bytes| format!("{:08x}", u32::from_be_bytes(*bytes)));
-    let length = LIMIT - suffix.len() - tag.len() - 1;
-    // Names of objects are ASCII, so every index is a character boundary.
-    let kept = base.get(..length).unwrap_or_default().trim_end_matches(['-', '.']);
-    format!("{kept}-{tag}{suffix}")
 }
 
 /// What the children of an object have in common.

@@ -4,6 +4,9 @@
 use crate::api::environment::Environment;
 use crate::api::instance::Instance;
 use crate::api::names::CanonicalName;
+use crate::api::reason;
+use crate::api::template_fault::TemplateFault;
+use crate::config::LocalVm;
 
 /// An environment of an Instance, and how its objects are named.
 #[derive(Debug, Clone, Copy)]
@@ -75,4 +78,23 @@ pub fn has_destination(instance: &Instance, environments: &[Environment]) -> boo
     };
     let mut ours = environments.iter().filter(is_ours);
     ours.any(|environment| destination(instance, environments, environment).is_some())
+}
+
+/// Why the volume of a `LocalVM` may not be cloned. Only volumes in the namespace of the Template, `own`, or in one of the
+/// configured namespaces, may be.
+pub fn refused_image(config: &LocalVm, own: &str, environment: &Environment) -> Option<TemplateFault> {
+    if !config.enabled {
+        let message = "LocalVM is switched off (controllers.instance.localVm.enabled)";
+        return Some(TemplateFault::of(environment, reason::LOCAL_VM_DISABLED, message));
+    }
+    if let Some(fault) = TemplateFault::of_local_image(environment) {
+        return Some(fault);
+    }
+    let namespace = environment.image.split('/').next().unwrap_or_default();
+    let message = format!(
+        "volumes of namespace {namespace} may not be cloned; only those of {own}, or of \
+         controllers.instance.localVm.namespaces"
+    );
+    let is_allowed = namespace == own || config.namespaces.iter().any(|allowed| allowed == namespace);
+    (!is_allowed).then(|| TemplateFault::of(environment, reason::IMAGE_NOT_ALLOWED, &message))
 }

@@ -3,8 +3,9 @@
 
 use serde_json::{Value, json};
 
-use super::children::{Child, Parent, label_sized};
+use super::children::{Child, Parent};
 use crate::api::labels;
+use crate::api::names::label_sized;
 use crate::api::quantity::Quantity;
 use crate::api::text::Text;
 use crate::kinds::{Job, JobEnd, JobKind, NfsClaim, NfsClaimKind, PersistentVolume};

@@ -126,6 +126,12 @@ index! {
 }
 
 index! {
+    /// Templates by their Workspace.
+    pub struct OfWorkspace of TemplateKind by Text;
+    |template| vec![Text::interned(&template.spec.workspace_ref.name)]
+}
+
+index! {
     /// Tenants by the Workspaces that their spec names.
     pub struct ByWorkspace of TenantKind by Text;
     |tenant| tenant.spec.workspaces.iter().map(|entry| Text::interned(&entry.name)).collect()

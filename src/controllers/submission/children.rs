@@ -64,13 +64,9 @@ pub fn job<'a>(
 ) -> Child<'a> {
     let instance = &observed.instance;
     let (name, component) = (upload.job_name(instance.name()), upload.component());
-    let parent = Parent::new(instance, [].into()).seeing(&observed.children).with(&[
-        (labels::COMPONENT, component.as_str()),
-        (labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE),
-        (labels::INSTANCE, instance.name()),
-        (labels::TEMPLATE, &instance.spec.template_ref.name),
-        (labels::TENANT, &instance.spec.tenant_ref.name),
-    ]);
+    let parent = Parent::new(instance, labels::of_instance(instance))
+        .seeing(&observed.children)
+        .with(&[(labels::COMPONENT, component.as_str()), (labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE)]);
     let environment = Component::environment(&upload.environment);
     let job = parent.child::<JobKind>(&name, &environment, 0, || body(config, upload, instance.name()));
     let is_new = job.existing.is_none();

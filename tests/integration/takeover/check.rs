@@ -128,15 +128,20 @@ fn assert_kept(old: &[Value], new: &[Value]) {
     }
 }
 
-/// Waits until every Instance is reconciled.
+/// Waits until every Instance is reconciled, and every Template is looked at.
 fn await_reconciled(lab: &Lab) {
-    let is_done = |instance: &Value| {
-        let conditions = instance["status"]["conditions"].as_array().cloned().unwrap_or_default();
-        conditions.iter().any(|condition| condition["type"] == "Reconciled" && condition["status"] == "True")
+    let has = |object: &Value, wanted: &dyn Fn(&Value) -> bool| {
+        object["status"]["conditions"].as_array().is_some_and(|conditions| conditions.iter().any(wanted))
     };
+    let is_reconciled =
+        |condition: &Value| condition["type"] == "Reconciled" && condition["status"] == "True";
+    let is_judged = |condition: &Value| condition["type"] == "Valid";
     wait_until(PATIENCE, || {
-        let left = lab.list(INSTANCES, NAMESPACE).iter().filter(|instance| !is_done(instance)).count();
-        (left == 0).then_some(()).ok_or_else(|| format!("{left} Instances are not reconciled"))
+        let instances = lab.list(INSTANCES, NAMESPACE).into_iter().filter(|each| !has(each, &is_reconciled));
+        let templates =
+            lab.list("templates", "workspace-kube").into_iter().filter(|each| !has(each, &is_judged));
+        let left = instances.chain(templates).count();
+        (left == 0).then_some(()).ok_or_else(|| format!("{left} objects are not reconciled"))
     });
 }
 
@@ -152,10 +157,10 @@ fn instances_of_the_go_operators_are_taken_over_and_back_with_one_write_to_what_
     let (code, text) = check();
     assert_eq!(code, 0, "{text}");
     for line in [
-        "6 objects looked at: 0 to create, 1 to patch, 0 to delete, 6 statuses to write",
+        "12 objects looked at: 0 to create, 1 to patch, 0 to delete, 12 statuses to write",
         "patch Ingress tenant-ada-rossi/i-standalone-app",
         "    spec.rules: ",
-        "6 statuses get fields that the Go operators ignore",
+        "12 statuses get fields that the Go operators ignore",
         "Nothing stands in the way.",
     ] {
         assert!(text.contains(line), "{line} is not in\n{text}");
@@ -187,7 +192,7 @@ fn instances_of_the_go_operators_are_taken_over_and_back_with_one_write_to_what_
     let (code, text) = crownlabs(&["plan"], &file, &lab.admin());
     assert_eq!(code, 0, "{text}");
     assert!(
-        text.contains("6 objects looked at: 0 to create, 0 to patch, 0 to delete, 0 statuses to write"),
+        text.contains("12 objects looked at: 0 to create, 0 to patch, 0 to delete, 0 statuses to write"),
         "{text}"
     );
 }

@@ -123,7 +123,7 @@ fn a_new_authority_breaks_no_request() {
         "controller_runtime_webhook_requests_total{webhook=\"/validator-v1alpha2-tenant\",code=\"200\"}",
     );
     traffic.await_answers(50);
-    assert_eq!(trusted(&lab), vec![data["ca.crt"].clone(); 4], "a standby writes nothing");
+    assert_eq!(trusted(&lab), vec![data["ca.crt"].clone(); 5], "a standby writes nothing");
 
     let renewed = new_authority(&lab, &old);
     traffic.await_answers(50);
@@ -183,7 +183,7 @@ fn new_authority(lab: &Lab, old: &Bundle) -> Bundle {
         let secret = lab.get("secrets", "crownlabs-system", "crownlabs-webhook").ok_or("the Secret")?;
         let bundles = trusted(lab);
         let authorities = secret["data"]["ca.crt"].as_str().unwrap_or_default().to_owned();
-        let done = authorities != data["ca.crt"] && bundles == vec![authorities; 4];
+        let done = authorities != data["ca.crt"] && bundles == vec![authorities; 5];
         done.then_some(secret).ok_or_else(|| format!("a new authority in {bundles:?}"))
     });
     let renewed: BTreeMap<String, String> =
@@ -206,7 +206,7 @@ fn repaired(lab: &Lab, renewed: &Bundle, port: u16, old_ca: &str) {
     lab.apply(&configurations(SELECTOR, port, Some(old_ca)));
     wait_until(PATIENCE, || {
         let bundles = trusted(lab);
-        let done = bundles == vec![renewed.data()["ca.crt"].clone(); 4];
+        let done = bundles == vec![renewed.data()["ca.crt"].clone(); 5];
         done.then_some(()).ok_or_else(|| format!("the CA bundles again, not {bundles:?}"))
     });
 }

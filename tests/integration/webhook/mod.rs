@@ -4,6 +4,7 @@ mod certificate;
 mod hostile;
 mod quota;
 mod rules;
+mod templates;
 
 use std::time::Duration;
 
@@ -54,7 +55,7 @@ pub fn configurations(selector: &str, port: u16, trusted: Option<&str>) -> Strin
     let text = lines.collect::<Vec<_>>().join("\n");
     let documents: Vec<&str> = text.split("\n---\n").filter(|part| !part.contains("kind: Service")).collect();
     assert_eq!(documents.len(), 2, "one configuration for the defaulter and one for the validators");
-    assert_eq!(text.matches("https://127.0.0.1").count(), 4, "four webhooks");
+    assert_eq!(text.matches("https://127.0.0.1").count(), 5, "five webhooks");
     documents.join("\n---\n")
 }
 
@@ -95,7 +96,7 @@ pub fn install(lab: &Lab, selector: &str, port: u16) {
     lab.apply(&configurations(selector, port, None));
     wait_until(PATIENCE, || {
         let bundles = trusted(lab);
-        let complete = bundles.len() == 4 && bundles.iter().all(|bundle| !bundle.is_empty());
+        let complete = bundles.len() == 5 && bundles.iter().all(|bundle| !bundle.is_empty());
         complete.then_some(()).ok_or_else(|| format!("CA bundles in the configurations: {bundles:?}"))
     });
     // The API server uses the configurations a moment later.

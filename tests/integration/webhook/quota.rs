@@ -9,7 +9,7 @@ use super::rules::{enrolled, expect};
 use crate::lab::{Lab, PATIENCE, wait_until};
 
 /// A Template with one processor and 512 MiB.
-fn template(namespace: &str, name: &str, workspace: &str) -> String {
+pub fn template(namespace: &str, name: &str, workspace: &str) -> String {
     format!(
         "---
 apiVersion: crownlabs.polito.it/v1alpha2
@@ -28,7 +28,7 @@ spec:
     )
 }
 
-fn instance(name: &str, template: &str, more: &str) -> String {
+pub fn instance(name: &str, template: &str, more: &str) -> String {
     let (namespace, template) = template.split_once('/').expect("namespace/name");
     format!(
         "---

@@ -6,6 +6,7 @@ use crownlabs::testing::clock;
 use serde_json::{Value, json};
 
 use super::quota::{personal, quota, tenants_of_namespaces};
+use super::templates::{names, templates};
 use super::{SELECTOR, act, await_metric, configurations, daemon, edit, free_port, install, lab, lab_with};
 use crate::lab::{Lab, PATIENCE, wait_until};
 use crate::tenants::{tenant, workspace};
@@ -163,11 +164,14 @@ fn creations(lab: &Lab) {
 /// Texts of kinds that have no other rule: a new one is bounded for users, and not for administrators.
 fn texts(lab: &Lab) {
     let template = |name: &str, length: usize| {
+        let resources = json!({"cpu": 1, "reservedCPUPercentage": 10, "memory": "512Mi"});
+        let environment =
+            json!({"name": "main", "image": "web", "environmentType": "Standalone", "resources": resources});
         json!({
             "apiVersion": "crownlabs.polito.it/v1alpha2", "kind": "Template",
             "metadata": {"name": name, "namespace": "workspace-closed"},
             "spec": {"prettyName": "a".repeat(length), "description": "", "deleteAfter": "7d",
-                "workspace.crownlabs.polito.it/WorkspaceRef": {"name": "closed"}, "environmentList": []}
+                "workspace.crownlabs.polito.it/WorkspaceRef": {"name": "closed"}, "environmentList": [environment]}
         })
         .to_string()
     };
@@ -266,12 +270,15 @@ fn the_rules_hold_behind_a_real_api_server() {
     labels(&lab, port);
     exceptions(&lab);
     tenants_of_namespaces(&lab);
+    names(&lab);
     quota(&lab);
     personal(&lab);
+    templates(&lab);
     for path in [
         "/defaulter-v1alpha2-tenant",
         "/validator-v1alpha2-tenant",
         "/validator-v1alpha2-instance",
+        "/validator-v1alpha2-template",
         "/validator-texts",
     ] {
         await_metric(

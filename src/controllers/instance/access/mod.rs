@@ -18,9 +18,10 @@ use super::environment::EnvironmentContext;
 use super::exposure;
 use super::mounts::decoded;
 use super::observe::Observed;
+use crate::api::names::label_sized;
 use crate::api::{Kind, Object, labels, reason};
 use crate::config::{AccessMode, InstanceConfig};
-use crate::controllers::shared::children::{Child, Parent, label_sized};
+use crate::controllers::shared::children::{Child, Parent};
 use crate::controllers::shared::entrance;
 use crate::kinds::{DeploymentKind, IngressKind, SecretKind, ServiceKind};
 use crate::runtime::component::Component;
@@ -149,7 +150,7 @@ impl<'a> Proxy<'a> {
         config: &'a InstanceConfig,
         context: &EnvironmentContext<'_>,
     ) -> Result<Self, Problem> {
-        let (instance, spec) = (&observed.instance, &observed.instance.spec);
+        let instance = &observed.instance;
         let name = label_sized(&observed.canonical(), &format!("-{COMPONENT}"));
         let missing = |what: &str| {
             let message = format!("the OAuth2 proxy waits: {what}; until then nobody can log in");
@@ -167,17 +168,13 @@ impl<'a> Proxy<'a> {
         let key = key.or_else(|| secrets.new_key.clone());
         let key = key.ok_or_else(|| missing("the system of the daemon has no random numbers"))?;
         let encoded = |text: String| to_value(&k8s_openapi::ByteString(text.into_bytes()));
-        let labels = [
-            (labels::COMPONENT, COMPONENT),
-            (labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE),
-            (labels::INSTANCE, instance.name()),
-            (labels::TEMPLATE, &spec.template_ref.name),
-            (labels::TENANT, &spec.tenant_ref.name),
-        ];
+        let labels = [(labels::COMPONENT, COMPONENT), (labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE)];
         Ok(Self {
             observed,
             config,
-            parent: Parent::new(instance, [].into()).with(&labels).seeing(&observed.children),
+            parent: Parent::new(instance, labels::of_instance(instance))
+                .with(&labels)
+                .seeing(&observed.children),
             name,
             host: context.host(),
             data: BTreeMap::from([

@@ -15,7 +15,7 @@ use super::pretty_name::pretty_name;
 use super::validate::{Validated, conflict, invalid_name, no_environment, validate};
 use super::workload;
 use crate::api::instance::InstanceKind;
-use crate::api::names::check_label_value;
+use crate::api::names::{check_label_value, label_sized};
 use crate::api::{labels, reason};
 use crate::config::InstanceConfig;
 use crate::runtime::ObjectKey;
@@ -73,7 +73,7 @@ fn own_patch(observed: &Observed, chosen: &[EnvironmentContext<'_>], now: Timest
     };
     let mut wanted = Map::new();
     wanted.insert(labels::MANAGED_BY.into(), labels::MANAGED_BY_INSTANCE.into());
-    wanted.insert(labels::TEMPLATE.into(), spec.template_ref.name.clone().into());
+    wanted.insert(labels::TEMPLATE.into(), label_sized(&spec.template_ref.name, "").into());
     wanted.insert(labels::PERSISTENT.into(), flag(chosen.iter().any(|c| c.environment.persistent)));
     wanted.insert(labels::HAS_NODE_SELECTOR.into(), flag(chosen.iter().any(selects)));
     // A name that no Workspace can have may be no label either, and the API server would refuse all of the patch.

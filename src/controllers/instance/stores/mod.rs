@@ -15,20 +15,19 @@ use crate::api::labels;
 use crate::api::shared_volume::SharedVolumeKind;
 use crate::api::template::TemplateKind;
 use crate::api::tenant::TenantKind;
-use crate::api::text::Text;
 use crate::config::{AccessMode, InstanceConfig};
 use crate::controllers::shared::children::name_owner;
 use crate::controllers::shared::entrance;
 use crate::controllers::shared::references::{
     ByCanonicalName, ByExport, ByInstance, BySharedVolume, ByTemplate, ByTenant, MY_DRIVE_SECRET,
-    canonical_key, mounted_exports, template_key,
+    OfWorkspace, canonical_key, mounted_exports, template_key,
 };
 use crate::controllers::shared::tenancy::foreign_tenant;
 use crate::kinds::{DeploymentKind, NamespaceKind, PodKind, SecretKind};
 use crate::runtime::ObjectKey;
 use crate::runtime::children::Children;
 use crate::runtime::files::FileCell;
-use crate::runtime::store::{ByNamespace, Change, Store, StoreState, index};
+use crate::runtime::store::{ByNamespace, Change, Store, StoreState};
 use crate::runtime::store_set::StoreSet;
 use crate::runtime::watch::Selection;
 
@@ -51,12 +50,6 @@ pub struct Stores {
     client_secret: FileCell<Arc<str>>,
     /// Whether Instances have such proxies.
     has_proxies: bool,
-}
-
-index! {
-    /// Templates by their Workspace.
-    struct OfWorkspace of TemplateKind by Text;
-    |template| vec![Text::interned(&template.spec.workspace_ref.name)]
 }
 
 impl Stores {

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::OfWorkspace;
 use crate::api::instance::InstanceKind;
 use crate::api::meta::Metadata;
 use crate::api::public_key::within_limits;
@@ -14,7 +13,7 @@ use crate::api::text::Text;
 use crate::api::{Kind, labels};
 use crate::controllers::shared::entrance::ByManagedWorkspace;
 use crate::controllers::shared::references::{
-    ByCanonicalName, ByExport, BySharedVolume, ByTemplate, ByTenant, instance_of,
+    ByCanonicalName, ByExport, BySharedVolume, ByTemplate, ByTenant, OfWorkspace, instance_of,
 };
 use crate::kinds::{DataVolumeKind, VirtualMachineKind};
 use crate::runtime::ObjectKey;

@@ -7,7 +7,7 @@ use super::observe::Observed;
 use crate::api::quantity::{Quantity, RawQuantity};
 use crate::api::reason;
 use crate::api::tenant::TenantQuota;
-use crate::api::workspace::WorkspaceQuota;
+use crate::api::workspace::{REQUESTS, WorkspaceQuota, limit_name};
 use crate::config::{COUNT, QuotaCaps, TenantConfig};
 use crate::runtime::component::Component;
 use crate::runtime::problem::Problem;
@@ -32,8 +32,6 @@ pub struct Quota {
 
 /// The name of the storage that claims may request, in a `ResourceQuota`.
 const STORAGE: &str = "requests.storage";
-/// What the name of an extended resource begins with there.
-const REQUESTS: &str = "requests.";
 
 /// The quota of a Tenant, and the problems of Workspaces and amounts that cannot be read. The quota in its
 /// spec takes precedence; otherwise it is the sum of those of the Workspaces that it is enrolled in and of its
@@ -71,6 +69,9 @@ pub fn tenant_quota(
         sum.add(&whose, quota, &mut problems);
     }
     let quota = if problems.is_empty() { sum } else { sum.at_least_as_before(observed) };
+    // The Workspaces say it of theirs. Nothing of it was ever limited, so what can be is as the spec says.
+    let unknown = personal.iter().flat_map(|quota| quota.unknown_resources("spec.personalWorkspace"));
+    problems.extend(unknown.map(|message| Problem::fault(QUOTA, reason::INVALID_QUOTA, message)));
     (quota.capped(&config.quota_caps), problems)
 }
 
@@ -97,7 +98,8 @@ impl Quota {
         if let Some(disk) = &part.disk {
             self.disk = Some(self.disk.clone().unwrap_or_default().plus(&read("disk", disk)));
         }
-        for (name, raw) in &part.other_resources {
+        let possible = part.other_resources.iter().filter(|(name, _)| limit_name(name).is_some());
+        for (name, raw) in possible {
             let amount = read(&format!("otherResources.{name}"), raw);
             let sum = self.other_resources.entry(name.clone()).or_default();
             *sum = sum.plus(&amount);
@@ -169,11 +171,7 @@ impl Quota {
         hard.extend(self.disk.clone().map(|disk| (STORAGE.to_owned(), disk)));
         // Kubernetes limits extended resources only by names with the prefix `requests.`.
         let others = self.other_resources.iter();
-        hard.extend(others.map(|(name, amount)| {
-            let prefixed =
-                if name.starts_with(REQUESTS) { name.clone() } else { format!("{REQUESTS}{name}") };
-            (prefixed, amount.clone())
-        }));
+        hard.extend(others.filter_map(|(name, amount)| Some((limit_name(name)?, amount.clone()))));
         hard
     }
 }

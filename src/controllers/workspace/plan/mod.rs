@@ -44,6 +44,10 @@ pub fn plan(observed: &Observed, settings: &Settings) -> Plan<Effect> {
         );
         plan.problems.push(Problem::fault(Component::Whole, reason::INVALID_AUTO_ENROLL, message));
     }
+    plan.problems.extend(observed.workspace.spec.quota.faults("spec.quota").into_iter().map(|message| {
+        // The Tenants say the same of amounts that cannot be read, and keep what they had.
+        Problem::fault(Component::Whole, reason::INVALID_QUOTA, message)
+    }));
     let pretty_name = observed.workspace.spec.pretty_name.clone();
     plan.effects.extend(settings.has_keycloak.then_some(Effect::EnsureRoles { pretty_name }));
     plan.patches.extend(own_patch(observed, settings));
