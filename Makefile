@@ -34,8 +34,11 @@ build: ## The release binary, target/TARGET/release/crownlabs: static, with noth
 # More tests at once than there are cores: most of the time most of them wait.
 TEST_THREADS ?= 6
 
-test: prerequisites ## Everything: unit, snapshot, property and integration tests on a real control plane
-	$(CARGO) test --locked --no-fail-fast -- --test-threads=$(TEST_THREADS)
+# What depends most on the version of Kubernetes: the objects of the Go operators, CRDs and their rules, webhooks, policies.
+OLDEST_TESTS ?= takeover:: compatibility:: rules:: webhook:: policies:: definitions::
+
+test: $(if $(OLDEST),control-plane-prerequisites,prerequisites) ## Everything: unit, snapshot, property and integration tests on a real control plane. OLDEST=1: those that depend most on its version, with the oldest that is supported
+	$(CARGO) test --locked --no-fail-fast $(if $(OLDEST),--test integration) -- --test-threads=$(TEST_THREADS) $(if $(OLDEST),$(OLDEST_TESTS))
 
 # What fails is written to proptest-regressions, with which every run begins.
 CASES ?= 25600
@@ -46,11 +49,12 @@ properties: ## The unit tests with other random inputs than `make test` has: CAS
 soak: control-plane-prerequisites ## Two replicas that are killed, stopped and cut off for an hour (SOAK_SECONDS), then compared with calm ones
 	SOAK_SECONDS=$${SOAK_SECONDS:-3600} SOAK_SEED=$${SOAK_SEED:-$$RANDOM} $(CARGO) test --locked --test integration -- --nocapture soak::
 
-lint: ## Format, lints, and what may enter the dependency tree
+lint: ## Format, lints, what may enter the dependency tree, and the workflows
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	$(CARGO) clippy --locked --test ship -- -D warnings
 	./tests/deny.sh
+	./tests/workflows.sh
 
 generate: ## The files that are made from the code: CRDs, reference, default configuration, schema and rights of the chart
 	UPDATE_MANIFESTS=1 $(CARGO) test --locked --lib --bin crownlabs up_to_date

@@ -59,7 +59,9 @@ pub fn crds() -> String {
 /// Parts that the integration tests drive by themselves. Nothing else may use them.
 #[doc(hidden)]
 pub mod testing {
-    pub use crate::capture::{Capture, ConnectionCounter, Settings, State, THREAD, Tracked, program};
+    pub use crate::capture::{
+        Capture, ConnectionCounter, OpenConnections, Settings, State, THREAD, Tracked, program,
+    };
     pub use crate::clients::cri;
     pub use crate::clients::keycloak;
     pub use crate::clients::mail;

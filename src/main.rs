@@ -111,7 +111,7 @@ enum TakeoverCommand {
 enum ConfigCommand {
     /// Print the default file: every key, its default, and what it means.
     Default,
-    /// Check a file; every fault is named with its line.
+    /// Check a file; every fault is named with its line, and a warning is no fault.
     Check {
         /// The file, or a ConfigMap manifest that contains it.
         file: PathBuf,
@@ -189,7 +189,9 @@ fn execute(command: Command) -> anyhow::Result<ExitCode> {
         Command::Crd => print(&crownlabs::crds())?,
         Command::Config(ConfigCommand::Default) => print(&crownlabs::default_configuration())?,
         Command::Config(ConfigCommand::Check { file }) => {
-            Config::load_any(&file)?;
+            for warning in Config::load_any(&file)?.warnings() {
+                say(&format!("{}: warning: {warning}", file.display()));
+            }
             print(&format!("{} is valid\n", file.display()))?;
         }
         Command::Config(ConfigCommand::FromValues { file }) => {

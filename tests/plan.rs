@@ -318,6 +318,29 @@ controllers: {instance: {gatewayApi: {enabled: true, parentRefs: [{name: labs, n
 }
 
 #[test]
+fn a_check_warns_of_routes_at_which_nobody_logs_in() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("crownlabs.yaml").display().to_string();
+    let said = |keys: &str| {
+        let config = format!(
+            "apiVersion: config.crownlabs.polito.it/v1alpha1\nkind: ControllerManagerConfiguration\n\
+             controllers: {{instance: {{gatewayApi: {{parentRefs: [{{name: labs, namespace: gateways}}], {keys}}}}}}}\n"
+        );
+        std::fs::write(&file, config).expect("written");
+        let output = crownlabs(&["config", "check", &file], "");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        assert_eq!(text(&output.stdout), format!("{file} is valid\n"));
+        text(&output.stderr)
+    };
+    let warning = said("enabled: true");
+    let begin =
+        format!("{file}: warning: controllers.instance.gatewayApi.authenticated: the daemon logs nobody in");
+    assert!(warning.starts_with(&begin) && warning.lines().count() == 1, "{warning}");
+    assert_eq!(said("enabled: true, authenticated: true"), "");
+    assert_eq!(said("enabled: false"), "", "there are no routes");
+}
+
+#[test]
 fn a_config_map_is_checked_and_used_as_the_configuration_in_it() {
     let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/manifests/20-configuration.yaml");
     let output = crownlabs(&["config", "check", shipped], "");

@@ -13,7 +13,7 @@ pub struct Promise {
     /// The time of the last use is up to a day late while the instance is used.
     pub since: Option<Time>,
     /// What `since` is known from: `start` (the instance was started or changed), `annotation` (another operator
-    /// wrote it), or the source of metrics that saw the use: `ingress`, `ssh` or `webSsh`.
+    /// wrote it), or the source of metrics that saw the use: `ingress`, `ssh`, `webSsh` or `open`.
     pub witness: Optional<String>,
     /// Generation of the instance that `since` belongs to: a change of the spec counts as a use.
     #[serde(deserialize_with = "wire::integer")]

@@ -79,6 +79,11 @@ impl ConnectionCounter {
         self.destinations.lock().withdraw(&canonical(destination));
     }
 
+    /// Whether a destination is known.
+    pub fn is_known(&self, destination: SocketAddr) -> bool {
+        self.destinations.lock().is_known(&canonical(destination))
+    }
+
     /// When the last connection to an address, whatever its port, was counted; `None` if that is not known.
     pub fn last_seen(&self, address: IpAddr) -> Option<Timestamp> {
         let at = |port| SocketAddr::new(address.to_canonical(), port);

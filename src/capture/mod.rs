@@ -8,6 +8,7 @@
 //! | `ring.rs` | the packet socket and the ring; the only `unsafe` code |
 //! | `repeats.rs` | which packets repeat one that was counted |
 //! | `counter.rs`, `series.rs` | the counts, and their text for Prometheus |
+//! | `table.rs`, `open.rs` | the connections that are open now, by the kernel's table of sockets, and their text |
 //!
 //! A thread of its own sleeps until the kernel hands over a block of packets, and counts what is in it. Counted are
 //! outgoing packets alone, so that a packet which passes `lo`, or leaves one device and arrives at another, counts once.
@@ -16,16 +17,19 @@ mod block;
 mod counter;
 mod filter;
 mod geometry;
+mod open;
 mod packet;
 mod repeats;
 mod ring;
 mod series;
+mod table;
 pub mod telemetry;
 #[cfg(test)]
 mod tests;
 
 pub use counter::ConnectionCounter;
 pub use filter::program;
+pub use open::{OpenConnections, OpenTerminal};
 pub use packet::Tracked;
 
 use std::io::{self, PipeReader, PipeWriter};

@@ -90,6 +90,11 @@ impl<K: Ord + Hash + Clone> Series<K> {
         counted.map(|(_, entry)| entry.last).max()
     }
 
+    /// Whether a series is known.
+    pub fn is_known(&self, key: &K) -> bool {
+        self.all.contains_key(key) && !self.unknown.contains(key)
+    }
+
     /// The keys of the series that are known. Takes linear time.
     pub fn known(&self) -> impl Iterator<Item = &K> {
         self.all.keys().filter(|key| !self.unknown.contains(*key))

@@ -32,6 +32,9 @@ declare_metrics! {
     Counter => "bastion_instance_ssh_connections" by {namespace: "the namespace", instance: "the Instance"}
         "SSH connections detected from bastion to a target, by Instance"
         "The same by Instance, unless `controllers.sshTracker.byInstance` is off.";
+    Gauge => "bastion_ssh_open_connections" by {destination_ip: "the address", destination_port: "the port"}
+        "SSH connections from bastion to a target that are open"
+        "Sessions that are open now, also those of terminals in the browser: there is a series for each machine that has one.";
     Counter => "bastion_web_ssh_connections" by {destination_ip: "the address", destination_port: "the port"}
         "SSH connections established through the WebSocket bridge"
         "The use of Instances by terminals in the browser.";

@@ -114,10 +114,13 @@ keys! {
 
     /// The use of the Gateway API instead of Ingresses.
     pub struct GatewayApi {
-        /// Whether Instances get an `HTTPRoute` instead of an Ingress; the Gateway then authenticates users.
+        /// Whether Instances get an `HTTPRoute` instead of an Ingress; the Gateway then has to authenticate users.
         pub enabled: bool,
         /// The Gateways that the routes attach to, each as `{name, namespace}`; at least one if enabled.
         pub parent_refs: Vec<ParentRef>,
+        /// Whether somebody logs in the users of these routes, such as a policy of the Gateway: the daemon does not, and warns
+        /// in `config check` until this says so.
+        pub authenticated: bool,
     }
 
     /// Virtual machines whose disk is a clone of a volume in the cluster.

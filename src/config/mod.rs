@@ -47,6 +47,7 @@ mod tenant;
 mod termination;
 pub mod tree;
 mod types;
+mod warnings;
 mod web_ssh;
 mod webhook;
 
@@ -71,7 +72,7 @@ pub use log::{Log, LogFormat};
 pub use mail::{MailConfig, MailTls, MailTransport, Mailbox, Undeliverable, split_mailbox};
 pub use network::Network;
 pub use pod_config_node::PodConfigNodeConfig;
-pub use prometheus::PrometheusConfig;
+pub use prometheus::{PrometheusConfig, Signal};
 pub use query_template::{QueryTemplate, quoted};
 pub use runtime_endpoint::runtime_socket;
 pub use schema::schema;

@@ -21,7 +21,8 @@ keys! {
         /// The precision with which the time of a use is found, from `1s` to `1h`; it grows with the length of
         /// time that is asked for.
         pub query_step: ConfigDuration = ConfigDuration::from_secs(300),
-        /// The queries of the three sources: browser (`nginx`), SSH through the bastion, SSH in the browser.
+        /// The queries of the four sources: browser (`nginx`), SSH through the bastion, SSH in the browser, and what is open
+        /// of both.
         pub queries: PrometheusQueries,
     }
 
@@ -40,6 +41,12 @@ keys! {
         pub web_ssh_available: String = r#"count(up{container="webssh"})"#.to_owned(),
         /// The counter of SSH connections in the browser, by IP address; empty if there is none.
         pub web_ssh_data: String = "bastion_web_ssh_connections{destination_ip=%q}".to_owned(),
+        /// The query whose first result is above 0 while open SSH connections are known; empty if that is so whenever
+        /// those through the bastion are counted, or, where these have no query, those in the browser.
+        pub open_available: String,
+        /// The gauge of the SSH connections that are open, by IP address; empty if there is none. Without a counter of SSH
+        /// connections it is not asked for.
+        pub open_data: String = "bastion_ssh_open_connections{destination_ip=%q}".to_owned(),
     }
 }
 
@@ -56,11 +63,29 @@ pub struct SourceQueries<'a> {
     pub data: &'a str,
     /// What the query of data must be about.
     pub subject: Subject,
+    /// What its values say.
+    pub signal: Signal,
+}
+
+/// Which values of a metric say that a machine is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signal {
+    /// Those that differ from the one before: it is a counter.
+    Change,
+    /// Those above 0: it is a gauge.
+    Positive,
 }
 
 impl PrometheusQueries {
     /// The sources, those that are off too.
-    pub fn sources(&self) -> [SourceQueries<'_>; 3] {
+    pub fn sources(&self) -> [SourceQueries<'_>; 4] {
+        // Where nobody counts SSH connections, nobody knows which are open.
+        let ssh = [
+            (&self.bastion_ssh_data, &self.bastion_ssh_available),
+            (&self.web_ssh_data, &self.web_ssh_available),
+        ];
+        let ssh = ssh.into_iter().find(|(data, _)| !data.is_empty());
+        let own = Some(&self.open_available).filter(|available| !available.is_empty());
         [
             SourceQueries {
                 name: "ingress",
@@ -68,6 +93,7 @@ impl PrometheusQueries {
                 available: &self.nginx_available,
                 data: &self.nginx_data,
                 subject: Subject::Service,
+                signal: Signal::Change,
             },
             SourceQueries {
                 name: "ssh",
@@ -75,6 +101,7 @@ impl PrometheusQueries {
                 available: &self.bastion_ssh_available,
                 data: &self.bastion_ssh_data,
                 subject: Subject::Address,
+                signal: Signal::Change,
             },
             SourceQueries {
                 name: "webSsh",
@@ -82,6 +109,15 @@ impl PrometheusQueries {
                 available: &self.web_ssh_available,
                 data: &self.web_ssh_data,
                 subject: Subject::Address,
+                signal: Signal::Change,
+            },
+            SourceQueries {
+                name: "open",
+                data_key: "openData",
+                available: own.or(ssh.map(|(_, available)| available)).map_or("", String::as_str),
+                data: if ssh.is_some() { &self.open_data } else { "" },
+                subject: Subject::Address,
+                signal: Signal::Positive,
             },
         ]
     }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use kube::Client;
 use serde_json::Value;
 
-use crate::capture::ConnectionCounter;
+use crate::capture::{ConnectionCounter, OpenConnections};
 use crate::clients::mail::Mailer;
 use crate::clients::prometheus::Prometheus;
 use crate::config::Config;
@@ -45,6 +45,10 @@ pub struct Setup<'a> {
     pub ssh_connections: Arc<ConnectionCounter>,
     /// The SSH connections from the web terminal, if it is on.
     pub web_ssh_connections: Arc<ConnectionCounter>,
+    /// The SSH connections that are open now, from the bastion and from the web terminal, as far as they are tracked.
+    pub open_connections: Arc<OpenConnections>,
+    /// Whether `expositions` has them.
+    are_open_shown: bool,
     /// Families of metrics that loops render themselves.
     pub expositions: Vec<Exposition>,
     /// Sets gauges, when metrics are read.
@@ -78,9 +82,20 @@ impl<'a> Setup<'a> {
                 "bastion_web_ssh_connections",
                 "SSH connections established through the WebSocket bridge",
             )),
+            open_connections: Arc::default(),
+            are_open_shown: false,
             expositions: Vec::new(),
             gauges: Vec::new(),
         }
+    }
+
+    /// The SSH connections that are open now, which `/metrics` shows once.
+    pub fn shown_open_connections(&mut self) -> Arc<OpenConnections> {
+        if !std::mem::replace(&mut self.are_open_shown, true) {
+            let shown = Arc::clone(&self.open_connections);
+            self.expositions.push(Box::new(move |text| shown.render(text)));
+        }
+        Arc::clone(&self.open_connections)
     }
 }
 

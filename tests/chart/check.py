@@ -182,7 +182,7 @@ class Rendering(unittest.TestCase):
         self.assertIn('"system:serviceaccount:nodes:staging-crownlabs-pod-networks"', condition["expression"])
 
     def test_the_policy_of_nodes_needs_an_api_server_that_names_them(self):
-        for version in ("1.31.9", "v1.29.0-eks-1234"):
+        for version in ("1.31.9", "v1.30.0-eks-1234"):
             with self.subTest(version):
                 done = template(PODS, kubernetes=version)
                 self.assertNotEqual(done.returncode, 0, "it is accepted")
@@ -227,6 +227,15 @@ class Rendering(unittest.TestCase):
         sentence = "every pod of the cluster may read them"
         self.assertIn(sentence, render.notes(render.NETWORK))
         self.assertNotIn(sentence, render.notes(render.NETWORK, {"networkPolicy": {"prometheusNamespace": "watching"}}))
+
+    def test_the_notes_say_which_exposure_is_for_new_sites_and_who_logs_people_in(self):
+        routes = {"enabled": True, "parentRefs": [{"name": "labs", "namespace": "gateways"}]}
+        of = lambda **keys: {"config": {"controllers": {"instance": {"gatewayApi": routes | keys}}}}
+        new_site, open_to_all = "a new site should use the Gateway API", "everybody who reaches the Gateway opens every machine"
+        for values, wanted in (({}, [new_site]), (of(), [open_to_all]), (of(authenticated=True), []), (off("instance"), [])):
+            with self.subTest(values):
+                found = render.notes(render.NETWORK, values)
+                self.assertEqual([sentence for sentence in (new_site, open_to_all) if sentence in found], wanted)
 
     def test_it_has_to_be_said_who_calls_the_webhooks(self):
         webhook = lambda *values: [

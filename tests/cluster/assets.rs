@@ -15,9 +15,16 @@ use anyhow::{Context as _, Result, anyhow, bail};
 
 use super::processes::tail;
 
+/// Whether the control plane is that of the oldest Kubernetes that is supported: `OLDEST` in the environment, as for
+/// `programs.sh`.
+pub fn is_oldest() -> bool {
+    env::var_os("OLDEST").is_some_and(|value| !value.is_empty() && value != "0")
+}
+
 /// The version that the API server reports: that of its Go module.
 pub fn kubernetes_version() -> &'static str {
-    let requirement = include_str!("go/kubernetes/go.mod")
+    let newest = include_str!("go/kubernetes/go.mod");
+    let requirement = if is_oldest() { include_str!("go/kubernetes-oldest/go.mod") } else { newest }
         .lines()
         .find_map(|line| line.trim().strip_prefix("k8s.io/kubernetes "));
     requirement.and_then(|rest| rest.split(' ').next()).unwrap_or_default()

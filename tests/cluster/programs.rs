@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Result;
 use serde_json::json;
 
-use super::assets::Assets;
+use super::assets::{Assets, is_oldest};
 use super::audit;
 use super::certificates::Certificates;
 use super::issuer;
@@ -17,7 +17,7 @@ use super::ports::Ports;
 use super::processes::Process;
 
 /// The controllers that have nothing to do on a cluster of the tests, but watch what others write.
-const IDLE_CONTROLLERS: [&str; 19] = [
+const IDLE_CONTROLLERS: [&str; 16] = [
     "certificatesigningrequest-approving-controller",
     "certificatesigningrequest-cleaner-controller",
     "certificatesigningrequest-signing-controller",
@@ -29,13 +29,17 @@ const IDLE_CONTROLLERS: [&str; 19] = [
     "legacy-serviceaccount-token-cleaner-controller",
     "persistentvolume-attach-detach-controller",
     "persistentvolume-expander-controller",
-    "podcertificaterequest-cleaner-controller",
     "replicationcontroller-controller",
     "resourceclaim-controller",
-    "selinux-warning-controller",
     "statefulset-controller",
     "ttl-controller",
     "validatingadmissionpolicy-status-controller",
+];
+
+/// More of them, which the oldest Kubernetes that is supported does not have.
+const NEWER_IDLE_CONTROLLERS: [&str; 3] = [
+    "podcertificaterequest-cleaner-controller",
+    "selinux-warning-controller",
     "volumeattributesclass-protection-controller",
 ];
 
@@ -166,11 +170,9 @@ impl Programs {
     pub fn kube_controller_manager(&self) -> Result<Process> {
         let kubeconfig = self.kubeconfig("system:kube-controller-manager", None)?;
         let file = |name: &str| self.certificates.file(name).display().to_string();
-        let without: String = if self.spare {
-            IDLE_CONTROLLERS.map(|name| format!(",-{name}")).concat()
-        } else {
-            String::new()
-        };
+        let newer: &[&str] = if is_oldest() { &[] } else { &NEWER_IDLE_CONTROLLERS };
+        let idle: &[&str] = if self.spare { &[&IDLE_CONTROLLERS, newer].concat() } else { &[] };
+        let without: String = idle.iter().flat_map(|name| [",-", *name]).collect();
         let args = [
             format!("--controllers=*{without}"),
             format!("--kubeconfig={}", kubeconfig.display()),

@@ -5,6 +5,7 @@
 #   programs.sh NAME…          makes what is missing; prints the name and the path of each program
 #   programs.sh --from NAME…   prints what they would be taken from: `cache`, `archives` or `modules`
 #
+# With OLDEST=1, the programs of Kubernetes are those of the oldest version that is supported (go/kubernetes-oldest).
 # A reason for a failure is printed to standard output, too, and progress to standard error. See README.md.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -14,14 +15,18 @@ say() { echo "test cluster: $*" >&2; }
 
 # The version of a Go module that the programs of a folder below go/ are made of.
 version() { sed -n "s|^[[:space:]]*$2 \(v[^ ]*\).*|\1|p" "$here/go/$1/go.mod" | head -1; }
-kubernetes=$(version kubernetes k8s.io/kubernetes)
+newest=$(version kubernetes k8s.io/kubernetes)
+# The module of Kubernetes' programs, and its version.
+control_plane=kubernetes
+case ${OLDEST:-0} in 0) ;; *) control_plane=kubernetes-oldest ;; esac
+kubernetes=$(version "$control_plane" k8s.io/kubernetes)
 etcd=$(version etcd go.etcd.io/etcd/server/v3)
 kwok=$(version kwok sigs.k8s.io/kwok)
 
 # The folder of a program's module, its main package, and the usual times on two cores.
 module() {
 	case $1 in
-	kube-apiserver | kube-controller-manager | kube-scheduler | kubectl) echo kubernetes ;;
+	kube-apiserver | kube-controller-manager | kube-scheduler | kubectl) echo "$control_plane" ;;
 	etcd | kwok | oauth2-proxy) echo "$1" ;;
 	*) return 1 ;;
 	esac
@@ -34,8 +39,8 @@ package() {
 	*) echo "k8s.io/kubernetes/cmd/$1" ;;
 	esac
 }
-declare -A usual=([kubernetes]="9 minutes" [etcd]="1 minute" [kwok]="1 minute" [oauth2-proxy]="1 minute")
-declare -A megabytes=([kubernetes]=320 [etcd]=25 [kwok]=65)
+declare -A usual=([kubernetes]="9 minutes" [kubernetes-oldest]="9 minutes" [etcd]="1 minute" [kwok]="1 minute" [oauth2-proxy]="1 minute")
+declare -A megabytes=([kubernetes]=320 [kubernetes-oldest]=310 [etcd]=25 [kwok]=65)
 
 # The cache, and the folder in it of some programs of one module. Its name has the hash (FNV-1a, 64 bits) of what they are
 # built from.
@@ -50,7 +55,7 @@ folder() {
 		for byte in "${bytes[@]}"; do hash=$(((hash ^ byte) * 16#100000001b3)); done
 	done < <({
 		cat "$here/go/$module/go.mod" "$here/go/$module/go.sum"
-		printf '%s%s' "$kubernetes" "${packages[*]}"
+		printf '%s%s' "$newest" "${packages[*]}"
 	} | od -An -v -tu1 -w1000)
 	printf '%s/%s-%016x' "$cache" "$module" "$hash"
 }
@@ -78,7 +83,7 @@ large() {
 # Where the checksums of a module's archives are.
 checksums() {
 	case $1 in
-	kubernetes) echo "$archives/dl.k8s.io/$kubernetes/bin/${machine/-//}/$2.sha256" ;;
+	kubernetes*) echo "$archives/dl.k8s.io/$kubernetes/bin/${machine/-//}/$2.sha256" ;;
 	etcd) echo "$github/etcd-io/etcd/releases/download/$etcd/SHA256SUMS" ;;
 	kwok) echo "$archives/api.github.com/repos/kubernetes-sigs/kwok/releases/tags/$kwok" ;;
 	esac
@@ -199,7 +204,7 @@ make_folder() {
 	scratch=
 	say "$module is in $dir, after $((SECONDS - begin)) s"
 }
-version_of() { case $1 in kubernetes) echo "$kubernetes" ;; etcd) echo "$etcd" ;; kwok) echo "$kwok" ;; esac; }
+version_of() { case $1 in kubernetes*) echo "$kubernetes" ;; etcd) echo "$etcd" ;; kwok) echo "$kwok" ;; esac; }
 
 from=
 if [ "${1:-}" = --from ]; then from=yes; shift; fi
@@ -228,7 +233,7 @@ if [ ${#missing[@]} -gt 0 ]; then
 	# Nothing that is half made stays behind.
 	trap '[ -z "$scratch" ] || rm -rf "$scratch"' EXIT
 	trap 'exit 130' INT TERM HUP
-	for module in kubernetes etcd kwok oauth2-proxy; do
+	for module in "$control_plane" etcd kwok oauth2-proxy; do
 		[ -n "${missing[$module]:-}" ] || continue
 		read -ra names <<<"${missing[$module]}"
 		make_folder "$module" "${names[@]}"

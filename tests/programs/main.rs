@@ -111,6 +111,29 @@ fn nobody_is_asked_for_archives_if_there_shall_be_none() {
 }
 
 #[test]
+fn the_oldest_kubernetes_is_another_module_and_nothing_else_is_made_twice() {
+    let place = Place::new();
+    assert_eq!(place.run("none", &["etcd", "kwok"]).content("kwok"), MODULE);
+    assert_eq!(place.builds(), ["etcd", "kwok"], "nobody asked for it");
+    let oldest = || Said::of(&place.script("none", &ALL).env("OLDEST", "1").output().expect("it runs"));
+    let said = oldest();
+    assert!(ALL.iter().all(|name| said.content(name) == MODULE), "{}", said.progress);
+    assert_eq!(place.builds(), ["etcd", "kwok", "kubernetes-oldest"]);
+    let newest = place.run("none", &ALL);
+    assert_eq!(place.builds(), ["etcd", "kwok", "kubernetes-oldest", "kubernetes"]);
+    assert_ne!(newest.output, said.output);
+    assert_eq!(oldest().output, said.output);
+    // The archives are those of its version.
+    let server = Server::start(BTreeMap::new());
+    place.script(&server.url(), &["--from", "kubectl"]).env("OLDEST", "1").output().expect("it runs");
+    assert!(
+        server.requests().iter().all(|asked| asked.contains("/dl.k8s.io/v1.30.")),
+        "{:?}",
+        server.requests()
+    );
+}
+
+#[test]
 fn a_build_that_fails_leaves_its_reason_and_nothing_else() {
     let place = Place::new();
     let output = place.script("none", &["etcd"]).env("GO_FAILS", "1").output().expect("it runs");

@@ -68,6 +68,7 @@ impl Place {
             .env("PATH", format!("{}:{path}", self.path("bin").display()))
             .env("no_proxy", "127.0.0.1")
             .env_remove("KUBEBUILDER_ASSETS")
+            .env_remove("OLDEST")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());

@@ -58,7 +58,7 @@ pub(super) struct Uses {
 }
 
 impl Activity {
-    /// The last use of a machine that was found, and the source that saw it: `ingress`, `ssh` or `webSsh`.
+    /// The last use of a machine that was found, and the source that saw it: `ingress`, `ssh`, `webSsh` or `open`.
     /// `None` means that the machine was not used only where [`Activity::is_complete`]. A use has the time of
     /// the end of the step in which it happened, at most [`Activity::until`].
     pub fn last_use(&self, target: &Target<'_>) -> Option<(Timestamp, &'static str)> {

@@ -5,9 +5,12 @@
 
 use jiff::Timestamp;
 
-/// Parts of a window at most, each with one request for each source: three sources with three more requests
-/// each, one for health, and one that is repeated where only GET is allowed, stay below 60.
-const MOST_PARTS: i64 = 15;
+/// Parts of a window at most, each with one request for a source with a counter: three of these with three more requests
+/// each, [`FEWER_PARTS`] for a gauge, one for health, and one that is repeated where only GET is allowed, are 60.
+pub(super) const MOST_PARTS: i64 = 15;
+/// The same for a source with a gauge, of which there is little: only what is open at a time has samples, and they are decoded
+/// once.
+pub(super) const FEWER_PARTS: i64 = 4;
 /// Points of a part at most: with 5,000 series that have several values each at a time, the query stays well
 /// below the 50,000,000 samples that Prometheus keeps in memory for a query by default.
 const MOST_POINTS: i64 = 273;
@@ -67,13 +70,13 @@ impl Grid {
         LONGEST_GAP + self.step
     }
 
-    /// The parts of the window, the newest first.
-    pub fn parts(&self) -> Vec<Part> {
+    /// The parts of the window, so many at most, the newest first.
+    pub fn parts(&self, most: i64) -> Vec<Part> {
         let points = (self.last - self.first) / self.step + 1;
         let length = points * self.step;
         let by_length = (length + SHORTEST_PART - 1) / SHORTEST_PART;
         let by_points = (points + MOST_POINTS - 1) / MOST_POINTS;
-        let parts = by_length.min(MOST_PARTS).max(by_points).max(1);
+        let parts = by_length.max(by_points).clamp(1, most);
         let points_of_part = (points + parts - 1) / parts;
         let mut all = Vec::new();
         let mut last = self.last;
@@ -127,7 +130,7 @@ mod tests {
             grid,
             Grid { step: 300, first: 1_789_996_500, last: 1_790_000_400, last_past: 1_790_000_100 }
         );
-        assert_eq!(grid.parts(), [Part { first: 1_789_996_500, last: 1_790_000_400 }]);
+        assert_eq!(grid.parts(MOST_PARTS), [Part { first: 1_789_996_500, last: 1_790_000_400 }]);
         assert_eq!(grid.lookback(), 2_100);
     }
 
@@ -136,7 +139,7 @@ mod tests {
         let day = 86_400;
         let of = |window, step| {
             let grid = grid(window, step);
-            (grid.step, grid.parts().len())
+            (grid.step, grid.parts(MOST_PARTS).len())
         };
         assert_eq!(of(day, 300), (300, 5));
         assert_eq!(of(14 * day, 300), (300, 15));
@@ -171,15 +174,17 @@ mod tests {
             prop_assert!(grid.first <= begin && begin < grid.first + grid.step);
             prop_assert!(end <= grid.last && grid.last < end + grid.step);
             prop_assert!(grid.first <= grid.last_past && grid.last_past <= end);
-            let parts = grid.parts();
-            prop_assert!(!parts.is_empty() && parts.len() <= 15);
-            prop_assert_eq!(parts.first().unwrap().last, grid.last);
-            prop_assert_eq!(parts.last().unwrap().first, grid.first);
-            for part in &parts {
-                prop_assert!(part.first <= part.last && (part.last - part.first) / grid.step < MOST_POINTS);
-            }
-            for pair in parts.windows(2) {
-                prop_assert_eq!(pair[1].last + grid.step, pair[0].first);
+            for (most, points) in [(MOST_PARTS, MOST_POINTS), (FEWER_PARTS, MOST_POINTS * MOST_PARTS)] {
+                let parts = grid.parts(most);
+                prop_assert!(!parts.is_empty() && i64::try_from(parts.len()).unwrap() <= most);
+                prop_assert_eq!(parts.first().unwrap().last, grid.last);
+                prop_assert_eq!(parts.last().unwrap().first, grid.first);
+                for part in &parts {
+                    prop_assert!(part.first <= part.last && (part.last - part.first) / grid.step < points);
+                }
+                for pair in parts.windows(2) {
+                    prop_assert_eq!(pair[1].last + grid.step, pair[0].first);
+                }
             }
         }
     }

@@ -1,15 +1,16 @@
 //! Prometheus' query API, as far as the last use of Instances needs it. `docs/prometheus-queries.md` describes
 //! the queries for administrators.
 //!
-//! There are three sources: the requests of browsers, SSH through the bastion, SSH in the browser. Each has a
-//! query that tells whether its counter is recorded, and one for the counter of one Instance, from which a
-//! query for all Instances is made ([`QueryTemplate`]). One round asks
+//! There are four sources: the requests of browsers, SSH through the bastion, SSH in the browser, and which connections of
+//! the last two are open. Each has a query that tells whether its metric is recorded, and one for the metric of one Instance,
+//! from which a query for all Instances is made ([`QueryTemplate`]). One round asks
 //!
 //! - whether Prometheus is healthy;
 //! - of each source: is it there now, since when, and was it missing for longer than a gap;
 //! - the last use of every machine, in parts of the window ([`grid`]), the newest first ([`promql`]).
 //!
-//! These are at most 56 requests, however many Instances there are: 10 for a window of some hours. One is sent
+//! These are at most 60 requests, however many Instances there are: 11 for a window of some hours, and three more where open
+//! connections have a query of availability of their own. One is sent
 //! after the other, because those for long windows keep a processor of Prometheus busy for seconds. What fails
 //! is in the result: it says nothing of the other sources, and takes no use back that was found.
 
@@ -31,9 +32,10 @@ use std::time::Duration;
 use anyhow::anyhow;
 use http::Uri;
 use jiff::Timestamp;
+use parking_lot::Mutex;
 
 use crate::clients::http::HttpClient;
-use crate::config::{PrometheusConfig, QueryTemplate};
+use crate::config::{PrometheusConfig, QueryTemplate, Signal};
 use crate::runtime::clock;
 use activity::SourceActivity;
 use error::QueryError;
@@ -72,6 +74,8 @@ struct Source {
     template: QueryTemplate,
     /// The labels with the values that identify a machine.
     labels: Vec<String>,
+    /// Which values say that a machine is used.
+    signal: Signal,
 }
 
 impl Prometheus {
@@ -95,7 +99,8 @@ impl Prometheus {
                 .map_err(|error| anyhow!("integrations.prometheus.queries.{key}: {error}"))?;
             let labels = template.value_labels();
             let available = source.available.to_owned();
-            sources.push(Source { name: source.name, available, template, labels });
+            let (name, signal) = (source.name, source.signal);
+            sources.push(Source { name, available, template, labels, signal });
         }
         let shared = Shared {
             base,
@@ -110,11 +115,11 @@ impl Prometheus {
     }
 
     /// The last use of every machine that any source has seen from `since` to `now`, and which sources could
-    /// not be asked. It takes at most 60 requests, whatever the number of machines; none is repeated, and a
+    /// not be asked. It takes at most 60 requests, or 63, whatever the number of machines; none is repeated, and a
     /// source that fails is not asked any further.
     pub async fn activity(&self, since: Timestamp, now: Timestamp) -> Activity {
         let round = match self.token() {
-            Ok(token) => Round { shared: &self.shared, token, now, since },
+            Ok(token) => Round { shared: &self.shared, token, now, since, known: Mutex::default() },
             Err(error) => return self.shared.unknown(since, now, &error),
         };
         if let Err(error) = round.health().await {

@@ -20,6 +20,8 @@
 //! Values are looked for half an hour (and a step) back. So a series that is missing for some scrapes keeps
 //! its value, nothing is seen in the gap, and a change over the gap is seen at its end.
 //!
+//! Of a gauge, the points count in whose step it was above 0 at any time: `max_over_time(c{ip!=""}[5m]) > 0`.
+//!
 //! Most of the time, Prometheus decodes samples, once for each `c{…}`, and puts series into results. So the
 //! expression has few of the first and drops almost all series before they get into a result.
 
@@ -28,9 +30,9 @@ use std::fmt::Write as _;
 use super::grid::{Beginning, Grid, Part};
 use crate::config::{QueryTemplate, quoted};
 
-/// The last use of every machine in a part of the window: a series for each, whose value is a time in seconds.
-/// A series that begins at one of the points of `beginnings` is taken to have been there before.
-pub(super) fn last_use(
+/// The last use of every machine in a part of the window, by a counter that has changed: a series for each, whose value is a
+/// time in seconds. A series that begins at one of the points of `beginnings` is taken to have been there before.
+pub(super) fn last_change(
     template: &QueryTemplate,
     grid: &Grid,
     part: Part,
@@ -46,9 +48,19 @@ pub(super) fn last_use(
         // Writing to a String cannot fail.
         let _ = write!(begun, " unless on () (vector(time()) >= {first} <= {last})");
     }
-    let change = format!("timestamp({changed} or {begun})");
+    last(template, &format!("{changed} or {begun}"), grid, part)
+}
+
+/// The same by a gauge that was above 0 at any time in the step before a point.
+pub(super) fn last_positive(template: &QueryTemplate, grid: &Grid, part: Part) -> String {
+    last(template, &format!("max_over_time({}[{}s]) > 0", template.selector(), grid.step), grid, part)
+}
+
+/// The last point of a part at which a condition held for any series of a machine, by machine.
+fn last(template: &QueryTemplate, condition: &str, grid: &Grid, part: Part) -> String {
     let labels = template.labels().join(", ");
-    let mut query = format!("max by ({labels}) (max_over_time({change}{}))", subquery(grid, part));
+    let range = subquery(grid, part);
+    let mut query = format!("max by ({labels}) (max_over_time(timestamp({condition}){range}))");
     for extraction in template.extractions() {
         let group = extraction.group();
         let (label, pattern) = (quoted(extraction.label), quoted(extraction.pattern));
@@ -91,7 +103,7 @@ mod tests {
 
     #[test]
     fn the_last_use_of_every_service() {
-        let query = last_use(&template(&PrometheusQueries::default().nginx_data), &GRID, PART, &[]);
+        let query = last_change(&template(&PrometheusQueries::default().nginx_data), &GRID, PART, &[]);
         let selector = r#"nginx_ingress_controller_requests{exported_namespace!="",exported_service!=""}"#;
         let expected = format!(
             "max by (exported_namespace, exported_service) (max_over_time(timestamp(\
@@ -103,10 +115,20 @@ mod tests {
     }
 
     #[test]
+    fn a_gauge_is_a_use_at_each_point_in_whose_step_it_was_above_0() {
+        let template =
+            QueryTemplate::parse(&PrometheusQueries::default().open_data, Subject::Address).unwrap();
+        assert_eq!(
+            last_positive(&template, &GRID, PART),
+            r#"max by (destination_ip) (max_over_time(timestamp(max_over_time(bastion_ssh_open_connections{destination_ip!=""}[300s]) > 0)[86399999ms:300s]))"#
+        );
+    }
+
+    #[test]
     fn what_begins_with_the_data_was_there_before() {
         let template = template("c{a=%q,b=%q}");
         let beginnings = [(900, 1_199), (1_200, 1_500), (87_300, 88_000), (87_301, 88_000)];
-        let query = last_use(&template, &GRID, PART, &beginnings);
+        let query = last_change(&template, &GRID, PART, &beginnings);
         let clauses: Vec<&str> = query.split(" unless on () ").skip(1).collect();
         assert_eq!(clauses.len(), 2, "only what is in the part: {query}");
         assert_eq!(clauses[0], "(vector(time()) >= 1200 <= 1500)");
@@ -115,7 +137,7 @@ mod tests {
 
     #[test]
     fn values_within_a_label_are_extracted() {
-        let query = last_use(&template(r#"envoy{name=~"httproute/%s/%s/rule/.*"}"#), &GRID, PART, &[]);
+        let query = last_change(&template(r#"envoy{name=~"httproute/%s/%s/rule/.*"}"#), &GRID, PART, &[]);
         let begin = "label_replace(label_replace(max by (name) (max_over_time(timestamp(changes(last_over_time(\
                      envoy{name=~\"httproute/(?:[a-z0-9.:-]+)/(?:[a-z0-9.:-]+)/rule/.*\"}[2100s])";
         let end = ", \"crownlabs_0\", \"${crownlabs_0}\", \"name\", \

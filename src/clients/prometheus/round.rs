@@ -1,20 +1,23 @@
 //! The requests of one round.
 
+use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use http::StatusCode;
 use jiff::Timestamp;
 use metrics::{counter, histogram};
+use parking_lot::Mutex;
 use reqwest::RequestBuilder;
 
 use super::activity::SourceActivity;
 use super::answer::{Sample, vector};
 use super::error::QueryError;
-use super::grid::{Beginning, Grid};
+use super::grid::{Beginning, FEWER_PARTS, Grid, MOST_PARTS};
 use super::promql;
 use super::{Shared, Source};
 use crate::clients::http::{Answer, HttpError};
+use crate::config::Signal;
 
 /// One call of `Prometheus::activity`.
 pub(super) struct Round<'a> {
@@ -23,7 +26,12 @@ pub(super) struct Round<'a> {
     pub token: Option<String>,
     pub since: Timestamp,
     pub now: Timestamp,
+    /// The numbers that were asked for, by query and time: sources may have the same query of availability.
+    pub known: Mutex<HashMap<(String, i64), Number>>,
 }
+
+/// The value of the first series of an answer, and what Prometheus warned of.
+type Number = (Option<f64>, Vec<String>);
 
 impl Round<'_> {
     /// Asks whether Prometheus can answer queries.
@@ -89,8 +97,15 @@ impl Round<'_> {
         beginnings: &[Beginning],
         activity: &mut SourceActivity,
     ) -> Result<(), QueryError> {
-        for part in grid.parts() {
-            let query = promql::last_use(&source.template, grid, part, beginnings);
+        let parts = match source.signal {
+            Signal::Change => grid.parts(MOST_PARTS),
+            Signal::Positive => grid.parts(FEWER_PARTS),
+        };
+        for part in parts {
+            let query = match source.signal {
+                Signal::Change => promql::last_change(&source.template, grid, part, beginnings),
+                Signal::Positive => promql::last_positive(&source.template, grid, part),
+            };
             let answer = self.query("uses", &query, part.last * 1_000).await?;
             let mut warnings = Vec::new();
             for sample in vector(&answer, &mut warnings)? {
@@ -109,9 +124,17 @@ impl Round<'_> {
         millisecond: i64,
         activity: &mut SourceActivity,
     ) -> Result<Option<f64>, QueryError> {
-        let answer = self.query(operation, query, millisecond).await?;
-        let mut warnings = Vec::new();
-        let number = vector(&answer, &mut warnings)?.first().map(Sample::value);
+        let key = (query.to_owned(), millisecond);
+        let known = self.known.lock().get(&key).cloned();
+        let (number, warnings) = if let Some(known) = known {
+            known
+        } else {
+            let answer = self.query(operation, query, millisecond).await?;
+            let mut warnings = Vec::new();
+            let number = vector(&answer, &mut warnings)?.first().map(Sample::value);
+            self.known.lock().insert(key, (number, warnings.clone()));
+            (number, warnings)
+        };
         activity.warned(&warnings);
         Ok(number)
     }

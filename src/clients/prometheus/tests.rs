@@ -108,9 +108,9 @@ fn vector(series: &Value) -> (u16, Value) {
 fn healthy(seen: &Seen) -> (u16, Value) {
     if seen.is_for("min_over_time") || seen.is_for("unless+on+%28%29+%28max_over_time") {
         vector(&json!([]))
-    } else if seen.is_for("bastion_ssh") {
+    } else if seen.is_for("bastion_ssh_connections") {
         vector(&json!([{"metric": {"destination_ip": "10.0.0.1"}, "value": [NOW, "1789999800"]}]))
-    } else if seen.is_for("last_over_time") {
+    } else if seen.is_for("last_over_time") || seen.is_for("open_connections") {
         vector(&json!([]))
     } else {
         vector(&json!([{"metric": {}, "value": [NOW, "2"]}]))
@@ -133,8 +133,8 @@ async fn a_round_in_which_everything_answers() {
     assert_eq!(activity.last_use(&machine("10.0.0.2")), None);
     assert_eq!(activity.last_use(&machine("")), None);
     let seen = server.seen();
-    // Health; of each source: now, the history, one part.
-    assert_eq!(seen.len(), 10);
+    // Health; of each source: now, the history, one part. Those of SSH have one availability.
+    assert_eq!(seen.len(), 11);
     assert_eq!((seen[0].method.as_str(), seen[0].path.as_str()), ("GET", "/prefix/-/healthy"));
     assert!(seen[1..].iter().all(|seen| seen.method == Method::POST && seen.path == "/prefix/api/v1/query"));
     assert!(seen[1..].iter().all(|seen| seen.is_for("&time=") && seen.is_for("&timeout=5000ms")));
@@ -197,8 +197,8 @@ async fn an_unhealthy_server_is_not_asked() {
     assert!(!activity.is_complete());
     assert_eq!(activity.observed_since(), None);
     let problems = activity.problems();
-    assert_eq!(problems.len(), 3);
-    for (problem, source) in problems.iter().zip(["ingress", "ssh", "webSsh"]) {
+    assert_eq!(problems.len(), 4);
+    for (problem, source) in problems.iter().zip(["ingress", "ssh", "webSsh", "open"]) {
         assert!(problem.starts_with(&format!("the source {source} cannot be read")), "{problem}");
         assert!(
             problem.ends_with("it says that it is not healthy (HTTP 503 Service Unavailable)"),
@@ -211,7 +211,7 @@ async fn an_unhealthy_server_is_not_asked() {
 async fn a_warning_makes_the_source_incomplete_and_keeps_what_was_found() {
     let server = Scripted::start(|seen| {
         let (status, mut answer) = healthy(seen);
-        if seen.is_for("bastion_ssh") && seen.is_for("last_over_time") {
+        if seen.is_for("bastion_ssh_connections") && seen.is_for("last_over_time") {
             answer["warnings"] = json!(["a store does not answer"]);
         }
         (status, answer)
@@ -245,8 +245,8 @@ async fn silence_takes_one_time_limit_for_each_source() {
     let begin = std::time::Instant::now();
     let activity = server.activity().await;
     let took = begin.elapsed();
-    assert!((Duration::from_millis(900)..Duration::from_millis(1_800)).contains(&took), "{took:?}");
-    assert_eq!(activity.problems().len(), 3);
+    assert!((Duration::from_millis(1_200)..Duration::from_millis(2_400)).contains(&took), "{took:?}");
+    assert_eq!(activity.problems().len(), 4);
     assert!(activity.problems()[0].ends_with(": no answer within 300ms"), "{:?}", activity.problems());
 }
 
@@ -278,7 +278,8 @@ async fn sources_that_are_off_are_not_asked() {
     server.config.queries.nginx_data = String::new();
     server.config.queries.web_ssh_data = String::new();
     assert!(server.activity().await.is_complete());
-    assert_eq!(server.seen().len(), 4);
+    // Open connections are those of a bastion.
+    assert_eq!(server.seen().len(), 5);
     server.config.queries.bastion_ssh_data = String::new();
     assert!(!server.activity().await.is_complete(), "without a source, nothing is known");
 }

@@ -165,7 +165,7 @@ fn the_defaults_and_the_documented_queries_are_right() {
         let Some((key, query)) = line.split_once(": ") else { continue };
         let subject = match key {
             "nginxData" => Subject::Service,
-            "bastionSshData" | "webSshData" => Subject::Address,
+            "bastionSshData" | "webSshData" | "openData" => Subject::Address,
             _ => continue,
         };
         found += 1;

@@ -270,6 +270,11 @@ pub const RULES: &[Rule] = &[
         EXPECTED_ADDRESS,
     ),
     Other(
+        &["integrations.prometheus.queries.openData"],
+        |config| bad_template(config, "openData"),
+        EXPECTED_OPEN,
+    ),
+    Other(
         &["integrations.prometheus.queries.nginxAvailable", "integrations.prometheus.queries.nginxData"],
         |config| bad_availability(config, "nginxData"),
         EXPECTED_AVAILABLE,
@@ -285,6 +290,15 @@ pub const RULES: &[Rule] = &[
     Other(
         &["integrations.prometheus.queries.webSshAvailable", "integrations.prometheus.queries.webSshData"],
         |config| bad_availability(config, "webSshData"),
+        EXPECTED_AVAILABLE,
+    ),
+    Other(
+        &["integrations.prometheus.queries.openAvailable", "integrations.prometheus.queries.openData"],
+        // Without one of its own, it has that of another source.
+        |config| {
+            let is_own = !config.integrations.prometheus.queries.open_available.is_empty();
+            is_own.then(|| bad_availability(config, "openData")).flatten()
+        },
         EXPECTED_AVAILABLE,
     ),
     Other(
@@ -349,6 +363,8 @@ const EXPECTED_SERVICE: &str = "expected a counter with the namespace and the Se
      requests{namespace=%q, service=%q}, or \"\" for none";
 const EXPECTED_ADDRESS: &str = "expected a counter with the IP address, as connections{ip=%q}, or with the \
      namespace and the Instance, as connections{namespace=%q, instance=%q}, or \"\" for none";
+const EXPECTED_OPEN: &str = "expected a gauge with the IP address, as open{ip=%q}, or with the namespace and the Instance, \
+     as open{namespace=%q, instance=%q}, or \"\" for none";
 const EXPECTED_AVAILABLE: &str = "expected a query such as count(up{container=\"webssh\"}), or an empty \
      query of data";
 

@@ -14,6 +14,8 @@ fn queries_of_prometheus_are_checked() {
       bastionSshData: sum(connections{ip=%q})
       webSshData: 'connections{ip=\"%d\"}'
       webSshAvailable: ' '
+      openAvailable: count(up{
+      openData: max(open{ip=%q})
 ";
     let service = "expected a counter with the namespace and the Service, in this order, as \
                    requests{namespace=%q, service=%q}, or \"\" for none";
@@ -33,6 +35,15 @@ fn queries_of_prometheus_are_checked() {
         format!(
             "f.yaml:12: {queries}.webSshAvailable: webSshData is given and its query of availability is empty; \
              expected a query such as count(up{{container=\"webssh\"}}), or an empty query of data"
+        ),
+        format!(
+            "f.yaml:13: {queries}.openAvailable: {{ is not closed; expected a query such as \
+             count(up{{container=\"webssh\"}}), or an empty query of data"
+        ),
+        format!(
+            "f.yaml:14: {queries}.openData: it is not the name of a metric with label matchers in braces \
+             (there is no {{ after the name of the metric); expected a gauge with the IP address, as open{{ip=%q}}, or \
+             with the namespace and the Instance, as open{{namespace=%q, instance=%q}}, or \"\" for none"
         ),
     ];
     assert_eq!(faults_below(text), expected);
@@ -74,4 +85,25 @@ fn queries_that_prometheus_cannot_read_are_refused_with_their_line() {
     assert_eq!(faults_below(text), expected);
     // The query of availability of a source that is off is not asked.
     parsed("integrations: {prometheus: {queries: {webSshAvailable: 'count(up{', webSshData: ''}}}\n");
+}
+
+#[test]
+fn open_connections_are_asked_for_where_connections_are_counted_and_by_the_same_availability() {
+    let open = |queries: &str| {
+        let config = parsed(&format!("integrations: {{prometheus: {{queries: {{{queries}}}}}}}\n"));
+        let source = config.integrations.prometheus.queries.sources()[3];
+        (source.name, source.available.to_owned(), source.data.to_owned())
+    };
+    let data = "bastion_ssh_open_connections{destination_ip=%q}";
+    let is = |available: &str, data: &str| ("open", available.to_owned(), data.to_owned());
+    assert_eq!(open(""), is(r#"count(up{container="bastion-operator-tracker-sidecar"})"#, data));
+    assert_eq!(open("bastionSshAvailable: sum(running)"), is("sum(running)", data));
+    assert_eq!(open("bastionSshData: ''"), is(r#"count(up{container="webssh"})"#, data));
+    assert_eq!(open("openAvailable: sum(own)"), is("sum(own)", data));
+    assert_eq!(open("openData: ''").2, "");
+    assert_eq!(
+        open("bastionSshData: '', webSshData: ''"),
+        is("", ""),
+        "without a bastion nothing is missing"
+    );
 }

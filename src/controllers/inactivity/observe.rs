@@ -44,7 +44,7 @@ pub struct Observed {
     pub candidate: Candidate,
     /// The latest round of queries; `None` before the first one.
     pub seen: Option<RoundResult>,
-    /// The last SSH connection that this process has seen itself, and what saw it.
+    /// The last SSH connection that this process has seen itself, its beginning or that it is open, and what saw it.
     pub connected: Option<(Timestamp, &'static str)>,
 }
 

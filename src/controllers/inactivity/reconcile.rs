@@ -43,6 +43,7 @@ impl Definition for InactivityReconciler {
             addresses: InstanceAddresses::declare(set, &stores.instances),
             ssh: Arc::clone(&setup.ssh_connections),
             web_ssh: Arc::clone(&setup.web_ssh_connections),
+            open: Arc::clone(&setup.open_connections),
         };
         Ok((Self { stores, rounds, witnesses, notifier }, settings))
     }

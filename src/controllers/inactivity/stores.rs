@@ -13,7 +13,7 @@ use crate::api::labels;
 use crate::api::lifetime::Lifetime;
 use crate::api::names::CanonicalName;
 use crate::api::template::{Template, TemplateKind};
-use crate::capture::ConnectionCounter;
+use crate::capture::{ConnectionCounter, OpenConnections};
 use crate::clients::prometheus::{Activity, Target};
 use crate::controllers::cleanup::stores::{Candidate, Dependencies};
 use crate::controllers::shared::addresses::InstanceAddresses;
@@ -40,14 +40,17 @@ pub struct Witnesses {
     pub ssh: Arc<ConnectionCounter>,
     /// Those in the browser.
     pub web_ssh: Arc<ConnectionCounter>,
+    /// Those of both that are open.
+    pub open: Arc<OpenConnections>,
 }
 
 impl Witnesses {
-    /// The last connection to any of these addresses that this process has seen itself.
+    /// The last connection to any of these addresses that this process has seen itself: its beginning, or that it is open.
     fn last_use(&self, addresses: &[IpAddr]) -> Option<(Timestamp, &'static str)> {
         let connections = addresses.iter().flat_map(|&address| {
             let seen = |counter: &ConnectionCounter, name| Some((counter.last_seen(address)?, name));
-            [seen(&self.ssh, "ssh"), seen(&self.web_ssh, "webSsh")]
+            let open = self.open.seen(address).map(|time| (time, "open"));
+            [seen(&self.ssh, "ssh"), seen(&self.web_ssh, "webSsh"), open]
         });
         connections.flatten().max_by_key(|(time, _)| *time)
     }
@@ -118,7 +121,7 @@ mod tests {
         let instances = set.store::<InstanceKind>(&Selection::ALL).get();
         let addresses = InstanceAddresses::declare(&mut set, &instances);
         let counter = || Arc::new(ConnectionCounter::new("connections", "Connections"));
-        let witnesses = Witnesses { addresses, ssh: counter(), web_ssh: counter() };
+        let witnesses = Witnesses { addresses, ssh: counter(), web_ssh: counter(), open: Arc::default() };
         // The machine of somebody else, which is used all the time, is in the status.
         let metadata = json!({"namespace": "tenant-ada", "name": "lab", "uid": "i", "resourceVersion": "1"});
         let status = json!({"ip": "10.0.0.9", "environments": [{"name": "main", "ip": "10.0.0.9"}]});
@@ -152,5 +155,9 @@ mod tests {
         witnesses.ssh.count_at("10.0.0.1:22".parse().expect("an address"), at(700));
         let expected = (Some((at(800), "ssh")), Some((at(700), "ssh")));
         assert_eq!(uses(&[("10.0.0.1", at(800)), ("10.0.0.9", at(900))]), expected);
+        let _other = witnesses.open.begin("10.0.0.9:22".parse().expect("an address"));
+        assert_eq!(uses(&[]).1, expected.1, "a terminal of another machine");
+        let _open = witnesses.open.begin("10.0.0.1:22".parse().expect("an address"));
+        assert_eq!(uses(&[]).1.map(|(_, source)| source), Some("open"));
     }
 }

@@ -1,34 +1,79 @@
-//! The SSH tracker: counts the SSH connections that the bastion opens to Instances.
+//! The SSH tracker: counts the SSH connections that the bastion opens to Instances, and those that are open.
 //!
 //! | part | where |
 //! |---|---|
-//! | the thread that captures packets and counts | `crate::capture` |
+//! | the thread that captures packets and counts; the table of the connections that are open | `crate::capture` |
 //! | which addresses are those of Instances | `controllers/shared/addresses.rs` |
-//! | start, health and stop of the thread | here |
+//! | start, health and stop of the thread; when the table is read | here |
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::{Interval, MissedTickBehavior, interval};
+
 use super::setup::{ReplicaDefinition, Setup};
 use super::shared::addresses::InstanceAddresses;
-use crate::capture::{Capture, ConnectionCounter, Settings, State, Tracked};
+use crate::capture::{Capture, ConnectionCounter, OpenConnections, Settings, State, Tracked};
 use crate::config::SshTrackerConfig;
 use crate::runtime::replica::{Health, ReplicaLoop, Stop};
 use crate::runtime::store_set::StoreSet;
 
 /// A thread that has died is replaced after this time.
 const PAUSE: Duration = Duration::from_secs(1);
+/// The time between two readings of the table of connections.
+const READING: Duration = Duration::from_secs(15);
 
 /// The loop.
 pub struct SshTrackerLoop {
     settings: Settings,
     counter: Arc<ConnectionCounter>,
+    open: Arc<OpenConnections>,
 }
 
 impl SshTrackerLoop {
     /// A loop that captures with these settings.
-    pub fn new(settings: Settings, counter: Arc<ConnectionCounter>) -> Self {
-        Self { settings, counter }
+    pub fn new(settings: Settings, counter: Arc<ConnectionCounter>, open: Arc<OpenConnections>) -> Self {
+        Self { settings, counter, open }
+    }
+
+    /// Reads which connections are open. The error is the sentence that says why that is not known.
+    async fn read_table(&self) -> Result<(), String> {
+        let (open, counter) = (Arc::clone(&self.open), Arc::clone(&self.counter));
+        let tracked = self.settings.tracked;
+        let read = move || open.read(tracked, |destination| counter.is_known(destination));
+        let result =
+            tokio::task::spawn_blocking(read).await.unwrap_or_else(|ended| Err(io::Error::other(ended)));
+        result.map_err(|error| {
+            format!("the connections that are open cannot be read, those before count: {error}")
+        })
+    }
+
+    /// Reports what the thread does, until it is to stop or has died, and reads which connections are open meanwhile.
+    async fn follow(&self, capture: Capture, readings: &mut Interval, health: &Health, stop: &Stop) {
+        let mut states = capture.state();
+        let mut table = Ok(());
+        loop {
+            let state = states.borrow_and_update().clone();
+            match (state, &table) {
+                (State::Starting, _) => {}
+                (State::Failing(why), _) => health.failing(why),
+                (State::Capturing, Err(why)) => health.failing(String::clone(why)),
+                (State::Capturing, Ok(())) => health.ready(),
+            }
+            tokio::select! {
+                changed = states.changed() => if changed.is_err() { break },
+                _ = readings.tick() => table = self.read_table().await,
+                () = stop.asked() => break,
+            }
+        }
+        // The thread has ended, or ends as soon as it has counted what it has got.
+        let ended = tokio::task::spawn_blocking(|| capture.stop()).await;
+        if !matches!(ended, Ok(true)) {
+            health.failing(
+                "the thread that captures has panicked, which is a defect of the daemon: it is started again",
+            );
+        }
     }
 }
 
@@ -46,7 +91,7 @@ impl ReplicaDefinition for SshTrackerLoop {
             tracked: Tracked { port, ipv6 },
             snap_length: snaplen,
         };
-        Ok(Self::new(settings, counter))
+        Ok(Self::new(settings, counter, setup.shown_open_connections()))
     }
 }
 
@@ -54,9 +99,11 @@ impl ReplicaLoop for SshTrackerLoop {
     const NAME: &'static str = "sshTracker";
 
     async fn run(self, health: Health, stop: Stop) {
+        let mut readings = interval(READING);
+        readings.set_missed_tick_behavior(MissedTickBehavior::Delay);
         while !stop.is_asked() {
             match Capture::start(self.settings.clone(), Arc::clone(&self.counter)) {
-                Ok(capture) => follow(capture, &health, &stop).await,
+                Ok(capture) => self.follow(capture, &mut readings, &health, &stop).await,
                 Err(error) => health.failing(format!("the thread that captures cannot be started: {error}")),
             }
             tokio::select! {
@@ -64,29 +111,5 @@ impl ReplicaLoop for SshTrackerLoop {
                 () = stop.asked() => {}
             }
         }
-    }
-}
-
-/// Reports what the thread does, until it is to stop or has died.
-async fn follow(capture: Capture, health: &Health, stop: &Stop) {
-    let mut states = capture.state();
-    loop {
-        let state = states.borrow_and_update().clone();
-        match state {
-            State::Starting => {}
-            State::Capturing => health.ready(),
-            State::Failing(why) => health.failing(why),
-        }
-        tokio::select! {
-            changed = states.changed() => if changed.is_err() { break },
-            () = stop.asked() => break,
-        }
-    }
-    // The thread has ended, or ends as soon as it has counted what it has got.
-    let ended = tokio::task::spawn_blocking(|| capture.stop()).await;
-    if !matches!(ended, Ok(true)) {
-        health.failing(
-            "the thread that captures has panicked, which is a defect of the daemon: it is started again",
-        );
     }
 }

@@ -23,7 +23,7 @@ use super::bridge::Limits;
 use super::session::{CloseReason, Terminals, close, socket};
 use super::slots::{Slot, Slots};
 use crate::api::tenant::TenantKind;
-use crate::capture::ConnectionCounter;
+use crate::capture::{ConnectionCounter, OpenConnections};
 use crate::clients::ssh::{PrivateKey, SshClient};
 use crate::config::WebSshConfig;
 use crate::controllers::setup::{ReplicaDefinition, Setup};
@@ -56,6 +56,7 @@ pub struct WebSshLoop {
     tenants: Arc<Store<TenantKind>>,
     addresses: InstanceAddresses,
     connections: Arc<ConnectionCounter>,
+    open: Arc<OpenConnections>,
     key: Key,
 }
 
@@ -69,7 +70,8 @@ impl ReplicaDefinition for WebSshLoop {
         let tenants =
             set.store(&Selection::ALL).index::<ByManagedWorkspace>().index::<ByPersonalNamespace>().get();
         let origins = config.origins(&setup.config.controllers.instance);
-        Ok(Self { config, origins, users, tenants, addresses, connections, key })
+        let open = setup.shown_open_connections();
+        Ok(Self { config, origins, users, tenants, addresses, connections, open, key })
     }
 }
 
@@ -109,7 +111,7 @@ impl ReplicaLoop for WebSshLoop {
     const NAME: &'static str = "webSsh";
 
     async fn run(self, health: Health, stop: Stop) {
-        let Self { config, origins, users, tenants, addresses, connections, key } = self;
+        let Self { config, origins, users, tenants, addresses, connections, open, key } = self;
         let (Some(address), Some(users)) = (config.listen.address(), users) else {
             return stop.asked().await;
         };
@@ -129,15 +131,16 @@ impl ReplicaLoop for WebSshLoop {
             ssh: SshClient::new(&config.user),
             key,
             connections,
+            open,
             limits: Limits { idle: config.idle_timeout.into(), send: config.send_timeout.into() },
         });
-        let (open, slots) = (watch::Sender::new(()), Slots::new(config.max_connections));
+        let (browsers, slots) = (watch::Sender::new(()), Slots::new(config.max_connections));
         let closing = Arc::new(Semaphore::new(MOST_CLOSING));
         let endpoint =
-            Endpoint { terminals, origins, slots, closing, open: open.clone(), stop: stop.clone() };
+            Endpoint { terminals, origins, slots, closing, open: browsers.clone(), stop: stop.clone() };
         Server::new(handler(Arc::new(endpoint))).serve(listener, stop.asked()).await;
         // Each browser has a receiver, and drops it when it has left.
-        if timeout(STOP_LIMIT, open.closed()).await.is_err() {
+        if timeout(STOP_LIMIT, browsers.closed()).await.is_err() {
             warn!("some terminals did not end in time");
         }
     }

@@ -22,7 +22,7 @@ use super::bridge::{Limits, bridge};
 use super::message::{NoRequest, Request, ServerMessage};
 use super::serve::Key;
 use super::slots::Slot;
-use crate::capture::ConnectionCounter;
+use crate::capture::{ConnectionCounter, OpenConnections, OpenTerminal};
 use crate::clients::ssh::{Size, SshClient, SshError};
 use crate::runtime::error::ApiError;
 
@@ -140,6 +140,8 @@ pub struct Terminals {
     pub key: Key,
     /// Counts the connections to machines.
     pub connections: Arc<ConnectionCounter>,
+    /// The connections to machines that are open.
+    pub open: Arc<OpenConnections>,
     /// The limits of time.
     pub limits: Limits,
 }
@@ -180,7 +182,7 @@ impl Terminals {
         self.connections.count(machine.address);
         let Machine { address, entitlement, .. } = machine;
         info!(user = user_name, instance, %address, r#as = %entitlement, "a terminal is open");
-        let (begin, _open) = (Instant::now(), Open::new());
+        let (begin, _open) = (Instant::now(), Open::new(self.open.begin(address)));
         let end = bridge(socket, shell, self.limits).await;
         let seconds = begin.elapsed().as_secs();
         info!(user = user_name, instance, ?end, seconds, "a terminal has ended");
@@ -219,12 +221,14 @@ fn shown(user: &str) -> &str {
 }
 
 /// Counts an open terminal in the metrics.
-struct Open;
+struct Open {
+    _connection: OpenTerminal,
+}
 
 impl Open {
-    fn new() -> Self {
+    fn new(connection: OpenTerminal) -> Self {
         gauge!("bastion_web_ssh_sessions").increment(1);
-        Self
+        Self { _connection: connection }
     }
 }
 

@@ -116,6 +116,19 @@ fn logins_are_counted(daemon: &Daemon, client: &Client<'_>, before: [f64; 2]) {
     assert_eq!(logins, ["3", "2"], "{before:?}, then {counts:?}");
 }
 
+/// What is open to a machine is shown while somebody is logged in there, with however many connections before.
+fn sessions_are_shown(daemon: &Daemon, client: &Client<'_>) {
+    let open = |machine| {
+        let series =
+            format!("bastion_ssh_open_connections{{destination_ip=\"{machine}\",destination_port=\"22\"}} ");
+        daemon.metrics().lines().find_map(|line| line.strip_prefix(&series)?.parse::<u32>().ok())
+    };
+    let sessions = [client.stay(ONE), client.stay(ONE), client.stay(TWO)];
+    daemon.wait_for("the sessions", |_| (open(ONE), open(TWO)) == (Some(2), Some(1)));
+    drop(sessions);
+    daemon.wait_for("no session", |_| (open(ONE), open(TWO)) == (None, None));
+}
+
 /// Logs in until it works, and returns when the attempt that did began, after `since`.
 fn await_login(client: &Client<'_>, since: Instant) -> Duration {
     wait_until(PATIENCE, || {
@@ -157,6 +170,7 @@ fn tenants_reach_their_machines_through_the_bastion_and_nothing_else() {
     }
     // One to find out that it works, and one to each machine.
     logins_are_counted(&daemon, &client, [2.0, 1.0]);
+    sessions_are_shown(&daemon, &client);
     nothing_else_is_forwarded(&client);
     assert!(sshd.log().contains("Accepted key ED25519 SHA256:"), "the log names the key: {}", sshd.log());
 

@@ -81,6 +81,16 @@ impl Drop for Server {
     }
 }
 
+/// A session of a user.
+pub struct Session(Child);
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// The user, outside.
 pub struct Client<'a> {
     network: &'a Network,
@@ -116,6 +126,14 @@ impl<'a> Client<'a> {
         let Output { status, stdout, stderr } = command.output().expect("ssh runs");
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         if status.success() { Ok(text(&stdout)) } else { Err(format!("{status}: {}", text(&stderr))) }
+    }
+
+    /// Logs in to a machine through the bastion, and stays until the session is dropped.
+    pub fn stay(&self, machine: &str) -> Session {
+        let mut command = self.network.command("outside", Path::new("/usr/bin/ssh"));
+        command.arg("-F").arg(&self.config).args(["-J", "bastion", &format!("crownlabs@{machine}"), "cat"]);
+        let child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        Session(child.expect("ssh starts"))
     }
 
     /// Logs in to a machine through the bastion. Returns the addresses that the machine sees: the client's with its

@@ -39,7 +39,7 @@ pub fn write(samples: &mut Samples) {
 /// The keys by which SSH through the bastion is another source, and the only one.
 fn only(name: &str) -> String {
     format!(
-        "    queries:\n      nginxData: ''\n      webSshData: ''\n      \
+        "    queries:\n      nginxData: ''\n      webSshData: ''\n      openData: ''\n      \
          bastionSshAvailable: 'count(up{{container=\"{name}\"}})'\n      \
          bastionSshData: '{name}_connections{{ip=%q}}'\n"
     )
@@ -147,13 +147,13 @@ async fn a_silent_prometheus_takes_one_time_limit() {
     let begin = Instant::now();
     let activity = seen(&client, NOW - 90 * DAY).await;
     let took = begin.elapsed();
-    // One after the other, the three sources would take nine.
+    // One after the other, the four sources would take twelve.
     assert!((Duration::from_secs(3)..Duration::from_secs(8)).contains(&took), "{took:?}");
     assert!(!activity.is_complete());
     assert_eq!(activity.observed_since(), None);
     let problems = activity.problems();
-    assert_eq!(problems.len(), 3, "{problems:?}");
-    for (problem, source) in problems.iter().zip(["ingress", "ssh", "webSsh"]) {
+    assert_eq!(problems.len(), 4, "{problems:?}");
+    for (problem, source) in problems.iter().zip(["ingress", "ssh", "webSsh", "open"]) {
         assert_eq!(
             *problem,
             format!("the source {source} cannot be read from Prometheus at {url}: no answer within 3s")

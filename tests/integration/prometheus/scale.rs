@@ -38,6 +38,11 @@ fn samples() -> Samples {
             let time = used(machine, source);
             samples.series(series, [(time - MINUTE, 3), (time, 4), (time + MINUTE, 4)]);
         }
+        // Every second machine had a session of half an hour that it has not now.
+        if machine % 2 == 0 {
+            let open = format!("bastion_ssh_open_connections{{destination_ip=\"{ip}\"}}");
+            samples.series(&open, scraped(used(machine, 3) - HOUR / 2, used(machine, 3), |_| 1));
+        }
     }
     samples
 }
@@ -53,13 +58,14 @@ async fn one_round_for_5000_machines_takes_at_most_60_requests() {
     assert_eq!(activity.problems(), [""; 0]);
     assert!((1..=60).contains(&requests), "{requests}");
     for machine in 0..MACHINES {
-        let web = end_of_step(used(machine, 2));
-        assert_eq!(by_address(&activity, &address(machine)), Some((web, "webSsh")), "{machine}");
+        let (web, open) = (end_of_step(used(machine, 2)), end_of_step(used(machine, 3)));
+        let last = if machine % 2 == 0 { (open, "open") } else { (web, "webSsh") };
+        assert_eq!(by_address(&activity, &address(machine)), Some(last), "{machine}");
         let (namespace, instance) = (format!("tenant-{}", machine % 100), format!("lab.{machine}"));
         let ingress = end_of_step(used(machine, 0));
         assert_eq!(by_name(&activity, &namespace, &instance, &[]), Some(ingress), "{machine}");
     }
     let before = server.requests().expect("a count");
     assert!(seen(&client, NOW - HOUR).await.is_complete());
-    assert_eq!(server.requests().expect("a count") - before, 10, "a round for an hour");
+    assert_eq!(server.requests().expect("a count") - before, 11, "a round for an hour");
 }

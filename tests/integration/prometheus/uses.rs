@@ -61,6 +61,7 @@ pub fn write(samples: &mut Samples) {
     samples.series(&web("10.0.0.13"), grows(0, CHANGE));
     samples.series(&ssh("10.0.0.14", 22), grows(4, CHANGE));
     samples.series(&web("10.0.0.14"), grows(4, LATER));
+    write_open(samples);
     for (service, change) in [("x-1", CHANGE), ("x-12", LATER), ("tea-6831", LATER), ("y-db", CHANGE)] {
         let names = format!("exported_namespace=\"tenant-ada\",exported_service=\"{service}\"");
         let requests =
@@ -73,6 +74,55 @@ pub fn write(samples: &mut Samples) {
             grows(0, change),
         );
     }
+}
+
+/// The gauge of the connections that are open: one that was open all the time, one until `LATER`, one for some minutes in the
+/// middle of a step, one that was closed before the window, and two that never were open. The counters of all of them stay as
+/// they are.
+fn write_open(samples: &mut Samples) {
+    let gauge = |address: &str| {
+        format!("bastion_ssh_open_connections{{destination_ip=\"{address}\",destination_port=\"22\"}}")
+    };
+    let open = |begin, end| scraped(BEGIN, NOW, move |now| i64::from(now >= begin && now < end));
+    let only = |begin, end| scraped(first_sample(begin), end - 1, |_| 2);
+    samples.series(&gauge("10.0.2.1"), only(BEGIN, NOW + 1));
+    samples.series(&gauge("10.0.2.2"), only(BEGIN, LATER));
+    let middle = end_of_step(CHANGE) + MINUTE;
+    samples.series(&gauge("10.0.2.3"), open(middle, middle + 2 * MINUTE));
+    samples.series(&gauge("10.0.2.4"), only(BEGIN, NOW - 25 * HOUR));
+    samples.series(&gauge("10.0.2.5"), open(NOW, NOW));
+    for last in 1..=6 {
+        let labels = format!("destination_ip=\"10.0.2.{last}\",destination_port=\"22\"");
+        samples.series(&format!("bastion_ssh_connections{{{labels}}}"), constant(4));
+    }
+}
+
+#[tokio::test]
+async fn a_machine_with_an_open_session_is_used_as_long_as_it_is_open() {
+    let server = shared();
+    let activity = seen(&client(&server.url(), ""), NOW - DAY).await;
+    let last_sample = |end: i64| BEGIN + (end - 1 - BEGIN) / MINUTE * MINUTE;
+    let middle = end_of_step(CHANGE) + MINUTE;
+    let table = [
+        ("10.0.2.1", Some((NOW, "open")), "it is open, and was opened before the window"),
+        ("10.0.2.2", Some((end_of_step(last_sample(LATER)), "open")), "it was closed in the window"),
+        ("10.0.2.3", Some((end_of_step(last_sample(middle + 2 * MINUTE)), "open")), "between two points"),
+        ("10.0.2.4", None, "it was closed before the window"),
+        ("10.0.2.5", None, "nothing is open"),
+        ("10.0.2.6", None, "nothing was ever open"),
+    ];
+    for (address, expected, case) in table {
+        assert_eq!(by_address(&activity, address), expected, "{address}: {case}");
+    }
+    assert_eq!(activity.problems(), [""; 0]);
+    let off = client(&server.url(), "    queries: {openData: ''}\n");
+    assert_eq!(by_address(&seen(&off, NOW - DAY).await, "10.0.2.1"), None, "the source is off");
+    // Steps of 35 minutes.
+    let long = seen(&client(&server.url(), ""), NOW - 90 * DAY).await;
+    let step = 7 * STEP;
+    let closed = (last_sample(LATER) + step - 1) / step * step;
+    assert_eq!(by_address(&long, "10.0.2.1"), Some((NOW, "open")));
+    assert_eq!(by_address(&long, "10.0.2.2"), Some((closed, "open")));
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use crate::lab::wait_until;
 use cluster::network::Namespace;
 
 /// Two namespaces with addresses on a cable: `10.1.0.1` at `device` here, `10.1.0.2` there, also `fd00::`.
-fn network(here: &Namespace, there: &Namespace, device: &str) {
+pub fn network(here: &Namespace, there: &Namespace, device: &str) {
     for (namespace, device, number) in [(here, device, 1), (there, "eth0", 2)] {
         namespace.ip(&format!("addr add 10.1.0.{number}/24 dev {device}"));
         namespace.ip(&format!("addr add fd00::{number}/64 dev {device} nodad"));
@@ -17,7 +17,7 @@ fn network(here: &Namespace, there: &Namespace, device: &str) {
 }
 
 /// A server at port 22 of all addresses in a namespace. It accepts nothing; the kernel completes connections by itself.
-fn server(namespace: &Namespace) -> TcpListener {
+pub fn server(namespace: &Namespace) -> TcpListener {
     let any: SocketAddr = "[::]:22".parse().expect("an address");
     namespace.run(|| TcpListener::bind(any)).expect("a server")
 }

@@ -17,7 +17,7 @@ fn config(port: u16) -> String {
 }
 
 /// Waits until the metrics have a line that begins like this and has this value.
-fn await_metric(daemon: &Daemon, series: &str, value: u64) {
+pub fn await_metric(daemon: &Daemon, series: &str, value: u64) {
     let line = format!("{series} {value}");
     wait_until(PATIENCE, || {
         let metrics = daemon.metrics();

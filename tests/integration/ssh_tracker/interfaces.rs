@@ -100,7 +100,7 @@ fn a_thread_that_died_is_reported_and_started_again() {
         assert!(has_died.swap(true, Ordering::Relaxed), "a defect, for this test");
         None
     }));
-    let tracker = SshTrackerLoop::new(settings(None, true), Arc::clone(&counter));
+    let tracker = SshTrackerLoop::new(settings(None, true), Arc::clone(&counter), Arc::default());
     here.run(|| {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         runtime.block_on(async {

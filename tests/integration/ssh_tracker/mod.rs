@@ -4,6 +4,7 @@
 mod connections;
 mod in_the_daemon;
 mod interfaces;
+mod open;
 mod truth;
 
 use std::net::SocketAddr;

@@ -207,11 +207,9 @@ spec: {{ports: [{{port: {}}}]}}
 fn a_connection_counts_once_the_shell_is_there() {
     let mut site = Site::without_machine("web-count", "");
     let address = site.await_machine("vm");
-    let series = format!(
-        "bastion_web_ssh_connections{{destination_ip=\"{}\",destination_port=\"{}\"}}",
-        address.ip(),
-        address.port()
-    );
+    let labels = format!("{{destination_ip=\"{}\",destination_port=\"{}\"}}", address.ip(), address.port());
+    let [series, open] = ["bastion_web_ssh_connections", "bastion_ssh_open_connections"]
+        .map(|family| format!("{family}{labels}"));
     site.addresses.push(LocalAddress::add(address.ip()).expect("the address"));
     let no_connection = ("Failed to establish SSH connection".to_owned(), 1011);
     assert_eq!(site.answer(&site.request()), no_connection, "nobody listens");
@@ -219,13 +217,18 @@ fn a_connection_counts_once_the_shell_is_there() {
     key_pair(&stranger.path().join("key")).expect("a key");
     let mut sshd = Sshd::start(stranger.path(), address, "echo wrong").expect("sshd");
     assert_eq!(site.answer(&site.request()), no_connection, "the machine does not accept the key");
-    assert_eq!(site.metric(&series), Some(0.0), "nothing was connected");
+    assert_eq!((site.metric(&series), site.metric(&open)), (Some(0.0), None), "nothing was connected");
     sshd.kill();
     site.sshd = Some(Sshd::start(site.folder.path(), address, super::SHELL).expect("sshd"));
     for opened in [1.0, 2.0] {
-        drop(site.open());
-        assert_eq!(site.metric(&series), Some(opened));
+        let terminals = [site.open(), site.open()];
+        assert_eq!(site.metric(&series), Some(2.0 * opened));
+        // No tracker looks at the connections of this process: the terminals themselves are what is open.
+        assert_eq!(site.metric(&open), Some(2.0));
+        drop(terminals);
+        site.await_sessions(0.0);
+        assert_eq!(site.metric(&open), None, "closed");
     }
     assert_eq!(site.answer(&request(&site.token("nobody"), &site.namespace(), "vm")), refused());
-    assert_eq!(site.metric(&series), Some(2.0), "who is refused is not connected");
+    assert_eq!(site.metric(&series), Some(4.0), "who is refused is not connected");
 }

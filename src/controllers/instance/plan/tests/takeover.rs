@@ -9,7 +9,7 @@ use crate::kinds::{
 /// A configuration with routes.
 fn routed() -> InstanceConfig {
     let parent = ParentRef { name: "labs".to_owned(), namespace: "gateways".to_owned() };
-    let gateway_api = GatewayApi { enabled: true, parent_refs: vec![parent] };
+    let gateway_api = GatewayApi { enabled: true, parent_refs: vec![parent], authenticated: true };
     InstanceConfig { gateway_api, ..InstanceConfig::default() }
 }
 

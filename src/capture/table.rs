@@ -1,0 +1,134 @@
+//! The TCP connections of this pod that are open, as the kernel lists them (`/proc/net/tcp`, `man 5 proc_pid_net`).
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::net::{IpAddr, SocketAddr};
+
+use super::packet::Tracked;
+
+/// The lists of the network namespace in which the calling thread is: sockets of IPv4, and those of IPv6, which may have
+/// connections over IPv4, too.
+const LISTS: [&str; 2] = ["/proc/thread-self/net/tcp", "/proc/thread-self/net/tcp6"];
+/// The states of sockets that matter (`include/net/tcp_states.h`).
+const ESTABLISHED: u8 = 1;
+const LISTEN: u8 = 10;
+
+/// Calls `each` with the destination of every connection that this pod has opened to the tracked port and that is open: once
+/// for each connection.
+///
+/// # Errors
+/// When a list cannot be read. A kernel without IPv6 has no list of it.
+pub fn for_each_open(tracked: Tracked, mut each: impl FnMut(SocketAddr)) -> io::Result<()> {
+    for list in LISTS {
+        match File::open(list) {
+            Ok(file) => read(BufReader::with_capacity(64 << 10, file), tracked, &mut each)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound && list == LISTS[1] => {}
+            Err(error) => return Err(io::Error::new(error.kind(), format!("{list}: {error}"))),
+        }
+    }
+    Ok(())
+}
+
+/// The same for one list. A line that is none of a socket, such as the heading, is skipped.
+fn read(mut list: impl BufRead, tracked: Tracked, each: &mut impl FnMut(SocketAddr)) -> io::Result<()> {
+    // The kernel lists these first: a connection at such a port has come in, wherever it is from.
+    let mut listening = Vec::new();
+    let mut line = String::new();
+    while list.read_line(&mut line)? > 0 {
+        match socket(&line) {
+            Some((local, _, LISTEN)) => listening.push(local.port()),
+            Some((local, remote, ESTABLISHED))
+                if remote.port() == tracked.port
+                    && (tracked.ipv6 || remote.is_ipv4())
+                    && !listening.contains(&local.port()) =>
+            {
+                each(remote);
+            }
+            _ => {}
+        }
+        line.clear();
+    }
+    Ok(())
+}
+
+/// The local address, the remote one, and the state of the socket in a line.
+fn socket(line: &str) -> Option<(SocketAddr, SocketAddr, u8)> {
+    let mut words = line.split_ascii_whitespace().skip(1);
+    let (local, remote) = (address(words.next()?)?, address(words.next()?)?);
+    Some((local, remote, u8::from_str_radix(words.next()?, 16).ok()?))
+}
+
+/// An address such as `0100007F:0016`: numbers of 32 bits, whose bytes in the memory of this machine are in the order of the
+/// network, and the port. An IPv4 address that is written as one of IPv6 is the same as by itself.
+fn address(text: &str) -> Option<SocketAddr> {
+    let (ip, port) = text.split_once(':')?;
+    let number = |at: usize| Some(u32::from_str_radix(ip.get(at..at + 8)?, 16).ok()?.to_ne_bytes());
+    let ip = match ip.len() {
+        8 => IpAddr::from(number(0)?),
+        32 => {
+            let mut bytes = [0; 16];
+            for (index, part) in bytes.chunks_exact_mut(4).enumerate() {
+                part.copy_from_slice(&number(index * 8)?);
+            }
+            IpAddr::from(bytes)
+        }
+        _ => return None,
+    };
+    Some(SocketAddr::new(ip.to_canonical(), u16::from_str_radix(port, 16).ok()?))
+}
+
+#[cfg(all(test, target_endian = "little"))]
+mod tests {
+    use super::*;
+
+    /// As a kernel has written them: a server at port 2222, which a client with the port 22 is connected to; connections to
+    /// 10.96.0.7:22 (two, and one that is being closed), to 10.96.0.8:22 (one that is not open yet) and to 10.96.0.9:443.
+    const IPV4: &str = "\
+  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 00000000:08AE 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 100 1 0000000000000000 100 0 0 10 0
+   1: 0100630A:08AE 0200630A:0016 01 00000000:00000000 00:00000000 00000000     0        0 101 1 0000000000000000 20 4 30 10 -1
+   2: 0100630A:C350 0700600A:0016 01 00000000:00000000 02:00000A3D 00000000     0        0 102 2 0000000000000000 20 4 30 10 -1
+   3: 0100630A:C351 0700600A:0016 01 00000000:00000000 00:00000000 00000000     0        0 103 1 0000000000000000 20 4 30 10 -1
+   4: 0100630A:C352 0700600A:0016 08 00000000:00000000 00:00000000 00000000     0        0 104 1 0000000000000000 20 4 30 10 -1
+   5: 0100630A:C353 0800600A:0016 02 00000001:00000000 01:00000064 00000000     0        0 105 2 0000000000000000 100 0 0 1 7
+   6: 0100630A:C354 0900600A:01BB 01 00000000:00000000 00:00000000 00000000     0        0 106 1 0000000000000000 20 4 30 10 -1
+";
+    /// A connection to `fd00::1:2`, and one to 10.96.0.7 by a socket of IPv6.
+    const IPV6: &str = "\
+  sl  local_address                         remote_address                        st tx_queue rx_queue
+   0: 000000FD000000000000000001000000:C350 000000FD000000000000000002000100:0016 01 00000000:00000000
+   1: 0000000000000000FFFF00000100630A:C351 0000000000000000FFFF00000700600A:0016 01 00000000:00000000
+";
+
+    fn open(list: &str, tracked: Tracked) -> Vec<String> {
+        let mut found = Vec::new();
+        read(list.as_bytes(), tracked, &mut |destination: SocketAddr| found.push(destination.to_string()))
+            .expect("it is in memory");
+        found
+    }
+
+    #[test]
+    fn what_this_pod_has_opened_and_is_open_is_found() {
+        let tracked = Tracked { port: 22, ipv6: true };
+        assert_eq!(open(IPV4, tracked), ["10.96.0.7:22", "10.96.0.7:22"]);
+        assert_eq!(open(IPV6, tracked), ["[fd00::1:2]:22", "10.96.0.7:22"]);
+        assert_eq!(open(IPV6, Tracked { port: 22, ipv6: false }), ["10.96.0.7:22"]);
+        assert_eq!(open(IPV4, Tracked { port: 443, ipv6: true }), ["10.96.0.9:443"]);
+    }
+
+    #[test]
+    fn lines_of_another_form_are_skipped() {
+        let tracked = Tracked { port: 22, ipv6: true };
+        let found = "0: 0100630A:C350 0700600A:0016 01\n";
+        for wrong in
+            ["", "\n", "0:\n", "0: 0100630A:C350\n", "0: 0100630A:C350 0700600A:0016\n", "0: é:1 é:2 01\n"]
+        {
+            assert_eq!(open(&format!("{wrong}{found}"), tracked), ["10.96.0.7:22"], "{wrong:?}");
+        }
+        for wrong in
+            ["0: 0100630A:C350 0700600A:16:1 01", "0: 0100630A:C350 07006:0016 01", "0: 0100630A 0700600A 01"]
+        {
+            assert_eq!(open(wrong, tracked), [""; 0], "{wrong:?}");
+        }
+    }
+}
