@@ -123,8 +123,8 @@ pub struct Planned {
     pub key: ObjectKey,
     /// Whether it is ours.
     pub is_ours: bool,
-    /// The object after the patch of the plan; `None` when it is not ours, or does not exist because only the configuration
-    /// names it.
+    /// The object after the patch of the plan; `None` when it is not ours, does not exist because only the configuration names
+    /// it, or nothing is made for it and it stays as it is but for its status.
     pub object: Option<Value>,
     /// The objects that would be created for it.
     pub made: Vec<Value>,

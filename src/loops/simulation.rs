@@ -73,7 +73,8 @@ fn take<R: Reconciler>(
     stores: &WrittenStores,
 ) {
     planned.messages = plan.problems.iter().map(|problem| problem.message.clone()).collect();
-    planned.object = planned.object.take().map(|_| patched::<R>(observed, plan));
+    let is_written = !plan.ensure.is_empty() || !plan.patches.is_empty();
+    planned.object = planned.object.take().filter(|_| is_written).map(|_| patched::<R>(observed, plan));
     planned.made = made(plan);
     for desired in &plan.ensure {
         let what = format!("{} {}", desired.kind.kind, desired.key);

@@ -33,7 +33,7 @@ use crate::runtime::store::StoreFactory;
 /// The output of `crownlabs plan`.
 #[derive(Debug, Default)]
 pub struct Output {
-    /// The objects: each custom resource as it would be labelled, followed by what is made for it.
+    /// The objects: each custom resource of which something is made, as it would be labelled, followed by that.
     pub objects: Vec<Value>,
     /// Objects that cannot be made, or were not looked at, a sentence each.
     pub messages: Vec<String>,

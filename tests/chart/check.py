@@ -29,6 +29,10 @@ def kustomize_base():
     return head + yaml.dump_all(sorted(found, key=render.key), sort_keys=False, width=120)
 
 
+# The loops that run unless a configuration turns them off.
+ON = [name for name, loop in yaml.safe_load((ROOT / "config/crownlabs.yaml").read_text())["controllers"].items() if loop["enabled"]]
+
+
 def off(*loops):
     return {"config": {"controllers": {loop: {"enabled": False} for loop in loops}}}
 
@@ -395,8 +399,12 @@ class Rights(unittest.TestCase):
         elsewhere = {"bastion", "sshTracker", "webSsh", "examAgent", "instanceMetrics", "podConfigNode"}
         self.assertEqual(loops | elsewhere, set(every))
 
+    def test_a_daemon_that_does_nothing_runs_no_loop(self):
+        given = yaml.safe_load((CI / "nothing.yaml").read_text())["config"]["controllers"]
+        self.assertEqual(given, off(*ON)["config"]["controllers"])
+
     def test_the_exam_agent_has_rights_in_its_namespace_alone(self):
-        alone = off("workspace", "tenant", "instance", "publicExposure", "sharedVolume", "snapshot")
+        alone = off(*ON)
         found = by_key(rendered(alone, EXAMS))
         ours = "crownlabs.polito.it"
         self.assertFalse(self.writes(rights(found[ROLE]), ours, "instances"))

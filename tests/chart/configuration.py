@@ -154,7 +154,7 @@ class Configuration(unittest.TestCase):
         found = by_key(rendered(folders, {"webhook": {"caBundle": "QUJD"}}))
         made = configuration(found[MAIN])
         webhooks = found["ValidatingWebhookConfiguration /crownlabs-webhook"]["webhooks"]
-        self.assertEqual([webhook["clientConfig"]["caBundle"] for webhook in webhooks], ["QUJD"] * 3)
+        self.assertEqual({webhook["clientConfig"]["caBundle"] for webhook in webhooks}, {"QUJD"})
         self.assertEqual(made["integrations"]["mail"]["configDir"], "/etc/crownlabs-files/mail-config")
         self.assertEqual(made["server"]["webhook"]["certificateDir"], "/etc/crownlabs-files/webhook")
 
