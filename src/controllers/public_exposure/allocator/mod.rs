@@ -92,6 +92,13 @@ struct Pending {
     is_unanswered: bool,
 }
 
+impl Pending {
+    /// Whether it was made for the same Instance, and has the same address and ports.
+    fn is_same(&self, other: &Self) -> bool {
+        self.instance == other.instance && self.claim.is_same(&other.claim)
+    }
+}
+
 /// The state: all claims, by Service and by address.
 #[derive(Debug, Clone, Default)]
 pub struct Allocator {
@@ -161,10 +168,15 @@ impl Allocator {
     /// Keeps the last allocation that was made for an Instance: there was no response to its write, which may
     /// still be carried out.
     pub fn await_outcome(&mut self, key: &ObjectKey, instance: &ObjectKey) {
-        let pending = self.pending.get_mut(key).into_iter().flatten();
-        pending
-            .filter(|pending| pending.instance == *instance)
-            .for_each(|pending| pending.is_unanswered = true);
+        let mut pending = self.pending.get(key).cloned().unwrap_or_default();
+        let of_instance = pending.iter_mut().filter(|pending| pending.instance == *instance);
+        of_instance.for_each(|pending| pending.is_unanswered = true);
+        if let Some(last) = pending.pop() {
+            // It stands for an equal one that was written before.
+            pending.retain(|before| !before.is_same(&last));
+            pending.push(last);
+        }
+        self.set_pending(key, pending);
     }
 
     /// Drops all allocations that were made for an Instance: the store is as recent as the writes.
@@ -247,10 +259,10 @@ impl Allocator {
         })?;
         let claim = Claim { address, ports, basis: Basis::Allocation };
         let mut pending = self.pending.get(key).cloned().unwrap_or_default();
-        let is_same = |before: &Pending| before.instance == *instance && before.claim.is_same(&claim);
-        let is_unanswered = pending.iter().any(|before| is_same(before) && before.is_unanswered);
-        pending.retain(|before| !is_same(before));
-        pending.push(Pending { instance: instance.clone(), claim: claim.clone(), is_unanswered });
+        let now = Pending { instance: instance.clone(), claim: claim.clone(), is_unanswered: false };
+        // One that was written before keeps its place: this write may be refused, and that one be carried out.
+        pending.retain(|before| before.is_unanswered || !before.is_same(&now));
+        pending.push(now);
         self.set_pending(key, pending);
         Some(claim)
     }
