@@ -80,7 +80,7 @@ impl KeycloakServer {
         let begin = Instant::now();
         while let Err(error) = admin.token() {
             process.check()?;
-            if begin.elapsed() > Duration::from_mins(3) {
+            if begin.elapsed() > Duration::from_mins(8) {
                 return Err(process.failure(&format!("does not answer ({error:#})")));
             }
             thread::sleep(Duration::from_millis(200));

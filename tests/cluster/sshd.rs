@@ -49,7 +49,7 @@ MaxStartups 1000\nPerSourceMaxStartups none\nSetEnv SHLVL=2\nForceCommand echo o
         let begin = Instant::now();
         while !sshd.answers() {
             sshd.process.check()?;
-            ensure!(begin.elapsed() < Duration::from_secs(20), "sshd does not answer: {}", tail(&log, 15));
+            ensure!(begin.elapsed() < Duration::from_mins(2), "sshd does not answer: {}", tail(&log, 15));
             std::thread::sleep(Duration::from_millis(20));
         }
         Ok(sshd)

@@ -205,7 +205,7 @@ impl Daemon {
 
     /// Waits until a condition is true. Panics after a minute with `what` and the end of the log.
     pub fn wait_for(&self, what: &str, mut condition: impl FnMut(&Self) -> bool) {
-        super::lab::wait_until(Duration::from_mins(1), || {
+        super::lab::wait_until(super::lab::PATIENCE, || {
             condition(self).then_some(()).ok_or_else(|| format!("{what}; its log:\n{}", tail(&self.log())))
         });
     }

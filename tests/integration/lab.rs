@@ -28,7 +28,7 @@ pub fn wait_until<T>(limit: Duration, mut probe: impl FnMut() -> Result<T, Strin
 
 /// How long tests wait for something. It is long because two cores serve a control plane, several daemons and the
 /// tests.
-pub const PATIENCE: Duration = Duration::from_secs(90);
+pub const PATIENCE: Duration = Duration::from_mins(3);
 
 /// A control plane on which the manifests of the project are applied.
 pub struct Lab {

@@ -160,7 +160,7 @@ fn a_browser_that_takes_no_output_is_dropped() {
     site.await_sessions(1.0);
     let growth = site.memory() - before;
     // `yes` writes some hundred MiB in a second; the windows of the connections, and pages that are new, are a few.
-    assert!(growth < 16.0, "the output was kept: {growth:.1} MiB");
+    assert!(growth < 48.0, "the output was kept: {growth:.1} MiB");
     other.enter("echo not ''disturbed\n");
     other.until("not disturbed\r\n");
     // What was on its way arrives, then the connection ends.
