@@ -27,7 +27,8 @@ macro_rules! condition_types {
 
 condition_types! {
     /// Whether the object is as its spec asks: an Instance usable, or off; a volume mountable; the image of a snapshot in
-    /// the registry; a Tenant or Workspace set up; a Template one whose environments can start on this cluster. So who waits for an Instance does not wait for one that is to be off.
+    /// the registry; a Tenant or Workspace set up; a Template one whose environments can start on this cluster. So who waits for
+    /// an Instance does not wait for one that is to be off.
     READY = "Ready" on [Instance, InstanceSnapshot, PodConfig, SharedVolume, Template, Tenant, Workspace];
     /// Whether Instances can be made of the Template, on any cluster: its spec has no fault.
     VALID = "Valid" on [Template];

@@ -172,8 +172,8 @@ impl Allocator {
         let of_instance = pending.iter_mut().filter(|pending| pending.instance == *instance);
         of_instance.for_each(|pending| pending.is_unanswered = true);
         if let Some(last) = pending.pop() {
-            // It stands for an equal one that was written before.
-            pending.retain(|before| !before.is_same(&last));
+            // Once it was written, it stands for an equal one that was written before.
+            pending.retain(|before| !last.is_unanswered || !before.is_same(&last));
             pending.push(last);
         }
         self.set_pending(key, pending);
