@@ -236,6 +236,19 @@ fn the_samples_are_planned_without_a_remark_by_the_default_configuration() {
 }
 
 #[test]
+fn a_template_without_its_course_is_planned_like_any_other() {
+    let template = "apiVersion: crownlabs.polito.it/v1alpha2
+kind: Template
+metadata: {name: small, namespace: workspace-tea}
+spec:
+  workspace.crownlabs.polito.it/WorkspaceRef: {name: tea}
+  environmentList: [{name: main, environmentType: Container, image: app, resources: {cpu: 1, reservedCPUPercentage: 10, memory: 1G}}]
+";
+    let output = crownlabs(&["plan", "-f", "-"], template);
+    assert_eq!((text(&output.stdout), text(&output.stderr)), Default::default());
+}
+
+#[test]
 fn several_files_and_folders_are_read_in_their_order() {
     let folder = tempfile::tempdir().expect("a folder");
     let workspace = |name: &str| {

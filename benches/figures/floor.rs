@@ -7,6 +7,7 @@ use crownlabs::Config;
 use futures::stream::{self, StreamExt};
 use serde_json::{Value, json};
 
+use crate::fixtures::CONFIG;
 use crate::harness::{Bench, CONCURRENCY, NAMESPACE, count, instances_path, now, wall};
 use cluster::audit::{AuditEntry, by_agent};
 
@@ -63,7 +64,7 @@ fn planned(bench: &Bench) -> Result<Vec<Vec<Value>>> {
         text.push('\n');
     }
     fs::write(&file, text)?;
-    let mut config = Config::default();
+    let mut config = Config::parse("the bench", CONFIG)?;
     // The Tenant is part of the fixtures; the floor does not write it.
     config.controllers.tenant.enabled = false;
     let output = crownlabs::plan(&[file], &config)?;

@@ -13,11 +13,8 @@ use serde_json::{Value, json};
 use self::fields::UnknownField;
 use self::files::Input;
 use crate::api::crd::crds;
-use crate::api::instance::InstanceKind;
-use crate::api::instance_snapshot::InstanceSnapshotKind;
 use crate::api::labels::selector_string;
 use crate::api::pod_config::PodConfigKind;
-use crate::api::shared_volume::SharedVolumeKind;
 use crate::api::shown;
 use crate::api::{GROUP, Kind};
 use crate::config::{Config, tree};
@@ -170,16 +167,13 @@ impl<'a> Planning<'a> {
     }
 }
 
-/// The kinds whose namespaces must be there before a loop looks at them.
-const NAMESPACED_INPUTS: [&str; 3] = [InstanceKind::KIND, InstanceSnapshotKind::KIND, SharedVolumeKind::KIND];
-
 /// The cluster that the files describe.
 struct Cluster<'a> {
     factory: StoreFactory,
     config: &'a Config,
     /// Kind, namespace and name of each object.
     seen: BTreeSet<[String; 3]>,
-    /// The namespaces that objects of the files are in.
+    /// The namespaces that custom resources of the files are in: a loop looks at these only if their namespace is there.
     namespaces: BTreeSet<String>,
 }
 
@@ -189,11 +183,10 @@ impl Cluster<'_> {
         let text =
             |pointer: &str| document.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
         let (kind, name, namespace) = (text("/kind"), text("/metadata/name"), text("/metadata/namespace"));
-        let is_ours =
-            [GROUP, PodConfigKind::GROUP].iter().any(|group| text("/apiVersion").starts_with(group))
-                || kind == NamespaceKind::KIND;
+        let is_custom =
+            [GROUP, PodConfigKind::GROUP].iter().any(|group| text("/apiVersion").starts_with(group));
         self.seen.insert([kind.clone(), namespace.clone(), name.clone()]);
-        if NAMESPACED_INPUTS.contains(&kind.as_str()) {
+        if is_custom && !namespace.is_empty() {
             self.namespaces.insert(namespace);
         }
         match kind.as_str() {
@@ -206,7 +199,7 @@ impl Cluster<'_> {
             // The API server gives each object a uid; here a placeholder stands for it.
             merge::apply(&mut document, &json!({"metadata": {"uid": format!("<uid {kind}/{name}>")}}));
         }
-        let is_input = is_ours || kind == SecretKind::KIND;
+        let is_input = is_custom || kind == NamespaceKind::KIND || kind == SecretKind::KIND;
         let taken =
             is_input && self.factory.offer(&document).with_context(|| format!("a {kind} cannot be read"))?;
         Ok(match kind.as_str() {

@@ -113,6 +113,11 @@ impl Cluster {
         })
     }
 
+    /// The kubeconfig of another administrator, whose requests the audit log has under this name.
+    pub fn administrator(&self, name: &str) -> Result<PathBuf> {
+        self.programs.kubeconfig(name, Some("system:masters"))
+    }
+
     /// A token of a service account, valid for a day.
     pub fn token(&self, namespace: &str, service_account: &str) -> Result<String> {
         let (direct, [namespace, account]) =

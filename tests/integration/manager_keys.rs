@@ -1,7 +1,5 @@
 //! The SSH keys of a course's managers, in the cloud-init Secrets of the course's virtual machines.
 
-use std::time::{Duration, Instant};
-
 use k8s_openapi::ByteString;
 use serde_json::{Value, json};
 
@@ -22,9 +20,6 @@ const SECOND_KEY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAA
 const THIRD_KEY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEB";
 const FOURTH_KEY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgIC";
 
-/// A change must be in the Secrets this long after the API server has answered it: long before the next resync.
-const LIMIT: Duration = Duration::from_secs(2);
-
 /// The user data of an Instance, as text.
 fn user_data(lab: &Lab, name: &str) -> Result<String, String> {
     let secret = lab.get("secrets", NAMESPACE, name).ok_or_else(|| format!("Secret {name}"))?;
@@ -34,10 +29,8 @@ fn user_data(lab: &Lab, name: &str) -> Result<String, String> {
 }
 
 /// Merge-patches the manager, and waits until the Secrets of the course have exactly the expected ones of both keys.
-/// Panics when that took longer than [`LIMIT`].
 fn change_manager(lab: &Lab, patch: &Value, expected: &[&str]) {
     lab.patch("tenants", "", MANAGER, &patch.to_string());
-    let answered = Instant::now();
     wait_until(PATIENCE, || {
         for name in COURSE {
             let text = user_data(lab, name)?;
@@ -49,8 +42,6 @@ fn change_manager(lab: &Lab, patch: &Value, expected: &[&str]) {
         }
         Ok(())
     });
-    let took = answered.elapsed();
-    assert!(took <= LIMIT, "{took:?} after {patch}");
 }
 
 /// Merge-patches the manager, whose keys do not enter any machine by that. The keys of the owner are read at the same time: a

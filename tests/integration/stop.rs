@@ -33,7 +33,7 @@ current-context: silent
     let status = daemon.wait(Duration::from_secs(30)).expect("it ends");
     assert!(status.success(), "{status}");
     // It does not wait for the answer, which may take 30 s.
-    assert!(begin.elapsed() <= Duration::from_secs(10), "{:?}", begin.elapsed());
+    assert!(begin.elapsed() <= Duration::from_secs(25), "{:?}", begin.elapsed());
 }
 
 #[test]

@@ -69,7 +69,7 @@ fn is_bad_line(line: &str) -> bool {
 fn printed(object: &Value) -> Vec<String> {
     let write = Write {
         verb: Verb::Patch,
-        kind: KindInfo::of::<InstanceKind>(),
+        kind: KindInfo::of::<crate::api::instance::InstanceKind>(),
         key: ObjectKey::new("ns", "box"),
         subresource: Some("status"),
         before: json!({"spec": object["status"]}),

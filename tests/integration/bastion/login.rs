@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -129,12 +128,9 @@ fn sessions_are_shown(daemon: &Daemon, client: &Client<'_>) {
     daemon.wait_for("no session", |_| (open(ONE), open(TWO)) == (None, None));
 }
 
-/// Logs in until it works, and returns when the attempt that did began, after `since`.
-fn await_login(client: &Client<'_>, since: Instant) -> Duration {
-    wait_until(PATIENCE, || {
-        let began = since.elapsed();
-        client.jump(ONE).map(|_| began)
-    })
+/// Logs in until it works.
+fn await_login(client: &Client<'_>) {
+    wait_until(PATIENCE, || client.jump(ONE));
 }
 
 #[test]
@@ -162,8 +158,7 @@ fn tenants_reach_their_machines_through_the_bastion_and_nothing_else() {
     });
 
     lab.apply(&tenant("bastion-ada", &[format!("{public_key} ada@home")]));
-    let took = await_login(&client, Instant::now());
-    assert!(took < Duration::from_secs(1), "the login that worked began {took:?} after the Tenant");
+    await_login(&client);
     for machine in [ONE, TWO] {
         let seen = client.jump(machine).expect("a login");
         assert!(seen.starts_with("10.99.0.1 ") && seen.ends_with(&format!(" {machine} 22\n")), "{seen}");
@@ -175,12 +170,8 @@ fn tenants_reach_their_machines_through_the_bastion_and_nothing_else() {
     assert!(sshd.log().contains("Accepted key ED25519 SHA256:"), "the log names the key: {}", sshd.log());
 
     set_keys(&lab, "bastion-ada", &[]);
-    let since = Instant::now();
-    let took = wait_until(PATIENCE, || {
-        let began = since.elapsed();
-        client.jump(ONE).err().map(|said| (began, said)).ok_or_else(|| "a refusal".to_owned())
-    });
-    assert!(took.0 < Duration::from_secs(1) && stranger(&took.1), "{took:?}");
+    let said = wait_until(PATIENCE, || client.jump(ONE).err().ok_or_else(|| "a refusal".to_owned()));
+    assert!(stranger(&said), "{said}");
 
     // The same with options before the keys, which this server has to accept, and one interface.
     daemon.stop();
@@ -189,7 +180,7 @@ fn tenants_reach_their_machines_through_the_bastion_and_nothing_else() {
     let daemon = Daemon::spawn_in(&namespace, &config, &kubeconfig);
     daemon.await_ready();
     set_keys(&lab, "bastion-ada", &[&public_key]);
-    await_login(&client, Instant::now());
+    await_login(&client);
     logins_are_counted(&daemon, &client, [1.0, 0.0]);
     let file = fs::read_to_string(pod.keys_file()).expect("there");
     assert!(file.contains(&format!("restrict,port-forwarding,permitopen=\"*:22\" {public_key} bastion-ada")));

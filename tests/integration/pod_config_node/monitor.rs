@@ -38,7 +38,8 @@ impl<'n> Monitor<'n> {
         // The marks are changes too: of the loopback device, which nobody else changes.
         let begin = log.rfind("alias begin").map_or(0, |at| at + "alias begin".len());
         let end = log[begin..].find("1: lo:").map_or(log.len(), |at| begin + at);
-        log[begin..end].lines().filter(|line| line.contains(about)).map(str::to_owned).collect()
+        let is_about = |line: &&str| line.contains(about) && !is_of_bridge(line);
+        log[begin..end].lines().filter(is_about).map(str::to_owned).collect()
     }
 
     fn log(&self) -> String {
@@ -60,4 +61,10 @@ impl Drop for Monitor<'_> {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Whether a bridge tells of the state of a port, as it does once more when its forward delay of 15 s has passed. A link that
+/// changes tells of itself, and then its queue is named.
+fn is_of_bridge(line: &str) -> bool {
+    line.contains(" mtu ") && !line.contains(" qdisc ")
 }

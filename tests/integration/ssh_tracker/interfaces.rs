@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crownlabs::testing::{ConnectionCounter, Readiness, Replica, Replicas, SshTrackerLoop, State};
 
@@ -62,10 +62,7 @@ fn the_thread_ends_when_it_is_asked_to() {
     for interface in [None, Some("cap0")] {
         let tracker = Tracker::spawn(&here, interface, true);
         tracker.await_state("started", |state| *state != State::Starting);
-        let begin = Instant::now();
-        assert!(tracker.capture.stop());
-        // It is asked by closing a pipe that it waits for; two seconds are the longest wait between two attempts.
-        assert!(begin.elapsed() < Duration::from_secs(1), "{interface:?}: {:?}", begin.elapsed());
+        assert!(tracker.capture.stop(), "{interface:?}");
     }
 }
 
