@@ -13,6 +13,7 @@ mod documents_tests;
 mod lab;
 mod outcomes;
 mod parts;
+mod people;
 mod scenes;
 mod shell;
 mod site;
@@ -85,8 +86,9 @@ fn where_the_chart_is_installed() {
 fn where_objects_are() {
     let site = Site::start(lab::crd_files(), false);
     parts::namespace(&site, NAMESPACE);
-    let (others, operators): (Vec<_>, Vec<_>) =
-        plays_of(Lane::Objects).into_iter().partition(|play| play.scene.name != "operators");
+    let (others, operators): (Vec<_>, Vec<_>) = plays_of(Lane::Objects)
+        .into_iter()
+        .partition(|play| !["operators", "moved"].contains(&play.scene.name));
     // The operators last: after them a daemon was there.
     for play in others.into_iter().chain(operators) {
         let stage = Stage::new(&play, Some(&site));
@@ -98,6 +100,7 @@ fn where_objects_are() {
                 let _ = site.run(helm(), &["uninstall", RELEASE, "-n", NAMESPACE]);
                 parts::operators(&site, &stage);
             }
+            "moved" => parts::moved(&site),
             _ => {}
         }
         stage.perform(&play, "");

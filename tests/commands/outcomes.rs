@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use crate::documents::{Block, project};
 use crate::lab::{PATIENCE, wait_until};
-use crate::site::{BASTION, NAMESPACE, RELEASE, Site};
+use crate::people;
+use crate::site::{BASTION, NAMESPACE, RELEASE, Site, helm};
 use cluster::keycloak::{KeycloakServer, OPERATOR};
 
 /// A block that has been run.
@@ -27,7 +28,7 @@ pub struct After<'a> {
 /// What a block contains, what is to be seen then, and who looks.
 type Outcome = (&'static str, &'static str, fn(&After<'_>));
 
-const OUTCOMES: [Outcome; 17] = [
+const OUTCOMES: [Outcome; 20] = [
     ("crownlabs plan -f manifests/samples", "as many objects as the text says", planned),
     ("helm install", "the Deployment", installed),
     ("kubectl apply -f manifests/samples", "samples that are ready", samples),
@@ -42,6 +43,9 @@ const OUTCOMES: [Outcome; 17] = [
     ("pod-security.kubernetes.io/enforce=restricted", "the label", labelled),
     ("--replicas=0", "no pods of the operators", |after| operators(after, 0)),
     ("--replicas=1", "a pod of each operator", |after| operators(after, 1)),
+    ("--take-ownership", "everybody's rights", rights),
+    ("helm -n labs rollback", "everybody's rights, and the webhooks", gone_back),
+    ("delete secret -l owner=helm", "everybody's rights, and no release", retired),
     ("secret generic crownlabs-keycloak", "the secret of the client", client_secret),
     ("kubectl label instance", "the label", exam),
     ("make demo METRICS=1", "the numbers, and their end", measured),
@@ -160,6 +164,9 @@ fn uninstalled(after: &After<'_>) {
         assert!(!after.before.is_empty(), "there was something that could have gone");
         assert_eq!(users_objects(after.site), after.before, "CRDs and all objects of users stay");
     }
+    if lab.get("namespaces", "", "labs").is_some() {
+        rights(after);
+    }
 }
 
 fn removed(after: &After<'_>) {
@@ -184,6 +191,24 @@ fn operators(after: &After<'_>, replicas: u32) {
     for name in crate::parts::OPERATORS {
         assert_eq!(after.get("deployments", "labs", name)["spec"]["replicas"], replicas, "{name}");
     }
+}
+
+fn rights(after: &After<'_>) {
+    people::assert_rights(&after.site().lab);
+}
+
+fn gone_back(after: &After<'_>) {
+    rights(after);
+    for kind in ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"] {
+        after.get(kind, "", "crownlabs-operator");
+    }
+}
+
+fn retired(after: &After<'_>) {
+    rights(after);
+    let releases = after.site().run(helm(), &["list", "-n", "labs", "--all", "--short"]).expect("it lists");
+    assert_eq!(releases, "");
+    assert!(after.site().lab.list("deployments", "labs").is_empty());
 }
 
 fn client_secret(after: &After<'_>) {

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use crate::documents::all;
 use crate::lab::{PATIENCE, wait_until};
 use crate::outcomes;
+use crate::people;
 use crate::scenes::Play;
 use crate::site::{NAMESPACE, RELEASE, Site, helm};
 use crate::stage::Stage;
@@ -17,15 +18,19 @@ pub const OPERATORS: [&str; 3] = ["operator", "instance-operator", "instance-ope
 /// Installs the chart and the samples, as far as they are not there, and waits until they are ready.
 pub fn install(site: &Site) {
     if site.run(helm(), &["status", RELEASE, "-n", NAMESPACE]).is_err() {
-        let chart = ["install", RELEASE, "manifests/chart", "-n", NAMESPACE, "--create-namespace"];
-        let chart = [&chart[..], &["--set", "networkPolicy.podNetworks={10.244.0.0/16}"]].concat();
-        site.run(helm(), &chart).unwrap_or_else(|error| panic!("helm install: {error}"));
+        install_chart(site, &[]);
     }
     site.await_daemon();
     let samples = crate::documents::project().join("manifests/samples").display().to_string();
     // Kubernetes does not count Instances before their CRDs are half a minute old.
     wait_until(PATIENCE * 2, || site.lab.try_kubectl(&["apply", "-f", &samples], ""));
     outcomes::await_samples(site);
+}
+
+fn install_chart(site: &Site, more: &[&str]) {
+    let chart = ["install", RELEASE, "manifests/chart", "-n", NAMESPACE, "--create-namespace"];
+    let chart = [&chart[..], &["--set", "networkPolicy.podNetworks={10.244.0.0/16}"], more].concat();
+    site.run(helm(), &chart).unwrap_or_else(|error| panic!("helm install: {error}"));
 }
 
 /// Makes a namespace.
@@ -58,34 +63,26 @@ spec: {firstName: Ada, lastName: Rossi, email: ada.rossi@example.org}}",
     site.lab.begin_delete("tenants", "", &["ada.rossi"]);
 }
 
-/// Makes what the Go operators' chart has installed, as far as this matters to the daemon.
+/// Installs what the Go operators' chart installs, as far as this matters to the daemon, and people who work by it.
 pub fn operators(site: &Site, stage: &Stage<'_>) {
-    namespace(site, "labs");
-    for name in OPERATORS {
-        let labels = json!({"app.kubernetes.io/name": name});
-        let container = json!({"name": "manager", "image": format!("crownlabs/{name}:v1.2.3")});
-        let pod = json!({"metadata": {"labels": labels}, "spec": {"containers": [container]}});
-        let spec = json!({"replicas": 1, "selector": {"matchLabels": labels}, "template": pod});
-        let deployment = json!({
-            "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "namespace": "labs"}, "spec": spec,
-        });
-        site.lab.apply(&deployment.to_string());
-    }
-    for kind in ["Validating", "Mutating"] {
-        let webhook = json!({
-            "name": "tenant.crownlabs.polito.it", "sideEffects": "None", "admissionReviewVersions": ["v1"],
-            "clientConfig": {"service": {"name": "operator", "namespace": "labs"}},
-            "rules": [{"apiGroups": ["crownlabs.polito.it"], "apiVersions": ["v1alpha2"], "operations": ["UPDATE"], "resources": ["tenants"]}],
-        });
-        let configuration = json!({
-            "apiVersion": "admissionregistration.k8s.io/v1", "kind": format!("{kind}WebhookConfiguration"),
-            "metadata": {"name": "crownlabs-operator"}, "webhooks": [webhook],
-        });
-        site.lab.apply(&configuration.to_string());
-    }
+    let chart = ["install", "crownlabs", "tests/commands/go-operators", "-n", "labs", "--create-namespace"];
+    site.run(helm(), &chart).unwrap_or_else(|error| panic!("helm install: {error}"));
+    people::arrive(&site.lab, &crownlabs::testing::clock::now().to_string());
+    people::assert_rights(&site.lab);
     let values = include_str!("operators-values.yaml");
     std::fs::write(stage.work.join("operators-values.yaml"), values).expect("written");
     std::fs::copy(site.lab.admin(), stage.work.join("admin.kubeconfig")).expect("copied");
+}
+
+/// What is there after the way from the Go operators, where the way back may have ended.
+pub fn moved(site: &Site) {
+    for name in OPERATORS {
+        site.lab.patch("deployments", "labs", name, r#"{"spec": {"replicas": 0}}"#);
+    }
+    let webhooks = "validatingwebhookconfigurations,mutatingwebhookconfigurations";
+    site.lab.kubectl(&["delete", webhooks, "crownlabs-operator", "--ignore-not-found"]);
+    install_chart(site, &["--take-ownership"]);
+    site.await_daemon();
 }
 
 /// Makes the administrator of a server. Returns the password.

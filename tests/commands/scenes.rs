@@ -41,7 +41,7 @@ const OF_KEYCLOAK: [Substitution; 2] = [
 ];
 
 /// All scenes.
-pub const SCENES: [Scene; 9] = [
+pub const SCENES: [Scene; 10] = [
     Scene {
         name: "sources",
         what: "the working copy: cargo and make, and what `cargo install` installs",
@@ -115,14 +115,20 @@ pub const SCENES: [Scene; 9] = [
     },
     Scene {
         name: "operators",
-        what: "a cluster with the CRDs, Deployments and webhooks of the Go operators in the namespace labs, operators-values.yaml \
-               and admin.kubeconfig",
+        what: "a cluster with the CRDs, and the Deployments, webhooks and ClusterRoles of the Go operators, which are the release \
+               crownlabs in the namespace labs; people who work by these; operators-values.yaml and admin.kubeconfig",
         lane: Lane::Objects,
         substitutions: &[(
             "--kubeconfig admin.kubeconfig",
             "--kubeconfig admin.kubeconfig && false || test $? = 4",
             "the operators run, and the exit code 4 says that something stands in the way",
         )],
+    },
+    Scene {
+        name: "moved",
+        what: "the same, after the way there: the chart has taken over the ClusterRoles, and the Deployments have no replicas",
+        lane: Lane::Objects,
+        substitutions: &[],
     },
     Scene {
         name: "keycloak",
