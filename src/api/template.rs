@@ -104,7 +104,8 @@ impl Default for TemplateSpec {
 }
 
 /// Times after which instances are stopped and deleted: `never`, or digits and one of `s`, `m`, `h`,
-/// `d`. If a field is absent, the older field of the template with the same purpose applies.
+/// `d`. If a field is absent, or all three are `never`, the older field of the template with the same purpose
+/// applies.
 #[apply(resource_part)]
 pub struct Cleanup {
     /// Age at which an instance is deleted, whether it is used or not, for example `30d`. Default: the
@@ -121,21 +122,8 @@ pub struct Cleanup {
     pub delete_after_inactivity: Option<String>,
 }
 
-/// A field of [`Cleanup`] and the older field of the Template with the same purpose, set to different values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CleanupConflict<'a> {
-    /// The path of the newer field, whose value is used.
-    pub cleanup: &'static str,
-    /// The value that is used.
-    pub effective: &'a str,
-    /// The name of the older field.
-    pub older: &'static str,
-    /// The value that is ignored.
-    pub ignored: &'a str,
-}
-
 /// Effective values: the API has older and newer fields for the same purpose, and the newer one takes
-/// precedence where it is present. Durations are texts that `Lifetime::parse` reads.
+/// precedence where it is present, unless all newer ones say `never`. Durations are texts that `Lifetime::parse` reads.
 impl TemplateSpec {
     /// Whether any environment is persistent: then an Instance can be stopped, else only deleted.
     pub fn is_persistent(&self) -> bool {
@@ -144,12 +132,12 @@ impl TemplateSpec {
 
     /// The age at which an Instance is deleted.
     pub fn max_age(&self) -> &str {
-        either(self.cleanup.delete_after_creation.as_deref(), &self.delete_after)
+        either(self.newer(|cleanup| &cleanup.delete_after_creation), &self.delete_after)
     }
 
     /// The time without use after which an Instance is stopped.
     pub fn max_idle(&self) -> &str {
-        either(self.cleanup.stop_after_inactivity.as_deref(), &self.inactivity_timeout)
+        either(self.newer(|cleanup| &cleanup.stop_after_inactivity), &self.inactivity_timeout)
     }
 
     /// The time after which a stopped Instance is deleted.
@@ -157,23 +145,48 @@ impl TemplateSpec {
         either(self.cleanup.delete_after_inactivity.as_deref(), NEVER)
     }
 
-    /// The older fields that are ignored although they are set to something else than the newer ones.
-    /// Neither `never` nor an empty text is such a value.
-    pub fn cleanup_conflicts(&self) -> Vec<CleanupConflict<'_>> {
-        let age = self.cleanup.delete_after_creation.as_deref();
-        let idle = self.cleanup.stop_after_inactivity.as_deref();
-        let pairs = [
-            (age, "cleanup.deleteAfterCreation", self.delete_after.as_str(), "deleteAfter"),
-            (idle, "cleanup.stopAfterInactivity", self.inactivity_timeout.as_str(), "inactivityTimeout"),
+    /// A newer field that counts, if it is present. Dashboards write `never` three times when they edit a Template that has
+    /// the older fields alone: such a `cleanup` counts as none.
+    fn newer(&self, field: fn(&Cleanup) -> &Option<String>) -> Option<&str> {
+        let fields: [fn(&Cleanup) -> &Option<String>; 3] = [
+            |cleanup| &cleanup.delete_after_creation,
+            |cleanup| &cleanup.stop_after_inactivity,
+            |cleanup| &cleanup.delete_after_inactivity,
         ];
-        let set = |value: &str| value != NEVER && !value.is_empty();
-        pairs
-            .into_iter()
-            .filter_map(|(effective, cleanup, ignored, older)| {
-                let effective = effective.filter(|value| set(value) && set(ignored) && *value != ignored)?;
-                Some(CleanupConflict { cleanup, effective, older, ignored })
+        let is_default = fields.iter().all(|field| field(&self.cleanup).as_deref() == Some(NEVER));
+        field(&self.cleanup).as_deref().filter(|_| !is_default)
+    }
+
+    /// A sentence for each older field that has another value than the newer one with the same purpose: which one counts. An
+    /// older field that says `never` has no value.
+    pub fn cleanup_remarks(&self) -> Vec<String> {
+        let cleanup = &self.cleanup;
+        let pairs = [
+            (
+                self.max_age(),
+                &cleanup.delete_after_creation,
+                "deleteAfterCreation",
+                "deleteAfter",
+                &self.delete_after,
+            ),
+            (
+                self.max_idle(),
+                &cleanup.stop_after_inactivity,
+                "stopAfterInactivity",
+                "inactivityTimeout",
+                &self.inactivity_timeout,
+            ),
+        ];
+        let remarks = pairs.into_iter().filter_map(|(counts, newer, newer_name, older_name, older)| {
+            let newer =
+                newer.as_deref().filter(|newer| older != newer && !older.is_empty() && older != NEVER)?;
+            Some(if counts == older {
+                format!("{older_name}: {older} counts, since all of cleanup is never")
+            } else {
+                format!("cleanup.{newer_name}: {newer} counts, and not {older_name}: {older}")
             })
-            .collect()
+        });
+        remarks.collect()
     }
 
     /// The node selector of an environment: its own if that is present, even if empty, else the Template's.
@@ -212,47 +225,62 @@ mod tests {
         Selector::from([("disk".to_owned(), value.to_owned())])
     }
 
-    #[test]
-    fn newer_durations_count_even_if_never() {
-        let spec = TemplateSpec {
-            delete_after: "30d".to_owned(),
-            inactivity_timeout: "24h".to_owned(),
-            ..TemplateSpec::default()
-        };
-        assert_eq!((spec.max_age(), spec.max_idle(), spec.max_off()), ("30d", "24h", NEVER));
-        let cleanup = Cleanup {
-            delete_after_creation: Some(never()),
-            stop_after_inactivity: Some("90s".to_owned()),
-            delete_after_inactivity: Some("7d".to_owned()),
-        };
-        let spec = TemplateSpec { cleanup, ..spec };
-        assert_eq!((spec.max_age(), spec.max_idle(), spec.max_off()), (NEVER, "90s", "7d"));
-        let spec = TemplateSpec { delete_after: String::new(), ..TemplateSpec::default() };
-        assert_eq!((spec.max_age(), spec.max_idle(), spec.max_off()), (NEVER, NEVER, NEVER));
+    /// A spec with these older fields, `deleteAfter` and `inactivityTimeout`, and these newer ones.
+    fn spec(older: [&str; 2], newer: [Option<&str>; 3]) -> TemplateSpec {
+        let [delete_after, inactivity_timeout] = older.map(str::to_owned);
+        let [delete_after_creation, stop_after_inactivity, delete_after_inactivity] =
+            newer.map(|text| text.map(str::to_owned));
+        let cleanup = Cleanup { delete_after_creation, stop_after_inactivity, delete_after_inactivity };
+        TemplateSpec { delete_after, inactivity_timeout, cleanup, ..TemplateSpec::default() }
     }
 
     #[test]
-    fn only_two_limits_that_differ_are_a_conflict() {
-        let conflicts = |newer: &str, older: &str| {
-            let cleanup = Cleanup { stop_after_inactivity: Some(newer.to_owned()), ..Cleanup::default() };
-            let spec =
-                TemplateSpec { cleanup, inactivity_timeout: older.to_owned(), ..TemplateSpec::default() };
-            spec.cleanup_conflicts().len()
-        };
-        assert_eq!(conflicts("1h", "1h"), 0);
-        assert_eq!(conflicts("never", "1h"), 0);
-        assert_eq!(conflicts("1h", "never"), 0);
-        assert_eq!(conflicts("1h", ""), 0);
-        assert_eq!(conflicts("1h", "2h"), 1);
-        let cleanup = Cleanup { delete_after_creation: Some("1d".to_owned()), ..Cleanup::default() };
-        let spec = TemplateSpec { cleanup, delete_after: "2d".to_owned(), ..TemplateSpec::default() };
-        let conflict = CleanupConflict {
-            cleanup: "cleanup.deleteAfterCreation",
-            effective: "1d",
-            older: "deleteAfter",
-            ignored: "2d",
-        };
-        assert_eq!(spec.cleanup_conflicts(), [conflict]);
+    fn newer_durations_count_unless_all_of_them_are_never() {
+        let no = Some(NEVER);
+        for (older, newer, effective) in [
+            (["30d", "24h"], [None; 3], ["30d", "24h", NEVER]),
+            (["30d", "24h"], [no, Some("90s"), Some("7d")], [NEVER, "90s", "7d"]),
+            (["30d", "24h"], [no, no, Some("7d")], [NEVER, NEVER, "7d"]),
+            (["30d", "24h"], [no, no, None], [NEVER, NEVER, NEVER]),
+            // As dashboards write it.
+            (["30d", "24h"], [no; 3], ["30d", "24h", NEVER]),
+            ([NEVER, "24h"], [no; 3], [NEVER, "24h", NEVER]),
+            (["", ""], [None; 3], [NEVER; 3]),
+            (["", ""], [no; 3], [NEVER; 3]),
+        ] {
+            let spec = spec(older, newer);
+            assert_eq!([spec.max_age(), spec.max_idle(), spec.max_off()], effective, "{older:?} {newer:?}");
+        }
+    }
+
+    #[test]
+    fn which_of_two_values_that_differ_counts_is_said() {
+        let no = Some(NEVER);
+        for (older, newer, remarks) in [
+            (["1d", "1h"], [None; 3], &[][..]),
+            (["1d", "1h"], [Some("1d"), Some("1h"), None], &[]),
+            ([NEVER, ""], [Some("1d"), Some("1h"), None], &[]),
+            (
+                ["2d", "1h"],
+                [Some("1d"), Some("1h"), no],
+                &["cleanup.deleteAfterCreation: 1d counts, and not deleteAfter: 2d"],
+            ),
+            (
+                [NEVER, "1h"],
+                [Some("1d"), no, None],
+                &["cleanup.stopAfterInactivity: never counts, and not inactivityTimeout: 1h"],
+            ),
+            (
+                ["2d", "1h"],
+                [no; 3],
+                &[
+                    "deleteAfter: 2d counts, since all of cleanup is never",
+                    "inactivityTimeout: 1h counts, since all of cleanup is never",
+                ],
+            ),
+        ] {
+            assert_eq!(spec(older, newer).cleanup_remarks(), remarks, "{older:?} {newer:?}");
+        }
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The reconciler of Templates.
 
+use jiff::Timestamp;
+
 use super::observe::Observed;
 use super::plan::plan;
 use super::report::report;
@@ -22,6 +24,10 @@ impl Definition for TemplateReconciler {
     fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)> {
         let stores = Stores::declare(set, &setup.config.selector);
         Ok((Self { stores }, setup.config.controllers.instance.local_vm.clone()))
+    }
+
+    fn remarks(observed: &Observed, _: &LocalVm, _: Timestamp) -> Vec<String> {
+        observed.template.spec.cleanup_remarks()
     }
 }
 

@@ -21,7 +21,7 @@ pub fn report(observed: &Observed, plan: &Plan, now: Timestamp) -> Report<Templa
     let (faults, obstacles): (Vec<&Problem>, Vec<&Problem>) =
         plan.problems.iter().partition(|problem| problem.stalled);
     let valid = match faults.first() {
-        None => Observation::new(VALID, true, reason::VALID, "Instances can be made of the Template"),
+        None => Observation::new(VALID, true, reason::VALID, can_be_made(&template.spec.cleanup_remarks())),
         Some(first) => Observation::new(VALID, false, first.reason, joined(&faults)),
     };
     let ready = match (faults.first(), obstacles.first()) {
@@ -36,6 +36,10 @@ pub fn report(observed: &Observed, plan: &Plan, now: Timestamp) -> Report<Templa
     let conditions = merge(old, &own, retired, template.metadata.generation, now);
     let events = plan.problems.iter().filter(|problem| !is_said(old, problem)).map(event).collect();
     Report::new(TemplateStatus { conditions }, events)
+}
+
+fn can_be_made(remarks: &[String]) -> String {
+    [&["Instances can be made of the Template".to_owned()], remarks].concat().join("; ")
 }
 
 /// Whether the stored conditions name a problem.

@@ -173,3 +173,25 @@ fn volumes_that_may_not_be_cloned_are_a_fault() {
         matches!(&problems(&observed)[..], [(reason::INVALID_SPEC, message)] if message.contains("cannot be read"))
     );
 }
+
+#[test]
+fn which_of_two_limits_counts_is_said_and_is_no_fault() {
+    let mut observed = observed(&json!({}));
+    let spec = &mut Arc::make_mut(&mut observed.template).spec;
+    spec.delete_after = "30d".to_owned();
+    let never = Some("never".to_owned());
+    spec.cleanup.delete_after_creation.clone_from(&never);
+    spec.cleanup.stop_after_inactivity.clone_from(&never);
+    spec.cleanup.delete_after_inactivity = never;
+    let now: Timestamp = "2026-03-04T05:06:07Z".parse().expect("a time");
+    let report = report(&observed, &plan(&observed, &LocalVm::default()), now);
+    let valid =
+        report.status.conditions.iter().find(|condition| condition.type_ == "Valid").expect("it is there");
+    assert_eq!(valid.status, "True");
+    assert!(
+        valid.message.ends_with("; deleteAfter: 30d counts, since all of cleanup is never"),
+        "{}",
+        valid.message
+    );
+    assert_eq!(report.events.len(), 0);
+}
