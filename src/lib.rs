@@ -51,9 +51,14 @@ pub use manager::{EXIT_LEASE_LOST, Options, run};
 pub use offline::{Output, plan};
 pub use preview::{Findings, changes, takeover};
 
-/// The custom resource definitions, as YAML documents.
-pub fn crds() -> String {
-    api::crd::to_yaml(&api::crd::crds())
+/// The custom resource definitions, as YAML documents. With `integer_cpu`, the processor cores of quotas are whole numbers, as
+/// the newest dashboard and its relay expect; else amounts such as `500m`, too.
+pub fn crds(integer_cpu: bool) -> String {
+    let mut definitions = api::crd::crds();
+    if integer_cpu {
+        definitions.iter_mut().for_each(api::crd::with_integer_cpu);
+    }
+    api::crd::to_yaml(&definitions)
 }
 
 /// Parts that the integration tests drive by themselves. Nothing else may use them.

@@ -77,7 +77,12 @@ enum Command {
     #[command(subcommand)]
     Takeover(TakeoverCommand),
     /// Print the custom resource definitions.
-    Crd,
+    Crd {
+        /// What the processor cores in quotas may be: whole numbers, as the newest dashboard and its relay expect, or amounts
+        /// such as 500m, too.
+        #[arg(long, value_name = "TYPE", value_parser = ["integer", "intOrString"], default_value = "intOrString")]
+        quota_cpu: String,
+    },
     /// Print, check or describe the configuration file.
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -186,7 +191,7 @@ fn execute(command: Command) -> anyhow::Result<ExitCode> {
         Command::Status { workspace, kubeconfig } => {
             print(&block_on(crownlabs::status(&workspace, kubeconfig.as_deref()))?)?;
         }
-        Command::Crd => print(&crownlabs::crds())?,
+        Command::Crd { quota_cpu } => print(&crownlabs::crds(quota_cpu == "integer"))?,
         Command::Config(ConfigCommand::Default) => print(&crownlabs::default_configuration())?,
         Command::Config(ConfigCommand::Check { file }) => {
             for warning in Config::load_any(&file)?.warnings() {

@@ -161,7 +161,7 @@ fn reactions(entries: &[AuditEntry]) -> Vec<f64> {
         if entry.resource == "instances" {
             accepted.insert(entry.name.clone(), entry.stage_timestamp);
         } else if entry.resource == "ingresses"
-            && let Some(begin) = entry.name.strip_suffix("-gui").and_then(|name| accepted.get(name))
+            && let Some(begin) = entry.name.strip_suffix("-main").and_then(|name| accepted.get(name))
         {
             let time = (entry.stage_timestamp - *begin).total(jiff::Unit::Millisecond);
             times.extend(time.ok());

@@ -36,11 +36,11 @@ pub async fn terminals(figures: &mut Figures) -> Result<()> {
     bench.await_statuses(mark, 1)?;
     bench.settle()?;
     // Nobody simulates machines here: the machine is said to be ready, as its KubeVirt would.
-    let machine = "/apis/kubevirt.io/v1/namespaces/tenant-bench/virtualmachineinstances/terminal";
+    let machine = "/apis/kubevirt.io/v1/namespaces/tenant-bench/virtualmachineinstances/terminal-main";
     let ready = json!({"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}});
     bench.send("PATCH", machine, &ready).await?;
     bench.settle()?;
-    let path = "/api/v1/namespaces/tenant-bench/services/terminal";
+    let path = "/api/v1/namespaces/tenant-bench/services/terminal-main";
     let service =
         bench.client.request::<serde_json::Value>(http::Request::get(path).body(Vec::new())?).await?;
     let address: IpAddr = service["spec"]["clusterIP"].as_str().context("an address")?.parse()?;

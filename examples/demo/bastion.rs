@@ -20,7 +20,7 @@ use cluster::sshd::{LocalAddress, OPEN, Sshd, key_pair};
 /// The Tenant who logs in.
 const TENANT: &str = "ada.rossi";
 /// The machine that she logs in to.
-const MACHINE: &str = "desktop-1";
+const MACHINE: &str = "desktop-1-desktop";
 /// The address of the bastion.
 const ADDRESS: &str = "127.0.0.1";
 const PORT: u16 = 12_222;

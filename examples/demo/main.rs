@@ -205,7 +205,7 @@ fn show(cluster: &Cluster) -> Result<Vec<(String, String)>> {
         let created: Option<jiff::Timestamp> = text("/metadata/creationTimestamp").parse().ok();
         let age = created.map_or(0, |created| now().as_second() - created.as_second());
         let (name, phase) = (text("/metadata/name"), text("/status/phase"));
-        let (age, url) = (format!("{age}s"), text("/status/url"));
+        let (age, url) = (format!("{age}s"), text("/status/environments/0/url"));
         let _ = writeln!(table, "{:<10}{name:<18}{phase:<24}{age:<8}{url}", "Instance");
         rows.push((name, phase));
     }

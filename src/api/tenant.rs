@@ -81,9 +81,17 @@ pub struct TenantSpec {
     /// added to that of the workspaces. Default: absent, no personal workspace. Only used where the
     /// configuration enables personal workspaces.
     pub personal_workspace: Option<WorkspaceQuota>,
+    /// Whether the tenant has a personal workspace without a quota of its own: the older form of `personalWorkspace`, which
+    /// dashboards from 2025-11 to 2026-02 read and write. Default: absent, only if `personalWorkspace` is there.
+    pub create_personal_workspace: Optional<bool>,
 }
 
 impl TenantSpec {
+    /// Whether the tenant is to have a personal workspace, where the configuration enables these.
+    pub fn has_personal_workspace(&self) -> bool {
+        self.personal_workspace.is_some() || self.create_personal_workspace
+    }
+
     /// The role in a Workspace; `None` if the Tenant does not name that Workspace.
     pub fn role_in(&self, workspace: &str) -> Option<&Role> {
         self.workspaces.iter().find(|entry| entry.name == workspace).map(|entry| &entry.role)

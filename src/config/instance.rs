@@ -70,6 +70,11 @@ keys! {
         /// How a new `VirtualMachine` is started and stopped: `runStrategy`, or `running`, the older member of its spec. Those
         /// that exist keep theirs. The Go operators can only stop machines that have `running`.
         pub vm_power: VmPower,
+        /// How the objects of a new Instance whose Template has one environment are named, and where it is opened:
+        /// `perEnvironment`, as those of several are (`<instance>-<environment>`, `/instance/<uid>/<environment>/`), or
+        /// `classic`, after the Instance alone (`<instance>`, `/instance/<uid>/app/`). An Instance that has objects keeps
+        /// theirs. Dashboards since 2025-11 expect `perEnvironment`, older ones `classic`.
+        pub layout: Layout,
         /// How long something that needs a person, such as an image that cannot be pulled, has to last until the Instance
         /// is called `Stalled`.
         pub stalled_after: ConfigDuration = ConfigDuration::from_secs(120),
@@ -155,6 +160,25 @@ pub enum VmPower {
     RunStrategy,
     /// By `spec.running`.
     Running,
+}
+
+#[cfg(test)]
+impl InstanceConfig {
+    /// The default configuration, but with the layout of the older Go operators.
+    pub fn classic() -> Self {
+        Self { layout: Layout::Classic, ..Self::default() }
+    }
+}
+
+/// How the objects of an Instance with one environment are named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Layout {
+    /// After the Instance and the environment, as those of several environments are.
+    #[default]
+    PerEnvironment,
+    /// After the Instance alone.
+    Classic,
 }
 
 /// The login of the user `crownlabs` in virtual machines.

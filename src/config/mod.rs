@@ -65,7 +65,7 @@ pub use exposure::PublicExposureConfig;
 pub use fault::{ConfigError, Fault};
 pub use from_values::{FromValues, from_values};
 pub use image_list::{ImageListConfig, RegistryConfig, RegistryType};
-pub use instance::{Access, AccessMode, InstanceConfig, LocalVm, VmLogin, VmPower};
+pub use instance::{Access, AccessMode, InstanceConfig, Layout, LocalVm, VmLogin, VmPower};
 pub use instance_metrics::InstanceMetricsConfig;
 pub use integrations::KeycloakConfig;
 pub use log::{Log, LogFormat};

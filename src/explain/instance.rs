@@ -86,8 +86,8 @@ fn head(text: &mut String, facts: &Facts<'_>, now: Timestamp) {
         phase => phase,
     };
     let _ = writeln!(text, "Phase {}; {asked}{since}", shown(&phase));
-    if !status.url.is_empty() {
-        let _ = writeln!(text, "URL {}", shown(&status.url));
+    if !status.open_url().is_empty() {
+        let _ = writeln!(text, "URL {}", shown(status.open_url()));
     }
     if status.environments.len() > 1 {
         for environment in &status.environments {

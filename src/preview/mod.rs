@@ -1,6 +1,7 @@
 //! The writes of the daemon in a live cluster: `crownlabs plan --kubeconfig` and `crownlabs takeover check`. Loops and
 //! stores are those of `run`; the gate is closed for ever, so nothing but reads can be sent.
 
+mod layout;
 mod obstacles;
 pub mod text;
 

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use kube::Client;
 use serde_json::Value;
 
+use super::layout::mismatch;
 use crate::api::GROUP;
 use crate::api::crd::crds;
+use crate::api::labels;
 use crate::config::Config;
 use crate::config::tree;
 use crate::loops::LOOPS;
@@ -55,6 +57,8 @@ pub struct Obstacles {
     stored: Vec<String>,
     /// Fields of custom resources that our CRDs do not have.
     dropped: Vec<String>,
+    /// That Instances are named otherwise than new ones would be.
+    layout: Vec<String>,
     /// Writes that end something that users have.
     interruptions: Vec<String>,
     /// Lists that could not be read: no obstacle, but not known to be none.
@@ -71,21 +75,24 @@ impl Obstacles {
             LOOPS.iter().any(|entry| entry.name == *name && (entry.toggle)(&config.controllers).enabled)
         };
         for (kind, plural) in WORKLOADS {
-            let workloads = found.read(client, &format!("/apis/apps/v1/{plural}")).await;
+            let workloads = found.read(client, &format!("/apis/apps/v1/{plural}"), "").await;
             found.operators.extend(workloads.iter().filter_map(|object| operator(kind, object, &is_enabled)));
         }
         for (kind, plural) in WEBHOOKS {
             let path = format!("/apis/admissionregistration.k8s.io/v1/{plural}");
-            let configurations = found.read(client, &path).await;
+            let configurations = found.read(client, &path, "").await;
             found.webhooks.extend(configurations.iter().filter_map(|object| webhook(kind, object)));
         }
+        let managed = format!("&labelSelector={}%3D{}", labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE);
+        let services = found.read(client, "/api/v1/services", &managed).await;
+        found.layout = mismatch(&services, config.controllers.instance.layout).into_iter().collect();
         found.stored = found.stored_versions(client).await;
         found.dropped = found.fields(client).await;
         found
     }
 
     /// The obstacles, with a heading for each sort.
-    pub fn sections(&self) -> [(&'static str, &[String]); 5] {
+    pub fn sections(&self) -> [(&'static str, &[String]); 6] {
         [
             ("These run and do the same work; stop them before the daemon starts:", &self.operators),
             (
@@ -102,6 +109,7 @@ impl Obstacles {
                  therefore refuses; write the objects anew, then take the version out of status.storedVersions:",
                 &self.stored,
             ),
+            ("New Instances would be named otherwise than those that are there:", &self.layout),
             ("These writes interrupt somebody or delete something:", &self.interruptions),
         ]
     }
@@ -120,7 +128,8 @@ impl Obstacles {
     /// as long as that is so.
     async fn stored_versions(&mut self, client: &Client) -> Vec<String> {
         let definitions = crds();
-        let installed = self.read(client, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions").await;
+        let installed =
+            self.read(client, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "").await;
         let mut found = Vec::new();
         for crd in installed {
             let name = name_of(&crd);
@@ -145,7 +154,7 @@ impl Obstacles {
             let spec = &definition.spec;
             let Some(version) = spec.versions.iter().find(|version| version.storage) else { continue };
             let path = format!("/apis/{}/{}/{}", spec.group, version.name, spec.names.plural);
-            for object in self.read(client, &path).await {
+            for object in self.read(client, &path, "").await {
                 let nodes = tree::documents(&object.to_string()).unwrap_or_default();
                 for field in nodes.iter().flat_map(|node| fields::unknown(node, &definitions)) {
                     let what = format!("{}: {}", field.kind, field.path);
@@ -161,9 +170,9 @@ impl Obstacles {
     }
 
     /// The objects of a list, as JSON; none where the kind is not served.
-    async fn read(&mut self, client: &Client, path: &str) -> Vec<Value> {
+    async fn read(&mut self, client: &Client, path: &str, query: &str) -> Vec<Value> {
         let mut objects = Vec::new();
-        match each_listed(client, path, "", |object| objects.push(object)).await {
+        match each_listed(client, path, query, |object| objects.push(object)).await {
             Err(kube::Error::Api(status)) if status.code == 404 => {}
             Err(error) => self.unread.push(format!("{path}: {}", with_sources(&error))),
             Ok(()) => {}

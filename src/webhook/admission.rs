@@ -118,7 +118,9 @@ impl Admission {
     /// Validates the start of an Instance and reserves its quota under one lock, so that no two requests
     /// are admitted for the same free quota.
     fn admit_instance(&self, request: &Request, view: &dyn View) -> Decision {
-        let checked = || tenant_ref::check(request, view).and_then(|()| names::check(request, view));
+        let checked = || {
+            tenant_ref::check(request, view).and_then(|()| names::check(request, self.instance.layout, view))
+        };
         if !self.instance.is_exempt(request)
             && let Err(denial) = checked()
         {

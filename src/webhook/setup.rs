@@ -129,6 +129,7 @@ pub async fn set_up(
             require_enrolment: config.require_enrolment,
             own_user,
             personal_workspaces: tenants.personal_workspace.enabled,
+            layout: whole.controllers.instance.layout,
         },
         Lookup::new(stores.clone(), connections.client.clone()),
     ));

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import yaml
 
+import configuration
 import render
 from render import CHART, NAMESPACE, ROOT, by_key, cleaned, comparable, documents, helm, rendered, rights, template, text
 
@@ -339,12 +340,15 @@ class Plain(unittest.TestCase):
 
     def test_the_crds_are_those_of_the_code(self):
         crds = by_key(document for file in (ROOT / "manifests/crds").iterdir() for document in documents(file.read_text()))
-        found = {key: document for key, document in by_key(rendered()).items() if document["kind"] == "CustomResourceDefinition"}
-        for document in found.values():
-            self.assertEqual(document["metadata"].pop("annotations"), {"helm.sh/resource-policy": "keep"})
-        self.assertEqual(found, crds)
-        lost = {key: document for key, document in by_key(rendered({"crds": {"keep": False}})).items() if key in crds}
-        self.assertEqual(lost, crds)
+        integer = by_key(documents(configuration.crownlabs("crd", "--quota-cpu", "integer").stdout))
+        self.assertNotEqual(integer, crds)
+        for values, expected in (({}, integer), ({"quotaCpu": "integer"}, integer), ({"quotaCpu": "intOrString"}, crds)):
+            kept = {key: document for key, document in by_key(rendered({"crds": values})).items() if key in crds}
+            for document in kept.values():
+                self.assertEqual(document["metadata"].pop("annotations"), {"helm.sh/resource-policy": "keep"})
+            self.assertEqual(kept, expected)
+            lost = by_key(rendered({"crds": {"keep": False, **values}}))
+            self.assertEqual({key: document for key, document in lost.items() if key in crds}, expected)
 
     def test_the_kustomize_base_is_what_the_chart_renders(self):
         self.assertEqual((BASE / "crownlabs.yaml").read_text(), kustomize_base(), "run `make chart`")

@@ -45,6 +45,7 @@ controllers:
   workspace: {{enabled: false}}
   instance:
     vmPower: running
+    layout: classic
     websiteBaseUrl: labs.example.org
     instancesAuthUrl: https://labs.example.org/auth
     websshMasterKeyFile: {}

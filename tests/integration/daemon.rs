@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
 use tempfile::TempDir;
 
 /// The binary under test.
@@ -42,8 +43,23 @@ pub fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port").port()
 }
 
-/// A configuration with the lines `more`; leader election is off unless they contain it. Health and metrics are served
-/// at ports that the system chooses.
+/// The lines with the layout `classic`, unless they have one, or no Instance is worked on.
+fn classic(lines: &str) -> String {
+    if lines.contains("layout:") {
+        return lines.to_owned();
+    }
+    let mut keys: Value =
+        if lines.trim().is_empty() { Value::Null } else { serde_saphyr::from_str(lines).expect("YAML") };
+    let instance = &mut keys["controllers"]["instance"];
+    if instance["enabled"] == false {
+        return lines.to_owned();
+    }
+    instance["layout"] = "classic".into();
+    serde_saphyr::to_string(&keys).expect("YAML")
+}
+
+/// A configuration with the lines `more`; leader election is off unless they contain it, and the objects of Instances with one
+/// environment are named as these unless they say otherwise. Health and metrics are served at ports that the system chooses.
 pub fn config(selector: &str, more: &str) -> String {
     // Lines `webhook: {…}` and `keycloakEvents: {…}` are members of `server`.
     let of_servers = |line: &&str| line.starts_with("webhook:") || line.starts_with("keycloakEvents:");
@@ -52,7 +68,7 @@ pub fn config(selector: &str, more: &str) -> String {
     if !servers.iter().any(|line| line.starts_with("keycloakEvents:")) {
         servers.push("keycloakEvents: {listen: \"\"}");
     }
-    let (servers, more) = (servers.join(", "), more.join("\n"));
+    let (servers, more) = (servers.join(", "), classic(&more.join("\n")));
     let election = if more.contains("leaderElection:") { "" } else { "leaderElection: {enabled: false}\n" };
     format!(
         "apiVersion: config.crownlabs.polito.it/v1alpha1

@@ -36,7 +36,7 @@ fn objects_equal_the_recorded_ones() {
         "controllers:
   tenant: {{enabled: false}}
   workspace: {{enabled: false}}
-  instance: {{websiteBaseUrl: labs.example.org, instancesAuthUrl: \"https://labs.example.org/auth\", websshMasterKeyFile: {}, vmPower: running}}\n",
+  instance: {{websiteBaseUrl: labs.example.org, instancesAuthUrl: \"https://labs.example.org/auth\", websshMasterKeyFile: {}, vmPower: running, layout: classic}}\n",
         key.display()
     );
     let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "local", config: &config });

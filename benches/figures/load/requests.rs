@@ -177,7 +177,7 @@ impl Requests {
         if entry.resource == "instances" {
             self.accepted.insert(entry.name.clone(), entry.stage_timestamp);
         } else if entry.resource == "ingresses"
-            && let Some(begin) = entry.name.strip_suffix("-gui").and_then(|name| self.accepted.get(name))
+            && let Some(begin) = entry.name.strip_suffix("-main").and_then(|name| self.accepted.get(name))
         {
             self.latencies.extend((entry.stage_timestamp - *begin).total(Unit::Millisecond).ok());
         }

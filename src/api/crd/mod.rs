@@ -4,7 +4,7 @@
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceColumnDefinition, CustomResourceDefinition, CustomResourceDefinitionNames,
     CustomResourceDefinitionSpec, CustomResourceDefinitionVersion, CustomResourceSubresourceStatus,
-    CustomResourceSubresources, CustomResourceValidation,
+    CustomResourceSubresources, CustomResourceValidation, JSONSchemaProps,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use schemars::generate::SchemaSettings;
@@ -12,6 +12,7 @@ use schemars::transform::transform_subschemas;
 use schemars::{JsonSchema, Schema};
 use serde_json::{Value, json};
 
+use super::Kind;
 use super::custom::{CATEGORY, Column, CustomResource, Rule};
 use super::image_list::ImageListKind;
 use super::instance::InstanceKind;
@@ -37,6 +38,34 @@ pub fn crds() -> Vec<CustomResourceDefinition> {
         definition::<ImageListKind>(),
         definition::<PodConfigKind>(),
     ]
+}
+
+/// The quotas whose processor cores may have to be whole numbers: the kind, and the member of its spec.
+const QUOTAS: [(&str, &str); 2] = [(WorkspaceKind::KIND, "quota"), (TenantKind::KIND, "personalWorkspace")];
+
+/// Lets the processor cores of quotas be whole numbers only, of at least one. What is stored otherwise stays, and can only be
+/// changed to such.
+pub fn with_integer_cpu(definition: &mut CustomResourceDefinition) {
+    let quotas = QUOTAS.iter().filter(|(kind, _)| definition.spec.names.kind == *kind);
+    for (_, quota) in quotas {
+        let schemas = definition.spec.versions.iter_mut().filter_map(|version| version.schema.as_mut());
+        let specs = schemas.filter_map(|schema| schema.open_api_v3_schema.as_mut());
+        for spec in specs {
+            let mut found = Some(spec);
+            for member in ["spec", quota, "cpu"] {
+                found = found.and_then(|schema| schema.properties.as_mut()?.get_mut(member));
+            }
+            if let Some(cpu) = found {
+                *cpu = JSONSchemaProps {
+                    description: Some("Processor cores, a whole number, for example `8`.".to_owned()),
+                    type_: Some("integer".to_owned()),
+                    format: Some("int64".to_owned()),
+                    minimum: Some(1.0),
+                    ..JSONSchemaProps::default()
+                };
+            }
+        }
+    }
 }
 
 /// Writes definitions as YAML, one document for each.

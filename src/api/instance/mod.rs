@@ -35,7 +35,7 @@ impl CustomResource for InstanceKind {
             json_path: ".status.environments[0].expositionAccepted",
             priority: 10,
         },
-        Column::wide("URL", ".status.url"),
+        Column::wide("URL", ".status.environments[0].url"),
         Column::wide("IP Address", ".status.ip"),
         Column::text("Ready In", ".status.initialReadyTime"),
         REASON,
@@ -197,7 +197,8 @@ pub struct InstanceStatus {
     /// `CreationLoopBackoff`: its objects cannot be created. Empty: not known yet. The conditions have the
     /// reason.
     pub phase: Optional<InstancePhase>,
-    /// URL of the desktop or web application; empty while the instance is stopped or has none.
+    /// URL of the desktop or web application, or what those of the environments begin with, each followed by its name and a
+    /// slash, unless the instance has the classic layout; empty while the instance is stopped or has none.
     pub url: Optional<String>,
     /// Cluster IP address of the first environment, for example `10.96.12.7`; empty while it is stopped.
     pub ip: Optional<String>,
@@ -275,4 +276,13 @@ pub struct EnvironmentStatus {
     pub initial_ready_time: Optional<String>,
     /// Times at which the automation of this environment last acted.
     pub automation: Optional<Automation>,
+}
+
+impl InstanceStatus {
+    /// The URL that a browser opens: that of the first environment which has one; empty if there is none. A status of the older
+    /// Go operator has that of the Instance only.
+    pub fn open_url(&self) -> &str {
+        let known = self.environments.iter().find(|environment| !environment.url.is_empty());
+        known.map_or(&self.url, |environment| &environment.url)
+    }
 }

@@ -12,6 +12,8 @@ use super::{Config, ConfigDuration};
 
 /// The members of a part that configure a program, and not the objects around it.
 const CONFIGURING: [&str; 2] = ["configurations", "webhook"];
+/// Values that only the chart has whose operators name all objects of an Instance after the environment, too.
+const NEWER: [&str; 3] = ["/bastion", "/gatewayAPI", "/global/gateway"];
 /// Where the secret of the client is expected; the chart of the daemon sets the key when it mounts a Secret.
 const CLIENT_SECRET: &str = "/etc/crownlabs/keycloak/client-secret";
 
@@ -188,11 +190,19 @@ impl<'v> Conversion<'v> {
         }
         self.set("", "controllers.tenant.countQuotas.enabled", false.into());
         self.set("", "controllers.instance.vmPower", "running".into());
+        self.set("", "controllers.instance.layout", self.layout().into());
         // The annotations of the Services that exist stay as they are.
         let key = "controllers.publicExposure.loadBalancerIpsKey";
         if self.configuration.pointer(&format!("/{}", key.replace('.', "/"))).is_none() {
             self.set("", key, "metallb.universe.tf/loadBalancerIPs".into());
         }
+    }
+
+    /// The layout that the operators of these values give to Instances. Values that only the newer chart has tell it.
+    fn layout(&self) -> &'static str {
+        let is_newer =
+            NEWER.iter().any(|path| self.values.pointer(path).is_some_and(|value| !value.is_null()));
+        if is_newer { "perEnvironment" } else { "classic" }
     }
 
     /// Reports every value below a path that has not been looked at.

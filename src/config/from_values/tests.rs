@@ -87,6 +87,7 @@ controllers:
     instancesAuthUrl: https://labs.example.org/auth
     ephemeralStorage: ""
     vmPower: running
+    layout: perEnvironment
   sharedVolume: {enabled: false}
   snapshot: {containerKanikoImg: "kaniko:1", vmRegistry: registry.example.org, vmRegistrySecret: login, ephemeralStorage: ""}
   publicExposure:
@@ -121,6 +122,25 @@ integrations:
     let read = |text: &str| -> Value { serde_saphyr::from_str(text).expect("YAML") };
     assert_eq!(read(&made.yaml), read(expected));
     assert!(!made.yaml.contains("hunter2"), "{}", made.yaml);
+}
+
+#[test]
+fn instances_are_named_as_the_operators_of_the_values_name_them() {
+    let layout = |values: &str| {
+        let made = from_values(values).expect("values");
+        let keys: Value = serde_saphyr::from_str(&made.yaml).expect("YAML");
+        keys["controllers"]["instance"]["layout"].as_str().expect("a layout").to_owned()
+    };
+    for older in ["operator: {}", "bastion-operator: {}", "operator: {}\nglobal: {version: v1}"] {
+        assert_eq!(layout(older), "classic", "{older}");
+    }
+    for newer in [
+        "bastion: {}",
+        "operator: {}\ngatewayAPI: {class: x}",
+        "operator: {}\nglobal: {gateway: {enabled: true}}",
+    ] {
+        assert_eq!(layout(newer), "perEnvironment", "{newer}");
+    }
 }
 
 #[test]

@@ -174,6 +174,19 @@ mod tests {
         serde_json::from_value(value.clone()).expect("an object")
     }
 
+    #[test]
+    fn labels_and_annotations_exempt_a_namespace() {
+        for (metadata, expected) in [
+            (json!({}), false),
+            (json!({"labels": {"exempt": "true"}}), true),
+            (json!({"annotations": {"exempt": "True"}}), true),
+            (json!({"labels": {"exempt": "false"}, "annotations": {"exempt": "true"}}), true),
+            (json!({"labels": {"exempt": "no"}, "annotations": {"exempt": ""}}), false),
+        ] {
+            assert_eq!(is_exempt(&object(&json!({"metadata": metadata})), "exempt"), expected, "{metadata}");
+        }
+    }
+
     #[tokio::test]
     async fn who_is_named_is_not_warned_about_an_instance_in_the_namespace_of_another() {
         let mut factory = StoreFactory::default();

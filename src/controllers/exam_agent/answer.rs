@@ -292,7 +292,7 @@ fn shows_pages(headers: &HeaderMap) -> bool {
 /// The page of an Instance for a browser.
 fn page_of(instance: &Instance) -> Response<Bytes> {
     match instance.status.phase {
-        InstancePhase::Ready => page::redirect(&instance.status.url).unwrap_or_else(page::starting),
+        InstancePhase::Ready => page::redirect(instance.status.open_url()).unwrap_or_else(page::starting),
         InstancePhase::Off => page::error(StatusCode::GONE, "The requested Instance is not running.", true),
         InstancePhase::Failed | InstancePhase::CreationLoopBackoff => {
             page::error(StatusCode::INTERNAL_SERVER_ERROR, "Something went wrong.", true)

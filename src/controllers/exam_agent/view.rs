@@ -94,7 +94,7 @@ impl InstanceView {
         // That of the desktop has the uid, which is all that protects some: it is as secret as the others.
         let (customization_urls, content_urls, url) = if granted.sees_urls {
             let (customization, content) = urls(instance);
-            (customization, content, instance.status.url.clone())
+            (customization, content, instance.status.open_url().to_owned())
         } else {
             (CustomizationView::default(), None, String::new())
         };

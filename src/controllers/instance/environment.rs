@@ -19,8 +19,7 @@ pub struct EnvironmentContext<'a> {
     pub environment: &'a Environment,
     /// The name of its Service, workload and disk.
     pub name: CanonicalName,
-    /// Whether its objects are named after the Instance alone (`<c>`, its canonical name), as those of a
-    /// Template with one environment are, or also after the environment (`<c>-<environment>`).
+    /// Whether its objects are named after the Instance alone; see [`Chosen`].
     pub classic: bool,
     /// What is observed of the Instance.
     pub observed: &'a Observed,

@@ -34,7 +34,7 @@ pub struct Validated<'a> {
 /// Validates an Instance.
 pub fn validate<'a>(observed: &'a Observed, config: &'a InstanceConfig) -> Validated<'a> {
     let (chosen, removed) =
-        choose(&observed.instance, observed.environments(), |name| observed.has_object(name));
+        choose(&observed.instance, observed.environments(), config.layout, |name| observed.has_object(name));
     let environments = chosen.into_iter().map(|chosen| EnvironmentContext::new(observed, config, &chosen));
     Validated { refusal: refusal(observed), environments: environments.collect(), removed }
 }

@@ -6,25 +6,27 @@ use crate::api::instance::Instance;
 use crate::api::names::CanonicalName;
 use crate::api::reason;
 use crate::api::template_fault::TemplateFault;
-use crate::config::LocalVm;
+use crate::config::{Layout, LocalVm};
 
 /// An environment of an Instance, and how its objects are named.
 #[derive(Debug, Clone, Copy)]
 pub struct Chosen<'a> {
     /// The environment as the Template specifies it.
     pub environment: &'a Environment,
-    /// Whether its objects are named after the Instance alone (`<c>`, its canonical name), as those of a
-    /// Template with one environment are, or also after the environment (`<c>-<environment>`).
+    /// Whether its objects are named after the Instance alone (`<c>`, its canonical name), or also after the environment
+    /// (`<c>-<environment>`), as those of a Template with several always are; see [`Layout`].
     pub classic: bool,
 }
 
 /// The environments of an Instance, and the names of those that have been removed from the Template, which has these
 /// `environments` now. Both the environments and their names are fixed when the first objects are made: otherwise the
 /// selectors of an Instance with one environment could match the pods of one that is added to the Template later.
-/// `has_workload` tells whether the Instance has a workload or a disk of a name.
+/// `has_workload` tells whether the Instance has a workload or a disk of a name. Where it has none, an only environment gets
+/// the `layout`.
 pub fn choose<'a>(
     instance: &Instance,
     environments: &'a [Environment],
+    layout: Layout,
     has_workload: impl Fn(&str) -> bool,
 ) -> (Vec<Chosen<'a>>, Vec<String>) {
     let fixed = &instance.status.environments;
@@ -32,7 +34,7 @@ pub fn choose<'a>(
     let suffixed = |environment: &Environment| has_workload(&canonical.environment(&environment.name));
     if let (true, [only]) = (fixed.len() <= 1, environments) {
         // The only environment keeps the name of its existing objects.
-        let classic = !suffixed(only) || has_workload(&canonical);
+        let classic = has_workload(&canonical) || layout == Layout::Classic && !suffixed(only);
         return (vec![Chosen { environment: only, classic }], Vec::new());
     }
     if fixed.is_empty() {

@@ -113,10 +113,11 @@ index! {
     |instance| vec![Text::interned(&instance.spec.tenant_ref.name)]
 }
 
-/// Whether an administrator has exempted the Instances of a namespace by a label with the value `true`, in whatever
-/// case: exempting too many is the safe direction.
-pub fn is_exempt(namespace: &Namespace, label: &str) -> bool {
-    namespace.label(label).is_some_and(|value| value.eq_ignore_ascii_case("true"))
+/// Whether an administrator has exempted the Instances of a namespace by a label or an annotation with the value `true`, in
+/// whatever case: exempting too many is the safe direction.
+pub fn is_exempt(namespace: &Namespace, key: &str) -> bool {
+    let values = [namespace.label(key), namespace.annotation(key)];
+    values.into_iter().flatten().any(|value| value.eq_ignore_ascii_case("true"))
 }
 
 index! {

@@ -8,6 +8,7 @@ use crate::api::instance::Instance;
 use crate::api::instance_snapshot::InstanceSnapshot;
 use crate::api::names::CanonicalName;
 use crate::api::template::Template;
+use crate::config::Layout;
 use crate::kinds::{DataVolume, Pod, PodOfJob, VirtualMachine, VirtualMachineInstance};
 use crate::runtime::ObjectKey;
 use crate::runtime::children::Children;
@@ -43,16 +44,19 @@ pub struct Observed {
     pub namespace_tenant: Option<String>,
     /// The Tenant that the path of the repositories belongs to, if it is not the Tenant of the Instance.
     pub repository_owner: Option<String>,
+    /// How the machine of an Instance that has none is named.
+    pub layout: Layout,
 }
 
 impl Observed {
-    /// The name of the disk of an environment, which is that of its virtual machine. It contains the name of
-    /// the environment unless that is the only one of its Template (`alone`).
+    /// The name of the disk of an environment, which is that of its virtual machine, or will be: it contains the name of the
+    /// environment unless that is the only one of its Template (`alone`) and the layout is classic.
     pub fn disk(&self, instance: &Instance, environment: &str, alone: bool) -> String {
         let short = CanonicalName::of(instance.name());
         let long = short.environment(environment);
         let is_there = |name: &str| self.machines.iter().any(|machine| machine.name() == name);
-        if is_there(&long) || !alone && !is_there(&short) { long.to_string() } else { short.to_string() }
+        let is_short = is_there(&short) || alone && self.layout == Layout::Classic;
+        if is_there(&long) || !is_short { long.to_string() } else { short.to_string() }
     }
 }
 

@@ -21,7 +21,8 @@ impl Definition for SnapshotReconciler {
 
     fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)> {
         let config = setup.config.controllers.snapshot.clone();
-        let stores = Stores::declare(set, &setup.config.selector, &config.vm_registry_secret);
+        let layout = setup.config.controllers.instance.layout;
+        let stores = Stores::declare(set, &setup.config.selector, &config.vm_registry_secret, layout);
         Ok((Self { stores }, config))
     }
 }

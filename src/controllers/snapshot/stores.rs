@@ -12,6 +12,7 @@ use crate::api::template::TemplateKind;
 use crate::api::tenant::TenantKind;
 use crate::api::text::Text;
 use crate::api::{Kind, labels};
+use crate::config::Layout;
 use crate::controllers::shared::references::{ByInstance, instance_of, template_key};
 use crate::kinds::{
     DataVolumeKind, JobKind, NamespaceKind, PodKind, PodOfJobKind, SecretNameKind,
@@ -44,6 +45,7 @@ pub struct Stores {
     secrets: Arc<Store<SecretNameKind>>,
     /// Their name.
     secret: String,
+    layout: Layout,
 }
 
 index! {
@@ -76,7 +78,12 @@ fn is_open(snapshot: &InstanceSnapshot) -> bool {
 impl Stores {
     /// Declares the stores. Only snapshots in namespaces with the labels of `selector` are reconciled.
     /// The Secret with the login to the registry is named `secret`.
-    pub fn declare(set: &mut StoreSet<'_>, selector: &BTreeMap<String, String>, secret: &str) -> Self {
+    pub fn declare(
+        set: &mut StoreSet<'_>,
+        selector: &BTreeMap<String, String>,
+        secret: &str,
+        layout: Layout,
+    ) -> Self {
         let all = Selection::ALL;
         let ours = Selection::label(labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE);
         let of_instances = Selection::labelled(labels::INSTANCE);
@@ -89,6 +96,7 @@ impl Stores {
             job_pods: job_pods(set, &jobs),
             secrets: secrets(set, &snapshots, secret),
             secret: secret.to_owned(),
+            layout,
 
             selector: selector.clone(),
             instances: set
@@ -148,6 +156,7 @@ impl Stores {
             others: others.filter(|other| other.uid() != snapshot.uid() && is_open(other)).collect(),
             namespace_tenant: namespace.label(labels::NAME).map(str::to_owned),
             repository_owner: instance.as_ref().and_then(|instance| self.repository_owner(instance)),
+            layout: self.layout,
             machines,
             instance,
             snapshot,

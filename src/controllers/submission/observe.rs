@@ -11,6 +11,7 @@ use crate::api::labels;
 use crate::api::names::CanonicalName;
 use crate::api::names::label_sized;
 use crate::api::template::Template;
+use crate::config::Layout;
 use crate::controllers::shared::environments::{choose, destination};
 use crate::kinds::{Pod, VirtualMachineInstance};
 use crate::runtime::children::Children;
@@ -92,7 +93,9 @@ impl Observed {
     /// The environments that are uploaded, in the order of the Template. Without a Template there are none.
     pub fn uploads(&self) -> Vec<Upload> {
         let environments = self.template.as_ref().map_or(&[][..], |template| &template.spec.environment_list);
-        let (chosen, _) = choose(&self.instance, environments, |name| self.workloads.contains(name));
+        // What is uploaded is there; an older record of attempts is where that of an Instance alone was.
+        let (chosen, _) =
+            choose(&self.instance, environments, Layout::Classic, |name| self.workloads.contains(name));
         let uploads = chosen.into_iter().filter_map(|chosen| {
             let name = &chosen.environment.name;
             Some(Upload {

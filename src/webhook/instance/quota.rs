@@ -15,6 +15,7 @@ use crate::api::tenancy::is_tenant_namespace;
 use crate::api::tenant::Role;
 use crate::api::usage::{Limits, Usage};
 use crate::api::{GenericRef, Instance, Template, Tenant, labels};
+use crate::config::Layout;
 use crate::webhook::decision::{Decision, Denial};
 use crate::webhook::review::{Operation, Request};
 use crate::webhook::tenant::SERVICE_TENANT;
@@ -34,6 +35,8 @@ pub struct Settings {
     pub own_user: String,
     /// Whether personal workspaces are enabled.
     pub personal_workspaces: bool,
+    /// How the objects of a new Instance are named.
+    pub layout: Layout,
 }
 
 impl Settings {
@@ -262,10 +265,15 @@ impl Validation<'_> {
             }
             QuotaScope::Personal => {
                 let tenant = self.owner(tenant)?;
-                let quota = tenant.spec.personal_workspace.as_ref().ok_or_else(|| {
-                    Denial::forbidden(format!("the Tenant {} has no personal workspace", tenant.name()))
-                })?;
-                Ok(Limits::from(quota).exceeded_by(usage))
+                match &tenant.spec.personal_workspace {
+                    Some(quota) => Ok(Limits::from(quota).exceeded_by(usage)),
+                    // It has no quota of its own: the `ResourceQuota` of the namespace is the limit.
+                    None if tenant.spec.create_personal_workspace => Ok(Vec::new()),
+                    None => Err(Denial::forbidden(format!(
+                        "the Tenant {} has no personal workspace",
+                        tenant.name()
+                    ))),
+                }
             }
         }
     }

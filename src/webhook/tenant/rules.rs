@@ -251,8 +251,8 @@ impl<'a> Edit<'a> {
     /// Refuses to remove the personal workspace while Instances of its Templates exist: they would have no
     /// quota any more.
     fn personal_workspace_unused(&self) -> Result<(), Denial> {
-        let had_one = self.old.as_ref().is_some_and(|old| old.spec.personal_workspace.is_some());
-        if !self.settings.personal_workspaces || !had_one || self.new.spec.personal_workspace.is_some() {
+        let had_one = self.old.as_ref().is_some_and(|old| old.spec.has_personal_workspace());
+        if !self.settings.personal_workspaces || !had_one || self.new.spec.has_personal_workspace() {
             return Ok(());
         }
         let namespace = CanonicalName::of(self.new.name()).tenant_namespace();

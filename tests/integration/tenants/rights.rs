@@ -90,7 +90,9 @@ const TABLE: &[(&str, &str, &str, &str)] = &[
     ("deletecollection", "tenants", "", ""),
     ("patch", "tenants/status", "", ""),
     // Workspaces, namespaces and RBAC objects: only administrators.
-    ("get", "workspaces/rights-a", "", ""),
+    // Everybody who can log in sees which courses there are.
+    ("get", "workspaces/rights-a", "", "umo"),
+    ("list", "imagelists", "", "umo"),
     ("create", "workspaces", "", ""),
     ("patch", "workspaces/rights-a", "", ""),
     ("delete", "workspaces/rights-a", "", ""),

@@ -24,7 +24,7 @@ fn config(mode: AccessMode) -> InstanceConfig {
         client_secret_file: "/secrets/client".to_owned(),
         ..OAuth2Proxy::default()
     };
-    InstanceConfig { access: Access { mode, oauth2_proxy }, ..InstanceConfig::default() }
+    InstanceConfig { access: Access { mode, oauth2_proxy }, ..InstanceConfig::classic() }
 }
 
 /// An Instance of a Template with these environments, for which a proxy can be made.

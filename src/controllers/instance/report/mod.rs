@@ -165,9 +165,9 @@ fn overview(
     if status.initial_ready_time.is_empty() {
         status.initial_ready_time = first.initial_ready_time;
     }
-    status.url = match status.environments.as_slice() {
-        [only] => only.url.clone(),
-        several => {
+    status.url = match (status.environments.as_slice(), contexts) {
+        ([only], [context]) if context.classic => only.url.clone(),
+        (several, _) => {
             let gui = several.iter().any(|environment| !environment.url.is_empty());
             let host = contexts.iter().find(|context| context.environment.gui_enabled);
             let host = host.map_or_else(|| config.website_base_url.clone(), EnvironmentContext::host);

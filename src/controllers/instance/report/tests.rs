@@ -19,7 +19,7 @@ fn reported(environments: Value, status: Value, ready: i32) -> Report<InstanceKi
     let deployment = edit(&deployment, &json!({"status": {"readyReplicas": ready}}));
     observed.children.set::<DeploymentKind>(vec![deployment]);
     observed.children.set::<ServiceKind>(vec![owned::<ServiceKind>("my-lab", json!({"clusterIP": "None"}))]);
-    let config = InstanceConfig::default();
+    let config = InstanceConfig::classic();
     let now = "2026-01-01T00:00:00Z".parse().expect("a time");
     report(&observed, &config, &plan(&observed, &config, now), &Outcome::default(), now)
 }
@@ -89,7 +89,7 @@ fn of_machine(machine: Value, running: Option<Value>, disk: Option<Value>) -> Re
     observed.children.set::<VirtualMachineInstanceKind>(running);
     let disk = disk.map(|disk| edit(&owned::<DataVolumeKind>("my-lab", json!({})), &with(disk)));
     observed.children.set::<DataVolumeKind>(disk);
-    let config = InstanceConfig::default();
+    let config = InstanceConfig::classic();
     let now = "2026-01-01T00:00:00Z".parse().expect("a time");
     report(&observed, &config, &plan(&observed, &config, now), &Outcome::default(), now)
 }
@@ -221,7 +221,7 @@ fn of_pod(status: &Value, before: Option<&InstanceStatus>, second: i64) -> (Repo
     let owner = json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "my-lab-6d4b", "uid": "r", "controller": true});
     let pod = json!({"metadata": {"name": "my-lab-6d4b-x2", "ownerReferences": [owner]}, "status": status});
     observed.pods = vec![std::sync::Arc::new(serde_json::from_value(pod).expect("lenient"))];
-    let config = InstanceConfig::default();
+    let config = InstanceConfig::classic();
     let now = Timestamp::from_second(second).expect("a time");
     let plan = plan(&observed, &config, now);
     (report(&observed, &config, &plan, &Outcome::default(), now), plan)

@@ -20,7 +20,7 @@ impl World {
     fn new() -> Self {
         let mut factory = StoreFactory::default();
         let mut set = StoreSet::new(LOOP, &mut factory);
-        Stores::declare(&mut set, &BTreeMap::new(), &InstanceConfig::default());
+        Stores::declare(&mut set, &BTreeMap::new(), &InstanceConfig::classic());
         let queue = Arc::clone(set.queue());
         for name in ["a", "a.b", "a-b", "a-b-c"] {
             let instance = json!({

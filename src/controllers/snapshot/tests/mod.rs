@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::decide::{Decision, Export, decide};
 use super::observe::Observed;
 use crate::api::{Kind, Object};
-use crate::config::SnapshotConfig;
+use crate::config::{Layout, SnapshotConfig};
 use crate::kinds::JobKind;
 use crate::runtime::children::Children;
 use crate::runtime::merge;
@@ -79,6 +79,7 @@ fn observed(more: &Value, of_instance: &Value) -> Observed {
         others: Vec::new(),
         namespace_tenant: Some("Ada.L".to_owned()),
         repository_owner: None,
+        layout: Layout::Classic,
     }
 }
 

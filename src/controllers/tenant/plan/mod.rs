@@ -126,7 +126,7 @@ fn end_of_namespace(children: Children<'_>) -> Option<Removal> {
 
 /// Whether the Tenant should have a personal workspace.
 pub fn wants_own_workspace(observed: &Observed, settings: &Settings) -> bool {
-    settings.config.personal_workspace.enabled && observed.tenant.spec.personal_workspace.is_some()
+    settings.config.personal_workspace.enabled && observed.tenant.spec.has_personal_workspace()
 }
 
 /// Plans the sandbox, or its removal.

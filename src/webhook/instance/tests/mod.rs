@@ -7,6 +7,7 @@ mod trust;
 use serde_json::{Value, json};
 
 use super::quota::{Settings, validate};
+use crate::config::Layout;
 use crate::webhook::decision::Decision;
 use crate::webhook::fixture::{TestCluster, instance, merged, request, tenant};
 use crate::webhook::review::{Operation, Request};
@@ -20,6 +21,7 @@ fn settings() -> Settings {
         require_enrolment: true,
         own_user: OURSELVES.to_owned(),
         personal_workspaces: true,
+        layout: Layout::Classic,
     }
 }
 
@@ -270,6 +272,20 @@ fn without_template_or_workspace_the_start_is_refused() {
     let decision = decide(&creation(instance(NAMESPACE, "one", "workspace-x/free", true)), &free);
     assert_eq!(refusal(&decision), "");
     assert_eq!(decision.warnings, ["the Template workspace-x/free names no Workspace: no quota is checked"]);
+}
+
+#[test]
+fn a_personal_workspace_without_a_quota_of_its_own_has_that_of_the_namespace() {
+    let decide_with = |more: &Value| {
+        let cluster = course(&quota(9))
+            .with_tenant_json(&merged(tenant("ada", &["tea:user"]), more))
+            .with_template(NAMESPACE, "mine", "personal", &[resources(64, "900Gi", &json!({}))]);
+        refusal(&decide(&creation(instance(NAMESPACE, "one", "tenant-ada/mine", true)), &cluster))
+    };
+    assert_eq!(decide_with(&json!({"spec": {"createPersonalWorkspace": true}})), "");
+    for without in [json!({}), json!({"spec": {"createPersonalWorkspace": false}})] {
+        assert_eq!(decide_with(&without), "the Tenant ada has no personal workspace", "{without}");
+    }
 }
 
 #[test]

@@ -28,6 +28,7 @@ fn each_member_of_the_spec_has_its_editors() {
         (json!({"quota": {"cpu": 2, "memory": "4096Mi"}}), 200, 200, 200),
         (json!({"quota": {"cpu": "2000m"}}), 200, 200, 200),
         (json!({"personalWorkspace": {"cpu": 1, "memory": "1Gi", "instances": 1}}), 403, 403, 200),
+        (json!({"createPersonalWorkspace": true}), 403, 403, 200),
         // A change of a member that the rules do not know is refused too.
         (json!({"superpowers": "all"}), 403, 403, 200),
         (json!({"superpowers": null}), 200, 200, 200),
@@ -222,15 +223,18 @@ fn finalizers_of_others_can_be_removed_during_deletion() {
 fn a_personal_workspace_in_use_stays() {
     let with = json!({"spec": {"personalWorkspace": {"cpu": 1, "memory": "1Gi", "instances": 1}}});
     let (without, with) = (tenant("ada.l", &[]), merged(tenant("ada.l", &[]), &with));
+    let older = merged(tenant("ada.l", &[]), &json!({"spec": {"createPersonalWorkspace": true}}));
     let of = |namespace: &str, template: &str| {
         cluster().with_instance(&instance(namespace, "one", template, false))
     };
     let used = of("tenant-ada-l", "tenant-ada-l/mine");
     let off = Settings { personal_workspaces: false, ..settings() };
     let on = settings();
-    let cases: [(&str, &TestCluster, &Settings, &Value, &Value, u16); 7] = [
+    let cases: [(&str, &TestCluster, &Settings, &Value, &Value, u16); 9] = [
         ("in use", &used, &on, &with, &without, 409),
         ("in use, and kept", &used, &on, &with, &with, 200),
+        ("the older form, in use", &used, &on, &older, &without, 409),
+        ("in use, and kept in the older form", &used, &on, &with, &older, 200),
         ("added", &used, &on, &without, &with, 200),
         ("none", &used, &on, &without, &without, 200),
         ("an Instance of a course", &of("tenant-ada-l", "workspace-tea/mine"), &on, &with, &without, 200),

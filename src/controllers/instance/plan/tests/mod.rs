@@ -11,6 +11,7 @@ use crate::api::instance::{EnvironmentStatus, Instance};
 use crate::api::template::Template;
 use crate::api::tenant::Tenant;
 use crate::api::{Kind, Object};
+use crate::config::Layout;
 use crate::controllers::instance::access::ProxySecrets;
 use crate::controllers::instance::observe::Platform;
 use crate::kinds::{Deployment, DeploymentKind, Ingress, IngressKind, Service, ServiceKind};
@@ -64,7 +65,7 @@ pub fn environment(name: &str, kind: &str, more: Value) -> Value {
 }
 
 fn planned(observed: &Observed) -> Plan {
-    plan(observed, &InstanceConfig::default(), Timestamp::UNIX_EPOCH)
+    plan(observed, &InstanceConfig::classic(), Timestamp::UNIX_EPOCH)
 }
 
 fn names(plan: &Plan) -> Vec<String> {
@@ -208,12 +209,21 @@ fn replicas_follow_the_rules_of_stopping() {
 fn the_environments_are_fixed_when_the_first_objects_are_made() {
     let two =
         || json!([environment("a", "Standalone", json!({})), environment("b", "Standalone", json!({}))]);
-    let chosen = |observed: &Observed| {
-        let config = InstanceConfig::default();
+    let chosen_by = |layout: Layout, observed: &Observed| {
+        let config = InstanceConfig { layout, ..InstanceConfig::default() };
         let Validated { environments: chosen, removed, .. } = validate(observed, &config);
         let chosen: Vec<_> = chosen.iter().map(|c| (c.environment.name.clone(), c.classic)).collect();
         (chosen, removed)
     };
+    let chosen = |observed: &Observed| {
+        let [first, second] =
+            [Layout::Classic, Layout::PerEnvironment].map(|layout| chosen_by(layout, observed));
+        assert_eq!(first, second, "the layout is for what is new, and has one environment");
+        first
+    };
+    let only = observed(json!([environment("a", "Standalone", json!({}))]));
+    assert_eq!(chosen_by(Layout::Classic, &only).0, [("a".to_owned(), true)]);
+    assert_eq!(chosen_by(Layout::PerEnvironment, &only).0, [("a".to_owned(), false)]);
     // New: all of the Template, each under its own name.
     let fresh = observed(two());
     assert_eq!(chosen(&fresh).0, [("a".to_owned(), false), ("b".to_owned(), false)]);
@@ -236,7 +246,11 @@ fn the_environments_are_fixed_when_the_first_objects_are_made() {
     // The only environment was renamed: it is still the only one.
     let mut renamed = observed(json!([environment("new", "Standalone", json!({}))]));
     renamed.instance = edit(&renamed.instance, &json!({"status": {"environments": [{"name": "old"}]}}));
-    assert_eq!(chosen(&renamed), (vec![("new".to_owned(), true)], vec![]));
+    assert_eq!(chosen_by(Layout::Classic, &renamed), (vec![("new".to_owned(), true)], vec![]));
+    // As one that has classic objects stays with them.
+    let mut stays = observed(json!([environment("a", "Standalone", json!({}))]));
+    stays.children.set::<DeploymentKind>(vec![owned::<crate::kinds::DeploymentKind>("my-lab", json!({}))]);
+    assert_eq!(chosen(&stays).0, [("a".to_owned(), true)]);
     // Made by the newer operator: the only environment has a name with a suffix, and keeps it.
     let mut newer = observed(json!([environment("a", "Standalone", json!({}))]));
     newer.children.set::<DeploymentKind>(vec![owned::<crate::kinds::DeploymentKind>("my-lab-a", json!({}))]);
@@ -282,7 +296,7 @@ fn a_local_image_is_cloned_only_from_where_it_may() {
     let refusal = |image: &str, local: crate::config::LocalVm| {
         let observed =
             observed(json!([environment("main", "LocalVM", json!({"persistent": true, "image": image}))]));
-        let config = InstanceConfig { local_vm: local, ..InstanceConfig::default() };
+        let config = InstanceConfig { local_vm: local, ..InstanceConfig::classic() };
         let plan = plan(&observed, &config, Timestamp::UNIX_EPOCH);
         plan.problems.first().map(|problem| problem.reason.as_str())
     };
@@ -309,7 +323,7 @@ fn without_kubevirt_a_machine_is_reachable_and_waits() {
         )]));
         observed.platform.kubevirt = false;
         let local_vm = crate::config::LocalVm { enabled: true, namespaces: Vec::new() };
-        let config = InstanceConfig { local_vm, ..InstanceConfig::default() };
+        let config = InstanceConfig { local_vm, ..InstanceConfig::classic() };
         let plan = plan(&observed, &config, Timestamp::UNIX_EPOCH);
         assert_eq!(plan.problems[0].reason, "KubeVirtMissing", "{kind}");
         assert!(plan.problems[0].waiting);

@@ -4,7 +4,7 @@ use super::*;
 
 /// A configuration with a limit.
 fn limited() -> InstanceConfig {
-    InstanceConfig { ephemeral_storage: "10Gi".to_owned(), ..InstanceConfig::default() }
+    InstanceConfig { ephemeral_storage: "10Gi".to_owned(), ..InstanceConfig::classic() }
 }
 
 /// An Instance of that type, with contents to be downloaded.
@@ -34,7 +34,7 @@ fn pod(observed: &Observed, config: &InstanceConfig) -> (Value, Vec<Value>) {
 #[test]
 fn no_container_may_gain_a_right() {
     for (kind, count) in [("Container", 4), ("Standalone", 2)] {
-        let (pod, containers) = pod(&with_contents(kind, json!({})), &InstanceConfig::default());
+        let (pod, containers) = pod(&with_contents(kind, json!({})), &InstanceConfig::classic());
         let context = &pod["securityContext"];
         assert_eq!(context["runAsNonRoot"], true);
         assert_eq!(context["seccompProfile"], json!({"type": "RuntimeDefault"}));
@@ -50,7 +50,7 @@ fn no_container_may_gain_a_right() {
 #[test]
 fn the_disk_of_the_node_is_limited_where_the_configuration_says_so() {
     let observed = with_contents("Container", json!({}));
-    let (unlimited, containers) = pod(&observed, &InstanceConfig::default());
+    let (unlimited, containers) = pod(&observed, &InstanceConfig::classic());
     assert_eq!(unlimited["volumes"], json!([{"name": "persistent", "emptyDir": {}}]));
     assert!(containers.iter().all(|container| !container.to_string().contains("ephemeral")), "{unlimited}");
     let (pod_spec, containers) = pod(&observed, &limited());
@@ -94,7 +94,7 @@ fn ingress(name: &str, paths: &[(&str, &str)]) -> Arc<Ingress> {
 #[test]
 fn a_path_that_is_a_regular_expression_has_a_type_that_allows_it() {
     let path = |environments: Value| {
-        let ingress = made(&observed(environments), &InstanceConfig::default(), "Ingress");
+        let ingress = made(&observed(environments), &InstanceConfig::classic(), "Ingress");
         let path = &ingress["spec"]["rules"][0]["http"]["paths"][0];
         format!("{} {}", path["pathType"].as_str().expect("a type"), path["path"].as_str().expect("a path"))
     };

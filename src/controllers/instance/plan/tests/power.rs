@@ -13,7 +13,7 @@ fn written(machine: Option<Value>, running: bool, vm_power: VmPower) -> (Value, 
     observed.instance = edit(&observed.instance, &json!({"spec": {"running": running}}));
     let machine = machine.map(|fields| edit(&owned::<VirtualMachineKind>("my-lab", json!({})), &fields));
     observed.children.set::<VirtualMachineKind>(machine);
-    let config = InstanceConfig { vm_power, ..InstanceConfig::default() };
+    let config = InstanceConfig { vm_power, ..InstanceConfig::classic() };
     let plan = plan(&observed, &config, Timestamp::UNIX_EPOCH);
     let desired = plan.ensure.iter().find(|desired| desired.kind.kind == "VirtualMachine").expect("planned");
     let new = desired.manifest.as_ref().map(|manifest| manifest.json()["spec"].clone());

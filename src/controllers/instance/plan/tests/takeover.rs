@@ -10,7 +10,7 @@ use crate::kinds::{
 fn routed() -> InstanceConfig {
     let parent = ParentRef { name: "labs".to_owned(), namespace: "gateways".to_owned() };
     let gateway_api = GatewayApi { enabled: true, parent_refs: vec![parent], authenticated: true };
-    InstanceConfig { gateway_api, ..InstanceConfig::default() }
+    InstanceConfig { gateway_api, ..InstanceConfig::classic() }
 }
 
 /// A web application, a container with a disk, and a virtual machine with a disk.
