@@ -43,18 +43,14 @@ pub fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port").port()
 }
 
-/// The lines with the layout `classic`, unless they have one, or no Instance is worked on.
+/// The lines with the layout `classic`, unless they have one.
 fn classic(lines: &str) -> String {
     if lines.contains("layout:") {
         return lines.to_owned();
     }
     let mut keys: Value =
         if lines.trim().is_empty() { Value::Null } else { serde_saphyr::from_str(lines).expect("YAML") };
-    let instance = &mut keys["controllers"]["instance"];
-    if instance["enabled"] == false {
-        return lines.to_owned();
-    }
-    instance["layout"] = "classic".into();
+    keys["controllers"]["instance"]["layout"] = "classic".into();
     serde_saphyr::to_string(&keys).expect("YAML")
 }
 

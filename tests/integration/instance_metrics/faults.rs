@@ -109,7 +109,7 @@ async fn a_port_that_is_taken_is_said_and_the_page_of_metrics_goes_on() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = taken.local_addr().expect("its address");
     let keys = format!("updatePeriod: 200ms, runtimeEndpoint: \"{}\"", node.socket().display());
-    let config = only_metrics(&keys).replace("listen: \"127.0.0.1:0\"", &format!("listen: \"{address}\""));
+    let config = only_metrics(&address.to_string(), &keys);
     let command = [env!("CARGO_BIN_EXE_crownlabs")];
     let nowhere = std::path::Path::new("/nonexistent/kubeconfig");
     let daemon = Daemon::launch(&command, &config, nowhere, "127.0.0.1".to_owned());

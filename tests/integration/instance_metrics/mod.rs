@@ -16,8 +16,8 @@ use cluster::containerd::Pod;
 use cluster::instance_metrics::{self, ContainerMetrics};
 
 /// A configuration with the one loop, and these further keys of it, in the form of YAML in one line.
-fn only_metrics(keys: &str) -> String {
-    config("metrics", &only(&[("instanceMetrics", &format!("listen: \"127.0.0.1:0\", {keys}"))]))
+fn only_metrics(listen: &str, keys: &str) -> String {
+    config("metrics", &only(&[("instanceMetrics", &format!("listen: \"{listen}\", {keys}"))]))
 }
 
 /// Starts a daemon that measures what runs at a socket, with these further keys of the loop.
@@ -25,7 +25,7 @@ fn start(socket: &Path, keys: &str) -> Daemon {
     let keys = format!("runtimeEndpoint: \"unix://{}\", {keys}", socket.display());
     let command = [env!("CARGO_BIN_EXE_crownlabs")];
     let nowhere = Path::new("/nonexistent/kubeconfig");
-    Daemon::launch(&command, &only_metrics(&keys), nowhere, "127.0.0.1".to_owned())
+    Daemon::launch(&command, &only_metrics("127.0.0.1:0", &keys), nowhere, "127.0.0.1".to_owned())
 }
 
 /// A pod of an Instance.
