@@ -11,9 +11,7 @@ const NAMESPACE: &str = "tenant-layouts";
 
 fn daemon(lab: &Lab, layout: &str) -> Daemon {
     let config = format!("controllers: {{instance: {{layout: {layout}}}}}\n");
-    let daemon = Daemon::start(&Options { kubeconfig: &lab.admin(), selector: "layouts", config: &config });
-    daemon.wait_for("a pass", |daemon| daemon.reconciles("instance") > 0);
-    daemon
+    Daemon::start(&Options { kubeconfig: &lab.admin(), selector: "layouts", config: &config })
 }
 
 /// The host and path at which the Ingress of an Instance is matched, and what the URL of its status is.
