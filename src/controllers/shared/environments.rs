@@ -32,7 +32,13 @@ pub fn choose<'a>(
     let fixed = &instance.status.environments;
     let canonical = CanonicalName::of(instance.name());
     let suffixed = |environment: &Environment| has_workload(&canonical.environment(&environment.name));
-    if let (true, [only]) = (fixed.len() <= 1, environments) {
+    // Its objects have the name of an environment that the Template has no more: they are not another one's.
+    let is_gone = |name: &str| has_workload(&canonical.environment(name)) && !has_workload(&canonical);
+    let is_left = |only: &Environment| fixed.iter().all(|was| was.name == only.name || !is_gone(&was.name));
+    if let [only] = environments
+        && fixed.len() <= 1
+        && is_left(only)
+    {
         // The only environment keeps the name of its existing objects.
         let classic = has_workload(&canonical) || layout == Layout::Classic && !suffixed(only);
         return (vec![Chosen { environment: only, classic }], Vec::new());

@@ -247,6 +247,11 @@ fn the_environments_are_fixed_when_the_first_objects_are_made() {
     let mut renamed = observed(json!([environment("new", "Standalone", json!({}))]));
     renamed.instance = edit(&renamed.instance, &json!({"status": {"environments": [{"name": "old"}]}}));
     assert_eq!(chosen_by(Layout::Classic, &renamed), (vec![("new".to_owned(), true)], vec![]));
+    // Unless its objects have the former name: nothing takes their place.
+    renamed
+        .children
+        .set::<DeploymentKind>(vec![owned::<crate::kinds::DeploymentKind>("my-lab-old", json!({}))]);
+    assert_eq!(chosen(&renamed), (vec![], vec!["old".to_owned()]));
     // As one that has classic objects stays with them.
     let mut stays = observed(json!([environment("a", "Standalone", json!({}))]));
     stays.children.set::<DeploymentKind>(vec![owned::<crate::kinds::DeploymentKind>("my-lab", json!({}))]);
