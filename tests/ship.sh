@@ -27,6 +27,7 @@ for file in crownlabs LICENSE README.md CHANGELOG.md man/crownlabs-run.1 complet
 done
 revision=$(git describe --always --dirty --abbrev=12 --exclude='*' 2>/dev/null || echo unknown)
 "$binary" --version | grep -F "($revision)" || { echo "--version lacks the commit $revision" >&2; exit 1; }
+./tests/ship/release.sh "$binary"
 mkdir "$folder/root"
 python3 -c 'import json,sys; [print(layer["digest"].split(":")[1]) for layer in json.load(sys.stdin)["layers"]]' \
 	<"$folder/first/manifest.json" |
