@@ -15,7 +15,8 @@ import render
 from render import CHART, NAMESPACE, ROOT, by_key, cleaned, comparable, documents, helm, rendered, rights, template, text
 
 CI = CHART / "ci"
-SETS = {"default": [], "plain": [CI / "plain.yaml"], "everything": [CI / "everything.yaml"], "nothing": [CI / "nothing.yaml"]}
+SETS = {"default": [], "plain": [CI / "plain.yaml"], "everything": [CI / "everything.yaml"], "nothing": [CI / "nothing.yaml"],
+        "one deployment": [CI / "one-deployment.yaml"]}
 BASTION = {"bastion": {"enabled": True}}
 PODS = {"podNetworks": {"enabled": True}}
 EXAMS = {"config": {"controllers": {"examAgent": {"enabled": True, "namespace": "crownlabs-exam"}}}}
@@ -67,6 +68,9 @@ class Rendering(unittest.TestCase):
                     ports = [port["port"] for rule in spec.get("ingress", []) for port in rule["ports"]]
                 elif kind == "PodMonitor":
                     labels, ports = spec["selector"]["matchLabels"], [end["port"] for end in spec["podMetricsEndpoints"]]
+                elif kind == "ServiceMonitor":
+                    labels = {k: v for k, v in spec["selector"]["matchLabels"].items() if k != "app.kubernetes.io/component"}
+                    ports = [end["port"] for end in spec["endpoints"]]
                 elif kind in ("PodDisruptionBudget", "Deployment", "DaemonSet"):
                     labels, ports = spec["selector"]["matchLabels"], []
                 else:
@@ -474,5 +478,6 @@ if __name__ == "__main__":
         (BASE / "crownlabs.yaml").write_text(kustomize_base())
     else:
         from configuration import Configuration, Monitoring  # noqa: F401
+        from options import Images, OneDeployment, Pods, Watching  # noqa: F401
 
         unittest.main()

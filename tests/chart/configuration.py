@@ -99,7 +99,7 @@ class Configuration(unittest.TestCase):
 
     def test_the_daemon_accepts_what_is_rendered(self):
         with tempfile.TemporaryDirectory() as folder:
-            for values in ([], [BASTION], [METRICS], [EVERYTHING], [CHART / "ci/nothing.yaml"]):
+            for values in ([], [BASTION], [METRICS], [EVERYTHING], [CHART / "ci/nothing.yaml"], [CHART / "ci/one-deployment.yaml"]):
                 for document in rendered(*values):
                     if "crownlabs.yaml" not in document.get("data", {}):
                         continue

@@ -2,7 +2,7 @@
 {{- define "crownlabs.alerts" -}}
 {{- $effective := include "crownlabs.effective" . | fromYaml }}
 {{- $namespaces := .Release.Namespace }}
-{{- if .Values.bastion.enabled }}
+{{- if and .Values.bastion.enabled (not .Values.bastion.inDaemon) }}
 {{- $namespaces = printf "%s|%s" $namespaces .Values.bastion.namespace }}
 {{- end }}
 {{- if .Values.podNetworks.enabled }}

@@ -66,6 +66,17 @@ folder is mounted whole; of anything else, one key.
 {{- if .Values.podNetworks.enabled -}}
 {{- $made = mergeOverwrite $made (dict "controllers" (dict "podConfig" (dict "enabled" true))) -}}
 {{- end -}}
+{{- $made = mergeOverwrite $made (dict "controllers" (dict "snapshot" (dict "containerExportImg" (include "crownlabs.image" (dict "image" .Values.imgExporter.image "root" .))))) -}}
+{{- if include "crownlabs.bastion.inDaemon" . -}}
+{{- $loops := mergeOverwrite (include "crownlabs.bastion.loops" . | fromYaml) (deepCopy (default dict .Values.bastion.config.controllers)) -}}
+{{- if not .Values.secrets.webSshMasterKey.name -}}
+{{- $_ := set $loops "instance" (dict "websshMasterKeyFile" "/web-keys/webssh-bastion-master.pub") -}}
+{{- end -}}
+{{- $made = mergeOverwrite $made (dict "controllers" $loops) -}}
+{{- end -}}
+{{- if dig "integrations" "prometheus" "url" "" $own -}}
+{{- $made = mergeOverwrite $made (dict "integrations" (dict "prometheus" (dict "queries" (include "crownlabs.queries" . | fromYaml)))) -}}
+{{- end -}}
 {{- $made = mergeOverwrite $made $own -}}
 {{- /* A selector replaces the default: merged, it would demand both labels. */ -}}
 {{- $made = set $made "selector" (default $defaults.selector .Values.config.selector) -}}
@@ -87,16 +98,50 @@ folder is mounted whole; of anything else, one key.
 {{- toYaml (set $effective "selector" $config.selector) -}}
 {{- end }}
 
+{{- /*
+Where use by SSH is read: what the bastion of this release counts, and nothing where there is none. A source of which `config`
+has a query is left to it: then there is another bastion.
+*/ -}}
+{{- define "crownlabs.queries" -}}
+{{- $given := dig "integrations" "prometheus" "queries" dict .Values.config -}}
+{{- $queries := dict -}}
+{{- range $loop, $source := dict "sshTracker" (list "bastionSsh" "sum(bastion_ssh_tracker_running)") "webSsh" (list "webSsh" "count(bastion_web_ssh_sessions)") -}}
+{{- $available := printf "%sAvailable" (first $source) -}}
+{{- $data := printf "%sData" (first $source) -}}
+{{- if not (or (hasKey $given $available) (hasKey $given $data)) -}}
+{{- if and $.Values.bastion.enabled (dig "controllers" $loop "enabled" true $.Values.bastion.config) -}}
+{{- $_ := set $queries $available (last $source) -}}
+{{- else -}}
+{{- $_ := set $queries $data "" -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml $queries -}}
+{{- end }}
+
+{{- /* The loops of the bastion, with what follows from the values. */ -}}
+{{- define "crownlabs.bastion.loops" -}}
+{{- $namespace := include "crownlabs.bastion.namespace" . -}}
+{{- $loops := dict
+  "bastion" (dict "enabled" true "hostKeys" (dict "namespace" $namespace) "webSshKey" (dict "namespace" $namespace))
+  "sshTracker" (dict "enabled" true)
+  "webSsh" (dict "enabled" true "privateKeyFile" "/web-keys/webssh-bastion-master")
+-}}
+{{- if .Values.bastion.inDaemon -}}
+{{- $other := concat (keys (omit .Values.bastion.config "controllers")) (keys (omit (default dict .Values.bastion.config.controllers) "bastion" "sshTracker" "webSsh")) -}}
+{{- with $other -}}
+{{- fail (printf "bastion.config: with bastion.inDaemon, it has controllers.bastion, .sshTracker and .webSsh alone: set %s below config" (join ", " .)) -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml $loops -}}
+{{- end }}
+
 {{- /* The configuration of the bastion's daemon: selector, log and web site are those of `config`. */ -}}
 {{- define "crownlabs.bastion.config" -}}
 {{- $main := include "crownlabs.config" . | fromYaml -}}
-{{- $namespace := .Values.bastion.namespace -}}
 {{- $website := (include "crownlabs.effective" . | fromYaml).controllers.instance.websiteBaseUrl -}}
-{{- $controllers := dict
-  "bastion" (dict "enabled" true "hostKeys" (dict "namespace" $namespace) "webSshKey" (dict "namespace" $namespace))
-  "sshTracker" (dict "enabled" true)
-  "webSsh" (dict "enabled" true "privateKeyFile" "/web-keys/webssh-bastion-master" "allowedOrigins" (list (printf "https://%s" $website)))
--}}
+{{- $controllers := include "crownlabs.bastion.loops" . | fromYaml -}}
+{{- $_ := set $controllers.webSsh "allowedOrigins" (list (printf "https://%s" $website)) -}}
 {{- $defaults := include "crownlabs.defaults" . | fromYaml -}}
 {{- range $loop, $keys := $defaults.controllers -}}
 {{- if not (hasKey $controllers $loop) -}}
@@ -117,8 +162,12 @@ folder is mounted whole; of anything else, one key.
 {{- end }}
 
 {{- define "crownlabs.bastion.effective" -}}
+{{- if .Values.bastion.inDaemon -}}
+{{ include "crownlabs.effective" . }}
+{{- else -}}
 {{- $config := include "crownlabs.bastion.config" . | fromYaml -}}
 {{- toYaml (mergeOverwrite (include "crownlabs.defaults" . | fromYaml) $config) -}}
+{{- end -}}
 {{- end }}
 
 {{- /* Whether Keycloak's events are received: the endpoint belongs to the tenant loop. */ -}}

@@ -29,8 +29,27 @@ app.kubernetes.io/name: {{ include "crownlabs.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
+{{- /* Whether the loops of the bastion and the SSH server are in the pods of the daemon. */ -}}
+{{- define "crownlabs.bastion.inDaemon" -}}
+{{- if and .Values.bastion.enabled .Values.bastion.inDaemon -}}
+true
+{{- end -}}
+{{- end }}
+
+{{- define "crownlabs.bastion.namespace" -}}
+{{- ternary .Release.Namespace .Values.bastion.namespace .Values.bastion.inDaemon -}}
+{{- end }}
+
+{{- define "crownlabs.bastion.serviceAccount" -}}
+{{- if .Values.bastion.inDaemon -}}
+{{ include "crownlabs.serviceAccount" . }}
+{{- else -}}
+{{ include "crownlabs.bastion.fullname" . }}
+{{- end -}}
+{{- end }}
+
 {{- define "crownlabs.bastion.selectorLabels" -}}
-app.kubernetes.io/name: {{ include "crownlabs.name" . }}-bastion
+app.kubernetes.io/name: {{ include "crownlabs.name" . }}{{ if not .Values.bastion.inDaemon }}-bastion{{ end }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
@@ -42,6 +61,21 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- with .Values.commonLabels }}
 {{ toYaml . }}
 {{- end }}
+{{- end }}
+
+{{- /* What the namespace of the release has to have. */ -}}
+{{- define "crownlabs.namespaceLabels" -}}
+{{- $labels := deepCopy .Values.namespace.labels -}}
+{{- $bastion := include "crownlabs.bastion.inDaemon" . -}}
+{{- if $bastion -}}
+{{- /* The NetworkPolicies of Tenants let pods of such namespaces reach machines. */ -}}
+{{- $_ := set $labels "crownlabs.polito.it/allow-instance-access" "true" -}}
+{{- end -}}
+{{- if or .Values.hostNetwork (and $bastion (include "crownlabs.bastion.captures" .)) -}}
+{{- /* `baseline` would refuse the network of the node, and the capability NET_RAW. */ -}}
+{{- $_ := set $labels "pod-security.kubernetes.io/enforce" "privileged" -}}
+{{- end -}}
+{{- toYaml $labels -}}
 {{- end }}
 
 {{- define "crownlabs.labels" -}}
@@ -56,11 +90,32 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 
 {{- /* The image of a dictionary with repository, tag and digest; the tag is the version of the chart if there is none. */ -}}
 {{- define "crownlabs.image" -}}
+{{- with .root.Values.global.imageRegistry -}}
+{{ . }}/
+{{- end -}}
 {{- if .image.digest -}}
 {{ .image.repository }}@{{ .image.digest }}
 {{- else -}}
 {{ .image.repository }}:{{ default .root.Chart.AppVersion .image.tag }}
 {{- end -}}
+{{- end }}
+
+{{- /* A security context with the users of its own; OpenShift chooses users: root, context */ -}}
+{{- define "crownlabs.users" -}}
+{{- toYaml (ternary (omit .context "runAsUser" "runAsGroup" "fsGroup") .context .root.Values.openshift.enabled) -}}
+{{- end }}
+
+{{- /* What lets pods that OpenShift's SCC `restricted-v2` would refuse be admitted by another one: name, namespace, account, scc, labels */ -}}
+{{- define "crownlabs.scc" -}}
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata:
+  name: {{ .name }}-scc
+  namespace: {{ .namespace }}
+  labels: {{- .labels | nindent 4 }}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: "system:openshift:scc:{{ .scc }}"}
+subjects:
+- {kind: ServiceAccount, name: {{ .account }}, namespace: {{ .namespace }}}
 {{- end }}
 
 {{- /* The port of a listen address. */ -}}

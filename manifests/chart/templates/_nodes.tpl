@@ -201,20 +201,6 @@ automountServiceAccountToken: {{ .token }}
 {{- end }}
 
 {{- /* The labels that the metrics have themselves, such as `pod`, win. */ -}}
-{{- define "crownlabs.node.podMonitor" -}}
-apiVersion: monitoring.coreos.com/v1
-kind: PodMonitor
-metadata:
-  name: {{ include "crownlabs.node.fullname" . }}
-  namespace: {{ (get .root.Values .part).namespace }}
-  labels:
-    {{- include "crownlabs.node.labels" . | nindent 4 }}
-    {{- with .root.Values.podMonitor.labels }}
-    {{- toYaml . | nindent 4 }}
-    {{- end }}
-spec:
-  selector:
-    matchLabels: {{- include "crownlabs.node.selectorLabels" . | nindent 6 }}
-  podMetricsEndpoints:
-  - {port: metrics, interval: {{ .root.Values.podMonitor.interval }}, honorLabels: true}
+{{- define "crownlabs.node.monitor" -}}
+{{- include "crownlabs.monitor" (dict "root" .root "section" (printf "%s.config" .part) "name" (include "crownlabs.node.fullname" .) "namespace" (get .root.Values .part).namespace "labels" (include "crownlabs.node.labels" .) "selector" (include "crownlabs.node.selectorLabels" .) "server" (include "crownlabs.node.effective" . | fromYaml).server "honorLabels" true) }}
 {{- end }}
