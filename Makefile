@@ -62,7 +62,7 @@ generate: ## The files that are made from the code: CRDs, reference, default con
 	mv config/crownlabs.yaml.new config/crownlabs.yaml
 	$(MAKE) chart
 
-chart: ## What is made from the chart or for it: values.schema.json, the kustomize base
+chart: ## What is made from the chart or for it: values.schema.json, the kustomize base, the plain files of pods on nodes, the table of values
 	$(CARGO) run --quiet --locked -- config schema | python3 tests/chart/schema.py > manifests/chart/values.schema.json.new
 	mv manifests/chart/values.schema.json.new manifests/chart/values.schema.json
 	./tests/chart.sh render

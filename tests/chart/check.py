@@ -12,6 +12,7 @@ import yaml
 
 import configuration
 import render
+import table
 from render import CHART, NAMESPACE, ROOT, by_key, cleaned, comparable, documents, helm, rendered, rights, template, text
 
 CI = CHART / "ci"
@@ -24,11 +25,41 @@ ROLE = "ClusterRole /crownlabs-controller-manager"
 BASE = ROOT / "manifests/kustomize/base"
 
 
-def kustomize_base():
-    """The plain manifests as the chart renders them, without the labels by which Helm finds its objects."""
-    found = [cleaned(document) for document in rendered(*SETS["plain"])]
-    head = "# Rendered from manifests/chart by `make chart`; do not edit.\n"
-    return head + yaml.dump_all(sorted(found, key=render.key), sort_keys=False, width=120)
+HEAD = "# Rendered from manifests/chart by `make chart`; do not edit.\n"
+# Plain files that are nothing but what the chart adds with these values, each in its folder.
+ADDED = {
+    "instance-metrics": {"instanceMetrics": {"enabled": True}},
+    "pod-networks": PODS,
+}
+
+
+class Dumper(yaml.SafeDumper):
+    """Writes texts of several lines as such."""
+
+
+def string(dumper, value):
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if "\n" in value else None)
+
+
+Dumper.add_representer(str, string)
+
+
+def dumped(found):
+    """Objects as the chart renders them, without the labels by which Helm finds its objects."""
+    return yaml.dump_all([cleaned(document) for document in found], Dumper=Dumper, sort_keys=False, width=120)
+
+
+def made():
+    """The files that are made of the chart, with their text."""
+    plain = by_key(rendered(*SETS["plain"]))
+    files = {BASE / "crownlabs.yaml": HEAD + dumped(plain[key] for key in sorted(plain))}
+    for folder, values in ADDED.items():
+        found = by_key(rendered(*SETS["plain"], values))
+        added = [found[key] for key in sorted(found, key=lambda key: (not key.startswith("Namespace"), key)) if key not in plain]
+        files[ROOT / f"manifests/{folder}/{folder}.yaml"] = HEAD + dumped(added)
+    readme = CHART / "README.md"
+    files[readme] = table.written(readme.read_text(), (CHART / "values.yaml").read_text())
+    return files
 
 
 # The loops that run unless a configuration turns them off.
@@ -354,8 +385,10 @@ class Plain(unittest.TestCase):
             lost = by_key(rendered({"crds": {"keep": False, **values}}))
             self.assertEqual({key: document for key, document in lost.items() if key in crds}, expected)
 
-    def test_the_kustomize_base_is_what_the_chart_renders(self):
-        self.assertEqual((BASE / "crownlabs.yaml").read_text(), kustomize_base(), "run `make chart`")
+    def test_what_is_made_of_the_chart_is_up_to_date(self):
+        for file, wanted in made().items():
+            with self.subTest(file.name):
+                self.assertEqual(file.read_text(), wanted, "run `make chart`")
         listed = yaml.safe_load((BASE / "kustomization.yaml").read_text())["resources"]
         self.assertEqual(listed, ["crownlabs.yaml"])
 
@@ -475,9 +508,12 @@ class Rights(unittest.TestCase):
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["render"]:
-        (BASE / "crownlabs.yaml").write_text(kustomize_base())
+        for file, content in made().items():
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(content)
     else:
         from configuration import Configuration, Monitoring  # noqa: F401
+        from table import Table  # noqa: F401
         from options import Images, OneDeployment, Pods, Watching  # noqa: F401
 
         unittest.main()
