@@ -277,6 +277,16 @@ class Rendering(unittest.TestCase):
                 found = render.notes(render.NETWORK, values)
                 self.assertEqual([sentence for sentence in (new_site, open_to_all) if sentence in found], wanted)
 
+    def test_the_notes_say_what_the_bastion_asks_for_and_what_is_missing_without_it(self):
+        one = {"bastion": {"enabled": True, "inDaemon": True}}
+        uncounted, label = "Nobody counts SSH connections", "allow-instance-access=true pod-security.kubernetes.io/enforce=privileged"
+        prometheus = {"prometheus": {"url": "http://prometheus:9090"}}
+        stops = {"config": {"controllers": {"inactivity": {"enabled": True}}, "integrations": prometheus}}
+        for values, wanted in (([], []), ([stops], [uncounted]), ([stops, BASTION], []), ([stops, one], [label])):
+            with self.subTest(values):
+                found = render.notes(render.NETWORK, *values)
+                self.assertEqual([sentence for sentence in (uncounted, label) if sentence in found], wanted)
+
     def test_it_has_to_be_said_who_calls_the_webhooks(self):
         webhook = lambda *values: [
             rule for rule in by_key(rendered(*values, network={}))[f"NetworkPolicy {NAMESPACE}/crownlabs"]["spec"]["ingress"]
