@@ -52,7 +52,7 @@ soak: control-plane-prerequisites ## Two replicas that are killed, stopped and c
 lint: ## Format, lints, what may enter the dependency tree, and the workflows
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
-	$(CARGO) clippy --locked --test ship -- -D warnings
+	$(CARGO) clippy --locked --test ship --test quickstart -- -D warnings
 	./tests/deny.sh
 	./tests/workflows.sh
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What the tests need beside Rust: Go to build the control plane once, Maven and Java for Keycloak, and a
-# few tools of the system: among them a container registry, QEMU's disk tools, Buildah, a mail server and Prometheus.
+# few tools of the system: among them a container registry, QEMU's disk tools, Buildah, a mail server, Prometheus and Chromium.
 # `prerequisites.sh control-plane` leaves out what only Keycloak, snapshots, mail and Prometheus need, `prerequisites.sh demo
 # FROM` also what the demo does not need: network namespaces, and Go unless the control plane is made of its modules
 # (`programs.sh --from`).
@@ -32,6 +32,10 @@ if [ "$what" = all ]; then
 	need containerd containerd
 	need runc runc
 	[ -x /usr/lib/cni/bridge ] || need cni-bridge containernetworking-plugins
+	# The quickstart: what is before lab machines, what they are opened in, and what their image is made of.
+	need nginx nginx-light
+	command -v chromium >/dev/null || command -v google-chrome >/dev/null || need chromium-headless-shell chromium-headless-shell
+	chroot /bin ./busybox true 2>/dev/null || packages+=(busybox-static)
 	# Kills the daemon at a system call.
 	need strace strace
 	# The bench compares the capture with it.

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds what ships (the static binary, its image, helm for the chart), unpacks the image, and runs tests/ship with it.
+# Builds what ships (the static binary, its image, helm for the chart), unpacks the image, runs tests/ship with it, and then
+# tests/quickstart, which pulls it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tests/helm.sh
@@ -33,3 +34,4 @@ python3 -c 'import json,sys; [print(layer["digest"].split(":")[1]) for layer in 
 	<"$folder/first/manifest.json" |
 	while read -r layer; do tar --extract --file "$folder/first/$layer" --directory "$folder/root"; done
 CROWNLABS_ROOT=$folder/root cargo test --locked --test ship -- "$@"
+CROWNLABS_IMAGE=$folder/first cargo test --locked --test quickstart -- "$@"

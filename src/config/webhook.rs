@@ -21,8 +21,10 @@ keys! {
         /// The name of the Service and the Secret, in the namespace of the Lease, and of the webhook
         /// configurations.
         pub service_name: String as formats::DNS_LABEL = "crownlabs-webhook".to_owned(),
-        /// The groups whose members may change Tenants without restrictions.
-        pub bypass_groups: Vec<String> = vec!["system:masters".to_owned()],
+        /// The groups whose members may change Tenants without restrictions. The default has those of the administrators that
+        /// Kubernetes knows, and that kubeadm makes.
+        pub bypass_groups: Vec<String> =
+            vec!["system:masters".to_owned(), "kubeadm:cluster-admins".to_owned()],
         /// Whether an Instance is refused if it exceeds the quota that its Workspace grants to each user.
         pub instance_quota: bool = true,
         /// Whether the Tenant of an Instance must be enrolled in the Workspace of its Template, as user or manager, or

@@ -118,6 +118,11 @@ impl Cluster {
         self.programs.kubeconfig(name, Some("system:masters"))
     }
 
+    /// The kubeconfig of a user who is a member of a group.
+    pub fn kubeconfig(&self, user: &str, group: &str) -> Result<PathBuf> {
+        self.programs.kubeconfig(user, Some(group))
+    }
+
     /// A token of a service account, valid for a day.
     pub fn token(&self, namespace: &str, service_account: &str) -> Result<String> {
         let (direct, [namespace, account]) =

@@ -66,6 +66,11 @@ pub fn oauth2_proxy() -> Result<PathBuf> {
     programs(&["oauth2-proxy"])?.remove("oauth2-proxy").context("programs.sh names no oauth2-proxy")
 }
 
+/// The kubelet, which is made when the cache does not have it.
+pub fn kubelet() -> Result<PathBuf> {
+    programs(&["kubelet"])?.remove("kubelet").context("programs.sh names no kubelet")
+}
+
 /// The paths of programs by their names. Those that are missing are made, with the progress on standard error.
 fn programs(names: &[&str]) -> Result<BTreeMap<String, PathBuf>> {
     let script = source_dir().join("programs.sh");

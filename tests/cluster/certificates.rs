@@ -9,6 +9,9 @@ use rcgen::{
     KeyUsagePurpose,
 };
 
+/// The address of the Service `kubernetes`: the first that Services get.
+pub const SERVICE: &str = "10.0.0.1";
+
 /// The CA of a cluster and the files that its servers read.
 pub struct Certificates {
     dir: PathBuf,
@@ -24,7 +27,7 @@ pub struct ClientFiles {
 }
 
 impl Certificates {
-    /// Creates in `dir` a CA, the API server's certificate (for loopback) and the service-account key.
+    /// Creates in `dir` a CA, the API server's certificate (for loopback and its Service) and the service-account key.
     pub fn create(dir: &Path) -> Result<Self> {
         fs::create_dir_all(dir).with_context(|| format!("creating {}", dir.display()))?;
         let mut params = named("crownlabs-test-ca", None)?;
@@ -59,6 +62,7 @@ impl Certificates {
             "kubernetes".to_owned(),
             "kubernetes.default".to_owned(),
             "kubernetes.default.svc".to_owned(),
+            SERVICE.to_owned(),
         ])?;
         params.distinguished_name.push(DnType::CommonName, "kube-apiserver");
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];

@@ -42,10 +42,15 @@ impl Namespace {
         format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd()).into()
     }
 
+    /// Moves this thread into the namespace, and with it the threads and processes that it starts from now on.
+    pub fn enter(&self) {
+        setns(&self.0, CloneFlags::CLONE_NEWNET).expect("the namespace is entered");
+    }
+
     /// Runs `work` in a thread that is in this namespace.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         let inside = || {
-            setns(&self.0, CloneFlags::CLONE_NEWNET).expect("the namespace is entered");
+            self.enter();
             work()
         };
         thread::scope(|scope| scope.spawn(inside).join().expect("the work in the namespace"))

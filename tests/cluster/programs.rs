@@ -59,6 +59,8 @@ pub struct Programs {
     pub spare: bool,
     /// How often quotas are looked at again.
     pub quota_period: Duration,
+    /// Whether webhooks are called at the addresses of their pods.
+    pub node: bool,
 }
 
 impl Programs {
@@ -161,6 +163,7 @@ impl Programs {
             // In MB: the reader follows one file, so it must not be rotated.
             "--audit-log-maxsize=1000000".to_owned(),
             "--profiling=false".to_owned(),
+            format!("--enable-aggregator-routing={}", self.node),
         ];
         self.start("kube-apiserver", &self.assets.kube_apiserver, &args)
     }

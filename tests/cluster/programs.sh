@@ -26,7 +26,7 @@ kwok=$(version kwok sigs.k8s.io/kwok)
 # The folder of a program's module, its main package, and the usual times on two cores.
 module() {
 	case $1 in
-	kube-apiserver | kube-controller-manager | kube-scheduler | kubectl) echo "$control_plane" ;;
+	kube-apiserver | kube-controller-manager | kube-scheduler | kubectl | kubelet) echo "$control_plane" ;;
 	etcd | kwok | oauth2-proxy) echo "$1" ;;
 	*) return 1 ;;
 	esac
@@ -164,7 +164,7 @@ sort_out() {
 	declare -A asked=()
 	for name in "$@"; do module "$name" >/dev/null || fail "there is no program $name"; done
 	# In one order, whatever the caller's, because it matters to the hash.
-	for name in kube-apiserver kube-controller-manager kube-scheduler kubectl etcd kwok oauth2-proxy; do
+	for name in kube-apiserver kube-controller-manager kube-scheduler kubectl kubelet etcd kwok oauth2-proxy; do
 		[[ " $* " = *" $name "* ]] || continue
 		module=$(module "$name")
 		if [ -n "${KUBEBUILDER_ASSETS:-}" ] && [ -f "$KUBEBUILDER_ASSETS/$name" ]; then

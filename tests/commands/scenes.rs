@@ -33,6 +33,8 @@ pub enum Lane {
     Objects,
     /// A Keycloak server, and a control plane.
     Keycloak,
+    /// The laptop of a stranger: by `tests/quickstart`, which `make ship-test` runs.
+    Laptop,
 }
 
 const OF_KEYCLOAK: [Substitution; 2] = [
@@ -41,14 +43,14 @@ const OF_KEYCLOAK: [Substitution; 2] = [
 ];
 
 /// All scenes.
-pub const SCENES: [Scene; 10] = [
+pub const SCENES: [Scene; 11] = [
     Scene {
         name: "sources",
         what: "the working copy: cargo and make, and what `cargo install` installs",
         lane: Lane::Machine,
         substitutions: &[
             (
-                "cargo install --path .",
+                "cargo install --path . --locked",
                 "cargo install --path . --locked --debug --root {own}",
                 "a release build takes ten minutes, and the installed programs of this machine stay as they are",
             ),
@@ -141,6 +143,12 @@ pub const SCENES: [Scene; 10] = [
         what: "the same, with a realm: $kcadm and $realm are set as in docs/keycloak.md, and the administrator is logged in",
         lane: Lane::Keycloak,
         substitutions: &OF_KEYCLOAK,
+    },
+    Scene {
+        name: "laptop",
+        what: "git, kind, kubectl and helm, in an empty folder: see tests/quickstart/programs.rs",
+        lane: Lane::Laptop,
+        substitutions: &[],
     },
 ];
 

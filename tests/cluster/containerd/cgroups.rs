@@ -1,6 +1,7 @@
 //! The cgroups of the containers, which outlive their processes.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// The folders in which cgroups are: one for each controller in version 1.
@@ -8,6 +9,15 @@ fn hierarchies() -> Vec<PathBuf> {
     let root = PathBuf::from("/sys/fs/cgroup");
     let folders = fs::read_dir(&root).into_iter().flatten().flatten().map(|entry| entry.path());
     folders.filter(|path| path.is_dir()).chain([root.clone()]).collect()
+}
+
+/// Makes a cgroup, for each controller in version 1.
+pub fn make_cgroups(name: &str) -> io::Result<()> {
+    let root = Path::new("/sys/fs/cgroup");
+    let is_one = root.join("cgroup.controllers").exists();
+    let folders = if is_one { vec![root.to_path_buf()] } else { hierarchies() };
+    let mut folders = folders.iter().filter(|folder| is_one || *folder != root);
+    folders.try_for_each(|folder| fs::create_dir_all(folder.join(name.trim_start_matches('/'))))
 }
 
 /// Removes a cgroup and those below it, which must be without processes. Returns whether they are gone.

@@ -27,7 +27,7 @@ use tonic_prost::ProstCodec;
 use super::folders::temporary_dir;
 use super::network::Namespace;
 use super::processes::Process;
-use cgroups::{remove_cgroups, remove_old_cgroups};
+use cgroups::{make_cgroups, remove_cgroups, remove_old_cgroups};
 use image::{IMAGE, archive, run};
 pub use messages::ContainerStats;
 use messages::{
@@ -116,9 +116,12 @@ impl Containerd {
         remove_old_cgroups();
         write_configuration(dir.path(), index)?;
         let program = dir.path().join("config.toml");
-        // The folders that it cannot be told to have elsewhere: shims' sockets, results of CNI.
+        // The folders that it and the kubelet cannot be told to have elsewhere: shims' sockets, results of CNI; sockets of
+        // plugins, links to logs.
         let script = format!(
-            "for dir in /run/containerd /var/lib/cni; do mkdir -p $dir && mount -t tmpfs tmpfs $dir || exit 1; done
+            "for dir in /run/containerd /var/lib/cni /var/lib/kubelet /var/log/containers; do
+               mkdir -p $dir && mount -t tmpfs tmpfs $dir || exit 1
+             done
              exec containerd --config {}",
             program.display()
         );
@@ -164,9 +167,27 @@ impl Containerd {
     /// A command that runs a program on this node: in its network, process and mount namespace. The program ends with it.
     pub fn command(&self, program: &Path) -> Command {
         let mut command = Command::new("nsenter");
-        let id = self.id().expect("containerd runs");
-        command.args(["--target", &id.to_string(), "--net", "--pid", "--mount", "--"]).arg(program);
+        command.args(self.entering()).arg(program);
         command
+    }
+
+    /// The arguments of `nsenter` before a program that is to run on this node.
+    pub fn entering(&self) -> Vec<String> {
+        let id = self.id().expect("containerd runs").to_string();
+        ["--target", &id, "--net", "--pid", "--mount", "--"].map(str::to_owned).to_vec()
+    }
+
+    /// Makes the cgroup of its pods, in which a kubelet makes theirs, and returns its name.
+    pub fn make_cgroup(&self) -> Result<&str> {
+        make_cgroups(&self.cgroup)?;
+        Ok(&self.cgroup)
+    }
+
+    /// Lets it look for all images in the registry at this URL first, whatever the host in their names.
+    pub fn mirror(&self, url: &str) -> Result<()> {
+        let folder = self.dir().join("registries/_default");
+        fs::create_dir_all(&folder)?;
+        Ok(fs::write(folder.join("hosts.toml"), format!("[host.{url:?}]\n"))?)
     }
 
     /// The number outside of a process of this node.

@@ -1,0 +1,139 @@
+//! A node that runs pods: the kubelet on a real [`Containerd`], and a scheduler. What is missing of one is kube-proxy: of all
+//! Services, pods reach that of the API server alone, and the API server reaches pods at their own addresses.
+//!
+//! The network of the node is that of the thread that starts it, which must have entered a namespace of its own
+//! ([`Namespace::enter`]) before it started the cluster.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use anyhow::{Context as _, Result};
+use serde_json::json;
+
+use super::Cluster;
+use super::assets;
+use super::certificates::SERVICE;
+use super::containerd::Containerd;
+use super::network::Namespace;
+use super::processes::Process;
+
+/// The address of the node, as the first one that `kind` makes has it.
+const ADDRESS: &str = "172.18.0.2";
+
+/// A running node. It ends, with all pods, when it is dropped.
+pub struct Node {
+    // Dropped in this order: containerd ends the kubelet, too, which is in its process namespace.
+    _scheduler: Process,
+    kubelet: Process,
+    containerd: Containerd,
+}
+
+impl Node {
+    /// Starts a node of a cluster whose `Options::node` is set. All images are pulled from the registry at this URL, whatever the
+    /// host in their names.
+    pub fn start(cluster: &Cluster, namespace: &Namespace, registry: &str) -> Result<Self> {
+        for arguments in [
+            "link add node0 type bridge".to_owned(),
+            format!("addr add {ADDRESS}/16 dev node0"),
+            "link set node0 up".to_owned(),
+            // The kubelet wants one.
+            "route add default dev node0".to_owned(),
+            format!("addr add {SERVICE}/32 dev lo"),
+        ] {
+            namespace.ip(&arguments);
+        }
+        let port = cluster.server().rsplit(':').next().unwrap_or_default().parse().context("the port")?;
+        forward(port)?;
+        let containerd = Containerd::start(namespace, 0)?;
+        containerd.mirror(registry)?;
+        let kubelet = start_kubelet(cluster, &containerd)?;
+        Ok(Self { _scheduler: cluster.programs.kube_scheduler()?, kubelet, containerd })
+    }
+
+    /// Fails with the end of its log if the kubelet has ended.
+    pub fn check(&mut self) -> Result<()> {
+        self.kubelet.check()
+    }
+
+    /// The logs of all containers.
+    pub fn logs(&self) -> String {
+        let mut text = String::new();
+        read_all(&logs(&self.containerd), &mut text);
+        text
+    }
+}
+
+/// Passes on what is sent to the Service `kubernetes`.
+fn forward(port: u16) -> Result<()> {
+    let listener = TcpListener::bind((SERVICE, 443))?;
+    thread::spawn(move || {
+        for client in listener.incoming().flatten() {
+            let Ok(server) = TcpStream::connect(("127.0.0.1", port)) else { continue };
+            for (from, to) in [(&client, &server), (&server, &client)] {
+                let (Ok(mut from), Ok(mut to)) = (from.try_clone(), to.try_clone()) else { continue };
+                thread::spawn(move || {
+                    // A connection that breaks ends both ways.
+                    let _ = io::copy(&mut from, &mut to);
+                    let _ = to.shutdown(Shutdown::Write);
+                });
+            }
+        }
+    });
+    Ok(())
+}
+
+fn start_kubelet(cluster: &Cluster, containerd: &Containerd) -> Result<Process> {
+    let dir = containerd.dir();
+    let config = json!({
+        "apiVersion": "kubelet.config.k8s.io/v1beta1",
+        "kind": "KubeletConfiguration",
+        "address": "127.0.0.1",
+        "authentication": {"anonymous": {"enabled": false}, "webhook": {"enabled": false}},
+        "authorization": {"mode": "AlwaysAllow"},
+        "cgroupDriver": "cgroupfs",
+        "cgroupRoot": containerd.make_cgroup()?,
+        "failCgroupV1": false,
+        "failSwapOn": false,
+        "containerRuntimeEndpoint": format!("unix://{}", containerd.socket().display()),
+        // A disk of this machine that is nearly full is no matter of the test.
+        "evictionHard": {"memory.available": "1Mi", "nodefs.available": "0%", "imagefs.available": "0%"},
+        "imageGCHighThresholdPercent": 100,
+        "podLogsDir": logs(containerd),
+        "volumePluginDir": dir.join("kubelet-plugins"),
+        "resolvConf": "",
+    });
+    fs::write(dir.join("kubelet.json"), config.to_string())?;
+    let kubeconfig = cluster.programs.kubeconfig("system:node:node", Some("system:masters"))?;
+    let mut arguments = containerd.entering();
+    arguments.push(assets::kubelet()?.display().to_string());
+    arguments.extend([
+        format!("--config={}", dir.join("kubelet.json").display()),
+        format!("--kubeconfig={}", kubeconfig.display()),
+        "--hostname-override=node".to_owned(),
+        format!("--node-ip={ADDRESS}"),
+        format!("--root-dir={}", dir.join("kubelet").display()),
+        format!("--cert-dir={}", dir.join("kubelet-certificates").display()),
+    ]);
+    Process::start("kubelet", Path::new("nsenter"), &arguments, cluster.dir().join("kubelet.log"))
+}
+
+fn logs(containerd: &Containerd) -> PathBuf {
+    containerd.dir().join("pods")
+}
+
+/// Adds the files below a folder to a text, each behind its path.
+fn read_all(folder: &Path, text: &mut String) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            read_all(&path, text);
+        } else {
+            let log = fs::read_to_string(&path).unwrap_or_default();
+            let _ = writeln!(text, "{}:\n{log}", path.strip_prefix(folder).unwrap_or(&path).display());
+        }
+    }
+}
