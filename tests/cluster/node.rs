@@ -133,7 +133,7 @@ fn read_all(folder: &Path, text: &mut String) {
             read_all(&path, text);
         } else {
             let log = fs::read_to_string(&path).unwrap_or_default();
-            let _ = writeln!(text, "{}:\n{log}", path.strip_prefix(folder).unwrap_or(&path).display());
+            let _ = writeln!(text, "{}:\n{log}", path.display());
         }
     }
 }

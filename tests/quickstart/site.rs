@@ -84,6 +84,9 @@ subjects: [{{apiGroup: rbac.authorization.k8s.io, kind: Group, name: \"{ADMINIST
     /// Asserts that nothing has failed on the way, and that no pod was restarted.
     pub fn check(&mut self) {
         self.node.check().unwrap_or_else(|error| panic!("{error:#}"));
+        self.lab.kubectl(&["wait", "tenant/ada", "--for=condition=Ready", "--timeout=3m"]);
+        let claim = self.lab.get("persistentvolumeclaims", "mydrive-pvcs", "ada-drive").expect("MyDrive");
+        assert_eq!(claim["status"]["phase"], "Pending", "the page says so");
         let pods = self.lab.list("pods", "");
         assert!(pods.len() >= 3, "two pods of the daemon and one of the machine: {pods:#?}");
         for pod in pods {
