@@ -34,4 +34,4 @@ python3 -c 'import json,sys; [print(layer["digest"].split(":")[1]) for layer in 
 	<"$folder/first/manifest.json" |
 	while read -r layer; do tar --extract --file "$folder/first/$layer" --directory "$folder/root"; done
 CROWNLABS_ROOT=$folder/root cargo test --locked --test ship -- "$@"
-CROWNLABS_IMAGE=$folder/first cargo test --locked --test quickstart -- "$@"
+CROWNLABS_BINARY=$binary cargo test --locked --test quickstart -- "$@"

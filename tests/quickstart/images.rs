@@ -1,7 +1,7 @@
-//! The registry on loopback, with what the page needs: the chart and the daemon's image as a release publishes them, and the
-//! public image.
+//! The registry on loopback, with what the page needs: the chart and the daemon's image, by the programs of a release, and the public
+//! image.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -11,6 +11,8 @@ use crate::documents::project;
 
 /// Where it listens, in a network of its own.
 const ADDRESS: &str = "127.0.0.1:5000";
+/// The version of the release.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Whose registry it is, in the place of OWNER.
 pub const OWNER: &str = "owner";
 /// The public image, which is made here of Debian's busybox: the same program.
@@ -19,12 +21,27 @@ const PUBLIC: &str = "library/busybox:1.37";
 /// Starts the registry and pushes everything.
 pub fn registry(dir: &Path) -> Registry {
     let registry = Registry::start(ADDRESS).unwrap_or_else(|error| panic!("the registry: {error:#}"));
-    let version = env!("CARGO_PKG_VERSION");
-    let image = std::env::var("CROWNLABS_IMAGE").expect("CROWNLABS_IMAGE, the folder of the daemon's image");
-    push(&format!("dir:{image}"), &format!("{OWNER}/crownlabs/crownlabs:{version}"));
+    let digests = daemon(dir);
+    chart(dir, &digests);
     push(&busybox(dir), PUBLIC);
-    chart(dir);
     registry
+}
+
+/// Builds and pushes the image of the daemon, for the architecture of this machine alone. Returns its name and digest.
+fn daemon(dir: &Path) -> String {
+    let binary = std::env::var("CROWNLABS_BINARY").expect("CROWNLABS_BINARY, the path of the static binary");
+    let architecture = if cfg!(target_arch = "aarch64") { "arm64" } else { "amd64" };
+    let folder = dir.join(format!("crownlabs-{VERSION}-linux-{architecture}"));
+    fs::create_dir(&folder).expect("a folder");
+    fs::copy(binary, folder.join("crownlabs")).expect("the static binary");
+    let registry = format!("{ADDRESS}/{OWNER}/crownlabs");
+    let mut pushed = Command::new(project().join("images/push.sh"));
+    pushed.args([&registry, VERSION, "crownlabs"]).current_dir(dir).env("TLS_VERIFY", "false");
+    let digests = run(&mut pushed);
+    let name = format!("{registry}/crownlabs:{VERSION}");
+    run(Command::new("buildah").args(["manifest", "rm", &name]));
+    run(Command::new("buildah").args(["rmi", &format!("{name}-{architecture}")]));
+    digests
 }
 
 /// Copies an image into the registry.
@@ -56,16 +73,17 @@ fn busybox(dir: &Path) -> String {
     built
 }
 
-/// Pushes the chart, which names the images of that registry.
-fn chart(dir: &Path) {
+/// Pushes the chart, which names the images with these digests as those of a release.
+fn chart(dir: &Path, digests: &str) {
     let copy = dir.join("crownlabs");
     run(Command::new("cp").args(["-rL", "manifests/chart"]).arg(&copy).current_dir(project()));
-    let values = copy.join("values.yaml");
-    let text = fs::read_to_string(&values).expect("the values");
-    let images = format!("repository: ghcr.io/{OWNER}/crownlabs/");
-    fs::write(&values, text.replace("repository: crownlabs/", &images)).expect("written");
+    let file = dir.join("digests");
+    fs::write(&file, digests).expect("written");
+    let mut pin = Command::new(project().join("images/pin.sh"));
+    pin.arg(&copy).arg(format!("ghcr.io/{OWNER}/crownlabs"));
+    run(pin.stdin(File::open(&file).expect("the digests")));
     run(Command::new(helm()).arg("package").arg(&copy).arg("-d").arg(dir));
-    let archive = dir.join(format!("crownlabs-{}.tgz", env!("CARGO_PKG_VERSION")));
+    let archive = dir.join(format!("crownlabs-{VERSION}.tgz"));
     let to = format!("oci://{ADDRESS}/{OWNER}/crownlabs/charts");
     run(Command::new(helm()).arg("push").arg(archive).args(["--plain-http", &to]));
 }

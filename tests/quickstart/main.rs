@@ -1,7 +1,7 @@
 //! A stranger follows docs/quickstart.md, word by word: the real control plane, a kubelet with containerd as the node, the chart and
 //! all images from a registry on loopback, and a browser. What the page calls and cannot run here is in [`programs`].
 //!
-//! `make ship-test` builds the image, says in `CROWNLABS_IMAGE` where it is, and runs this as root.
+//! `make ship-test` builds the static binary, says in `CROWNLABS_BINARY` where it is, and runs this as root.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
