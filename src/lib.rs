@@ -41,8 +41,8 @@ mod webhook;
 
 pub use api::shown::escaped_lines;
 pub use config::{
-    Config, ConfigError, FromValues, default_document as default_configuration,
-    from_values as configuration_from_values, schema as configuration_schema,
+    Config, ConfigError, FromValues, Made, default_document as default_configuration, from_values,
+    schema as configuration_schema,
 };
 pub use explain::{status, why};
 pub use manager::lease::LostLease;

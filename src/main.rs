@@ -123,10 +123,17 @@ enum ConfigCommand {
     },
     /// Print the JSON Schema of the file.
     Schema,
-    /// Print the file that says what the values of the Helm chart with the Go operators say.
+    /// Print the values of the daemon's chart that say what those of the chart with the Go operators say. What has no place
+    /// there, and what is left to do, is on standard error.
     FromValues {
-        /// The values; - is standard input.
+        /// The values, as `helm get values RELEASE --all -o yaml` prints them; - is standard input.
         file: PathBuf,
+        /// Print the configuration file alone, for those who do not use the chart.
+        #[arg(long)]
+        configuration: bool,
+        /// The namespace of the operators' release, in which their Gateway is.
+        #[arg(short, long, value_name = "NAMESPACE")]
+        namespace: Option<String>,
     },
 }
 
@@ -199,9 +206,10 @@ fn execute(command: Command) -> anyhow::Result<ExitCode> {
             }
             print(&format!("{} is valid\n", file.display()))?;
         }
-        Command::Config(ConfigCommand::FromValues { file }) => {
+        Command::Config(ConfigCommand::FromValues { file, configuration, namespace }) => {
             let text = read_text(&file).with_context(|| format!("{} cannot be read", file.display()))?;
-            let made = crownlabs::configuration_from_values(&text)
+            let made = if configuration { crownlabs::Made::Configuration } else { crownlabs::Made::Chart };
+            let made = crownlabs::from_values(&text, made, namespace.as_deref())
                 .map_err(|error| anyhow::anyhow!("{}: {error}", file.display()))?;
             for message in &made.messages {
                 say(message);

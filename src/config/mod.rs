@@ -63,7 +63,7 @@ pub use duration::ConfigDuration;
 pub use exam_agent::ExamAgentConfig;
 pub use exposure::PublicExposureConfig;
 pub use fault::{ConfigError, Fault};
-pub use from_values::{FromValues, from_values};
+pub use from_values::{FromValues, Made, from_values};
 pub use image_list::{ImageListConfig, RegistryConfig, RegistryType};
 pub use instance::{Access, AccessMode, InstanceConfig, Layout, LocalVm, VmLogin, VmPower};
 pub use instance_metrics::InstanceMetricsConfig;

@@ -30,6 +30,14 @@ def crownlabs(*args, **options):
     return run(*program, *args, **options)
 
 
+def differences(one, other, path=""):
+    """The paths of keys that differ."""
+    if not (isinstance(one, dict) and isinstance(other, dict)):
+        return [] if one == other else [path]
+    names = sorted({*one, *other})
+    return [found for name in names for found in differences(one.get(name), other.get(name), f"{path}.{name}".lstrip("."))]
+
+
 class Configuration(unittest.TestCase):
     def refusal(self, values):
         done = template(values)
@@ -89,6 +97,45 @@ class Configuration(unittest.TestCase):
         ]:
             with self.subTest(values):
                 self.assertIn(expected, self.refusal(values))
+
+    def test_a_file_is_named_once(self):
+        def values(secret, *path, file):
+            config = file
+            for key in reversed(path):
+                config = {key: config}
+            return {"secrets": {secret: {"name": "s"}}, "config": config}
+
+        path = ("integrations", "keycloak", "clientSecretFile")
+        mounted = "/etc/crownlabs-files/keycloak/client-secret"
+        template(values("keycloak", *path, file=mounted)).check_returncode()
+        for secret, path, mounted in [
+            ("keycloak", path, mounted),
+            ("mailConfig", ("integrations", "mail", "configDir"), "/etc/crownlabs-files/mail-config"),
+            ("webSshMasterKey", ("controllers", "instance", "websshMasterKeyFile"), "/etc/crownlabs-files/web-ssh-key/webssh-bastion-master.pub"),
+        ]:
+            with self.subTest(secret):
+                said = self.refusal(values(secret, *path, file="/elsewhere"))
+                self.assertIn(f"config.{'.'.join(path)}: it is /elsewhere, and", said)
+                self.assertIn(f"mounted at {mounted}: leave this key out", said)
+
+    def test_values_of_the_go_operators_make_values_of_this_chart(self):
+        for file in sorted((ROOT / "tests/recorded/operators-values").iterdir()):
+            with self.subTest(file.name), tempfile.TemporaryDirectory() as folder:
+                made = crownlabs("config", "from-values", file, "--namespace", "labs", check=True).stdout
+                values = Path(folder, "values.yaml")
+                values.write_text(made)
+                found = by_key(rendered(values))
+                for name in (MAIN, OF_BASTION):
+                    Path(folder, "configuration.yaml").write_text(found[name]["data"]["crownlabs.yaml"])
+                    done = crownlabs("config", "check", Path(folder, "configuration.yaml"))
+                    self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                # The same as the configuration alone, but for the files, which the chart mounts elsewhere.
+                alone = crownlabs("config", "from-values", file, "--namespace", "labs", "--configuration", check=True).stdout
+                main, alone = effective(configuration(found[MAIN])), effective(yaml.safe_load(alone))
+                files = re.compile("(File|Dir)$")
+                differing = [path for path in differences(main, alone) if not files.search(path)]
+                elsewhere = ("controllers.bastion.", "controllers.sshTracker.", "controllers.webSsh.", "controllers.instanceMetrics.")
+                self.assertEqual([path for path in differing if not path.startswith((*elsewhere, "server.webhook.", "log.", "leaderElection."))], [])
 
     def test_durations_are_accepted(self):
         for duration in ["1d", "1h30m", "90s", "1500ms", "1d2h3m4s5ms"]:

@@ -56,6 +56,13 @@ folder is mounted whole; of anything else, one key.
 -}}
 {{- range (include "crownlabs.files" . | fromYaml).files -}}
 {{- if .at -}}
+{{- $given := $own -}}
+{{- range splitList "." .at -}}
+{{- $given = ternary (get (default dict $given) .) "" (kindIs "map" $given) -}}
+{{- end -}}
+{{- if and $given (ne $given .path) -}}
+{{- fail (printf "config.%s: it is %s, and what `secrets`, `configMaps` or `webhook.certManager` name is mounted at %s: leave this key out, or that" .at $given .path) -}}
+{{- end -}}
 {{- $value := .path -}}
 {{- range reverse (splitList "." .at) -}}
 {{- $value = dict . $value -}}

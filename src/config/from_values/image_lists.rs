@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Conversion, plain};
+use super::form::plain;
+use super::{Conversion, Made};
 
 /// The folder in which the chart of the daemon mounts the Secrets of registries.
 const SECRETS: &str = "/etc/crownlabs-files/registries";
@@ -21,14 +22,18 @@ const MEMBERS: [(&str, &str); 6] = [
     ("project", "project"),
 ];
 
+/// Other members of an entry: a name for people, and the login, which is carried over with a file.
+const KNOWN: [&str; 3] = ["name", "username", "password"];
+
 impl Conversion<'_> {
     /// Carries the registries over, and whether they are read.
     pub(super) fn image_lists(&mut self) {
         let mut registries = Vec::new();
+        let mut secrets = Vec::new();
         for path in LISTS {
             for (index, entry) in self.value(path).and_then(Value::as_array).into_iter().flatten().enumerate()
             {
-                registries.push(self.registry(&format!("{path}[{index}]"), entry));
+                registries.push(self.registry(&format!("{path}[{index}]"), entry, &mut secrets));
             }
         }
         let configurations = "image-list.configurations";
@@ -54,15 +59,18 @@ impl Conversion<'_> {
                 }
             }
         }
-        let switch = self.value("operator.configurations.features.imageList").and_then(Value::as_bool);
+        let switch = self.flag("operator.configurations.features.imageList");
+        if !secrets.is_empty() {
+            self.set_in_chart("secrets.registries", secrets.into());
+        }
         if !registries.is_empty() {
             self.set(LISTS[0], "controllers.imageList.registries", registries.into());
             self.set(LISTS[0], "controllers.imageList.enabled", switch.unwrap_or(true).into());
         }
     }
 
-    /// An entry of the list.
-    fn registry(&mut self, path: &str, entry: &Value) -> Value {
+    /// An entry of the list. Notes the Secret with its password.
+    fn registry(&mut self, path: &str, entry: &Value, secrets: &mut Vec<String>) -> Value {
         let text =
             |member: &str| entry.get(member).map(plain).filter(|text| !text.is_empty() && text != "null");
         let mut registry = Map::new();
@@ -75,10 +83,22 @@ impl Conversion<'_> {
             let name = text("imageListName").unwrap_or_default();
             registry.insert("username".to_owned(), username.into());
             registry.insert("passwordFile".to_owned(), json!(format!("{SECRETS}/{name}/password")));
-            self.messages.push(format!(
-                "{path}.password: put it into a Secret {name} under the key `password`, and name that in \
-                 `secrets.registries` of the chart, which mounts it"
-            ));
+            self.messages.push(match self.made {
+                Made::Chart => format!(
+                    "{path}.password: put it into a Secret {name} under the key `password`, which `secrets.registries` of the \
+                     chart names"
+                ),
+                Made::Configuration => {
+                    format!("{path}.password: put it into the file {SECRETS}/{name}/password of the daemon")
+                }
+            });
+            secrets.push(name);
+        }
+        for (member, value) in entry.as_object().into_iter().flatten() {
+            if !MEMBERS.iter().any(|(known, _)| known == member) && !KNOWN.contains(&member.as_str()) {
+                self.messages
+                    .push(format!("{path}.{member}: {value} is left out: there is no such key here"));
+            }
         }
         registry.into()
     }

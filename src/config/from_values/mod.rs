@@ -1,118 +1,185 @@
-//! The configuration that says what the values of the Go operators' Helm chart say.
+//! The values of the daemon's chart, or the configuration, that say what the values of the Go operators' Helm chart say.
 
+mod form;
 mod image_lists;
+#[cfg(test)]
+mod page;
+mod report;
+mod special;
 mod table;
-
-use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use self::table::{Form, LEFT_OUT, PARTS};
-use super::{Config, ConfigDuration};
+use self::form::{converted, plain};
+use self::table::{Fate, Form, PARTS, PODS, Part, Row, WHOLE};
+use super::Config;
 
-/// The members of a part that configure a program, and not the objects around it.
-const CONFIGURING: [&str; 2] = ["configurations", "webhook"];
-/// Values that only the chart has whose operators name all objects of an Instance after the environment, too.
-const NEWER: [&str; 3] = ["/bastion", "/gatewayAPI", "/global/gateway"];
-/// Where the secret of the client is expected; the chart of the daemon sets the key when it mounts a Secret.
-const CLIENT_SECRET: &str = "/etc/crownlabs/keycloak/client-secret";
+/// Values of the chart that are loops in pods of their own: each with the section of the chart that has their configuration.
+const ELSEWHERE: [(&str, &[&str]); 2] =
+    [("bastion", &["bastion", "sshTracker", "webSsh"]), ("instanceMetrics", &["instanceMetrics"])];
 
-/// A configuration made from values.
+/// What is made of values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Made {
+    /// Values of the daemon's chart.
+    Chart,
+    /// The configuration alone.
+    Configuration,
+}
+
+/// A file made from values.
 #[derive(Debug)]
 pub struct FromValues {
-    /// The configuration, as YAML.
+    /// The file, as YAML.
     pub yaml: String,
     /// What was not carried over, and what is left to do, a sentence each.
     pub messages: Vec<String>,
 }
 
-/// Makes a configuration from the values of the chart with the Go operators, as YAML.
+/// Makes a file from the values of the chart with the Go operators, as YAML. `namespace` is that of their release.
 ///
 /// # Errors
 /// When the text is no YAML, or has none of the chart's parts.
-pub fn from_values(text: &str) -> Result<FromValues, String> {
+pub fn from_values(text: &str, made: Made, namespace: Option<&str>) -> Result<FromValues, String> {
     let values: Value = serde_saphyr::from_str(text).map_err(|error| error.to_string())?;
-    let parts: Vec<_> = PARTS.into_iter().filter(|(part, _)| values.get(part).is_some()).collect();
+    let parts = parts(&values);
     if parts.is_empty() {
-        let parts = PARTS.map(|(part, _)| part).join(", ");
-        return Err(format!(
-            "these are no values of the chart with the Go operators: none of {parts} is there"
-        ));
+        return Err(report::no_parts(&values));
     }
-    let mut conversion = Conversion::new(&values);
-    for (part, members) in &parts {
-        for (member, rows) in *members {
-            for (value, key, form) in *rows {
-                conversion.carry(&format!("{part}.{member}.{value}"), key, *form);
+    let mut conversion = Conversion::new(&values, made);
+    for (path, fate) in rows(&parts) {
+        match fate {
+            Fate::Key(key, form) => conversion.carry(&path, key, form),
+            Fate::Chart(value) => conversion.carry_to_chart(&path, value),
+            Fate::With(_) | Fate::Left(_) => {}
+        }
+    }
+    conversion.specials(namespace);
+    conversion.image_lists();
+    conversion.as_before();
+    conversion.report(&parts);
+    let Conversion { configuration, files, chart, mut messages, .. } = conversion;
+    let mut whole = configuration.clone();
+    for (key, file) in files {
+        set(&mut whole, key, file.into());
+    }
+    if let Err(error) = Config::parse("the configuration", &yaml(&whole)?) {
+        messages.push(format!("to be mended before it can be used:\n{error}"));
+    }
+    let document = match made {
+        Made::Configuration => whole,
+        Made::Chart => chart_values(configuration, chart),
+    };
+    Ok(FromValues { yaml: yaml(&document)?, messages })
+}
+
+fn yaml(document: &Value) -> Result<String, String> {
+    let options = serde_saphyr::ser_options! { prefer_block_scalars: false };
+    let text = serde_saphyr::to_string_with_options(document, options).map_err(|error| error.to_string())?;
+    Ok(format!("{}\n", text.trim_end()))
+}
+
+/// The parts that the values have, by name.
+fn parts(values: &Value) -> Vec<(&'static str, &'static Part)> {
+    let named = PARTS.iter().flat_map(|part| part.names.iter().map(move |name| (*name, part)));
+    named.filter(|(name, _)| values.get(name).is_some()).collect()
+}
+
+/// The rows of the parts and of the whole chart, with whole paths.
+fn rows(parts: &[(&'static str, &'static Part)]) -> Vec<(String, Fate)> {
+    let of_part = |(name, part): &(&'static str, &'static Part)| -> Vec<(String, Fate)> {
+        let rows: Vec<&Row> = part.rows.iter().chain(PODS).collect();
+        rows.into_iter().map(|(path, fate)| (format!("{name}.{path}"), *fate)).collect()
+    };
+    let whole = WHOLE.iter().map(|(path, fate)| ((*path).to_owned(), *fate));
+    parts.iter().flat_map(of_part).chain(whole).collect()
+}
+
+/// The values of the chart: the configuration below `config`, or below the section whose pods run the loop.
+fn chart_values(mut configuration: Value, chart: Value) -> Value {
+    let mut values = json!({});
+    if let Some(members) = configuration.as_object_mut() {
+        members.remove("apiVersion");
+        members.remove("kind");
+    }
+    let Value::Object(mut rest) = chart else { return values };
+    let mut sections = Map::new();
+    for (section, loops) in ELSEWHERE {
+        for name in loops {
+            let keys = configuration["controllers"].as_object_mut().and_then(|all| all.remove(*name));
+            if let Some(keys) = keys {
+                let place = sections.entry(section).or_insert_with(|| json!({"config": {"controllers": {}}}));
+                place["config"]["controllers"][*name] = keys;
             }
         }
     }
-    conversion.images();
-    conversion.accounts();
-    conversion.mail();
-    conversion.image_lists();
-    conversion.exams();
-    conversion.as_before();
-    for (part, _) in parts {
-        for member in CONFIGURING {
-            conversion.report(&format!("{part}.{member}"));
-        }
+    values["config"] = configuration;
+    for (section, made) in sections {
+        let place = rest.entry(section).or_insert_with(|| json!({}));
+        place["config"] = made["config"].clone();
     }
-    let Conversion { configuration, mut messages, .. } = conversion;
-    let options = serde_saphyr::ser_options! { prefer_block_scalars: false };
-    let yaml =
-        serde_saphyr::to_string_with_options(&configuration, options).map_err(|error| error.to_string())?;
-    if let Err(error) = Config::parse("the configuration", &yaml) {
-        messages.push(format!("to be mended before it can be used:\n{error}"));
+    for (key, value) in rest {
+        values[key] = value;
     }
-    Ok(FromValues { yaml, messages })
+    values
 }
 
 /// A conversion under way.
 struct Conversion<'v> {
     values: &'v Value,
+    made: Made,
     configuration: Value,
-    /// The paths of the values that have been looked at.
-    seen: BTreeSet<String>,
+    /// The keys that name files, which the chart sets when it mounts them.
+    files: Vec<(&'static str, String)>,
+    /// The values of the daemon's chart beside the configuration.
+    chart: Value,
     messages: Vec<String>,
 }
 
 impl<'v> Conversion<'v> {
-    fn new(values: &'v Value) -> Self {
+    fn new(values: &'v Value, made: Made) -> Self {
         let configuration = json!({
             "apiVersion": "config.crownlabs.polito.it/v1alpha1",
             "kind": "ControllerManagerConfiguration",
         });
-        Self { values, configuration, seen: BTreeSet::new(), messages: Vec::new() }
+        Self { values, made, configuration, files: Vec::new(), chart: json!({}), messages: Vec::new() }
     }
 
     /// The value at a path; none where it is empty.
-    fn value(&mut self, path: &str) -> Option<&'v Value> {
-        self.seen.insert(path.to_owned());
+    fn value(&self, path: &str) -> Option<&'v Value> {
         let value = path.split('.').try_fold(self.values, |value, key| value.get(key))?;
-        (!value.is_null() && value != "").then_some(value)
+        (!report::is_empty(value)).then_some(value)
     }
 
-    fn text(&mut self, path: &str) -> Option<String> {
+    fn text(&self, path: &str) -> Option<String> {
         self.value(path).map(plain)
+    }
+
+    fn flag(&self, path: &str) -> Option<bool> {
+        self.value(path).and_then(Value::as_bool)
+    }
+
+    /// The part of several names that is there.
+    fn part(&self, names: &[&'static str]) -> Option<&'static str> {
+        names.iter().copied().find(|name| self.values.get(name).is_some())
     }
 
     /// Writes a key of the configuration. One that was written before with another value stays as it was.
     fn set(&mut self, path: &str, key: &str, value: Value) {
-        let mut place = &mut self.configuration;
-        for part in key.split('.') {
-            if !place.is_object() {
-                *place = Value::Object(Map::new());
-            }
-            let Value::Object(members) = place else { return };
-            place = members.entry(part).or_insert(Value::Null);
+        if let Some((value, before)) = set(&mut self.configuration, key, value) {
+            self.messages.push(format!("{path}: {value} is left out, since {key} is {before} already"));
         }
-        match place {
-            Value::Null => *place = value,
-            before if *before == value => {}
-            before => {
-                self.messages.push(format!("{path}: {value} is left out, since {key} is {before} already"));
-            }
+    }
+
+    /// Notes a key that names a file.
+    fn set_file(&mut self, key: &'static str, file: String) {
+        self.files.push((key, file));
+    }
+
+    /// Writes a value of the chart, which a configuration alone does not have.
+    fn set_in_chart(&mut self, key: &str, value: Value) {
+        if self.made == Made::Chart {
+            set(&mut self.chart, key, value);
         }
     }
 
@@ -125,151 +192,35 @@ impl<'v> Conversion<'v> {
         }
     }
 
-    /// The image of the uploader, which the daemon names with its tag.
-    fn images(&mut self) {
-        let options = "instance-operator.configurations.containerEnvironmentOptions";
-        let tag = self.text(&format!("{options}.tag")).or_else(|| self.text("global.version"));
-        let Some(image) = self.text(&format!("{options}.contentUploaderImage")) else { return };
-        let image = format!("{image}:{}", tag.unwrap_or_else(|| "latest".to_owned()));
-        self.set(options, "controllers.submission.uploaderImage", image.into());
-    }
-
-    /// Keycloak: the older chart has no switch for it, so a URL turns it on.
-    fn accounts(&mut self) {
-        for part in ["operator", "tenant-operator"] {
-            let keycloak = format!("{part}.configurations.keycloak");
-            let switch =
-                self.value(&format!("{part}.configurations.features.keycloak")).and_then(Value::as_bool);
-            let is_on = switch.unwrap_or(true) && self.value(&format!("{keycloak}.url")).is_some();
-            let secret = self.value(&format!("{keycloak}.clientSecret")).is_some();
-            if is_on {
-                self.set(&keycloak, "integrations.keycloak.enabled", true.into());
-                self.set(&keycloak, "integrations.keycloak.clientSecretFile", CLIENT_SECRET.into());
-            }
-            if is_on && secret {
+    /// Carries a value over into the chart.
+    fn carry_to_chart(&mut self, path: &str, key: &str) {
+        let Some(value) = self.value(path) else { return };
+        match self.made {
+            Made::Chart => self.set_in_chart(key, value.clone()),
+            Made::Configuration => {
                 self.messages.push(format!(
-                    "{keycloak}.clientSecret: put it into a Secret and name that as `secrets.keycloak` of the chart, which \
-                     mounts it and sets integrations.keycloak.clientSecretFile"
+                    "{path}: {value} is no part of the configuration: it is `{key}` of the chart"
                 ));
             }
         }
     }
-
-    /// Mail: the Go operators always have it; here it is for warnings.
-    fn mail(&mut self) {
-        let configurations = "instance-operator.configurations";
-        let warns = ["enableInactivityNotifications", "enableExpirationNotifications"].map(|switch| {
-            self.value(&format!("{configurations}.automation.{switch}")) == Some(&Value::Bool(true))
-        });
-        if self.value(&format!("{configurations}.mailConfigDir")).is_some() && warns.contains(&true) {
-            self.set(configurations, "integrations.mail.transport", "smtp".into());
-        }
-    }
-
-    /// The exam agent, which has a chart of its own: its values turn it on.
-    fn exams(&mut self) {
-        let path = "exam-agent.configurations.targetNamespace";
-        if self.value(path).is_none() {
-            return;
-        }
-        self.set(path, "controllers.examAgent.enabled", true.into());
-        let path = "exam-agent.configurations.allowedIPs";
-        if self.value(path).is_none_or(|value| listed(value, ',').is_empty()) {
-            self.set(path, "controllers.examAgent.allowAnyone", true.into());
-            self.messages.push(format!(
-                "{path} is empty: whoever reaches the exam agent may create and delete Instances, as before. Name the exam \
-                 servers in controllers.examAgent.allowedIps, and leave controllers.examAgent.allowAnyone out"
-            ));
-        }
-    }
-
-    /// What the chart of the daemon turns on and the Go operators did not do: new machines are like those that exist.
-    fn as_before(&mut self) {
-        for key in ["controllers.instance.ephemeralStorage", "controllers.snapshot.ephemeralStorage"] {
-            self.set("", key, "".into());
-        }
-        self.set("", "controllers.tenant.countQuotas.enabled", false.into());
-        self.set("", "controllers.instance.vmPower", "running".into());
-        self.set("", "controllers.instance.layout", self.layout().into());
-        // The annotations of the Services that exist stay as they are.
-        let key = "controllers.publicExposure.loadBalancerIpsKey";
-        if self.configuration.pointer(&format!("/{}", key.replace('.', "/"))).is_none() {
-            self.set("", key, "metallb.universe.tf/loadBalancerIPs".into());
-        }
-    }
-
-    /// The layout that the operators of these values give to Instances. Values that only the newer chart has tell it.
-    fn layout(&self) -> &'static str {
-        let is_newer =
-            NEWER.iter().any(|path| self.values.pointer(path).is_some_and(|value| !value.is_null()));
-        if is_newer { "perEnvironment" } else { "classic" }
-    }
-
-    /// Reports every value below a path that has not been looked at.
-    fn report(&mut self, path: &str) {
-        if let Some((_, why)) = LEFT_OUT.iter().find(|(left_out, _)| path.ends_with(left_out)) {
-            if self.value(path).is_some() && !why.is_empty() {
-                self.messages.push(format!("{path}: left out: {why}"));
-            }
-            return;
-        }
-        if self.seen.contains(path) {
-            return;
-        }
-        match self.value(path) {
-            Some(Value::Object(members)) => {
-                members.keys().for_each(|key| self.report(&format!("{path}.{key}")));
-            }
-            Some(value) => {
-                self.messages.push(format!("{path}: {value} is left out: there is no such key here"));
-            }
-            None => {}
-        }
-    }
 }
 
-/// A scalar as text.
-fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-/// A value in the form of the configuration; the error says what was expected.
-fn converted(value: &Value, form: Form) -> Result<Value, &'static str> {
-    let text = plain(value);
-    match form {
-        Form::Same => Ok(value.clone()),
-        Form::Duration => {
-            let duration: ConfigDuration = text.parse().map_err(|_| "a duration such as 24h")?;
-            Ok(json!(duration))
+/// Writes a member of a document. If something else is there already, returns the value that was to be written, and that.
+fn set(document: &mut Value, key: &str, value: Value) -> Option<(Value, Value)> {
+    let mut place = document;
+    for part in key.split('.') {
+        if !place.is_object() {
+            *place = Value::Object(Map::new());
         }
-        Form::Url => Ok(text.trim_end_matches('/').into()),
-        Form::List => Ok(listed(value, ',').into()),
-        Form::Pairs(between) => {
-            let pairs = listed(value, between);
-            let split = |pair: &String| {
-                let (key, value) = pair.split_once('=')?;
-                Some((key.to_owned(), Value::from(value)))
-            };
-            let pairs: Option<Map<String, Value>> = pairs.iter().map(split).collect();
-            pairs.map(Value::Object).ok_or("pairs such as key=value")
-        }
-        Form::Gigabytes => value.as_u64().map(|amount| format!("{amount}G").into()).ok_or("a whole number"),
-        Form::Port => {
-            let port = text.parse::<u16>().ok().filter(|port| *port != 0).ok_or("a port")?;
-            Ok(format!("0.0.0.0:{port}").into())
-        }
-        Form::Query => Ok(text.replace("\"%s\"", "%q").into()),
+        let Value::Object(members) = place else { return None };
+        place = members.entry(part).or_insert(Value::Null);
     }
-}
-
-/// The items of a list, or of a text with separators between them, without blanks around them.
-fn listed(value: &Value, between: char) -> Vec<String> {
-    let texts = match value {
-        Value::Array(items) => items.iter().map(plain).collect(),
-        value => vec![plain(value)],
-    };
-    let items = texts.iter().flat_map(|text| text.split(between)).map(str::trim);
-    items.filter(|item| !item.is_empty()).map(str::to_owned).collect()
+    if place.is_null() {
+        *place = value;
+        return None;
+    }
+    (*place != value).then(|| (value, place.clone()))
 }
 
 #[cfg(test)]

@@ -1,5 +1,21 @@
 use super::*;
 
+mod every;
+
+fn configuration(values: &str) -> FromValues {
+    from_values(values, Made::Configuration, None).expect("values")
+}
+
+/// What is said of values that are there.
+fn said(made: &FromValues) -> Vec<&str> {
+    let of_parts = "this file has no values of them";
+    made.messages.iter().map(String::as_str).filter(|message| !message.contains(of_parts)).collect()
+}
+
+fn read(text: &str) -> Value {
+    serde_saphyr::from_str(text).expect("YAML")
+}
+
 /// Values as an administrator has them, with a value of each form.
 const VALUES: &str = r#"
 global: {version: v1.2.3}
@@ -65,7 +81,7 @@ instmetrics:
 
 #[test]
 fn what_the_values_say_is_in_the_configuration() {
-    let made = from_values(VALUES).expect("values");
+    let made = configuration(VALUES);
     let expected = r#"
 apiVersion: config.crownlabs.polito.it/v1alpha1
 kind: ControllerManagerConfiguration
@@ -85,6 +101,7 @@ controllers:
     enabled: true
     websiteBaseUrl: labs.example.org
     instancesAuthUrl: https://labs.example.org/auth
+    containerImages: {tag: v1.2.3}
     ephemeralStorage: ""
     vmPower: running
     layout: perEnvironment
@@ -119,7 +136,6 @@ integrations:
   prometheus: {url: "http://prometheus:9090", queryStep: 5m, queries: {webSshData: "bastion_web_ssh_connections{destination_ip=%q}"}}
   mail: {transport: smtp, configDir: /etc/crownmail/configs}
 "#;
-    let read = |text: &str| -> Value { serde_saphyr::from_str(text).expect("YAML") };
     assert_eq!(read(&made.yaml), read(expected));
     assert!(!made.yaml.contains("hunter2"), "{}", made.yaml);
 }
@@ -127,7 +143,7 @@ integrations:
 #[test]
 fn instances_are_named_as_the_operators_of_the_values_name_them() {
     let layout = |values: &str| {
-        let made = from_values(values).expect("values");
+        let made = configuration(values);
         let keys: Value = serde_saphyr::from_str(&made.yaml).expect("YAML");
         keys["controllers"]["instance"]["layout"].as_str().expect("a layout").to_owned()
     };
@@ -145,14 +161,21 @@ fn instances_are_named_as_the_operators_of_the_values_name_them() {
 
 #[test]
 fn what_is_not_carried_over_is_named() {
-    let made = from_values(VALUES).expect("values");
+    let made = configuration(VALUES);
     let begins = [
         "instance-operator.configurations.automation.terminationStatusCheckInterval: \"soon\" is left out: expected",
-        "operator.configurations.keycloak.clientSecret: put it into a Secret",
-        "operator.configurations.features.pmp: left out: personal volumes",
+        "exam-agent.exposition.host: \"exams.example.org\" is no part of the configuration: it is `examAgent.ingress.host`",
+        "operator.configurations.keycloak.clientSecret: put it into the file",
+        "bastion: copy its Secrets from",
         "operator.configurations.unheardOf.inner: 7 is left out: there is no such key here",
+        "frontend-app: left out: the dashboard",
+        "operator.image: left out: the images",
+        "operator.configurations.features.pmp: left out: personal volumes",
+        "operator.configurations.maxConcurrentReconciles: left out: each loop",
         "instance-operator.configurations.containerVmSnapshots.exportImage: left out: the daemon has",
         "instmetrics.configurations.containerRuntime: left out: the chart mounts",
+        "instmetrics.configurations.dockerSocket: left out: the socket",
+        "crownmail: this file has no values of them",
     ];
     assert_eq!(made.messages.len(), begins.len(), "{:#?}", made.messages);
     for (message, begin) in made.messages.iter().zip(begins) {
@@ -164,10 +187,11 @@ fn what_is_not_carried_over_is_named() {
 #[test]
 fn two_values_that_disagree_are_named() {
     let values = "operator: {configurations: {targetLabel: a=b}}
+global: {version: v1}
 instance-operator: {configurations: {generic: {whitelistLabels: c=d}}}";
-    let made = from_values(values).expect("values");
+    let made = configuration(values);
     let message = r#"instance-operator.configurations.generic.whitelistLabels: {"c":"d"} is left out, since selector is {"a":"b"} already"#;
-    assert_eq!(made.messages, [message]);
+    assert_eq!(made.messages[0], message);
 }
 
 #[test]
@@ -175,11 +199,11 @@ fn what_cannot_be_used_is_said() {
     for (values, problem) in
         [("frontend-app: {}", "these are no values of the chart with the Go operators"), ("[1, 2", "line")]
     {
-        let error = from_values(values).expect_err("no values");
+        let error = from_values(values, Made::Chart, None).expect_err("no values");
         assert!(error.contains(problem), "{error}");
     }
     let values = "operator: {configurations: {keycloak: {url: \"https://auth.example.org\"}}}";
-    let made = from_values(values).expect("values");
+    let made = configuration(values);
     assert!(
         made.messages.iter().any(|m| m.contains("to be mended") && m.contains("realm")),
         "{:?}",
@@ -189,19 +213,17 @@ fn what_cannot_be_used_is_said() {
 
 #[test]
 fn image_lists_of_all_charts_are_carried_over() {
-    let read = |text: &str| -> Value { serde_saphyr::from_str(text).expect("YAML") };
     let list = |made: &FromValues| read(&made.yaml)["controllers"]["imageList"].clone();
-    let made = from_values(
+    let made = configuration(
         "image-list: {configurations: {registryUrl: 'http://docker-registry.docker-registry:5000/', advRegistryName: r.example.org, imageListName: vms, updateInterval: 60}}",
-    )
-    .expect("values");
+    );
     let expected = read(
         "enabled: true
 updateInterval: 60s
 registries: [{imageListName: vms, url: 'http://docker-registry.docker-registry:5000/', registryName: r.example.org}]",
     );
-    assert_eq!((list(&made), &made.messages), (expected, &Vec::new()));
-    let made = from_values(
+    assert_eq!((list(&made), said(&made)), (expected, Vec::new()));
+    let made = configuration(
         "operator:
   configurations:
     features: {imageList: false}
@@ -211,8 +233,7 @@ registries: [{imageListName: vms, url: 'http://docker-registry.docker-registry:5
       registries:
       - {name: a, type: docker, url: 'http://r:5000', advertised: r.example.org, username: '', password: '', imageListName: vms}
       - {name: b, type: harbor, url: 'https://h', registryName: h.example.org, username: robot, password: hunter2, imageListName: apps, project: labs}",
-    )
-    .expect("values");
+    );
     let expected = read(
         "enabled: false
 registries:
@@ -222,12 +243,12 @@ registries:
     );
     assert_eq!(list(&made), expected);
     let begins = [
-        "operator.configurations.imageList.registries[1].password: put it into a Secret apps",
+        "operator.configurations.imageList.registries[1].password: put it into the file /etc/crownlabs-files/registries/apps/",
         "operator.configurations.imageList.updateInterval: \"soon\" is left out: expected a number of seconds",
         "operator.configurations.imageList.other: 1 is left out: there is no such key here",
     ];
-    assert_eq!(made.messages.len(), begins.len(), "{:#?}", made.messages);
-    for (message, begin) in made.messages.iter().zip(begins) {
+    assert_eq!(said(&made).len(), begins.len(), "{:#?}", made.messages);
+    for (message, begin) in said(&made).iter().zip(begins) {
         assert!(message.starts_with(begin) && !message.contains("hunter2"), "{message}");
     }
 }
@@ -238,12 +259,12 @@ fn an_exam_agent_for_everybody_stays_one_and_is_told() {
         [("", true), ("allowedIPs: ''", true), ("allowedIPs: []", true), ("allowedIPs: 192.0.2.0/24", false)]
     {
         let values = format!("exam-agent: {{configurations: {{targetNamespace: exams, {allowed}}}}}");
-        let made = from_values(&values).expect("values");
+        let made = configuration(&values);
         let config = Config::parse("the configuration", &made.yaml).expect("a configuration");
         assert_eq!(config.controllers.exam_agent.allow_anyone, is_open, "{allowed}: {}", made.yaml);
         let told = made.messages.iter().filter(|message| message.contains("whoever reaches the exam agent"));
         assert_eq!(
-            (told.count(), made.messages.len()),
+            (told.count(), said(&made).len()),
             (usize::from(is_open), usize::from(is_open)),
             "{allowed}"
         );
