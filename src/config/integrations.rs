@@ -20,16 +20,24 @@ keys! {
     /// The Keycloak realm with the accounts of users; see `docs/keycloak.md`.
     pub struct KeycloakConfig {
         /// Whether accounts and roles are managed in Keycloak; if so, `url`, `realm`, `clientId` and
-        /// `clientSecretFile` are required.
+        /// `clientSecretFile` are required, or `username` and `passwordFile` instead of the latter.
         pub enabled: bool,
         /// The URL of the server, such as `https://auth.example.com`, without `/realms` or `/admin`.
         pub url: String as formats::SERVER_URL,
         /// The realm with the accounts of users.
         pub realm: String,
-        /// The client whose service account may manage users and the roles of `rolesClientId`.
+        /// The client whose service account may manage users and the roles of `rolesClientId`; with `username`, the client
+        /// by which this user logs in, such as `admin-cli`.
         pub client_id: String,
-        /// The file with the secret of this client, which is read again for each new token.
+        /// The file with the secret of this client, which is read again for each new token. With `username`, empty for a
+        /// client without secret.
         pub client_secret_file: String,
+        /// A user who takes the place of the service account; empty for none.
+        pub username: String,
+        /// The file with the password of this user, which is read again for each new token.
+        pub password_file: String,
+        /// The realm in which this user logs in, such as `master`; empty for `realm`.
+        pub login_realm: String,
         /// The client that has the roles of Workspaces; empty for `clientId`.
         pub roles_client_id: String,
         /// Whether the paths of the server begin with `/auth`, as they do before Keycloak 17.

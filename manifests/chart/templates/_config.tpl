@@ -6,6 +6,7 @@ folder is mounted whole; of anything else, one key.
 {{- $s := .Values.secrets -}}
 {{- $files := list
   (dict "id" "keycloak" "from" $s.keycloak "at" "integrations.keycloak.clientSecretFile")
+  (dict "id" "keycloak-password" "from" $s.keycloakPassword "at" "integrations.keycloak.passwordFile")
   (dict "id" "keycloak-ca" "from" $s.keycloakCa "at" "integrations.keycloak.caFile")
   (dict "id" "keycloak-events" "from" $s.keycloakEvents "at" "server.keycloakEvents.secretFile")
   (dict "id" "oauth2-proxy" "from" $s.oauth2Proxy "at" "controllers.instance.access.oauth2Proxy.clientSecretFile")

@@ -18,12 +18,13 @@ reasons! { SERVICES, SERVICES_ROWS;
     /// Keycloak answers that it cannot now.
     KEYCLOAK_UNAVAILABLE = "KeycloakUnavailable" on [Tenant, Workspace] in [Ready, Reconciled, Event] by Administrator:
         "Wait; if it lasts, look at the log of Keycloak.";
-    /// Keycloak does not accept the client.
+    /// Keycloak does not accept the client, or the user.
     KEYCLOAK_UNAUTHORIZED = "KeycloakUnauthorized" on [Tenant, Workspace] in [Ready, Reconciled, Event] by Administrator:
-        "Check `clientId`, the content of `clientSecretFile`, and that the client has a service account.";
-    /// The service account lacks a role.
+        "Check `clientId`, the content of `clientSecretFile`, and that the client has a service account; or `username`, the content \
+         of `passwordFile`, and `loginRealm`.";
+    /// The service account, or the user, lacks a role.
     KEYCLOAK_FORBIDDEN = "KeycloakForbidden" on [Tenant, Workspace] in [Ready, Reconciled, Event] by Administrator:
-        "Give the service account the role of `realm-management` that the message names.";
+        "Give the account the role that the message names.";
     /// The realm, the client with the roles, or a role does not exist.
     KEYCLOAK_NOT_FOUND = "KeycloakNotFound" on [Tenant, Workspace] in [Ready, Reconciled, Event] by Administrator:
         "Check `realm` and `rolesClientId`. A role appears once its Workspace is reconciled.";
@@ -39,9 +40,9 @@ reasons! { SERVICES, SERVICES_ROWS;
     /// What answers is not Keycloak, or not as it is known.
     KEYCLOAK_BAD_ANSWER = "KeycloakBadAnswer" on [Tenant, Workspace] in [Ready, Reconciled, Event] by Administrator:
         "Check `url` and `compatibilityMode`, and what is in front of Keycloak.";
-    /// The file with the client's secret cannot be used.
+    /// The file with the client's secret, or the user's password, cannot be used.
     KEYCLOAK_SECRET_UNREADABLE = "KeycloakSecretUnreadable" on [Tenant, Workspace]
-        in [Ready, Reconciled, Event] by Administrator: "Check `integrations.keycloak.clientSecretFile`.";
+        in [Ready, Reconciled, Event] by Administrator: "Check `integrations.keycloak.clientSecretFile` and `passwordFile`.";
     /// The work in Keycloak panicked. Other objects are not affected.
     KEYCLOAK_PANICKED = "KeycloakPanicked" on [Tenant, Workspace] in [Ready, Reconciled, Event] by Administrator:
         "A defect of the daemon: report it with the log.";

@@ -7,6 +7,7 @@ use http::StatusCode;
 use serde::Deserialize;
 
 use super::operation::Operation;
+use super::settings::Account;
 use crate::api::labels::ADOPT_ACCOUNT;
 use crate::api::reason::{self, Reason};
 use crate::api::shown::one_line;
@@ -33,25 +34,19 @@ pub enum KeycloakError {
         /// The words of the answer.
         said: String,
     },
-    /// The client's credentials, or its token, are not accepted.
-    #[error(
-        "Keycloak does not accept the client {client}: {said}; check clientId, the content of \
-         clientSecretFile, and that the client has a service account"
-    )]
+    /// The credentials of the account, or its token, are not accepted.
+    #[error("Keycloak does not accept {account}: {said}; check {}", account.to_check())]
     Unauthorized {
-        /// The client.
-        client: String,
+        /// The account.
+        account: Account,
         /// The words of the answer.
         said: String,
     },
-    /// The service account lacks a role.
-    #[error(
-        "Keycloak forbids the client {client} to {}: give its service account the role {} of the \
-         client realm-management", operation.words(), operation.role()
-    )]
+    /// The account lacks a role.
+    #[error("Keycloak forbids {account} to {}: {}", operation.words(), account.lacks(operation.role()))]
     Forbidden {
-        /// The client.
-        client: String,
+        /// The account.
+        account: Account,
         /// The operation.
         operation: Operation,
     },
@@ -85,9 +80,11 @@ pub enum KeycloakError {
         /// The fault of the answer.
         problem: String,
     },
-    /// The file with the client's secret cannot be used.
-    #[error("clientSecretFile {} cannot be used: {problem}", path.display())]
+    /// The file with the client's secret, or the user's password, cannot be used.
+    #[error("{key} {} cannot be used: {problem}", path.display())]
     SecretUnreadable {
+        /// The key of the configuration that names the file.
+        key: &'static str,
         /// The file.
         path: PathBuf,
         /// The fault of the file.
@@ -147,13 +144,12 @@ impl KeycloakError {
     }
 
     /// The error that an answer without success means.
-    pub(super) fn from_answer(answer: &Answer, operation: Operation, client: &str) -> Self {
+    pub(super) fn from_answer(answer: &Answer, operation: Operation, account: &Account) -> Self {
         let refusal = Refusal::of(answer);
         let said = refusal.said(answer.status);
-        let client = client.to_owned();
         match answer.status {
-            StatusCode::UNAUTHORIZED => Self::Unauthorized { client, said },
-            StatusCode::FORBIDDEN => Self::Forbidden { client, operation },
+            StatusCode::UNAUTHORIZED => Self::Unauthorized { account: account.clone(), said },
+            StatusCode::FORBIDDEN => Self::Forbidden { account: account.clone(), operation },
             StatusCode::NOT_FOUND if refusal.is_keycloaks() => {
                 Self::NotFound(format!("Keycloak cannot {}: {said}", operation.words()))
             }
@@ -234,8 +230,12 @@ mod tests {
         Answer { status, location: None, body: body.to_owned().into() }
     }
 
+    fn client() -> Account {
+        Account::Client("client-operator".to_owned())
+    }
+
     fn error(status: u16, body: &str, operation: Operation) -> KeycloakError {
-        KeycloakError::from_answer(&answer(status, body), operation, "client-operator")
+        KeycloakError::from_answer(&answer(status, body), operation, &client())
     }
 
     #[test]
@@ -308,7 +308,7 @@ mod tests {
     fn a_redirect_is_named_without_its_query() {
         let mut answer = answer(302, "");
         answer.location = Some("https://auth.example.com/login?token=hunter2".to_owned());
-        let error = KeycloakError::from_answer(&answer, Operation::Token, "c");
+        let error = KeycloakError::from_answer(&answer, Operation::Token, &client());
         assert_eq!(
             error.to_string(),
             "the answer to \"get a token\" is not Keycloak's: it sends us to \"https://auth.example.com/login\"; \

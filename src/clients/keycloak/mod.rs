@@ -20,7 +20,7 @@ mod tests;
 mod token;
 mod users;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -35,7 +35,8 @@ use crate::clients::http::{Answer, HttpClient, HttpError};
 use crate::config::KeycloakConfig;
 use crate::runtime::gate::Gate;
 use error::Refusal;
-use token::{Token, Tokens};
+use settings::Account;
+use token::{Login, Token, Tokens};
 
 pub use error::KeycloakError;
 pub use operation::Operation;
@@ -138,7 +139,7 @@ impl Keycloak {
         if operation.absent().is_some_and(is_absent) {
             return Ok(None);
         }
-        let error = KeycloakError::from_answer(&answer, operation, &self.shared.config.client_id);
+        let error = KeycloakError::from_answer(&answer, operation, &Account::of(&self.shared.config));
         if matches!(error, KeycloakError::NotFound(_)) {
             // It may be the client with the roles that was deleted, and perhaps made again.
             *self.shared.roles_client.lock() = None;
@@ -150,27 +151,30 @@ impl Keycloak {
         self.shared.tokens.get(async || self.renew().await).await
     }
 
-    /// A new token, by the client's own credentials.
+    /// A new token, by the credentials of the client or the user.
     async fn renew(&self) -> Result<Token, KeycloakError> {
         let Shared { http, base, config, .. } = &*self.shared;
-        let KeycloakConfig { client_id, client_secret_file, realm, .. } = config;
-        let (name, secret) = token::credentials(client_id, Path::new(client_secret_file))?;
+        let (login, realm) = (Login::read(config)?, settings::login_realm(config));
         let url = format!("{base}/realms/{}/protocol/openid-connect/token", settings::encoded(realm));
-        let form = [("grant_type", "client_credentials"), ("client_id", client_id.as_str())];
-        let request = http.client().post(&url).basic_auth(name, Some(secret)).form(&form);
+        let mut request = http.client().post(&url).form(&login.form);
+        if let Some((name, secret)) = login.basic {
+            request = request.basic_auth(name, Some(secret));
+        }
         let asked = Instant::now();
         let answer = self.exchange(Operation::Token, http.send(request)).await?;
         match answer.status {
             StatusCode::OK => Token::read(&answer.body, asked),
-            // An unknown client is 401; one without a service account is 400 or 401.
+            // An unknown client or a wrong password is 401; a client without a service account, or without direct access
+            // grants, is 400 or 401.
             StatusCode::BAD_REQUEST | StatusCode::UNAUTHORIZED => {
                 let said = Refusal::of(&answer).said(answer.status);
-                Err(KeycloakError::Unauthorized { client: client_id.clone(), said })
+                Err(KeycloakError::Unauthorized { account: Account::of(config), said })
             }
             StatusCode::NOT_FOUND => Err(KeycloakError::NotFound(format!(
-                "there is no Keycloak realm {realm:?} at {url}; check url, realm and compatibilityMode"
+                "there is no Keycloak realm {realm:?} at {url}; check url, {} and compatibilityMode",
+                if config.login_realm.is_empty() { "realm" } else { "loginRealm" }
             ))),
-            _ => Err(KeycloakError::from_answer(&answer, Operation::Token, client_id)),
+            _ => Err(KeycloakError::from_answer(&answer, Operation::Token, &Account::of(config))),
         }
     }
 

@@ -141,7 +141,7 @@ impl Keycloak {
         client.map(|client| client.id).ok_or_else(|| {
             KeycloakError::NotFound(format!(
                 "the Keycloak realm has no client {client_id:?}, which should hold the roles; check \
-                 rolesClientId, and that our service account may see that client"
+                 rolesClientId, and that our account may see that client"
             ))
         })
     }

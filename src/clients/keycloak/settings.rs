@@ -1,4 +1,6 @@
-//! The settings of a realm: the server, and the client whose service account we use.
+//! The settings of a realm: the server, and whose token the calls carry.
+
+use std::fmt::{self, Display, Formatter};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
@@ -13,6 +15,73 @@ pub(super) fn base(config: &KeycloakConfig) -> String {
 /// The client that holds the roles of Workspaces.
 pub(super) fn roles_client(config: &KeycloakConfig) -> &str {
     if config.roles_client_id.is_empty() { &config.client_id } else { &config.roles_client_id }
+}
+
+/// Whose token the calls carry, in the words of errors.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Account {
+    /// The service account of a client.
+    Client(String),
+    /// A user.
+    User {
+        /// The user name.
+        name: String,
+        /// The client by which this user logs in.
+        client: String,
+        /// The client with the roles that allow to manage the realm. In the realm `master`, each realm has one.
+        rights: String,
+    },
+}
+
+impl Account {
+    /// The account of a configuration.
+    pub(super) fn of(config: &KeycloakConfig) -> Self {
+        let client = config.client_id.clone();
+        if config.username.is_empty() {
+            return Self::Client(client);
+        }
+        let (name, realm) = (config.username.clone(), &config.realm);
+        let is_own = login_realm(config) == realm;
+        let rights = if is_own { "realm-management".to_owned() } else { format!("{realm}-realm") };
+        Self::User { name, client, rights }
+    }
+
+    /// What to check if it is not accepted.
+    pub(super) fn to_check(&self) -> String {
+        match self {
+            Self::Client(_) => {
+                "clientId, the content of clientSecretFile, and that the client has a service account"
+                    .to_owned()
+            }
+            Self::User { client, .. } => format!(
+                "username, the content of passwordFile, loginRealm, and that the client {client} allows direct access grants"
+            ),
+        }
+    }
+
+    /// Who is to be given which role if one is missing.
+    pub(super) fn lacks(&self, role: &str) -> String {
+        match self {
+            Self::Client(_) => {
+                format!("give its service account the role {role} of the client realm-management")
+            }
+            Self::User { rights, .. } => format!("give this user the role {role} of the client {rights}"),
+        }
+    }
+}
+
+impl Display for Account {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Client(client) => write!(formatter, "the client {client}"),
+            Self::User { name, .. } => write!(formatter, "the user {name}"),
+        }
+    }
+}
+
+/// The realm in which the token is asked for.
+pub(super) fn login_realm(config: &KeycloakConfig) -> &str {
+    if config.login_realm.is_empty() { &config.realm } else { &config.login_realm }
 }
 
 /// The unreserved characters of RFC 3986, §2.3, stay as they are.

@@ -1,8 +1,7 @@
-//! The token of the service account: kept until shortly before it ends, then renewed by one caller while
+//! The token of the service account or the user: kept until shortly before it ends, then renewed by one caller while
 //! the others wait for the same result.
 
 use std::future::ready;
-use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -15,6 +14,7 @@ use tokio::sync::Mutex;
 use super::error::KeycloakError;
 use super::operation::Operation;
 use super::settings::encoded;
+use crate::config::KeycloakConfig;
 
 /// A token that ends sooner than this is not used for a new call.
 const MARGIN: Duration = Duration::from_secs(30);
@@ -123,17 +123,41 @@ impl Tokens {
     }
 }
 
-/// Name and secret of a client for HTTP Basic, each encoded as in a form (RFC 6749, §2.3.1). The file with
-/// the secret is read at each renewal, so a rotated secret counts at once.
-pub(super) fn credentials(client_id: &str, secret_file: &Path) -> Result<(String, String), KeycloakError> {
-    let unusable =
-        |problem: String| KeycloakError::SecretUnreadable { path: secret_file.to_owned(), problem };
+/// What is asked for a token, and by whom.
+pub(super) struct Login {
+    /// The form of the request.
+    pub form: Vec<(&'static str, String)>,
+    /// Name and secret of the client for HTTP Basic, each encoded as in a form (RFC 6749, §2.3.1); a client without secret
+    /// is named in the form.
+    pub basic: Option<(String, String)>,
+}
+
+impl Login {
+    /// The client's own credentials (RFC 6749, §4.4), or name and password of the user (§4.3). The files are read at each
+    /// renewal, so what is rotated counts at once.
+    pub(super) fn read(config: &KeycloakConfig) -> Result<Self, KeycloakError> {
+        let grant = if config.username.is_empty() { "client_credentials" } else { "password" };
+        let mut form = vec![("grant_type", grant.to_owned()), ("client_id", config.client_id.clone())];
+        if !config.username.is_empty() {
+            form.push(("username", config.username.clone()));
+            form.push(("password", secret("passwordFile", &config.password_file)?));
+        }
+        let is_public = !config.username.is_empty() && config.client_secret_file.is_empty();
+        let secret = || secret("clientSecretFile", &config.client_secret_file);
+        let basic = if is_public { None } else { Some((encoded(&config.client_id), encoded(&secret()?))) };
+        Ok(Self { form, basic })
+    }
+}
+
+/// The secret in the file that a key names.
+fn secret(key: &'static str, file: &str) -> Result<String, KeycloakError> {
+    let unusable = |problem: String| KeycloakError::SecretUnreadable { key, path: file.into(), problem };
     // A small local file: reading it takes less time than another thread would.
-    let content = std::fs::read(secret_file).map_err(|error| unusable(error.to_string()))?;
+    let content = std::fs::read(file).map_err(|error| unusable(error.to_string()))?;
     let content = String::from_utf8(content).map_err(|_| unusable("it is not text".to_owned()))?;
     match content.trim_end_matches(['\r', '\n']) {
         "" => Err(unusable("it is empty".to_owned())),
-        secret => Ok((encoded(client_id), encoded(secret))),
+        secret => Ok(secret.to_owned()),
     }
 }
 
@@ -175,21 +199,50 @@ mod tests {
     fn the_secret_is_read_from_its_file_each_time() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("secret");
-        let error = credentials("operator", &file).unwrap_err();
-        assert_eq!(error.reason(), "KeycloakSecretUnreadable");
-        assert!(error.to_string().contains(&file.display().to_string()), "{error}");
-        std::fs::write(&file, "\n").unwrap();
+        let config = |client: &str| KeycloakConfig {
+            client_id: client.to_owned(),
+            client_secret_file: file.display().to_string(),
+            ..KeycloakConfig::default()
+        };
+        let fault = || Login::read(&config("operator")).err().unwrap();
+        assert_eq!(fault().reason(), "KeycloakSecretUnreadable");
         assert!(
-            credentials("operator", &file).unwrap_err().to_string().ends_with("cannot be used: it is empty")
+            fault().to_string().starts_with(&format!("clientSecretFile {} ", file.display())),
+            "{}",
+            fault()
         );
+        std::fs::write(&file, "\n").unwrap();
+        assert!(fault().to_string().ends_with("cannot be used: it is empty"));
         std::fs::write(&file, b"\xff").unwrap();
-        assert!(credentials("operator", &file).unwrap_err().to_string().ends_with("it is not text"));
+        assert!(fault().to_string().ends_with("it is not text"));
+        let basic = |client: &str| Login::read(&config(client)).ok().unwrap().basic.unwrap();
         std::fs::write(&file, "one\n").unwrap();
-        let (name, secret) = credentials("operator", &file).unwrap();
-        assert_eq!((name.as_str(), secret.as_str()), ("operator", "one"));
+        assert_eq!(basic("operator"), ("operator".to_owned(), "one".to_owned()));
         std::fs::write(&file, "t w:+o").unwrap();
-        let (name, secret) = credentials("op:er", &file).unwrap();
-        assert_eq!((name.as_str(), secret.as_str()), ("op%3Aer", "t%20w%3A%2Bo"));
+        assert_eq!(basic("op:er"), ("op%3Aer".to_owned(), "t%20w%3A%2Bo".to_owned()));
+    }
+
+    #[test]
+    fn a_user_logs_in_by_a_client_with_or_without_secret() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str| folder.path().join(name).display().to_string();
+        let mut config = KeycloakConfig {
+            client_id: "admin-cli".to_owned(),
+            username: "labs".to_owned(),
+            password_file: file("password"),
+            ..KeycloakConfig::default()
+        };
+        let error = Login::read(&config).err().unwrap().to_string();
+        assert!(error.starts_with(&format!("passwordFile {} ", config.password_file)), "{error}");
+        std::fs::write(&config.password_file, "p&w\r\n").unwrap();
+        let login = Login::read(&config).ok().unwrap();
+        let form: Vec<_> = login.form.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        assert_eq!(form, ["grant_type=password", "client_id=admin-cli", "username=labs", "password=p&w"]);
+        assert_eq!(login.basic, None);
+        config.client_secret_file = file("secret");
+        std::fs::write(&config.client_secret_file, "one").unwrap();
+        let basic = Login::read(&config).ok().unwrap().basic;
+        assert_eq!(basic, Some(("admin-cli".to_owned(), "one".to_owned())));
     }
 
     #[tokio::test]

@@ -20,6 +20,10 @@ pub(super) enum Rule {
     Between(&'static str, ConfigDuration, ConfigDuration, &'static str),
     /// A key is not empty in this case; then, what its value is.
     Needed(&'static str, Case, &'static str),
+    /// Two keys are both empty, or both are not; then, what would be valid.
+    Together(&'static str, &'static str, &'static str),
+    /// The first key is empty if the second is; then, what is expected of the second.
+    OnlyWith(&'static str, &'static str, &'static str),
     /// Any other rule: the keys that it reads, what is wrong or `None` if it is followed, and what would be valid.
     Other(&'static [&'static str], fn(&Config) -> Option<String>, &'static str),
 }
@@ -40,6 +44,7 @@ impl Rule {
         match self {
             Self::AtLeast(key, ..) | Self::Between(key, ..) => vec![key],
             Self::Needed(key, case, _) => vec![key, case.key],
+            Self::Together(key, other, _) | Self::OnlyWith(key, other, _) => vec![key, other],
             Self::Other(keys, ..) => keys.to_vec(),
         }
     }
@@ -52,7 +57,10 @@ impl Rule {
             }
             Self::AtLeast(_, least) => format!("expected at least {least}"),
             Self::Between(_, least, most, _) => format!("expected from {least} to {most}"),
-            Self::Needed(_, _, expected) | Self::Other(_, _, expected) => (*expected).to_owned(),
+            Self::Needed(_, _, expected)
+            | Self::Together(_, _, expected)
+            | Self::OnlyWith(_, _, expected)
+            | Self::Other(_, _, expected) => (*expected).to_owned(),
         }
     }
 
@@ -60,6 +68,8 @@ impl Rule {
     fn broken(&self, config: &Config, values: &Value) -> Option<String> {
         let value = |key: &str| values.pointer(&format!("/{}", key.replace('.', "/")));
         let time = |key: &str| value(key)?.as_str()?.parse::<ConfigDuration>().ok();
+        let is_empty = |key: &str| Some(matches!(value(key)?.to_string().as_str(), "\"\"" | "[]"));
+        let name = |key: &'static str| key.rsplit('.').next().unwrap_or(key);
         match self {
             Self::AtLeast(key, least) => {
                 let time = time(key)?;
@@ -74,10 +84,12 @@ impl Rule {
                     Value::Bool(is_on) => *is_on,
                     other => other == case.value,
                 };
-                let is_empty = matches!(value(key)?.to_string().as_str(), "\"\"" | "[]");
-                let name = key.rsplit('.').next().unwrap_or(key);
-                (is_case && is_empty).then(|| format!("{} and {name} is empty", case.words))
+                (is_case && is_empty(key)?).then(|| format!("{} and {} is empty", case.words, name(key)))
             }
+            Self::Together(key, other, _) => (is_empty(key)? != is_empty(other)?)
+                .then(|| format!("only one of {} and {} is set", name(other), name(key))),
+            Self::OnlyWith(key, other, _) => (!is_empty(key)? && is_empty(other)?)
+                .then(|| format!("{} is set and {} is empty", name(key), name(other))),
             Self::Other(_, broken, _) => broken(config),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use Rule::{AtLeast, Between, Needed, Other};
+use Rule::{AtLeast, Between, Needed, OnlyWith, Other, Together};
 
 use super::{Case, Rule};
 use crate::config::duration::ConfigDuration;
@@ -106,7 +106,26 @@ pub const RULES: &[Rule] = &[
     Needed("integrations.keycloak.url", KEYCLOAK, "expected the URL of the server"),
     Needed("integrations.keycloak.realm", KEYCLOAK, "expected the realm of the users"),
     Needed("integrations.keycloak.clientId", KEYCLOAK, "expected the client whose service account is used"),
-    Needed("integrations.keycloak.clientSecretFile", KEYCLOAK, "expected the file with the client's secret"),
+    Other(
+        &["integrations.keycloak.clientSecretFile", "integrations.keycloak.username", KEYCLOAK.key],
+        |config| {
+            let keycloak = &config.integrations.keycloak;
+            let lacks =
+                keycloak.enabled && keycloak.client_secret_file.is_empty() && keycloak.username.is_empty();
+            lacks.then(|| "keycloak is enabled and clientSecretFile is empty".to_owned())
+        },
+        "expected the file with the client's secret, or username and passwordFile",
+    ),
+    Together(
+        "integrations.keycloak.passwordFile",
+        "integrations.keycloak.username",
+        "expected both, or none for the client's service account",
+    ),
+    OnlyWith(
+        "integrations.keycloak.loginRealm",
+        "integrations.keycloak.username",
+        "expected the user who logs in there",
+    ),
     AtLeast("integrations.keycloak.timeout", ConfigDuration::SHORTEST),
     Other(
         &["controllers.inactivity.enabled", "integrations.prometheus.url"],
@@ -216,24 +235,12 @@ pub const RULES: &[Rule] = &[
     ),
     Needed("integrations.mail.folder", MAIL_FOLDER, "expected the folder to write mails to"),
     Needed("integrations.mail.from", MAIL_FOLDER, "expected the address of the sender"),
-    Other(
-        &["integrations.mail.passwordFile", "integrations.mail.username"],
-        |config| {
-            let mail = &config.integrations.mail;
-            (mail.username.is_empty() != mail.password_file.is_empty())
-                .then(|| "only one of username and passwordFile is set".to_owned())
-        },
+    Together(
+        "integrations.mail.passwordFile",
+        "integrations.mail.username",
         "expected both, or none for no login",
     ),
-    Other(
-        &["integrations.mail.identity", "integrations.mail.username"],
-        |config| {
-            let mail = &config.integrations.mail;
-            (!mail.identity.is_empty() && mail.username.is_empty())
-                .then(|| "identity is set and username is empty".to_owned())
-        },
-        "expected a login",
-    ),
+    OnlyWith("integrations.mail.identity", "integrations.mail.username", "expected a login"),
     Other(
         &["integrations.mail.configDir"],
         |config| {

@@ -265,11 +265,31 @@ fn keycloak_has_required_keys() {
         "f.yaml:3: integrations.keycloak.enabled: keycloak is enabled and clientId is empty; \
          expected the client whose service account is used",
         "f.yaml:3: integrations.keycloak.enabled: keycloak is enabled and clientSecretFile is empty; \
-         expected the file with the client's secret",
+         expected the file with the client's secret, or username and passwordFile",
     ];
     assert_eq!(faults_below("integrations: {keycloak: {enabled: true}}\n"), expected);
     // While it is disabled, nothing is required.
     parsed("integrations: {keycloak: {enabled: false, realm: r}}\n");
+}
+
+#[test]
+fn a_user_takes_the_place_of_the_service_account() {
+    let with = |keys: &str| {
+        format!(
+            "integrations: {{keycloak: {{enabled: true, url: 'https://k', realm: r, clientId: c, {keys}}}}}\n"
+        )
+    };
+    parsed(&with("username: u, passwordFile: /p, loginRealm: master"));
+    parsed(&with("username: u, passwordFile: /p, clientSecretFile: /f"));
+    let both = "only one of username and passwordFile is set; expected both, or none for the client's service account";
+    let user = "loginRealm is set and username is empty; expected the user who logs in there";
+    for (keys, key, said) in [
+        ("username: u", "username", both),
+        ("clientSecretFile: /f, passwordFile: /p", "passwordFile", both),
+        ("clientSecretFile: /f, loginRealm: master", "loginRealm", user),
+    ] {
+        assert_eq!(faults_below(&with(keys)), [format!("f.yaml:3: integrations.keycloak.{key}: {said}")]);
+    }
 }
 
 #[test]

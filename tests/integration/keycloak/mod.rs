@@ -9,3 +9,4 @@ mod rights;
 mod roles;
 mod silent;
 pub mod tenants;
+mod user;

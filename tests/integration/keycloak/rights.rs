@@ -8,7 +8,7 @@ use super::realm::{RIGHTS, Realm, ensure, wanted};
 use cluster::keycloak::ROLES_CLIENT;
 
 /// Does everything that the loops do, once. Returns the first error.
-async fn everything(realm: &Realm) -> Result<(), KeycloakError> {
+pub async fn everything(realm: &Realm) -> Result<(), KeycloakError> {
     let keycloak = &realm.keycloak;
     let user = ensure(keycloak, &wanted("ada.rossi")).await?;
     let mut renamed = wanted("ada.rossi");
@@ -72,7 +72,7 @@ async fn with_fine_grained_permissions_one_client_is_enough() {
     let other = realm.client(|settings| settings.roles_client_id = "other".to_owned());
     let error = other.create_role("x", "x").await.expect_err("not permitted");
     assert_eq!(error.reason(), "KeycloakNotFound", "{error}");
-    assert!(error.to_string().ends_with("that our service account may see that client"), "{error}");
+    assert!(error.to_string().ends_with("that our account may see that client"), "{error}");
     let roles = format!("/clients/{}/roles", realm.id_of("/clients", "clientId", "other"));
     assert_eq!(realm.admin(&Method::GET, &roles, &Value::Null), json!([]));
 }
