@@ -3,21 +3,24 @@
 use clap::{Arg, ArgAction, Command, CommandFactory};
 use std::fmt::Write;
 
-use super::{Arguments, EXIT_FOUND};
+use super::{Arguments, EXIT_FOUND, EXIT_REFUSED};
 use crate::reference::{HEADER, check, code, escaped, table};
 
-/// The exit codes. 2 is that of `clap` for a command line that is not understood.
+/// The exit codes. 2 is also that of `clap` for a command line that is not understood.
 const EXIT_CODES: [(u8, &str); 5] = [
     (0, "The command has done what it was asked to; `run`: it was asked to stop (SIGTERM or SIGINT)."),
     (1, "An error, which is on standard error: a file, the configuration, the cluster."),
-    (2, "The command line is not understood."),
+    (
+        EXIT_REFUSED,
+        "The command line is not understood; `plan -f`: something in the files cannot be made, as standard error says.",
+    ),
     (
         crownlabs::EXIT_LEASE_LOST,
         "`run`: the lease was lost, or could not be renewed in time. Kubernetes starts the pod again, as a standby.",
     ),
     (
         EXIT_FOUND,
-        "`plan --kubeconfig`: something would be written; `takeover check`: something stands in the way. Otherwise they exit \
+        "`plan` of a cluster: something would be written; `takeover check`: something stands in the way. Otherwise they exit \
          with 0.",
     ),
 ];
@@ -69,7 +72,7 @@ fn the_page_is_up_to_date() {
     let mut page = format!(
         "# Command line\n\n{HEADER}\n\n{}\n\n\
          `crownlabs man FOLDER` writes the same as man pages. Linked as `kubectl-crownlabs` in the `PATH`, it is a plugin: \
-         `kubectl crownlabs why NAMESPACE/INSTANCE`.\n\n",
+         `kubectl crownlabs why INSTANCE -n NAMESPACE`. For macOS and Windows there is everything but `run`.\n\n",
         command.get_about().map(|about| escaped(&about.to_string())).unwrap_or_default()
     );
     for inner in command.get_subcommands().filter(|inner| inner.get_name() != "help") {

@@ -20,6 +20,14 @@
 //! - [`explain`]: `crownlabs why` and `crownlabs status`, in the words of conditions and events.
 //! - [`preview`]: what the loops would write in a live cluster: `crownlabs plan --kubeconfig`, `crownlabs takeover check`.
 
+// What the daemon alone uses is compiled for the commands, too, and left out by the linker.
+#![cfg_attr(not(feature = "daemon"), allow(dead_code, unused_imports))]
+
+#[cfg(all(feature = "daemon", not(target_os = "linux")))]
+compile_error!(
+    "the daemon is for Linux: build the commands alone, with --no-default-features --features cli"
+);
+
 pub mod api;
 mod capture;
 mod clients;
@@ -37,6 +45,7 @@ mod properties;
 #[cfg(test)]
 mod reference;
 mod runtime;
+#[cfg(feature = "daemon")]
 mod webhook;
 
 pub use api::shown::escaped_lines;
@@ -45,11 +54,16 @@ pub use config::{
     schema as configuration_schema,
 };
 pub use explain::{status, why};
+#[cfg(feature = "daemon")]
 pub use manager::lease::LostLease;
+#[cfg(feature = "daemon")]
 pub use manager::logging::{LogFilter, start as start_logging};
+pub use manager::start_up::ClusterOptions;
+#[cfg(feature = "daemon")]
 pub use manager::{EXIT_LEASE_LOST, Options, run};
-pub use offline::{Output, plan};
-pub use preview::{Findings, changes, takeover};
+pub use offline::format::Format;
+pub use offline::{Output, Surroundings, plan, plan_with};
+pub use preview::{Findings, changes, plan_beside, takeover};
 
 /// The custom resource definitions, as YAML documents. With `integer_cpu`, the processor cores of quotas are whole numbers, as
 /// the newest dashboard and its relay expect; else amounts such as `500m`, too.
@@ -62,6 +76,7 @@ pub fn crds(integer_cpu: bool) -> String {
 }
 
 /// Parts that the integration tests drive by themselves. Nothing else may use them.
+#[cfg(feature = "daemon")]
 #[doc(hidden)]
 pub mod testing {
     pub use crate::capture::{

@@ -11,9 +11,12 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context;
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
-use crownlabs::{Config, ConfigError, Findings, LostLease, Options};
+use crownlabs::{ClusterOptions, Config, ConfigError, Findings, Format, Output, Surroundings};
+#[cfg(feature = "daemon")]
+use crownlabs::{LostLease, Options};
 
 #[cfg(feature = "mimalloc")]
 #[global_allocator]
@@ -33,6 +36,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// Run the control loops until SIGTERM.
+    #[cfg(feature = "daemon")]
     Run {
         /// The configuration file.
         #[arg(long, value_name = "FILE")]
@@ -41,37 +45,33 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         kubeconfig: Option<PathBuf>,
     },
-    /// Print, as YAML, the objects that the loops would make for the custom resources in files; or what they would
-    /// write in a cluster.
-    #[command(group(clap::ArgGroup::new("what").required(true).args(["file", "kubeconfig"])))]
-    Plan {
-        /// Files with custom resources in YAML or JSON, and folders of them; - is standard input.
-        #[arg(short, long = "filename", value_name = "FILE", num_args = 1..)]
-        file: Vec<PathBuf>,
-        /// A cluster: print what the loops would write in it now, field by field. Nothing is written. Exits with 4 if
-        /// anything would be.
-        #[arg(long, value_name = "FILE")]
-        kubeconfig: Option<PathBuf>,
-        /// The configuration file, or a ConfigMap manifest that contains it; else the defaults.
-        #[arg(long, value_name = "FILE")]
-        config: Option<PathBuf>,
-    },
+    /// Print the objects that the loops would make for the custom resources in files; or what they would write in a cluster.
+    /// Nothing is written.
+    Plan(PlanArguments),
     /// Say what an Instance waits for, on which object and since when; what happens to it next; and who may end it.
     Why {
-        /// Its namespace and name.
-        #[arg(value_name = "NAMESPACE/INSTANCE")]
+        /// Its name, in another namespace than that of the context after it and a slash.
+        #[arg(value_name = "[NAMESPACE/]INSTANCE")]
         instance: String,
-        /// The cluster; else KUBECONFIG, else ~/.kube/config, else that of the pod.
-        #[arg(long, value_name = "FILE")]
-        kubeconfig: Option<PathBuf>,
+        /// Its namespace; else that of the context.
+        #[arg(short, long, value_name = "NAME")]
+        namespace: Option<String>,
+        #[command(flatten)]
+        cluster: ClusterArguments,
+        #[command(flatten)]
+        output: OutputArguments,
     },
     /// List who runs what in a course, idle for how long, and how many cores that holds.
     Status {
         /// The name of the Workspace.
         workspace: String,
-        /// The cluster; else KUBECONFIG, else ~/.kube/config, else that of the pod.
-        #[arg(long, value_name = "FILE")]
-        kubeconfig: Option<PathBuf>,
+        /// List only the Instances in this namespace.
+        #[arg(short, long, value_name = "NAME")]
+        namespace: Option<String>,
+        #[command(flatten)]
+        cluster: ClusterArguments,
+        #[command(flatten)]
+        output: OutputArguments,
     },
     /// Move from the Go operators.
     #[command(subcommand)]
@@ -106,10 +106,68 @@ enum TakeoverCommand {
         /// The configuration file, or a ConfigMap manifest that contains it; else the defaults.
         #[arg(long, value_name = "FILE")]
         config: Option<PathBuf>,
-        /// The cluster; else KUBECONFIG, else that of the pod.
-        #[arg(long, value_name = "FILE")]
-        kubeconfig: Option<PathBuf>,
+        #[command(flatten)]
+        cluster: ClusterArguments,
+        #[command(flatten)]
+        output: OutputArguments,
     },
+}
+
+/// The cluster that a command reads.
+#[derive(Args)]
+struct ClusterArguments {
+    /// The cluster; else KUBECONFIG, else ~/.kube/config, else that of the pod.
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// The context of the kubeconfig; else its current one.
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+}
+
+impl ClusterArguments {
+    fn options(self, namespace: Option<String>) -> ClusterOptions {
+        ClusterOptions { kubeconfig: self.kubeconfig, context: self.context, namespace }
+    }
+}
+
+/// How a command prints.
+#[derive(Args)]
+struct OutputArguments {
+    /// Print for programs instead of people.
+    #[arg(short, long, value_name = "FORMAT", value_parser = format())]
+    output: Option<Format>,
+}
+
+fn format() -> impl TypedValueParser<Value = Format> {
+    PossibleValuesParser::new(["json", "yaml"])
+        .map(|name| if name == "json" { Format::Json } else { Format::Yaml })
+}
+
+#[derive(Args)]
+#[command(group(clap::ArgGroup::new("what").required(true).multiple(true).args(["file", "kubeconfig", "context"])))]
+struct PlanArguments {
+    /// Files with custom resources in YAML or JSON, and folders of them; - is standard input. Exits with 2 if something
+    /// cannot be made.
+    #[arg(short, long = "filename", value_name = "FILE", num_args = 1..)]
+    file: Vec<PathBuf>,
+    /// Exit with 0, although something in the files cannot be made.
+    #[arg(long, requires = "file")]
+    allow_problems: bool,
+    /// A cluster. With files, its Workspaces, Tenants, Templates and shared volumes are known, too; without, what the loops
+    /// would write in it now is printed, field by field, and the command exits with 4 if that is anything.
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// The context of the kubeconfig, which may be that of KUBECONFIG or ~/.kube/config; else its current one.
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+    /// With files, the namespace of objects that name none; without, print only what is written for objects in this one.
+    #[arg(short, long, value_name = "NAME")]
+    namespace: Option<String>,
+    /// The configuration file, or a ConfigMap manifest that contains it; else the defaults.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArguments,
 }
 
 #[derive(Subcommand)]
@@ -144,6 +202,9 @@ const LAST_THREADS: Duration = Duration::from_millis(500);
 /// not understood.
 const EXIT_FOUND: u8 = 4;
 
+/// The exit code of `plan -f` if something in the files cannot be made.
+const EXIT_REFUSED: u8 = 2;
+
 /// The arguments. Under the name `kubectl-crownlabs`, the binary is a plugin of `kubectl`, which calls it as `kubectl crownlabs`.
 fn arguments() -> Arguments {
     let program = std::env::args_os().next().map(PathBuf::from).unwrap_or_default();
@@ -163,40 +224,34 @@ fn main() -> ExitCode {
             } else {
                 say(&format!("crownlabs: {error:#}"));
             }
-            let lost = error.is::<LostLease>();
-            ExitCode::from(if lost { crownlabs::EXIT_LEASE_LOST } else { 1 })
+            #[cfg(feature = "daemon")]
+            if error.is::<LostLease>() {
+                return ExitCode::from(crownlabs::EXIT_LEASE_LOST);
+            }
+            ExitCode::FAILURE
         }
     }
 }
 
 fn execute(command: Command) -> anyhow::Result<ExitCode> {
     match command {
+        #[cfg(feature = "daemon")]
         Command::Run { config: file, kubeconfig } => {
             let config = Config::load(&file)?;
             let log = crownlabs::start_logging(&config.log)?;
             let options = Options { config, config_file: file, kubeconfig, log };
             block_on(crownlabs::run(options))?;
         }
-        Command::Plan { file, kubeconfig: None, config } => {
-            let output = crownlabs::plan(&file, &configuration(config)?)?;
-            for message in &output.messages {
-                say(message);
-            }
-            print(&output.yaml()?)?;
+        Command::Plan(arguments) => return plan(arguments),
+        Command::Takeover(TakeoverCommand::Check { config, cluster, output }) => {
+            let (config, cluster) = (configuration(config)?, cluster.options(None));
+            return print_findings(&block_on(crownlabs::takeover(&config, &cluster, output.output))?);
         }
-        Command::Plan { kubeconfig, config, .. } => {
-            let config = configuration(config)?;
-            return print_findings(&block_on(crownlabs::changes(&config, kubeconfig.as_deref()))?);
+        Command::Why { instance, namespace, cluster, output } => {
+            print(&block_on(crownlabs::why(&instance, &cluster.options(namespace), output.output))?)?;
         }
-        Command::Takeover(TakeoverCommand::Check { config, kubeconfig }) => {
-            let config = configuration(config)?;
-            return print_findings(&block_on(crownlabs::takeover(&config, kubeconfig.as_deref()))?);
-        }
-        Command::Why { instance, kubeconfig } => {
-            print(&block_on(crownlabs::why(&instance, kubeconfig.as_deref()))?)?;
-        }
-        Command::Status { workspace, kubeconfig } => {
-            print(&block_on(crownlabs::status(&workspace, kubeconfig.as_deref()))?)?;
+        Command::Status { workspace, namespace, cluster, output } => {
+            print(&block_on(crownlabs::status(&workspace, &cluster.options(namespace), output.output))?)?;
         }
         Command::Crd { quota_cpu } => print(&crownlabs::crds(quota_cpu == "integer"))?,
         Command::Config(ConfigCommand::Default) => print(&crownlabs::default_configuration())?,
@@ -228,6 +283,28 @@ fn execute(command: Command) -> anyhow::Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn plan(arguments: PlanArguments) -> anyhow::Result<ExitCode> {
+    let PlanArguments { file, allow_problems, kubeconfig, context, namespace, config, output } = arguments;
+    let (config, format) = (configuration(config)?, output.output);
+    let is_alone = kubeconfig.is_none() && context.is_none();
+    let cluster = ClusterOptions { kubeconfig, context, namespace };
+    if file.is_empty() {
+        return print_findings(&block_on(crownlabs::changes(&config, &cluster, format))?);
+    }
+    let planned: Output = if is_alone {
+        let around = Surroundings { namespace: cluster.namespace, ..Surroundings::default() };
+        crownlabs::plan_with(&file, &config, around)?
+    } else {
+        block_on(crownlabs::plan_beside(&file, &config, &cluster))?
+    };
+    for message in &planned.messages {
+        say(message);
+    }
+    print(&planned.text(format.unwrap_or(Format::Yaml))?)?;
+    let is_refused = planned.is_refused && !allow_problems;
+    Ok(if is_refused { ExitCode::from(EXIT_REFUSED) } else { ExitCode::SUCCESS })
 }
 
 /// The text of a file; `-` is standard input.

@@ -4,6 +4,7 @@
 
 mod endings;
 mod golden;
+mod refused;
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
@@ -34,7 +35,8 @@ fn the_objects_equal_the_recorded_ones() {
     std::fs::write(&key, golden::MASTER_KEY).expect("written");
     let config = folder.path().join("crownlabs.yaml");
     std::fs::write(&config, golden::config(&key)).expect("written");
-    let mut arguments = vec!["plan".to_owned(), "--config".to_owned(), config.display().to_string()];
+    let mut arguments = ["plan", "--allow-problems", "--config"].map(str::to_owned).to_vec();
+    arguments.push(config.display().to_string());
     for file in golden::inputs() {
         arguments.extend(["-f".to_owned(), file.display().to_string()]);
     }
@@ -79,30 +81,6 @@ selector: {crownlabs.polito.it/operator-selector: local}
 }
 
 #[test]
-fn what_cannot_be_made_is_reported_with_its_reason() {
-    let input = "
-apiVersion: crownlabs.polito.it/v1alpha2
-kind: Instance
-metadata: {name: lonely, namespace: tenant-ada}
-spec:
-  template.crownlabs.polito.it/TemplateRef: {name: nowhere, namespace: workspace-x}
-  tenant.crownlabs.polito.it/TenantRef: {name: ada}
----
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: other}
-";
-    let output = crownlabs(&["plan", "-f", "-"], input);
-    assert!(output.status.success());
-    let messages = text(&output.stderr);
-    assert!(
-        messages.contains("Instance tenant-ada/lonely: Template workspace-x/nowhere not found"),
-        "{messages}"
-    );
-    assert!(messages.contains("kind ConfigMap is not looked at"), "{messages}");
-}
-
-#[test]
 fn a_file_that_is_missing_or_not_yaml_is_named() {
     let missing = crownlabs(&["plan", "-f", "/does/not/exist.yaml"], "");
     assert!(!missing.status.success());
@@ -132,7 +110,8 @@ spec:
 "
         )
     };
-    let arguments = ["plan", "--config", &config, "-f", &templates, &storage, "-f", &snapshot, "-"];
+    let arguments =
+        ["plan", "--allow-problems", "--config", &config, "-f", &templates, &storage, "-f", &snapshot, "-"];
     let output = crownlabs(&arguments, &machine(false));
     assert!(output.status.success(), "{}", text(&output.stderr));
     let printed = text(&output.stdout);
@@ -236,16 +215,6 @@ fn the_samples_are_planned_without_a_remark_by_the_default_configuration() {
 }
 
 #[test]
-fn a_template_without_its_course_is_planned_like_any_other() {
-    let template = r#"{"apiVersion": "crownlabs.polito.it/v1alpha2", "kind": "Template",
-        "metadata": {"name": "small", "namespace": "workspace-tea"},
-        "spec": {"workspace.crownlabs.polito.it/WorkspaceRef": {"name": "tea"}, "environmentList": [{"name": "main",
-        "environmentType": "Container", "image": "app", "resources": {"cpu": 1, "memory": "1G"}}]}}"#;
-    let output = crownlabs(&["plan", "-f", "-"], template);
-    assert_eq!((text(&output.stdout), text(&output.stderr)), Default::default());
-}
-
-#[test]
 fn several_files_and_folders_are_read_in_their_order() {
     let folder = tempfile::tempdir().expect("a folder");
     let workspace = |name: &str| {
@@ -299,7 +268,7 @@ fn unknown_fields_are_named_with_file_line_and_path() {
     let samples = std::fs::read_to_string(format!("{SAMPLES}/30-instances.yaml")).expect("the samples");
     let line = samples.lines().position(|line| line == "spec:").expect("a spec") + 2;
     let input = samples.replacen("spec:\n", "spec:\n  runing: false\n", 1);
-    let output = crownlabs(&["plan", "-f", "-"], &input);
+    let output = crownlabs(&["plan", "--allow-problems", "-f", "-"], &input);
     assert!(output.status.success(), "it is a warning");
     let wanted = format!(
         "standard input:{line}: Instance tenant-ada-rossi/desktop-1: unknown field spec.runing, which the API server \

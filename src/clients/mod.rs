@@ -13,11 +13,13 @@
 //! | [`status_check`] | the status URLs of exams |
 
 pub mod addresses;
+#[cfg(feature = "daemon")]
 pub mod cri;
 pub mod http;
 pub mod keycloak;
 pub mod mail;
 pub mod prometheus;
 pub mod registry;
+#[cfg(feature = "daemon")]
 pub mod ssh;
 pub mod status_check;

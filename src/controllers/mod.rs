@@ -18,9 +18,13 @@
 //! | [`pod_network`] | what the two loops of pod networks tell each other |
 //! | [`shared`] | the rest |
 
+#[cfg(not(feature = "daemon"))]
+mod absent;
 pub mod accounts;
+#[cfg(feature = "daemon")]
 pub mod bastion;
 pub mod cleanup;
+#[cfg(feature = "daemon")]
 pub mod exam_agent;
 #[cfg(test)]
 pub mod example;
@@ -28,8 +32,10 @@ pub mod expiration;
 pub mod image_list;
 pub mod inactivity;
 pub mod instance;
+#[cfg(feature = "daemon")]
 pub mod instance_metrics;
 pub mod pod_config;
+#[cfg(feature = "daemon")]
 pub mod pod_config_node;
 pub mod pod_network;
 pub mod public_exposure;
@@ -37,10 +43,15 @@ pub mod setup;
 pub mod shared;
 pub mod shared_volume;
 pub mod snapshot;
+#[cfg(feature = "daemon")]
 pub mod ssh_tracker;
 pub mod submission;
 pub mod template;
 pub mod tenant;
 pub mod termination;
+#[cfg(feature = "daemon")]
 pub mod web_ssh;
 pub mod workspace;
+
+#[cfg(not(feature = "daemon"))]
+pub use absent::{bastion, exam_agent, instance_metrics, pod_config_node, ssh_tracker, web_ssh};

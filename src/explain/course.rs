@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde_json::{Value, json};
 
 use super::span::span;
 use crate::api::instance::{Instance, InstancePhase as Phase};
@@ -50,12 +51,26 @@ impl Row {
     }
 }
 
-/// The table, and the sums below it. Those that hold most cores come first, and of them those that are idle for longest.
-pub fn table(mut rows: Vec<Row>, now: Timestamp) -> String {
+/// Sorts rows: those that hold most cores come first, and of them those that are idle for longest.
+pub fn sort(rows: &mut [Row], now: Timestamp) {
     let idle = |row: &Row| row.idle_since.as_ref().map_or(now, |since| since.0);
     rows.sort_by(|a, b| {
         (b.cores, idle(a), &a.tenant, &a.instance).cmp(&(a.cores, idle(b), &b.tenant, &b.instance))
     });
+}
+
+/// The rows for programs.
+pub fn value(workspace: &str, rows: &[Row]) -> Value {
+    let row = |row: &Row| {
+        let Row { tenant, instance, template, phase, idle_since, cores } = row;
+        json!({"tenant": tenant, "instance": instance, "template": template, "phase": phase, "idleSince": idle_since,
+            "cores": cores})
+    };
+    json!({"workspace": workspace, "instances": rows.iter().map(row).collect::<Vec<_>>()})
+}
+
+/// The table, and the sums below it.
+pub fn table(rows: &[Row], now: Timestamp) -> String {
     let heading = ["TENANT", "INSTANCE", "TEMPLATE", "PHASE", "IDLE", "CORES"].map(str::to_owned);
     let mut lines = vec![heading];
     lines.extend(rows.iter().map(|row| {
@@ -99,7 +114,7 @@ mod tests {
 
     #[test]
     fn who_holds_most_for_longest_comes_first() {
-        let rows = vec![
+        let mut rows = vec![
             row("ada", "Off", None, 0),
             row("bob", "Ready", Some("2026-01-02T00:00:00Z"), 2),
             row("eve", "Ready", Some("2026-01-01T00:00:00Z"), 2),
@@ -114,6 +129,13 @@ ada      tenant-ada/box   desktop    Off        -       0
 
 4 Instances, 3 of them running, 12 cores
 ";
-        assert_eq!(table(rows, "2026-01-02T00:05:00Z".parse().expect("a time")), expected);
+        let now = "2026-01-02T00:05:00Z".parse().expect("a time");
+        sort(&mut rows, now);
+        assert_eq!(table(&rows, now), expected);
+        let value = value("tea", &rows[2..]);
+        let first = json!({"tenant": "bob", "instance": "tenant-bob/box", "template": "desktop", "phase": "Ready",
+            "idleSince": "2026-01-02T00:00:00Z", "cores": 2});
+        assert_eq!((&value["workspace"], &value["instances"][0]), (&json!("tea"), &first));
+        assert_eq!(value["instances"][1]["idleSince"], Value::Null);
     }
 }

@@ -4,10 +4,11 @@ use std::fmt::Write;
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde_json::{Value, json};
 
 use super::span::span;
 use crate::api::condition::Condition;
-use crate::api::instance::{Instance, InstanceStatus};
+use crate::api::instance::{EnvironmentStatus, Instance, InstanceStatus};
 use crate::api::promise::End;
 use crate::api::shown::{message, shown};
 use crate::api::template::Template;
@@ -50,6 +51,26 @@ pub fn why(facts: &Facts<'_>, now: Timestamp) -> String {
     section(&mut text, "What happens next:", next(facts, now));
     section(&mut text, "Who may stop or delete it:", enders(facts));
     text
+}
+
+/// The same for programs.
+pub fn value(facts: &Facts<'_>, now: Timestamp) -> Value {
+    let (spec, status) = (&facts.instance.spec, &facts.instance.status);
+    let environment = |of: &EnvironmentStatus| json!({"name": of.name, "phase": of.phase});
+    json!({
+        "namespace": facts.instance.namespace(),
+        "name": facts.instance.name(),
+        "tenant": facts.tenant(),
+        "template": {"namespace": spec.template_ref.namespace, "name": spec.template_ref.name},
+        "running": spec.running,
+        "phase": status.phase,
+        "url": status.open_url(),
+        "environments": status.environments.iter().map(environment).collect::<Vec<_>>(),
+        "waitsFor": waits(status, now),
+        "warnings": facts.warnings,
+        "next": next(facts, now),
+        "mayEnd": enders(facts),
+    })
 }
 
 /// A heading and indented lines, if there are any.
@@ -202,8 +223,6 @@ fn enders(facts: &Facts<'_>) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
-
     use super::*;
 
     fn instance(status: &Value) -> Instance {

@@ -1,7 +1,6 @@
 //! Reads what is explained from a cluster, with the rights of whoever asks.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
@@ -9,7 +8,7 @@ use http::Request;
 use kube::Client;
 use serde_json::Value;
 
-use super::course::{Row, table};
+use super::course::{self, Row};
 use super::events::{self, Event};
 use super::instance::{self, Facts};
 use crate::api::condition::READY;
@@ -23,7 +22,8 @@ use crate::api::workspace::WorkspaceKind;
 use crate::api::{Kind, Object};
 use crate::config::nearest;
 use crate::kinds::{NamespaceKind, PodKind};
-use crate::manager::start_up;
+use crate::manager::start_up::{self, ClusterOptions};
+use crate::offline::format::Format;
 use crate::runtime::client;
 use crate::runtime::clock;
 use crate::runtime::error::ApiError;
@@ -33,23 +33,31 @@ use crate::runtime::plan::KindInfo;
 /// How long all requests of a command may take.
 const LIMIT: Duration = Duration::from_mins(1);
 
-/// The text of `crownlabs why` for an Instance. `name` is its namespace and name, with a slash between them.
+/// The text of `crownlabs why` for an Instance. `name` is its namespace and name, with a slash between them, or its name in the
+/// namespace of the options or the context.
 ///
 /// # Errors
 /// When there is no such Instance, or the cluster cannot be read.
-pub async fn why(name: &str, kubeconfig: Option<&Path>) -> anyhow::Result<String> {
-    let expected =
-        || format!("{name:?} is no Instance: expected NAMESPACE/INSTANCE, such as tenant-ada/desktop");
-    let (namespace, name) = name.split_once('/').with_context(expected)?;
+pub async fn why(name: &str, cluster: &ClusterOptions, format: Option<Format>) -> anyhow::Result<String> {
+    let (namespace, name) = name.split_once('/').map_or((None, name), |(of, name)| (Some(of), name));
+    if let (Some(of), Some(other)) = (namespace, &cluster.namespace)
+        && of != other
+    {
+        bail!(
+            "the Instance is in namespace {of:?} by its name and in {other:?} by --namespace: leave one of them out"
+        );
+    }
     within(async {
-        let client = connect(kubeconfig).await?;
+        let client = connect(cluster).await?;
+        let namespace = namespace.unwrap_or(client.default_namespace()).to_owned();
+        let namespace = namespace.as_str();
         let instance: Instance = get::<InstanceKind>(&client, namespace, name).await?;
         let reference = &instance.spec.template_ref;
         // Who asks may see less than the daemon; then less is said.
         let template = get::<TemplateKind>(&client, &reference.namespace, &reference.name).await.ok();
-        let course = template.as_ref().map(|template| template.spec.workspace_ref.name.clone());
-        let managers = match course {
-            Some(course) => list::<TenantKind>(&client, "", "").await.ok().map(|all| managers(&all, &course)),
+        let workspace = template.as_ref().map(|template| template.spec.workspace_ref.name.clone());
+        let managers = match workspace {
+            Some(name) => list::<TenantKind>(&client, "", "").await.ok().map(|all| managers(&all, &name)),
             None => None,
         };
         let owner = get::<NamespaceKind>(&client, "", namespace).await.ok();
@@ -63,22 +71,30 @@ pub async fn why(name: &str, kubeconfig: Option<&Path>) -> anyhow::Result<String
             managers: managers.as_deref(),
             warnings: warnings.unwrap_or_else(|error| vec![error.to_string()]),
         };
-        Ok(instance::why(&facts, clock::now()))
+        match format {
+            Some(format) => format.write(&instance::value(&facts, clock::now())),
+            None => Ok(instance::why(&facts, clock::now())),
+        }
     })
     .await
 }
 
-/// The text of `crownlabs status` for a course: a table of its Instances.
+/// The text of `crownlabs status` for a course: a table of its Instances, or of those in the namespace of the options.
 ///
 /// # Errors
 /// When the cluster cannot be read.
-pub async fn status(workspace: &str, kubeconfig: Option<&Path>) -> anyhow::Result<String> {
+pub async fn status(
+    workspace: &str,
+    cluster: &ClusterOptions,
+    format: Option<Format>,
+) -> anyhow::Result<String> {
     names::check_dns_label(workspace).with_context(|| format!("{workspace:?} is no Workspace"))?;
     within(async {
-        let client = connect(kubeconfig).await?;
+        let client = connect(cluster).await?;
+        let namespace = cluster.namespace.as_deref().unwrap_or_default();
         let label = labels::WORKSPACE.replace('/', "%2F");
         let query = format!("&labelSelector={label}%3D{workspace}");
-        let instances: Vec<Instance> = list::<InstanceKind>(&client, "", &query).await?;
+        let instances: Vec<Instance> = list::<InstanceKind>(&client, namespace, &query).await?;
         if instances.is_empty() {
             exists(&client, workspace).await?;
         }
@@ -93,7 +109,12 @@ pub async fn status(workspace: &str, kubeconfig: Option<&Path>) -> anyhow::Resul
             }
             rows.push(Row::of(instance, templates.get(&key).and_then(Option::as_ref)));
         }
-        Ok(table(rows, clock::now()))
+        let now = clock::now();
+        course::sort(&mut rows, now);
+        match format {
+            Some(format) => format.write(&course::value(workspace, &rows)),
+            None => Ok(course::table(&rows, now)),
+        }
     })
     .await
 }
@@ -110,8 +131,8 @@ async fn within(work: impl Future<Output = anyhow::Result<String>>) -> anyhow::R
     tokio::time::timeout(LIMIT, work).await.context("the API server did not answer within a minute")?
 }
 
-async fn connect(kubeconfig: Option<&Path>) -> anyhow::Result<Client> {
-    Ok(client::build(start_up::kubeconfig(kubeconfig).await?, Gate::closed())?)
+async fn connect(cluster: &ClusterOptions) -> anyhow::Result<Client> {
+    Ok(client::build(start_up::kubeconfig(cluster).await?, Gate::closed())?)
 }
 
 /// Whether an Instance is not as its spec asks.

@@ -10,7 +10,9 @@ use self::simulation::simulate;
 use crate::api::Kind;
 use crate::config::Controllers;
 use crate::config::loops::{Toggle, for_each_loop};
-use crate::controllers::setup::{Definition, ReplicaDefinition, Setup};
+#[cfg(feature = "daemon")]
+use crate::controllers::setup::ReplicaDefinition;
+use crate::controllers::setup::{Definition, Setup};
 use crate::controllers::{
     bastion, exam_agent, expiration, image_list, inactivity, instance, instance_metrics, pod_config,
     pod_config_node, public_exposure, shared_volume, snapshot, ssh_tracker, submission, template, tenant,
@@ -25,6 +27,7 @@ use crate::runtime::driver::Driver;
 use crate::runtime::preview::{Previewed, preview};
 use crate::runtime::readiness::Need;
 use crate::runtime::reconciler::Reconciler;
+#[cfg(feature = "daemon")]
 use crate::runtime::replica::{Replica, ReplicaLoop};
 use crate::runtime::store::StoreFactory;
 use crate::runtime::store_set::{DeclaredStores, StoreSet};
@@ -61,7 +64,11 @@ pub enum Built {
     /// One of the leader.
     Leader(Box<dyn BuiltLoop>),
     /// One of every replica.
+    #[cfg(feature = "daemon")]
     Replica(Replica),
+    /// One of every replica, in a build without the daemon.
+    #[cfg(not(feature = "daemon"))]
+    Absent,
 }
 
 macro_rules! runs_in {
@@ -82,7 +89,7 @@ macro_rules! uses_api_server {
         true
     };
     ($runs_in:ident, $loop:ty) => {
-        <$loop as ReplicaDefinition>::USES_API_SERVER
+        <$loop>::USES_API_SERVER
     };
 }
 
@@ -133,6 +140,8 @@ pub struct Planned {
     pub foreseen: Vec<Value>,
     /// The problems and remarks about it.
     pub messages: Vec<String>,
+    /// Whether one of the problems stays until somebody changes the files.
+    pub is_refused: bool,
     /// All that is made or changed, with the status, as it is afterwards, and what is written of each.
     pub written: Vec<(Value, String)>,
 }
@@ -163,6 +172,7 @@ struct BuiltReconciler<R: Reconciler> {
 }
 
 /// Builds a replica loop.
+#[cfg(feature = "daemon")]
 fn replica<R: ReplicaDefinition>(setup: &mut Setup<'_>, factory: &mut StoreFactory) -> anyhow::Result<Built> {
     let mut set = StoreSet::new(R::NAME, factory);
     let built = R::build(setup, &mut set)?;
@@ -170,7 +180,19 @@ fn replica<R: ReplicaDefinition>(setup: &mut Setup<'_>, factory: &mut StoreFacto
 }
 
 /// Builds a loop of every node.
+#[cfg(feature = "daemon")]
 fn node<R: ReplicaDefinition>(setup: &mut Setup<'_>, factory: &mut StoreFactory) -> anyhow::Result<Built> {
+    replica::<R>(setup, factory)
+}
+
+#[cfg(not(feature = "daemon"))]
+#[expect(clippy::unnecessary_wraps, clippy::extra_unused_type_parameters, reason = "as with the daemon")]
+fn replica<R>(_: &mut Setup<'_>, _: &mut StoreFactory) -> anyhow::Result<Built> {
+    Ok(Built::Absent)
+}
+
+#[cfg(not(feature = "daemon"))]
+fn node<R>(setup: &mut Setup<'_>, factory: &mut StoreFactory) -> anyhow::Result<Built> {
     replica::<R>(setup, factory)
 }
 

@@ -5,14 +5,19 @@ use serde_json::Value;
 
 use super::Planned;
 use crate::api::Kind;
+use crate::api::reason::{self, Reason};
 use crate::controllers::setup::Definition;
 use crate::runtime::ObjectKey;
 use crate::runtime::apply::{Applied, rewritten};
 use crate::runtime::merge;
 use crate::runtime::plan::{Plan, to_value};
+use crate::runtime::problem::Problem;
 use crate::runtime::reconcile::{Answer, Reconcile, Step};
 use crate::runtime::reconciler::Reconciler;
 use crate::runtime::store::WrittenStores;
+
+/// The reasons that are about nodes and storage, of which files say nothing.
+const OF_CLUSTERS: [Reason; 2] = [reason::STORAGE_CLASS_NOT_FOUND, reason::NO_NODE];
 
 /// A reconcile in which every step succeeds, and nothing is sent.
 pub fn simulate<R: Definition>(
@@ -73,6 +78,8 @@ fn take<R: Reconciler>(
     stores: &WrittenStores,
 ) {
     planned.messages = plan.problems.iter().map(|problem| problem.message.clone()).collect();
+    let refuses = |problem: &Problem| !problem.waiting && !OF_CLUSTERS.contains(&problem.reason);
+    planned.is_refused = plan.problems.iter().any(refuses);
     let is_written = !plan.ensure.is_empty() || !plan.patches.is_empty();
     planned.object = planned.object.take().filter(|_| is_written).map(|_| patched::<R>(observed, plan));
     planned.made = made(plan);

@@ -1,11 +1,11 @@
 //! The API server, and whether the process needs one.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use kube::Client;
 use tracing::info;
 
-use super::start_up::{connect, kubeconfig};
+use super::start_up::{ClusterOptions, connect, kubeconfig};
 use crate::config::Config;
 use crate::loops::{LOOPS, Loop, RunsIn};
 use crate::runtime::client::{self, UserReader, Writer};
@@ -61,12 +61,13 @@ impl Cluster {
     /// # Errors
     /// When there is no kubeconfig, it cannot be used, or the API server refuses the account.
     pub async fn connect(
-        file: Option<&Path>,
+        file: Option<PathBuf>,
         config: &Config,
         gate: &Gate,
         identity: &str,
     ) -> anyhow::Result<Self> {
-        let kubeconfig = kubeconfig(file).await?;
+        let options = ClusterOptions { kubeconfig: file, ..ClusterOptions::default() };
+        let kubeconfig = kubeconfig(&options).await?;
         let ungated = client::build(kubeconfig.clone(), Gate::open())?;
         let gated = client::build(kubeconfig.clone(), gate.clone())?;
         let users = UserReader::new(&kubeconfig)?;

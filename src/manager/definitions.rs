@@ -117,7 +117,7 @@ fn of_versions(name: &str, foreign: &[String]) -> String {
 mod tests {
     use serde_json::json;
 
-    use super::super::build_loops;
+    use super::super::run::build_loops;
     use super::*;
     use crate::config::Config;
     use crate::runtime::api_server::{ApiServer, refused};

@@ -1,10 +1,14 @@
 //! What the process needs before anything runs: signals, the cluster, Keycloak, mail.
 
+#[cfg(feature = "daemon")]
 use std::future::Future;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
 use futures::future::{BoxFuture, FutureExt};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+#[cfg(feature = "daemon")]
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::{info, warn};
 
@@ -16,6 +20,7 @@ use crate::controllers::accounts::Accounts;
 use crate::runtime::gate::Gate;
 
 /// Ends at the first SIGTERM or SIGINT.
+#[cfg(feature = "daemon")]
 pub fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
     let mut term = signal(SignalKind::terminate()).context("SIGTERM cannot be caught")?;
     let mut int = signal(SignalKind::interrupt()).context("SIGINT cannot be caught")?;
@@ -27,23 +32,45 @@ pub fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
     })
 }
 
-/// `--kubeconfig`, else `KUBECONFIG`, else that of the pod.
-pub fn kubeconfig(file: Option<&std::path::Path>) -> BoxFuture<'_, anyhow::Result<kube::Config>> {
-    // Boxed, so that the code is there once and not in each command.
-    read_kubeconfig(file).boxed()
+/// Which cluster, and which namespace of it.
+#[derive(Debug, Clone, Default)]
+pub struct ClusterOptions {
+    /// `--kubeconfig`; else `KUBECONFIG`, else that of the user, else that of the pod.
+    pub kubeconfig: Option<PathBuf>,
+    /// `--context`; else the current one of the kubeconfig.
+    pub context: Option<String>,
+    /// `--namespace`; else that of the context.
+    pub namespace: Option<String>,
 }
 
-async fn read_kubeconfig(file: Option<&std::path::Path>) -> anyhow::Result<kube::Config> {
-    let Some(file) = file else {
-        return kube::Config::infer()
+/// The cluster that the options name.
+pub fn kubeconfig(options: &ClusterOptions) -> BoxFuture<'_, anyhow::Result<kube::Config>> {
+    // Boxed, so that the code is there once and not in each command.
+    read_kubeconfig(options).boxed()
+}
+
+async fn read_kubeconfig(options: &ClusterOptions) -> anyhow::Result<kube::Config> {
+    let ClusterOptions { kubeconfig, context, namespace } = options;
+    let chosen = KubeConfigOptions { context: context.clone(), ..KubeConfigOptions::default() };
+    let mut config = match (kubeconfig, context) {
+        (None, None) => kube::Config::infer()
             .await
-            .context("no cluster to talk to: give --kubeconfig FILE, set KUBECONFIG, or run in a pod");
+            .context("no cluster to talk to: give --kubeconfig FILE, set KUBECONFIG, or run in a pod")?,
+        (None, Some(context)) => kube::Config::from_kubeconfig(&chosen)
+            .await
+            .with_context(|| format!("--context {context} cannot be used"))?,
+        (Some(file), _) => {
+            let read = Kubeconfig::read_from(file)
+                .with_context(|| format!("--kubeconfig {} cannot be read", file.display()))?;
+            kube::Config::from_custom_kubeconfig(read, &chosen)
+                .await
+                .with_context(|| format!("--kubeconfig {} cannot be used", file.display()))?
+        }
     };
-    let read = kube::config::Kubeconfig::read_from(file)
-        .with_context(|| format!("--kubeconfig {} cannot be read", file.display()))?;
-    kube::Config::from_custom_kubeconfig(read, &kube::config::KubeConfigOptions::default())
-        .await
-        .with_context(|| format!("--kubeconfig {} cannot be used", file.display()))
+    if let Some(namespace) = namespace {
+        config.default_namespace.clone_from(namespace);
+    }
+    Ok(config)
 }
 
 /// The way to accounts and roles, where Keycloak is configured. Nothing is sent yet.

@@ -7,6 +7,7 @@ use ipnet::IpNet;
 use rtnetlink::packet_route::route::{RouteAddress, RouteAttribute, RouteMessage, RouteType};
 use rtnetlink::packet_route::{AddressFamily, RouteNetlinkMessage};
 
+use super::range::overlap;
 use super::socket::Socket;
 
 /// A route.
@@ -16,19 +17,6 @@ pub struct Route {
     pub range: IpNet,
     /// The number of the link through which it leads; 0 for none or several.
     pub link: u32,
-}
-
-/// Whether some address is in both ranges.
-pub fn overlap(one: &IpNet, other: &IpNet) -> bool {
-    one.contains(&other.network()) || other.contains(&one.network())
-}
-
-/// The address after that of the range itself: the first that a host can have, which the bridge of a range has as its gateway.
-pub fn gateway(range: &IpNet) -> IpAddr {
-    match range {
-        IpNet::V4(range) => Ipv4Addr::from_bits(range.network().to_bits().saturating_add(1)).into(),
-        IpNet::V6(range) => Ipv6Addr::from_bits(range.network().to_bits().saturating_add(1)).into(),
-    }
 }
 
 impl Route {

@@ -3,19 +3,25 @@
 
 pub mod fields;
 mod files;
+pub mod format;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use anyhow::Context;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::{Value, json};
 
 use self::fields::UnknownField;
 use self::files::Input;
+use self::format::Format;
 use crate::api::crd::crds;
 use crate::api::labels::selector_string;
 use crate::api::pod_config::PodConfigKind;
 use crate::api::shown;
+use crate::api::template::TemplateKind;
+use crate::api::tenant::TenantKind;
+use crate::api::workspace::WorkspaceKind;
 use crate::api::{GROUP, Kind};
 use crate::config::{Config, tree};
 use crate::controllers::setup::Setup;
@@ -34,9 +40,33 @@ pub struct Output {
     pub objects: Vec<Value>,
     /// Objects that cannot be made, or were not looked at, a sentence each.
     pub messages: Vec<String>,
+    /// Whether something cannot be made until somebody changes something.
+    pub is_refused: bool,
+}
+
+/// What `crownlabs plan` knows besides the files.
+#[derive(Debug, Default)]
+pub struct Surroundings {
+    /// The namespace of objects that name none.
+    pub namespace: Option<String>,
+    /// The objects of a cluster. Nothing is planned for them; those of the files take their place.
+    pub cluster: Option<Vec<Value>>,
+    /// What could not be read of the cluster, a sentence each.
+    pub messages: Vec<String>,
 }
 
 impl Output {
+    /// The objects: YAML documents, or a `List` as JSON.
+    ///
+    /// # Errors
+    /// Never for objects that come from [`plan`].
+    pub fn text(&self, format: Format) -> anyhow::Result<String> {
+        match format {
+            Format::Yaml => self.yaml(),
+            Format::Json => format.write(&json!({"apiVersion": "v1", "kind": "List", "items": self.objects})),
+        }
+    }
+
     /// The objects as YAML documents.
     ///
     /// # Errors
@@ -45,16 +75,7 @@ impl Output {
         let mut text = String::new();
         for object in &self.objects {
             text.push_str("---\n");
-            let options = serde_saphyr::ser_options! { prefer_block_scalars: false };
-            let document = serde_saphyr::to_string_with_options(object, options);
-            let document = document.context("an object cannot be written as YAML")?;
-            if document.contains(|character| character != '\n' && shown::is_control(character)) {
-                // What the serialiser leaves as it is, such as what turns the direction of text. JSON is YAML, and has a way to
-                // write it.
-                text.push_str(&shown::escaped_json(&format!("{object:#}\n")));
-            } else {
-                text.push_str(&document);
-            }
+            text.push_str(&Format::Yaml.write(object)?);
         }
         Ok(text)
     }
@@ -62,13 +83,14 @@ impl Output {
     /// Adds the plan for an object. `printed` are the names of the objects that have one already: two loops may work on
     /// one kind.
     fn add(&mut self, planned: Planned, config: &Config, printed: &mut BTreeSet<String>) {
-        let Planned { kind, key, is_ours, object, made, messages, .. } = planned;
+        let Planned { kind, key, is_ours, object, made, messages, is_refused, .. } = planned;
         let name = format!("{kind} {key}");
         if !is_ours {
             let labels = selector_string(&config.selector);
             self.messages.push(format!("{name} is left alone: it does not carry {labels} (selector)"));
             return;
         }
+        self.is_refused |= is_refused;
         let said = messages.into_iter().map(|message| format!("{name}: {}", shown::message(&message)));
         self.messages.extend(said);
         self.objects.extend(object.filter(|_| printed.insert(name)));
@@ -82,6 +104,14 @@ impl Output {
 /// # Errors
 /// When a file cannot be read or is not YAML; the message names it.
 pub fn plan(files: &[PathBuf], config: &Config) -> anyhow::Result<Output> {
+    plan_with(files, config, Surroundings::default())
+}
+
+/// The same, with what else is known.
+///
+/// # Errors
+/// As [`plan`].
+pub fn plan_with(files: &[PathBuf], config: &Config, around: Surroundings) -> anyhow::Result<Output> {
     let (definitions, mut documents, mut messages) = (crds(), Vec::new(), Vec::new());
     for Input { name, text } in files::read(files)? {
         // The reader's own files: no budget of documents or nodes.
@@ -96,16 +126,30 @@ pub fn plan(files: &[PathBuf], config: &Config) -> anyhow::Result<Output> {
             let line = line.map_or_else(String::new, |line| format!(":{line}"));
             messages.push(format!("{name}{line}: {}", shown::message(&message)));
         }
-        documents.extend(read.into_iter().map(|document| (name.clone(), document)));
+        let items = read.into_iter().flat_map(items).map(|mut document| {
+            if let Some(namespace) = &around.namespace {
+                settle(&mut document, namespace, &definitions);
+            }
+            (name.clone(), document)
+        });
+        documents.extend(items);
     }
-    let mut output = plan_documents(documents, config)?;
+    messages.extend(around.messages);
+    let mut planning = Planning::new(documents, around.cluster, config)?;
+    let mut output = planning.plan()?;
     output.messages.splice(..0, messages);
     Ok(output)
 }
 
-/// The same for documents, each with the name of its file.
-fn plan_documents(documents: Vec<(String, Value)>, config: &Config) -> anyhow::Result<Output> {
-    Planning::new(documents, config)?.plan()
+/// Puts an object that names no namespace into this one, if objects of its kind are in namespaces.
+fn settle(document: &mut Value, namespace: &str, definitions: &[CustomResourceDefinition]) {
+    let kind = document["kind"].as_str().unwrap_or_default();
+    let is_ours = |crd: &&CustomResourceDefinition| crd.spec.names.kind == kind;
+    let is_namespaced = kind == SecretKind::KIND
+        || definitions.iter().find(is_ours).is_some_and(|crd| crd.spec.scope == "Namespaced");
+    if is_namespaced && document.pointer("/metadata/namespace").is_none() {
+        merge::apply(document, &json!({"metadata": {"namespace": namespace}}));
+    }
 }
 
 /// The loops that make objects, and the cluster that they look at.
@@ -119,7 +163,11 @@ struct Planning<'a> {
 }
 
 impl<'a> Planning<'a> {
-    fn new(documents: Vec<(String, Value)>, config: &'a Config) -> anyhow::Result<Self> {
+    fn new(
+        documents: Vec<(String, Value)>,
+        known: Option<Vec<Value>>,
+        config: &'a Config,
+    ) -> anyhow::Result<Self> {
         // Nobody is asked: every address counts as confirmed.
         let mut setup = Setup::new(config, Gate::closed());
         let mut factory = StoreFactory::default();
@@ -129,19 +177,38 @@ impl<'a> Planning<'a> {
         // Replica loops make no objects.
         let loops = built.into_iter().filter_map(|built| match built {
             Built::Leader(built) => Some(built),
+            #[cfg(feature = "daemon")]
             Built::Replica(_) => None,
+            #[cfg(not(feature = "daemon"))]
+            Built::Absent => None,
         });
         let (of_cluster, in_namespaces): (Vec<_>, Vec<_>) = loops.partition(|built| !built.is_namespaced());
         if let Some(file) = setup.files.iter().find(|file| !file.is_readable()) {
             anyhow::bail!("{}: {} cannot be read", file.key, file.path.display());
         }
-        let mut cluster = Cluster { factory, config, seen: BTreeSet::new(), namespaces: BTreeSet::new() };
-        let mut messages = Vec::new();
+        let mut cluster = Cluster {
+            factory,
+            config,
+            seen: BTreeSet::new(),
+            known: BTreeSet::new(),
+            namespaces: BTreeSet::new(),
+        };
+        let (mut messages, mut courses) = (Vec::new(), Vec::new());
         for (name, document) in documents {
-            for document in items(document) {
-                if let Some(message) = cluster.take(document)? {
-                    messages.push(format!("{name}: {message}"));
-                }
+            courses.extend(workspaces_of(&document).into_iter().map(|course| (name.clone(), course)));
+            if let Some(message) = cluster.take(document)? {
+                messages.push(format!("{name}: {message}"));
+            }
+        }
+        let is_alone = known.is_none();
+        for object in known.into_iter().flatten() {
+            cluster.provide_known(object)?;
+        }
+        let place = if is_alone { "in none of the files" } else { "neither in the files nor in the cluster" };
+        for (name, (object, workspace)) in courses {
+            if !cluster.seen.contains(&[WorkspaceKind::KIND.to_owned(), String::new(), workspace.clone()]) {
+                let workspace = shown::shown(&workspace);
+                messages.push(format!("{name}: {}: Workspace {workspace} is {place}", shown::shown(&object)));
             }
         }
         cluster.begin()?;
@@ -150,18 +217,22 @@ impl<'a> Planning<'a> {
 
     fn plan(&mut self) -> anyhow::Result<Output> {
         let Self { cluster, of_cluster, in_namespaces, messages } = self;
-        let mut output = Output { objects: Vec::new(), messages: std::mem::take(messages) };
+        let mut output = Output { messages: std::mem::take(messages), ..Output::default() };
         let mut printed = BTreeSet::new();
         for planned in of_cluster.iter().flat_map(|built| built.plan(clock::now())) {
             let namespaces = planned.made.iter().filter(|made| made["kind"] == NamespaceKind::KIND);
             for object in namespaces.chain(&planned.foreseen) {
                 cluster.provide(object)?;
             }
-            output.add(planned, cluster.config, &mut printed);
+            if !cluster.is_known(&planned) {
+                output.add(planned, cluster.config, &mut printed);
+            }
         }
         cluster.provide_namespaces()?;
         for planned in in_namespaces.iter().flat_map(|built| built.plan(clock::now())) {
-            output.add(planned, cluster.config, &mut printed);
+            if !cluster.is_known(&planned) {
+                output.add(planned, cluster.config, &mut printed);
+            }
         }
         Ok(output)
     }
@@ -173,6 +244,8 @@ struct Cluster<'a> {
     config: &'a Config,
     /// Kind, namespace and name of each object.
     seen: BTreeSet<[String; 3]>,
+    /// Those of them that are in a cluster and not in the files.
+    known: BTreeSet<[String; 3]>,
     /// The namespaces that custom resources of the files are in: a loop looks at these only if their namespace is there.
     namespaces: BTreeSet<String>,
 }
@@ -214,6 +287,21 @@ impl Cluster<'_> {
         })
     }
 
+    /// Adds an object of a cluster, unless the files have it.
+    fn provide_known(&mut self, object: Value) -> anyhow::Result<()> {
+        let name = identity(&object);
+        if !self.seen.contains(&name) {
+            self.known.insert(name);
+            self.take(object)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the object is in a cluster and not in the files.
+    fn is_known(&self, Planned { kind, key, .. }: &Planned) -> bool {
+        self.known.contains(&[(*kind).to_owned(), key.namespace.to_string(), key.name.to_string()])
+    }
+
     /// Adds what administrators would have made, the namespace of the personal volumes, and marks every store as
     /// filled.
     fn begin(&mut self) -> anyhow::Result<()> {
@@ -224,9 +312,7 @@ impl Cluster<'_> {
 
     /// Adds an object that a loop makes, unless the files have it.
     fn provide(&mut self, object: &Value) -> anyhow::Result<()> {
-        let text =
-            |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
-        if !self.seen.contains(&[text("/kind"), text("/metadata/namespace"), text("/metadata/name")]) {
+        if !self.seen.contains(&identity(object)) {
             self.take(object.clone())?;
         }
         Ok(())
@@ -244,6 +330,30 @@ impl Cluster<'_> {
     fn label(&self, namespace: &mut Value) {
         merge::apply(namespace, &json!({"metadata": {"labels": self.config.selector}}));
     }
+}
+
+/// Kind, namespace and name of an object.
+fn identity(object: &Value) -> [String; 3] {
+    ["/kind", "/metadata/namespace", "/metadata/name"]
+        .map(|pointer| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned())
+}
+
+/// The names of the Workspaces that an object names, each with the object.
+fn workspaces_of(object: &Value) -> Vec<(String, String)> {
+    let [kind, namespace, name] = identity(object);
+    let names = match kind.as_str() {
+        TemplateKind::KIND => vec![&object["spec"]["workspace.crownlabs.polito.it/WorkspaceRef"]["name"]],
+        TenantKind::KIND => object["spec"]["workspaces"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|entry| &entry["name"])
+            .collect(),
+        _ => Vec::new(),
+    };
+    let place = if namespace.is_empty() { name } else { format!("{namespace}/{name}") };
+    let names = names.into_iter().filter_map(Value::as_str).filter(|name| !name.is_empty());
+    names.map(|workspace| (format!("{kind} {place}"), workspace.to_owned())).collect()
 }
 
 /// The objects of a document: itself, or those of a `List`.

@@ -3,9 +3,11 @@
 
 mod layout;
 mod obstacles;
+mod surroundings;
 pub mod text;
+mod value;
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -17,7 +19,9 @@ use self::obstacles::Obstacles;
 use crate::config::Config;
 use crate::controllers::setup::Setup;
 use crate::loops::{Built, BuiltLoop, LOOPS};
-use crate::manager::start_up;
+use crate::manager::start_up::{self, ClusterOptions};
+use crate::offline::format::Format;
+use crate::offline::{Output, plan_with};
 use crate::runtime::client::{self, UserReader, Writer};
 use crate::runtime::clock;
 use crate::runtime::gate::Gate;
@@ -47,22 +51,56 @@ pub struct Findings {
 ///
 /// # Errors
 /// When the cluster cannot be read.
-pub async fn changes(config: &Config, kubeconfig: Option<&Path>) -> anyhow::Result<Findings> {
-    let live = Live::connect(kubeconfig).await?;
-    let Previews { previews, messages } = live.preview(config).await?;
-    let is_clean = previews.iter().all(|preview| preview.writes.is_empty() && preview.later.is_empty());
-    Ok(Findings { text: text::changes(&previews, &messages), is_clean })
+pub async fn changes(
+    config: &Config,
+    cluster: &ClusterOptions,
+    format: Option<Format>,
+) -> anyhow::Result<Findings> {
+    let live = Live::connect(cluster).await?;
+    let mut previews = live.preview(config).await?;
+    if let Some(namespace) = &cluster.namespace {
+        previews.previews.retain(|preview| preview.key.namespace == *namespace);
+    }
+    let Previews { previews: found, messages } = &previews;
+    let is_clean = found.iter().all(|preview| preview.writes.is_empty() && preview.later.is_empty());
+    let text = match format {
+        Some(format) => format.write(&value::changes(&previews))?,
+        None => text::changes(found, messages),
+    };
+    Ok(Findings { text, is_clean })
+}
+
+/// What the loops would make for the custom resources in files, beside the Workspaces, Tenants, Templates and shared volumes
+/// of a cluster.
+///
+/// # Errors
+/// When a file or the cluster cannot be read.
+pub async fn plan_beside(
+    files: &[PathBuf],
+    config: &Config,
+    cluster: &ClusterOptions,
+) -> anyhow::Result<Output> {
+    let live = Live::connect(cluster).await?;
+    plan_with(files, config, surroundings::read(&live.client, cluster.namespace.clone()).await?)
 }
 
 /// The same, for a cluster that the Go operators run: what would change for its users, and what stands in the way.
 ///
 /// # Errors
 /// When the cluster cannot be read.
-pub async fn takeover(config: &Config, kubeconfig: Option<&Path>) -> anyhow::Result<Findings> {
-    let live = Live::connect(kubeconfig).await?;
-    let Previews { previews, messages } = live.preview(config).await?;
-    let obstacles = Obstacles::find(&live.client, config, &previews).await;
-    Ok(Findings { text: text::takeover(&obstacles, &previews, &messages), is_clean: obstacles.is_empty() })
+pub async fn takeover(
+    config: &Config,
+    cluster: &ClusterOptions,
+    format: Option<Format>,
+) -> anyhow::Result<Findings> {
+    let live = Live::connect(cluster).await?;
+    let previews = live.preview(config).await?;
+    let obstacles = Obstacles::find(&live.client, config, &previews.previews).await;
+    let text = match format {
+        Some(format) => format.write(&value::takeover(&obstacles, &previews))?,
+        None => text::takeover(&obstacles, &previews.previews, &previews.messages),
+    };
+    Ok(Findings { text, is_clean: obstacles.is_empty() })
 }
 
 /// A cluster that is only read.
@@ -80,8 +118,8 @@ struct Previews {
 }
 
 impl Live {
-    async fn connect(kubeconfig: Option<&Path>) -> anyhow::Result<Self> {
-        let kubeconfig = start_up::kubeconfig(kubeconfig).await?;
+    async fn connect(cluster: &ClusterOptions) -> anyhow::Result<Self> {
+        let kubeconfig = start_up::kubeconfig(cluster).await?;
         let url = kubeconfig.cluster_url.clone();
         let client = client::build(kubeconfig.clone(), Gate::closed())?;
         let users = UserReader::new(&kubeconfig)?;

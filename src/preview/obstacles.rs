@@ -91,32 +91,39 @@ impl Obstacles {
         found
     }
 
-    /// The obstacles, with a heading for each sort.
-    pub fn sections(&self) -> [(&'static str, &[String]); 6] {
+    /// The obstacles, with a name and a heading for each sort.
+    pub fn sections(&self) -> [(&'static str, &'static str, &[String]); 6] {
         [
-            ("These run and do the same work; stop them before the daemon starts:", &self.operators),
             (
+                "operators",
+                "These run and do the same work; stop them before the daemon starts:",
+                &self.operators,
+            ),
+            (
+                "webhooks",
                 "These webhooks are answered by others; delete them when those are stopped, since the API server refuses \
                  every write that it cannot ask them about:",
                 &self.webhooks,
             ),
             (
+                "fields",
                 "These fields are in no CRD of the daemon, so the next write of their object drops them:",
                 &self.dropped,
             ),
             (
+                "storedVersions",
                 "Objects of these CRDs were stored in versions that the daemon's CRDs do not have, which the API server \
                  therefore refuses; write the objects anew, then take the version out of status.storedVersions:",
                 &self.stored,
             ),
-            ("New Instances would be named otherwise than those that are there:", &self.layout),
-            ("These writes interrupt somebody or delete something:", &self.interruptions),
+            ("layout", "New Instances would be named otherwise than those that are there:", &self.layout),
+            ("interruptions", "These writes interrupt somebody or delete something:", &self.interruptions),
         ]
     }
 
     /// How many there are.
     pub fn count(&self) -> usize {
-        self.sections().iter().map(|(_, found)| found.len()).sum()
+        self.sections().iter().map(|(.., found)| found.len()).sum()
     }
 
     /// Whether there is none.

@@ -30,7 +30,7 @@ pub fn changes(previews: &[Previewed], messages: &[String]) -> String {
 /// The obstacles, and the writes that matter to users: statuses only if they change what they had.
 pub fn takeover(obstacles: &Obstacles, previews: &[Previewed], messages: &[String]) -> String {
     let mut text = String::new();
-    for (heading, found) in obstacles.sections() {
+    for (_, heading, found) in obstacles.sections() {
         lines(&mut text, heading, found.iter());
     }
     let mut written = String::new();
@@ -113,7 +113,7 @@ fn written(write: &Write) -> String {
     text
 }
 
-fn verb(verb: Verb) -> &'static str {
+pub fn verb(verb: Verb) -> &'static str {
     match verb {
         Verb::Create => "create",
         Verb::Patch => "patch",

@@ -51,6 +51,7 @@ pub mod queue;
 pub mod readiness;
 pub mod reconcile;
 pub mod reconciler;
+#[cfg(feature = "daemon")]
 pub mod replace;
 pub mod replica;
 pub mod resume;

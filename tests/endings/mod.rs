@@ -56,7 +56,8 @@ fn told(instances: &[String]) -> String {
     let file = folder.path().join("crownlabs.yaml");
     std::fs::write(&file, config(folder.path())).expect("written");
     let input = format!("{TEMPLATES}{}", instances.concat());
-    let output = crownlabs(&["plan", "--config", &file.display().to_string(), "-f", "-"], &input);
+    let output =
+        crownlabs(&["plan", "--allow-problems", "--config", &file.display().to_string(), "-f", "-"], &input);
     let messages = text(&output.stderr);
     assert!(output.status.success(), "{messages}");
     messages
@@ -159,7 +160,10 @@ spec: {prettyName: web, description: web, deleteAfter: 100d, environmentList: []
 ";
     let input =
         [template, &instance("old", "2020-01-01T00:00:00Z"), &instance("young", "2999-01-01T00:00:00Z")];
-    let output = crownlabs(&["plan", "--config", &file.display().to_string(), "-f", "-"], &input.concat());
+    let output = crownlabs(
+        &["plan", "--allow-problems", "--config", &file.display().to_string(), "-f", "-"],
+        &input.concat(),
+    );
     let messages = text(&output.stderr);
     assert!(output.status.success(), "{messages}");
     assert!(messages.contains("Instance tenant-ada/old: the Instance is deleted now\n"), "{messages}");

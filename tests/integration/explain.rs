@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
+use serde_json::{Value, json};
+
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, instance};
 
@@ -31,8 +33,10 @@ fn assert_plugin(lab: &Lab, binary: &Path) {
         assert!(text.contains(line), "{line} is not in\n{text}");
     }
     assert!(!text.contains("It waits for") && !text.contains("liar"), "{text}");
-    let (is_success, text) = run(&plugin, &["why", "tenant-explain"], lab);
-    assert!(!is_success && text.contains("expected NAMESPACE/INSTANCE"), "{text}");
+    let (is_success, text) = run(&plugin, &["why", "works"], lab);
+    assert!(!is_success && text.contains("Instance default/works not found"), "{text}");
+    let (is_success, text) = run(&plugin, &["why", "tenant-explain/works", "-n", "default"], lab);
+    assert!(!is_success && text.contains("leave one of them out"), "{text}");
     let (is_success, text) = run(&plugin, &["why"], lab);
     assert!(!is_success && text.contains("Usage: kubectl crownlabs why"), "{text}");
     for (name, problem) in
@@ -41,6 +45,52 @@ fn assert_plugin(lab: &Lab, binary: &Path) {
         let (is_success, text) = run(binary, &["why", name], lab);
         assert!(!is_success && text.contains(problem), "{text}");
     }
+}
+
+/// Asserts what programs read, and that namespace and context are those of the options.
+fn assert_read_by_programs(lab: &Lab, binary: &Path) {
+    let json = |arguments: &[&str]| -> Value {
+        let (is_success, text) = run(binary, arguments, lab);
+        assert!(is_success, "{text}");
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+    };
+    let why = json(&["why", "lost", "-n", "tenant-explain", "--context", "test", "-o", "json"]);
+    assert_eq!((&why["name"], &why["tenant"]), (&json!("lost"), &json!("explain")));
+    let waits = why["waitsFor"][0].as_str().expect("a sentence");
+    assert!(waits.contains("(Reconciled: TemplateNotFound, for "), "{why}");
+    let status = json(&["status", "explain", "-o", "json"]);
+    let names: Vec<&str> = status["instances"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|one| one["instance"].as_str())
+        .collect();
+    assert!(names.contains(&"tenant-explain/works") && names.contains(&"tenant-explain/stopped"), "{status}");
+    assert_eq!(
+        json(&["status", "explain", "-n", "tenant-explain", "-o", "json"])["instances"],
+        status["instances"]
+    );
+    let (is_success, text) = run(binary, &["why", "lost", "--context", "nowhere"], lab);
+    assert!(!is_success && text.contains("--context nowhere cannot be used"), "{text}");
+}
+
+/// Asserts that an Instance in a file is planned with the Template that the cluster has.
+fn assert_planned_beside_the_cluster(lab: &Lab, binary: &Path) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("instance.yaml");
+    let namespace = ", namespace: tenant-explain}\nspec";
+    std::fs::write(&file, instance("explain", "planned", "container").replace(namespace, "}\nspec"))
+        .expect("written");
+    let file = file.to_str().expect("a path");
+    let (is_success, text) = run(binary, &["plan", "-n", "tenant-explain", "-f", file], lab);
+    assert!(!is_success && text.contains("Template workspace-explain/container not found"), "{text}");
+    let beside = ["plan", "-n", "tenant-explain", "--context", "test", "-o", "json", "-f", file];
+    let (is_success, text) = run(binary, &beside, lab);
+    assert!(is_success, "{text}");
+    let list: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    let items = list["items"].as_array().expect("a list");
+    let of = |kind: &str| items.iter().filter(|item| item["kind"] == kind).count();
+    assert_eq!((of("Instance"), of("Deployment"), of("Template"), of("Tenant")), (1, 1, 0, 0), "{text}");
 }
 
 /// Asserts that a Workspace that is not there, and an API server that is not reached, are said in plain words.
@@ -110,6 +160,8 @@ spec: {firstName: A, lastName: B, email: liar@example.org}
     assert!(rows.iter().any(|row| row.starts_with(&["explain", "tenant-explain/stopped"])), "{text}");
     assert!(text.ends_with("1 of them running, 1 cores\n"), "{text}");
     assert_plain_errors(&lab, binary);
+    assert_read_by_programs(&lab, binary);
+    assert_planned_beside_the_cluster(&lab, binary);
     lab.delete("tenants", "", &["explain-prof", "explain-liar"]);
     lab.delete_fixtures("explain");
 }

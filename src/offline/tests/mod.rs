@@ -26,6 +26,11 @@ const REPEATED: usize = 7;
 /// those of the next: every field meets every type of machine, with a third of its values.
 const GROUPS: usize = 3;
 
+/// The plan for documents, each with the name of its file.
+fn plan_documents(documents: Vec<(String, Value)>, config: &Config) -> anyhow::Result<Output> {
+    Planning::new(documents, None, config)?.plan()
+}
+
 /// The documents with the Instances of one group only.
 fn of_group(documents: &[Value], group: usize) -> Vec<Value> {
     let mut instances = 0;
@@ -287,7 +292,7 @@ impl Trial<'_> {
             set(document, place, value);
         }
         // What cannot be read at all is refused with a message.
-        let Ok(mut planning) = Planning::new(named(&changed), self.config) else { return Vec::new() };
+        let Ok(mut planning) = Planning::new(named(&changed), None, self.config) else { return Vec::new() };
         let Ok(output) = planning.plan() else { return Vec::new() };
         let mut faults = Vec::new();
         for Made { of, kind: made, namespace, name } in made(&output, &changed) {
@@ -331,7 +336,7 @@ fn no_value_of_any_field_escapes_its_namespace_or_is_written_for_ever() {
     let of_tenants = Trial { config: &config, documents: &samples, allowed: &allowed };
     let of_others = Trial { config: &without_tenants, documents: &with_drives, allowed: &allowed };
     for trial in [&of_tenants, &of_others] {
-        let mut planning = Planning::new(named(trial.documents), trial.config).expect("the samples");
+        let mut planning = Planning::new(named(trial.documents), None, trial.config).expect("the samples");
         let output = planning.plan().expect("the samples");
         assert!(made(&output, trial.documents).len() > 10, "Instances and volumes are planned");
         assert_eq!(unrest(&planning, &output), Vec::<String>::new(), "the samples");

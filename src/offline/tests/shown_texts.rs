@@ -99,7 +99,7 @@ fn printed(object: &Value) -> Vec<String> {
             warnings,
         };
         texts.push(instance::why(&facts, now()));
-        let table = course::table(vec![course::Row::of(&read, None)], now());
+        let table = course::table(&[course::Row::of(&read, None)], now());
         assert_eq!(table.lines().count(), 4, "{table:?}");
         texts.push(table);
     }
@@ -114,7 +114,7 @@ fn messages(object: &Value) -> impl Iterator<Item = String> {
 
 /// What is wrong with what is made and said of these documents.
 fn wrong(documents: &[Value], config: &Config) -> Vec<String> {
-    let mut planning = Planning::new(named(documents), config).expect("every text can be read");
+    let mut planning = Planning::new(named(documents), None, config).expect("every text can be read");
     let output = planning.plan().expect("a plan");
     // Conditions that others have stored stay as they are, until somebody shows them.
     let stored: Vec<String> = documents.iter().flat_map(messages).collect();

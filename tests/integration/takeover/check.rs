@@ -145,6 +145,20 @@ fn await_reconciled(lab: &Lab) {
     });
 }
 
+/// Asserts that programs read the same of the recording: one patch that is not of a status, and no obstacle.
+fn assert_told_to_programs(text: &str) {
+    let told: Value = serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    let writes = told["objects"].as_array().expect("a list").iter().flat_map(|object| {
+        object["writes"].as_array().expect("a list").iter().filter(|write| write["subresource"].is_null())
+    });
+    let writes: Vec<_> = writes.map(|write| [&write["verb"], &write["kind"], &write["name"]]).collect();
+    assert_eq!(writes, [["patch", "Ingress", "i-standalone-app"]], "{text}");
+    assert!(
+        told["obstacles"].as_object().expect("sorts").values().all(|found| *found == json!([])),
+        "{text}"
+    );
+}
+
 #[test]
 fn instances_of_the_go_operators_are_taken_over_and_back_with_one_write_to_what_they_made() {
     let lab = Lab::start(ClusterOptions { simulate: false, ..ClusterOptions::default() });
@@ -165,6 +179,7 @@ fn instances_of_the_go_operators_are_taken_over_and_back_with_one_write_to_what_
     ] {
         assert!(text.contains(line), "{line} is not in\n{text}");
     }
+    assert_told_to_programs(&crownlabs(&["takeover", "check", "-o", "json"], &file, &lab.admin()).1);
 
     let before = versions(&lab);
     assert_eq!(before.len(), 21);

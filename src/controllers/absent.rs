@@ -1,0 +1,28 @@
+//! What a build without the daemon knows of the loops of every replica and node: their names.
+
+/// A module with a type of that name for each loop.
+macro_rules! absent {
+    ($($module:ident: $loop:ident = $name:literal;)*) => {$(
+        #[doc = concat!("The loop `", $name, "`.")]
+        pub mod $module {
+            #[doc = concat!("The loop `", $name, "`.")]
+            pub enum $loop {}
+
+            impl $loop {
+                /// Its key below `controllers` in the configuration.
+                pub const NAME: &'static str = $name;
+                /// Nothing of it runs.
+                pub const USES_API_SERVER: bool = false;
+            }
+        }
+    )*};
+}
+
+absent! {
+    bastion: BastionLoop = "bastion";
+    ssh_tracker: SshTrackerLoop = "sshTracker";
+    web_ssh: WebSshLoop = "webSsh";
+    exam_agent: ExamAgentLoop = "examAgent";
+    pod_config_node: PodConfigNodeLoop = "podConfigNode";
+    instance_metrics: InstanceMetricsLoop = "instanceMetrics";
+}

@@ -1,0 +1,45 @@
+//! Writes as values, for programs.
+
+use serde_json::{Map, Value, json};
+
+use super::Previews;
+use super::obstacles::Obstacles;
+use super::text::verb;
+use crate::runtime::apply::Write;
+use crate::runtime::preview::Previewed;
+
+/// The writes of each object of which something would be written, or which has a problem.
+pub fn changes(Previews { previews, messages }: &Previews) -> Value {
+    let is_told = |found: &&Previewed| {
+        !(found.writes.is_empty() && found.later.is_empty() && found.problems.is_empty())
+    };
+    let objects: Vec<Value> = previews.iter().filter(is_told).map(object).collect();
+    json!({"objects": objects, "notLookedAt": messages})
+}
+
+/// The same, with the obstacles.
+pub fn takeover(obstacles: &Obstacles, previews: &Previews) -> Value {
+    let found: Map<String, Value> =
+        obstacles.sections().into_iter().map(|(name, _, found)| (name.to_owned(), json!(found))).collect();
+    let mut value = changes(previews);
+    value["obstacles"] = found.into();
+    value["notRead"] = json!(obstacles.unread);
+    value
+}
+
+fn object(preview: &Previewed) -> Value {
+    let Previewed { controller, kind, key, writes, later, problems } = preview;
+    let all = |writes: &[Write]| writes.iter().map(written).collect::<Vec<_>>();
+    json!({
+        "loop": controller, "kind": kind, "namespace": key.namespace, "name": key.name,
+        "writes": all(writes), "later": all(later), "problems": problems,
+    })
+}
+
+fn written(write: &Write) -> Value {
+    let Write { verb: of, kind, key, subresource, before, body } = write;
+    json!({
+        "verb": verb(*of), "kind": kind.kind, "namespace": key.namespace, "name": key.name, "subresource": subresource,
+        "before": before, "body": body,
+    })
+}
