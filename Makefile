@@ -53,6 +53,7 @@ lint: ## Format, lints, what may enter the dependency tree, and the workflows
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	$(CARGO) clippy --locked --test ship --test quickstart -- -D warnings
+	$(CARGO) clippy --locked --no-default-features --features cli -- -D warnings
 	./tests/deny.sh
 	./tests/workflows.sh
 
@@ -112,10 +113,13 @@ ARCH_OF = $(subst x86_64,amd64,$(subst aarch64,arm64,$(firstword $(subst -, ,$(1
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER := $(shell command -v aarch64-linux-gnu-gcc || echo cc)
 DIST_TARGETS ?= $(TARGET) $(if $(and $(findstring x86_64,$(TARGET)),$(shell command -v aarch64-linux-gnu-gcc)),aarch64-unknown-linux-gnu)
 
-dist: sbom ## What a release has, target/dist: an archive of the binary for each of DIST_TARGETS, SBOM, checksums
+CLI_TARGETS ?= $(if $(shell command -v x86_64-w64-mingw32-gcc),x86_64-pc-windows-gnu)
+
+dist: sbom ## What a release has, target/dist: an archive of the binary for each of DIST_TARGETS, of the commands alone for CLI_TARGETS, SBOM, checksums
 	rm -rf target/dist
 	mkdir -p target/dist
 	for target in $(DIST_TARGETS); do $(MAKE) archive TARGET=$$target; done
+	for target in $(CLI_TARGETS); do $(MAKE) cli TARGET=$$target; done
 	cp target/crownlabs.cdx.json target/dist/crownlabs-$(VERSION).cdx.json
 	cd target/dist && sha256sum *.tar.gz *.json > SHA256SUMS
 
@@ -124,11 +128,36 @@ archive: build
 	./images/archive.sh target/$(TARGET)/release/crownlabs target/dist/crownlabs-$(VERSION)-linux-$(call ARCH_OF,$(TARGET)).tar.gz \
 		target/$(HOST)/release/crownlabs
 
+# The commands without the daemon, for macOS and Windows. For Windows they are linked here by Debian's `gcc-mingw-w64-x86-64`, with
+# `rustup target add x86_64-pc-windows-gnu`; for macOS on macOS only. PRINTS is what prints the man pages of a binary for another
+# machine.
+OS_OF = $(if $(findstring windows,$(1)),windows,$(if $(findstring darwin,$(1)),darwin,linux))
+CLI := --release --locked --target $(TARGET) --bin crownlabs --no-default-features --features cli
+CLI_FLAGS := --remap-path-prefix=$(CURDIR)=. --remap-path-prefix=$(CARGO_HOME)=cargo
+
+.PHONY: cli
+cli:
+	mkdir -p target/dist
+	RUSTFLAGS="$(CLI_FLAGS)" CROWNLABS_REVISION="$(REVISION)" $(CARGO) build $(CLI)
+	./images/archive.sh target/$(TARGET)/release/crownlabs$(if $(findstring windows,$(TARGET)),.exe) \
+		target/dist/crownlabs-cli-$(VERSION)-$(call OS_OF,$(TARGET))-$(call ARCH_OF,$(TARGET)).tar.gz $(PRINTS)
+
 sbom: ## What the binary is made of, target/crownlabs.cdx.json: by cargo-cyclonedx, which `cargo install` builds
 	$(CARGO) cyclonedx --format json --override-filename crownlabs-sbom
 	rm examples/demo/crownlabs-sbom.json tests/cluster/crownlabs-sbom.json
 	mkdir -p target
 	mv crownlabs-sbom.json target/crownlabs.cdx.json
+
+.PHONY: install deploy run
+install: ## The CRDs of this clone, into the cluster of the current kubeconfig
+	kubectl apply --server-side -f manifests/crds
+
+deploy: ## The chart of this clone, into the cluster of the current kubeconfig; DEPLOY_ARGS are more arguments of helm, such as `--values FILE`
+	helm upgrade --install --take-ownership --namespace crownlabs-system --create-namespace crownlabs manifests/chart $(DEPLOY_ARGS)
+
+CONFIG ?= config/demo.yaml
+run: ## The daemon of this clone, against the cluster of the current kubeconfig, with the configuration CONFIG
+	$(CARGO) run --locked -- run --config $(CONFIG)
 
 clean: ## Removes what was built here (the control plane in the cache stays)
 	$(CARGO) clean

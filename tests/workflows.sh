@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The workflows of .github: actionlint, which is built once as helm is (tests/helm.sh), and that clusters of kind have the
-# versions of Kubernetes that the tests run. ACTIONLINT names another one.
+# versions of Kubernetes that the tests run; that the manifest for Krew names the archives of a release. ACTIONLINT names another one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -10,6 +10,23 @@ for kubernetes in oldest newest; do
 	grep -q "kubernetes: $kubernetes, node: \"kindest/node:v${tested:?}\." .github/workflows/kind.yml ||
 		{ echo ".github/workflows/kind.yml: the $kubernetes Kubernetes of the tests is $tested" >&2; exit 1; }
 done
+
+sums=$(mktemp)
+trap 'rm -f "$sums"' EXIT
+for archive in crownlabs-1.2.3-linux-{amd64,arm64} crownlabs-cli-1.2.3-{darwin-{amd64,arm64},windows-amd64}; do
+	echo "$(sha256sum </dev/null | cut -d' ' -f1)  $archive.tar.gz" >>"$sums"
+done
+./images/krew.sh 1.2.3 https://example.org/v1.2.3 "$sums" | python3 -c '
+import sys, yaml
+platforms = yaml.safe_load(sys.stdin)["spec"]["platforms"]
+named = [(each["selector"]["matchLabels"]["os"], each["uri"].rsplit("/", 1)[1], each["bin"]) for each in platforms]
+assert len(named) == 5 and all(len(each["sha256"]) == 64 for each in platforms), named
+assert ("windows", "crownlabs-cli-1.2.3-windows-amd64.tar.gz", "crownlabs.exe") in named, named'
+sed -i /windows/d "$sums"
+if ./images/krew.sh 1.2.3 https://example.org/v1.2.3 "$sums" >/dev/null 2>&1; then
+	echo "images/krew.sh: an archive that is missing is not noticed" >&2
+	exit 1
+fi
 
 if [ -z "${ACTIONLINT:-}" ]; then
 	module=tests/cluster/go/actionlint
