@@ -50,7 +50,7 @@ enum Command {
     Plan(PlanArguments),
     /// Say what an Instance waits for, on which object and since when; what happens to it next; and who may end it.
     Why {
-        /// Its name, in another namespace than that of the context after it and a slash.
+        /// Its name; before it, with a slash, its namespace may be named.
         #[arg(value_name = "[NAMESPACE/]INSTANCE")]
         instance: String,
         /// Its namespace; else that of the context.
@@ -153,7 +153,7 @@ struct PlanArguments {
     /// Exit with 0, although something in the files cannot be made.
     #[arg(long, requires = "file")]
     allow_problems: bool,
-    /// A cluster. With files, its Workspaces, Tenants, Templates and shared volumes are known, too; without, what the loops
+    /// A cluster. With files, its Workspaces, Tenants, Templates and volumes are known, too; without, what the loops
     /// would write in it now is printed, field by field, and the command exits with 4 if that is anything.
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,

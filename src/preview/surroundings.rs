@@ -8,6 +8,8 @@ use crate::api::shared_volume::SharedVolumeKind;
 use crate::api::template::TemplateKind;
 use crate::api::tenant::TenantKind;
 use crate::api::workspace::WorkspaceKind;
+use crate::controllers::shared::references::MY_DRIVE_SECRET;
+use crate::kinds::SecretKind;
 use crate::offline::Surroundings;
 use crate::runtime::client::each_listed;
 use crate::runtime::error::with_sources;
@@ -20,21 +22,24 @@ use crate::runtime::plan::KindInfo;
 /// When the API server does not answer.
 pub async fn read(client: &Client, namespace: Option<String>) -> anyhow::Result<Surroundings> {
     let mut found = Surroundings { namespace, cluster: Some(Vec::new()), messages: Vec::new() };
-    add::<WorkspaceKind>(&mut found, client).await?;
-    add::<TenantKind>(&mut found, client).await?;
-    add::<TemplateKind>(&mut found, client).await?;
-    add::<SharedVolumeKind>(&mut found, client).await?;
+    add::<WorkspaceKind>(&mut found, client, "").await?;
+    add::<TenantKind>(&mut found, client, "").await?;
+    add::<TemplateKind>(&mut found, client, "").await?;
+    add::<SharedVolumeKind>(&mut found, client, "").await?;
+    // The loop of Tenants makes it, or an administrator.
+    let drives = format!("&fieldSelector=metadata.name%3D{MY_DRIVE_SECRET}");
+    add::<SecretKind>(&mut found, client, &drives).await?;
     Ok(found)
 }
 
-async fn add<K: Kind>(found: &mut Surroundings, client: &Client) -> anyhow::Result<()> {
+async fn add<K: Kind>(found: &mut Surroundings, client: &Client, query: &str) -> anyhow::Result<()> {
     let kind = KindInfo::of::<K>();
     let objects = found.cluster.get_or_insert_default();
     let read = |mut object: Value| {
         merge::apply(&mut object, &json!({"apiVersion": kind.api_version(), "kind": K::KIND}));
         objects.push(object);
     };
-    match each_listed(client, &kind.path(""), "", read).await {
+    match each_listed(client, &kind.path(""), query, read).await {
         Err(kube::Error::Api(status)) => {
             let (plural, message) = (K::PLURAL, &status.message);
             let known = "only those in the files are known";

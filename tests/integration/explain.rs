@@ -79,11 +79,11 @@ fn assert_planned_beside_the_cluster(lab: &Lab, binary: &Path) {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("instance.yaml");
     let namespace = ", namespace: tenant-explain}\nspec";
-    std::fs::write(&file, instance("explain", "planned", "container").replace(namespace, "}\nspec"))
+    std::fs::write(&file, instance("explain", "planned", "standalone").replace(namespace, "}\nspec"))
         .expect("written");
     let file = file.to_str().expect("a path");
     let (is_success, text) = run(binary, &["plan", "-n", "tenant-explain", "-f", file], lab);
-    assert!(!is_success && text.contains("Template workspace-explain/container not found"), "{text}");
+    assert!(!is_success && text.contains("Template workspace-explain/standalone not found"), "{text}");
     let beside = ["plan", "-n", "tenant-explain", "--context", "test", "-o", "json", "-f", file];
     let (is_success, text) = run(binary, &beside, lab);
     assert!(is_success, "{text}");

@@ -49,11 +49,13 @@ metadata: {name: coffee, labels: {crownlabs.polito.it/operator-selector: product
 apiVersion: crownlabs.polito.it/v1alpha2
 kind: Tenant
 metadata: {name: ada, labels: {crownlabs.polito.it/operator-selector: production}}
-spec: {email: ada@example.org, workspaces: [{name: coffee, role: user}, {name: tea, role: user}]}
+spec: {email: ada@example.org, lastLogin: 2999-01-01T00:00:00Z, workspaces: [{name: coffee, role: user}, {name: tea, role: user}]}
 ";
     let output = crownlabs(&["plan", "-f", "-"], tenant);
-    let message = "standard input: Tenant ada: Workspace tea is in none of the files\n";
-    assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(0), message));
+    let told = text(&output.stderr);
+    let unknown: Vec<&str> = told.lines().filter(|line| line.contains(": Workspace ")).collect();
+    let message = "standard input: Tenant ada: Workspace tea is in none of the files";
+    assert_eq!((output.status.code(), unknown), (Some(0), vec![message]));
     // As one list, which `kubectl apply` takes, too.
     let printed = |format: &str| text(&crownlabs(&["plan", "-o", format, "-f", "-"], tenant).stdout);
     let list: Value = serde_json::from_str(&printed("json")).expect("JSON");

@@ -40,7 +40,7 @@ fn make(realm: &Realm, at: &str, name: &str, client: &str, rights: &[&str]) {
 /// The client under test, as this user, by `admin-cli`.
 fn client_of(realm: &Realm, name: &str, change: impl FnOnce(&mut KeycloakConfig)) -> Keycloak {
     realm.client(|settings| {
-        settings.username = name.to_owned();
+        name.clone_into(&mut settings.username);
         settings.password_file.clone_from(&settings.client_secret_file);
         fs::write(&settings.password_file, format!("{PASSWORD}\n")).expect("written");
         "admin-cli".clone_into(&mut settings.client_id);
