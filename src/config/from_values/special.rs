@@ -10,6 +10,8 @@ use super::{Conversion, Made};
 const NEWER: [&str; 3] = ["/bastion", "/gatewayAPI", "/global/gateway"];
 /// Where the secret of the client is expected in a configuration that no chart completes.
 const CLIENT_SECRET: &str = "/etc/crownlabs/keycloak/client-secret";
+/// Where the password of the user is expected there.
+const PASSWORD: &str = "/etc/crownlabs/keycloak/password";
 /// The names of the key pair of the web terminal in its Secret, for the daemon's bastion.
 const WEB_SSH_KEY: &str = "webssh-bastion-master";
 const INSTANCES: &str = "instance-operator.configurations";
@@ -94,16 +96,23 @@ impl Conversion<'_> {
                 continue;
             }
             self.set(&keycloak, "integrations.keycloak.enabled", true.into());
-            self.set_file("integrations.keycloak.clientSecretFile", CLIENT_SECRET.into());
-            self.set_in_chart("secrets.keycloak.name", "crownlabs-keycloak".into());
-            if self.value(&format!("{keycloak}.clientSecret")).is_some() {
+            // The oldest operator logged in as a user, by the client that every realm has for that, which has no secret.
+            let is_user = self.value(&format!("{keycloak}.user")).is_some();
+            let (key, file, secret, name) = if is_user {
+                self.set(&keycloak, "integrations.keycloak.clientId", "admin-cli".into());
+                ("integrations.keycloak.passwordFile", PASSWORD, "keycloakPassword", "password")
+            } else {
+                ("integrations.keycloak.clientSecretFile", CLIENT_SECRET, "keycloak", "client-secret")
+            };
+            self.set_file(key, file.to_owned());
+            self.set_in_chart(&format!("secrets.{secret}.name"), "crownlabs-keycloak".into());
+            let value = format!("{keycloak}.{}", if is_user { "pass" } else { "clientSecret" });
+            if self.value(&value).is_some() {
                 self.messages.push(match self.made {
-                    Made::Configuration => {
-                        format!("{keycloak}.clientSecret: put it into the file {CLIENT_SECRET} of the daemon")
-                    }
+                    Made::Configuration => format!("{value}: put it into the file {file} of the daemon"),
                     Made::Chart => format!(
-                        "{keycloak}.clientSecret: put it into the Secret that `secrets.keycloak` of the chart names: \
-                         kubectl create secret generic crownlabs-keycloak -n NAMESPACE --from-file=client-secret=FILE"
+                        "{value}: put it into the Secret that `secrets.{secret}` of the chart names: \
+                         kubectl create secret generic crownlabs-keycloak -n NAMESPACE --from-file={name}=FILE"
                     ),
                 });
             }

@@ -32,6 +32,12 @@ pub const ROWS: &[Row] = &[
     ("configurations.keycloak.clientSecret", With("secrets.keycloak")),
     ("configurations.keycloak.rolesClientId", Key("integrations.keycloak.rolesClientId", Same)),
     ("configurations.keycloak.compatibilityMode", Key("integrations.keycloak.compatibilityMode", Same)),
+    // The oldest operator logged in as a user.
+    ("configurations.keycloak.targetRealm", Key("integrations.keycloak.realm", Same)),
+    ("configurations.keycloak.targetClient", Key("integrations.keycloak.rolesClientId", Same)),
+    ("configurations.keycloak.loginRealm", Key("integrations.keycloak.loginRealm", Same)),
+    ("configurations.keycloak.user", Key("integrations.keycloak.username", Same)),
+    ("configurations.keycloak.pass", With("secrets.keycloakPassword")),
     ("configurations.imageList.updateInterval", With("controllers.imageList.updateInterval")),
     ("configurations.imageList.registries", With("controllers.imageList.registries")),
     (

@@ -178,3 +178,30 @@ fn one_switch_turns_the_webhooks_on() {
         assert_eq!(read(&made.yaml)["server"]["webhook"]["enabled"].as_bool(), is_on, "{values}");
     }
 }
+
+#[test]
+fn the_user_of_the_oldest_operator_logs_in_as_before() {
+    let values = "tenant-operator: {configurations: {keycloak: {url: 'https://auth.example.org/', loginRealm: master, targetRealm: labs,
+targetClient: k8s, user: operator, pass: hunter2}}}";
+    let keycloak = |made| {
+        let made = from_values(values, made, None).expect("values");
+        assert!(
+            !made.yaml.contains("hunter2") && !made.messages.iter().any(|said| said.contains("to be mended"))
+        );
+        let document = read(&made.yaml);
+        let told = made
+            .messages
+            .iter()
+            .filter(|said| said.starts_with("tenant-operator.configurations.keycloak.pass: put it"));
+        (told.count(), document)
+    };
+    let expected = json!({"enabled": true, "url": "https://auth.example.org", "realm": "labs", "rolesClientId": "k8s",
+        "clientId": "admin-cli", "loginRealm": "master", "username": "operator"});
+    let (told, chart) = keycloak(Made::Chart);
+    assert_eq!((told, &chart["config"]["integrations"]["keycloak"]), (1, &expected));
+    assert_eq!(chart["secrets"], json!({"keycloakPassword": {"name": "crownlabs-keycloak"}}));
+    let (told, alone) = keycloak(Made::Configuration);
+    let alone = &alone["integrations"]["keycloak"];
+    assert_eq!((told, &alone["passwordFile"]), (1, &json!("/etc/crownlabs/keycloak/password")));
+    assert!(alone.get("clientSecretFile").is_none());
+}
