@@ -30,6 +30,7 @@ mod issuer;
 pub mod keycloak;
 mod kubeconfig;
 pub mod network;
+pub mod nginx;
 pub mod node;
 pub mod oauth2_proxy;
 mod objects;

@@ -248,3 +248,49 @@ fn the_same_with_the_webhooks() {
     // The certificate has the address at which the daemon listens, by which the API server calls it here.
     walk(&["config.server.webhook.listen=127.0.0.1:9443"], true);
 }
+
+/// The type of processor cores in the quotas of Workspaces, in the CRD that `helm install` would apply to this cluster.
+fn quota_cpu(lab: &Lab, values: &[&str]) -> Value {
+    let chart = project().join("manifests/chart").display().to_string();
+    let arguments = ["install", RELEASE, &chart, "--dry-run=server", "--take-ownership"];
+    let values = ["networkPolicy.podNetworks={10.244.0.0/16}"].iter().chain(values);
+    let values = values.flat_map(|value| ["--set", value]);
+    let said = helm(lab, &arguments.into_iter().chain(values).collect::<Vec<_>>());
+    let crd = said.split("\n---\n").find(|document| {
+        document.contains("kind: CustomResourceDefinition")
+            && document.contains("\n  name: workspaces.crownlabs.polito.it")
+    });
+    let crd: Value = serde_saphyr::from_str(crd.expect("the CRD")).expect("YAML");
+    let schema = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+    let cpu = &schema["properties"]["spec"]["properties"]["quota"]["properties"]["cpu"];
+    if cpu["x-kubernetes-int-or-string"] == true { "intOrString".into() } else { cpu["type"].clone() }
+}
+
+/// A quota that is stored decides which type its field keeps: otherwise nobody could write that object any more.
+#[test]
+fn the_cores_of_quotas_are_whole_numbers_unless_one_is_stored_that_is_none() {
+    let lab = fresh();
+    assert_eq!(quota_cpu(&lab, &[]), "integer");
+    lab.kubectl(&["apply", "--server-side", "-f", &project().join("manifests/crds").display().to_string()]);
+    let workspace = |name: &str, cpu: &str| {
+        wait_until(PATIENCE, || {
+            let object = format!(
+                "{{apiVersion: crownlabs.polito.it/v1alpha1, kind: Workspace, metadata: {{name: {name}}}, \
+                 spec: {{prettyName: X, quota: {{cpu: {cpu}, memory: 1Gi, instances: 1}}}}}}"
+            );
+            lab.try_kubectl(&["apply", "-f", "-"], &object).map(drop)
+        });
+    };
+    workspace("whole", "2");
+    assert_eq!(quota_cpu(&lab, &[]), "integer");
+    workspace("fraction", "500m");
+    assert_eq!(quota_cpu(&lab, &[]), "intOrString");
+    assert_eq!(quota_cpu(&lab, &["crds.quotaCpu=integer"]), "integer");
+    lab.delete("workspaces", "", &["fraction"]);
+    lab.apply(
+        "{apiVersion: crownlabs.polito.it/v1alpha2, kind: Tenant, metadata: {name: x}, spec: {firstName: Xenia, lastName: Young,
+email: x@example.org, personalWorkspace: {cpu: 1500m, memory: 1Gi, instances: 1}}}",
+    );
+    assert_eq!(quota_cpu(&lab, &[]), "intOrString");
+    assert_eq!(quota_cpu(&lab, &["crds.quotaCpu=intOrString"]), "intOrString");
+}

@@ -1,0 +1,137 @@
+//! Debian's NGINX in the place of ingress-nginx, with a configuration that is made of Ingresses as ingress-nginx makes it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use serde_json::Value;
+
+use super::processes::Process;
+
+/// The annotations that it knows. An Ingress with another one must not be served without what that one asks for.
+const REWRITE: &str = "nginx.ingress.kubernetes.io/rewrite-target";
+const TIMEOUTS: [&str; 2] =
+    ["nginx.ingress.kubernetes.io/proxy-read-timeout", "nginx.ingress.kubernetes.io/proxy-send-timeout"];
+/// How long it may take to listen.
+const DEADLINE: Duration = Duration::from_mins(1);
+
+/// A running NGINX.
+pub struct Nginx {
+    folder: PathBuf,
+    /// Ends with it.
+    _process: Process,
+}
+
+/// A path of an Ingress.
+struct Location {
+    path: String,
+    rewrite: Option<String>,
+    backend: String,
+}
+
+impl Nginx {
+    /// Starts it in a folder that does not exist yet, with HTTPS at an address, or HTTP if not `is_tls`. `backend` is the address, as `host:port`, behind the port of a Service, as
+    /// an Ingress names both, in a namespace.
+    ///
+    /// # Errors
+    /// If an Ingress asks for something that is not known here, or the program does not start.
+    pub fn start(
+        folder: &Path,
+        address: SocketAddr,
+        is_tls: bool,
+        ingresses: &[Value],
+        backend: impl Fn(&str, &Value) -> Result<String>,
+    ) -> Result<Self> {
+        let listen = format!("{address}{}", if is_tls { " ssl" } else { "" });
+        let servers = servers(&listen, ingresses, backend)?;
+        fs::create_dir(folder).with_context(|| format!("creating {}", folder.display()))?;
+        let (certificate, key) = (folder.join("fake.crt"), folder.join("fake.key"));
+        // As that which ingress-nginx has where there is none.
+        let mut openssl = Command::new("openssl");
+        openssl.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]);
+        openssl.args(["-subj", "/CN=Kubernetes Ingress Controller Fake Certificate"]);
+        let made = openssl.arg("-keyout").arg(&key).arg("-out").arg(&certificate).output()?;
+        ensure!(made.status.success(), "openssl: {}", String::from_utf8_lossy(&made.stderr));
+        let at = folder.display();
+        let paths = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
+        let paths = paths.map(|name| format!("{name}_temp_path {at}/{name};\n")).concat();
+        // One process, which ends with the test.
+        let configuration = format!(
+            "daemon off;\nmaster_process off;\npid {at}/pid;\nerror_log {at}/error.log;\nevents {{}}\nhttp {{\n{paths}\
+             ssl_certificate {};\nssl_certificate_key {};\nserver_names_hash_bucket_size 128;\n\
+             log_format short '$request_uri $status $http_user_agent';\naccess_log {at}/access.log short;\n{servers}}}\n",
+            certificate.display(),
+            key.display(),
+        );
+        let file = folder.join("nginx.conf");
+        fs::write(&file, configuration)?;
+        let arguments = ["-c".to_owned(), file.display().to_string()];
+        let mut process = Process::start("nginx", Path::new("nginx"), &arguments, folder.join("log"))?;
+        let begin = Instant::now();
+        while TcpStream::connect(address).is_err() {
+            process.check()?;
+            ensure!(begin.elapsed() < DEADLINE, "nginx does not listen");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(Self { folder: folder.to_path_buf(), _process: process })
+    }
+
+    /// The requests so far, each with its path, the status of the answer, and the user agent.
+    ///
+    /// # Errors
+    /// If the log cannot be read.
+    pub fn requests(&self) -> Result<String> {
+        fs::read_to_string(self.folder.join("access.log")).context("the log of nginx")
+    }
+}
+
+/// What ingress-nginx makes of Ingresses: a server for each host. Where one path of a host is rewritten, all are regular
+/// expressions, the longest first.
+fn servers(
+    listen: &str,
+    ingresses: &[Value],
+    backend: impl Fn(&str, &Value) -> Result<String>,
+) -> Result<String> {
+    let mut hosts: BTreeMap<String, Vec<Location>> = BTreeMap::new();
+    for ingress in ingresses {
+        let metadata = &ingress["metadata"];
+        let annotations = metadata["annotations"].as_object().cloned().unwrap_or_default();
+        let ours = annotations.keys().filter(|name| name.starts_with("nginx.ingress.kubernetes.io/"));
+        for name in ours.filter(|name| *name != REWRITE) {
+            ensure!(TIMEOUTS.contains(&name.as_str()), "{name} is not known here: {ingress:#}");
+        }
+        let rewrite = annotations.get(REWRITE).and_then(Value::as_str).map(str::to_owned);
+        let namespace = metadata["namespace"].as_str().context("a namespace")?;
+        for rule in ingress["spec"]["rules"].as_array().into_iter().flatten() {
+            let host = rule["host"].as_str().context("a host")?;
+            for path in rule["http"]["paths"].as_array().into_iter().flatten() {
+                hosts.entry(host.to_owned()).or_default().push(Location {
+                    path: path["path"].as_str().context("a path")?.to_owned(),
+                    rewrite: rewrite.clone(),
+                    backend: backend(namespace, &path["backend"]["service"])?,
+                });
+            }
+        }
+    }
+    if hosts.is_empty() {
+        bail!("there is no Ingress");
+    }
+    let servers = hosts.into_iter().map(|(host, mut locations)| {
+        let is_regex = locations.iter().any(|location| location.rewrite.is_some());
+        locations.sort_by_key(|location| std::cmp::Reverse(location.path.len()));
+        let locations: String = locations.iter().map(|found| location(found, is_regex)).collect();
+        format!("server {{\nlisten {listen};\nserver_name {host};\n{locations}}}\n")
+    });
+    Ok(servers.collect())
+}
+
+fn location(Location { path, rewrite, backend }: &Location, is_regex: bool) -> String {
+    let place = if is_regex { format!("~* \"^{path}\"") } else { path.clone() };
+    let rewrite = rewrite.as_ref().map(|target| format!("rewrite \"(?i){path}\" {target} break;\n"));
+    let rewrite = rewrite.unwrap_or_default();
+    format!("location {place} {{\n{rewrite}proxy_pass http://{backend};\nproxy_set_header Host $host;\n}}\n")
+}
