@@ -37,6 +37,7 @@ mod explain;
 mod kinds;
 mod loops;
 mod manager;
+#[cfg(feature = "daemon")]
 mod netlink;
 mod offline;
 mod preview;

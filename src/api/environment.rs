@@ -52,7 +52,7 @@ wire_enum!(
 #[apply(resource_part_without_default)]
 pub struct Environment {
     /// Name of the environment, unique in the template, for example `desktop`. It is part of the names of
-    /// the objects that are created if the template has several environments.
+    /// the objects that are created, unless the only environment of an instance has the classic layout.
     pub name: String,
     /// Image that the environment starts from. `VirtualMachine`, `Container` and `Standalone`: a container
     /// image, such as `registry.example.org/machines/ubuntu:24.04`. `CloudVM`: the URL of a disk image.
@@ -79,8 +79,8 @@ pub struct Environment {
     #[schemars(default)]
     pub mode: EnvironmentMode,
     /// Whether the path prefix of the instance is removed from the URL before a request reaches the web
-    /// application. Defaults to false. Only used by type `Standalone`, or if the template has several
-    /// environments.
+    /// application. Defaults to false. Only used by type `Standalone`, and by `Container`
+    /// where the URL has the name of the environment.
     #[serde(rename = "rewriteURL")]
     #[schemars(default)]
     pub rewrite_url: bool,

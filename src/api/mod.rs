@@ -10,6 +10,7 @@ pub mod image_list;
 pub mod instance;
 pub mod instance_snapshot;
 pub mod interned;
+pub mod ip_range;
 pub mod labels;
 mod lenient;
 pub mod lifetime;

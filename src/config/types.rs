@@ -88,7 +88,7 @@ keys! {
         pub metrics: ListenAddress = ListenAddress::port(8080),
         /// The address and port of the probes `/healthz` and `/readyz`; empty to turn them off.
         pub health: ListenAddress = ListenAddress::port(8081),
-        /// The admission webhooks, which the API server calls before it stores a Tenant or an Instance.
+        /// The admission webhooks, which the API server calls before it stores an object of CrownLabs.
         pub webhook: WebhookConfig,
         /// The endpoint for Keycloak's events about accounts. It is served if the tenant loop is enabled, also
         /// where another program manages the accounts.

@@ -5,7 +5,7 @@ use super::keys::keys;
 use super::listen_address::ListenAddress;
 
 keys! {
-    /// The admission webhooks, which the API server calls before it stores a Tenant or an Instance.
+    /// The admission webhooks, which the API server calls before it stores an object of CrownLabs.
     pub struct WebhookConfig {
         /// Whether the webhooks are served; `manifests/40-webhooks.yaml` registers them in the API server.
         pub enabled: bool,

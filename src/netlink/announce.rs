@@ -9,7 +9,7 @@ use std::net::UdpSocket;
 use ipnet::IpNet;
 
 use super::namespace::NamespaceThread;
-use super::range::gateway;
+use crate::api::ip_range::gateway;
 
 /// The port of a service that reads nothing (RFC 863).
 const DISCARD: u16 = 9;

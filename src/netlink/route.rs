@@ -7,8 +7,8 @@ use ipnet::IpNet;
 use rtnetlink::packet_route::route::{RouteAddress, RouteAttribute, RouteMessage, RouteType};
 use rtnetlink::packet_route::{AddressFamily, RouteNetlinkMessage};
 
-use super::range::overlap;
 use super::socket::Socket;
+use crate::api::ip_range::overlap;
 
 /// A route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

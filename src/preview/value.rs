@@ -10,10 +10,10 @@ use crate::runtime::preview::Previewed;
 
 /// The writes of each object of which something would be written, or which has a problem.
 pub fn changes(Previews { previews, messages }: &Previews) -> Value {
-    let is_told = |found: &&Previewed| {
+    let has_something = |found: &&Previewed| {
         !(found.writes.is_empty() && found.later.is_empty() && found.problems.is_empty())
     };
-    let objects: Vec<Value> = previews.iter().filter(is_told).map(object).collect();
+    let objects: Vec<Value> = previews.iter().filter(has_something).map(object).collect();
     json!({"objects": objects, "notLookedAt": messages})
 }
 

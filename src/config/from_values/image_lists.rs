@@ -94,10 +94,9 @@ impl Conversion<'_> {
             });
             secrets.push(name);
         }
-        for (member, value) in entry.as_object().into_iter().flatten() {
+        for member in entry.as_object().into_iter().flat_map(Map::keys) {
             if !MEMBERS.iter().any(|(known, _)| known == member) && !KNOWN.contains(&member.as_str()) {
-                self.messages
-                    .push(format!("{path}.{member}: {value} is left out: there is no such key here"));
+                self.messages.push(format!("{path}.{member}: left out: there is no such key here"));
             }
         }
         registry.into()

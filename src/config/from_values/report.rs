@@ -74,7 +74,7 @@ impl Conversion<'_> {
     pub(super) fn report(&mut self, parts: &[(&'static str, &'static Part)]) {
         let rows = rows(parts);
         let mut left_out: Vec<(&str, Vec<&str>)> = Vec::new();
-        for (path, value) in leaves(self.values) {
+        for (path, _) in leaves(self.values) {
             match row(&rows, &path) {
                 Some((row, Fate::Left(why))) => {
                     let index = left_out.iter().position(|(reason, _)| reason == why).unwrap_or_else(|| {
@@ -86,7 +86,7 @@ impl Conversion<'_> {
                     }
                 }
                 Some(_) => {}
-                None => self.messages.push(format!("{path}: {value} is left out: there is no such key here")),
+                None => self.messages.push(format!("{path}: left out: there is no such key here")),
             }
         }
         for (why, paths) in left_out {

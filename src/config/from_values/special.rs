@@ -119,7 +119,7 @@ impl Conversion<'_> {
         }
     }
 
-    /// Routes of a Gateway instead of Ingresses; what an operator is not told itself, `global.gateway` says.
+    /// Routes of a Gateway instead of Ingresses; what the values of the operator leave out, `global.gateway` says.
     fn gateway(&mut self, namespace: Option<&str>) {
         let generic = format!("{INSTANCES}.generic");
         if let Some(host) = self.text("global.gateway.hostname")

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
-use crate::netlink::{gateway, overlap};
+use crate::api::ip_range::{gateway, overlap};
 
 /// The longest prefixes that leave an address for the bridge and one for a pod.
 const LONGEST: (u8, u8) = (30, 126);

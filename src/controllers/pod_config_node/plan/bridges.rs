@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use ipnet::IpNet;
 
 use super::{LinkChange, Observed, Plan, Settings, problem};
+use crate::api::ip_range::gateway;
 use crate::api::reason::{BRIDGE_CONFLICT, NETWORK_OVERLAP};
 use crate::controllers::pod_config_node::mark::{Mark, bridge_alias, bridge_mac, bridge_namespace};
 use crate::controllers::pod_config_node::records::{Desired, DesiredLink};
 use crate::controllers::pod_network::LinkProblem;
-use crate::netlink::{Address, Link, gateway};
+use crate::netlink::{Address, Link};
 
 /// The namespaces that use a bridge, each with its gateways.
 type Users = BTreeMap<String, BTreeSet<IpNet>>;

@@ -18,9 +18,10 @@ use ipnet::IpNet;
 
 use super::mark::{LinkKey, Mark};
 use super::records::Desired;
+use crate::api::ip_range::overlap;
 use crate::api::reason::Reason;
 use crate::controllers::pod_network::LinkProblem;
-use crate::netlink::{Address, Link, Mac, Route, overlap};
+use crate::netlink::{Address, Link, Mac, Route};
 
 pub use pod::{Repair, Verdict, overlapped, verify};
 
