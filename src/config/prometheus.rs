@@ -29,7 +29,7 @@ keys! {
     /// The queries. Those of data are for one Instance, with `%s` or `%q` (a quoted `%s`) in its place.
     pub struct PrometheusQueries {
         /// The query whose first result is above 0 while the requests of browsers are counted.
-        pub nginx_available: String = r#"count(up{service="ingress-nginx-external-controller-metrics"})"#.to_owned(),
+        pub nginx_available: String = r#"count(up{service=~"ingress-nginx(-external)?-controller-metrics"})"#.to_owned(),
         /// The counter of the requests of browsers, by namespace and Service; empty if there is none.
         pub nginx_data: String = "nginx_ingress_controller_requests{exported_namespace=%q, exported_service=%q}"
                 .to_owned(),

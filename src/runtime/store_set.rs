@@ -160,9 +160,11 @@ impl<T: Kind> Declaration<'_, '_, T> {
         })
     }
 
-    /// These are the objects that the loop reconciles: a change adds the object to the queue. Those that
-    /// satisfy `is_relevant` are all added when a kind that was missing is served.
-    pub fn objects(self, is_relevant: fn(&Object<T>) -> bool) -> Self {
+    /// These are the objects that the loop reconciles: a change adds the object to the queue, and the answers to writes of
+    /// their status go into this store. Those that satisfy `is_relevant` are all added when a kind that was missing is
+    /// served.
+    pub fn objects(mut self, is_relevant: fn(&Object<T>) -> bool) -> Self {
+        self.is_written = true;
         self.listed(is_relevant).on_foreign_change(|change, queue| {
             if let Some(object) = change.object() {
                 queue.add(ObjectKey::of(&**object), Priority::Change);

@@ -47,14 +47,15 @@ impl Source {
 
     /// The labels that the Prometheus operator gives to the targets. Labels of a counter with the same names get the
     /// prefix `exported_`.
-    fn labels(self) -> &'static [(&'static str, &'static str)] {
-        match self {
+    fn labels(self) -> Vec<(&'static str, String)> {
+        let labels = match self {
             Self::Ingress => {
-                &[("namespace", "ingress-nginx"), ("service", "ingress-nginx-external-controller-metrics")]
+                [("namespace", "ingress-nginx"), ("service", "ingress-nginx-external-controller-metrics")]
             }
-            Self::Ssh => &[("namespace", "bastion"), ("container", "bastion-operator-tracker-sidecar")],
-            Self::WebSsh => &[("namespace", "bastion"), ("container", "webssh")],
-        }
+            Self::Ssh => [("namespace", "bastion"), ("container", "bastion-operator-tracker-sidecar")],
+            Self::WebSsh => [("namespace", "bastion"), ("container", "webssh")],
+        };
+        labels.map(|(name, value)| (name, value.to_owned())).into()
     }
 }
 
@@ -131,13 +132,30 @@ impl Exporter {
 
     /// What Prometheus has to scrape: each source is a target of its own.
     pub fn targets(&self) -> Vec<Target> {
-        let target = |source: Source| Target {
-            job: source.path().trim_start_matches('/'),
+        Source::ALL.map(|source| self.target(source, source.labels())).into()
+    }
+
+    /// The requests alone, as ingress-nginx is scraped by the `ServiceMonitor` of its own chart: that has a Service for its
+    /// metrics, which is named after the release.
+    pub fn ingress_nginx(&self, release: &str) -> Target {
+        let service = format!("{release}-controller-metrics");
+        let labels = [
+            ("namespace", "ingress-nginx".to_owned()),
+            ("service", service),
+            ("pod", format!("{release}-controller-0")),
+            ("container", "controller".to_owned()),
+            ("endpoint", "metrics".to_owned()),
+        ];
+        self.target(Source::Ingress, labels.into())
+    }
+
+    fn target(&self, source: Source, labels: Vec<(&'static str, String)>) -> Target {
+        Target {
+            job: source.path().trim_start_matches('/').to_owned(),
             address: self.address.to_string(),
             path: source.path(),
-            labels: source.labels(),
-        };
-        Source::ALL.map(target).into()
+            labels,
+        }
     }
 
     /// Counts one request or connection.

@@ -16,6 +16,9 @@ use super::processes::Process;
 const REWRITE: &str = "nginx.ingress.kubernetes.io/rewrite-target";
 const TIMEOUTS: [&str; 2] =
     ["nginx.ingress.kubernetes.io/proxy-read-timeout", "nginx.ingress.kubernetes.io/proxy-send-timeout"];
+const AUTH: &str = "nginx.ingress.kubernetes.io/auth-url";
+/// Where ingress-nginx sends people who are not logged in. Here they get 401: for all others it changes nothing.
+const SIGN_IN: &str = "nginx.ingress.kubernetes.io/auth-signin";
 /// How long it may take to listen.
 const DEADLINE: Duration = Duration::from_mins(1);
 
@@ -30,12 +33,15 @@ pub struct Nginx {
 struct Location {
     path: String,
     rewrite: Option<String>,
+    /// The URL that says whether somebody is logged in, if it is asked.
+    auth: Option<String>,
     backend: String,
 }
 
 impl Nginx {
-    /// Starts it in a folder that does not exist yet, with HTTPS at an address, or HTTP if not `is_tls`. `backend` is the address, as `host:port`, behind the port of a Service, as
-    /// an Ingress names both, in a namespace.
+    /// Starts it in a folder that does not exist yet, with HTTPS at an address, or HTTP if not `is_tls`. `login` is the address
+    /// of the OAuth2 proxy: without it, no Ingress may ask one. `backend` is the address, as `host:port`, behind the port of a
+    /// Service, as an Ingress names both, in a namespace.
     ///
     /// # Errors
     /// If an Ingress asks for something that is not known here, or the program does not start.
@@ -43,11 +49,12 @@ impl Nginx {
         folder: &Path,
         address: SocketAddr,
         is_tls: bool,
+        login: Option<SocketAddr>,
         ingresses: &[Value],
         backend: impl Fn(&str, &Value) -> Result<String>,
     ) -> Result<Self> {
         let listen = format!("{address}{}", if is_tls { " ssl" } else { "" });
-        let servers = servers(&listen, ingresses, backend)?;
+        let servers = servers(&listen, login, ingresses, backend)?;
         fs::create_dir(folder).with_context(|| format!("creating {}", folder.display()))?;
         let (certificate, key) = (folder.join("fake.crt"), folder.join("fake.key"));
         // As that which ingress-nginx has where there is none.
@@ -93,6 +100,7 @@ impl Nginx {
 /// expressions, the longest first.
 fn servers(
     listen: &str,
+    login: Option<SocketAddr>,
     ingresses: &[Value],
     backend: impl Fn(&str, &Value) -> Result<String>,
 ) -> Result<String> {
@@ -101,9 +109,15 @@ fn servers(
         let metadata = &ingress["metadata"];
         let annotations = metadata["annotations"].as_object().cloned().unwrap_or_default();
         let ours = annotations.keys().filter(|name| name.starts_with("nginx.ingress.kubernetes.io/"));
-        for name in ours.filter(|name| *name != REWRITE) {
-            ensure!(TIMEOUTS.contains(&name.as_str()), "{name} is not known here: {ingress:#}");
+        let known = [&[REWRITE, AUTH, SIGN_IN][..], &TIMEOUTS].concat();
+        for name in ours {
+            ensure!(known.contains(&name.as_str()), "{name} is not known here: {ingress:#}");
         }
+        let auth = annotations.get(AUTH).map(|url| {
+            let path = url.as_str().and_then(|url| url.splitn(4, '/').nth(3)).context("a URL with a path")?;
+            anyhow::Ok(format!("http://{}/{path}", login.context("an OAuth2 proxy")?))
+        });
+        let auth = auth.transpose()?;
         let rewrite = annotations.get(REWRITE).and_then(Value::as_str).map(str::to_owned);
         let namespace = metadata["namespace"].as_str().context("a namespace")?;
         for rule in ingress["spec"]["rules"].as_array().into_iter().flatten() {
@@ -112,6 +126,7 @@ fn servers(
                 hosts.entry(host.to_owned()).or_default().push(Location {
                     path: path["path"].as_str().context("a path")?.to_owned(),
                     rewrite: rewrite.clone(),
+                    auth: auth.clone(),
                     backend: backend(namespace, &path["backend"]["service"])?,
                 });
             }
@@ -123,15 +138,25 @@ fn servers(
     let servers = hosts.into_iter().map(|(host, mut locations)| {
         let is_regex = locations.iter().any(|location| location.rewrite.is_some());
         locations.sort_by_key(|location| std::cmp::Reverse(location.path.len()));
-        let locations: String = locations.iter().map(|found| location(found, is_regex)).collect();
+        let numbered = locations.iter().enumerate();
+        let locations: String = numbered.map(|(index, found)| location(index, found, is_regex)).collect();
         format!("server {{\nlisten {listen};\nserver_name {host};\n{locations}}}\n")
     });
     Ok(servers.collect())
 }
 
-fn location(Location { path, rewrite, backend }: &Location, is_regex: bool) -> String {
+fn location(index: usize, Location { path, rewrite, auth, backend }: &Location, is_regex: bool) -> String {
     let place = if is_regex { format!("~* \"^{path}\"") } else { path.clone() };
     let rewrite = rewrite.as_ref().map(|target| format!("rewrite \"(?i){path}\" {target} break;\n"));
     let rewrite = rewrite.unwrap_or_default();
-    format!("location {place} {{\n{rewrite}proxy_pass http://{backend};\nproxy_set_header Host $host;\n}}\n")
+    let (asks, asked) = auth.as_ref().map_or_else(Default::default, |url| {
+        let asked = format!(
+            "location = /_auth-{index} {{\ninternal;\nproxy_pass_request_body off;\n\
+            proxy_set_header Content-Length \"\";\nproxy_pass {url};\n}}\n"
+        );
+        (format!("auth_request /_auth-{index};\n"), asked)
+    });
+    format!(
+        "{asked}location {place} {{\n{asks}{rewrite}proxy_pass http://{backend};\nproxy_set_header Host $host;\n}}\n"
+    )
 }

@@ -38,13 +38,13 @@ impl Samples {
 #[derive(Debug, Clone)]
 pub struct Target {
     /// The name of the job.
-    pub job: &'static str,
+    pub job: String,
     /// Host and port.
     pub address: String,
     /// The path of its metrics.
     pub path: &'static str,
     /// Labels of all its series, in addition to `job` and `instance`.
-    pub labels: &'static [(&'static str, &'static str)],
+    pub labels: Vec<(&'static str, String)>,
 }
 
 /// A running Prometheus. When it is dropped, the server ends and its data is removed.
@@ -74,10 +74,10 @@ impl PrometheusServer {
     /// Starts a server that scrapes the metrics at this address every second, and waits until it answers.
     pub fn scraping(address: &str) -> Result<Self> {
         Self::scraping_all(&[Target {
-            job: "daemon",
+            job: "daemon".to_owned(),
             address: address.to_owned(),
             path: "/metrics",
-            labels: &[],
+            labels: Vec::new(),
         }])
     }
 

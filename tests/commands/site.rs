@@ -13,6 +13,7 @@ use tempfile::TempDir;
 
 use crate::daemon::{Daemon, free_port};
 use crate::lab::{Lab, PATIENCE, wait_until};
+pub use cluster::helm::helm;
 use cluster::{Cluster, Options};
 
 /// The namespace of the release, and its name.
@@ -98,22 +99,6 @@ pub fn crownlabs() -> &'static Path {
         link
     });
     &BINARY
-}
-
-/// The path of helm, which is built once.
-pub fn helm() -> &'static Path {
-    static HELM: LazyLock<PathBuf> = LazyLock::new(|| {
-        let script = ". tests/helm.sh && printf '\\n%s' \"$HELM\"";
-        let output = Command::new("bash")
-            .args(["-euo", "pipefail", "-c", script])
-            .current_dir(crate::documents::project())
-            .output()
-            .expect("bash starts");
-        assert!(output.status.success(), "helm: {}", String::from_utf8_lossy(&output.stderr));
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        PathBuf::from(text.lines().last().expect("its path"))
-    });
-    &HELM
 }
 
 /// The node's part: while a Deployment of the daemon is there, its binary runs with the configuration and the account of the

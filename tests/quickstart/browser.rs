@@ -18,7 +18,7 @@ pub fn open(lab: &Lab, own: &Path, port: u64, url: &str) -> String {
     let address = SocketAddr::from(([127, 0, 0, 1], u16::try_from(port).expect("a port")));
     let ingresses = lab.list("ingresses", "");
     let backend = |namespace: &str, service: &Value| backend(lab, namespace, service);
-    let nginx = Nginx::start(&own.join("nginx"), address, true, &ingresses, backend).expect("nginx");
+    let nginx = Nginx::start(&own.join("nginx"), address, true, None, &ingresses, backend).expect("nginx");
     // A person goes on after the warning about the certificate.
     let profile = format!("--user-data-dir={}", own.join("chromium").display());
     let page = run(Command::new(chromium())

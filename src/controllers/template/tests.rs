@@ -1,5 +1,6 @@
 //! Plans and reports, from JSON as the API server has it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -8,11 +9,17 @@ use serde_json::{Value, json};
 use super::observe::Observed;
 use super::plan::plan;
 use super::report::report;
+use super::stores::Stores;
 use crate::api::reason::{self, Reason};
+use crate::api::template::TemplateKind;
+use crate::api::workspace::WorkspaceKind;
 use crate::api::{Kind, Object};
 use crate::config::LocalVm;
 use crate::runtime::ObjectKey;
 use crate::runtime::merge;
+use crate::runtime::plan::KindInfo;
+use crate::runtime::store::StoreFactory;
+use crate::runtime::store_set::StoreSet;
 
 fn object<T: Kind>(value: &Value) -> Arc<Object<T>> {
     Arc::new(serde_json::from_value(value.clone()).expect("objects are read leniently"))
@@ -194,4 +201,14 @@ fn which_of_two_limits_counts_is_said_and_is_no_fault() {
         valid.message
     );
     assert_eq!(report.events.len(), 0);
+}
+
+#[test]
+fn the_store_of_templates_takes_the_answers_to_writes_of_their_status() {
+    let mut factory = StoreFactory::default();
+    let mut set = StoreSet::new("template", &mut factory);
+    Stores::declare(&mut set, &BTreeMap::new());
+    let written = set.finish().written;
+    assert!(written.get(KindInfo::of::<TemplateKind>()).is_ok());
+    assert!(written.get(KindInfo::of::<WorkspaceKind>()).is_err(), "nothing writes these here");
 }

@@ -57,7 +57,7 @@ fn documents(file: &str, owners: &[Value]) -> Vec<Value> {
 }
 
 /// Makes the cluster of the recording: its inputs, and all that the Go operators wrote.
-fn record(lab: &Lab) {
+pub fn record(lab: &Lab) {
     let inputs = golden::inputs();
     let inputs: Vec<&Path> = inputs.iter().map(AsRef::as_ref).collect();
     lab.cluster.apply_files(&inputs).expect("the inputs are accepted");

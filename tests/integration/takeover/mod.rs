@@ -1,16 +1,16 @@
 //! Instances that a Go operator has made, and that the daemon takes over.
 
 pub mod check;
+pub mod newest;
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
 
-/// The kinds of the objects that the newest Go operator makes. It makes one cloud-init Secret for all machines of an
-/// Instance, the daemon one for each: Secrets are left out.
+/// The kinds of the objects that the newest Go operator makes, without Secrets ([`newest::make`]).
 const KINDS: &str = "services,ingresses,httproutes,persistentvolumeclaims,deployments,\
                      virtualmachines.kubevirt.io,datavolumes.cdi.kubevirt.io";
 
@@ -27,92 +27,15 @@ fn uids(lab: &Lab, namespace: &str) -> BTreeMap<String, Value> {
         .collect()
 }
 
-/// Creates an object in the names and with the labels that the newest Go operator gives it.
-fn make(lab: &Lab, instance: &Value, environment: &str, api_version: &str, kind: &str, body: &Value) {
-    let name = instance["metadata"]["name"].as_str().expect("a name");
-    let mut object = json!({
-        "apiVersion": api_version,
-        "kind": kind,
-        "metadata": {
-            "name": format!("{name}-{environment}"),
-            "namespace": instance["metadata"]["namespace"],
-            "labels": {
-                "crownlabs.polito.it/managed-by": "instance",
-                "crownlabs.polito.it/instance": name,
-                "crownlabs.polito.it/template": "pair",
-                "crownlabs.polito.it/tenant": "newest",
-                "crownlabs.polito.it/environment": environment,
-            },
-            "ownerReferences": [{
-                "apiVersion": "crownlabs.polito.it/v1alpha2", "kind": "Instance", "name": name,
-                "uid": instance["metadata"]["uid"], "controller": true, "blockOwnerDeletion": true,
-            }],
-        },
-    });
-    object.as_object_mut().expect("an object").extend(body.as_object().expect("members").clone());
-    lab.apply(&object.to_string());
-}
-
-/// Creates what makes an environment reachable.
-fn expose(lab: &Lab, instance: &Value, environment: &str) {
-    let selector = json!({"crownlabs.polito.it/environment": environment});
-    let ports = json!([{"name": "gui", "port": 6080}]);
-    let service = json!({"spec": {"clusterIP": "None", "selector": selector, "ports": ports}});
-    make(lab, instance, environment, "v1", "Service", &service);
-    let name = format!("{}-{environment}", instance["metadata"]["name"].as_str().expect("a name"));
-    let path = format!("/instance/{}/{environment}", instance["metadata"]["uid"].as_str().expect("a uid"));
-    let backend = json!({"service": {"name": name, "port": {"name": "gui"}}});
-    let rule = json!({"host": "crownlabs.example.com",
-        "http": {"paths": [{"path": path, "pathType": "Prefix", "backend": backend}]}});
-    make(lab, instance, environment, "networking.k8s.io/v1", "Ingress", &json!({"spec": {"rules": [rule]}}));
-    let rule = json!({"matches": [{"path": {"type": "PathPrefix", "value": path}}],
-        "backendRefs": [{"name": name, "port": 6080}]});
-    let route = json!({"spec": {"parentRefs": [{"name": "labs", "namespace": "gateways"}], "rules": [rule]}});
-    make(lab, instance, environment, "gateway.networking.k8s.io/v1", "HTTPRoute", &route);
-}
-
-/// Creates an Instance with the objects of a web application and of a virtual machine, both with a disk.
-fn make_all(lab: &Lab) {
-    lab.apply(&instance("newest", "lab", "pair"));
-    let made = lab.get("instances", "tenant-newest", "lab").expect("the Instance");
-    for environment in ["web", "machine"] {
-        expose(lab, &made, environment);
-    }
-    let claim = json!({"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}});
-    make(lab, &made, "web", "v1", "PersistentVolumeClaim", &json!({"spec": claim}));
-    let labels = json!({"crownlabs.polito.it/environment": "web"});
-    let pod =
-        json!({"metadata": {"labels": labels}, "spec": {"containers": [{"name": "web", "image": "i"}]}});
-    let deployment = json!({"spec": {"replicas": 1, "selector": {"matchLabels": labels}, "template": pod}});
-    make(lab, &made, "web", "apps/v1", "Deployment", &deployment);
-    let disk =
-        json!({"spec": {"source": {"registry": {"url": "docker://r.example.org/vm:1"}}, "pvc": claim}});
-    make(lab, &made, "machine", "cdi.kubevirt.io/v1beta1", "DataVolume", &disk);
-    let volumes = json!([{"name": "root", "dataVolume": {"name": "lab-machine"}}]);
-    let machine = json!({"spec": {"running": true,
-        "template": {"spec": {"domain": {"devices": {}}, "volumes": volumes}}}});
-    make(lab, &made, "machine", "kubevirt.io/v1", "VirtualMachine", &machine);
-}
-
 #[test]
 fn objects_of_the_newest_go_operator_are_taken_over_under_their_names() {
     let lab = Lab::shared();
     lab.create_fixtures("newest");
     let namespace = "tenant-newest";
-    lab.apply(
-        "apiVersion: crownlabs.polito.it/v1alpha2
-kind: Template
-metadata: {name: pair, namespace: workspace-newest}
-spec:
-  prettyName: pair
-  description: two environments
-  workspace.crownlabs.polito.it/WorkspaceRef: {name: newest}
-  environmentList:
-  - {name: web, environmentType: Standalone, image: \"r.example.org/web:1\", persistent: true, mountMyDriveVolume: false, resources: {cpu: 1, reservedCPUPercentage: 10, memory: 64Mi, disk: 1Gi}}
-  - {name: machine, environmentType: VirtualMachine, image: \"r.example.org/vm:1\", persistent: true, mountMyDriveVolume: false, resources: {cpu: 1, reservedCPUPercentage: 10, memory: 64Mi, disk: 1Gi}}
-",
-    );
-    make_all(&lab);
+    lab.apply(&newest::pair("newest"));
+    for made in newest::make(&lab, "newest", "lab", "pair", "crownlabs.example.com") {
+        made.create_route();
+    }
     let status = r#"{"status": {"phase": "Ready", "environments": [
         {"name": "web", "phase": "Ready", "initialReadyTime": "45s"},
         {"name": "machine", "phase": "Ready", "initialReadyTime": "1m30s"}]}}"#;

@@ -1,5 +1,7 @@
 //! The inactivity loop on a real control plane, with a real Prometheus, and with mails in a folder.
 
+mod of_the_chart;
+
 use std::path::Path;
 use std::time::Duration;
 
