@@ -41,7 +41,12 @@ pub fn request(token: &str, namespace: &str, instance: &str) -> Value {
 impl Browser {
     /// Opens a WebSocket at that port of this machine.
     pub fn connect(port: u16) -> Self {
-        let stream = TcpStream::connect(("127.0.0.1", port)).expect("the daemon listens");
+        Self::connect_to("127.0.0.1", port)
+    }
+
+    /// The same at another address.
+    pub fn connect_to(host: &str, port: u16) -> Self {
+        let stream = TcpStream::connect((host, port)).expect("the daemon listens");
         stream.set_read_timeout(Some(PATIENCE)).expect("a time limit");
         stream.set_write_timeout(Some(PATIENCE)).expect("a time limit");
         stream.set_nodelay(true).expect("no delay");

@@ -12,7 +12,7 @@ use crate::pod::{self, NAMESPACE, Pod, RELEASE, project};
 use cluster::{Cluster, Options};
 
 /// The daemon has its default ports, and the name server the only one that there is.
-static PORTS: Mutex<()> = Mutex::new(());
+pub static PORTS: Mutex<()> = Mutex::new(());
 
 /// Custom resources, and what the daemon makes of them.
 const KINDS: &str = "workspaces,tenants,templates,instances,sharedvolumes,namespaces,secrets,services,deployments,\
@@ -35,7 +35,7 @@ fn helm(lab: &Lab, arguments: &[&str]) -> String {
 }
 
 /// Installs or upgrades the release with these values, and waits until its pods are ready.
-fn release(lab: &Lab, command: &str, values: &[&str]) {
+pub fn release(lab: &Lab, command: &str, values: &[&str]) {
     let chart = project().join("manifests/chart").display().to_string();
     // The API server is on this machine, and no pod.
     let values = ["networkPolicy.podNetworks={10.244.0.0/16}"].iter().chain(values);
@@ -45,7 +45,7 @@ fn release(lab: &Lab, command: &str, values: &[&str]) {
 }
 
 /// A control plane with the namespace of the release, which admits restricted pods only.
-fn fresh() -> Lab {
+pub fn fresh() -> Lab {
     let lab = Lab { cluster: Cluster::start(Options::default()).expect("a control plane") };
     lab.apply(&format!(
         "apiVersion: v1
@@ -123,7 +123,7 @@ fn call_by_service(lab: &Lab) {
 
 /// Waits until Kubernetes counts Instances for quotas, half a minute after their CRD was installed. A quota that was made
 /// before would know nothing of them for five minutes, and refuse them.
-fn await_counted(lab: &Lab) {
+pub fn await_counted(lab: &Lab) {
     let mut most = 0;
     wait_until(PATIENCE, || {
         // With each change of it, the quota is counted anew.
@@ -142,7 +142,7 @@ spec: {{hard: {{count/instances.crownlabs.polito.it: {most}}}}}\n"
 }
 
 /// Applies the samples by one command and waits until they are ready.
-fn use_samples(lab: &Lab) {
+pub fn use_samples(lab: &Lab) {
     await_counted(lab);
     let samples = project().join("manifests/samples").display().to_string();
     lab.kubectl(&["apply", "-f", &samples]);
@@ -180,7 +180,7 @@ fn may_use(lab: &Lab, resource: &str) -> bool {
 const TOO_NEW: &str = "cannot find RESTMapping";
 
 /// Asserts that the API server has refused the daemon nothing for want of a right. `logs` are those of the daemon.
-fn assert_nothing_forbidden(lab: &Lab, logs: &[String]) {
+pub fn assert_nothing_forbidden(lab: &Lab, logs: &[String]) {
     let entries = lab.cluster.audit().since(cluster::audit::Mark::default()).expect("the audit log");
     let account = format!("system:serviceaccount:{NAMESPACE}:{RELEASE}");
     let ours: Vec<_> = entries.iter().filter(|entry| entry.user == account).collect();
@@ -196,7 +196,7 @@ fn walk(values: &[&str], has_webhooks: bool) {
     let dns = Dns::start(pod::SERVER);
     let lab = fresh();
     release(&lab, "install", values);
-    assert_eq!(pod::pods(&lab).len(), 2, "two replicas are admitted");
+    assert_eq!(pod::pods(&lab, NAMESPACE).len(), 2, "two replicas are admitted");
     let first = Pod::start(&lab);
     if has_webhooks {
         call_directly(&lab);

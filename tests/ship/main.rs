@@ -3,6 +3,11 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
+#[allow(dead_code)]
+mod bastion;
+#[path = "../integration/daemon.rs"]
+#[allow(dead_code)]
+mod daemon;
 mod dns;
 mod image;
 mod install;

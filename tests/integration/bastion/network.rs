@@ -105,6 +105,8 @@ impl Network {
             let folder = self.etc(member);
             fs::create_dir_all(&folder).expect("a folder");
             fs::write(folder.join("passwd"), passwd).expect("written");
+            // Without the group `tty`, to which a server that is not root cannot give terminals.
+            fs::write(folder.join("group"), "root:x:0:\n").expect("written");
         }
     }
 
@@ -122,7 +124,8 @@ impl Network {
         self.ip(member, &format!("link set {device} up"));
     }
 
-    fn ip(&self, member: &str, arguments: &str) {
+    /// Runs `ip` in a namespace.
+    pub fn ip(&self, member: &str, arguments: &str) {
         ip(&format!("-n {} {arguments}", self.name(member)));
     }
 
