@@ -184,7 +184,7 @@ enum ConfigCommand {
     /// Print the values of the daemon's chart that say what those of the chart with the Go operators say. What has no place
     /// there, and what is left to do, is on standard error.
     FromValues {
-        /// The values, as `helm get values RELEASE --all -o yaml` prints them; - is standard input.
+        /// The values, as "helm get values RELEASE --all -o yaml" prints them; - is standard input.
         file: PathBuf,
         /// Print the configuration file alone, for those who do not use the chart.
         #[arg(long)]
