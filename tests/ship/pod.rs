@@ -131,7 +131,10 @@ fn rights(spec: &Value, container: &Value) -> [String; 2] {
     // The kubelet refuses the others.
     assert!(user != 0 || context(spec, container, "runAsNonRoot") != true, "{kept}");
     let added = list(&kept["capabilities"]["add"]).iter();
-    [format!("{user}:{group}"), added.map(|name| format!(",+{}", text(name).to_lowercase())).collect()]
+    [
+        format!("{user}:{group}"),
+        added.map(|name| format!(",+{}", text(name).to_lowercase())).collect::<Vec<_>>().concat(),
+    ]
 }
 
 /// The command of the daemon in this pod, whose files are in `folder`.
