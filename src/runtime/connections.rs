@@ -1,6 +1,6 @@
 //! The connections of a server, whatever it speaks: they are accepted, bounded in number, and asked to end when the server
 //! stops. When one more arrives than there may be, the one that has waited longest for a request ends. So idle clients never
-//! keep others out, and a request that has begun is always answered.
+//! keep others out, a request that has begun is always answered, and a stream goes on.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -118,38 +118,38 @@ pub struct Connection {
 struct Turn {
     /// Its place among those that wait.
     waits: Option<u64>,
-    /// Whether a request is served now.
-    serves: bool,
-    /// Whether one was served before.
-    has_served: bool,
+    open: Open,
 }
 
 /// What may be lost when a connection is closed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Open {
     /// Nothing: there was no request yet that is complete.
+    #[default]
     Fresh,
     /// The rest of the last answer, if the client has not taken it yet.
     Answered,
     /// The answer to a request.
     Serving,
+    /// The rest of a stream: it has no end of its own, so it keeps its place from others, and delays no stop.
+    Streaming,
 }
 
 impl Connection {
     /// A request has begun.
     pub fn serve(&self) {
         self.leave();
-        let mut turn = self.turn.lock();
-        (turn.serves, turn.has_served) = (true, true);
+        self.turn.lock().open = Open::Serving;
+    }
+
+    /// The answer to the request is a stream.
+    pub fn stream(&self) {
+        self.turn.lock().open = Open::Streaming;
     }
 
     /// What may be lost when it is closed now.
     pub fn open(&self) -> Open {
-        match *self.turn.lock() {
-            Turn { serves: true, .. } => Open::Serving,
-            Turn { has_served: true, .. } => Open::Answered,
-            _ => Open::Fresh,
-        }
+        self.turn.lock().open
     }
 
     /// It does not wait any more.
@@ -169,7 +169,10 @@ impl Connection {
         waiting.connections.insert(next, Arc::clone(&self.end));
         drop(waiting);
         let mut turn = self.turn.lock();
-        (turn.waits, turn.serves) = (Some(next), false);
+        turn.waits = Some(next);
+        if turn.open != Open::Fresh {
+            turn.open = Open::Answered;
+        }
     }
 
     /// Completes when the connection has to end: whether because another one needs its place.
@@ -211,6 +214,8 @@ mod tests {
         assert!(second.ended().now_or_never().is_some());
         drop(second);
         let third = place().expect("the place of the second");
+        first.stream();
+        assert_eq!(first.open(), Open::Streaming);
         first.wait();
         assert_eq!(first.open(), Open::Answered);
         assert!(place().is_none());

@@ -23,7 +23,7 @@ use crate::controllers::setup::{ReplicaDefinition, Setup};
 use crate::controllers::shared::listener::{awaited, listen};
 use crate::runtime::certificate::folder;
 use crate::runtime::certificate::resolver::{CertificateResolver, Served};
-use crate::runtime::http_server::{Handler, Limits, Server};
+use crate::runtime::http_server::{Body, Handler, Limits, Server};
 use crate::runtime::replica::{Health, ReplicaLoop, Stop};
 use crate::runtime::store_set::StoreSet;
 
@@ -35,6 +35,7 @@ const LIMITS: Limits = Limits {
     body: 64 << 10,
     receive_timeout: Duration::from_secs(5),
     idle_timeout: Duration::from_secs(75),
+    send_timeout: Duration::from_secs(30),
 };
 /// How long an answer may take, with all requests to the API server that it needs.
 const ANSWER: Duration = Duration::from_secs(45);
@@ -153,7 +154,7 @@ fn handler(agent: Arc<Agent>) -> Handler {
             let answer = timeout(ANSWER, agent.answer(&target, &request)).await;
             let answer = answer.unwrap_or_else(|_| late(&target));
             count(&target, &request, &answer, begin.elapsed());
-            answer
+            answer.map(Body::from)
         }
         .boxed()
     })

@@ -32,7 +32,7 @@ use crate::controllers::shared::entrance::{ByManagedWorkspace, ByPersonalNamespa
 use crate::controllers::shared::listener::{awaited, listen};
 use crate::runtime::client::UserReader;
 use crate::runtime::files::WatchedFile;
-use crate::runtime::http_server::{Handler, Peer, Server, text};
+use crate::runtime::http_server::{self, Body, Handler, Peer, Server, text};
 use crate::runtime::replica::{Health, ReplicaLoop, Stop};
 use crate::runtime::store::Store;
 use crate::runtime::store_set::StoreSet;
@@ -138,7 +138,11 @@ impl ReplicaLoop for WebSshLoop {
         let closing = Arc::new(Semaphore::new(MOST_CLOSING));
         let endpoint =
             Endpoint { terminals, origins, slots, closing, open: browsers.clone(), stop: stop.clone() };
-        Server::new(handler(Arc::new(endpoint))).serve(listener, stop.asked()).await;
+        // Later than that of a terminal, which says why it ends.
+        let send_timeout = Duration::from(config.send_timeout).saturating_add(CLOSE_LIMIT);
+        let limits = http_server::Limits { send_timeout, ..http_server::Limits::default() };
+        let server = Server { limits, ..Server::new(handler(Arc::new(endpoint))) };
+        server.serve(listener, stop.asked()).await;
         // Each browser has a receiver, and drops it when it has left.
         if timeout(STOP_LIMIT, browsers.closed()).await.is_err() {
             warn!("some terminals did not end in time");
@@ -164,7 +168,7 @@ fn handler(endpoint: Arc<Endpoint>) -> Handler {
             "/healthz" | "/ready" => text(StatusCode::OK, "ok"),
             _ => text(StatusCode::NOT_FOUND, "no such page\n"),
         };
-        ready(response).boxed()
+        ready(response.map(Body::from)).boxed()
     })
 }
 

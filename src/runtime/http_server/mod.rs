@@ -1,9 +1,18 @@
 //! The HTTP/1.1 server behind every port that the daemon listens on, with or without TLS. It accepts
-//! connections, reads each request within [`Limits`], and gives it to a [`Handler`]. A handler may answer with 101 and
-//! go on with the connection in another protocol (`hyper::upgrade`).
+//! connections, reads each request within [`Limits`], and gives it to a [`Handler`]. A handler may answer with a stream
+//! ([`Body::stream`]), or with 101 and go on with the connection in another protocol (`hyper::upgrade`).
 //!
-//! Memory is bounded whatever clients send: by the number of connections, and by what all long bodies take together.
-//! Short requests never wait for long ones.
+//! Memory is bounded whatever clients send or do not take: by the number of connections, by what all long bodies take
+//! together, by what the kernel keeps for each connection, and by the time after which a connection ends whose client takes
+//! nothing. Short requests never wait for long ones.
+
+#[cfg_attr(not(test), expect(dead_code, reason = "the dashboard is not built yet"))]
+mod body;
+mod progress;
+
+pub use body::Body;
+#[expect(unused_imports, reason = "the dashboard is not built yet")]
+pub use body::{Gone, Sender};
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -18,8 +27,8 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
-use http_body_util::{BodyExt, Full};
-use hyper::body::{Body, Bytes, Incoming};
+use http_body_util::BodyExt;
+use hyper::body::{Body as _, Bytes, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -34,11 +43,13 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tracing::{debug, error, warn};
 
+use self::body::Served;
+use self::progress::Progress;
 use super::connections::{Connection, Open, accept};
 use crate::api::shown;
 
 /// Answers a request whose body has been read. A panic is answered with 500.
-pub type Handler = Arc<dyn Fn(Request<Bytes>) -> BoxFuture<'static, Response<Bytes>> + Send + Sync>;
+pub type Handler = Arc<dyn Fn(Request<Bytes>) -> BoxFuture<'static, Response<Body>> + Send + Sync>;
 
 /// Who has opened the connection that a request came by, in the request's extensions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +57,7 @@ pub struct Peer(pub IpAddr);
 
 /// Called with every response: the path of the request, the response, and the time between the headers of
 /// the request and the response.
-pub type Observer = Arc<dyn Fn(&str, &Response<Bytes>, Duration) + Send + Sync>;
+pub type Observer = Arc<dyn Fn(&str, &Response<Body>, Duration) + Send + Sync>;
 
 /// A body up to this length, in bytes, is read at once; a longer one waits until the other long ones leave room.
 const SHORT_BODY: usize = 64 << 10;
@@ -72,6 +83,8 @@ pub struct Limits {
     /// How long an open connection may be without a request, or a request without its last header,
     /// before it is closed.
     pub idle_timeout: Duration,
+    /// How long a client may take nothing of what is there for it, before its connection is closed.
+    pub send_timeout: Duration,
 }
 
 impl Default for Limits {
@@ -82,6 +95,7 @@ impl Default for Limits {
             body: 256 << 10,
             receive_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(30),
+            send_timeout: Duration::from_secs(30),
         }
     }
 }
@@ -122,7 +136,7 @@ pub fn text(status: StatusCode, body: impl Into<Bytes>) -> Response<Bytes> {
 
 /// A handler that returns its response at once.
 pub fn immediate(handle: impl Fn(&Request<Bytes>) -> Response<Bytes> + Send + Sync + 'static) -> Handler {
-    Arc::new(move |request| ready(handle(&request)).boxed())
+    Arc::new(move |request| ready(handle(&request).map(Body::from)).boxed())
 }
 
 /// A handler for GET and HEAD; `page` returns the response for a path, or `None` where there is none (404).
@@ -182,8 +196,8 @@ impl Server {
         Ok(Self { tls: Some(TlsAcceptor::from(Arc::new(config))), ..self })
     }
 
-    /// Serves until `stop` completes, and then until all requests that have arrived are answered. A client that is slow to
-    /// send one, or to take its answer, has a second for that.
+    /// Serves until `stop` completes, and then until all requests that have arrived are answered. Streams end then. A client
+    /// that is slow to send a request, or to take its answer, has a second for that.
     pub async fn serve(self, listener: TcpListener, stop: impl Future<Output = ()>) {
         let limit = self.limits.connections;
         let long_bodies = Arc::new(Semaphore::new(self.limits.long_bodies.max(self.limits.body)));
@@ -197,6 +211,10 @@ impl Server {
 
 impl Running {
     async fn connection(self: Arc<Self>, stream: TcpStream, peer: Peer, place: Connection) {
+        let stream = match Progress::new(stream, self.server.limits.send_timeout) {
+            Ok(stream) => stream,
+            Err(error) => return debug!(%error, "a connection could not be prepared"),
+        };
         let Some(acceptor) = &self.server.tls else {
             return self.requests(stream, peer, place).await;
         };
@@ -224,8 +242,7 @@ impl Running {
             async move {
                 place.serve();
                 let response = server.respond(request, &place).await;
-                place.wait();
-                Ok::<_, Infallible>(response.map(Full::new))
+                Ok::<_, Infallible>(response.map(|body| Served::new(body, place)))
             }
         });
         let connection = http1::Builder::new()
@@ -251,7 +268,7 @@ impl Running {
         }
     }
 
-    async fn respond(&self, request: Request<Incoming>, place: &Connection) -> Response<Bytes> {
+    async fn respond(&self, request: Request<Incoming>, place: &Connection) -> Response<Body> {
         let begin = Instant::now();
         let (head, body) = request.into_parts();
         let uri = head.uri.clone();
@@ -259,14 +276,14 @@ impl Running {
             match self.read(body, place).await {
                 // A long body keeps its room until it is answered.
                 Ok((body, _room)) => (self.server.handler)(Request::from_parts(head, body)).await,
-                Err((status, reason)) => text(status, reason + "\n"),
+                Err((status, reason)) => text(status, reason + "\n").map(Body::from),
             }
         };
         // A panic in one request must not end the others of its connection.
         let response = AssertUnwindSafe(answer).catch_unwind().await.unwrap_or_else(|_| {
             let message = "the handler panicked; this is a defect of the daemon";
             error!(path = uri.path(), "{message}");
-            text(StatusCode::INTERNAL_SERVER_ERROR, format!("{message}\n"))
+            text(StatusCode::INTERNAL_SERVER_ERROR, format!("{message}\n")).map(Body::from)
         });
         if let Some(observe) = &self.server.observer {
             observe(uri.path(), &response, begin.elapsed());

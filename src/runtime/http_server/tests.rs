@@ -90,7 +90,7 @@ async fn only_a_long_body_waits_for_the_other_long_ones() {
                 notify.notify_one();
                 held.notified().await;
             }
-            text(StatusCode::OK, "read")
+            text(StatusCode::OK, "read").map(Body::from)
         }
         .boxed()
     });
@@ -130,7 +130,7 @@ async fn half_of_a_request_delays_no_stop_and_a_whole_one_is_answered() {
         async move {
             notify.notify_one();
             held.notified().await;
-            text(StatusCode::OK, "after the stop")
+            text(StatusCode::OK, "after the stop").map(Body::from)
         }
         .boxed()
     });

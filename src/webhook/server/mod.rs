@@ -20,7 +20,7 @@ use tracing::{debug, warn};
 
 use super::decision::Decision;
 use super::review::{self, Request};
-use crate::runtime::http_server::{Handler, Limits, Observer, Server, response, text};
+use crate::runtime::http_server::{Body, Handler, Limits, Observer, Server, response, text};
 
 /// The limits of admission reviews.
 pub const LIMITS: Limits = Limits {
@@ -35,6 +35,7 @@ pub const LIMITS: Limits = Limits {
     // The API server closes idle connections after 90 s. We wait longer, so that it never sends a review
     // into a connection that we are closing.
     idle_timeout: Duration::from_mins(2),
+    send_timeout: Duration::from_secs(30),
 };
 
 /// Decides on one request for admission.
@@ -67,8 +68,10 @@ pub async fn serve(
             observe(path, response, duration);
         }
     });
-    let handler: Handler =
-        Arc::new(move |request| answer(rules.get(request.uri().path()).cloned(), request).boxed());
+    let handler: Handler = Arc::new(move |request| {
+        let answer = answer(rules.get(request.uri().path()).cloned(), request);
+        answer.map(|response| response.map(Body::from)).boxed()
+    });
     let server = Server { limits, observer: Some(observer), ..Server::new(handler) };
     let stopped = async { drop(stop.wait_for(|stop| *stop).await) };
     server.with_certificate(certificate, clients)?.serve(listener, stopped).await;
@@ -94,10 +97,10 @@ async fn answer(rule: Option<Rule>, request: http::Request<Bytes>) -> Response<B
 }
 
 /// Counts and logs the response of a webhook.
-fn observe(path: &'static str, response: &Response<Bytes>, duration: Duration) {
+fn observe(path: &'static str, response: &Response<Body>, duration: Duration) {
     let status = response.status();
     if !status.is_success() {
-        let reason = String::from_utf8_lossy(response.body());
+        let reason = String::from_utf8_lossy(response.body().whole());
         warn!(webhook = path, %status, reason = reason.trim_end(), "an admission review was not answered");
     }
     total(path, status).increment(1);
