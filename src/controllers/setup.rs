@@ -12,7 +12,7 @@ use crate::clients::mail::Mailer;
 use crate::clients::prometheus::Prometheus;
 use crate::config::Config;
 use crate::controllers::accounts::Accounts;
-use crate::runtime::client::UserReader;
+use crate::runtime::client::UserClient;
 use crate::runtime::files::WatchedFile;
 use crate::runtime::gate::Gate;
 use crate::runtime::http_server::Handler;
@@ -35,8 +35,8 @@ pub struct Setup<'a> {
     pub mailer: Option<Mailer>,
     /// The metrics by which the use of Instances is seen; `None` where no URL is configured.
     pub prometheus: Option<Prometheus>,
-    /// Reads in the name of users; `None` in `crownlabs plan`, which has no API server.
-    pub users: Option<UserReader>,
+    /// Reads and writes in the name of users; `None` in `crownlabs plan`, which has no API server.
+    pub users: Option<UserClient>,
     /// Files that loops watch.
     pub files: Vec<WatchedFile>,
     /// HTTP endpoints that loops serve.

@@ -8,7 +8,7 @@ use tracing::info;
 use super::start_up::{ClusterOptions, connect, kubeconfig};
 use crate::config::Config;
 use crate::loops::{LOOPS, Loop, RunsIn};
-use crate::runtime::client::{self, UserReader, Writer};
+use crate::runtime::client::{self, UserClient, Writer};
 use crate::runtime::context::Connections;
 use crate::runtime::gate::Gate;
 
@@ -17,7 +17,7 @@ pub struct Cluster {
     /// Sends requests whoever leads.
     pub ungated: Client,
     /// Reads as a user.
-    pub users: UserReader,
+    pub users: UserClient,
     /// What the loops of the leader read and write with.
     pub connections: Connections,
 }
@@ -70,7 +70,7 @@ impl Cluster {
         let kubeconfig = kubeconfig(&options).await?;
         let ungated = client::build(kubeconfig.clone(), Gate::open())?;
         let gated = client::build(kubeconfig.clone(), gate.clone())?;
-        let users = UserReader::new(&kubeconfig)?;
+        let users = UserClient::new(&kubeconfig)?;
         let writer = Writer::new(kubeconfig, gate.clone())?;
         connect(&ungated).await?;
         let resync = (config.resync.min.into(), config.resync.max.into());

@@ -22,7 +22,7 @@ use crate::loops::{Built, BuiltLoop, LOOPS};
 use crate::manager::start_up::{self, ClusterOptions};
 use crate::offline::format::Format;
 use crate::offline::{Output, plan_with};
-use crate::runtime::client::{self, UserReader, Writer};
+use crate::runtime::client::{self, UserClient, Writer};
 use crate::runtime::clock;
 use crate::runtime::gate::Gate;
 use crate::runtime::preview::Previewed;
@@ -107,7 +107,7 @@ pub async fn takeover(
 struct Live {
     client: Client,
     writer: Writer,
-    users: UserReader,
+    users: UserClient,
 }
 
 /// The previews of its objects.
@@ -122,7 +122,7 @@ impl Live {
         let kubeconfig = start_up::kubeconfig(cluster).await?;
         let url = kubeconfig.cluster_url.clone();
         let client = client::build(kubeconfig.clone(), Gate::closed())?;
-        let users = UserReader::new(&kubeconfig)?;
+        let users = UserClient::new(&kubeconfig)?;
         let writer = Writer::new(kubeconfig, Gate::closed())?;
         let version = tokio::time::timeout(ANSWER, client.apiserver_version()).await;
         let version = version.with_context(|| format!("the API server {url} did not answer within 10 s"))?;

@@ -36,6 +36,9 @@ pub enum ApiError {
     /// A precondition does not hold: the store was late. Nothing was deleted, and the store has it now.
     #[error("{0}")]
     Stale(String),
+    /// The list that was asked for is longer than what is kept of one.
+    #[error("{0}")]
+    TooLong(String),
     /// The lease is not held (any more): nothing was sent.
     #[error("not the leader: nothing was sent")]
     NotLeader,
@@ -235,6 +238,7 @@ mod tests {
             (ApiError::QuotaExceeded(text()), false),
             (ApiError::Forbidden(text()), false),
             (ApiError::Invalid(text()), false),
+            (ApiError::TooLong(text()), false),
             (conflict, false),
         ] {
             assert_eq!(error.is_transient(), expected, "{error:?}");

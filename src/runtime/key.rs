@@ -4,6 +4,8 @@ use std::fmt;
 
 use hashbrown::Equivalent;
 
+use super::error::ApiError;
+use crate::api::names::{self, NameError};
 use crate::api::text::Text;
 use crate::api::{Kind, Object};
 
@@ -25,6 +27,19 @@ impl ObjectKey {
     /// The key of an object.
     pub fn of<T: Kind>(object: &Object<T>) -> Self {
         Self { namespace: object.metadata.namespace.clone(), name: object.metadata.name.clone() }
+    }
+
+    /// Refuses a name that no object can have: it never becomes a part of a path.
+    ///
+    /// # Errors
+    /// [`ApiError::Invalid`], which says what is wrong with which name.
+    pub fn check(&self) -> Result<(), ApiError> {
+        let invalid = |error: NameError| ApiError::Invalid(error.to_string());
+        names::check_object_name(&self.name).map_err(invalid)?;
+        if !self.namespace.is_empty() {
+            names::check_dns_label(&self.namespace).map_err(invalid)?;
+        }
+        Ok(())
     }
 }
 

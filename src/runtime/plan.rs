@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::component::Component;
+use super::error::ApiError;
 use super::key::ObjectKey;
 use super::merge;
 use super::problem::Problem;
@@ -53,6 +54,15 @@ impl KindInfo {
         } else {
             format!("{root}/{version}/namespaces/{namespace}/{}", self.plural)
         }
+    }
+
+    /// The path of an object.
+    ///
+    /// # Errors
+    /// As of [`ObjectKey::check`].
+    pub fn object_path(&self, key: &ObjectKey) -> Result<String, ApiError> {
+        key.check()?;
+        Ok(format!("{}/{}", self.path(&key.namespace), key.name))
     }
 }
 

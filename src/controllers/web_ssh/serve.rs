@@ -30,7 +30,7 @@ use crate::controllers::setup::{ReplicaDefinition, Setup};
 use crate::controllers::shared::addresses::InstanceAddresses;
 use crate::controllers::shared::entrance::{ByManagedWorkspace, ByPersonalNamespace};
 use crate::controllers::shared::listener::{awaited, listen};
-use crate::runtime::client::UserReader;
+use crate::runtime::client::UserClient;
 use crate::runtime::files::WatchedFile;
 use crate::runtime::http_server::{self, Body, Handler, Peer, Server, text};
 use crate::runtime::replica::{Health, ReplicaLoop, Stop};
@@ -52,7 +52,7 @@ pub struct WebSshLoop {
     /// The origins of the pages that may open terminals.
     origins: Vec<String>,
     /// `None` only in `crownlabs plan`, where the loop does not run.
-    users: Option<UserReader>,
+    users: Option<UserClient>,
     tenants: Arc<Store<TenantKind>>,
     addresses: InstanceAddresses,
     connections: Arc<ConnectionCounter>,

@@ -30,7 +30,6 @@ use super::merge;
 use super::plan::{Desired, KindInfo, ObjectPatch, Plan, Precondition, to_value};
 use super::store::{AnyObject, WrittenStores};
 use crate::api::meta::Metadata;
-use crate::api::names::{self, NameError};
 use crate::api::{Kind, Object};
 use crate::kinds::SecretKind;
 
@@ -175,7 +174,7 @@ impl Engine {
         let Some(manifest) = &desired.manifest else {
             return Err(ApiError::transient("the object has just been deleted"));
         };
-        check_names(&desired.key)?;
+        desired.key.check()?;
         match self.send(Method::POST, &desired.kind.path(&desired.key.namespace), Some(manifest.json())).await
         {
             Ok(body) => store.record(&desired.key, &body, self.origin).map(|()| Ensured::Written),
@@ -193,7 +192,7 @@ impl Engine {
 
     /// Reads an object that the store does not hold, and returns it with what is enforced in it.
     async fn find(&self, desired: &Desired) -> Result<(Desired, Found), ApiError> {
-        let body = self.send(Method::GET, &path(desired.kind, &desired.key)?, None).await?;
+        let body = self.send(Method::GET, &desired.kind.object_path(&desired.key)?, None).await?;
         let object: Value = decoded(&body)?;
         let metadata = object.get("metadata").cloned().unwrap_or_default();
         let metadata: Metadata = serde_json::from_value(metadata).unwrap_or_default();
@@ -231,7 +230,7 @@ impl Engine {
                 metadata.insert("resourceVersion".into(), version.clone().into());
             }
         }
-        let mut target = path(patch.kind, &patch.key)?;
+        let mut target = patch.kind.object_path(&patch.key)?;
         if let Some(subresource) = patch.subresource {
             target.push('/');
             target.push_str(subresource);
@@ -252,7 +251,7 @@ impl Engine {
     /// Reads an object from the API server and updates the store with it.
     pub async fn refresh(&self, kind: KindInfo, key: &ObjectKey) -> Result<(), ApiError> {
         // Users write the names of what their objects refer to.
-        let Ok(path) = path(kind, key) else { return Ok(()) };
+        let Ok(path) = kind.object_path(key) else { return Ok(()) };
         match self.send(Method::GET, &path, None).await {
             Ok(answer) => self.stores.get(kind)?.record(key, &answer, self.origin),
             Err(ApiError::NotFound(_)) => {
@@ -311,22 +310,6 @@ fn failure<T>(
 ) -> Option<Failure> {
     let error = result.err()?;
     Some(Failure { component: component.clone(), kind: kind.kind, name: key.name.to_string(), error })
-}
-
-/// The path of an object.
-fn path(kind: KindInfo, key: &ObjectKey) -> Result<String, ApiError> {
-    check_names(key)?;
-    Ok(format!("{}/{}", kind.path(&key.namespace), key.name))
-}
-
-/// Refuses a name that no object can have: it never becomes a part of a path.
-fn check_names(key: &ObjectKey) -> Result<(), ApiError> {
-    let invalid = |error: NameError| ApiError::Invalid(error.to_string());
-    names::check_object_name(&key.name).map_err(invalid)?;
-    if !key.namespace.is_empty() {
-        names::check_dns_label(&key.namespace).map_err(invalid)?;
-    }
-    Ok(())
 }
 
 /// A patch as the log shows it: of Secrets without what they hold.

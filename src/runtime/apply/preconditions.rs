@@ -31,7 +31,7 @@ impl Engine {
         let store = self.stores.get(kind)?;
         let (path, query, likeness) = match precondition {
             Precondition::Object(_, key) => {
-                super::check_names(key)?;
+                key.check()?;
                 let query = format!("fieldSelector=metadata.name={}", key.name);
                 (kind.path(&key.namespace), query, Likeness::Spec)
             }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::json;
 use tracing::info;
 
-use super::{Engine, Failure, failure, path};
+use super::{Engine, Failure, failure};
 use crate::api::meta::{Metadata, Owner};
 use crate::runtime::clock;
 use crate::runtime::error::{ApiError, decoded};
@@ -67,7 +67,7 @@ impl Engine {
             "propagationPolicy": "Background",
             "preconditions": {"uid": removal.uid, "resourceVersion": removal.resource_version},
         });
-        match self.send(Method::DELETE, &path(removal.kind, &removal.key)?, Some(&options)).await {
+        match self.send(Method::DELETE, &removal.kind.object_path(&removal.key)?, Some(&options)).await {
             Ok(answer) if is_being_deleted(removal, &answer)? => {
                 store.record(&removal.key, &answer, self.origin)
             }

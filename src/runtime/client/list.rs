@@ -1,20 +1,35 @@
 //! Lists that are read in between, past the stores.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use http::header::ACCEPT;
-use http::{Method, Request};
+use http::header::{ACCEPT, AUTHORIZATION};
+use http::{HeaderValue, Method, Request};
 use http_body_util::Full;
 use hyper::body::Bytes;
+use tokio::time::timeout;
 use tower::{BoxError, ServiceExt};
 
-use super::{REQUEST_TIMEOUT, Sender, Writer, refusal};
-use crate::runtime::answer::{Answer, ListMetadata};
+use super::{LATE, REQUEST_TIMEOUT, Sender, Writer, refusal};
+use crate::runtime::answer::{Answer, LONGEST_ANSWER, ListMetadata};
 use crate::runtime::error::{ApiError, with_sources};
 use crate::runtime::pieces::Piece;
 
-/// Objects per page.
+/// Objects in a page of a list that is given on object by object.
 const PAGE: usize = 250;
+
+/// A list that is read in pages.
+pub struct Listing<'a> {
+    /// The path of the collection.
+    pub path: &'a str,
+    /// The parameters that select its objects, encoded.
+    pub query: &'a str,
+    /// Objects per page.
+    pub page: usize,
+    /// The header of the user who asks, if it is not the daemon.
+    pub authorization: Option<HeaderValue>,
+    /// How long a page may take.
+    pub limit: Duration,
+}
 
 impl Writer {
     /// Gives all objects of a list to `each`, one after the other, while the answers arrive. `query` selects them.
@@ -27,10 +42,23 @@ impl Writer {
         query: &str,
         mut each: impl FnMut(Piece<'_>) -> Result<(), ApiError> + Send,
     ) -> Result<(), ApiError> {
+        let listing = Listing { path, query, page: PAGE, authorization: None, limit: LONGEST_ANSWER };
+        self.sender.list(&listing, &mut each).await
+    }
+}
+
+impl Sender {
+    /// Gives all objects of a list to `each`, as [`Writer::list`].
+    pub(super) async fn list(
+        &self,
+        listing: &Listing<'_>,
+        each: &mut (impl FnMut(Piece<'_>) -> Result<(), ApiError> + Send),
+    ) -> Result<(), ApiError> {
+        let Listing { path, query, page: size, .. } = listing;
         let mut next = String::new();
         loop {
-            let page = format!("{path}?limit={PAGE}&{query}{next}");
-            let page = self.sender.page(page.trim_end_matches('&'), &mut each).await?;
+            let page = format!("{path}?limit={size}&{query}{next}");
+            let page = self.page(page.trim_end_matches('&'), listing, each).await?;
             let none = || ApiError::transient(format!("the answer to {path} is no list, or breaks off"));
             let token = page.ok_or_else(none)?.next;
             if token.is_empty() {
@@ -39,18 +67,24 @@ impl Writer {
             next = format!("&continue={token}");
         }
     }
-}
 
-impl Sender {
     /// Reads a page. Returns what is beside its items; `None` if the answer is no list.
     async fn page(
         &self,
         path: &str,
+        listing: &Listing<'_>,
         each: &mut (impl FnMut(Piece<'_>) -> Result<(), ApiError> + Send),
     ) -> Result<Option<ListMetadata>, ApiError> {
+        let mut request = Request::get(path).header(ACCEPT, "application/json");
+        if let Some(user) = &listing.authorization {
+            request = request.header(AUTHORIZATION, user);
+        }
+        let request = request.body(Full::new(Bytes::new()));
+        let request = request.map_err(|error| ApiError::Invalid(error.to_string()))?;
         let begin = Instant::now();
         let mut code = None;
-        let page = self.read_page(path, &mut code, each).await;
+        let page = timeout(listing.limit, self.read_page(request, &mut code, each)).await;
+        let page = page.unwrap_or_else(|_| Err(LATE.into()));
         self.metrics.count(&Method::GET, code, begin.elapsed());
         page.map_err(|error| match error.downcast() {
             Ok(known) => *known,
@@ -60,17 +94,16 @@ impl Sender {
 
     async fn read_page(
         &self,
-        path: &str,
+        request: Request<Full<Bytes>>,
         code: &mut Option<u16>,
         each: &mut (impl FnMut(Piece<'_>) -> Result<(), ApiError> + Send),
     ) -> Result<Option<ListMetadata>, BoxError> {
-        let request = Request::get(path).header(ACCEPT, "application/json").body(Full::new(Bytes::new()))?;
-        let late = |_| "the API server did not answer in time";
-        let answer = tokio::time::timeout(REQUEST_TIMEOUT, self.service.clone().oneshot(request));
+        let late = |_| LATE;
+        let answer = timeout(REQUEST_TIMEOUT, self.service.clone().oneshot(request));
         let answer = answer.await.map_err(late)??;
         *code = Some(answer.status().as_u16());
         if !answer.status().is_success() {
-            let refused = tokio::time::timeout(REQUEST_TIMEOUT, self.read(answer)).await.map_err(late)??;
+            let refused = timeout(REQUEST_TIMEOUT, self.read(answer)).await.map_err(late)??;
             return Err(refusal(&refused).into());
         }
         let page = Answer::new(answer.into_body()).page(|piece| each(piece).map_err(BoxError::from));

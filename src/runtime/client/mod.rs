@@ -1,6 +1,6 @@
 //! The clients of the API server: `kube`'s client for reads and watches, [`Writer`] for the writes of the loops,
-//! [`UserReader`] for questions in the name of a user. All send our `User-Agent` and count their requests in the metrics;
-//! the first two refuse writes while the lease is not held.
+//! [`UserClient`] for what a user asks for and writes in his own name. All send our `User-Agent` and count their requests in
+//! the metrics; the first two refuse writes while the lease is not held.
 //!
 //! Whatever `kube`'s client is asked for (lists, watches, the lease, events, look-ups), it does not repeat a request that was
 //! refused with `Retry-After` before that time. Of the writes of the loops, the queue waits with the whole object.
@@ -8,10 +8,13 @@
 mod list;
 mod pages;
 mod pauses;
-mod user_reader;
+#[cfg_attr(not(test), expect(dead_code, reason = "the dashboard is not built yet"))]
+mod user_client;
 
 pub use pages::each_listed;
-pub use user_reader::{Right, UserReader};
+pub use user_client::{Credential, Right, UserClient};
+#[expect(unused_imports, reason = "the dashboard is not built yet")]
+pub use user_client::{Patch, Preconditions, Rules};
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -44,6 +47,9 @@ pub const USER_AGENT: &str = concat!("crownlabs/", env!("CARGO_PKG_VERSION"));
 
 /// How long a request may take before it counts as failed; a watch, before its answer begins.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What is said of a request that has no answer in its time.
+const LATE: &str = "the API server did not answer in time";
 
 /// Why a request has no answer: it took longer than [`REQUEST_TIMEOUT`].
 #[derive(Debug, thiserror::Error)]
@@ -141,7 +147,7 @@ impl Sender {
             Ok(Ok(answered)) if answered.code < 400 => Ok(answered.body),
             Ok(Ok(answered)) => Err(refusal(&answered)),
             Ok(Err(error)) => Err(ApiError::transient(with_sources(&*error))),
-            Err(_) => Err(ApiError::transient("the API server did not answer in time")),
+            Err(_) => Err(ApiError::transient(LATE)),
         }
     }
 

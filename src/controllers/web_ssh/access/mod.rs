@@ -12,7 +12,7 @@ use crate::api::tenant::{Tenant, TenantKind};
 use crate::controllers::shared::addresses::InstanceAddresses;
 use crate::controllers::shared::entrance;
 use crate::runtime::ObjectKey;
-use crate::runtime::client::{Right, UserReader};
+use crate::runtime::client::{Credential, Right, UserClient};
 use crate::runtime::error::ApiError;
 use crate::runtime::plan::KindInfo;
 use crate::runtime::store::Store;
@@ -25,7 +25,7 @@ const TERMINAL: &str = "terminal";
 /// Decides who gets a terminal.
 pub struct Access {
     /// Asks the API server in the name of the user.
-    pub users: UserReader,
+    pub users: UserClient,
     /// All Tenants, by [`entrance::ByManagedWorkspace`] and [`entrance::ByPersonalNamespace`].
     pub tenants: Arc<Store<TenantKind>>,
     /// The addresses of the machines.
@@ -103,8 +103,8 @@ impl From<ApiError> for Denied {
 }
 
 /// The token in a request.
-fn token(request: &Request) -> &str {
-    request.token.strip_prefix("Bearer ").unwrap_or(&request.token).trim()
+fn token(request: &Request) -> Result<Credential, ApiError> {
+    Credential::token(request.token.strip_prefix("Bearer ").unwrap_or(&request.token).trim())
 }
 
 /// The Instance that a request names.
@@ -121,17 +121,17 @@ fn checked(namespace: &str, name: &str) -> Option<ObjectKey> {
 impl Access {
     /// The name of the user whose token a request has.
     pub async fn user(&self, request: &Request) -> Result<String, Denied> {
-        Ok(self.users.name(token(request)).await?)
+        Ok(self.users.name(&token(request)?).await?)
     }
 
     /// The machine that a request of the user called `user` is about, if he may enter it.
     pub async fn machine(&self, user: &str, request: &Request) -> Result<Machine, Denied> {
-        let (key, token) = (instance_key(request)?, token(request));
+        let (key, token) = (instance_key(request)?, token(request)?);
         if user.starts_with(OF_THE_SYSTEM) {
             return Err(Denied::System);
         }
-        let instance: Instance = self.users.get::<InstanceKind>(token, &key).await?;
-        let entitlement = self.entitlement(user, token, &key, &instance).await?;
+        let instance: Instance = self.users.get::<InstanceKind>(&token, &key).await?;
+        let entitlement = self.entitlement(user, &token, &key, &instance).await?;
         if instance.status.phase != InstancePhase::Ready {
             return Err(Denied::NotReady(instance.status.phase));
         }
@@ -144,7 +144,7 @@ impl Access {
     async fn entitlement(
         &self,
         user: &str,
-        token: &str,
+        token: &Credential,
         key: &ObjectKey,
         instance: &Instance,
     ) -> Result<Entitlement, Denied> {
@@ -166,7 +166,7 @@ impl Access {
 
     /// The managers of the course of an Instance; none if the user may not read its Template, as managers may. The reference
     /// to the Template is what users have written.
-    async fn managers(&self, token: &str, instance: &Instance) -> Result<Vec<Arc<Tenant>>, Denied> {
+    async fn managers(&self, token: &Credential, instance: &Instance) -> Result<Vec<Arc<Tenant>>, Denied> {
         let reference = &instance.spec.template_ref;
         let Some(key) = checked(&reference.namespace, &reference.name) else { return Ok(Vec::new()) };
         match self.users.get::<TemplateKind>(token, &key).await {

@@ -72,7 +72,7 @@ fn services() -> Arc<Store<ServiceKind>> {
 }
 
 fn access(config: &kube::Config) -> Access {
-    let users = UserReader::new(config).expect("a reader");
+    let users = UserClient::new(config).expect("a client");
     Access { users, tenants: tenants(), addresses: InstanceAddresses::of(services()), port: 22 }
 }
 

@@ -163,7 +163,7 @@ fn an_object_that_the_store_does_not_hold_is_repaired_at_once() {
 fn a_name_that_nothing_can_have_is_part_of_no_path() {
     let secrets = KindInfo::of::<SecretKind>();
     assert_eq!(
-        path(secrets, &ObjectKey::new("ns", "a.b")).as_deref(),
+        secrets.object_path(&ObjectKey::new("ns", "a.b")).as_deref(),
         Ok("/api/v1/namespaces/ns/secrets/a.b")
     );
     for (namespace, name) in [
@@ -179,7 +179,7 @@ fn a_name_that_nothing_can_have_is_part_of_no_path() {
         ("..", "x"),
         ("ns/secrets", "x"),
     ] {
-        let error = path(secrets, &ObjectKey::new(namespace, name)).expect_err("no path").to_string();
+        let error = secrets.object_path(&ObjectKey::new(namespace, name)).expect_err("no path").to_string();
         assert!(error.starts_with("refused") && error.contains(" must "), "{namespace} {name}: {error}");
     }
 }

@@ -1,0 +1,299 @@
+//! What users ask for and write in their own names.
+
+mod credential;
+mod preconditions;
+mod rules;
+
+pub use credential::Credential;
+pub use preconditions::Preconditions;
+pub use rules::Rules;
+
+use std::time::Duration;
+
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
+use http::{Method, Request};
+use http_body_util::Full;
+use hyper::body::Bytes;
+use kube::Config;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::Sender;
+use super::list::Listing;
+use crate::api::names::check_dns_label;
+use crate::api::{Kind, Object};
+use crate::runtime::ObjectKey;
+use crate::runtime::error::{ApiError, decoded};
+use crate::runtime::pieces::Piece;
+use crate::runtime::plan::KindInfo;
+
+/// How long an answer may take, and each page of a list: somebody waits for it.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// Objects in one page of a list.
+const PAGE: usize = 500;
+/// The most objects of a list …
+const MOST_OBJECTS: usize = 10_000;
+/// … and the most bytes of them, as JSON: somebody is to look at it.
+const MOST_BYTES: usize = 16 << 20;
+
+/// A resource by which the API server answers a question: its group, its plural name, its kind.
+type Review = (&'static str, &'static str, &'static str);
+/// Who a token is of; Kubernetes has it since 1.28.
+const WHO: Review = ("authentication.k8s.io", "selfsubjectreviews", "SelfSubjectReview");
+/// Whether the user of a token may do something.
+const MAY: Review = ("authorization.k8s.io", "selfsubjectaccessreviews", "SelfSubjectAccessReview");
+/// What the user of a token may do in a namespace.
+const RULES: Review = ("authorization.k8s.io", "selfsubjectrulesreviews", "SelfSubjectRulesReview");
+
+/// Asks the API server, and writes to it, with the credential of a user and nothing else: the API server decides who that is
+/// and what he may do and see. Of the daemon's own configuration it has the address of the API server and how its certificate
+/// is checked; a client certificate in it would authenticate the daemon in place of the user.
+///
+/// The errors of all its functions are what the API server answers, with its words.
+#[derive(Clone)]
+pub struct UserClient(Sender);
+
+/// What a user may or may not do with a subresource of an object.
+#[derive(Debug, Clone, Copy)]
+pub struct Right<'a> {
+    /// The verb.
+    pub verb: &'a str,
+    /// The kind of the object.
+    pub kind: KindInfo,
+    /// The subresource.
+    pub subresource: &'a str,
+    /// The object.
+    pub object: &'a ObjectKey,
+}
+
+/// A change of an object; [`Preconditions`] adds of which version it is.
+#[derive(Debug, Clone, Copy)]
+pub enum Patch<'a> {
+    /// A JSON merge patch (RFC 7386).
+    Merge(&'a Value),
+    /// The operations of a JSON patch (RFC 6902). One whose test fails is [`ApiError::Invalid`].
+    Json(&'a Value),
+}
+
+/// The content of a request.
+struct Content {
+    media_type: &'static str,
+    body: Bytes,
+}
+
+impl Content {
+    const NONE: Self = Self { media_type: "application/json", body: Bytes::new() };
+
+    fn json(body: &Value) -> Self {
+        Self { body: body.to_string().into(), ..Self::NONE }
+    }
+}
+
+impl UserClient {
+    /// A client for the API server of the daemon's configuration.
+    ///
+    /// # Errors
+    /// When the configuration cannot be used, for example an unreadable certificate of the authority.
+    pub fn new(config: &Config) -> kube::Result<Self> {
+        let mut without_identity = Config::new(config.cluster_url.clone());
+        without_identity.root_cert.clone_from(&config.root_cert);
+        without_identity.root_cert_file.clone_from(&config.root_cert_file);
+        without_identity.accept_invalid_certs = config.accept_invalid_certs;
+        without_identity.tls_server_name.clone_from(&config.tls_server_name);
+        Sender::new(without_identity).map(Self)
+    }
+
+    /// The name of the user. It is what the API server says of the token, never what the token says of itself.
+    ///
+    /// # Errors
+    /// [`ApiError::Forbidden`] also for a user without a name.
+    pub async fn name(&self, user: &Credential) -> Result<String, ApiError> {
+        let answer: Value = self.review(user, WHO, &Value::Null).await?;
+        match answer.pointer("/status/userInfo/username").and_then(Value::as_str) {
+            Some(name) if !name.is_empty() => Ok(name.to_owned()),
+            _ => Err(ApiError::Forbidden("the API server does not say whose token this is".to_owned())),
+        }
+    }
+
+    /// Whether the user has a right.
+    ///
+    /// # Errors
+    /// What the API server answers.
+    pub async fn may(&self, user: &Credential, right: Right<'_>) -> Result<bool, ApiError> {
+        let Right { verb, kind, subresource, object } = right;
+        let attributes = json!({
+            "verb": verb,
+            "group": kind.group,
+            "version": kind.version,
+            "resource": kind.plural,
+            "subresource": subresource,
+            "namespace": object.namespace,
+            "name": object.name,
+        });
+        let answer: Value = self.review(user, MAY, &json!({"resourceAttributes": attributes})).await?;
+        Ok(answer.pointer("/status/allowed") == Some(&Value::Bool(true)))
+    }
+
+    /// All that the user may do in a namespace.
+    ///
+    /// # Errors
+    /// What the API server answers.
+    pub async fn rules(&self, user: &Credential, namespace: &str) -> Result<Rules, ApiError> {
+        let answer: rules::Answer = self.review(user, RULES, &json!({"namespace": namespace})).await?;
+        Ok(answer.status)
+    }
+
+    /// Reads an object.
+    ///
+    /// # Errors
+    /// What the API server answers.
+    pub async fn get<T: Kind>(&self, user: &Credential, key: &ObjectKey) -> Result<Object<T>, ApiError> {
+        let path = KindInfo::of::<T>().object_path(key)?;
+        self.ask(user, Method::GET, &path, Content::NONE).await
+    }
+
+    /// Reads the objects of a namespace, or of all namespaces if it is empty. `query` has the parameters that select them,
+    /// encoded.
+    ///
+    /// # Errors
+    /// What the API server answers; [`ApiError::TooLong`] for more than 10,000 objects or 16 MiB.
+    pub async fn list<T: Kind>(
+        &self,
+        user: &Credential,
+        namespace: &str,
+        query: &str,
+    ) -> Result<Vec<Object<T>>, ApiError> {
+        let kind = KindInfo::of::<T>();
+        let path = collection(kind, namespace)?;
+        let authorization = Some(user.header());
+        let listing = Listing { path: &path, query, page: PAGE, authorization, limit: TIMEOUT };
+        let too_long = || {
+            let of =
+                if namespace.is_empty() { String::new() } else { format!(" of the namespace {namespace}") };
+            let most = MOST_BYTES >> 20;
+            ApiError::TooLong(format!(
+                "the list of {}{of} has more than {MOST_OBJECTS} objects or {most} MiB",
+                kind.plural
+            ))
+        };
+        let (mut objects, mut bytes) = (Vec::new(), 0);
+        let mut take = |piece: Piece<'_>| {
+            let Piece::Whole(object) = piece else { return Err(too_long()) };
+            bytes += object.len();
+            if objects.len() == MOST_OBJECTS || bytes > MOST_BYTES {
+                return Err(too_long());
+            }
+            objects.push(decoded(object)?);
+            Ok(())
+        };
+        self.0.list(&listing, &mut take).await?;
+        Ok(objects)
+    }
+
+    /// Creates an object, of which `body` has all but `apiVersion` and `kind`.
+    ///
+    /// # Errors
+    /// What the API server answers: [`ApiError::AlreadyExists`] if there is one of that name.
+    pub async fn create<T: Kind>(
+        &self,
+        user: &Credential,
+        namespace: &str,
+        body: &Value,
+    ) -> Result<Object<T>, ApiError> {
+        let kind = KindInfo::of::<T>();
+        let mut body = body.clone();
+        if let Some(body) = body.as_object_mut() {
+            body.insert("apiVersion".to_owned(), kind.api_version().into());
+            body.insert("kind".to_owned(), kind.kind.into());
+        }
+        self.ask(user, Method::POST, &collection(kind, namespace)?, Content::json(&body)).await
+    }
+
+    /// Changes an object.
+    ///
+    /// # Errors
+    /// What the API server answers: [`ApiError::Conflict`] if it is another version than that of the [`Preconditions`].
+    pub async fn patch<T: Kind>(
+        &self,
+        user: &Credential,
+        key: &ObjectKey,
+        change: Patch<'_>,
+    ) -> Result<Object<T>, ApiError> {
+        let (media_type, body) = match change {
+            Patch::Merge(body) => ("application/merge-patch+json", body),
+            Patch::Json(body) => ("application/json-patch+json", body),
+        };
+        let path = KindInfo::of::<T>().object_path(key)?;
+        self.ask(user, Method::PATCH, &path, Content { media_type, ..Content::json(body) }).await
+    }
+
+    /// Deletes the object that has this uid.
+    ///
+    /// # Errors
+    /// What the API server answers: [`ApiError::Conflict`] if there is another one of its name, [`ApiError::NotFound`] if there
+    /// is none.
+    pub async fn delete<T: Kind>(
+        &self,
+        user: &Credential,
+        key: &ObjectKey,
+        uid: &str,
+    ) -> Result<(), ApiError> {
+        let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}});
+        let path = KindInfo::of::<T>().object_path(key)?;
+        self.send(user, Method::DELETE, &path, Content::json(&options)).await.map(drop)
+    }
+
+    /// Has the API server fill in a review, which it does not store.
+    async fn review<A: DeserializeOwned>(
+        &self,
+        user: &Credential,
+        review: Review,
+        spec: &Value,
+    ) -> Result<A, ApiError> {
+        let (group, plural, kind) = review;
+        let mut body = json!({"apiVersion": format!("{group}/v1"), "kind": kind});
+        if !spec.is_null() {
+            body["spec"] = spec.clone();
+        }
+        self.ask(user, Method::POST, &format!("/apis/{group}/v1/{plural}"), Content::json(&body)).await
+    }
+
+    async fn ask<A: DeserializeOwned>(
+        &self,
+        user: &Credential,
+        method: Method,
+        path: &str,
+        content: Content,
+    ) -> Result<A, ApiError> {
+        decoded(&self.send(user, method, path, content).await?)
+    }
+
+    async fn send(
+        &self,
+        user: &Credential,
+        method: Method,
+        path: &str,
+        Content { media_type, body }: Content,
+    ) -> Result<Bytes, ApiError> {
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(AUTHORIZATION, user.header())
+            .header(ACCEPT, "application/json")
+            .header(CONTENT_TYPE, media_type)
+            .body(Full::new(body))
+            .map_err(|error| ApiError::Invalid(error.to_string()))?;
+        self.0.send(request, TIMEOUT).await
+    }
+}
+
+/// The path of the objects of a namespace, or of all namespaces if it is empty.
+fn collection(kind: KindInfo, namespace: &str) -> Result<String, ApiError> {
+    if !namespace.is_empty() {
+        check_dns_label(namespace).map_err(|error| ApiError::Invalid(error.to_string()))?;
+    }
+    Ok(kind.path(namespace))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,67 @@
+//! Which object, and which version of it, a patch is made for.
+
+use serde_json::{Value, json};
+
+use crate::api::{Kind, Object};
+
+/// The uid and the version that an object must have, for a change of it to be made. The API server answers 409
+/// ([`crate::runtime::error::ApiError::Conflict`]) if it has another version, as the next object of its name has, too.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Preconditions {
+    /// The uid.
+    pub uid: String,
+    /// The version.
+    pub resource_version: String,
+}
+
+impl Preconditions {
+    /// Those of an object as it was read.
+    pub fn of<T: Kind>(object: &Object<T>) -> Self {
+        let version = object.metadata.resource_version.as_ref();
+        let resource_version = version.map(ToString::to_string).unwrap_or_default();
+        Self { uid: object.uid().to_owned(), resource_version }
+    }
+
+    /// The merge patch with the preconditions.
+    #[must_use]
+    pub fn merge(&self, mut patch: Value) -> Value {
+        patch["metadata"]["uid"] = self.uid.as_str().into();
+        patch["metadata"]["resourceVersion"] = self.resource_version.as_str().into();
+        patch
+    }
+
+    /// The JSON patch of these operations, after the preconditions. They replace what they ask for by itself: for a test that
+    /// fails, the API server answers 422 and does not say of what.
+    #[must_use]
+    pub fn json(&self, operations: impl IntoIterator<Item = Value>) -> Value {
+        let is = |member: &str, value: &str| json!({"op": "replace", "path": format!("/metadata/{member}"), "value": value});
+        let mut all = vec![is("resourceVersion", &self.resource_version), is("uid", &self.uid)];
+        all.extend(operations);
+        all.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_patch_names_the_version_that_it_is_made_for() {
+        let version = Preconditions { uid: "u1".to_owned(), resource_version: "7".to_owned() };
+        let metadata = json!({"uid": "u1", "resourceVersion": "7"});
+        let patch = version.merge(json!({"spec": {"running": true}}));
+        assert_eq!(patch, json!({"spec": {"running": true}, "metadata": metadata}));
+        let patch = version.merge(json!({"metadata": {"annotations": {"a": "b"}, "uid": "other"}}));
+        let expected = json!({"uid": "u1", "resourceVersion": "7", "annotations": {"a": "b"}});
+        assert_eq!(patch, json!({"metadata": expected}));
+        let change = json!({"op": "remove", "path": "/spec/publicKeys/0"});
+        assert_eq!(
+            version.json([change.clone()]),
+            json!([
+                {"op": "replace", "path": "/metadata/resourceVersion", "value": "7"},
+                {"op": "replace", "path": "/metadata/uid", "value": "u1"},
+                change,
+            ])
+        );
+    }
+}

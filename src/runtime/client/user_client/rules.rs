@@ -1,0 +1,147 @@
+//! What a user may do in a namespace, as the API server lists it.
+
+use serde::Deserialize;
+
+/// The answer to a `SelfSubjectRulesReview`.
+#[derive(Deserialize)]
+pub(super) struct Answer {
+    pub(super) status: Rules,
+}
+
+/// What a user may do in a namespace. A page shows by it what is worth a try; the API server decides all the same.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+pub struct Rules {
+    /// Whether there may be more: an authorizer cannot list its rules, such as a webhook, or could not be asked.
+    #[serde(default)]
+    pub incomplete: bool,
+    #[serde(default, rename = "resourceRules")]
+    rules: Vec<Rule>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Rule {
+    verbs: Vec<String>,
+    api_groups: Vec<String>,
+    resources: Vec<String>,
+    /// The objects that it is about; all if there is none.
+    resource_names: Vec<String>,
+}
+
+impl Rules {
+    /// Whether they allow a verb. `resource` is the plural name, with a subresource after a slash (`instances/status`); `name`
+    /// that of the object, empty where there is none yet (`create`), or all are meant (`list`).
+    pub fn allow(&self, verb: &str, group: &str, resource: &str, name: &str) -> bool {
+        self.rules.iter().any(|rule| {
+            has(&rule.verbs, verb)
+                && has(&rule.api_groups, group)
+                && rule.is_of(resource)
+                && (rule.resource_names.is_empty() || rule.resource_names.iter().any(|known| known == name))
+        })
+    }
+}
+
+impl Rule {
+    /// As RBAC reads them: `*` is each resource and each subresource, `*/status` that subresource of each resource, and
+    /// `instances` none of its subresources.
+    fn is_of(&self, resource: &str) -> bool {
+        let subresource = resource.split_once('/').map(|(_, subresource)| subresource);
+        has(&self.resources, resource)
+            || subresource.is_some_and(|wanted| {
+                self.resources.iter().any(|known| known.strip_prefix("*/") == Some(wanted))
+            })
+    }
+}
+
+/// Whether a value is listed, or all are.
+fn has(listed: &[String], value: &str) -> bool {
+    listed.iter().any(|known| known == "*" || known == value)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const GROUP: &str = "crownlabs.polito.it";
+
+    fn rules(rules: &Value) -> Rules {
+        let answer = json!({"status": {"incomplete": false, "nonResourceRules": [], "resourceRules": rules}});
+        serde_json::from_value::<Answer>(answer).expect("an answer").status
+    }
+
+    /// Whether a rule of these resources and names allows `get` of an object called `vm`.
+    fn gets(resources: &Value, names: &Value, resource: &str) -> bool {
+        let rule =
+            json!([{"verbs": ["get"], "apiGroups": [GROUP], "resources": resources, "resourceNames": names}]);
+        rules(&rule).allow("get", GROUP, resource, "vm")
+    }
+
+    #[test]
+    fn a_rule_allows_what_it_names() {
+        let rules = rules(&json!([
+            {"verbs": ["get", "list"], "apiGroups": [GROUP], "resources": ["instances", "templates"]},
+            {"verbs": ["update"], "apiGroups": [GROUP], "resources": ["instances"], "resourceNames": ["vm"]},
+            {"verbs": ["*"], "apiGroups": [""], "resources": ["pods"]},
+            {"verbs": ["watch"], "apiGroups": ["*"], "resources": ["*"]},
+        ]));
+        for (verb, group, resource, name, expected) in [
+            ("get", GROUP, "instances", "vm", true),
+            ("list", GROUP, "templates", "", true),
+            // Verb of one rule, group or resource of another.
+            ("update", GROUP, "templates", "vm", false),
+            ("get", "", "instances", "vm", false),
+            ("get", GROUP, "pods", "vm", false),
+            ("delete", GROUP, "instances", "vm", false),
+            // Names: none is none of them.
+            ("update", GROUP, "instances", "vm", true),
+            ("update", GROUP, "instances", "vm2", false),
+            ("update", GROUP, "instances", "", false),
+            // Each verb, group and resource.
+            ("delete", "", "pods", "a", true),
+            ("watch", "apps", "deployments/scale", "", true),
+            ("", GROUP, "instances", "vm", false),
+        ] {
+            assert_eq!(
+                rules.allow(verb, group, resource, name),
+                expected,
+                "{verb} {group}/{resource} {name}"
+            );
+        }
+        assert!(!Rules::default().allow("get", GROUP, "instances", "vm"));
+    }
+
+    #[test]
+    fn subresources_are_named_by_themselves() {
+        for (resources, resource, expected) in [
+            (json!(["instances"]), "instances/status", false),
+            (json!(["instances/status"]), "instances", false),
+            (json!(["instances/status"]), "instances/status", true),
+            (json!(["*/status"]), "instances/status", true),
+            (json!(["*/status"]), "instances/terminal", false),
+            (json!(["*/status"]), "instances", false),
+            (json!(["*/"]), "instances", false),
+            (json!(["*"]), "instances/status", true),
+            (json!([]), "instances", false),
+        ] {
+            assert_eq!(gets(&resources, &json!([]), resource), expected, "{resources} {resource}");
+        }
+    }
+
+    #[test]
+    fn a_wildcard_is_no_name() {
+        for (names, expected) in
+            [(json!([]), true), (json!(["vm"]), true), (json!(["*"]), false), (json!(["other"]), false)]
+        {
+            assert_eq!(gets(&json!(["instances"]), &names, "instances"), expected, "{names}");
+        }
+    }
+
+    #[test]
+    fn that_there_may_be_more_is_kept() {
+        let read = |status: Value| serde_json::from_value::<Rules>(status).expect("rules");
+        assert!(read(json!({"incomplete": true, "evaluationError": "webhook"})).incomplete);
+        assert!(!read(json!({"resourceRules": []})).incomplete);
+    }
+}
