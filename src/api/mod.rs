@@ -32,6 +32,7 @@ pub mod tenancy;
 pub mod tenant;
 pub mod text;
 pub mod usage;
+pub mod why;
 pub(crate) mod wire;
 pub mod workspace;
 

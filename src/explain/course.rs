@@ -3,61 +3,10 @@
 use std::fmt::Write;
 
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
 
-use super::span::span;
-use crate::api::instance::{Instance, InstancePhase as Phase};
 use crate::api::shown::shown;
-use crate::api::template::Template;
-
-/// An Instance of a course.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row {
-    /// The name of its Tenant.
-    pub tenant: String,
-    /// Its namespace and name.
-    pub instance: String,
-    /// The name of its Template.
-    pub template: String,
-    /// Its phase.
-    pub phase: String,
-    /// The last use that is known; `None` where inactivity is not looked at.
-    pub idle_since: Option<Time>,
-    /// The cores of those of its environments that run.
-    pub cores: i64,
-}
-
-impl Row {
-    /// The row of an Instance.
-    pub fn of(instance: &Instance, template: Option<&Template>) -> Self {
-        let (spec, status) = (&instance.spec, &instance.status);
-        let environments = template.map_or(&[][..], |template| &template.spec.environment_list);
-        let runs = |name: &str| {
-            let mut all = status.environments.iter();
-            let found = all.find(|environment| environment.name == name).map(|found| &found.phase);
-            matches!(found, Some(Phase::Running | Phase::Ready | Phase::Stopping))
-        };
-        let running = environments.iter().filter(|environment| runs(&environment.name));
-        let promise = status.inactivity.as_ref().or(status.destruction.as_ref());
-        Self {
-            tenant: spec.tenant_ref.name.clone(),
-            instance: format!("{}/{}", instance.namespace(), instance.name()),
-            template: spec.template_ref.name.clone(),
-            phase: status.phase.to_string(),
-            idle_since: promise.and_then(|promise| promise.since.clone()),
-            cores: running.map(|environment| environment.resources.cpu).sum(),
-        }
-    }
-}
-
-/// Sorts rows: those that hold most cores come first, and of them those that are idle for longest.
-pub fn sort(rows: &mut [Row], now: Timestamp) {
-    let idle = |row: &Row| row.idle_since.as_ref().map_or(now, |since| since.0);
-    rows.sort_by(|a, b| {
-        (b.cores, idle(a), &a.tenant, &a.instance).cmp(&(a.cores, idle(b), &b.tenant, &b.instance))
-    });
-}
+use crate::api::why::{Row, span};
 
 /// The rows for programs.
 pub fn value(workspace: &str, rows: &[Row]) -> Value {
@@ -75,7 +24,7 @@ pub fn table(rows: &[Row], now: Timestamp) -> String {
     let mut lines = vec![heading];
     lines.extend(rows.iter().map(|row| {
         let idle = row.idle_since.as_ref().map_or_else(|| "-".to_owned(), |since| span(since, now));
-        let (phase, cores) = (row.phase.clone(), row.cores.to_string());
+        let (phase, cores) = (row.phase.to_string(), row.cores.to_string());
         let cells = [row.tenant.clone(), row.instance.clone(), row.template.clone(), phase, idle, cores];
         cells.map(|cell| shown(&cell).into_owned())
     }));
@@ -99,14 +48,17 @@ pub fn table(rows: &[Row], now: Timestamp) -> String {
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
     use super::*;
+    use crate::api::why::sort;
 
     fn row(tenant: &str, phase: &str, idle: Option<&str>, cores: i64) -> Row {
         Row {
             tenant: tenant.to_owned(),
             instance: format!("tenant-{tenant}/box"),
             template: "desktop".to_owned(),
-            phase: phase.to_owned(),
+            phase: serde_json::from_value(json!(phase)).expect("a phase"),
             idle_since: idle.map(|time| Time(time.parse().expect("a time"))),
             cores,
         }

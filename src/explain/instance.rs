@@ -1,4 +1,4 @@
-//! The reasons for the state of an Instance, and its next steps.
+//! `crownlabs why`: the facts about an Instance as text, and for programs.
 
 use std::fmt::Write;
 
@@ -6,70 +6,38 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
 
-use super::span::span;
 use crate::api::condition::Condition;
-use crate::api::instance::{EnvironmentStatus, Instance, InstanceStatus};
-use crate::api::promise::End;
+use crate::api::instance::InstancePhase;
 use crate::api::shown::{message, shown};
-use crate::api::template::Template;
-
-/// The conditions that say what an Instance is in need of while they do not hold.
-const NEEDED: [&str; 3] = ["Ready", "Reconciled", "PublicExposureReady"];
-/// The conditions that say what is in its way while they hold.
-const HINDERING: [&str; 3] = ["Stalled", "NameConflict", "TenantMismatch"];
-/// The end of the message of `Ready` where another condition says more.
-const REFERENCE: &str = "ee condition Reconciled";
-
-/// The facts about an Instance.
-#[derive(Debug)]
-pub struct Facts<'a> {
-    /// The Instance.
-    pub instance: &'a Instance,
-    /// The Tenant of its namespace, if it is one's.
-    pub owner: Option<&'a str>,
-    /// Its Template, if it could be read.
-    pub template: Option<&'a Template>,
-    /// The names of the managers of its course, if they could be read.
-    pub managers: Option<&'a [String]>,
-    /// The warnings about its objects, or why they are not known.
-    pub warnings: Vec<String>,
-}
-
-impl Facts<'_> {
-    /// The Tenant that it belongs to: that of its namespace, whatever its spec says.
-    fn tenant(&self) -> &str {
-        self.owner.unwrap_or(&self.instance.spec.tenant_ref.name)
-    }
-}
+use crate::api::why::{Because, Ender, Limit, Next, Step, Warned, Warning, Why, span};
 
 /// The text of `crownlabs why`: the objects that an Instance waits for, its next steps, and the users who may end it.
-pub fn why(facts: &Facts<'_>, now: Timestamp) -> String {
+pub fn text(why: &Why, now: Timestamp) -> String {
     let mut text = String::new();
-    head(&mut text, facts, now);
-    section(&mut text, "It waits for:", waits(&facts.instance.status, now));
-    section(&mut text, "Warnings about its objects:", facts.warnings.clone());
-    section(&mut text, "What happens next:", next(facts, now));
-    section(&mut text, "Who may stop or delete it:", enders(facts));
+    head(&mut text, why, now);
+    section(&mut text, "It waits for:", waits(why, now));
+    section(&mut text, "Warnings about its objects:", warnings(why, now));
+    section(&mut text, "What happens next:", next(why, now));
+    section(&mut text, "Who may stop or delete it:", enders(why));
     text
 }
 
 /// The same for programs.
-pub fn value(facts: &Facts<'_>, now: Timestamp) -> Value {
-    let (spec, status) = (&facts.instance.spec, &facts.instance.status);
-    let environment = |of: &EnvironmentStatus| json!({"name": of.name, "phase": of.phase});
+pub fn value(why: &Why, now: Timestamp) -> Value {
+    let environment = |(name, phase): &(String, InstancePhase)| json!({"name": name, "phase": phase});
     json!({
-        "namespace": facts.instance.namespace(),
-        "name": facts.instance.name(),
-        "tenant": facts.tenant(),
-        "template": {"namespace": spec.template_ref.namespace, "name": spec.template_ref.name},
-        "running": spec.running,
-        "phase": status.phase,
-        "url": status.open_url(),
-        "environments": status.environments.iter().map(environment).collect::<Vec<_>>(),
-        "waitsFor": waits(status, now),
-        "warnings": facts.warnings,
-        "next": next(facts, now),
-        "mayEnd": enders(facts),
+        "namespace": why.instance.namespace,
+        "name": why.instance.name,
+        "tenant": why.tenant,
+        "template": {"namespace": why.template.namespace, "name": why.template.name},
+        "running": why.is_to_run,
+        "phase": why.phase,
+        "url": why.url,
+        "environments": why.environments.iter().map(environment).collect::<Vec<_>>(),
+        "waitsFor": waits(why, now),
+        "warnings": warnings(why, now),
+        "next": next(why, now),
+        "mayEnd": enders(why),
     })
 }
 
@@ -84,65 +52,45 @@ fn section(text: &mut String, heading: &str, lines: Vec<String>) {
 }
 
 /// Its name, its Tenant and its state.
-fn head(text: &mut String, facts: &Facts<'_>, now: Timestamp) {
-    let instance = facts.instance;
-    let (spec, status) = (&instance.spec, &instance.status);
-    let template = &spec.template_ref;
+fn head(text: &mut String, why: &Why, now: Timestamp) {
     let _ = writeln!(
         text,
         "Instance {}/{} of Tenant {}, Template {}/{}",
-        instance.namespace(),
-        instance.name(),
-        shown(facts.tenant()),
-        shown(&template.namespace),
-        shown(&template.name)
+        why.instance.namespace,
+        why.instance.name,
+        shown(&why.tenant),
+        shown(&why.template.namespace),
+        shown(&why.template.name)
     );
-    let ready = status.conditions.iter().find(|condition| condition.type_ == "Ready");
-    let since = ready.map_or_else(String::new, |ready| {
-        format!(", for {} ({})", span(&ready.last_transition_time, now), ready.last_transition_time.0)
-    });
-    let asked = if spec.running { "it is to run" } else { "it is to be off" };
-    let phase = match status.phase.to_string() {
+    let since = why
+        .since
+        .as_ref()
+        .map_or_else(String::new, |since| format!(", for {} ({})", span(since, now), since.0));
+    let asked = if why.is_to_run { "it is to run" } else { "it is to be off" };
+    let phase = match why.phase.to_string() {
         phase if phase.is_empty() => "unknown".to_owned(),
         phase => phase,
     };
     let _ = writeln!(text, "Phase {}; {asked}{since}", shown(&phase));
-    if !status.open_url().is_empty() {
-        let _ = writeln!(text, "URL {}", shown(status.open_url()));
+    if !why.url.is_empty() {
+        let _ = writeln!(text, "URL {}", shown(&why.url));
     }
-    if status.environments.len() > 1 {
-        for environment in &status.environments {
-            let (name, phase) = (&environment.name, environment.phase.to_string());
-            let _ = writeln!(text, "Environment {}: {}", shown(name), shown(&phase));
+    if why.environments.len() > 1 {
+        for (name, phase) in &why.environments {
+            let _ = writeln!(text, "Environment {}: {}", shown(name), shown(&phase.to_string()));
         }
     }
-    if instance.is_terminating() {
+    if why.is_terminating {
         let _ = writeln!(text, "It is being deleted");
     }
-    if status.observed_generation < instance.metadata.generation {
+    if why.is_behind {
         let _ = writeln!(text, "The daemon has not acted on the last change of its spec yet");
     }
 }
 
 /// The conditions that keep it from being ready.
-fn waits(status: &InstanceStatus, now: Timestamp) -> Vec<String> {
-    let is_wait = |condition: &&Condition| {
-        let type_ = &*condition.type_;
-        let hinders = HINDERING.contains(&type_) && condition.status == "True";
-        let is_missing = NEEDED.contains(&type_) && condition.status != "True";
-        (hinders || is_missing) && !condition.message.ends_with(REFERENCE)
-    };
-    let mut told: Vec<&str> = Vec::new();
-    let mut lines = Vec::new();
-    for condition in status.conditions.iter().filter(is_wait) {
-        // `Stalled` and others repeat what `Reconciled` says.
-        let message = condition.message.as_str();
-        if !told.iter().any(|told| told.contains(message) || message.contains(told)) {
-            told.push(&condition.message);
-            lines.push(sentence(condition, now));
-        }
-    }
-    lines
+fn waits(why: &Why, now: Timestamp) -> Vec<String> {
+    why.waits.iter().map(|condition| sentence(condition, now)).collect()
 }
 
 /// The message of a condition, its reason and its time.
@@ -151,79 +99,87 @@ fn sentence(condition: &Condition, now: Timestamp) -> String {
     format!("{message} ({type_}: {reason}, for {})", span(last_transition_time, now))
 }
 
-/// The next steps of the automation, and its last ones.
-fn next(facts: &Facts<'_>, now: Timestamp) -> Vec<String> {
-    let Facts { instance, template, .. } = facts;
-    let status = &instance.status;
-    let is_other = |condition: &&Condition| {
-        !NEEDED.contains(&&*condition.type_) && !HINDERING.contains(&&*condition.type_)
+/// The warnings about its objects, or why they are not known.
+fn warnings(why: &Why, now: Timestamp) -> Vec<String> {
+    let line = |warning: &Warning| {
+        let Warning { about, reason, message, times, last } = warning;
+        let times = if *times > 1 { format!(", {times} times") } else { String::new() };
+        let ago = last.as_ref().map_or_else(String::new, |last| format!(", {} ago", span(last, now)));
+        format!("{} {}: {message} ({reason}{times}{ago})", about.kind, about.name)
     };
-    let mut lines: Vec<String> =
-        status.conditions.iter().filter(is_other).map(|condition| sentence(condition, now)).collect();
-    let unused = template.map(|template| End::of_unused(template.spec.is_persistent()));
-    for (because, end, promise) in [
-        ("Because nobody uses it", unused, &status.inactivity),
-        ("Because it stays stopped", Some(End::Deleted), &status.destruction),
-        ("Because of its age", Some(End::Deleted), &status.expiration),
-    ] {
-        // Who asks may not read the Template.
-        let then = |when: &str| {
-            end.map_or_else(|| format!("the Instance is stopped or deleted{when}"), |end| end.sentence(when))
-        };
-        let Some(promise) = promise else { continue };
-        let mut line = if let Some(deadline) = &promise.deadline {
+    match &why.warnings {
+        Ok(warnings) => warnings.iter().map(line).collect(),
+        Err(unknown) => vec![unknown.clone()],
+    }
+}
+
+/// The next steps of the automation, and its last ones.
+fn next(why: &Why, now: Timestamp) -> Vec<String> {
+    let conditions = why.automation.iter().map(|condition| sentence(condition, now));
+    let steps = why.next.iter().map(|next| step(next, &why.tenant, now));
+    conditions.chain(steps).chain(why.limits.as_deref().map(limits)).collect()
+}
+
+/// What happens, why and when, and who was warned.
+fn step(step: &Step, tenant: &str, now: Timestamp) -> String {
+    let because = match step.because {
+        Because::Unused => "Because nobody uses it",
+        Because::Off => "Because it stays stopped",
+        Because::Age => "Because of its age",
+    };
+    // Who asks may not read the Template.
+    let then = |when: &str| {
+        step.end.map_or_else(|| format!("the Instance is stopped or deleted{when}"), |end| end.sentence(when))
+    };
+    let mut line = match &step.next {
+        Next::End(deadline) => {
             let left = if deadline.0 > now {
                 format!(", in {}", span(&Time(now), deadline.0))
             } else {
                 String::new()
             };
             format!("{because}, {}", then(&format!(" at {}{left}", deadline.0)))
-        } else if let Some(time) = &promise.next_warning {
-            format!("{because}, a warning is due at {}; {}", time.0, then(" after the warnings"))
-        } else {
-            continue;
-        };
-        if let (warnings @ 1.., Some(last)) = (promise.warnings, &promise.last_warning) {
-            let tenant = facts.tenant();
-            let _ = write!(line, "; {tenant} was warned {warnings} times, the last time at {}", last.0);
         }
-        lines.push(line);
+        Next::Warning(time) => {
+            format!("{because}, a warning is due at {}; {}", time.0, then(" after the warnings"))
+        }
+    };
+    if let Some(Warned { times, last }) = &step.warned {
+        let _ = write!(line, "; {tenant} was warned {times} times, the last time at {}", last.0);
     }
-    if let Some(template) = template {
-        let spec = &template.spec;
-        let times = [
-            (End::of_unused(spec.is_persistent()), "after", spec.max_idle(), "without use"),
-            (End::Deleted, "after", spec.max_off(), "off"),
-            (End::Deleted, "at the age of", spec.max_age(), ""),
-        ];
-        let times = times.iter().filter(|(_, _, time, _)| *time != crate::api::template::NEVER);
-        let said = |(end, after, time, how): &(End, &str, &str, &str)| {
-            format!("{} {after} {time} {how}", end.action()).trim_end().to_owned()
-        };
-        let times: Vec<String> = times.map(said).collect();
-        lines.push(if times.is_empty() {
-            "Its Template sets no time after which it is stopped or deleted".to_owned()
-        } else {
-            format!("Its Template says: {}", times.join(", "))
-        });
+    line
+}
+
+/// The times that its Template says.
+fn limits(limits: &[Limit]) -> String {
+    let said = |Limit { because, end, after }: &Limit| match because {
+        Because::Unused => format!("{} after {after} without use", end.action()),
+        Because::Off => format!("{} after {after} off", end.action()),
+        Because::Age => format!("{} at the age of {after}", end.action()),
+    };
+    if limits.is_empty() {
+        return "Its Template sets no time after which it is stopped or deleted".to_owned();
     }
-    lines
+    format!("Its Template says: {}", limits.iter().map(said).collect::<Vec<_>>().join(", "))
 }
 
 /// The users who may end it.
-fn enders(facts: &Facts<'_>) -> Vec<String> {
-    let tenant = format!("{}, its Tenant", facts.tenant());
-    let managers = match facts.managers {
-        Some([]) => None,
-        Some(names) => Some(format!("{}, who manage its course", names.join(", "))),
-        None => Some("the managers of its course".to_owned()),
+fn enders(why: &Why) -> Vec<String> {
+    let said = |ender: &Ender| match ender {
+        Ender::Tenant(name) => format!("{name}, its Tenant"),
+        Ender::Managers(names) => format!("{}, who manage its course", names.join(", ")),
+        Ender::UnknownManagers => "the managers of its course".to_owned(),
+        Ender::Administrators => "administrators".to_owned(),
     };
-    [Some(tenant), managers, Some("administrators".to_owned())].into_iter().flatten().collect()
+    why.enders.iter().map(said).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::instance::Instance;
+    use crate::api::template::Template;
+    use crate::api::why::{About, Facts};
 
     fn instance(status: &Value) -> Instance {
         let spec = json!({
@@ -244,8 +200,8 @@ mod tests {
         let instance = instance(status);
         let now = "2026-01-01T00:12:30Z".parse().expect("a time");
         let facts =
-            Facts { instance: &instance, owner: Some("ada"), template, managers, warnings: Vec::new() };
-        why(&facts, now)
+            Facts { instance: &instance, owner: Some("ada"), template, managers, warnings: Ok(Vec::new()) };
+        text(&facts.why(), now)
     }
 
     #[test]
@@ -309,5 +265,52 @@ Who may stop or delete it:
         let unknown = told(&status, None, None);
         let line = "  Because nobody uses it, the Instance is stopped or deleted at 2026-01-02T03:12:30Z, in 1 d 3 h; ada";
         assert!(unknown.contains(line), "{unknown}");
+    }
+
+    #[test]
+    fn warnings_about_its_objects_are_told_to_people_and_programs() {
+        let about = About { kind: "Pod".to_owned(), name: "lab-1".to_owned() };
+        let time = |text: &str| Some(Time(text.parse().expect("a time")));
+        let warning = |message: &str, times, last| Warning {
+            about: about.clone(),
+            reason: "FailedMount".to_owned(),
+            message: message.to_owned(),
+            times,
+            last,
+        };
+        let instance =
+            instance(&json!({"phase": "Starting", "environments": [{"name": "a", "phase": "Off"}]}));
+        let warnings =
+            vec![warning("not yet", 7, time("2026-01-01T00:11:30Z")), warning("mount failed", 1, None)];
+        let mut facts = Facts {
+            instance: &instance,
+            owner: None,
+            template: None,
+            managers: None,
+            warnings: Ok(warnings),
+        };
+        let now = "2026-01-01T00:12:30Z".parse().expect("a time");
+        let expected = "\
+Warnings about its objects:
+  Pod lab-1: not yet (FailedMount, 7 times, 1 min ago)
+  Pod lab-1: mount failed (FailedMount)
+Who may stop";
+        let told = text(&facts.why(), now);
+        assert!(told.contains(expected), "{told}");
+        let value = value(&facts.why(), now);
+        let expected = json!({
+            "namespace": "tenant-ada", "name": "box", "tenant": "ada",
+            "template": {"namespace": "workspace-tea", "name": "desktop"},
+            "running": true, "phase": "Starting", "url": "",
+            "environments": [{"name": "a", "phase": "Off"}],
+            "waitsFor": [],
+            "warnings": ["Pod lab-1: not yet (FailedMount, 7 times, 1 min ago)", "Pod lab-1: mount failed (FailedMount)"],
+            "next": [],
+            "mayEnd": ["ada, its Tenant", "the managers of its course", "administrators"],
+        });
+        assert_eq!(value.to_string(), expected.to_string(), "also in this order");
+        facts.warnings = Err("you may not read the events".to_owned());
+        let told = text(&facts.why(), now);
+        assert!(told.contains("objects:\n  you may not read the events\n"), "{told}");
     }
 }

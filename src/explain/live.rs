@@ -1,6 +1,6 @@
 //! Reads what is explained from a cluster, with the rights of whoever asks.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
@@ -8,16 +8,14 @@ use http::Request;
 use kube::Client;
 use serde_json::Value;
 
-use super::course::{self, Row};
-use super::events::{self, Event};
-use super::instance::{self, Facts};
-use crate::api::condition::READY;
+use super::{course, instance};
 use crate::api::instance::{Instance, InstanceKind};
 use crate::api::labels;
-use crate::api::names::{self, CanonicalName};
+use crate::api::names;
 use crate::api::template::{Template, TemplateKind};
 use crate::api::tenancy::tenant_of;
-use crate::api::tenant::{Role, Tenant, TenantKind};
+use crate::api::tenant::TenantKind;
+use crate::api::why::{Event, Facts, Row, Warning, is_waiting, latest, managers, names_of_objects, sort};
 use crate::api::workspace::WorkspaceKind;
 use crate::api::{Kind, Object};
 use crate::config::nearest;
@@ -69,11 +67,11 @@ pub async fn why(name: &str, cluster: &ClusterOptions, format: Option<Format>) -
             owner,
             template: template.as_ref(),
             managers: managers.as_deref(),
-            warnings: warnings.unwrap_or_else(|error| vec![error.to_string()]),
+            warnings: warnings.map_err(|error| error.to_string()),
         };
         match format {
-            Some(format) => format.write(&instance::value(&facts, clock::now())),
-            None => Ok(instance::why(&facts, clock::now())),
+            Some(format) => format.write(&instance::value(&facts.why(), clock::now())),
+            None => Ok(instance::text(&facts.why(), clock::now())),
         }
     })
     .await
@@ -110,21 +108,13 @@ pub async fn status(
             rows.push(Row::of(instance, templates.get(&key).and_then(Option::as_ref)));
         }
         let now = clock::now();
-        course::sort(&mut rows, now);
+        sort(&mut rows, now);
         match format {
             Some(format) => format.write(&course::value(workspace, &rows)),
             None => Ok(course::table(&rows, now)),
         }
     })
     .await
-}
-
-/// The managers of a course, by their specs.
-fn managers(tenants: &[Tenant], course: &str) -> Vec<String> {
-    let manages = |tenant: &&Tenant| {
-        tenant.spec.workspaces.iter().any(|entry| entry.name == course && entry.role == Role::Manager)
-    };
-    tenants.iter().filter(manages).map(|tenant| tenant.name().to_owned()).collect()
 }
 
 async fn within(work: impl Future<Output = anyhow::Result<String>>) -> anyhow::Result<String> {
@@ -135,20 +125,13 @@ async fn connect(cluster: &ClusterOptions) -> anyhow::Result<Client> {
     Ok(client::build(start_up::kubeconfig(cluster).await?, Gate::closed())?)
 }
 
-/// Whether an Instance is not as its spec asks.
-fn is_waiting(instance: &Instance) -> bool {
-    !instance.status.conditions.iter().any(|condition| condition.type_ == READY && condition.status == "True")
-}
-
-/// What the warnings about the objects of an Instance say.
-async fn warnings(client: &Client, instance: &Instance) -> anyhow::Result<Vec<String>> {
-    let canonical = CanonicalName::of(instance.name());
-    let environments = instance.status.environments.iter().map(|status| canonical.environment(&status.name));
-    let own = [canonical.clone()].into_iter().chain(environments).map(|name| name.to_string());
+/// The latest warnings about the objects of an Instance.
+async fn warnings(client: &Client, instance: &Instance) -> anyhow::Result<Vec<Warning>> {
     let label = labels::INSTANCE.replace('/', "%2F");
     let query = format!("&labelSelector={label}%3D{}", instance.name());
     let pods = list::<PodKind>(client, instance.namespace(), &query).await?;
-    let names: BTreeSet<String> = own.chain(pods.iter().map(|pod| pod.name().to_owned())).collect();
+    let mut names = names_of_objects(instance);
+    names.extend(pods.iter().map(|pod| pod.name().to_owned()));
     let mut found = Vec::new();
     let path = format!("/api/v1/namespaces/{}/events", instance.namespace());
     let read = |item| found.extend(serde_json::from_value::<Event>(item));
@@ -156,7 +139,7 @@ async fn warnings(client: &Client, instance: &Instance) -> anyhow::Result<Vec<St
     listed.map_err(|error| sentence("the events", error))?;
     let conditions = instance.status.conditions.iter();
     let told: String = conditions.map(|condition| condition.message.as_str()).collect();
-    Ok(events::lines(found, &names, &told, clock::now()))
+    Ok(latest(found, &names, &told))
 }
 
 /// An error with the names that may have been meant, if there is no such Workspace. Who may not read them learns nothing.

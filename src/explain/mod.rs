@@ -1,10 +1,9 @@
 //! `crownlabs why` and `crownlabs status`: the state of an Instance and its next steps, and the Instances of a course.
-//! The sentences are those of conditions and events; the functions that choose and order them are pure.
+//! The facts are those of [`api::why`](crate::api::why); here they are read from a cluster, and told in the words of
+//! conditions and events.
 
 pub mod course;
-mod events;
 pub mod instance;
 mod live;
-mod span;
 
 pub use live::{status, why};

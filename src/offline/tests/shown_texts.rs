@@ -8,6 +8,7 @@ use tracing::info;
 use super::*;
 use crate::api::instance::Instance;
 use crate::api::names::check_label_value;
+use crate::api::why::{Facts, Row};
 use crate::config::LogFormat;
 use crate::explain::{course, instance};
 use crate::manager::logging::tests::logged;
@@ -90,16 +91,11 @@ fn printed(object: &Value) -> Vec<String> {
         && let Ok(read) = serde_json::from_value::<Instance>(object.clone())
     {
         let hostile = text(object, "/spec/prettyName");
-        let warnings = vec![hostile.clone()];
-        let facts = instance::Facts {
-            instance: &read,
-            owner: Some(&hostile),
-            template: None,
-            managers: None,
-            warnings,
-        };
-        texts.push(instance::why(&facts, now()));
-        let table = course::table(&[course::Row::of(&read, None)], now());
+        let warnings = Err(hostile.clone());
+        let facts =
+            Facts { instance: &read, owner: Some(&hostile), template: None, managers: None, warnings };
+        texts.push(instance::text(&facts.why(), now()));
+        let table = course::table(&[Row::of(&read, None)], now());
         assert_eq!(table.lines().count(), 4, "{table:?}");
         texts.push(table);
     }

@@ -1,4 +1,4 @@
-//! Spans of time, as people say them.
+//! Spans of time, as people say them in English.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;

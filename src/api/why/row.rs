@@ -1,0 +1,55 @@
+//! An Instance of a course, as a row of a table.
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use crate::api::instance::{Instance, InstancePhase as Phase};
+use crate::api::template::Template;
+
+/// An Instance of a course.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// The name of its Tenant.
+    pub tenant: String,
+    /// Its namespace and name.
+    pub instance: String,
+    /// The name of its Template.
+    pub template: String,
+    /// Its phase.
+    pub phase: Phase,
+    /// The last use that is known; `None` where inactivity is not looked at.
+    pub idle_since: Option<Time>,
+    /// The cores of those of its environments that run.
+    pub cores: i64,
+}
+
+impl Row {
+    /// The row of an Instance.
+    pub fn of(instance: &Instance, template: Option<&Template>) -> Self {
+        let (spec, status) = (&instance.spec, &instance.status);
+        let environments = template.map_or(&[][..], |template| &template.spec.environment_list);
+        let runs = |name: &str| {
+            let mut all = status.environments.iter();
+            let found = all.find(|environment| environment.name == name).map(|found| &found.phase);
+            matches!(found, Some(Phase::Running | Phase::Ready | Phase::Stopping))
+        };
+        let running = environments.iter().filter(|environment| runs(&environment.name));
+        let promise = status.inactivity.as_ref().or(status.destruction.as_ref());
+        Self {
+            tenant: spec.tenant_ref.name.clone(),
+            instance: format!("{}/{}", instance.namespace(), instance.name()),
+            template: spec.template_ref.name.clone(),
+            phase: status.phase.clone(),
+            idle_since: promise.and_then(|promise| promise.since.clone()),
+            cores: running.map(|environment| environment.resources.cpu).sum(),
+        }
+    }
+}
+
+/// Sorts rows: those that hold most cores come first, and of them those that are idle for longest.
+pub fn sort(rows: &mut [Row], now: Timestamp) {
+    let idle = |row: &Row| row.idle_since.as_ref().map_or(now, |since| since.0);
+    rows.sort_by(|a, b| {
+        (b.cores, idle(a), &a.tenant, &a.instance).cmp(&(a.cores, idle(b), &b.tenant, &b.instance))
+    });
+}

@@ -1,0 +1,94 @@
+//! What goes wrong with the objects of an Instance, by the events about them: what is on no object, such as a volume that cannot
+//! be mounted, or a claim for which no volume can be made.
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde::Deserialize;
+
+use crate::api::wire::Optional;
+
+/// How many warnings are told, the latest of them.
+const MOST: usize = 5;
+
+/// The fields that are read of an Event.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Event {
+    /// The object that it is about.
+    pub involved_object: About,
+    /// What has happened, as one word.
+    pub reason: Optional<String>,
+    /// What has happened, as a sentence.
+    pub message: Optional<String>,
+    /// How often it has happened.
+    pub count: Option<i64>,
+    /// When it happened last, by programs that count it so.
+    pub last_timestamp: Option<Time>,
+    /// When it happened first, by programs that use the newer form.
+    #[serde(rename = "eventTime")]
+    pub first_time: Option<Time>,
+    /// How often and when it happened, in the newer form.
+    pub series: Option<Series>,
+}
+
+/// The object that an Event is about.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct About {
+    /// Its kind.
+    pub kind: Optional<String>,
+    /// Its name.
+    pub name: Optional<String>,
+}
+
+/// What has happened several times.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Series {
+    /// How often.
+    pub count: Option<i64>,
+    /// When it was seen last.
+    pub last_observed_time: Option<Time>,
+}
+
+/// A warning about an object of an Instance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Warning {
+    /// The object.
+    pub about: About,
+    /// What has happened, as one word.
+    pub reason: String,
+    /// What has happened, as a sentence.
+    pub message: String,
+    /// How often.
+    pub times: i64,
+    /// When it happened last, if that is known.
+    pub last: Option<Time>,
+}
+
+impl From<Event> for Warning {
+    fn from(event: Event) -> Self {
+        let Event { involved_object, reason, message, count, last_timestamp, first_time, series } = event;
+        let (counted, seen) = series.map_or((None, None), |series| (series.count, series.last_observed_time));
+        Self {
+            about: involved_object,
+            reason,
+            message,
+            times: counted.or(count).unwrap_or(1),
+            last: seen.or(last_timestamp).or(first_time),
+        }
+    }
+}
+
+/// The latest of the events about objects of these names. What `told` has already is left out.
+pub fn latest(mut events: Vec<Event>, names: &BTreeSet<String>, told: &str) -> Vec<Warning> {
+    events.retain(|event| {
+        let is_new = event.message.is_empty() || !told.contains(event.message.as_str());
+        is_new && names.contains(event.involved_object.name.as_str())
+    });
+    let mut warnings: Vec<Warning> = events.into_iter().map(Warning::from).collect();
+    warnings.sort_by_key(|warning| std::cmp::Reverse(warning.last.clone()));
+    warnings.truncate(MOST);
+    warnings
+}
