@@ -127,6 +127,8 @@ pub const ALERTS_SENT: &str = "crownlabs.polito.it/number-alerts-sent";
 pub const CUSTOM_NUMBER_ALERTS: &str = "crownlabs.polito.it/custom-number-alerts";
 /// On an Instance: the time of its last use.
 pub const LAST_ACTIVITY: &str = "crownlabs.polito.it/last-activity";
+/// On an Instance: the time at which somebody asked to keep it, which counts as a use.
+pub const KEPT_AT: &str = "crownlabs.polito.it/kept-at";
 /// On an Instance: the time of the last warning about its inactivity.
 pub const LAST_NOTIFICATION: &str = "crownlabs.polito.it/last-notification-timestamp";
 /// On an Instance: whether it was running when it was last checked.

@@ -12,8 +12,9 @@ pub struct Promise {
     /// Time from which the time of the template counts: that of the last use, of the creation, or of the stop.
     /// The time of the last use is up to a day late while the instance is used.
     pub since: Option<Time>,
-    /// What `since` is known from: `start` (the instance was started or changed), `annotation` (another operator
-    /// wrote it), or the source of metrics that saw the use: `ingress`, `ssh`, `webSsh` or `open`.
+    /// What `since` is known from: `start` (the instance was started or changed), `kept` (somebody asked to keep it),
+    /// `annotation` (another operator wrote it), or the source of metrics that saw the use: `ingress`, `ssh`, `webSsh`
+    /// or `open`.
     pub witness: Optional<String>,
     /// Generation of the instance that `since` belongs to: a change of the spec counts as a use.
     #[serde(deserialize_with = "wire::integer")]

@@ -144,6 +144,9 @@ reasons! { COURSES, COURSES_ROWS;
     EXPIRATION_WARNING = "ExpirationWarning" on [Instance] in [Event] by Student: "Save the data before the deadline.";
     /// The Instance was deleted for its age.
     EXPIRED = "Expired" on [Instance] in [Event] by Student: "Make a new Instance; its disk is gone.";
+    /// The annotation `crownlabs.polito.it/kept-at` of the Instance is no time. It was removed, and counts as no use.
+    INVALID_KEPT_AT = "InvalidKeptAt" on [Instance] in [Event] by Student:
+        "Set it to a time such as `2026-11-20T10:00:00Z`.";
     /// It is not known whether the Instance is used, because a source of metrics does not answer. It is left running.
     METRICS_UNAVAILABLE = "MetricsUnavailable" on [Instance] in [Inactive, Event] by Administrator:
         "The message names the query: correct `integrations.prometheus`, or what is to be scraped.";

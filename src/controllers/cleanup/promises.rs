@@ -11,7 +11,7 @@ use crate::runtime::ObjectKey;
 use crate::runtime::metrics::precise;
 
 /// The values of [`Promise::witness`], as values of a label. What others have written counts as the last one.
-const WITNESSES: [&str; 7] = ["ingress", "ssh", "webSsh", "open", "start", "annotation", "other"];
+const WITNESSES: [&str; 8] = ["ingress", "ssh", "webSsh", "open", "kept", "start", "annotation", "other"];
 
 /// The promises of a loop, and the sources of the last uses, by Instance.
 pub struct Promises {

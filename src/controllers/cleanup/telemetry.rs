@@ -10,7 +10,7 @@ declare_metrics! {
         "In the past for an hour: the loop does not act. The log, and the conditions of Instances.";
     Gauge => "automation_instances" by {
         controller: "`inactivity`",
-        witness: "`ingress`, `ssh`, `webSsh`, `open`: the source of metrics; `start`, `annotation`, `other`"
+        witness: "`ingress`, `ssh`, `webSsh`, `open`: the source of metrics; `kept`, `start`, `annotation`, `other`"
     }
         "Number of running Instances whose use is watched per controller, by what their last use is known from"
         "`start` for nearly all: no source counts uses. See [queries](../prometheus-queries.md).";

@@ -2,7 +2,7 @@
 //!
 //! | stage | what |
 //! |---|---|
-//! | observe | reads from the stores: the Instance, its Template, its Tenant, its namespace; and its last use in the latest round of queries |
+//! | observe | reads from the stores: the Instance, its Template, its Tenant, its namespace; and its last use in the latest round of queries, or by who asked to keep it |
 //! | plan | a round of queries where the latest is too old; else the warning that is due, or, after the deadline, the last mail, then the stop or the deletion |
 //! | apply | the round of queries and the mail (effects); the patch that stops the Instance, or the deletion |
 //! | report | the promise in `status.inactivity` or `status.destruction`, the conditions `Inactive` and `Abandoned`, events; the annotations that the Go operator reads |

@@ -21,6 +21,9 @@ use crate::controllers::cleanup::stores::Candidate;
 /// before the loop: its time counts from now.
 const NEW: Duration = Duration::from_hours(24);
 
+/// The witness of a use by the annotation [`labels::KEPT_AT`].
+pub const KEPT: &str = "kept";
+
 /// The result of a round of queries for an Instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoundResult {
@@ -120,7 +123,7 @@ impl Observed {
                 started(if is_new { created } else { now })
             }),
         };
-        if let Some((used, source)) = self.last_use()
+        if let Some((used, source)) = self.last_use(now)
             && basis.since.as_ref().is_none_or(|since| since.0 < used)
         {
             let since = basis.since.as_ref().map_or(Timestamp::MIN, |since| since.0);
@@ -130,20 +133,33 @@ impl Observed {
         basis
     }
 
-    /// The last use, and what saw it: a source of metrics, or this process.
-    fn last_use(&self) -> Option<(Timestamp, &'static str)> {
+    /// The last use, and what saw it: a source of metrics, this process, or who asked to keep the Instance.
+    fn last_use(&self, now: Timestamp) -> Option<(Timestamp, &'static str)> {
         let seen = self.seen.as_ref().and_then(|seen| seen.last_use);
-        seen.into_iter().chain(self.connected).max_by_key(|(time, _)| *time)
+        let kept = self.kept(now).map(|time| (time, KEPT));
+        seen.into_iter().chain(self.connected).chain(kept).max_by_key(|(time, _)| *time)
+    }
+
+    /// The annotation [`labels::KEPT_AT`]: a time, or the text that is none; `None` if there is none.
+    pub fn kept_at(&self) -> Option<Result<Timestamp, &str>> {
+        let text = self.instance.annotation(labels::KEPT_AT).filter(|text| !text.is_empty())?;
+        Some(text.parse().map_err(|_| text))
+    }
+
+    /// When somebody asked to keep the Instance. A time that is still to come is no use until it has come: so nobody keeps
+    /// an Instance for longer than the Template allows from the time at which it counts.
+    fn kept(&self, now: Timestamp) -> Option<Timestamp> {
+        self.kept_at()?.ok().filter(|kept| *kept <= now)
     }
 
     /// The source that the last use is known from, see [`Promise::witness`]; `None` where use does not matter.
-    pub fn witness(&self) -> Option<&str> {
+    pub fn witness(&self, now: Timestamp) -> Option<&str> {
         if !self.instance.spec.running || !self.is_watched() {
             return None;
         }
         let stored = self.instance.status.inactivity.as_deref();
         let since = stored.and_then(|stored| stored.since.as_ref()).map(|since| since.0);
-        match self.last_use() {
+        match self.last_use(now) {
             Some((used, source)) if since.is_none_or(|since| since < used) => Some(source),
             _ => Some(stored.map_or("start", |stored| &stored.witness)),
         }
@@ -193,14 +209,17 @@ impl Observed {
         self.instance.status.inactivity.is_none() && self.promised().is_some()
     }
 
-    /// The promise of a stopped Instance; `None` while it is not known since when it is stopped.
+    /// The promise of a stopped Instance, counted from its stop, or from when somebody asked to keep it since; `None` while it
+    /// is not known since when it is stopped.
     fn stopped(&self, now: Timestamp) -> Option<Promise> {
-        let since = self.instance.annotation(labels::LAST_POWERED_OFF)?.parse::<Timestamp>().ok()?;
+        let off = self.instance.annotation(labels::LAST_POWERED_OFF)?.parse::<Timestamp>().ok()?;
+        let kept = self.kept(now).filter(|kept| *kept > off);
         // In whole seconds, as the status has it.
-        let since = time(since)?.0.min(now);
+        let since = time(kept.unwrap_or(off))?.0.min(now);
         let stored = self.instance.status.destruction.as_deref();
         let same = stored.filter(|stored| stored.since.as_ref().is_some_and(|known| known.0 == since));
-        let started = Promise { since: time(since), ..Promise::default() };
+        let witness = kept.map_or_else(String::new, |_| KEPT.to_owned());
+        let started = Promise { since: time(since), witness, ..Promise::default() };
         Some(same.cloned().unwrap_or(started))
     }
 

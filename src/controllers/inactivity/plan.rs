@@ -13,7 +13,7 @@ use crate::api::lifetime::Lifetime;
 use crate::api::reason;
 use crate::controllers::cleanup::ending::{Effect, Ending, proceed, sound};
 use crate::controllers::cleanup::mail_log::annotated;
-use crate::controllers::cleanup::promise::{Due, earlier};
+use crate::controllers::cleanup::promise::{Due, earlier, later};
 use crate::runtime::component::Component;
 use crate::runtime::plan::{ObjectPatch, Plan, Removal};
 use crate::runtime::problem::Problem;
@@ -28,11 +28,18 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan<Ef
     let mut plan = Plan::default();
     let unreadable =
         |error| format!("a time in the Template cannot be read: {error}; the Instance is left as it is");
-    if let Some(ending) = sound(observed.ending(settings, now), unreadable, &mut plan)
-        && (!observed.instance.spec.running || sees(observed, settings, &ending, now, &mut plan))
+    let Some(ending) = sound(observed.ending(settings, now), unreadable, &mut plan) else { return plan };
+    if (!observed.instance.spec.running || sees(observed, settings, &ending, now, &mut plan))
         && proceed(&ending, now, &settings.website, &mut plan)
     {
         end(observed, &ending.mailed_annotations(true), &mut plan);
+    }
+    // The clock of who asked to keep it may be ahead of this one.
+    if let Some(Ok(kept)) = observed.kept_at()
+        && kept > now
+        && kept <= later(now, RECHECK)
+    {
+        plan.requeue_after(Duration::try_from(kept.duration_since(now)).unwrap_or_default());
     }
     plan
 }

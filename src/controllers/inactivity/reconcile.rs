@@ -18,6 +18,7 @@ use crate::controllers::cleanup::stores::EndingStores;
 use crate::controllers::setup::{Definition, Setup};
 use crate::controllers::shared::addresses::InstanceAddresses;
 use crate::runtime::ObjectKey;
+use crate::runtime::clock;
 use crate::runtime::reconciler::{EffectOutcome, Outcome, PlanFn, Reconciler, ReportFn};
 use crate::runtime::store_set::StoreSet;
 
@@ -93,6 +94,6 @@ impl Reconciler for InactivityReconciler {
     fn settle(&self, observed: &Observed, _outcome: &Outcome<Sent>) {
         let status = &observed.instance.status;
         let promise = status.inactivity.as_deref().or(status.destruction.as_deref());
-        self.notifier.record(&observed.instance, promise, observed.witness());
+        self.notifier.record(&observed.instance, promise, observed.witness(clock::now()));
     }
 }

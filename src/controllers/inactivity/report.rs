@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 
 use super::Settings;
 use super::observe::Observed;
@@ -11,7 +11,8 @@ use crate::api::condition::{ABANDONED, Condition, ConditionType, INACTIVE};
 use crate::api::instance::{Instance, InstanceKind};
 use crate::api::labels;
 use crate::api::promise::Promise;
-use crate::api::reason::STOPPED;
+use crate::api::reason::{INVALID_KEPT_AT, STOPPED};
+use crate::api::shown::{MOST, cut};
 use crate::controllers::cleanup::delivery::Sent;
 use crate::controllers::cleanup::ending::{Effect, Ending};
 use crate::controllers::cleanup::mail_log::annotated;
@@ -19,6 +20,7 @@ use crate::controllers::cleanup::promise::{later, next_warning, withdrawn};
 use crate::controllers::cleanup::report::{ending_report, is_done, observation};
 use crate::runtime::clock::rfc3339;
 use crate::runtime::conditions::{self, Observation};
+use crate::runtime::events::EventNote;
 use crate::runtime::plan::{ObjectPatch, Plan};
 use crate::runtime::reconciler::{Outcome, Report};
 
@@ -85,8 +87,22 @@ pub fn report(
         requeue_at_once |= old.inactivity.is_some() && outcome.is_applied;
     }
     status.conditions = conditions(observed, told_conditions, kept, now);
-    let patch = repaired(instance, annotated(instance, patch, &lacking), since.unwrap_or(now));
+    let mut patch = repaired(instance, annotated(instance, patch, &lacking), since.unwrap_or(now));
+    events.extend(without_bad_keep(observed, &mut patch));
     Report { patch, requeue_at_once, ..Report::new(status, events) }
+}
+
+/// Lets the patch remove the time at which somebody asked to keep the Instance, if it is none; returns the event that says so.
+fn without_bad_keep(observed: &Observed, patch: &mut Option<ObjectPatch>) -> Option<EventNote> {
+    let text = observed.kept_at()?.err()?;
+    let patch = patch.get_or_insert_with(|| ObjectPatch::exactly(&*observed.instance, json!({})));
+    patch.patch["metadata"]["annotations"][labels::KEPT_AT] = Value::Null;
+    let message = format!(
+        "The annotation {} was {:?}, which is no time such as 2026-11-20T10:00:00Z: it was removed, and counts as no use",
+        labels::KEPT_AT,
+        cut(text, MOST)
+    );
+    Some(EventNote::warning(INVALID_KEPT_AT, message))
 }
 
 /// The patch, which also sets the annotations of the Go operator that cannot be read to what they say where nothing is promised,

@@ -23,7 +23,8 @@ impl Dependencies for InactivityReconciler {
     const EXEMPT: &'static str = labels::INACTIVITY_IGNORE;
 
     fn of_instance(instance: &Instance) -> impl PartialEq {
-        (instance.metadata.generation, instance.annotation(labels::LAST_POWERED_OFF))
+        let annotations = [labels::LAST_POWERED_OFF, labels::KEPT_AT].map(|key| instance.annotation(key));
+        (instance.metadata.generation, annotations)
     }
 
     fn of_template(template: &Template) -> impl PartialEq {

@@ -184,6 +184,54 @@ fn the_instances_of_an_exempt_namespace_stay_until_it_is_exempt_no_more() {
     lab.delete_fixtures(name);
 }
 
+#[test]
+fn who_is_warned_keeps_an_instance_by_an_annotation() {
+    let lab = Lab::shared();
+    let (name, namespace) = ("keeping", "tenant-keeping");
+    lab.create_fixtures(name);
+    allow_idle(&lab, name, "container-persistent", "5s");
+    lab.apply(&instance(name, "box", "container-persistent"));
+    let prometheus = prometheus(namespace);
+    let folder = tempfile::tempdir().expect("a folder");
+    // Nobody is stopped meanwhile.
+    let config = config(folder.path(), &prometheus, Duration::from_mins(10));
+    let kubeconfig = lab.service_account();
+    let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: name, config: &config });
+    let promise = |is_wanted: &dyn Fn(&Value) -> bool| {
+        wait_until(PATIENCE, || {
+            let object = lab.get("instances", namespace, "box").expect("it stays");
+            let promise = &object["status"]["inactivity"];
+            if is_wanted(promise) { Ok(promise.clone()) } else { Err(format!("{promise}: {}", daemon.log())) }
+        })
+    };
+    promise(&|promise| promise["deadline"].is_string());
+    let annotate = |text: &str| {
+        let annotations = format!(r#"{{"crownlabs.polito.it/kept-at": "{text}"}}"#);
+        lab.patch(
+            "instances",
+            namespace,
+            "box",
+            &format!(r#"{{"metadata": {{"annotations": {annotations}}}}}"#),
+        );
+    };
+    annotate("tomorrow");
+    wait_until(PATIENCE, || {
+        let object = lab.get("instances", namespace, "box").expect("it stays");
+        let text = &object["metadata"]["annotations"]["crownlabs.polito.it/kept-at"];
+        if text.is_null() { Ok(()) } else { Err(format!("{text} is no time, so it is removed")) }
+    });
+    let events = lab.events(namespace, "box");
+    assert!(events.iter().any(|event| event.starts_with("InvalidKeptAt: ")), "{events:?}");
+    let warned = promise(&|promise| promise["deadline"].is_string());
+    let kept = clock::now().round(jiff::Unit::Second).expect("a time");
+    annotate(&kept.to_string());
+    let promise = promise(&|promise| promise["witness"] == "kept" && promise["deadline"].is_null());
+    assert_eq!(promise["since"], kept.to_string(), "{warned}");
+    assert_eq!(mails(folder.path()).len(), 1, "the next one may come after an interval: {}", daemon.log());
+    drop(daemon);
+    lab.delete_fixtures(name);
+}
+
 /// A Prometheus that scrapes an exporter, and has done so for some seconds.
 fn scraping(exporter: &Exporter) -> PrometheusServer {
     let prometheus = PrometheusServer::scraping_all(&exporter.targets()).expect("a Prometheus");

@@ -184,10 +184,21 @@ impl<A: Automation> World<A> {
             14 => self.has_filter = !self.has_filter,
             15 => self.is_managed = !self.is_managed,
             16 if self.random.one_in(2) => self.take_back(stage),
+            17 if self.random.one_in(4) => self.keep(),
             12 if self.template.is_none() => (self.template, self.number) = (Some(template()), MAX as usize),
             12 if self.random.one_in(6) => self.template = None,
             _ => {}
         }
+    }
+
+    /// The Tenant asks to keep the Instance: now, by a clock that is wrong, or with a text that is no time.
+    fn keep(&mut self) {
+        let Some(mut instance) = self.stored.clone() else { return };
+        let offset = self.random.one_of([0, 0, 0, -HOUR, 60, 3 * HOUR, 400 * DAY]);
+        let text = if self.random.one_in(8) { "tomorrow".to_owned() } else { rfc3339(at(self.now + offset)) };
+        self.trace(&format!("the Tenant asks to keep the Instance: {text}"));
+        annotate(&mut instance, &json!({labels::KEPT_AT: text}));
+        self.store(instance);
     }
 
     /// The Tenant takes back what his Instance's status and annotations say of warnings, to get them again; or only which one

@@ -48,15 +48,18 @@ impl Stage {
         })
     }
 
-    /// The time from which the limit counts, where it is known.
-    pub fn since(self, instance: &Instance) -> Option<i64> {
+    /// The time from which the limit counts for who judges at this time, where it is known.
+    pub fn since(self, instance: &Instance, judged: i64) -> Option<i64> {
         let annotation = |key| instance.annotation(key)?.parse::<Timestamp>().ok();
         let since = match self {
             Self::Idle => {
                 let stored = self.promise(instance).and_then(|promise| Some(promise.since.as_ref()?.0));
                 stored.or_else(|| annotation(labels::LAST_ACTIVITY))
             }
-            Self::Off => annotation(labels::LAST_POWERED_OFF),
+            Self::Off => {
+                let off = annotation(labels::LAST_POWERED_OFF);
+                off.map(|off| kept(instance, judged).map_or(off, |kept| at(kept).max(off)))
+            }
             Self::Age => instance.metadata.creation_timestamp.as_ref().map(|created| created.0),
         };
         since.map(Timestamp::as_second)
@@ -69,6 +72,12 @@ impl Stage {
             Self::Age => MailKind::ExpirationWarning,
         }
     }
+}
+
+/// When the Tenant asked to keep the Instance, if that counts for who judges at this time.
+fn kept(instance: &Instance, judged: i64) -> Option<i64> {
+    let kept = instance.annotation(labels::KEPT_AT)?.parse::<Timestamp>().ok()?.as_second();
+    Some(kept).filter(|kept| *kept <= judged)
 }
 
 /// A warning that the mail server has accepted, and that counts: what it promises was not withdrawn.
@@ -155,7 +164,7 @@ impl<A: Automation> World<A> {
     pub fn is_left_alone(&self, stage: Stage, instance: &Instance, judged: i64) -> Option<bool> {
         let Some(template) = self.template.as_deref().filter(|_| !self.is_exempt) else { return Some(true) };
         let Some(limit) = stage.limit(template).ok()? else { return Some(true) };
-        Some(match (stage, stage.since(instance)) {
+        Some(match (stage, stage.since(instance, judged)) {
             (Stage::Off, _) if !template.spec.environment_list[0].persistent => true,
             (Stage::Off, None) => true,
             (_, since) => since.is_some_and(|since| judged < since + limit),
@@ -201,17 +210,18 @@ impl<A: Automation> World<A> {
         let seconds = |time: &Option<Time>| time.as_ref().map(|time| time.0.as_second());
         let since = |promise: &Promise| seconds(&promise.since);
         let Some(promise) = stage.promise(instance) else { return true };
+        let judged = self.judged(daemon).as_second();
         let has_turned = match stage {
             Stage::Idle => {
-                Some(promise.generation) != instance.metadata.generation || self.used > since(promise)
+                Some(promise.generation) != instance.metadata.generation
+                    || self.used.max(kept(instance, judged)) > since(promise)
             }
-            Stage::Off => stage.since(instance) != since(promise),
+            Stage::Off => stage.since(instance, judged) != since(promise),
             Stage::Age => false,
         };
         let limit = self.template.as_deref().and_then(|template| stage.limit(template).ok()?);
-        let overdue = stage.since(instance).zip(limit).map(|(since, limit)| since + limit);
+        let overdue = stage.since(instance, judged).zip(limit).map(|(since, limit)| since + limit);
         let is_longer = seconds(&promise.deadline).zip(overdue).is_some_and(|(end, overdue)| end <= overdue);
-        let judged = self.judged(daemon).as_second();
         has_turned
             || is_longer
             || stage != A::stage(instance)
@@ -220,8 +230,8 @@ impl<A: Automation> World<A> {
 
     /// The Instance is being stopped or deleted: has the daemon noticed what has happened to it, and is everything kept
     /// that was promised? `before` is the Instance as it was.
-    pub fn end(&mut self, before: &Instance) {
-        let (now, stage) = (self.now, A::stage(before));
+    pub fn end(&mut self, daemon: usize, before: &Instance) {
+        let (now, stage, judged) = (self.now, A::stage(before), self.judged(daemon).as_second());
         self.trace(&format!("the end: {stage:?}"));
         assert!(!self.is_exempt, "ended although it is exempt");
         let template = self.template.as_deref().expect("ended without a Template");
@@ -232,8 +242,11 @@ impl<A: Automation> World<A> {
             if let Some(used) = self.used.filter(|_| !self.is_denied) {
                 assert!(now - used >= limit, "ended at {now}, used at {used}");
             }
+            if let Some(kept) = kept(before, judged) {
+                assert!(judged - kept >= limit, "ended at {judged}, kept at {kept}");
+            }
         } else {
-            let since = stage.since(before).expect("counted from a time");
+            let since = stage.since(before, judged).expect("counted from a time");
             assert!(since + limit <= now, "ended at {now}, counted from {since}");
         }
         let promised = if stage == Stage::Age { 1 } else { self.number };

@@ -219,7 +219,7 @@ impl<A: Automation> World<A> {
         change(&mut changed);
         if current.spec.running && !changed.spec.running {
             changed.metadata.generation = changed.metadata.generation.map(|generation| generation + 1);
-            self.end(&current);
+            self.end(daemon, &current);
         }
         self.assert_promises(daemon, &current, &changed);
         self.store(changed);
@@ -241,7 +241,7 @@ impl<A: Automation> World<A> {
         self.crash(daemon)?;
         match self.current(Some(&removal.resource_version)) {
             Err(error) => return Ok(Err(error)),
-            Ok(current) => self.end(&current),
+            Ok(current) => self.end(daemon, &current),
         }
         self.stored = None;
         self.show(daemon);

@@ -2,6 +2,7 @@
 
 mod contract;
 mod destruction;
+mod kept;
 mod table;
 mod withdrawal;
 

@@ -121,7 +121,7 @@ fn a_connection_that_this_process_saw_is_a_use_whatever_the_metrics_say() {
     for seen in [answers, None] {
         let used = Observed { connected: connected(60), seen: seen.clone(), ..overdue() };
         assert_ne!(judged(&used, &settings()), "stop", "{seen:?}");
-        assert_eq!(used.witness(), Some("ssh"));
+        assert_eq!(used.witness(at(NOW)), Some("ssh"));
         let basis = used.ending(&settings(), at(NOW)).expect("a time").expect("an end").promise;
         assert_eq!((basis.warnings, basis.since), (0, Some(Time(at(NOW - 60)))), "{seen:?}");
     }
