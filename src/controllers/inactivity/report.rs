@@ -47,8 +47,7 @@ pub fn report(
     let mut kept = None;
     let has_checked = plan.effects.contains(&Effect::Check) && outcome.is_applied;
     let mut requeue_at_once = has_checked;
-    let running = instance.spec.running;
-    let ending = observed.ending(settings, now);
+    let (running, ending) = (instance.spec.running, observed.ending(settings, now));
     let unreadable = ending.as_ref().err().and(plan.problems.first());
     told_conditions.extend(unreadable.map(|problem| observation(problem, INACTIVE)));
     match ending.ok().flatten() {
