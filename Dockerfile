@@ -1,8 +1,13 @@
 # The image of the daemon: `docker build .` in a clone makes it. It has the static binary and the authorities that every
 # system knows, and nothing else.
+FROM docker.io/library/node:24-slim AS assets
+COPY assets /assets
+RUN /assets/fetch.sh
+
 FROM docker.io/library/rust:1.95 AS build
 WORKDIR /src
 COPY . .
+COPY --from=assets /assets/vendor assets/vendor
 RUN make build \
 	&& install -D target/*/release/crownlabs /image/crownlabs \
 	&& install -D -m 0644 /etc/ssl/certs/ca-certificates.crt /image/etc/ssl/certs/ca-certificates.crt

@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 CARGO ?= cargo
 
-.PHONY: help prerequisites build test properties soak lint chart chart-test ship-test generate demo newcomer bench load load-report dist image image-exporter ssh-bastion-image sbom book clean
+.PHONY: dashboard-test help prerequisites assets build test properties soak lint chart chart-test ship-test generate demo newcomer bench load load-report dist image image-exporter ssh-bastion-image sbom book clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -21,14 +21,20 @@ control-plane-prerequisites:
 , := ,
 HOST := $(shell rustc -vV | sed -n 's/^host: //p')
 TARGET ?= $(HOST)
-RELEASE := --release --locked --target $(TARGET) --bin crownlabs $(if $(findstring musl,$(TARGET)),--features mimalloc)
+RELEASE := --release --locked --target $(TARGET) --bin crownlabs --features live$(if $(findstring musl,$(TARGET)),$(,)mimalloc)
 CARGO_HOME ?= $(HOME)/.cargo
 REVISION ?= $(shell git describe --always --dirty --abbrev=12 --exclude='*' 2>/dev/null || echo unknown)
 LINK := -C link-arg=-Wl,-z,pack-relative-relocs $(if $(filter x86_64-unknown-linux-gnu,$(TARGET)),-C link-arg=-Wl$(,)--icf=all)
 STATIC_FLAGS := -C target-feature=+crt-static $(LINK) --remap-path-prefix=$(CURDIR)=. --remap-path-prefix=$(CARGO_HOME)=cargo
 STATIC := RUSTFLAGS="$(STATIC_FLAGS)" CROWNLABS_REVISION="$(REVISION)" $(CARGO)
 
-build: ## The release binary, target/TARGET/release/crownlabs: static, with nothing of this machine in it
+LIVE := assets/vendor/live.js.gz
+assets: $(LIVE) ## The script of the dashboard's live pages, fetched from npm by the hashes of assets/package-lock.json
+
+$(LIVE): assets/fetch.sh assets/package-lock.json
+	./assets/fetch.sh
+
+build: $(LIVE) ## The release binary, target/TARGET/release/crownlabs: static, with nothing of this machine in it
 	$(STATIC) build $(RELEASE)
 
 # More tests at once than there are cores: most of the time most of them wait.
@@ -52,7 +58,7 @@ soak: control-plane-prerequisites ## Two replicas that are killed, stopped and c
 lint: ## Format, lints, what may enter the dependency tree, and the workflows
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
-	$(CARGO) clippy --locked --test ship --test quickstart -- -D warnings
+	$(CARGO) clippy --locked --test ship --test quickstart --test dashboard -- -D warnings
 	$(CARGO) clippy --locked --no-default-features --features cli -- -D warnings
 	./tests/deny.sh
 	./tests/workflows.sh
@@ -74,6 +80,9 @@ chart-test: prerequisites ## The chart: lint, what it renders, and that the plai
 book: ## The pages of docs as a book, target/book/index.html: every page and link of it is checked
 	./tests/book.sh
 
+dashboard-test: prerequisites $(LIVE) ## The dashboard in Chromium: a real control plane, Keycloak, two replicas. DASHBOARD_GREP chooses tests
+	$(CARGO) test --locked --features live --test dashboard -- --nocapture
+
 ship-test: prerequisites ## What ships: the image, unpacked, and the chart, installed on a real control plane
 	./tests/ship.sh
 
@@ -87,10 +96,10 @@ newcomer: ## How long `make demo` and `cargo install` take with empty caches: a 
 MEASURE = figures=$$($(STATIC) bench --locked --target $(TARGET) --bench figures --no-run --message-format=json-render-diagnostics | \
 	sed -n 's/.*"name":"figures".*"executable":"\([^"]*\)".*/\1/p') && $(STATIC) build $(RELEASE) && "$$figures" --bench
 
-bench: prerequisites ## The figures of docs/performance.md, measured here; table and JSON in target/bench
+bench: prerequisites $(LIVE) ## The figures of docs/performance.md, measured here; table and JSON in target/bench
 	$(MEASURE)
 
-load: prerequisites ## Every loop on, with 100, 1,000 and 5,000 Instances and an hour idle; as root. LOAD_KWOK=1 LOAD_STEPS=10000 lets them run
+load: prerequisites $(LIVE) ## Every loop on, with 100, 1,000 and 5,000 Instances and an hour idle; as root. LOAD_KWOK=1 LOAD_STEPS=10000 lets them run
 	$(MEASURE) load
 	$(MAKE) load-report
 

@@ -45,6 +45,8 @@ if [ "$what" = all ]; then
 	[ -x /usr/sbin/sshd ] || need sshd openssh-server
 	need java default-jre-headless
 	need mvn maven
+	# The scripts of the dashboard, and the browser of its tests.
+	need npm npm
 	# A command of the documents.
 	need jq jq
 	# The checks of the chart.

@@ -21,6 +21,7 @@ pub mod pod_config;
 pub mod promise;
 pub mod public_key;
 pub mod quantity;
+pub mod quota;
 pub mod reason;
 pub mod reference;
 pub mod resources;

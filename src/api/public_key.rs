@@ -1,7 +1,7 @@
 //! Validation of the SSH public keys of Tenants.
 
-use ssh_key::PublicKey;
 use ssh_key::public::KeyData;
+use ssh_key::{HashAlg, PublicKey};
 
 /// How many keys of a Tenant are used, and how many bytes they may have together. Every server reads all of them at each
 /// login, and everybody may edit the keys of his own Tenant.
@@ -38,6 +38,32 @@ pub fn within_limits(keys: &[String]) -> &[String] {
         bytes <= MOST_BYTES
     };
     &keys[..keys.iter().take(MOST_KEYS).take_while(fits).count()]
+}
+
+/// What of a key is shown to its owner.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Description {
+    /// Its type, such as `ssh-ed25519`.
+    pub kind: String,
+    /// Its fingerprint, as `ssh-keygen -l` prints it: `SHA256:…`.
+    pub fingerprint: String,
+    /// What the user wrote behind it; empty for nothing.
+    pub comment: String,
+}
+
+/// Describes a public key.
+///
+/// # Errors
+/// As [`canonical`].
+pub fn describe(text: &str) -> Result<Description, PublicKeyError> {
+    let canonical = canonical(text)?;
+    let key = PublicKey::from_openssh(&canonical).map_err(|_| PublicKeyError::Unreadable)?;
+    let words = text.split([' ', '\t', '\r', '\n']).filter(|word| !word.is_empty());
+    Ok(Description {
+        kind: key.algorithm().to_string(),
+        fingerprint: key.fingerprint(HashAlg::Sha256).to_string(),
+        comment: words.skip(2).collect::<Vec<_>>().join(" "),
+    })
 }
 
 /// Validates a public key, and returns its type and its data in base64, written anew: `ssh-ed25519 AAAA…`. What the
@@ -136,6 +162,18 @@ mod tests {
                 "it is a comment: {other:?}"
             );
         }
+    }
+
+    #[test]
+    fn a_key_is_described_as_ssh_keygen_does() {
+        // By `ssh-keygen -l`.
+        let fingerprint = "SHA256:N3ypM7HpMb+WUSj3M2L1bECryrCTporGfpvq7+J1ksU";
+        let described = describe(&format!(" {KEY}  ada  at home \n")).expect("a key");
+        let kind = "ssh-ed25519".to_owned();
+        let comment = "ada at home".to_owned();
+        assert_eq!(described, Description { kind, fingerprint: fingerprint.to_owned(), comment });
+        assert_eq!(describe(KEY).map(|key| key.comment), Ok(String::new()));
+        assert_eq!(describe("ssh-dss AAAA"), Err(PublicKeyError::Unreadable));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::names::{check_dns_label, check_label_value, is_label_key};
 use super::reason::{self, Reason};
 use super::resources::Resources;
 use super::template::{Selector, TemplateSpec};
-use super::usage::{Limits, Usage};
+use super::usage::{Limits, Share, Usage};
 use super::workspace::WorkspaceQuota;
 
 /// A fault of a Template.
@@ -60,7 +60,7 @@ impl TemplateFault {
         let exceeded = Limits::from(quota).exceeded_by(&usage);
         let message = format!(
             "one Instance of this Template uses more than the quota of the Workspace {workspace} gives to a Tenant: {}",
-            exceeded.join(", ")
+            Share::list(&exceeded)
         );
         (!exceeded.is_empty()).then_some(Self { environment: None, reason: reason::EXCEEDS_QUOTA, message })
     }

@@ -2,10 +2,11 @@
 //! above them, and for the gauges.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use super::quantity::{Quantity, RawQuantity};
 use super::template::{EnvironmentResources, TemplateSpec};
-use super::workspace::WorkspaceQuota;
+use super::workspace::{REQUESTS, WorkspaceQuota};
 
 /// The sum of the resources of some Instances. CPUs count in full, whatever `reservedCPUPercentage` is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -47,6 +48,82 @@ impl Usage {
     }
 }
 
+/// What a quota limits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Measure {
+    /// The number of Instances.
+    Instances,
+    /// Processor cores.
+    Cpu,
+    /// Memory, in bytes.
+    Memory,
+    /// Storage, in bytes.
+    Disk,
+    /// An extended resource, by its name in a container.
+    Other(String),
+}
+
+impl fmt::Display for Measure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Instances => "Instances",
+            Self::Cpu => "CPU",
+            Self::Memory => "Memory",
+            Self::Disk => "Disk",
+            Self::Other(name) => name,
+        })
+    }
+}
+
+/// How much of a limit is used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Share {
+    /// What is limited.
+    pub measure: Measure,
+    /// What is used.
+    pub used: Quantity,
+    /// What may be used; `None` for no limit.
+    pub limit: Option<Quantity>,
+}
+
+impl Share {
+    /// Whether more is used than may be.
+    pub fn is_exceeded(&self) -> bool {
+        self.limit.as_ref().is_some_and(|limit| self.used > *limit)
+    }
+
+    /// What may still be used; `None` for no limit.
+    pub fn left(&self) -> Option<Quantity> {
+        let limit = self.limit.as_ref()?;
+        Some(limit.minus(&self.used)).map(|left| if left.is_negative() { Quantity::ZERO } else { left })
+    }
+
+    /// Limits that are exceeded, as one text: `CPU (9 > 8), Memory (5Gi > 4Gi)`.
+    pub fn list(exceeded: &[Self]) -> String {
+        exceeded.iter().map(Self::to_string).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Prints a limit that is exceeded: `CPU (9 > 8)`.
+impl fmt::Display for Share {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { measure, used, limit } = self;
+        match limit {
+            Some(limit) => write!(formatter, "{measure} ({used} > {limit})"),
+            None => write!(formatter, "{measure} ({used})"),
+        }
+    }
+}
+
+/// What an Instance of a Template uses of each resource, those first that every quota limits.
+pub fn size(template: &TemplateSpec) -> Vec<Share> {
+    let (mut usage, unlimited) = (Usage::default(), WorkspaceQuota::default());
+    usage.add(Some(template));
+    let shares = Limits::from(&unlimited).shares(&usage).into_iter();
+    let is_resource = |share: &Share| share.measure != Measure::Instances && !share.used.is_zero();
+    shares.filter(is_resource).map(|share| Share { limit: None, ..share }).collect()
+}
+
 /// The resources that may be used at the same time.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits<'a> {
@@ -70,37 +147,40 @@ impl<'a> From<&'a WorkspaceQuota> for Limits<'a> {
 }
 
 impl Limits<'_> {
-    /// The limits that are exceeded, each as a text such as `CPU (9 > 8)`. A limit of zero means no limit,
-    /// except for extended resources, of which only what the quota names may be used.
-    pub fn exceeded_by(&self, usage: &Usage) -> Vec<String> {
-        let mut exceeded = Vec::new();
-        if self.instances > 0 && usage.instances > self.instances {
-            exceeded.push(format!("Instances ({} > {})", usage.instances, self.instances));
-        }
+    /// The limits that are exceeded. A limit of zero means no limit, except for extended resources, of which only what the
+    /// quota names may be used.
+    pub fn exceeded_by(&self, usage: &Usage) -> Vec<Share> {
+        self.shares(usage).into_iter().filter(Share::is_exceeded).collect()
+    }
+
+    /// How much is used of each limit. Extended resources come last: those that are used, then those that are only limited.
+    pub fn shares(&self, usage: &Usage) -> Vec<Share> {
+        let limit = |amount: Quantity| Some(amount).filter(|amount| !amount.is_zero());
+        let instances = Some(Quantity::from_int(self.instances)).filter(|_| self.instances > 0);
         let disk = self.disk.map_or(Quantity::ZERO, quantity);
-        let limits = [
-            ("CPU", &usage.cpu, quantity(self.cpu)),
-            ("Memory", &usage.memory, quantity(self.memory)),
-            ("Disk", &usage.disk, disk),
+        let fixed = [
+            (Measure::Instances, Quantity::from_int(usage.instances), instances),
+            (Measure::Cpu, usage.cpu.clone(), limit(quantity(self.cpu))),
+            (Measure::Memory, usage.memory.clone(), limit(quantity(self.memory))),
+            (Measure::Disk, usage.disk.clone(), limit(disk)),
         ];
-        for (name, used, limit) in limits {
-            if !limit.is_zero() && *used > limit {
-                exceeded.push(format!("{name} ({used} > {limit})"));
-            }
-        }
-        for (name, used) in &usage.others {
-            let limit = self.other(name);
-            if *used > limit {
-                exceeded.push(format!("{name} ({used} > {limit})"));
-            }
-        }
-        exceeded
+        let used = usage
+            .others
+            .iter()
+            .map(|(name, used)| (Measure::Other(name.clone()), used.clone(), Some(self.other(name))));
+        let unused = self.others.iter().filter_map(|(name, limit)| {
+            let name = name.strip_prefix(REQUESTS).unwrap_or(name);
+            let is_used = usage.others.contains_key(name);
+            (!is_used).then(|| (Measure::Other(name.to_owned()), Quantity::ZERO, Some(quantity(limit))))
+        });
+        let all = fixed.into_iter().chain(used).chain(unused);
+        all.map(|(measure, used, limit)| Share { measure, used, limit }).collect()
     }
 
     /// The limit of an extended resource, which the quota names as containers do (`nvidia.com/gpu`) or as a
     /// `ResourceQuota` does (`requests.nvidia.com/gpu`).
     fn other(&self, name: &str) -> Quantity {
-        let limit = self.others.get(name).or_else(|| self.others.get(&format!("requests.{name}")));
+        let limit = self.others.get(name).or_else(|| self.others.get(&format!("{REQUESTS}{name}")));
         limit.map_or(Quantity::ZERO, quantity)
     }
 }

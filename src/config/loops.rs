@@ -44,6 +44,8 @@ macro_rules! for_each_loop {
             web_ssh: WebSshConfig => replica WebSshLoop;
             /// Exam agent: the HTTP interface by which exam servers create, watch and delete Instances.
             exam_agent: ExamAgentConfig => replica ExamAgentLoop;
+            /// Dashboard: web pages on which users see, start and stop their Instances.
+            dashboard: DashboardConfig => replica DashboardLoop;
             /// Pod networks on a node: links between its pods and bridges, as `podConfig` has given out their addresses.
             pod_config_node: PodConfigNodeConfig => node PodConfigNodeLoop;
             /// Instance metrics: what Instances in containers use, from the container runtime of each node.

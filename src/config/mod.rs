@@ -12,6 +12,7 @@ mod automation;
 mod bastion;
 mod check;
 mod config_map;
+mod dashboard;
 mod document;
 mod duration;
 mod exam_agent;
@@ -58,6 +59,7 @@ use std::path::Path;
 
 pub use automation::{ExpirationConfig, InactivityConfig};
 pub use bastion::BastionConfig;
+pub use dashboard::{DashboardConfig, Language};
 pub use document::default_document;
 pub use duration::ConfigDuration;
 pub use exam_agent::ExamAgentConfig;

@@ -12,7 +12,9 @@ use super::log::LOG_FILTER;
 use super::network::NETWORK;
 use super::runtime_endpoint::RUNTIME_ENDPOINT;
 use super::types::Config;
-use super::{bastion, exam_agent, exposure, image_list, instance, instance_metrics, mail, pod_config_node};
+use super::{
+    bastion, dashboard, exam_agent, exposure, image_list, instance, instance_metrics, mail, pod_config_node,
+};
 
 /// The JSON Schema (draft 2020-12) of the file. It has no references: each key is described where it is
 /// used. Formats that begin with `crownlabs-` are ours, and other validators ignore them.
@@ -35,10 +37,11 @@ fn tidy(schema: &mut Schema) {
 
 /// Finds a format by its name in the schema.
 pub(super) fn format(name: &str) -> Option<&'static Format> {
-    let lists: [&[&Format]; 10] = [
+    let lists: [&[&Format]; 11] = [
         &[&DURATION, &LISTEN_ADDRESS, &LOG_FILTER, &NETWORK, &RUNTIME_ENDPOINT],
         &formats::FORMATS,
         &bastion::FORMATS,
+        &dashboard::FORMATS,
         &exam_agent::FORMATS,
         &exposure::FORMATS,
         &image_list::FORMATS,

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::automation::{ExpirationConfig, InactivityConfig};
 use super::bastion::BastionConfig;
+use super::dashboard::DashboardConfig;
 use super::duration::ConfigDuration;
 use super::exam_agent::ExamAgentConfig;
 use super::exposure::PublicExposureConfig;

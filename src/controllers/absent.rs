@@ -22,6 +22,7 @@ absent! {
     bastion: BastionLoop = "bastion";
     ssh_tracker: SshTrackerLoop = "sshTracker";
     web_ssh: WebSshLoop = "webSsh";
+    dashboard: DashboardLoop = "dashboard";
     exam_agent: ExamAgentLoop = "examAgent";
     pod_config_node: PodConfigNodeLoop = "podConfigNode";
     instance_metrics: InstanceMetricsLoop = "instanceMetrics";

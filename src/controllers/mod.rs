@@ -25,6 +25,8 @@ pub mod accounts;
 pub mod bastion;
 pub mod cleanup;
 #[cfg(feature = "daemon")]
+pub mod dashboard;
+#[cfg(feature = "daemon")]
 pub mod exam_agent;
 #[cfg(test)]
 pub mod example;
@@ -54,4 +56,4 @@ pub mod web_ssh;
 pub mod workspace;
 
 #[cfg(not(feature = "daemon"))]
-pub use absent::{bastion, exam_agent, instance_metrics, pod_config_node, ssh_tracker, web_ssh};
+pub use absent::{bastion, dashboard, exam_agent, instance_metrics, pod_config_node, ssh_tracker, web_ssh};

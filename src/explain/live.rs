@@ -15,7 +15,7 @@ use crate::api::names;
 use crate::api::template::{Template, TemplateKind};
 use crate::api::tenancy::tenant_of;
 use crate::api::tenant::TenantKind;
-use crate::api::why::{Event, Facts, Row, Warning, is_waiting, latest, managers, names_of_objects, sort};
+use crate::api::why::{Event, Facts, Row, WARNINGS, Warning, is_waiting, managers, pods_of, sort};
 use crate::api::workspace::WorkspaceKind;
 use crate::api::{Kind, Object};
 use crate::config::nearest;
@@ -127,19 +127,13 @@ async fn connect(cluster: &ClusterOptions) -> anyhow::Result<Client> {
 
 /// The latest warnings about the objects of an Instance.
 async fn warnings(client: &Client, instance: &Instance) -> anyhow::Result<Vec<Warning>> {
-    let label = labels::INSTANCE.replace('/', "%2F");
-    let query = format!("&labelSelector={label}%3D{}", instance.name());
-    let pods = list::<PodKind>(client, instance.namespace(), &query).await?;
-    let mut names = names_of_objects(instance);
-    names.extend(pods.iter().map(|pod| pod.name().to_owned()));
+    let pods = list::<PodKind>(client, instance.namespace(), &pods_of(instance)).await?;
     let mut found = Vec::new();
     let path = format!("/api/v1/namespaces/{}/events", instance.namespace());
     let read = |item| found.extend(serde_json::from_value::<Event>(item));
-    let listed = client::each_listed(client, &path, "&fieldSelector=type%3DWarning", read).await;
+    let listed = client::each_listed(client, &path, WARNINGS, read).await;
     listed.map_err(|error| sentence("the events", error))?;
-    let conditions = instance.status.conditions.iter();
-    let told: String = conditions.map(|condition| condition.message.as_str()).collect();
-    Ok(latest(found, &names, &told))
+    Ok(crate::api::why::warnings(instance, pods.iter().map(Object::name), found))
 }
 
 /// An error with the names that may have been meant, if there is no such Workspace. Who may not read them learns nothing.

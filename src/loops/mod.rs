@@ -14,9 +14,9 @@ use crate::config::loops::{Toggle, for_each_loop};
 use crate::controllers::setup::ReplicaDefinition;
 use crate::controllers::setup::{Definition, Setup};
 use crate::controllers::{
-    bastion, exam_agent, expiration, image_list, inactivity, instance, instance_metrics, pod_config,
-    pod_config_node, public_exposure, shared_volume, snapshot, ssh_tracker, submission, template, tenant,
-    termination, web_ssh, workspace,
+    bastion, dashboard, exam_agent, expiration, image_list, inactivity, instance, instance_metrics,
+    pod_config, pod_config_node, public_exposure, shared_volume, snapshot, ssh_tracker, submission, template,
+    tenant, termination, web_ssh, workspace,
 };
 use crate::runtime::ObjectKey;
 use crate::runtime::apply::Engine;

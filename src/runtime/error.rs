@@ -69,6 +69,11 @@ impl ApiError {
         )
     }
 
+    /// Whether the API server does not answer, or is not able to.
+    pub fn is_away(&self) -> bool {
+        matches!(self, Self::Transient { .. })
+    }
+
     /// Whether there is nothing to be tried again: the object has been deleted meanwhile, or the lease is not held. The next
     /// watch event, or the new leader, continues.
     pub fn is_over(&self) -> bool {

@@ -45,8 +45,14 @@ impl WatchedFile {
 }
 
 /// What the content of a file comes to; `None` while there is none that can be used. Clones share it.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct FileCell<T>(Arc<RwLock<Option<T>>>);
+
+impl<T> Default for FileCell<T> {
+    fn default() -> Self {
+        Self(Arc::default())
+    }
+}
 
 impl<T: Clone + Send + Sync + 'static> FileCell<T> {
     /// What the file says now.

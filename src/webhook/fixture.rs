@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::review::{Operation, Request, Resource, UserInfo};
 use super::view::View;
+use crate::api::quota::Objects;
 use crate::api::{Instance, Template, Tenant, Workspace};
 use crate::runtime::ObjectKey;
 
@@ -106,7 +107,7 @@ impl TestCluster {
     }
 }
 
-impl View for TestCluster {
+impl Objects for TestCluster {
     fn tenant(&self, name: &str) -> Option<Arc<Tenant>> {
         self.tenants.get(name).cloned()
     }
@@ -116,6 +117,9 @@ impl View for TestCluster {
     fn template(&self, namespace: &str, name: &str) -> Option<Arc<Template>> {
         self.templates.get(&ObjectKey::new(namespace, name)).cloned()
     }
+}
+
+impl View for TestCluster {
     fn tenant_of_namespace(&self, namespace: &str) -> Option<String> {
         self.namespaces.get(namespace).cloned()
     }

@@ -17,6 +17,7 @@ use super::decision::Decision;
 use super::view::View;
 use crate::api::instance::InstanceKind;
 use crate::api::names::{check_dns_label, check_object_name};
+use crate::api::quota::Objects;
 use crate::api::template::TemplateKind;
 use crate::api::tenancy::tenant_of;
 use crate::api::tenant::TenantKind;
@@ -157,7 +158,7 @@ impl StoreView<'_> {
     }
 }
 
-impl View for StoreView<'_> {
+impl Objects for StoreView<'_> {
     fn tenant(&self, name: &str) -> Option<Arc<Tenant>> {
         let found = self.stores.tenants.get("", name).or_else(|| self.fetched.tenants.get(name).cloned());
         self.recorded(found, || Missing::Tenant(name.to_owned()))
@@ -175,7 +176,9 @@ impl View for StoreView<'_> {
         let found = found.or_else(|| self.fetched.templates.get(&key).cloned());
         self.recorded(found, || Missing::Template(key))
     }
+}
 
+impl View for StoreView<'_> {
     fn tenant_of_namespace(&self, namespace: &str) -> Option<String> {
         let namespace = self.stores.namespaces.get("", namespace)?;
         tenant_of(&namespace).map(str::to_owned)

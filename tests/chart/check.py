@@ -446,8 +446,8 @@ class Rights(unittest.TestCase):
         # The loops of the bastion have rights of their own.
         every = yaml.safe_load((ROOT / "config/crownlabs.yaml").read_text())["controllers"]
         # Those of the exam agent are for one namespace, and so are those of pod networks on a node; the use of containers
-        # needs none.
-        elsewhere = {"bastion", "sshTracker", "webSsh", "examAgent", "instanceMetrics", "podConfigNode"}
+        # needs none. The dashboard has an account of its own.
+        elsewhere = {"bastion", "sshTracker", "webSsh", "dashboard", "examAgent", "instanceMetrics", "podConfigNode"}
         self.assertEqual(loops | elsewhere, set(every))
 
     def test_a_daemon_that_does_nothing_runs_no_loop(self):
@@ -524,6 +524,7 @@ if __name__ == "__main__":
     else:
         from configuration import Configuration, Monitoring  # noqa: F401
         from table import Table  # noqa: F401
+        from dashboard import Dashboard  # noqa: F401
         from options import Images, OneDeployment, Pods, Watching  # noqa: F401
 
         unittest.main()

@@ -287,7 +287,7 @@ class Monitoring(unittest.TestCase):
         page = (ROOT / "docs/reference/configuration.md").read_text()
         loops = set(re.findall(r"^## controllers\.(\w+)$", page, re.MULTILINE))
         self.assertGreater(len(loops), 15)
-        of_replicas = {"bastion", "sshTracker", "webSsh", "examAgent", "podConfigNode", "instanceMetrics"}
+        of_replicas = {"bastion", "sshTracker", "webSsh", "dashboard", "examAgent", "podConfigNode", "instanceMetrics"}
         self.assertLessEqual(of_replicas, loops)
         off = {"controllers": {loop: {"enabled": False} for loop in loops}, "server": {"webhook": {"enabled": False}}}
         self.assertNotIn("CrownlabsNoLeader", names({"config": off}))
@@ -306,5 +306,5 @@ class Monitoring(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_the_dashboard_is_rendered_as_it_is(self):
-        found = by_key(rendered(EVERYTHING))[f"ConfigMap {NAMESPACE}/crownlabs-dashboard"]
+        found = by_key(rendered(EVERYTHING))[f"ConfigMap {NAMESPACE}/crownlabs-grafana-dashboard"]
         self.assertEqual(json.loads(found["data"]["crownlabs.json"]), json.loads((CHART / "files/dashboard.json").read_text()))

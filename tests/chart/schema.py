@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Prints values.schema.json of the chart: values.schema.in.json with the schema of the configuration, which is read from
-standard input (`crownlabs config schema`), in place of `config`, `bastion.config` and
+standard input (`crownlabs config schema`), in place of `config`, `bastion.config`, `dashboard.config`,
 `instanceMetrics.config` and `podNetworks.config`."""
 
 import copy
@@ -40,7 +40,7 @@ def main():
     # The only loops of the pods of the bastion and of the nodes; the chart refuses the others with a message.
     schema = json.loads((CHART / "values.schema.in.json").read_text())
     schema["properties"]["config"] = config
-    for part in ("bastion", "instanceMetrics", "podNetworks"):
+    for part in ("bastion", "dashboard", "instanceMetrics", "podNetworks"):
         schema["properties"][part]["properties"]["config"] = copy.deepcopy(config)
     json.dump(schema, sys.stdout, indent=1, ensure_ascii=False)
     print()

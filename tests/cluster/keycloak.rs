@@ -60,7 +60,7 @@ pub const ROLES_CLIENT: &str = "client-api-server";
 
 /// A running Keycloak. When it is dropped, the server ends and its data is removed.
 pub struct KeycloakServer {
-    _process: Process,
+    process: Process,
     admin: Admin,
     mail: SmtpSink,
     port: u16,
@@ -85,12 +85,17 @@ impl KeycloakServer {
             }
             thread::sleep(Duration::from_millis(200));
         }
-        Ok(Self { _process: process, admin, mail, port, _home: home, _ports: ports })
+        Ok(Self { process, admin, mail, port, _home: home, _ports: ports })
     }
 
     /// The URL of the server.
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.process.id()
     }
 
     /// The mail server that receives its mails.
@@ -168,6 +173,8 @@ fn launch(home: &Path, port: u16) -> Result<Process> {
         "start".to_owned(),
         "--optimized".to_owned(),
         "--http-enabled=true".to_owned(),
+        // With a proxy in front of it, its URL is that of the proxy.
+        "--proxy-headers=xforwarded".to_owned(),
         "--http-host=127.0.0.1".to_owned(),
         format!("--http-port={port}"),
         // Tokens are valid at the address at which they were requested, which may be that of a proxy.

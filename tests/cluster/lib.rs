@@ -59,7 +59,7 @@ use parking_lot::Mutex;
 use tempfile::TempDir;
 
 pub use audit::Audit;
-pub use options::Options;
+pub use options::{Options, TrustedIssuer};
 
 use access::client_of;
 use assets::Assets;
@@ -107,6 +107,7 @@ impl Cluster {
             dir,
             owner_references_guarded: options.owner_references_guarded,
             spare: options.spare,
+            issuers: options.issuers.clone(),
             quota_period: options.quota_period,
             node: options.node,
         };

@@ -3,6 +3,17 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// An issuer whose tokens the API server accepts, beside that of the tests.
+#[derive(Debug, Clone)]
+pub struct TrustedIssuer {
+    /// Its URL.
+    pub url: String,
+    /// The file with the certificate of its authority, in PEM.
+    pub authority: PathBuf,
+    /// The client for which the tokens are.
+    pub client: String,
+}
+
 /// How a cluster is started. With `Options::default()` everything is on except the Gateway API, with one node.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -35,6 +46,8 @@ pub struct Options {
     /// (the heap of an API server that serves one of them is small, and would be collected all the time), and the
     /// controllers of which nothing here has objects do not run.
     pub spare: bool,
+    /// More issuers of the tokens of people: the claims of their names and groups are those of the tests' own.
+    pub issuers: Vec<TrustedIssuer>,
     /// How often quotas are looked at again that nothing has changed, such as those that were made before the CRD of what
     /// they count was known.
     pub quota_period: Duration,
@@ -59,6 +72,7 @@ impl Default for Options {
             load_balancer: true,
             owner_references_guarded: true,
             spare: true,
+            issuers: Vec::new(),
             // As by default.
             quota_period: Duration::from_mins(5),
             machine_delay: Duration::from_millis(300),

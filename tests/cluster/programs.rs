@@ -13,6 +13,7 @@ use super::audit;
 use super::certificates::Certificates;
 use super::issuer;
 use super::kubeconfig::{self, Credentials};
+use super::options::TrustedIssuer;
 use super::ports::Ports;
 use super::processes::Process;
 
@@ -57,6 +58,8 @@ pub struct Programs {
     pub owner_references_guarded: bool,
     /// Whether they save processor time.
     pub spare: bool,
+    /// More issuers of the tokens of people.
+    pub issuers: Vec<TrustedIssuer>,
     /// How often quotas are looked at again.
     pub quota_period: Duration,
     /// Whether webhooks are called at the addresses of their pods.
@@ -143,15 +146,7 @@ impl Programs {
             "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
             format!("--service-account-key-file={}", file("service-accounts.pub")),
             format!("--service-account-signing-key-file={}", file("service-accounts.key")),
-            // Tokens of people, as Keycloak issues them: see `issuer.rs`.
-            format!("--oidc-issuer-url={}", issuer::url(&self.ports)),
-            format!("--oidc-client-id={}", issuer::CLIENT),
-            format!("--oidc-ca-file={}", file("ca.crt")),
-            format!("--oidc-signing-algs={}", issuer::ALGORITHM),
-            format!("--oidc-username-claim={}", issuer::NAME),
-            // No prefix: a user has the name of the Tenant.
-            "--oidc-username-prefix=-".to_owned(),
-            format!("--oidc-groups-claim={}", issuer::GROUPS),
+            format!("--authentication-config={}", self.authentication()?.display()),
             "--authorization-mode=RBAC".to_owned(),
             format!("--enable-admission-plugins={plugins}"),
             format!("--admission-control-config-file={}", admission.display()),
@@ -166,6 +161,36 @@ impl Programs {
             format!("--enable-aggregator-routing={}", self.node),
         ];
         self.start("kube-apiserver", &self.assets.kube_apiserver, &args)
+    }
+
+    /// The file that says whose tokens of people are accepted: those of `issuer.rs`, in place of Keycloak, and those of others.
+    fn authentication(&self) -> Result<PathBuf> {
+        let own = TrustedIssuer {
+            url: issuer::url(&self.ports),
+            authority: self.certificates.file("ca.crt"),
+            client: issuer::CLIENT.to_owned(),
+        };
+        let mut authenticators = Vec::new();
+        for TrustedIssuer { url, authority, client } in [own].iter().chain(&self.issuers) {
+            let authority = fs::read_to_string(authority)?;
+            authenticators.push(json!({
+                "issuer": {"url": url, "certificateAuthority": authority, "audiences": [client]},
+                "claimMappings": {
+                    // No prefix: a user has the name of the Tenant.
+                    "username": {"claim": issuer::NAME, "prefix": ""},
+                    "groups": {"claim": issuer::GROUPS, "prefix": ""},
+                },
+            }));
+        }
+        let version = if is_oldest() { "v1beta1" } else { "v1" };
+        let configuration = json!({
+            "apiVersion": format!("apiserver.config.k8s.io/{version}"),
+            "kind": "AuthenticationConfiguration",
+            "jwt": authenticators,
+        });
+        let path = self.dir.join("authentication.yaml");
+        fs::write(&path, configuration.to_string())?;
+        Ok(path)
     }
 
     /// Starts the controller manager with the controllers that it starts by default, or with those that have something

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use http::Method;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::documents::{Block, project};
 use crate::lab::{PATIENCE, wait_until};
 use crate::people;
 use crate::site::{BASTION, NAMESPACE, RELEASE, Site, helm};
-use cluster::keycloak::{KeycloakServer, OPERATOR};
+use cluster::keycloak::{KeycloakServer, OPERATOR, ROLES_CLIENT};
 
 /// A block that has been run.
 pub struct After<'a> {
@@ -28,7 +28,7 @@ pub struct After<'a> {
 /// What a block contains, what is to be seen then, and who looks.
 type Outcome = (&'static str, &'static str, fn(&After<'_>));
 
-const OUTCOMES: [Outcome; 20] = [
+const OUTCOMES: [Outcome; 22] = [
     ("crownlabs plan -f manifests/samples", "as many objects as the text says", planned),
     ("helm install", "the Deployment", installed),
     ("kubectl apply -f manifests/samples", "samples that are ready", samples),
@@ -46,7 +46,13 @@ const OUTCOMES: [Outcome; 20] = [
     ("--take-ownership", "everybody's rights", rights),
     ("helm -n labs rollback", "everybody's rights, and the webhooks", gone_back),
     ("delete secret -l owner=helm", "everybody's rights, and no release", retired),
-    ("secret generic crownlabs-keycloak", "the secret of the client", client_secret),
+    ("secret generic crownlabs-keycloak", "the secret of the client", |after| {
+        client_secret(after, OPERATOR, "crownlabs-keycloak");
+    }),
+    ("oidc-audience-mapper", "the settings of the client, and what its tokens have", dashboard_client),
+    ("secret generic crownlabs-dashboard", "the secret of the client", |after| {
+        client_secret(after, "dashboard", "crownlabs-dashboard");
+    }),
     ("kubectl label instance", "the label", exam),
     ("make demo METRICS=1", "the numbers, and their end", measured),
 ];
@@ -211,9 +217,9 @@ fn retired(after: &After<'_>) {
     assert!(after.site().lab.list("deployments", "labs").is_empty());
 }
 
-fn client_secret(after: &After<'_>) {
+fn client_secret(after: &After<'_>, client_id: &str, secret_name: &str) {
     let server = after.keycloak.expect("a scene with Keycloak");
-    let client = server.find("/crownlabs/clients", "clientId", OPERATOR).expect("the client");
+    let client = server.find("/crownlabs/clients", "clientId", client_id).expect("the client");
     let path = format!("/crownlabs/clients/{}/client-secret", client["id"].as_str().expect("an identifier"));
     let secret = server.admin(&Method::GET, &path, &Value::Null).expect("its secret")["value"].clone();
     let secret = secret.as_str().expect("a text");
@@ -222,11 +228,48 @@ fn client_secret(after: &After<'_>) {
         "secret",
         "-n",
         NAMESPACE,
-        "crownlabs-keycloak",
+        secret_name,
         "-o",
         "go-template={{index .data \"client-secret\" | base64decode}}",
     ];
     assert_eq!(after.site().lab.kubectl(&kubectl).trim_end(), secret);
+}
+
+/// A user of a course gets an ID token that says so, and that is for the API server, too.
+fn dashboard_client(after: &After<'_>) {
+    let server = after.keycloak.expect("a scene with Keycloak");
+    let ask = |method: Method, path: &str, body: &Value| {
+        server.admin(&method, &format!("/crownlabs{path}"), body).unwrap_or_else(|error| panic!("{error:#}"))
+    };
+    let find = |path: &str, key: &str, value: &str| {
+        server.find(&format!("/crownlabs{path}"), key, value).unwrap_or_else(|error| panic!("{error:#}"))
+    };
+    let id = |object: &Value| object["id"].as_str().expect("an identifier").to_owned();
+    let client = find("/clients", "clientId", "dashboard");
+    assert_eq!(client["publicClient"], false);
+    assert_eq!(client["redirectUris"], json!(["https://labs.example.com/callback"]));
+    assert_eq!(client["attributes"]["pkce.code.challenge.method"], "S256");
+    assert_eq!(ask(Method::GET, "", &Value::Null)["revokeRefreshToken"], false);
+    let roles = format!("/clients/{}/roles", id(&find("/clients", "clientId", ROLES_CLIENT)));
+    ask(Method::POST, &roles, &json!({"name": "workspace-tea:user"}));
+    ask(Method::POST, "/users", &json!({"username": "ada.rossi", "enabled": true}));
+    let user = id(&find("/users", "username", "ada.rossi"));
+    let role = json!([find(&roles, "name", "workspace-tea:user")]);
+    let mapping =
+        roles.replace("/roles", "").replace("/clients/", &format!("/users/{user}/role-mappings/clients/"));
+    ask(Method::POST, &mapping, &role);
+    let example = format!(
+        "/clients/{}/evaluate-scopes/generate-example-id-token?scope=openid&userId={user}",
+        id(&client)
+    );
+    let token = ask(Method::GET, &example, &Value::Null);
+    assert_eq!(token["preferred_username"], "ada.rossi", "{token}");
+    assert_eq!(token["groups"], json!(["workspace-tea:user"]), "{token}");
+    assert_eq!(
+        (&token["aud"], &token["azp"]),
+        (&json!(["dashboard", ROLES_CLIENT]), &json!("dashboard")),
+        "{token}"
+    );
 }
 
 fn exam(after: &After<'_>) {

@@ -91,7 +91,7 @@ folder is mounted whole; of anything else, one key.
 {{- if ne $made.leaderElection.namespace .Release.Namespace -}}
 {{- fail (printf "config.leaderElection.namespace: the Lease and the certificate of the webhooks are in the namespace of the release, %s: leave this key out" .Release.Namespace) -}}
 {{- end -}}
-{{- range $loop, $section := dict "bastion" "bastion" "sshTracker" "bastion" "webSsh" "bastion" "instanceMetrics" "instanceMetrics" "podConfigNode" "podNetworks" -}}
+{{- range $loop, $section := dict "bastion" "bastion" "sshTracker" "bastion" "webSsh" "bastion" "dashboard" "dashboard" "instanceMetrics" "instanceMetrics" "podConfigNode" "podNetworks" -}}
 {{- if dig "controllers" $loop "enabled" false $own -}}
 {{- fail (printf "config.controllers.%s.enabled: this loop runs in pods of its own: set %s.enabled, and this key below %s.config" $loop $section $section) -}}
 {{- end -}}

@@ -45,6 +45,9 @@ pub trait Kind: Debug + Clone + PartialEq + Send + Sync + 'static {
     /// Whether a store keeps objects as JSON text, which takes several times less memory, and decodes one
     /// each time it is read. For kinds with many objects that are only read when their owner is reconciled.
     const ENCODED: bool = false;
+    /// Whether a change of nothing that is read counts, too: for kinds of which only the metadata is read, to learn that the rest
+    /// has changed.
+    const EACH_VERSION: bool = false;
     /// The most bytes, as JSON, of what is read of the spec, and of the status. Of the kinds whose fields we read all, no
     /// larger one is decoded: what it would take in memory may be a hundred times its text.
     const LARGEST: usize = 64 << 10;
@@ -58,7 +61,7 @@ pub trait Kind: Debug + Clone + PartialEq + Send + Sync + 'static {
 macro_rules! kind {
     ($(#[$doc:meta])* $marker:ident, $alias:ident, $group:expr, $version:literal, $kind:literal,
      $plural:literal, namespaced: $namespaced:literal, $spec:ty, $status:ty $(, body: $body:literal)? $(, encoded: $encoded:literal)?
-     $(, largest: $largest:expr)?) => {
+     $(, each_version: $each_version:literal)? $(, largest: $largest:expr)?) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub struct $marker;
@@ -75,6 +78,7 @@ macro_rules! kind {
             const NAMESPACED: bool = $namespaced;
             $(const BODY: &'static str = $body;)?
             $(const ENCODED: bool = $encoded;)?
+            $(const EACH_VERSION: bool = $each_version;)?
             $(const LARGEST: usize = $largest;)?
             type Spec = $spec;
             type Status = $status;

@@ -8,19 +8,16 @@ mod span;
 mod step;
 mod warning;
 
-use std::collections::BTreeSet;
-
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 pub use self::row::{Row, sort};
 pub use self::span::span;
 pub use self::step::{Because, Limit, Next, Step, Warned};
-pub use self::warning::{About, Event, Warning, latest};
+pub use self::warning::{About, Event, WARNINGS, Warning, pods_of, warnings};
 use super::condition::{
     Condition, NAME_CONFLICT, PUBLIC_EXPOSURE_READY, READY, RECONCILED, STALLED, TENANT_MISMATCH,
 };
 use super::instance::{Instance, InstancePhase, InstanceStatus};
-use super::names::CanonicalName;
 use super::reference::GenericRef;
 use super::template::Template;
 use super::tenant::{Role, Tenant};
@@ -172,13 +169,6 @@ fn automation(status: &InstanceStatus) -> Vec<Condition> {
 /// Whether an Instance is not as its spec asks, so that warnings about its objects may say why.
 pub fn is_waiting(instance: &Instance) -> bool {
     !instance.status.conditions.iter().any(|condition| condition.type_ == READY && condition.status == "True")
-}
-
-/// The names of the objects of an Instance, but its pods.
-pub fn names_of_objects(instance: &Instance) -> BTreeSet<String> {
-    let canonical = CanonicalName::of(instance.name());
-    let environments = instance.status.environments.iter().map(|status| canonical.environment(&status.name));
-    [canonical.clone()].into_iter().chain(environments).map(|name| name.to_string()).collect()
 }
 
 /// The names of the managers of a course, by the specs of the Tenants.

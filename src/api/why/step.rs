@@ -40,6 +40,21 @@ pub enum Next {
     Warning(Time),
 }
 
+impl Next {
+    /// The time.
+    pub fn at(&self) -> &Time {
+        let (Self::End(time) | Self::Warning(time)) = self;
+        time
+    }
+}
+
+impl Step {
+    /// By which steps are sorted: what is done comes before warnings, and of both the earlier.
+    pub fn order(&self) -> (bool, Time) {
+        (matches!(self.next, Next::Warning(_)), self.next.at().clone())
+    }
+}
+
 /// The warnings that the Tenant had.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warned {

@@ -1,5 +1,8 @@
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
+use super::warning::latest;
 use super::*;
 use crate::api::promise::End;
 
@@ -167,4 +170,22 @@ fn the_latest_events_about_its_objects_are_warnings() {
     assert_eq!(latest(events.clone(), &names, "what is known"), expected);
     events.extend((0..9).map(|number| event("lab-1", &format!("no {number}"), json!({}))));
     assert_eq!(latest(events, &names, "").len(), 5);
+}
+
+#[test]
+fn the_objects_of_an_instance_are_its_pods_and_those_with_its_name() {
+    let status = json!({"environments": [{"name": "a"}],
+        "conditions": [condition("Ready", "False", "PodUnschedulable", "Pod box-7d: no node")]});
+    let instance = instance(&status);
+    let event = |name: &str, message: &str| -> Event {
+        serde_json::from_value(json!({"involvedObject": {"kind": "Pod", "name": name}, "message": message}))
+            .expect("an Event")
+    };
+    let names = ["box-7d", "box", "box-a", "box-7e", "boxes"];
+    let events = names.iter().map(|name| event(name, "mount failed")).chain([event("box-7d", "no node")]);
+    let found = warnings(&instance, ["box-7d"], events.collect());
+    let about: Vec<_> = found.iter().map(|warning| (&*warning.about.name, &*warning.message)).collect();
+    let told = ["box-7d", "box", "box-a"].map(|name| (name, "mount failed"));
+    assert_eq!(about, told, "and what a condition says already is left out");
+    assert_eq!(pods_of(&instance), "&labelSelector=crownlabs.polito.it%2Finstance%3Dbox");
 }

@@ -6,10 +6,16 @@ use std::collections::BTreeSet;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::Deserialize;
 
+use crate::api::instance::Instance;
+use crate::api::labels;
+use crate::api::names::CanonicalName;
 use crate::api::wire::Optional;
 
 /// How many warnings are told, the latest of them.
 const MOST: usize = 5;
+
+/// The parameter of a request for events by which they are warnings.
+pub const WARNINGS: &str = "&fieldSelector=type%3DWarning";
 
 /// The fields that are read of an Event.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -81,8 +87,30 @@ impl From<Event> for Warning {
     }
 }
 
+/// The parameter of a request for pods by which they are those of an Instance.
+pub fn pods_of(instance: &Instance) -> String {
+    format!("&labelSelector={}%3D{}", labels::INSTANCE.replace('/', "%2F"), instance.name())
+}
+
+/// The latest of the events of a namespace that are about the objects of an Instance, whose pods have these names. What its
+/// conditions say already is left out.
+pub fn warnings<'a>(
+    instance: &Instance,
+    pods: impl IntoIterator<Item = &'a str>,
+    events: Vec<Event>,
+) -> Vec<Warning> {
+    let status = &instance.status;
+    let canonical = CanonicalName::of(instance.name());
+    let environments =
+        status.environments.iter().map(|status| canonical.environment(&status.name).to_string());
+    let others = [canonical.to_string()].into_iter().chain(environments);
+    let names = pods.into_iter().map(str::to_owned).chain(others).collect();
+    let told: String = status.conditions.iter().map(|condition| condition.message.as_str()).collect();
+    latest(events, &names, &told)
+}
+
 /// The latest of the events about objects of these names. What `told` has already is left out.
-pub fn latest(mut events: Vec<Event>, names: &BTreeSet<String>, told: &str) -> Vec<Warning> {
+pub(super) fn latest(mut events: Vec<Event>, names: &BTreeSet<String>, told: &str) -> Vec<Warning> {
     events.retain(|event| {
         let is_new = event.message.is_empty() || !told.contains(event.message.as_str());
         is_new && names.contains(event.involved_object.name.as_str())

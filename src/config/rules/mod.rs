@@ -1,5 +1,6 @@
 //! Rules that the schema cannot express: between several keys, or about the value of one.
 
+mod dashboard;
 mod registries;
 mod table;
 
@@ -7,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-pub(super) use self::table::RULES;
 use super::duration::ConfigDuration;
 use super::fault::Fault;
 use super::types::Config;
@@ -26,6 +26,11 @@ pub(super) enum Rule {
     OnlyWith(&'static str, &'static str, &'static str),
     /// Any other rule: the keys that it reads, what is wrong or `None` if it is followed, and what would be valid.
     Other(&'static [&'static str], fn(&Config) -> Option<String>, &'static str),
+}
+
+/// The rules, in the order of the reference.
+pub(super) fn rules() -> impl Iterator<Item = &'static Rule> {
+    table::RULES.iter().chain(dashboard::RULES)
 }
 
 /// A case in which other keys are needed.
@@ -130,7 +135,7 @@ pub(super) fn broken(
     };
     // Entries that were refused before are not in the list, so those after them have other places.
     let of_items = is_certain(registries::LIST).then(|| registries::faults(config)).into_iter().flatten();
-    RULES.iter().filter_map(fault).chain(of_items.map(of_item)).collect()
+    rules().filter_map(fault).chain(of_items.map(of_item)).collect()
 }
 
 /// Whether two keys are the same, or one contains the other.
@@ -149,7 +154,7 @@ mod tests {
     #[test]
     fn keys_of_rules_exist() {
         let schema = schema();
-        for key in RULES.iter().flat_map(Rule::keys) {
+        for key in rules().flat_map(Rule::keys) {
             let pointer = key.split('.').fold(String::new(), |pointer, part| pointer + "/properties/" + part);
             assert!(schema.pointer(&pointer).is_some(), "{key}");
         }

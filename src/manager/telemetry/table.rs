@@ -4,8 +4,8 @@ use super::process;
 use crate::capture::telemetry as capture;
 use crate::clients::{cri, keycloak, mail, prometheus};
 use crate::controllers::{
-    accounts, bastion, cleanup, exam_agent, image_list, instance, pod_config_node, public_exposure, tenant,
-    termination, web_ssh,
+    accounts, bastion, cleanup, dashboard, exam_agent, image_list, instance, pod_config_node,
+    public_exposure, tenant, termination, web_ssh,
 };
 use crate::runtime::metric::{self, Metric};
 use crate::webhook::telemetry as webhook;
@@ -33,6 +33,7 @@ const LISTS: &[&[Metric]] = &[
     cri::telemetry::METRICS,
     accounts::telemetry::FAILURES,
     capture::TRACKER,
+    dashboard::telemetry::METRICS,
     web_ssh::telemetry::METRICS,
     exam_agent::telemetry::METRICS,
     bastion::telemetry::METRICS,

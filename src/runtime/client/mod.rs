@@ -8,12 +8,10 @@
 mod list;
 mod pages;
 mod pauses;
-#[cfg_attr(not(test), expect(dead_code, reason = "the dashboard is not built yet"))]
 mod user_client;
 
 pub use pages::each_listed;
 pub use user_client::{Credential, Right, UserClient};
-#[expect(unused_imports, reason = "the dashboard is not built yet")]
 pub use user_client::{Patch, Preconditions, Rules};
 
 use std::collections::HashMap;

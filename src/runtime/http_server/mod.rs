@@ -6,13 +6,10 @@
 //! together, by what the kernel keeps for each connection, and by the time after which a connection ends whose client takes
 //! nothing. Short requests never wait for long ones.
 
-#[cfg_attr(not(test), expect(dead_code, reason = "the dashboard is not built yet"))]
 mod body;
 mod progress;
 
-pub use body::Body;
-#[expect(unused_imports, reason = "the dashboard is not built yet")]
-pub use body::{Gone, Sender};
+pub use body::{Body, Gone, Sender};
 
 use std::borrow::Cow;
 use std::convert::Infallible;

@@ -17,10 +17,11 @@ pub fn is_newer<T: Kind>(new: &Object<T>, old: &Object<T>) -> bool {
     }
 }
 
-/// Whether anything but the version differs.
+/// Whether anything but the version differs; for kinds of which each version counts, whether it does.
 pub fn differs<T: Kind>(old: &Object<T>, new: &Object<T>) -> bool {
     let (a, b) = (&old.metadata, &new.metadata);
-    old.spec != new.spec
+    T::EACH_VERSION && a.resource_version != b.resource_version
+        || old.spec != new.spec
         || old.status != new.status
         || old.malformed != new.malformed
         || a.uid != b.uid

@@ -129,15 +129,15 @@ async fn a_list_is_bounded_in_objects_and_in_bytes() {
         (MOST_OBJECTS, 0, Ok(MOST_OBJECTS)),
         (MOST_OBJECTS + 1, 0, Err(())),
         (5, MOST_BYTES / 5, Err(())),
-        // A single one that is longer than any object.
-        (1, MOST_BYTES / 4, Err(())),
+        (5, MOST_BYTES / 6, Ok(5)),
+        (1, 2 * MOST_BYTES, Err(())),
     ] {
         let mut object = instance("vm");
         object["metadata"]["annotations"] = json!({"a": "x".repeat(length)});
         let page = json!({"metadata": {}, "items": vec![object; objects]});
         let (_api, client) = client(move |_| (200, page.clone())).await;
         let list = client.list::<InstanceKind>(&user(), "ns", "").await;
-        let text = "the list of instances of the namespace ns has more than 10000 objects or 16 MiB";
+        let text = "the list of instances of the namespace ns has more than 10000 objects or 1 MiB";
         let expected = expected.map_err(|()| ApiError::TooLong(text.to_owned()));
         assert_eq!(list.map(|list| list.len()), expected, "{objects} of {length}");
     }

@@ -1,0 +1,14 @@
+// Tells the dashboard the zone of the user's times, and the user when the page is not live.
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+const known = document.cookie.split("; ").find((cookie) => cookie.startsWith("crownlabs-zone="));
+if (zone && known !== `crownlabs-zone=${zone}`) {
+  document.cookie = `crownlabs-zone=${zone}; path=/; secure; samesite=lax; max-age=31536000`;
+}
+const live = (isLive) => {
+  document.documentElement.dataset.live = isLive ? "yes" : "no";
+  const notice = document.getElementById("not-live");
+  if (notice) notice.hidden = isLive;
+};
+document.addEventListener("htmx:sse:after:connection", () => live(true));
+// A stream that ends is begun anew at once; one that cannot be begun is broken.
+document.addEventListener("htmx:sse:error", () => live(false));

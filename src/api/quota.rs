@@ -1,0 +1,314 @@
+//! Whether a Tenant may start an Instance: whether he may use its Template, and whether the quota allows it. The webhook
+//! refuses by this rule, and the dashboard says by it beforehand what would be refused.
+//!
+//! The Template of the Instance determines the Workspace whose quota counts, and the other Instances of the namespace determine
+//! how much of it is used.
+
+use std::sync::Arc;
+
+use super::names::CanonicalName;
+use super::tenancy::is_tenant_namespace;
+use super::tenant::Role;
+use super::usage::{Limits, Share, Usage};
+use super::{GenericRef, Instance, Template, Tenant, Workspace, labels};
+
+/// The name by which a Template refers to the personal workspace of the Tenant that uses it.
+pub const PERSONAL: &str = "personal";
+
+/// What of the rule can be set.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Rule {
+    /// Whether the Tenant must be enrolled (`server.webhook.requireEnrolment`).
+    pub require_enrolment: bool,
+    /// Whether personal workspaces are enabled.
+    pub personal_workspaces: bool,
+}
+
+/// Finds the objects that the rule needs, in memory.
+pub trait Objects {
+    /// The Tenant of that name.
+    fn tenant(&self, name: &str) -> Option<Arc<Tenant>>;
+    /// The Workspace of that name.
+    fn workspace(&self, name: &str) -> Option<Arc<Workspace>>;
+    /// The Template of that name.
+    fn template(&self, namespace: &str, name: &str) -> Option<Arc<Template>>;
+}
+
+/// The quota that an Instance counts against.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scope {
+    /// The quota of the Workspace of that name.
+    Workspace(String),
+    /// The quota of the Tenant's personal workspace.
+    Personal,
+}
+
+impl Scope {
+    /// The name by which Templates refer to it.
+    pub fn workspace(&self) -> &str {
+        match self {
+            Self::Workspace(name) => name,
+            Self::Personal => PERSONAL,
+        }
+    }
+}
+
+/// An Instance that uses a part of a quota.
+#[derive(Debug, Clone, Copy)]
+pub struct Running<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its Template.
+    pub template: &'a GenericRef,
+    /// Its label that names its Workspace, which decides where its Template is gone.
+    pub label: Option<&'a str>,
+}
+
+impl<'a> Running<'a> {
+    /// The Instance, if it is to run.
+    pub fn of(instance: &'a Instance) -> Option<Self> {
+        let label = instance.label(labels::WORKSPACE);
+        instance.spec.running.then(|| Self {
+            name: instance.name(),
+            template: &instance.spec.template_ref,
+            label,
+        })
+    }
+}
+
+/// Why an Instance may not be started.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// Its Template is not there.
+    #[error("the Template {0} does not exist, so no quota is known")]
+    NoTemplate(GenericRef),
+    /// A Template that a Tenant has written mounts a shared volume of others for writing.
+    #[error(
+        "the Template {template} mounts the shared volume {volume} for writing: a Template in the namespace of a Tenant \
+         may do so only with those of the same namespace; set readOnly"
+    )]
+    WritesForeignVolume {
+        /// The Template.
+        template: GenericRef,
+        /// The volume.
+        volume: GenericRef,
+    },
+    /// The Template is that of another Tenant.
+    #[error("the Template {template} is that of another Tenant: Templates in {own} can be used")]
+    OfAnotherTenant {
+        /// The Template.
+        template: GenericRef,
+        /// The namespace of the Tenant.
+        own: String,
+    },
+    /// The Tenant does not exist.
+    #[error("the Tenant {0:?} does not exist")]
+    NoTenant(String),
+    /// The Tenant is not in the course.
+    #[error("the Tenant {tenant} is not enrolled in the Workspace {workspace}")]
+    NotEnrolled {
+        /// The Tenant.
+        tenant: String,
+        /// The Workspace.
+        workspace: String,
+    },
+    /// The Workspace does not exist.
+    #[error("the Workspace {0} does not exist, so no quota is known")]
+    NoWorkspace(String),
+    /// The Tenant has no personal workspace.
+    #[error("the Tenant {0} has no personal workspace")]
+    NoPersonalWorkspace(String),
+    /// The Instance is not in the namespace of the Tenant whose personal workspace it would use.
+    #[error("the personal workspace of {tenant:?} is for Instances in {namespace}")]
+    Elsewhere {
+        /// The Tenant.
+        tenant: String,
+        /// The namespace of the Tenant.
+        namespace: String,
+    },
+    /// More would be used than the quota allows.
+    #[error("quota exceeded: {}", Share::list(.0))]
+    Exceeded(Vec<Share>),
+}
+
+/// What the rule is applied to: the Instances of one namespace.
+pub struct Quotas<'a> {
+    /// The settings.
+    pub rule: Rule,
+    /// The Tenants, Workspaces and Templates.
+    pub objects: &'a dyn Objects,
+    /// The namespace.
+    pub namespace: &'a str,
+    /// Its Instances that are to run.
+    pub running: &'a [Running<'a>],
+}
+
+impl Quotas<'_> {
+    /// Whether an Instance of this name, Tenant and Template may be started. `warnings` gets what is not counted.
+    ///
+    /// # Errors
+    /// When it may not.
+    pub fn may_start(
+        &self,
+        name: &str,
+        tenant: &str,
+        reference: &GenericRef,
+        warnings: &mut Vec<String>,
+    ) -> Result<(), Refusal> {
+        let template = self.objects.template(&reference.namespace, &reference.name);
+        let template = template.ok_or_else(|| Refusal::NoTemplate(reference.clone()))?;
+        writes_own_volumes_only(reference, &template)?;
+        let Some(scope) = self.scope(reference, &template) else {
+            warnings.push(format!("the Template {reference} names no Workspace: no quota is checked"));
+            return Ok(());
+        };
+        self.may_use(tenant, reference, &scope)?;
+        let mut usage = self.used(&scope, name, warnings);
+        usage.add(Some(&template.spec));
+        let shares = self.shares(&scope, tenant, &usage)?;
+        let exceeded: Vec<Share> = shares.into_iter().filter(Share::is_exceeded).collect();
+        if exceeded.is_empty() { Ok(()) } else { Err(Refusal::Exceeded(exceeded)) }
+    }
+
+    /// Refuses a Template of a Workspace in which the Tenant is not enrolled, and of another Tenant.
+    fn may_use(&self, tenant: &str, reference: &GenericRef, scope: &Scope) -> Result<(), Refusal> {
+        if !self.rule.require_enrolment {
+            return Ok(());
+        }
+        match scope {
+            Scope::Personal => {
+                let own = CanonicalName::of(tenant).tenant_namespace();
+                // An Instance elsewhere is refused for that reason.
+                let is_elsewhere = self.namespace != own;
+                if !is_of_tenant(reference) || reference.namespace == own || is_elsewhere {
+                    return Ok(());
+                }
+                Err(Refusal::OfAnotherTenant { template: reference.clone(), own })
+            }
+            // The quota of a Workspace that does not exist is not known: that is said instead.
+            Scope::Workspace(name) if self.objects.workspace(name).is_none() => Ok(()),
+            Scope::Workspace(name) => {
+                let found = self.objects.tenant(tenant);
+                let found = found.ok_or_else(|| Refusal::NoTenant(tenant.to_owned()))?;
+                if matches!(found.spec.role_in(name), Some(Role::User | Role::Manager)) {
+                    return Ok(());
+                }
+                Err(Refusal::NotEnrolled { tenant: tenant.to_owned(), workspace: name.clone() })
+            }
+        }
+    }
+
+    /// The quota that Instances of a Template count against; `None` if the Template names no Workspace. A
+    /// Template in the namespace of a Tenant always counts against the personal workspace, whatever Workspace
+    /// it names, because users write it themselves.
+    pub fn scope(&self, reference: &GenericRef, template: &Template) -> Option<Scope> {
+        let workspace = &template.spec.workspace_ref.name;
+        let is_own = is_of_tenant(reference) || workspace == PERSONAL;
+        if is_own && self.rule.personal_workspaces {
+            return Some(Scope::Personal);
+        }
+        (!workspace.is_empty()).then(|| Scope::Workspace(workspace.clone()))
+    }
+
+    /// What the Instances but that of this name use of a quota. All Instances of the namespace count, whatever Tenant they
+    /// name, because users write the name themselves.
+    pub fn used(&self, scope: &Scope, but: &str, warnings: &mut Vec<String>) -> Usage {
+        let mut usage = Usage::default();
+        for other in self.running.iter().filter(|other| other.name != but) {
+            match self.counted(scope, other) {
+                Counted::Not => {}
+                Counted::As(spec) => usage.add(Some(&spec.spec)),
+                Counted::Unknown => {
+                    warnings.push(format!(
+                        "the Template {} of the Instance {} does not exist: what it uses is not counted",
+                        other.template, other.name
+                    ));
+                    usage.add(None);
+                }
+            }
+        }
+        usage
+    }
+
+    /// Whether an Instance uses a part of a quota.
+    pub fn counts(&self, scope: &Scope, running: &Running<'_>) -> bool {
+        !matches!(self.counted(scope, running), Counted::Not)
+    }
+
+    /// How an Instance counts. If its Template is gone, its label decides, and without a label it counts.
+    fn counted(&self, scope: &Scope, running: &Running<'_>) -> Counted {
+        let reference = running.template;
+        match self.objects.template(&reference.namespace, &reference.name) {
+            Some(template) if self.scope(reference, &template).as_ref() == Some(scope) => {
+                Counted::As(template)
+            }
+            None if running.label.is_none_or(|label| label == scope.workspace()) => Counted::Unknown,
+            Some(_) | None => Counted::Not,
+        }
+    }
+
+    /// How much `usage` is of each limit of a quota; empty where only the `ResourceQuota` of the namespace is the limit.
+    ///
+    /// # Errors
+    /// When the Workspace, the Tenant or its personal workspace does not exist.
+    pub fn shares(&self, scope: &Scope, tenant: &str, usage: &Usage) -> Result<Vec<Share>, Refusal> {
+        match scope {
+            Scope::Workspace(name) => {
+                let workspace = self.objects.workspace(name);
+                let workspace = workspace.ok_or_else(|| Refusal::NoWorkspace(name.clone()))?;
+                // What it allows is not known.
+                if workspace.malformed.is_some() {
+                    return Ok(Vec::new());
+                }
+                Ok(Limits::from(&workspace.spec.quota).shares(usage))
+            }
+            Scope::Personal => {
+                let tenant = self.owner(tenant)?;
+                match &tenant.spec.personal_workspace {
+                    Some(quota) => Ok(Limits::from(quota).shares(usage)),
+                    // It has no quota of its own.
+                    None if tenant.spec.create_personal_workspace => Ok(Vec::new()),
+                    None => Err(Refusal::NoPersonalWorkspace(tenant.name().to_owned())),
+                }
+            }
+        }
+    }
+
+    /// The Tenant whose personal workspace is used. It is the one that the Instance names, and the Instance
+    /// must be in its namespace.
+    fn owner(&self, name: &str) -> Result<Arc<Tenant>, Refusal> {
+        let namespace = CanonicalName::of(name).tenant_namespace();
+        if namespace != self.namespace {
+            return Err(Refusal::Elsewhere { tenant: name.to_owned(), namespace });
+        }
+        self.objects.tenant(name).ok_or_else(|| Refusal::NoTenant(name.to_owned()))
+    }
+}
+
+/// How an Instance counts against a quota.
+enum Counted {
+    /// Not at all.
+    Not,
+    /// With what its Template asks for.
+    As(Arc<Template>),
+    /// As one, for its Template is gone.
+    Unknown,
+}
+
+/// Whether a Template is in the namespace of a Tenant, who has written it.
+fn is_of_tenant(reference: &GenericRef) -> bool {
+    is_tenant_namespace(&reference.namespace)
+}
+
+/// Refuses a Template that a Tenant has written and that mounts shared volumes of others for writing.
+fn writes_own_volumes_only(reference: &GenericRef, template: &Template) -> Result<(), Refusal> {
+    let mounts =
+        template.spec.environment_list.iter().flat_map(|environment| &environment.shared_volume_mounts);
+    let mut foreign = mounts.filter(|mount| {
+        is_of_tenant(reference) && !mount.read_only && mount.shared_volume.namespace != reference.namespace
+    });
+    foreign.next().map_or(Ok(()), |mount| {
+        let (template, volume) = (reference.clone(), mount.shared_volume.clone());
+        Err(Refusal::WritesForeignVolume { template, volume })
+    })
+}

@@ -1,0 +1,158 @@
+//! What an ID token says of itself.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jiff::{SignedDuration, Timestamp};
+use serde::Deserialize;
+
+use super::{KEYS, plain};
+
+/// By how much the clocks of provider and daemon may differ.
+const LEEWAY: SignedDuration = SignedDuration::from_secs(60);
+
+/// The claims of an ID token that are checked.
+#[derive(Debug, Deserialize)]
+pub struct Claims {
+    iss: String,
+    aud: Audience,
+    azp: Option<String>,
+    exp: i64,
+    nonce: Option<String>,
+}
+
+/// For whom a token is.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Audience {
+    One(String),
+    Several(Vec<String>),
+}
+
+/// What a token says of its signature.
+#[derive(Deserialize)]
+struct Header {
+    alg: String,
+}
+
+impl Claims {
+    /// Those of a token; `None` if it is no signed JSON Web Token.
+    pub fn of(token: &str) -> Option<Self> {
+        let parts = token.split('.').map(|part| URL_SAFE_NO_PAD.decode(part).ok());
+        let [header, claims, signature]: [Vec<u8>; 3] = parts.collect::<Option<Vec<_>>>()?.try_into().ok()?;
+        let Header { alg } = serde_json::from_slice(&header).ok()?;
+        if signature.is_empty() || alg.eq_ignore_ascii_case("none") {
+            return None;
+        }
+        serde_json::from_slice(&claims).ok()
+    }
+
+    /// When the token runs out, if it is from this issuer, for this client, not over, and, with a nonce, of this login.
+    ///
+    /// # Errors
+    /// A sentence that says what is not so.
+    pub fn checked(
+        &self,
+        issuer: &str,
+        client: &str,
+        nonce: Option<&str>,
+        now: Timestamp,
+    ) -> Result<Timestamp, String> {
+        if self.iss != issuer {
+            let other = plain(&self.iss);
+            return Err(format!(
+                "{KEYS}.issuerUrl is {issuer}, and the ID token is of the issuer {other}: the provider needs one URL for all, in \
+                 Keycloak its `hostname`"
+            ));
+        }
+        let others = match &self.aud {
+            Audience::One(one) => std::slice::from_ref(one),
+            Audience::Several(several) => several.as_slice(),
+        };
+        let is_authorized = self.azp.as_ref().map_or(others.len() == 1, |azp| azp == client);
+        if !others.iter().any(|one| one == client) || !is_authorized {
+            return Err(format!(
+                "the ID token is not for the client {client}: check {KEYS}.clientId, and which mappers of this client change the \
+                 claims aud and azp"
+            ));
+        }
+        let expires = Timestamp::from_second(self.exp).map_err(|_| "the ID token has no end".to_owned())?;
+        if now.duration_since(expires) >= LEEWAY {
+            return Err(
+                "the ID token is over already: set the clocks of the issuer and of this machine".to_owned()
+            );
+        }
+        if nonce.is_some_and(|nonce| self.nonce.as_deref() != Some(nonce)) {
+            return Err("the ID token is of another login".to_owned());
+        }
+        Ok(expires)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const ISSUER: &str = "https://auth.example.com/realms/labs";
+
+    fn token(claims: &Value) -> String {
+        format!("eyJhbGciOiJSUzI1NiJ9.{}.c2ln", URL_SAFE_NO_PAD.encode(claims.to_string()))
+    }
+
+    fn checked(changes: &Value) -> Result<Timestamp, String> {
+        let mut claims = json!({"iss": ISSUER, "aud": "labs", "exp": 1_000, "nonce": "n", "sub": "1"});
+        json_patch::merge(&mut claims, changes);
+        let now = Timestamp::from_second(900).expect("a time");
+        Claims::of(&token(&claims)).expect("claims").checked(ISSUER, "labs", Some("n"), now)
+    }
+
+    #[test]
+    fn a_token_counts_for_its_issuer_client_login_and_time() {
+        assert_eq!(checked(&json!({})).map(Timestamp::as_second), Ok(1_000));
+        assert!(checked(&json!({"aud": ["other", "labs"], "azp": "labs"})).is_ok());
+        assert!(checked(&json!({"exp": 841})).is_ok(), "clocks differ a little");
+        assert!(checked(&json!({"exp": Timestamp::MAX.as_second()})).is_ok(), "as good as for ever");
+        for (changes, why) in [
+            (json!({"iss": "https://auth.example.com/realms/labs/"}), "issuer"),
+            (json!({"aud": "other"}), "client"),
+            (json!({"aud": ["labs", "other"]}), "client"),
+            (json!({"aud": ["labs", "other"], "azp": "other"}), "client"),
+            (json!({"aud": []}), "client"),
+            (json!({"azp": "other"}), "client"),
+            (json!({"exp": 840}), "over"),
+            (json!({"exp": i64::MAX}), "end"),
+            (json!({"nonce": "m"}), "login"),
+            (json!({"nonce": null}), "login"),
+        ] {
+            let error = checked(&changes).expect_err("refused");
+            assert!(error.contains(why), "{changes}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_token_has_no_claims() {
+        let part = |json: &str| URL_SAFE_NO_PAD.encode(json);
+        let (header, claims) = (part(r#"{"alg":"RS256"}"#), part(r#"{"iss":"","aud":"","exp":1}"#));
+        assert!(Claims::of(&format!("{header}.{claims}.c2ln")).is_some());
+        for text in [
+            String::new(),
+            claims.clone(),
+            format!("{header}.{claims}"),
+            format!("{header}.{claims}.c2ln.c2ln"),
+            format!("{header}.{claims}."),
+            format!("{header}.{claims}.!"),
+            format!("{header}.{claims}=.c2ln"),
+            format!(".{claims}.c2ln"),
+            format!("{}.{claims}.c2ln", part("{}")),
+            format!("{}.{claims}.c2ln", part(r#"{"alg":"None"}"#)),
+            format!("{header}.e30.c2ln"),
+            format!("{header}.{}.c2ln", part("[]")),
+            format!("{header}.{}.c2ln", part(r#"{"iss":"","aud":"","exp":1.5}"#)),
+            format!("{header}.{}.c2ln", part(r#"{"iss":"","aud":"","exp":1,"exp":2}"#)),
+            format!("{header}.{}.c2ln", part(r#"{"iss":"","aud":"","exp":1} {}"#)),
+        ] {
+            assert!(Claims::of(&text).is_none(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,387 @@
+//! The client against a server that lies or is silent, which the real one does not. How people log in at that one is tested in
+//! `tests/dashboard`.
+
+use std::convert::Infallible;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use futures::future::join3;
+use http::{Request, Response, header};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use parking_lot::Mutex as Lock;
+use rustls::ServerConfig;
+use rustls::crypto::ring::default_provider;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+use tokio::sync::Notify;
+use tokio_rustls::TlsAcceptor;
+
+use super::*;
+
+const CODE: &str = "c0de";
+const CLIENT_SECRET: &str = "s3cr+t %25:";
+const REFRESH_TOKEN: &str = "r3fresh";
+/// The signature of ID tokens.
+const SIGNATURE: &str = "c2lnbmF0dXJl";
+const REDIRECT_URI: &str = "https://labs.example.com/callback";
+
+/// What the server answers.
+#[derive(Clone)]
+pub enum Reply {
+    Json(u16, Value),
+    Text(u16, String),
+    /// To another path of the server.
+    Redirect,
+    /// Nothing, ever.
+    Silence,
+}
+
+/// A request as the server saw it.
+struct Seen {
+    path: String,
+    authorization: String,
+    body: String,
+}
+
+/// What a server answers and sees.
+struct Script {
+    discovery: Lock<Reply>,
+    answer: Lock<Reply>,
+    seen: Lock<Vec<Seen>>,
+    /// A request has arrived.
+    arrived: Notify,
+}
+
+/// A server, and the client of it.
+pub struct Issuer {
+    pub provider: Provider,
+    url: String,
+    script: Arc<Script>,
+    folder: TempDir,
+}
+
+impl Issuer {
+    pub async fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+        std::fs::write(folder.path().join("ca.crt"), made.cert.pem()).unwrap();
+        std::fs::write(folder.path().join("secret"), format!("{CLIENT_SECRET}\n")).unwrap();
+        let config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(
+                vec![made.cert.der().clone()],
+                made.signing_key.serialize_der().try_into().unwrap(),
+            )
+            .unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("https://{}/realms/labs", listener.local_addr().unwrap());
+        let script = Arc::new(Script {
+            discovery: Lock::new(Reply::Json(200, document(&url))),
+            answer: Lock::new(Reply::Silence),
+            seen: Lock::default(),
+            arrived: Notify::new(),
+        });
+        tokio::spawn(serve(listener, TlsAcceptor::from(Arc::new(config)), Arc::clone(&script)));
+        let provider = Provider::new(settings(&url, &folder)).unwrap().0;
+        Self { provider, url, script, folder }
+    }
+
+    pub fn answers(&self, reply: Reply) {
+        *self.script.answer.lock() = reply;
+    }
+
+    fn describes_itself(&self, reply: Reply) {
+        *self.script.discovery.lock() = reply;
+    }
+
+    pub fn paths(&self) -> Vec<String> {
+        self.script.seen.lock().iter().map(|seen| seen.path.clone()).collect()
+    }
+
+    /// An answer with tokens; `changes` are those of the claims of the ID token.
+    pub fn tokens(&self, changes: &Value) -> Value {
+        let mut claims = json!({
+            "iss": self.url, "aud": "dashboard", "azp": "dashboard", "exp": 1_300, "sub": "7", "nonce": attempt().nonce,
+        });
+        json_patch::merge(&mut claims, changes);
+        let [header, claims] =
+            [json!({"alg": "RS256"}), claims].map(|part| URL_SAFE_NO_PAD.encode(part.to_string()));
+        json!({
+            "access_token": "a.b.c", "id_token": format!("{header}.{claims}.{SIGNATURE}"), "refresh_token": REFRESH_TOKEN,
+        })
+    }
+
+    async fn exchange(&self) -> Result<Tokens, Error> {
+        self.provider.exchange(CODE, &attempt(), now()).await
+    }
+}
+
+fn settings(issuer: &str, folder: &TempDir) -> Settings {
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    Settings {
+        issuer: issuer.to_owned(),
+        client_id: "dashboard".to_owned(),
+        client_secret_file: file("secret"),
+        ca_file: file("ca.crt"),
+        redirect_uri: REDIRECT_URI.to_owned(),
+    }
+}
+
+fn attempt() -> Attempt {
+    let [state, nonce, verifier] = ["st@te", "n0nce", "ver1fier"].map(str::to_owned);
+    Attempt { state, nonce, verifier }
+}
+
+fn now() -> Timestamp {
+    Timestamp::from_second(1_000).unwrap()
+}
+
+/// What an issuer says of itself.
+fn document(issuer: &str) -> Value {
+    json!({
+        "issuer": issuer,
+        "authorization_endpoint": format!("{issuer}/auth"),
+        "token_endpoint": format!("{issuer}/token"),
+        "end_session_endpoint": format!("{issuer}/logout"),
+    })
+}
+
+async fn serve(listener: TcpListener, acceptor: TlsAcceptor, script: Arc<Script>) {
+    while let Ok((stream, _)) = listener.accept().await {
+        let (acceptor, script) = (acceptor.clone(), Arc::clone(&script));
+        let answer = move |request: Request<Incoming>| {
+            let script = Arc::clone(&script);
+            async move { Ok::<_, Infallible>(answered(request, &script).await) }
+        };
+        tokio::spawn(async move {
+            // A client that does not know the certificate ends the handshake.
+            let Ok(stream) = acceptor.accept(stream).await else { return };
+            let _ended =
+                http1::Builder::new().serve_connection(TokioIo::new(stream), service_fn(answer)).await;
+        });
+    }
+}
+
+async fn answered(request: Request<Incoming>, script: &Script) -> Response<Full<Bytes>> {
+    let (head, body) = request.into_parts();
+    let authorization = head.headers.get(header::AUTHORIZATION).map_or("", |value| value.to_str().unwrap());
+    let body = String::from_utf8(body.collect().await.unwrap().to_bytes().to_vec()).unwrap();
+    let path = head.uri.path().replace("/realms/labs", "");
+    let is_discovery = path == "/.well-known/openid-configuration";
+    script.seen.lock().push(Seen { path, authorization: authorization.to_owned(), body });
+    script.arrived.notify_one();
+    let reply = if is_discovery { script.discovery.lock().clone() } else { script.answer.lock().clone() };
+    let (status, body) = match reply {
+        Reply::Json(status, body) => (status, body.to_string()),
+        Reply::Text(status, body) => (status, body),
+        Reply::Redirect => (302, String::new()),
+        Reply::Silence => std::future::pending().await,
+    };
+    let answer = Response::builder().status(status).header(header::LOCATION, "/elsewhere");
+    answer.body(Full::new(Bytes::from(body))).unwrap()
+}
+
+/// Asserts that a text has no secret in it.
+fn assert_says_nothing(text: &str) {
+    let Attempt { nonce, verifier, .. } = attempt();
+    for secret in [CODE, CLIENT_SECRET, REFRESH_TOKEN, SIGNATURE, &nonce, &verifier] {
+        assert!(!text.contains(secret), "{secret} is in {text}");
+    }
+}
+
+/// Asserts that a call has failed so, with these words.
+fn assert_fails<T: std::fmt::Debug>(result: Result<T, Error>, kind: fn(String) -> Error, words: &[&str]) {
+    let error = result.expect_err("it fails");
+    assert_says_nothing(&format!("{error} {error:?}"));
+    assert_eq!(error, kind(error.to_string()), "{error:?}");
+    for part in words {
+        assert!(error.to_string().contains(part), "{part:?} is not in {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_session_begins_goes_on_and_ends() {
+    let issuer = Issuer::start().await;
+    let url = issuer.provider.authorize_url(&attempt()).await.unwrap();
+    assert_says_nothing(&url.replace(&attempt().nonce, ""));
+    let expected = format!(
+        "{}/auth?response_type=code&client_id=dashboard&redirect_uri=https%3A%2F%2Flabs%2Eexample%2Ecom%2Fcallback&scope=openid\
+         &state=st%40te&nonce=n0nce&code_challenge={}&code_challenge_method=S256",
+        issuer.url,
+        utf8_percent_encode(&attempt().challenge(), NON_ALPHANUMERIC),
+    );
+    assert_eq!(url, expected);
+    issuer.answers(Reply::Json(200, issuer.tokens(&json!({}))));
+    let tokens = issuer.exchange().await.unwrap();
+    assert_says_nothing(&format!("{tokens:?}"));
+    assert_eq!(tokens.expires.as_second(), 1_300);
+    let refresh_token = tokens.refresh_token.unwrap();
+    assert_eq!(refresh_token.expose(), REFRESH_TOKEN);
+    // A later ID token is of no login.
+    issuer.answers(Reply::Json(200, issuer.tokens(&json!({"nonce": null, "exp": 1_600}))));
+    assert_eq!(issuer.provider.refresh(&refresh_token, now()).await.unwrap().expires.as_second(), 1_600);
+    issuer.answers(Reply::Text(204, String::new()));
+    issuer.provider.logout(&refresh_token).await.unwrap();
+    // Another replica has ended it.
+    issuer.answers(Reply::Json(400, json!({"error": "invalid_grant"})));
+    issuer.provider.logout(&refresh_token).await.unwrap();
+    assert_eq!(
+        issuer.paths(),
+        ["/.well-known/openid-configuration", "/token", "/token", "/logout", "/logout"]
+    );
+    let seen = issuer.script.seen.lock();
+    assert_eq!(seen[0].authorization, "");
+    let client = format!("Basic {}", STANDARD.encode("dashboard:s3cr%2Bt%20%2525%3A"));
+    assert!(seen[1..].iter().all(|seen| seen.authorization == client), "{}", seen[1].authorization);
+    let redirect = "https%3A%2F%2Flabs.example.com%2Fcallback";
+    let code =
+        format!("grant_type=authorization_code&code={CODE}&redirect_uri={redirect}&code_verifier=ver1fier");
+    assert_eq!(seen[1].body, code);
+    assert_eq!(seen[2].body, format!("grant_type=refresh_token&refresh_token={REFRESH_TOKEN}"));
+    assert_eq!(seen[3].body, format!("refresh_token={REFRESH_TOKEN}"));
+}
+
+#[tokio::test]
+async fn an_answer_that_is_no_token_says_what_to_look_at() {
+    let issuer = Issuer::start().await;
+    let lie = |changes: Value| Reply::Json(200, issuer.tokens(&changes));
+    let error = |status, error: &str| Reply::Json(status, json!({"error": error, "error_description": CODE}));
+    let url = "controllers.dashboard.issuerUrl";
+    let unsigned = format!("e30.e30.{SIGNATURE}");
+    for (reply, kind, words) in [
+        (error(400, "invalid_grant"), Error::Ended as fn(String) -> Error, &["ended"][..]),
+        (error(401, "invalid_client"), Error::Refused, &["dashboard.clientId", "dashboard.clientSecretFile"]),
+        (error(401, "unauthorized_client"), Error::Refused, &["dashboard.clientId"]),
+        (error(400, "invalid_scope"), Error::Refused, &[url, "400 Bad Request invalid_scope"]),
+        (error(503, "invalid_grant"), Error::Away, &["503"]),
+        (error(429, "slow_down"), Error::Away, &["429"]),
+        (Reply::Text(500, REFRESH_TOKEN.to_owned()), Error::Away, &["500"]),
+        (Reply::Text(404, REFRESH_TOKEN.to_owned()), Error::Refused, &[url, "404 Not Found"]),
+        (Reply::Redirect, Error::Refused, &[url, "302 Found"]),
+        (Reply::Text(200, format!("<html>{REFRESH_TOKEN}")), Error::Refused, &[url, "no tokens"]),
+        (Reply::Json(200, json!({"id_token": 1})), Error::Refused, &[url, "no tokens"]),
+        (Reply::Json(200, json!({"refresh_token": REFRESH_TOKEN})), Error::Refused, &[url, "no ID token"]),
+        (Reply::Json(200, json!({"id_token": unsigned})), Error::Refused, &[url, "no signed"]),
+        (Reply::Text(200, CODE.repeat(1 << 18)), Error::Refused, &[url, "64 KiB"]),
+        (lie(json!({"iss": "https://other"})), Error::Refused, &[url, "of the issuer https://other"]),
+        (lie(json!({"aud": "other"})), Error::Refused, &["controllers.dashboard.clientId"]),
+        (lie(json!({"aud": ["other", "dashboard"], "azp": "other"})), Error::Refused, &["clientId"]),
+        (lie(json!({"exp": 940})), Error::Refused, &["over already", "clocks"]),
+        (lie(json!({"nonce": "other"})), Error::Refused, &["another login"]),
+    ] {
+        issuer.answers(reply);
+        assert_fails(issuer.exchange().await, kind, words);
+    }
+    assert!(!issuer.paths().iter().any(|path| path == "/elsewhere"), "no redirect is followed");
+    issuer.answers(lie(json!({})));
+    assert!(issuer.exchange().await.is_ok(), "what was wrong is not remembered");
+}
+
+#[tokio::test]
+async fn an_issuer_that_is_another_or_unsafe_gets_nothing() {
+    let issuer = Issuer::start().await;
+    let lie = |changes: Value| {
+        let mut document = document(&issuer.url);
+        json_patch::merge(&mut document, &changes);
+        Reply::Json(200, document)
+    };
+    let key = "controllers.dashboard.issuerUrl";
+    for (reply, kind, words) in [
+        (Reply::Text(503, String::new()), Error::Away as fn(String) -> Error, &["503"][..]),
+        (Reply::Text(429, String::new()), Error::Away, &["429"]),
+        (Reply::Text(404, String::new()), Error::Refused, &[key, "404", "expected the URL of a realm"]),
+        (Reply::Redirect, Error::Refused, &[key, "302"]),
+        (Reply::Text(200, "<html>".to_owned()), Error::Refused, &[key, "no OpenID provider"]),
+        (Reply::Text(200, " ".repeat(1 << 20)), Error::Refused, &[key, "64 KiB"]),
+        (lie(json!({"token_endpoint": null})), Error::Refused, &[key, "no OpenID provider"]),
+        (
+            lie(json!({"issuer": "https://other/\u{1b}[m"})),
+            Error::Refused,
+            &[key, "calls itself https://other/[m:"],
+        ),
+        (
+            lie(json!({"token_endpoint": "http://other/token"})),
+            Error::Refused,
+            &[key, "\"http://other/token\""],
+        ),
+        (lie(json!({"authorization_endpoint": ""})), Error::Refused, &[key, "\"\"", "https://"]),
+        (
+            lie(json!({"authorization_endpoint": "https://other/#x"})),
+            Error::Refused,
+            &[key, "https://other/#x"],
+        ),
+        (lie(json!({"authorization_endpoint": "https://"})), Error::Refused, &[key]),
+        (lie(json!({"end_session_endpoint": "javascript:x"})), Error::Refused, &[key, "javascript:x"]),
+    ] {
+        issuer.describes_itself(reply);
+        assert_fails(issuer.exchange().await, kind, words);
+    }
+    assert!(!issuer.paths().iter().any(|path| path == "/token" || path == "/elsewhere"));
+    issuer.describes_itself(lie(json!({"end_session_endpoint": null})));
+    issuer.answers(Reply::Json(200, issuer.tokens(&json!({}))));
+    assert!(issuer.exchange().await.is_ok());
+    let token = Secret::from(REFRESH_TOKEN.to_owned());
+    assert_fails(issuer.provider.logout(&token).await, Error::Refused, &[key, "end_session_endpoint"]);
+}
+
+#[tokio::test]
+async fn who_waits_for_a_silent_issuer_waits_once() {
+    let issuer = Issuer::start().await;
+    issuer.describes_itself(Reply::Silence);
+    let provider = issuer.provider.clone();
+    let all = tokio::spawn(async move {
+        let url = || async { provider.authorize_url(&attempt()).await };
+        join3(url(), url(), url()).await
+    });
+    issuer.script.arrived.notified().await;
+    // From here on, time passes as soon as nothing else happens.
+    tokio::time::pause();
+    let (one, two, three) = all.await.unwrap();
+    for result in [one, two, three] {
+        assert_fails(result, Error::Away, &[&issuer.url, "no answer within 10s"]);
+    }
+    assert_eq!(issuer.paths().len(), 1);
+}
+
+#[tokio::test]
+async fn a_token_endpoint_that_is_silent_is_away() {
+    let issuer = Issuer::start().await;
+    let provider = issuer.provider.clone();
+    provider.authorize_url(&attempt()).await.unwrap();
+    issuer.script.arrived.notified().await;
+    let exchange = tokio::spawn(async move { provider.exchange(CODE, &attempt(), now()).await });
+    issuer.script.arrived.notified().await;
+    tokio::time::pause();
+    assert_fails(exchange.await.unwrap(), Error::Away, &["no answer within 10s"]);
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_file_is_said_with_its_key() {
+    let issuer = Issuer::start().await;
+    let other = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    std::fs::write(issuer.folder.path().join("other.crt"), other.cert.pem()).unwrap();
+    let file = |name: &str| issuer.folder.path().join(name).display().to_string();
+    let with = |settings: Settings| Provider::new(settings).map(|(provider, _)| provider);
+    let settings = || settings(&issuer.url, &issuer.folder);
+    let untrusted = with(Settings { ca_file: file("other.crt"), ..settings() }).unwrap();
+    let url = untrusted.authorize_url(&attempt()).await;
+    assert_fails(url, Error::Away, &["invalid peer certificate", "controllers.dashboard.caFile"]);
+    let without_secret = with(Settings { client_secret_file: file("none"), ..settings() }).unwrap();
+    let tokens = without_secret.exchange(CODE, &attempt(), now()).await;
+    assert_fails(
+        tokens,
+        Error::Refused,
+        &["controllers.dashboard.clientSecretFile", "that of the client dashboard"],
+    );
+    let error = with(Settings { ca_file: file("none"), ..settings() }).err().unwrap().to_string();
+    assert!(error.contains("controllers.dashboard.caFile") && error.contains("none"), "{error}");
+    let error = with(Settings { issuer: "https://".to_owned(), ..settings() }).err().unwrap().to_string();
+    assert!(error.contains("controllers.dashboard.issuerUrl"), "{error}");
+}

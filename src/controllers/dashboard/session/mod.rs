@@ -1,0 +1,377 @@
+//! What a browser keeps: cookies that only the dashboard can read and write. Whatever else a browser sends counts as no cookie.
+
+mod cookies;
+mod keys;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jiff::{SignedDuration, Timestamp};
+use ring::rand::{SecureRandom as _, SystemRandom};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+pub use self::cookies::{deleted, given, plain};
+pub use self::keys::Keys;
+use crate::clients::oidc::{Attempt, Secret};
+
+/// How long a login, and a form that waits for one, may take.
+const SHORT: SignedDuration = SignedDuration::from_mins(10);
+/// For how long after its user's last visit an open page asks for tokens by itself.
+const UNUSED: SignedDuration = SignedDuration::from_mins(30);
+/// How exactly the time of the last visit is kept.
+const VISITS: SignedDuration = SignedDuration::from_mins(5);
+/// The most bytes of what is typed that is kept while its user logs in.
+const LONGEST_FORM: usize = 3 << 10;
+
+/// A cookie is longer than browsers keep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a cookie would have more than {} bytes, which browsers do not keep", cookies::LONGEST)]
+pub struct TooLong;
+
+/// A session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Session {
+    /// What it is called, from its login to its end: a refresh token is replaced each time.
+    pub id: String,
+    /// By which its tokens are asked for.
+    pub refresh_token: Secret,
+    /// When its user has opened a page or sent a form, to within a few minutes.
+    pub visited: Timestamp,
+}
+
+/// A login that has begun.
+#[derive(Clone, PartialEq, Eq)]
+pub struct LoginAttempt {
+    /// Its random values.
+    pub attempt: Attempt,
+    /// The page to which it returns.
+    pub path: String,
+}
+
+/// What was typed, and what became of it, until its page is shown again.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Form {
+    /// The page.
+    pub path: String,
+    /// What became of it, as a word; the page has the sentence.
+    pub outcome: String,
+    /// More about that, in the words of whoever refused it.
+    pub message: String,
+    /// The fields and what was typed.
+    pub fields: Vec<(String, String)>,
+}
+
+/// The cookies, each with its purpose: one is never taken for another.
+const SESSION: &str = "__Host-crownlabs";
+const LOGIN: &str = "__Host-crownlabs-login";
+const FORM: &str = "__Host-crownlabs-form";
+
+/// What a short cookie has beside its content.
+#[derive(Serialize, Deserialize)]
+struct Dated<T> {
+    since: i64,
+    content: T,
+}
+
+impl Session {
+    /// The cookie of a session. The browser keeps it until it ends.
+    ///
+    /// # Errors
+    /// If it is too long.
+    pub fn seal(&self, keys: &Keys) -> Result<String, TooLong> {
+        let Self { id, refresh_token, visited } = self;
+        let text = format!("{id} {} {}", visited.as_second(), refresh_token.expose());
+        cookies::cookie(SESSION, &keys.seal(SESSION, text.as_bytes()), None)
+    }
+
+    /// Whether an open page may still ask for tokens by itself: it keeps no session alive that nobody uses.
+    pub fn is_used(&self, now: Timestamp) -> bool {
+        now.duration_since(self.visited) <= UNUSED
+    }
+
+    /// The same session after a visit, if the time of the last one is to be replaced.
+    pub fn visit(&self, now: Timestamp) -> Option<Self> {
+        let is_old = now.duration_since(self.visited) > VISITS;
+        is_old.then(|| Self { visited: now, ..self.clone() })
+    }
+
+    /// The session of a browser.
+    pub fn read(headers: &http::HeaderMap, keys: &Keys) -> Option<Self> {
+        given(headers, SESSION).find_map(|value| {
+            let text = String::from_utf8(keys.open(SESSION, value)?).ok()?;
+            let mut parts = text.splitn(3, ' ');
+            let (id, visited, token) = (parts.next()?, parts.next()?.parse().ok()?, parts.next()?);
+            let visited = Timestamp::from_second(visited).ok()?;
+            Some(Self { id: id.to_owned(), refresh_token: Secret::from(token.to_owned()), visited })
+        })
+    }
+
+    /// The cookie that ends a session.
+    pub fn ended() -> String {
+        deleted(SESSION)
+    }
+}
+
+impl LoginAttempt {
+    /// Its cookie.
+    ///
+    /// # Errors
+    /// If it is too long: then so is the path.
+    pub fn seal(&self, keys: &Keys, now: Timestamp) -> Result<String, TooLong> {
+        let Attempt { state, nonce, verifier } = &self.attempt;
+        short(LOGIN, &[state, nonce, verifier, &self.path], keys, now)
+    }
+
+    /// The login that a browser has begun.
+    pub fn read(headers: &http::HeaderMap, keys: &Keys, now: Timestamp) -> Option<Self> {
+        let [state, nonce, verifier, path]: [String; 4] = opened(LOGIN, headers, keys, now)?;
+        is_local(&path).then_some(Self { attempt: Attempt { state, nonce, verifier }, path })
+    }
+
+    /// The cookie that ends it.
+    pub fn ended() -> String {
+        deleted(LOGIN)
+    }
+}
+
+impl Form {
+    /// Its cookie; of what is too long to be kept, only the outcome is, and whether all of it is there.
+    pub fn seal(&self, keys: &Keys, now: Timestamp) -> (String, bool) {
+        let size: usize = self.fields.iter().map(|(name, value)| name.len() + value.len()).sum();
+        let whole = (size <= LONGEST_FORM).then(|| short(FORM, self, keys, now)).and_then(Result::ok);
+        if let Some(whole) = whole {
+            return (whole, true);
+        }
+        let message = self.message.chars().take(500).collect();
+        let rest = Self { message, fields: Vec::new(), ..self.clone() };
+        (short(FORM, &rest, keys, now).unwrap_or_else(|_| deleted(FORM)), false)
+    }
+
+    /// What was typed in a browser on a page.
+    pub fn read(headers: &http::HeaderMap, keys: &Keys, now: Timestamp, path: &str) -> Option<Self> {
+        opened(FORM, headers, keys, now).filter(|form: &Self| form.path == path)
+    }
+
+    /// The cookie that ends it.
+    pub fn ended() -> String {
+        deleted(FORM)
+    }
+}
+
+/// Whether a text is a path of the dashboard: a browser that is sent there goes nowhere else.
+pub fn is_local(path: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_graphic() && byte != b'\\';
+    path.starts_with('/') && !path.starts_with("//") && path.bytes().all(is_plain)
+}
+
+fn short<T: Serialize + ?Sized>(
+    name: &str,
+    content: &T,
+    keys: &Keys,
+    now: Timestamp,
+) -> Result<String, TooLong> {
+    let dated = Dated { since: now.as_second(), content };
+    // Plain data can always be encoded.
+    let text = serde_json::to_vec(&dated).unwrap_or_default();
+    cookies::cookie(name, &keys.seal(name, &text), Some(SHORT))
+}
+
+fn opened<T: DeserializeOwned>(
+    name: &str,
+    headers: &http::HeaderMap,
+    keys: &Keys,
+    now: Timestamp,
+) -> Option<T> {
+    given(headers, name).find_map(|value| {
+        let Dated { since, content } = serde_json::from_slice(&keys.open(name, value)?).ok()?;
+        let age = now.as_second().checked_sub(since)?;
+        // The clock of another replica may be a little ahead.
+        (-60..=SHORT.as_secs()).contains(&age).then_some(content)
+    })
+}
+
+/// A text for an address, which only the dashboard can have written.
+pub fn sealed(keys: &Keys, purpose: &str, text: &str) -> String {
+    keys.seal(purpose, text.as_bytes())
+}
+
+/// The text of an address, if the dashboard has written it.
+pub fn unsealed(keys: &Keys, purpose: &str, text: &str) -> Option<String> {
+    String::from_utf8(keys.open(purpose, text)?).ok()
+}
+
+/// A nonce, of 128 random bits; `None` if the system has no random numbers.
+pub fn nonce() -> Option<String> {
+    random::<16>().map(|bytes| URL_SAFE_NO_PAD.encode(bytes))
+}
+
+/// The end of a new name: six of 32 letters and digits that are not taken for one another.
+pub fn suffix() -> Option<String> {
+    const SIGNS: [char; 32] = [
+        'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'j', 'k', 'm', 'n', 'p', 'q', 'r', 's', 't', 'u', 'v', 'w',
+        'x', 'y', 'z', '2', '3', '4', '5', '6', '7', '8', '9', 'i',
+    ];
+    random::<6>().map(|bytes| bytes.iter().map(|byte| SIGNS[usize::from(byte % 32)]).collect())
+}
+
+fn random<const BYTES: usize>() -> Option<[u8; BYTES]> {
+    let mut bytes = [0; BYTES];
+    SystemRandom::new().fill(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use http::header::COOKIE;
+    use http::{HeaderMap, HeaderValue};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn keys() -> Keys {
+        Keys::parse(b"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n").expect("a key")
+    }
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).expect("a time")
+    }
+
+    fn session_of(token: &str) -> Session {
+        Session { id: "id".to_owned(), refresh_token: Secret::from(token.to_owned()), visited: at(1_000) }
+    }
+
+    #[test]
+    fn an_open_page_keeps_no_session_alive_that_nobody_uses() {
+        let session = session_of("t");
+        for (second, is_used, is_old) in [
+            (1_000, true, false),
+            (1_300, true, false),
+            (1_301, true, true),
+            (2_800, true, true),
+            (2_801, false, true),
+        ] {
+            assert_eq!(session.is_used(at(second)), is_used, "{second}");
+            let next = session.visit(at(second));
+            assert_eq!(next.is_some(), is_old, "{second}");
+            assert!(next.is_none_or(|next| next.visited == at(second) && next.id == session.id));
+        }
+    }
+
+    /// What a browser sends that has got this cookie.
+    fn sent(set_cookie: &str) -> HeaderMap {
+        let pair = set_cookie.split(';').next().expect("a pair");
+        HeaderMap::from_iter([(COOKIE, HeaderValue::try_from(pair).expect("text"))])
+    }
+
+    #[test]
+    fn a_session_is_read_as_it_was_sealed_and_with_its_own_key_alone() {
+        let session = session_of("ey.token");
+        let cookie = session.seal(&keys()).expect("short");
+        assert!(cookie.starts_with("__Host-crownlabs=") && !cookie.contains("token"), "{cookie}");
+        assert!(cookie.ends_with("; Path=/; Secure; HttpOnly; SameSite=Lax"), "{cookie}");
+        assert_eq!(Session::read(&sent(&cookie), &keys()), Some(session.clone()));
+        let other = Keys::parse(b"BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBA=").expect("a key");
+        assert_eq!(Session::read(&sent(&cookie), &other), None);
+        let both =
+            b"BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBA=\nAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+        let both = Keys::parse(both).expect("two keys");
+        assert_eq!(Session::read(&sent(&cookie), &both), Some(session), "the key before");
+        let long = session_of(&"x".repeat(4_000));
+        assert_eq!(long.seal(&keys()), Err(TooLong));
+    }
+
+    #[test]
+    fn one_cookie_is_never_taken_for_another() {
+        let session = session_of("t");
+        let cookie = session.seal(&keys()).expect("short").replacen(SESSION, FORM, 1);
+        assert_eq!(Form::read(&sent(&cookie), &keys(), at(0), "/"), None);
+    }
+
+    #[test]
+    fn a_login_and_a_form_last_ten_minutes() {
+        let attempt = Attempt { state: "s".to_owned(), nonce: "n".to_owned(), verifier: "v".to_owned() };
+        let login = LoginAttempt { attempt, path: "/courses".to_owned() };
+        let cookie = login.seal(&keys(), at(1_000)).expect("short");
+        assert!(cookie.contains("; Max-Age=600;"), "{cookie}");
+        let form = Form { path: "/".to_owned(), outcome: "refused".to_owned(), ..Form::default() };
+        let (typed, is_whole) = form.seal(&keys(), at(1_000));
+        assert!(is_whole);
+        for (second, is_there) in [(1_000, true), (1_600, true), (1_601, false), (940, true), (939, false)] {
+            assert_eq!(
+                LoginAttempt::read(&sent(&cookie), &keys(), at(second)).is_some(),
+                is_there,
+                "{second}"
+            );
+            assert_eq!(Form::read(&sent(&typed), &keys(), at(second), "/").is_some(), is_there, "{second}");
+        }
+        assert_eq!(Form::read(&sent(&typed), &keys(), at(1_000), "/courses"), None, "of another page");
+    }
+
+    #[test]
+    fn what_is_too_long_to_be_kept_is_said_to_be_lost() {
+        let typed = vec![("key".to_owned(), "x".repeat(LONGEST_FORM))];
+        let form = Form {
+            path: "/account".to_owned(),
+            outcome: "over".to_owned(),
+            fields: typed,
+            ..Form::default()
+        };
+        let (cookie, is_whole) = form.seal(&keys(), at(0));
+        assert!(!is_whole);
+        let kept = Form::read(&sent(&cookie), &keys(), at(0), "/account").expect("the outcome");
+        assert_eq!((kept.outcome.as_str(), kept.fields.len()), ("over", 0));
+    }
+
+    #[test]
+    fn a_browser_is_sent_to_pages_of_the_dashboard_alone() {
+        for path in ["/", "/machines/a/b", "/login?x=%2F%2Fy"] {
+            assert!(is_local(path), "{path}");
+        }
+        for path in
+            ["", "x", "//evil.example.com", "/\\evil.example.com", "/\n/evil", "https://evil", "/a b", "/é"]
+        {
+            assert!(!is_local(path), "{path:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_cookie_that_is_changed_or_cut_is_none(at in 0_usize..60, byte in any::<u8>(), cut in any::<bool>()) {
+            let keys = keys();
+            let sealed = keys.seal(SESSION, b"a refresh token");
+            let at = at % sealed.len();
+            let mut changed = sealed.clone().into_bytes();
+            if cut { changed.truncate(at) } else { changed[at] = byte }
+            let changed = String::from_utf8_lossy(&changed).into_owned();
+            prop_assume!(changed != sealed);
+            prop_assert_eq!(keys.open(SESSION, &changed), None);
+        }
+
+        #[test]
+        fn what_was_typed_is_kept_as_a_whole_or_said_to_be_lost(
+            message in any::<String>(),
+            fields in prop::collection::vec((any::<String>(), ".{0,2000}"), 0..4),
+            repeated in 1_usize..40,
+        ) {
+            let message = message.repeat(repeated);
+            let form = Form { path: "/account".to_owned(), outcome: "over".to_owned(), message, fields };
+            let (cookie, is_whole) = form.seal(&keys(), at(0));
+            prop_assert!(cookie.len() <= cookies::LONGEST && HeaderValue::try_from(&cookie).is_ok());
+            let kept = Form::read(&sent(&cookie), &keys(), at(0), "/account");
+            if is_whole {
+                prop_assert_eq!(kept, Some(form));
+            } else if let Some(kept) = kept {
+                prop_assert!(kept.fields.is_empty() && form.message.starts_with(&kept.message));
+            }
+        }
+
+        #[test]
+        fn whatever_a_browser_sends_is_read_without_a_panic(text in any::<Vec<u8>>()) {
+            if let Ok(value) = HeaderValue::from_bytes(&text) {
+                let headers = HeaderMap::from_iter([(COOKIE, value)]);
+                prop_assert_eq!(Session::read(&headers, &keys()), None);
+                prop_assert!(LoginAttempt::read(&headers, &keys(), at(0)).is_none());
+            }
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Pages: what is read for each, and how it is shown; and the streams that have it read anew.
+
+use std::sync::Arc;
+
+use http::{Response, StatusCode};
+use hyper::body::Bytes;
+use jiff::Timestamp;
+
+use super::answer::{Dashboard, unread};
+use super::assets;
+use super::live::{self, Topic};
+use super::login::{see_other, with_cookie};
+use super::outcome::Outcome;
+use super::page::{
+    self, Account, Courses, Home, Live, Machine, Notice, Settings, State, Student, Typed, View,
+};
+use super::read::{OneMachine, Own, Reading};
+use super::route::Page;
+use super::session::{self, Form, Keys, Session};
+use super::users::User;
+use super::visit::{self, Visit};
+use crate::runtime::http_server::{Body, text};
+
+/// The purpose of the addresses of streams.
+const EVENTS: &str = "events";
+
+impl Dashboard {
+    /// The answer to a request for a page.
+    pub async fn page(&self, visit: &Visit<'_>, page: &Page) -> Response<Bytes> {
+        if let Some(language) = page::Language::of(visit.query.get("lang")) {
+            let cookie = session::plain(visit::LANGUAGE, language.code());
+            return with_cookie(see_other(&page.path()), &cookie);
+        }
+        let present = match self.user(visit).await {
+            Ok(present) => present,
+            Err(answer) => return answer,
+        };
+        let answer = self.page_of(visit, page, &present.user).await;
+        match &present.cookie {
+            Some(cookie) => with_cookie(answer, cookie),
+            None => answer,
+        }
+    }
+
+    /// A page with what its user may see.
+    async fn page_of(&self, visit: &Visit<'_>, page: &Page, user: &User) -> Response<Bytes> {
+        // It is never closed.
+        let _turn = self.reads.acquire().await.ok();
+        let reading = Reading { users: &self.users, user };
+        let read = match page {
+            Page::Machine(key) => {
+                reading.machine(key).await.map(|machine| Content::Machine(Box::new(machine)))
+            }
+            Page::Courses => reading.courses().await.map(|own| Content::Own(Arc::new(own))),
+            Page::Home | Page::Account => reading.own().await.map(|own| Content::Own(Arc::new(own))),
+        };
+        let (content, old) = match read {
+            Ok(content) => {
+                if let (Content::Own(own), Page::Home) = (&content, page) {
+                    user.keep(visit.now, own);
+                }
+                (content, None)
+            }
+            // What was seen last is shown again, if there is something.
+            Err(error) => match user.kept().filter(|_| *page == Page::Home && error.is_away()) {
+                Some((since, own)) => (Content::Own(own), Some(since)),
+                None => return visit.state(&user.name, &unread(&error, visit.now)),
+            },
+        };
+        self.show(visit, page, user, &content, old)
+    }
+
+    fn show(
+        &self,
+        visit: &Visit<'_>,
+        page: &Page,
+        user: &User,
+        content: &Content,
+        old: Option<Timestamp>,
+    ) -> Response<Bytes> {
+        let path = page.path();
+        let form = Form::read(visit.headers(), &visit.keys, visit.now, &path);
+        let notice = form.as_ref().and_then(|form| notice(visit, form));
+        let typed = form.as_ref().and_then(|form| form.fields.split_first());
+        let events = events(&visit.keys, visit.now, content.topics());
+        let scripts = assets::scripts();
+        let view = View {
+            user: &user.name,
+            events: &events,
+            live: self.live(),
+            notice: notice.as_ref(),
+            typed: typed.map(|((action, _), values)| Typed { action, values, error: None }),
+            old,
+            ..visit.view(&path, &scripts)
+        };
+        let answer = match (page, content) {
+            (_, Content::Machine(machine)) => visit.page(StatusCode::OK, self.machine(&view, machine)),
+            (_, Content::Own(own)) if own.lacks(page).is_some() => {
+                visit.state(&user.name, &own.lacks(page).unwrap_or(State::NoTenant))
+            }
+            (Page::Courses, Content::Own(own)) => {
+                let student = Student::new(&own.known, &self.settings, &own.rules, old);
+                visit.page(StatusCode::OK, page::courses(&view, &Courses::of(&student)))
+            }
+            (Page::Account, Content::Own(own)) => {
+                let student = Student::new(&own.known, &self.settings, &own.rules, old);
+                visit.page(StatusCode::OK, page::account(&view, &Account::of(&view, &student)))
+            }
+            (_, Content::Own(own)) => {
+                let student = Student::new(&own.known, &self.settings, &own.rules, old);
+                visit.page(StatusCode::OK, page::home(&view, &Home::of(&view, &student)))
+            }
+        };
+        // A part that a script asks for leaves what was typed to the page.
+        if form.is_some() && !visit.is_by_script() { with_cookie(answer, &Form::ended()) } else { answer }
+    }
+
+    fn machine(&self, view: &View<'_>, machine: &OneMachine) -> maud::Markup {
+        let OneMachine { instance, is_template_gone, own, is_own, warnings } = machine;
+        // Of the quotas of somebody else, too little is known.
+        let settings = Settings { rule: self.settings.rule.filter(|_| *is_own), ..self.settings.clone() };
+        let student = Student::new(&own.known, &settings, &own.rules, None);
+        page::machine(view, &Machine::of(view, &student, instance, *is_template_gone, warnings.clone(), None))
+    }
+
+    /// Whether one more page can show changes at once.
+    fn live(&self) -> Live {
+        match assets::are_pages_live() {
+            false => Live::Absent,
+            true if self.hub.is_full() => Live::Full,
+            true => Live::On,
+        }
+    }
+
+    /// The stream of the changes of a page. Its address is one that the dashboard has written into a page, after its user had read
+    /// what is on it. It neither needs a token nor asks for one: what has changed, it does not say.
+    pub fn events(&self, visit: &Visit<'_>) -> Response<Body> {
+        let refused = |code, why: &'static str| text(code, why).map(Body::from);
+        if Session::read(visit.headers(), &visit.keys).is_none() {
+            return refused(StatusCode::UNAUTHORIZED, "log in\n");
+        }
+        let sealed = session::unsealed(&visit.keys, EVENTS, visit.query.get("on"));
+        let Some((since, topics)) = sealed.as_deref().and_then(listened) else {
+            return refused(StatusCode::FORBIDDEN, "this is no address of a page\n");
+        };
+        match self.hub.listen(topics, since) {
+            Some(listener) => live::stream(listener),
+            None => refused(StatusCode::SERVICE_UNAVAILABLE, "too many pages are open\n"),
+        }
+    }
+}
+
+/// What a page shows.
+enum Content {
+    Own(Arc<Own>),
+    Machine(Box<OneMachine>),
+}
+
+impl Content {
+    fn topics(&self) -> &[Topic] {
+        match self {
+            Self::Own(own) => &own.topics,
+            Self::Machine(machine) => &machine.own.topics,
+        }
+    }
+}
+
+/// The address of the stream of the changes of these, of which a page shows what they were then.
+fn events(keys: &Keys, since: Timestamp, topics: &[Topic]) -> String {
+    let lines =
+        std::iter::once(since.as_millisecond().to_string()).chain(topics.iter().map(ToString::to_string));
+    let lines: Vec<String> = lines.collect();
+    format!("/events?on={}", session::sealed(keys, EVENTS, &lines.join("\n")))
+}
+
+/// Since when what is listened to by such an address.
+fn listened(text: &str) -> Option<(Timestamp, Vec<Topic>)> {
+    let (since, topics) = text.split_once('\n')?;
+    let since = Timestamp::from_millisecond(since.parse().ok()?).ok()?;
+    Some((since, topics.lines().filter_map(|line| line.parse().ok()).collect()))
+}
+
+/// What is said above a page about what was sent from it.
+fn notice(visit: &Visit<'_>, form: &Form) -> Option<Notice> {
+    Some(match Outcome::of_form(form)? {
+        Outcome::Done(done) => Notice::Done(done),
+        failed => {
+            let sentence = failed.sentence(visit.language());
+            Notice::Failed([sentence, &form.message].join(" ").trim().to_owned())
+        }
+    })
+}

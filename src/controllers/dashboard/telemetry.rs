@@ -1,0 +1,22 @@
+//! The metrics of the dashboard.
+
+use crate::runtime::metric::{REQUEST_BUCKETS, declare_metrics};
+
+declare_metrics! {
+    /// All of them.
+    METRICS;
+    Counter => "dashboard_requests_total" by {
+        route: "`home`, `machine`, `courses`, `account`, `action`, `events`, `login`, `callback`, `logout`, `asset`, `other`",
+        code: "the HTTP status"
+    }
+        "Number of requests to the dashboard by route and status code"
+        "`403` of `action`: the API server or a webhook refuses, or a page of another site asked. `503`: the API server or the issuer is away. `500`: the log says why.";
+    Histogram(&REQUEST_BUCKETS) => "dashboard_request_duration_seconds" by {
+        route: "as of `dashboard_requests_total`"
+    }
+        "Latency in seconds of the answers of the dashboard by route"
+        "Seconds: the API server or the issuer is slow, or pages wait for the reads of others.";
+    Gauge => "dashboard_open_pages" by {}
+        "Number of open pages that show changes at once"
+        "At `controllers.dashboard.maxPages`: further pages have to be shown anew by hand; add a replica.";
+}

@@ -1,0 +1,194 @@
+//! Who uses the dashboard now: a user's token, until it runs out, and what it says. Tokens are in memory only; another replica, and
+//! this one after a restart, gets one for the session of the browser.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hashlink::LruCache;
+use jiff::{SignedDuration, Timestamp};
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use crate::clients::oidc::{self, Provider, Secret};
+use crate::controllers::dashboard::read::Own;
+use crate::controllers::dashboard::session::Session;
+use crate::runtime::client::{Credential, Rules, UserClient};
+use crate::runtime::clock;
+use crate::runtime::error::ApiError;
+
+/// The most sessions whose token is kept. Of more, the one that was used longest ago needs a new one.
+const MOST: usize = 20_000;
+/// A token that is to last less is replaced before it is used.
+const MARGIN: SignedDuration = SignedDuration::from_secs(10);
+/// How long it is known what a user may do.
+const RULES_FOR: Duration = Duration::from_mins(5);
+/// The most namespaces of which that is known for one user.
+const MOST_NAMESPACES: usize = 64;
+
+/// A user with a token that the API server has accepted.
+pub struct User {
+    /// With it, all requests are sent.
+    pub credential: Credential,
+    /// The name, which is that of his Tenant.
+    pub name: String,
+    /// When the token runs out.
+    expires: Timestamp,
+    rules: Mutex<HashMap<String, (Instant, Arc<Rules>)>>,
+    /// What the first page has shown last, and when.
+    kept: Mutex<Option<(Timestamp, Arc<Own>)>>,
+}
+
+/// Why a session has no user.
+#[derive(Debug, thiserror::Error)]
+pub enum NoUser {
+    /// The session is over: he has to log in again.
+    #[error("the session is over: {0}")]
+    Ended(String),
+    /// The issuer does not answer.
+    #[error("{0}")]
+    IssuerAway(String),
+    /// The issuer does not do what it is configured for.
+    #[error("{0}")]
+    IssuerRefuses(String),
+    /// The API server does not accept the tokens of the issuer.
+    #[error("the API server does not accept the tokens of the issuer: {0}")]
+    Refused(String),
+    /// The API server does not answer, or has too much to do.
+    #[error("{0}")]
+    ApiAway(ApiError),
+}
+
+impl From<oidc::Error> for NoUser {
+    fn from(error: oidc::Error) -> Self {
+        match error {
+            oidc::Error::Ended(why) => Self::Ended(why),
+            oidc::Error::Refused(why) => Self::IssuerRefuses(why),
+            oidc::Error::Away(why) => Self::IssuerAway(why),
+        }
+    }
+}
+
+/// The user of a session, once there is one.
+type Place = Arc<tokio::sync::Mutex<Option<Arc<User>>>>;
+
+/// The users of the sessions. While the token of one is replaced, the other requests of its session wait for it.
+pub struct Users {
+    client: UserClient,
+    provider: Provider,
+    sessions: Mutex<LruCache<String, Place>>,
+}
+
+/// A user, and the refresh token that takes the place of that of the session, if the issuer has sent one.
+pub struct Found {
+    /// The user.
+    pub user: Arc<User>,
+    /// The next refresh token.
+    pub next: Option<Secret>,
+}
+
+impl Users {
+    /// Nobody yet.
+    pub fn new(client: UserClient, provider: Provider) -> Self {
+        Self { client, provider, sessions: Mutex::new(LruCache::new(MOST)) }
+    }
+
+    /// The issuer.
+    pub fn provider(&self) -> &Provider {
+        &self.provider
+    }
+
+    /// The API server, in the name of users.
+    pub fn client(&self) -> &UserClient {
+        &self.client
+    }
+
+    /// The user of a session, with a token that lasts.
+    ///
+    /// # Errors
+    /// See [`NoUser`].
+    pub async fn of(&self, session: &Session) -> Result<Found, NoUser> {
+        let place = Arc::clone(self.sessions.lock().entry(session.id.clone()).or_insert_with(Arc::default));
+        let mut known = place.lock().await;
+        if let Some(user) = known.as_ref().filter(|user| user.lasts(clock::now())) {
+            return Ok(Found { user: Arc::clone(user), next: None });
+        }
+        let tokens = self.provider.refresh(&session.refresh_token, clock::now()).await?;
+        let user = Arc::new(self.accepted(&tokens).await?);
+        *known = Some(Arc::clone(&user));
+        // An issuer that sends the same token again has sent no new one.
+        let next = tokens.refresh_token.filter(|next| *next != session.refresh_token);
+        Ok(Found { user, next })
+    }
+
+    /// The user who has just logged in with the session of this name.
+    ///
+    /// # Errors
+    /// See [`NoUser`].
+    pub async fn logged_in(&self, session: &str, tokens: &oidc::Tokens) -> Result<Arc<User>, NoUser> {
+        let user = Arc::new(self.accepted(tokens).await?);
+        let place = Arc::new(tokio::sync::Mutex::new(Some(Arc::clone(&user))));
+        self.sessions.lock().insert(session.to_owned(), place);
+        Ok(user)
+    }
+
+    /// Forgets the token of a session.
+    pub fn forget(&self, session: &Session) {
+        self.sessions.lock().remove(&session.id);
+    }
+
+    /// The user of a token, who is whom the API server takes him for.
+    async fn accepted(&self, tokens: &oidc::Tokens) -> Result<User, NoUser> {
+        let refused = |error: ApiError| match error {
+            ApiError::Forbidden(why) => NoUser::Refused(why),
+            error => NoUser::ApiAway(error),
+        };
+        let credential = Credential::token(tokens.id_token.expose()).map_err(refused)?;
+        let name = self.client.name(&credential).await.map_err(refused)?;
+        Ok(User::new(credential, name, tokens.expires))
+    }
+
+    /// What a user may do in a namespace.
+    ///
+    /// # Errors
+    /// What the API server answers.
+    pub async fn rules(&self, user: &User, namespace: &str) -> Result<Arc<Rules>, ApiError> {
+        if let Some((since, rules)) = user.rules.lock().get(namespace)
+            && since.elapsed() < RULES_FOR
+        {
+            return Ok(Arc::clone(rules));
+        }
+        let rules = Arc::new(self.client.rules(&user.credential, namespace).await?);
+        let mut known = user.rules.lock();
+        known.retain(|_, (since, _)| since.elapsed() < RULES_FOR);
+        if known.len() < MOST_NAMESPACES {
+            known.insert(namespace.to_owned(), (Instant::now(), Arc::clone(&rules)));
+        }
+        drop(known);
+        Ok(rules)
+    }
+}
+
+impl User {
+    /// A user of a token, of whom nothing is known yet.
+    pub fn new(credential: Credential, name: String, expires: Timestamp) -> Self {
+        Self { credential, name, expires, rules: Mutex::default(), kept: Mutex::default() }
+    }
+
+    /// Keeps what was read for the first page, to be shown again while the API server does not answer.
+    pub fn keep(&self, now: Timestamp, own: &Arc<Own>) {
+        *self.kept.lock() = Some((now, Arc::clone(own)));
+    }
+
+    /// What was kept, and since when.
+    pub fn kept(&self) -> Option<(Timestamp, Arc<Own>)> {
+        self.kept.lock().clone()
+    }
+
+    fn lasts(&self, now: Timestamp) -> bool {
+        now + MARGIN < self.expires
+    }
+}
+
+#[cfg(test)]
+mod tests;

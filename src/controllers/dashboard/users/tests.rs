@@ -1,0 +1,147 @@
+//! Users of sessions, with an issuer and an API server that answer as a test says.
+
+use futures::future::join_all;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::clients::oidc::tests::{Issuer, Reply};
+use crate::runtime::api_server::{ApiServer, Asked, refused};
+
+/// An issuer, an API server, and the users between them.
+struct House {
+    issuer: Issuer,
+    api: ApiServer,
+    users: Users,
+}
+
+async fn house(answer: impl Fn(&Asked) -> (u16, Value) + Send + Sync + 'static) -> House {
+    let (issuer, api) = (Issuer::start().await, ApiServer::start(answer).await);
+    let client = UserClient::new(&api.config).expect("a client");
+    let users = Users::new(client, issuer.provider.clone());
+    House { issuer, api, users }
+}
+
+/// It takes everybody for Ada, who may do nothing.
+fn accepts(_: &Asked) -> (u16, Value) {
+    (201, json!({"status": {"userInfo": {"username": "ada"}, "resourceRules": []}}))
+}
+
+impl House {
+    /// From now on, tokens last for so long, and come with this refresh token.
+    fn gives(&self, seconds: i64, refresh_token: &str) {
+        let claims = json!({"nonce": null, "exp": clock::now().as_second() + seconds});
+        let mut tokens = self.issuer.tokens(&claims);
+        tokens["refresh_token"] = refresh_token.into();
+        self.issuer.answers(Reply::Json(200, tokens));
+    }
+
+    fn refreshes(&self) -> usize {
+        self.issuer.paths().iter().filter(|path| *path == "/token").count()
+    }
+
+    async fn error(&self) -> NoUser {
+        self.users.of(&session("one")).await.err().expect("nobody")
+    }
+}
+
+fn session(id: &str) -> Session {
+    Session { id: id.to_owned(), refresh_token: Secret::from("first".to_owned()), visited: clock::now() }
+}
+
+#[tokio::test]
+async fn one_refresh_at_a_time_serves_all_requests_of_a_session() {
+    let house = house(accepts).await;
+    house.gives(300, "first");
+    let one = session("one");
+    for found in join_all((0..8).map(|_| house.users.of(&one))).await {
+        let Ok(found) = found else { panic!("no user") };
+        assert_eq!((&*found.user.name, found.next.is_some()), ("ada", false));
+    }
+    assert_eq!((house.refreshes(), house.api.lines().len()), (1, 1), "and one question who it is");
+    // Another session has a token of its own; one that has ended needs a new one.
+    assert!(house.users.of(&session("two")).await.is_ok());
+    assert_eq!(house.refreshes(), 2);
+    house.users.forget(&one);
+    assert!(house.users.of(&one).await.is_ok());
+    assert_eq!(house.refreshes(), 3);
+}
+
+#[tokio::test]
+async fn a_token_is_replaced_before_it_runs_out() {
+    let house = house(accepts).await;
+    for (seconds, refreshes) in [(5, 1), (5, 2), (300, 3), (300, 3)] {
+        house.gives(seconds, "first");
+        assert!(house.users.of(&session("one")).await.is_ok());
+        assert_eq!(house.refreshes(), refreshes, "{seconds}");
+    }
+}
+
+#[tokio::test]
+async fn the_next_refresh_token_is_told_once() {
+    let house = house(accepts).await;
+    house.gives(300, "second");
+    let (one, mut found) = (session("one"), Vec::new());
+    for _ in 0..2 {
+        let Ok(Found { next, .. }) = house.users.of(&one).await else { panic!("no user") };
+        found.push(next.map(|next| next.expose().to_owned()));
+    }
+    assert_eq!(found, [Some("second".to_owned()), None]);
+}
+
+#[tokio::test]
+async fn why_there_is_no_user_is_told_and_asked_again() {
+    let house = house(accepts).await;
+    let refusal = |code: u16, error: &str| Reply::Json(code, json!({"error": error}));
+    house.issuer.answers(refusal(400, "invalid_grant"));
+    assert!(matches!(house.error().await, NoUser::Ended(_)));
+    house.issuer.answers(refusal(401, "invalid_client"));
+    assert!(matches!(house.error().await, NoUser::IssuerRefuses(_)));
+    house.issuer.answers(Reply::Text(503, "closed".to_owned()));
+    assert!(matches!(house.error().await, NoUser::IssuerAway(_)));
+    assert_eq!(house.api.lines(), Vec::<String>::new(), "without a token nothing is asked");
+    // What was wrong once is not kept.
+    house.gives(300, "first");
+    assert!(house.users.of(&session("one")).await.is_ok());
+    // While its token lasts, a user needs no issuer.
+    house.issuer.answers(Reply::Text(503, "closed".to_owned()));
+    assert!(house.users.of(&session("one")).await.is_ok());
+}
+
+#[tokio::test]
+async fn the_api_server_decides_who_a_user_is() {
+    let nobody = house(|_| refused(401, "Unauthorized", "invalid bearer token")).await;
+    nobody.gives(300, "first");
+    assert!(matches!(nobody.error().await, NoUser::Refused(why) if why.contains("invalid bearer token")));
+    let away = house(|_| refused(503, "ServiceUnavailable", "wait")).await;
+    away.gives(300, "first");
+    assert!(matches!(away.error().await, NoUser::ApiAway(ApiError::Transient { .. })));
+}
+
+#[tokio::test]
+async fn the_rules_of_a_namespace_are_kept_for_five_minutes_and_of_so_many_namespaces() {
+    let api = ApiServer::start(accepts).await;
+    let client = UserClient::new(&api.config).expect("a client");
+    let (provider, _file) = Provider::new(oidc::Settings {
+        issuer: "https://auth.example.com".to_owned(),
+        client_id: "dashboard".to_owned(),
+        client_secret_file: String::new(),
+        ca_file: String::new(),
+        redirect_uri: String::new(),
+    })
+    .expect("a provider");
+    let users = Users::new(client, provider);
+    let user = User::new(Credential::token("token").expect("a token"), "ada".to_owned(), Timestamp::MAX);
+    let asked = async |namespace: &str| {
+        users.rules(&user, namespace).await.expect("rules");
+        api.lines().len()
+    };
+    assert_eq!([asked("a").await, asked("a").await, asked("b").await], [1, 0, 1]);
+    for (since, _) in user.rules.lock().values_mut() {
+        *since -= RULES_FOR;
+    }
+    assert_eq!(asked("a").await, 1);
+    for number in 1..MOST_NAMESPACES {
+        assert_eq!(asked(&format!("n{number}")).await, 1);
+    }
+    assert_eq!([asked("more").await, asked("more").await, asked("a").await], [1, 1, 0]);
+}

@@ -1,0 +1,64 @@
+"""The dashboard, in pods of its own."""
+
+import unittest
+
+import yaml
+
+from render import NAMESPACE, by_key, rendered, template
+
+HOST = "labs.example.com"
+ISSUER = {"issuerUrl": "https://auth.example.com/realms/crownlabs", "clientId": "dashboard"}
+ON = {"dashboard": {"enabled": True, "host": HOST, "secret": {"name": "dashboard"}, "config": {"controllers": {"dashboard": ISSUER}}}}
+NAME = f"{NAMESPACE}/crownlabs-dashboard"
+
+
+class Dashboard(unittest.TestCase):
+    def found(self, *more):
+        return by_key(rendered(ON, *more))
+
+    def test_its_account_may_see_what_has_changed_and_nothing_else(self):
+        found = self.found()
+        rules = found["ClusterRole /crownlabs-dashboard"]["rules"]
+        kinds = ["instances", "templates", "tenants", "workspaces"]
+        self.assertEqual(rules, [{"apiGroups": ["crownlabs.polito.it"], "resources": kinds, "verbs": ["list", "watch"]}])
+        account = found[f"Deployment {NAME}"]["spec"]["template"]["spec"]["serviceAccountName"]
+        bound = [
+            key
+            for key, each in found.items()
+            if each["kind"].endswith("RoleBinding") and any(subject.get("name") == account for subject in each["subjects"])
+        ]
+        self.assertEqual(bound, ["ClusterRoleBinding /crownlabs-dashboard"])
+
+    def test_its_pods_run_it_alone_and_the_others_do_not(self):
+        configuration = lambda name: yaml.safe_load(self.found()[f"ConfigMap {name}"]["data"]["crownlabs.yaml"])
+        own = configuration(NAME)
+        self.assertEqual([loop for loop, keys in own["controllers"].items() if keys.get("enabled", True)], ["dashboard"])
+        self.assertEqual(own["leaderElection"], {"enabled": False})
+        keys = own["controllers"]["dashboard"]
+        self.assertEqual(keys["publicUrl"], f"https://{HOST}")
+        self.assertEqual(keys["sessionKeyFile"], "/etc/crownlabs-files/dashboard/session-key")
+        self.assertNotIn("dashboard", configuration(f"{NAMESPACE}/crownlabs")["controllers"])
+        self.assertNotIn(f"Deployment {NAME}", by_key(rendered()))
+
+    def test_what_it_lacks_is_said(self):
+        for values, message in (
+            ({"dashboard": {"host": ""}}, "dashboard.host"),
+            ({"dashboard": {"secret": {"name": ""}}}, "dashboard.secret.name"),
+            ({"dashboard": {"config": {"controllers": {"tenant": {"enabled": True}}}}}, "set it below config"),
+            ({"config": {"controllers": {"dashboard": {"enabled": True}}}}, "set dashboard.enabled"),
+            ({"dashboard": {"httpRoute": {"enabled": True}}}, "dashboard.httpRoute.parentRefs"),
+        ):
+            done = template(ON, values)
+            self.assertNotEqual(done.returncode, 0, values)
+            self.assertIn(message, done.stderr)
+
+    def test_browsers_reach_it_by_an_ingress_or_a_gateway_and_nobody_else(self):
+        self.assertEqual([key for key in self.found() if key.startswith(("Ingress", "HTTPRoute")) and key.endswith(NAME)], [])
+        gateway = {"enabled": True, "parentRefs": [{"name": "gateway", "namespace": "infra"}]}
+        found = self.found({"dashboard": {"ingress": {"enabled": True}, "httpRoute": gateway}})
+        ingress, route = found[f"Ingress {NAME}"]["spec"], found[f"HTTPRoute {NAME}"]["spec"]
+        self.assertEqual((ingress["rules"][0]["host"], route["hostnames"]), (HOST, [HOST]))
+        self.assertEqual(ingress["tls"], [{"hosts": [HOST], "secretName": "crownlabs-dashboard-ingress-cert"}])
+        [rule, *_] = found[f"NetworkPolicy {NAME}"]["spec"]["ingress"]
+        self.assertEqual(rule["ports"], [{"port": "dashboard"}])
+        self.assertEqual(rule["from"][0]["namespaceSelector"]["matchLabels"], {"kubernetes.io/metadata.name": "ingress-nginx"})

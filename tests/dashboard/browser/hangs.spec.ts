@@ -1,0 +1,41 @@
+// Servers that accept and are silent delay what needs them, and nothing else.
+import { expect, test } from "@playwright/test";
+import { clear, control, login, machine } from "./site";
+
+test("a silent API server delays pages for as long as one request may take", async ({ page, context }) => {
+  await clear("ada");
+  await machine("ada", "hang", { prettyName: "Hang" });
+  await login(page, "ada");
+  await control("pause", { what: "apiserver" });
+  try {
+    expect((await context.request.get("/healthz")).status()).toBe(200);
+    const style = await page.locator("link[rel=stylesheet]").getAttribute("href");
+    expect((await context.request.get(style!)).status()).toBe(200);
+    const answer = await context.request.get("/");
+    expect([200, 503]).toContain(answer.status());
+    expect(await answer.text()).toMatch(/does not answer/);
+  } finally {
+    await control("resume", { what: "apiserver" });
+  }
+  await expect(async () => {
+    await page.goto("/");
+    await expect(page.getByRole("article", { name: "Hang", exact: true }).getByRole("button", { name: /Stop/ })).toBeVisible({ timeout: 2_000 });
+  }).toPass({ timeout: 120_000 });
+});
+
+test("a silent Keycloak delays nobody who is logged in", async ({ page, browser }) => {
+  await login(page, "ada");
+  // Each replica has a token now.
+  for (let count = 0; count < 4; count++) await page.goto("/courses");
+  await control("pause", { what: "keycloak" });
+  try {
+    for (const path of ["/", "/courses", "/account"]) expect((await page.goto(path))!.status()).toBe(200);
+    const other = await browser.newPage();
+    // Who logs in now is sent to the issuer: where that is, the dashboard knows.
+    const answer = await other.request.get("/", { maxRedirects: 1 }).catch(() => undefined);
+    expect(answer === undefined || answer.status() < 500).toBe(true);
+    await other.close();
+  } finally {
+    await control("resume", { what: "keycloak" });
+  }
+});

@@ -1,0 +1,176 @@
+// What a student does, from the first login on; everything also without scripts.
+import { expect, test, type Page } from "@playwright/test";
+import { clear, get, kubectl, login, machine } from "./site";
+
+// The card of a machine with this title.
+const card = (page: Page, title: string) => page.getByRole("article", { name: title, exact: true });
+
+// Waits until something is on the page, which shows changes by itself, or by being loaded again.
+async function awaited(page: Page, isLive: boolean, seen: () => Promise<void>): Promise<void> {
+  if (isLive) return seen();
+  await expect(async () => {
+    await page.reload();
+    await seen();
+  }).toPass({ timeout: 90_000 });
+}
+
+const soon = { timeout: 2_000 };
+
+for (const [how, javaScriptEnabled] of [["with scripts", true], ["without scripts", false]] as const) {
+  test.describe(how, () => {
+    test.use({ javaScriptEnabled });
+    const visible = javaScriptEnabled ? {} : soon;
+
+    test("from the login to a desktop in three clicks", async ({ page }) => {
+      await clear("ada");
+      await login(page, "ada");
+      await page.getByRole("button", { name: "Start Routing exercise" }).click();
+      const connect = page.getByRole("link", { name: /^Connect/ });
+      await awaited(page, javaScriptEnabled, () => expect(connect).toBeVisible(visible));
+      await expect(connect).toHaveAttribute("href", /^https:\/\/machines\.localhost\//);
+      await expect(connect).toHaveAttribute("rel", "noopener noreferrer");
+      await expect(connect).toHaveAttribute("target", "_blank");
+    });
+
+    test("a machine is stopped, started, kept, renamed and deleted", async ({ page }) => {
+      await clear("ada");
+      await machine("ada", "one", { prettyName: "One" });
+      await login(page, "ada");
+      const one = card(page, "One");
+      await awaited(page, javaScriptEnabled, () => expect(one.getByText("Ready", { exact: true })).toBeVisible(visible));
+      await one.getByRole("button", { name: "Stop" }).click();
+      await expect(page.getByText("The machine is shutting down.")).toBeVisible();
+      await awaited(page, javaScriptEnabled, () => expect(one.getByText("Off", { exact: true })).toBeVisible(visible));
+      expect((await get("instances.crownlabs.polito.it", "tenant-ada", "one")).spec.running).toBe(false);
+      await one.getByRole("button", { name: "Start" }).click();
+      await awaited(page, javaScriptEnabled, () => expect(one.getByText("Ready", { exact: true })).toBeVisible(visible));
+      await one.getByRole("link", { name: "One", exact: true }).click();
+      await page.locator("#pretty-name").fill("Two & <three>");
+      await page.getByRole("button", { name: "Rename" }).click();
+      await expect(page.getByRole("heading", { level: 1 })).toHaveText("Two & <three>");
+      await page.locator("summary", { hasText: "Delete" }).click();
+      await page.getByRole("button", { name: /Delete|Yes/ }).click();
+      await expect(page).toHaveURL(/\/$/);
+      await awaited(page, javaScriptEnabled, () => expect(card(page, "Two & <three>")).toHaveCount(0, visible));
+    });
+
+    test("a refusal is explained before and after it is tried", async ({ page }) => {
+      await clear("bob");
+      await login(page, "bob");
+      const offer = page.getByRole("article", { name: "A whole server" });
+      await expect(offer.getByText(/more than the course gives/)).toBeVisible();
+      await expect(offer.getByRole("button", { name: /Start/ })).toBeDisabled();
+      // The quota is used up while the page is open: the webhook says so.
+      for (const name of ["a", "b", "c"]) await machine("bob", name);
+      if (!javaScriptEnabled) {
+        await page.getByRole("button", { name: "Start Routing exercise" }).click();
+        await expect(page.getByRole("alert")).toContainText("denied the request");
+      } else {
+        const routing = page.getByRole("article", { name: "Routing exercise" });
+        await expect(routing.getByRole("button", { name: /Start/ })).toBeDisabled();
+      }
+    });
+
+    test("a course is joined, asked for and left", async ({ page }) => {
+      await kubectl("patch", "tenant", "joe", "--type=merge", "-p", '{"spec":{"workspaces":null}}');
+      await login(page, "joe", "/courses");
+      await card(page, "Tea and Routing").or(page.locator("#course-tea")).first().getByRole("button", { name: /Join/ }).click();
+      await expect(page.getByRole("status").or(page.getByRole("alert")).first()).toBeVisible();
+      await expect.poll(async () => (await get("tenant", "", "joe")).spec.workspaces).toEqual([{ name: "tea", role: "user" }]);
+      await page.locator("#course-ask").getByRole("button").click();
+      await expect.poll(async () => (await get("tenant", "", "joe")).spec.workspaces).toContainEqual({ name: "ask", role: "candidate" });
+      await page.locator("#course-ask").getByRole("button").click();
+      await expect.poll(async () => (await get("tenant", "", "joe")).spec.workspaces).toHaveLength(1);
+    });
+
+    test("a key is added once, and removed", async ({ page }) => {
+      await kubectl("patch", "tenant", "joe", "--type=merge", "-p", '{"spec":{"publicKeys":null}}');
+      await login(page, "joe", "/account");
+      const key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ5mmjtLqUuVOzAcWLBHQUWp2ZO3cjU5YNDiX25qkrsf joe <joe@laptop>";
+      const add = async (text: string) => {
+        await page.locator("#key").fill(text);
+        await page.getByRole("button", { name: /Add/ }).click();
+      };
+      await add("ssh-ed25519 nonsense");
+      await expect(page.getByRole("alert")).toContainText("no SSH public key");
+      await expect(page.locator("#key")).toHaveValue("ssh-ed25519 nonsense");
+      await add(key);
+      await expect(page.getByText("The key is added.")).toBeVisible();
+      await expect(page.getByText("SHA256:")).toBeVisible();
+      await add(key);
+      await expect(page.getByRole("alert")).toContainText("there already");
+      expect((await get("tenant", "", "joe")).spec.publicKeys).toEqual([key]);
+      await page.getByRole("button", { name: /Remove/ }).click();
+      await expect(page.getByText("The key is removed.")).toBeVisible();
+      expect((await get("tenant", "", "joe")).spec.publicKeys ?? []).toEqual([]);
+    });
+
+    test("a port is made public, and taken back", async ({ page }) => {
+      await clear("ada");
+      await machine("ada", "server", { prettyName: "Server" });
+      await login(page, "ada", "/machines/tenant-ada/server");
+      await page.locator("#add-port summary").click();
+      await page.locator("#port-name").fill("web");
+      await page.locator("#port-inside").fill("8080");
+      await page.locator("#add-port button[type=submit]").click();
+      await expect(page.getByText("The port is being made public.")).toBeVisible();
+      const ports = async () => (await get("instances.crownlabs.polito.it", "tenant-ada", "server")).spec.publicExposure?.ports ?? [];
+      expect(await ports()).toMatchObject([{ name: "web", targetPort: 8080, protocol: "TCP" }]);
+      await page.getByRole("button", { name: /Remove/ }).click();
+      await expect(page.getByText("The port is not public any more.")).toBeVisible();
+      expect(await ports()).toEqual([]);
+    });
+  });
+}
+
+test("a form that is sent twice makes one machine", async ({ page }) => {
+  await clear("ada");
+  await login(page, "ada");
+  const form = page.locator("form[action='/machines']").first();
+  const body = await form.evaluate((form: HTMLFormElement) => new URLSearchParams(new FormData(form) as any).toString());
+  const answers = await page.evaluate(async (body) => {
+    const send = () =>
+      fetch("/machines", { method: "POST", body, headers: { "content-type": "application/x-www-form-urlencoded" }, redirect: "manual" });
+    return (await Promise.all([send(), send(), send()])).map((answer) => answer.type);
+  }, body);
+  expect(answers).toEqual(["opaqueredirect", "opaqueredirect", "opaqueredirect"]);
+  const all = JSON.parse(await kubectl("get", "instances.crownlabs.polito.it", "-n", "tenant-ada", "-o", "json"));
+  expect(all.items).toHaveLength(1);
+});
+
+test("a change is seen at once, and touches neither focus nor input", async ({ page }) => {
+  await clear("ada");
+  await machine("ada", "live", { prettyName: "Live" });
+  await login(page, "ada", "/machines/tenant-ada/live");
+  const name = page.locator("#pretty-name");
+  await name.fill("half of a na");
+  await page.locator("#add-port summary").click();
+  await name.focus();
+  await kubectl("patch", "instances.crownlabs.polito.it", "live", "-n", "tenant-ada", "--type=merge", "-p", '{"spec":{"running":false}}');
+  await expect(page.getByText("Off", { exact: true }).first()).toBeVisible();
+  await expect(name).toBeFocused();
+  await expect(name).toHaveValue("half of a na");
+  await expect(page.locator("#port-name")).toBeVisible();
+  // What is said to somebody who does not see the page.
+  await expect(page.locator("#changes")).toContainText("Live: Off");
+});
+
+test("everything is reached by the keyboard", async ({ page }) => {
+  await clear("ada");
+  await login(page, "ada");
+  const press = async (name: RegExp, limit = 60) => {
+    for (let count = 0; count < limit; count++) {
+      await page.keyboard.press("Tab");
+      const label = await page.evaluate(() => (document.activeElement as HTMLElement)?.innerText ?? "");
+      if (name.test(label)) return page.keyboard.press("Enter");
+    }
+    throw new Error(`${name} is not reached`);
+  };
+  await page.keyboard.press("Tab");
+  await expect(page.getByText(/Skip/)).toBeFocused();
+  await press(/^Start\s*Routing exercise/);
+  await expect(page.getByRole("link", { name: /^Connect/ })).toBeVisible();
+  await page.locator("body").press("Home");
+  await press(/^Stop/);
+  await expect(page.getByText("The machine is shutting down.")).toBeVisible();
+});

@@ -1,0 +1,51 @@
+// Each page as it is seen: on a phone and on a desktop, in the light and in the dark, in each language; and by a screen reader.
+import AxeBuilder from "@axe-core/playwright";
+import { expect, test, type Page } from "@playwright/test";
+import { clear, kubectl, login, machine } from "./site";
+
+const paths = ["/", "/machines/tenant-max/router", "/courses", "/account"];
+
+// What is not accessible.
+export async function faults(page: Page): Promise<string[]> {
+  const { violations } = await new AxeBuilder({ page })
+    .withTags(["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"])
+    .analyze();
+  return violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" ")}`);
+}
+
+// Asserts that nothing is beyond the right edge.
+async function fits(page: Page): Promise<void> {
+  const [wide, seen] = await page.evaluate(() => [
+    document.documentElement.scrollWidth,
+    document.documentElement.clientWidth,
+  ]);
+  expect(wide).toBeLessThanOrEqual(seen);
+}
+
+test("each page is accessible and fits, in each size, scheme and language", async ({ page }) => {
+  await clear("max");
+  await machine("max", "router", { prettyName: "My router" });
+  await machine("max", "off", { running: false });
+  const key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ5mmjtLqUuVOzAcWLBHQUWp2ZO3cjU5YNDiX25qkrsf max@laptop";
+  await kubectl("patch", "tenant", "max", "--type=merge", "-p", JSON.stringify({ spec: { publicKeys: [key] } }));
+  await login(page, "max");
+  await expect(page.getByRole("link", { name: /^Connect/ })).toBeVisible();
+  for (const language of ["en", "it"]) {
+    await page.goto(`/?lang=${language}`);
+    await expect(page.locator("html")).toHaveAttribute("lang", language);
+    for (const colorScheme of ["light", "dark"] as const) {
+      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+      for (const [size, width] of [["phone", 320], ["desktop", 1280]] as const) {
+        await page.setViewportSize({ width, height: 900 });
+        for (const path of paths) {
+          await page.goto(path);
+          await fits(page);
+          const name = path === "/" ? "home" : path.split("/")[1];
+          await page.screenshot({ path: `shots/${name}-${size}-${colorScheme}-${language}.png`, fullPage: true });
+          expect(await faults(page), `${path} ${size} ${colorScheme} ${language}`).toEqual([]);
+        }
+      }
+    }
+  }
+  await page.goto("/?lang=en");
+});

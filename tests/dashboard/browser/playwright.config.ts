@@ -1,0 +1,40 @@
+import { execFileSync } from "node:child_process";
+import dns from "node:dns";
+import { defineConfig } from "@playwright/test";
+
+// The first Chromium of this machine.
+function chromium(): string {
+  for (const name of ["chromium", "chromium-headless-shell", "google-chrome"]) {
+    try {
+      return execFileSync("which", [name], { encoding: "utf8" }).trim();
+    } catch {
+      // The next one.
+    }
+  }
+  throw new Error("no Chromium is installed");
+}
+
+// Browsers take every name below `localhost` for this machine, and Node asks the system, which may not.
+const { lookup } = dns.promises;
+const local = (name: string) => (name.endsWith(".localhost") ? "127.0.0.1" : name);
+dns.promises.lookup = ((name: string, ...rest: any[]) => (lookup as any)(local(name), ...rest)) as typeof lookup;
+const older = dns.lookup;
+dns.lookup = ((name: string, ...rest: any[]) => (older as any)(local(name), ...rest)) as typeof older;
+
+export default defineConfig({
+  testDir: ".",
+  timeout: 180_000,
+  expect: { timeout: 60_000 },
+  // The people and their machines are the same for all tests.
+  workers: 1,
+  fullyParallel: false,
+  reporter: [["list"]],
+  outputDir: "test-results",
+  use: {
+    baseURL: process.env.DASHBOARD_URL,
+    ignoreHTTPSErrors: true,
+    locale: "en-GB",
+    timezoneId: "Europe/Rome",
+    launchOptions: { executablePath: chromium(), args: ["--no-sandbox", "--disable-gpu"] },
+  },
+});

@@ -1,0 +1,70 @@
+// What all tests use: people who log in, and an administrator.
+import { expect, type Page } from "@playwright/test";
+
+export const url = process.env.DASHBOARD_URL!;
+export const issuer = process.env.DASHBOARD_ISSUER!;
+const password = process.env.DASHBOARD_PASSWORD!;
+
+type Answer = { output?: string; error?: string };
+
+// Has the harness do something.
+export async function control(what: string, more: object = {}): Promise<Answer> {
+  const answer = await fetch(process.env.DASHBOARD_CONTROL!, {
+    method: "POST",
+    body: JSON.stringify({ do: what, ...more }),
+  });
+  return (await answer.json()) as Answer;
+}
+
+// Runs kubectl as an administrator.
+export async function kubectl(...args: string[]): Promise<string> {
+  const { output, error } = await control("kubectl", { arguments: args });
+  if (error) throw new Error(`kubectl ${args.join(" ")}: ${error}`);
+  return output ?? "";
+}
+
+// Applies an object.
+export async function apply(object: object): Promise<void> {
+  const { error } = await control("kubectl", { arguments: ["apply", "-f", "-"], input: JSON.stringify(object) });
+  if (error) throw new Error(error);
+}
+
+// An object, or nothing.
+export async function get(kind: string, namespace: string, name: string): Promise<any> {
+  const args = ["get", kind, name, "-o", "json", "--ignore-not-found"];
+  const text = await kubectl(...args, ...(namespace ? ["-n", namespace] : []));
+  return text ? JSON.parse(text) : undefined;
+}
+
+// Logs in, from any page of the dashboard to the same page.
+export async function login(page: Page, user: string, path = "/"): Promise<void> {
+  await page.goto(path);
+  await fillIn(page, user);
+  await expect(page).toHaveURL(new URL(path, url).href);
+}
+
+// Fills in the form of the issuer.
+export async function fillIn(page: Page, user: string): Promise<void> {
+  await page.locator("#username").fill(user);
+  await page.locator("#password").fill(password);
+  await page.locator("#kc-login").click();
+}
+
+// Deletes all machines of a user.
+export async function clear(user: string): Promise<void> {
+  await kubectl("delete", "instances.crownlabs.polito.it", "--all", "-n", `tenant-${user}`, "--wait=true");
+}
+
+// A machine of a user, made by an administrator.
+export async function machine(user: string, name: string, spec: object = {}): Promise<void> {
+  await apply({
+    apiVersion: "crownlabs.polito.it/v1alpha2",
+    kind: "Instance",
+    metadata: { name, namespace: `tenant-${user}` },
+    spec: {
+      "template.crownlabs.polito.it/TemplateRef": { name: "desktop", namespace: "workspace-tea" },
+      "tenant.crownlabs.polito.it/TenantRef": { name: user },
+      ...spec,
+    },
+  });
+}

@@ -1,0 +1,94 @@
+//! By which the browser's tests act as an administrator, and break things: a request with JSON, an answer with JSON.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::thread;
+
+use serde_json::{Value, json};
+
+use crate::site::Site;
+
+/// A server for as long as the tests run.
+pub struct Control {
+    port: u16,
+}
+
+impl Control {
+    /// Starts it.
+    pub fn start(site: Arc<Site>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let site = Arc::clone(&site);
+                thread::spawn(move || serve(&site, stream));
+            }
+        });
+        Self { port }
+    }
+
+    /// Its URL.
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+}
+
+fn serve(site: &Site, mut stream: TcpStream) {
+    let mut reader = BufReader::new(stream.try_clone().expect("a socket"));
+    let (mut line, mut length) = (String::new(), 0);
+    while reader.read_line(&mut line).is_ok_and(|read| read > 2) {
+        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().expect("a number");
+        }
+        line.clear();
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).expect("a body");
+    let answer = act(site, &serde_json::from_slice(&body).expect("JSON")).to_string();
+    let head = format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", answer.len());
+    // A test that was given up has gone.
+    let _ = stream.write_all(format!("{head}{answer}").as_bytes());
+}
+
+fn act(site: &Site, request: &Value) -> Value {
+    let text = |key: &str| request[key].as_str().unwrap_or_default().to_owned();
+    match request["do"].as_str().expect("what to do") {
+        "kubectl" => {
+            let arguments: Vec<String> =
+                serde_json::from_value(request["arguments"].clone()).expect("arguments");
+            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+            match site.lab.try_kubectl(&arguments, &text("input")) {
+                Ok(output) => json!({"output": output}),
+                Err(error) => json!({"error": error}),
+            }
+        }
+        "stop-apiserver" => {
+            site.lab.cluster.stop_apiserver();
+            json!({})
+        }
+        "start-apiserver" => {
+            site.lab.cluster.start_apiserver().expect("the API server");
+            site.lab.cluster.start_ended_programs().expect("the programs");
+            json!({})
+        }
+        "restart-replica" => {
+            site.restart(usize::try_from(request["number"].as_u64().expect("a number")).expect("small"));
+            json!({})
+        }
+        // It accepts connections, and answers nothing, until it is woken.
+        "pause" => {
+            site.pause(&text("what"), "STOP");
+            json!({})
+        }
+        "resume" => {
+            site.pause(&text("what"), "CONT");
+            json!({})
+        }
+        "logs" => json!({"output": site.logs()}),
+        "audit" => {
+            json!({"output": std::fs::read_to_string(site.lab.cluster.dir().join("audit.log")).expect("the log")})
+        }
+        other => panic!("{other} is not known"),
+    }
+}

@@ -1,0 +1,75 @@
+//! NGINX with a certificate, in front of what serves HTTP here: Keycloak, and the replicas of the dashboard in turn.
+
+use std::fs;
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use cluster::processes::Process;
+
+use crate::lab::wait_until;
+
+/// A running NGINX.
+pub struct Front {
+    _process: Process,
+}
+
+/// What is served at a port.
+pub struct Served {
+    /// The port.
+    pub port: u16,
+    /// The names of its host.
+    pub names: &'static str,
+    /// The ports behind it, which take turns.
+    pub behind: Vec<u16>,
+}
+
+/// A certificate for the names of this machine, and its key. It is its own authority.
+pub fn certificate(folder: &Path) -> (PathBuf, PathBuf) {
+    let names = ["127.0.0.1", "localhost", "labs.localhost", "machines.localhost", "evil.labs.localhost"];
+    let made = rcgen::generate_simple_self_signed(names.map(str::to_owned)).expect("a certificate");
+    let (certificate, key) = (folder.join("front.crt"), folder.join("front.key"));
+    fs::write(&certificate, made.cert.pem()).expect("written");
+    fs::write(&key, made.signing_key.serialize_pem()).expect("written");
+    (certificate, key)
+}
+
+impl Front {
+    /// Serves these, with the certificate in this folder. More lines may follow in each server.
+    pub fn start(folder: &Path, name: &str, served: &[Served]) -> Self {
+        let own = folder.join(name);
+        fs::create_dir(&own).expect("a folder");
+        let at = own.display();
+        let paths = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
+        let paths = paths.map(|name| format!("{name}_temp_path {at}/{name};\n")).concat();
+        let servers: String = served.iter().map(server).collect();
+        let configuration = format!(
+            "daemon off;\nmaster_process off;\npid {at}/pid;\nerror_log {at}/error.log;\nevents {{worker_connections 4096;}}\nhttp {{\n\
+             {paths}access_log off;\nssl_certificate {folder}/front.crt;\nssl_certificate_key {folder}/front.key;\n\
+             proxy_buffer_size 64k;\nproxy_buffers 8 64k;\nproxy_busy_buffers_size 128k;\n{servers}}}\n",
+            folder = folder.display(),
+        );
+        let file = own.join("nginx.conf");
+        fs::write(&file, configuration).expect("written");
+        let arguments = ["-c".to_owned(), file.display().to_string()];
+        let process =
+            Process::start("nginx", Path::new("nginx"), &arguments, own.join("log")).expect("nginx");
+        for Served { port, .. } in served {
+            wait_until(Duration::from_mins(1), || {
+                TcpStream::connect(("127.0.0.1", *port)).map(drop).map_err(|error| format!("nginx: {error}"))
+            });
+        }
+        Self { _process: process }
+    }
+}
+
+fn server(Served { port, names, behind }: &Served) -> String {
+    let ports = behind.iter().map(|port| format!("server 127.0.0.1:{port} max_fails=0;\n"));
+    let ports = ports.collect::<Vec<_>>().concat();
+    format!(
+        "upstream at{port} {{\n{ports}}}\nserver {{\nlisten 127.0.0.1:{port} ssl;\nserver_name {names};\nlocation / {{\n\
+         proxy_pass http://at{port};\nproxy_http_version 1.1;\nproxy_set_header Host $http_host;\n\
+         proxy_set_header X-Forwarded-Proto https;\nproxy_set_header X-Forwarded-Host $http_host;\n\
+         proxy_set_header Connection \"\";\nproxy_read_timeout 300s;\nproxy_next_upstream error;\n}}\n}}\n"
+    )
+}

@@ -1,0 +1,80 @@
+//! The realm in which users log in, as docs/keycloak.md sets it up.
+
+use cluster::keycloak::{KeycloakServer, ROLES_CLIENT};
+use http::Method;
+use serde_json::{Value, json};
+
+/// The realm.
+pub const REALM: &str = "labs";
+/// The client of the dashboard, and its secret.
+pub const CLIENT: &str = "dashboard";
+pub const SECRET: &str = "s3cr+t %25:\"\\&=ü";
+/// The password of all users.
+pub const PASSWORD: &str = "Lab-Pa55word";
+
+/// The users, with their roles.
+const USERS: [(&str, &[&str]); 8] = [
+    ("ada", &["workspace-tea:user"]),
+    ("bob", &["workspace-tea:user"]),
+    ("eve", &["workspace-tea:manager"]),
+    // In no course.
+    ("joe", &[]),
+    // Without Tenant.
+    ("zoe", &[]),
+    ("max", &["workspace-tea:user"]),
+    // Who has asked to be in the course.
+    ("kim", &[]),
+    // An administrator of the cluster.
+    ("root", &[]),
+];
+
+/// Makes the realm, for a dashboard at this URL.
+pub fn make(server: &KeycloakServer, url: &str) {
+    server.create_realm(REALM, "operator", &["manage-users", "manage-clients"]).expect("the realm");
+    let admin = |method: &Method, path: &str, body: &Value| {
+        server
+            .admin(method, &format!("/{REALM}{path}"), body)
+            .unwrap_or_else(|error| panic!("{path}: {error:#}"))
+    };
+    let groups = json!({
+        "name": "groups", "protocol": "openid-connect", "protocolMapper": "oidc-usermodel-client-role-mapper",
+        "config": {
+            "usermodel.clientRoleMapping.clientId": ROLES_CLIENT,
+            "usermodel.clientRoleMapping.rolePrefix": "kubernetes:",
+            "claim.name": "groups", "multivalued": "true", "jsonType.label": "String",
+            "id.token.claim": "true", "access.token.claim": "false", "userinfo.token.claim": "false",
+        },
+    });
+    let client = json!({
+        "clientId": CLIENT, "secret": SECRET, "standardFlowEnabled": true, "directAccessGrantsEnabled": false,
+        "redirectUris": [format!("{url}/callback")],
+        "attributes": {"pkce.code.challenge.method": "S256", "post.logout.redirect.uris": format!("{url}/*")},
+        "protocolMappers": [groups],
+    });
+    admin(&Method::POST, "/clients", &client);
+    let roles_client =
+        server.find(&format!("/{REALM}/clients"), "clientId", ROLES_CLIENT).expect("the client");
+    let roles_client = roles_client["id"].as_str().expect("an id").to_owned();
+    for role in ["workspace-tea:user", "workspace-tea:manager"] {
+        admin(&Method::POST, &format!("/clients/{roles_client}/roles"), &json!({"name": role}));
+    }
+    for (name, roles) in USERS {
+        let user = json!({
+            "username": name, "enabled": true, "emailVerified": true, "email": format!("{name}@example.org"),
+            "firstName": name, "lastName": "Rossi",
+            "credentials": [{"type": "password", "value": PASSWORD, "temporary": false}],
+        });
+        admin(&Method::POST, "/users", &user);
+        let user = server.find(&format!("/{REALM}/users"), "username", name).expect("the user");
+        let user = user["id"].as_str().expect("an id").to_owned();
+        for role in roles {
+            let path = format!("/clients/{roles_client}/roles/{role}");
+            let role = admin(&Method::GET, &path, &Value::Null);
+            admin(
+                &Method::POST,
+                &format!("/users/{user}/role-mappings/clients/{roles_client}"),
+                &json!([role]),
+            );
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! All that the browser's tests need.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::Command;
+
+use cluster::keycloak::KeycloakServer;
+use cluster::{Options as ClusterOptions, TrustedIssuer};
+use parking_lot::Mutex;
+use tempfile::TempDir;
+
+use crate::daemon::{Daemon, Options, config, tail};
+use crate::front::{Front, Served, certificate};
+use crate::lab::{Lab, PATIENCE, wait_until};
+use crate::realm;
+
+/// The value of the selector label.
+const SELECTOR: &str = "dashboard";
+/// A key of sessions.
+const KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n";
+/// The course, its Templates, and the people.
+const FIXTURES: &str = include_str!("fixtures.yaml");
+
+/// A control plane, a Keycloak, and the daemon.
+pub struct Site {
+    // Dropped in this order.
+    fronts: Vec<Front>,
+    replicas: Mutex<Vec<Daemon>>,
+    daemon: Daemon,
+    pub lab: Lab,
+    keycloak: KeycloakServer,
+    ports: Ports,
+    folder: TempDir,
+}
+
+/// The ports that are chosen before something listens there.
+struct Ports {
+    auth: u16,
+    labs: u16,
+    replicas: [u16; 2],
+    webhook: u16,
+}
+
+/// Ports that are free now, all of them different.
+fn free_ports() -> Ports {
+    let sockets: Vec<TcpListener> =
+        (0..5).map(|_| TcpListener::bind("127.0.0.1:0").expect("a port")).collect();
+    let port = |at: usize| sockets[at].local_addr().expect("an address").port();
+    Ports { auth: port(0), labs: port(1), replicas: [port(2), port(3)], webhook: port(4) }
+}
+
+impl Site {
+    /// Starts everything.
+    pub fn start() -> Self {
+        let (folder, ports) = (TempDir::new().expect("a folder"), free_ports());
+        let (authority, _) = certificate(folder.path());
+        let keycloak = KeycloakServer::start().expect("Keycloak");
+        realm::make(&keycloak, &url(&ports));
+        let behind = keycloak.url().rsplit(':').next().and_then(|port| port.parse().ok()).expect("a port");
+        let auth = Served { port: ports.auth, names: "127.0.0.1", behind: vec![behind] };
+        let labs = Served { port: ports.labs, names: "labs.localhost", behind: ports.replicas.to_vec() };
+        let auth = Front::start(folder.path(), "auth", &[auth]);
+        let issuers =
+            vec![TrustedIssuer { url: issuer(&ports), authority, client: realm::CLIENT.to_owned() }];
+        let lab = Lab::start(ClusterOptions { issuers, ..ClusterOptions::default() });
+        lab.apply(include_str!("rights.yaml"));
+        let daemon = Self::daemon(&lab, &ports);
+        let site =
+            Self { fronts: vec![auth], replicas: Mutex::default(), daemon, lab, keycloak, ports, folder };
+        site.prepare();
+        for number in 0..2 {
+            let replica = site.replica(number);
+            site.replicas.lock().push(replica);
+        }
+        site.replicas.lock().iter().for_each(Daemon::await_ready);
+        let labs = Front::start(site.folder.path(), "labs", &[labs]);
+        Self { fronts: site.fronts.into_iter().chain([labs]).collect(), ..site }
+    }
+
+    /// The leader, with the webhooks.
+    fn daemon(lab: &Lab, ports: &Ports) -> Daemon {
+        let config = format!(
+            "webhook: {{enabled: true, listen: \"127.0.0.1:{}\"}}\n\
+             controllers: {{instance: {{websiteBaseUrl: machines.localhost, layout: perEnvironment, access: {{mode: none}}}}}}\n",
+            ports.webhook
+        );
+        let kubeconfig = lab.service_account();
+        Daemon::start(&Options { kubeconfig: &kubeconfig, selector: SELECTOR, config: &config })
+    }
+
+    /// Installs the webhooks and makes the course and the people, and waits until all of it is there.
+    fn prepare(&self) {
+        let lab = &self.lab;
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/manifests/40-webhooks.yaml");
+        let text = fs::read_to_string(file).expect("the manifest");
+        let service = "service: {name: crownlabs-webhook, namespace: crownlabs-system, path: ";
+        let lines = text.lines().map(|line| match line.trim_start().strip_prefix(service) {
+            Some(path) => {
+                format!("    url: \"https://127.0.0.1:{}{}\"", self.ports.webhook, path.trim_end_matches('}'))
+            }
+            None => line.replace("operator-selector: production", &format!("operator-selector: {SELECTOR}")),
+        });
+        let text = lines.collect::<Vec<_>>().join("\n");
+        let parts = text.split("\n---\n").filter(|part| !part.contains("kind: Service"));
+        lab.apply(&parts.collect::<Vec<_>>().join("\n---\n"));
+        wait_until(PATIENCE, || {
+            let found =
+                lab.get("validatingwebhookconfigurations", "", "crownlabs-webhook").unwrap_or_default();
+            let is_there = found["webhooks"][0]["clientConfig"]["caBundle"].is_string();
+            is_there.then_some(()).ok_or_else(|| "the authority of the webhooks".to_owned())
+        });
+        let mut documents: Vec<&str> = FIXTURES.split("\n---\n").collect();
+        // The namespace of the course is made by the daemon.
+        lab.apply(documents.remove(0));
+        lab.await_value("workspaces", "", "tea", "/status/namespace/name", "workspace-tea");
+        wait_until(PATIENCE, || {
+            lab.cluster.apply(&documents.join("\n---\n")).map_err(|error| format!("{error:#}"))
+        });
+        for name in ["ada", "bob", "eve", "joe", "kim", "max"] {
+            let namespace = format!("tenant-{name}");
+            lab.await_value("tenants", "", name, "/status/personalNamespace/name", &namespace);
+            wait_until(PATIENCE, || {
+                let binding = lab.get("rolebindings", &namespace, "crownlabs-manage-instances");
+                binding.map(drop).ok_or_else(|| format!("the rights of {name}"))
+            });
+        }
+    }
+
+    /// Starts a replica of the dashboard.
+    fn replica(&self, number: usize) -> Daemon {
+        let folder = self.folder.path();
+        let (secret, key) = (folder.join("secret"), folder.join("key"));
+        fs::write(&secret, realm::SECRET).expect("written");
+        fs::write(&key, KEY).expect("written");
+        let off = ["workspace", "tenant", "template", "publicExposure", "sharedVolume", "snapshot"];
+        let off = off.map(|name| format!("{name}: {{enabled: false}}, ")).concat();
+        let more = format!(
+            "controllers: {{{off}instance: {{enabled: false, websiteBaseUrl: machines.localhost, layout: perEnvironment}}, \
+             dashboard: {{enabled: true, listen: \"127.0.0.1:{}\", publicUrl: \"{}\", issuerUrl: \"{}\", clientId: {}, \
+             clientSecretFile: {}, caFile: {}, sessionKeyFile: {}, sshHost: ssh.example.org, helpUrl: \"https://help.example.org\"}}}}\n",
+            self.ports.replicas[number],
+            url(&self.ports),
+            issuer(&self.ports),
+            realm::CLIENT,
+            secret.display(),
+            folder.join("front.crt").display(),
+            key.display(),
+        );
+        let kubeconfig = self.account();
+        let config = config(SELECTOR, &more);
+        Daemon::launch(&[env!("CARGO_BIN_EXE_crownlabs")], &config, &kubeconfig, "127.0.0.1".to_owned())
+    }
+
+    /// The kubeconfig of the dashboard's own account.
+    fn account(&self) -> PathBuf {
+        self.lab
+            .cluster
+            .service_account_kubeconfig("crownlabs-system", "crownlabs-dashboard")
+            .expect("a token")
+    }
+
+    /// Kills a replica, and starts it again.
+    pub fn restart(&self, number: usize) {
+        let mut replicas = self.replicas.lock();
+        replicas[number].stop();
+        replicas[number] = self.replica(number);
+    }
+
+    /// Stops the API server or Keycloak without ending it, or lets it go on.
+    pub fn pause(&self, what: &str, signal: &str) {
+        let id = match what {
+            "keycloak" => self.keycloak.id(),
+            // After etcd.
+            _ => self.lab.cluster.process_ids()[1],
+        };
+        let status = Command::new("kill").args(["-s", signal, &id.to_string()]).status();
+        assert!(status.expect("kill runs").success(), "kill -s {signal}");
+    }
+
+    /// The URL of the dashboard.
+    pub fn url(&self) -> String {
+        url(&self.ports)
+    }
+
+    /// The URL of the issuer.
+    pub fn issuer(&self) -> String {
+        issuer(&self.ports)
+    }
+
+    /// The logs of all that is ours.
+    pub fn logs(&self) -> String {
+        let replicas = self.replicas.lock();
+        let all = replicas.iter().chain([&self.daemon]).map(Daemon::log);
+        all.collect::<Vec<_>>().join("\n")
+    }
+
+    /// The ends of the logs.
+    pub fn log(&self) -> String {
+        let replicas = self.replicas.lock();
+        replicas.iter().map(|replica| tail(&replica.log())).collect::<Vec<_>>().join("\n---\n")
+    }
+}
+
+fn url(ports: &Ports) -> String {
+    format!("https://labs.localhost:{}", ports.labs)
+}
+
+fn issuer(ports: &Ports) -> String {
+    format!("https://127.0.0.1:{}/realms/{}", ports.auth, realm::REALM)
+}
