@@ -252,12 +252,16 @@ fn one_deployment_serves_as_pods_of_their_own_do_and_with_the_same_keys() {
     release(&site.lab, "upgrade", &IN_DAEMON);
     assert!(site.lab.get("deployments", OWN, OWN).is_none(), "there is one Deployment");
     let leading = Pod::start(&site.lab);
-    let leader = site.leader();
-    let waiting =
-        pods(&site.lab, NAMESPACE).into_iter().find(|name| leader != name.as_str()).expect("two replicas");
+    // The one before has given the lease up.
+    let leader = wait_until(PATIENCE, || match site.leader() {
+        Value::String(name) if !name.is_empty() => Ok(name),
+        other => Err(format!("a leader, is {other}")),
+    });
+    let is_waiting = |name: &String| !leader.starts_with(name.as_str());
+    let waiting = pods(&site.lab, NAMESPACE).into_iter().find(is_waiting).expect("two replicas");
     let bastion = Bastion::start(&site, NAMESPACE, RELEASE, &waiting);
     bastion.serves();
-    assert_eq!(site.leader(), leader, "the bastion serves in a replica that waits");
+    assert_eq!(site.leader(), leader.as_str(), "the bastion serves in a replica that waits");
     assert_eq!(bastion.host_keys(), known);
     let log = leading.log();
     leading.stop();
