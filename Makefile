@@ -41,7 +41,7 @@ build: $(LIVE) ## The release binary, target/TARGET/release/crownlabs: static, w
 TEST_THREADS ?= 6
 
 # What depends most on the version of Kubernetes: the objects of the Go operators, CRDs and their rules, webhooks, policies.
-OLDEST_TESTS ?= takeover:: compatibility:: rules:: webhook:: policies:: definitions::
+OLDEST_TESTS ?= takeover:: compatibility:: rules:: webhook:: policies:: definitions:: impersonation::
 
 test: $(if $(OLDEST),control-plane-prerequisites,prerequisites) ## Everything: unit, snapshot, property and integration tests on a real control plane. OLDEST=1: those that depend most on its version, with the oldest that is supported
 	$(CARGO) test --locked --no-fail-fast $(if $(OLDEST),--test integration) -- --test-threads=$(TEST_THREADS) $(if $(OLDEST),$(OLDEST_TESTS))

@@ -12,6 +12,9 @@ use serde::Serialize;
 #[error("{0}")]
 pub struct NameError(String);
 
+/// How the groups of people begin for the API server, so that Keycloak gives nobody one of its own.
+pub const GROUP_PREFIX: &str = "kubernetes:";
+
 /// The rule of Kubernetes for one type of name.
 struct Rule {
     what: &'static str,

@@ -29,6 +29,9 @@ keys! {
         /// The file with the certificates of the authorities to trust for the issuer, in PEM, which is read again when it
         /// changes; empty for those of the operating system.
         pub ca_file: String,
+        /// How the API server is asked in the name of a user: with his ID token, or, if it cannot be told to accept that, by
+        /// constrained impersonation, which Kubernetes has since 1.36.
+        pub identity: Identity = Identity::Token,
         /// The file with the key that seals cookies: 32 random bytes in base64, and in a second line the key before it, if
         /// there was one. It is read again when it changes, and all replicas have the same.
         pub session_key_file: String,
@@ -48,6 +51,16 @@ keys! {
         #[schemars(range(min = 1, max = 10_000))]
         pub max_pages: usize = 2_000,
     }
+}
+
+/// How the API server is asked in the name of a user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Identity {
+    /// With the ID token of the user.
+    Token,
+    /// By the account of the daemon, which impersonates the user of the ID token.
+    Impersonate,
 }
 
 /// A language of the pages.

@@ -59,7 +59,7 @@ use std::path::Path;
 
 pub use automation::{ExpirationConfig, InactivityConfig};
 pub use bastion::BastionConfig;
-pub use dashboard::{DashboardConfig, Language};
+pub use dashboard::{DashboardConfig, Identity, Language};
 pub use document::default_document;
 pub use duration::ConfigDuration;
 pub use exam_agent::ExamAgentConfig;

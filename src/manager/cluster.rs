@@ -6,7 +6,7 @@ use kube::Client;
 use tracing::info;
 
 use super::start_up::{ClusterOptions, connect, kubeconfig};
-use crate::config::Config;
+use crate::config::{Config, Identity};
 use crate::loops::{LOOPS, Loop, RunsIn};
 use crate::runtime::client::{self, UserClient, Writer};
 use crate::runtime::context::Connections;
@@ -70,7 +70,10 @@ impl Cluster {
         let kubeconfig = kubeconfig(&options).await?;
         let ungated = client::build(kubeconfig.clone(), Gate::open())?;
         let gated = client::build(kubeconfig.clone(), gate.clone())?;
-        let users = UserClient::new(&kubeconfig)?;
+        let mut users = UserClient::new(&kubeconfig)?;
+        if config.controllers.dashboard.identity == Identity::Impersonate {
+            users = users.impersonating(kubeconfig.clone())?;
+        }
         let writer = Writer::new(kubeconfig, gate.clone())?;
         connect(&ungated).await?;
         let resync = (config.resync.min.into(), config.resync.max.into());

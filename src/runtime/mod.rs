@@ -58,6 +58,7 @@ pub mod resume;
 pub mod selection;
 #[cfg(test)]
 pub mod silent;
+pub mod single_flight;
 pub mod store;
 pub mod store_set;
 pub mod task;

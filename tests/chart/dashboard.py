@@ -4,7 +4,7 @@ import unittest
 
 import yaml
 
-from render import NAMESPACE, by_key, rendered, template
+from render import CHART, NAMESPACE, by_key, rendered, template
 
 HOST = "labs.example.com"
 ISSUER = {"issuerUrl": "https://auth.example.com/realms/crownlabs", "clientId": "dashboard"}
@@ -28,6 +28,13 @@ class Dashboard(unittest.TestCase):
             if each["kind"].endswith("RoleBinding") and any(subject.get("name") == account for subject in each["subjects"])
         ]
         self.assertEqual(bound, ["ClusterRoleBinding /crownlabs-dashboard"])
+        impersonates = {"dashboard": {"config": {"controllers": {"dashboard": {"identity": "impersonate"}}}}}
+        [watch, *more] = self.found(impersonates)["ClusterRole /crownlabs-dashboard"]["rules"]
+        self.assertEqual(watch, rules[0])
+        self.assertEqual(more, yaml.safe_load((CHART / "files/impersonation.yaml").read_text())["rules"])
+        # The verb without a constraint would give it whatever its users may do.
+        verbs = {verb for rule in more for verb in rule["verbs"]}
+        self.assertEqual({verb for verb in verbs if not verb.startswith("impersonate-on:user-info:")}, {"impersonate:user-info"})
 
     def test_its_pods_run_it_alone_and_the_others_do_not(self):
         configuration = lambda name: yaml.safe_load(self.found()[f"ConfigMap {name}"]["data"]["crownlabs.yaml"])

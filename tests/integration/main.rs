@@ -33,6 +33,7 @@ mod first_rounds;
 mod heal;
 mod hostile;
 mod image_list;
+mod impersonation;
 mod inactivity;
 mod instance_metrics;
 mod keycloak;

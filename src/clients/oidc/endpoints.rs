@@ -19,6 +19,9 @@ pub struct Endpoints {
     /// Where sessions end; empty if that is nowhere.
     #[serde(rename = "end_session_endpoint", default)]
     pub end_session: String,
+    /// Where its keys are; empty if that is nowhere.
+    #[serde(rename = "jwks_uri", default)]
+    pub keys: String,
 }
 
 impl Endpoints {
@@ -38,8 +41,8 @@ impl Endpoints {
                 "{KEYS}.issuerUrl is {issuer}, and the issuer calls itself {other}: write it so"
             ));
         }
-        let ends = Some(&self.end_session).filter(|url| !url.is_empty());
-        for url in [&self.authorization, &self.token].into_iter().chain(ends) {
+        let others = [&self.end_session, &self.keys].into_iter().filter(|url| !url.is_empty());
+        for url in [&self.authorization, &self.token].into_iter().chain(others) {
             if !is_safe(url) {
                 let url = plain(url);
                 return Err(format!(

@@ -1,15 +1,18 @@
 //! The `OpenID` Connect provider by which users log in at the dashboard: authorization code with PKCE, refresh tokens, and the end
 //! of a session. `docs/keycloak.md` says how its client is set up.
 //!
-//! The ID token comes from the provider itself, by TLS; the API server checks its signature each time it is used. What it says of
-//! itself is checked here: issuer, client, time, and that it is for this login. No token is in a URL, an error or a log.
+//! The ID token comes from the provider itself, by TLS. Its issuer, client, time, and that it is for this login are checked here; its
+//! signature by the API server each time it is used, or here if the API server does not see it. No token is in a URL, an error or a
+//! log.
 
 mod attempt;
 mod claims;
 mod endpoints;
+mod keys;
 mod secret;
 #[cfg(test)]
 pub mod tests;
+mod token_user;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,15 +22,16 @@ use http::{StatusCode, Uri};
 use jiff::Timestamp;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
-use tokio::sync::Mutex;
-use tokio::time::Instant;
 
 pub use self::attempt::Attempt;
 use self::claims::Claims;
 use self::endpoints::Endpoints;
+use self::keys::{Keys, Signed};
 pub use self::secret::Secret;
+pub use self::token_user::TokenUser;
 use crate::clients::http::{Answer, HttpClient, HttpError};
 use crate::runtime::files::{FileCell, WatchedFile};
+use crate::runtime::single_flight::SingleFlight;
 
 /// How long an answer may take.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -86,8 +90,10 @@ struct Shared {
     settings: Settings,
     http: HttpClient,
     secret: FileCell<Secret>,
-    /// What it says of itself once it was asked, or why it did not, and since when that is known.
-    endpoints: Mutex<Option<Result<Endpoints, (Instant, Error)>>>,
+    /// Its description of itself.
+    endpoints: SingleFlight<Endpoints, Error>,
+    /// The keys by which it signs tokens.
+    keys: SingleFlight<Keys, Error>,
 }
 
 /// The answer of the token endpoint. It has no `Debug`, because it is a secret.
@@ -126,7 +132,16 @@ impl Provider {
             },
             "controllers.dashboard.clientSecretFile has no secret: nobody can log in at the dashboard",
         );
-        Ok((Self(Arc::new(Shared { settings, http, secret, endpoints: Mutex::default() })), file))
+        Ok((
+            Self(Arc::new(Shared {
+                settings,
+                http,
+                secret,
+                endpoints: SingleFlight::default(),
+                keys: SingleFlight::default(),
+            })),
+            file,
+        ))
     }
 
     /// The URL to which a browser is sent to log in.
@@ -195,6 +210,37 @@ impl Provider {
             Error::Ended(_) => Ok(()),
             error => Err(error),
         }
+    }
+
+    /// The user of an ID token that this provider has signed. Its other claims were checked when it came.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn user(&self, id_token: &Secret) -> Result<TokenUser, Error> {
+        let signed = Signed::of(id_token.expose());
+        let signed = signed.ok_or_else(|| self.strange("its ID token is no signed JSON Web Token"))?;
+        // The provider signs with a new key: it is asked for its keys once more.
+        let keys =
+            self.0.keys.get(|keys| keys.have_signed(&signed), async || self.ask_for_keys().await).await?;
+        if !keys.have_signed(&signed) {
+            return Err(self.strange("none of its keys has signed its ID token"));
+        }
+        TokenUser::of(&signed).ok_or_else(|| {
+            self.strange("its ID token has no preferred_username, or groups that are no list of texts")
+        })
+    }
+
+    async fn ask_for_keys(&self) -> Result<Keys, Error> {
+        let url = self.endpoints().await?.keys;
+        if url.is_empty() {
+            return Err(self.strange("it names no jwks_uri"));
+        }
+        let answer = self.0.http.send(self.0.http.client().get(&url)).await;
+        let answer = self.able(answer.map_err(|error| self.away(&error))?)?;
+        let document = Some(&answer).filter(|answer| answer.status == StatusCode::OK);
+        document
+            .and_then(|answer| Keys::read(&answer.body))
+            .ok_or_else(|| self.strange(&format!("{url} has no JSON Web Key Set ({})", answer.status)))
     }
 
     async fn tokens(
@@ -291,19 +337,9 @@ impl Provider {
         Error::Refused(format!("{KEYS}.issuerUrl: an answer of the issuer {issuer} cannot be used: {why}"))
     }
 
-    /// Where the provider is asked for what. One request asks; the others wait for it, and have its failure, too: each of them would
-    /// wait as long as the one before it.
+    /// Where the provider is asked for what.
     async fn endpoints(&self) -> Result<Endpoints, Error> {
-        let begin = Instant::now();
-        let mut known = self.0.endpoints.lock().await;
-        match &*known {
-            Some(Ok(endpoints)) => return Ok(endpoints.clone()),
-            Some(Err((since, error))) if *since >= begin => return Err(error.clone()),
-            _ => {}
-        }
-        let found = self.discover().await;
-        *known = Some(found.clone().map_err(|error| (Instant::now(), error)));
-        found
+        self.0.endpoints.get(|_| true, async || self.discover().await).await
     }
 
     /// Asks the provider where it is asked for what.

@@ -79,7 +79,7 @@ impl Dashboard {
             issuer: origin(&config.issuer_url).to_owned(),
             help: config.help_url.clone(),
         };
-        let users = Users::new(client, provider);
+        let users = Users::new(client, provider, config.identity);
         Self { config, settings, house, users, keys, hub, reads: Semaphore::new(READS) }
     }
 
@@ -100,7 +100,7 @@ impl Dashboard {
             Route::Login => self.login(&visit).await,
             Route::Callback => self.callback(&visit).await,
             Route::Logout => self.logout(&visit).await,
-            Route::Page(page) => self.page(&visit, &page).await,
+            Route::Page(page) => Box::pin(self.page(&visit, &page)).await,
             Route::Act(action) => self.act(&visit, action).await,
             Route::OtherMethod => {
                 let mut answer = visit.state("", &State::NotFound);
@@ -175,7 +175,7 @@ impl Dashboard {
             NoUser::Ended(_) => State::SessionOver { lost: false },
             NoUser::IssuerAway(_) => State::LoginAway,
             // What an administrator has to look at is in the log, and says nothing to a student.
-            NoUser::IssuerRefuses(_) => State::LoginFailed(NOT_SET_UP.to_owned()),
+            NoUser::NotSetUp(_) => State::LoginFailed(NOT_SET_UP.to_owned()),
             NoUser::Refused(_) => State::IssuerRefused(self.config.issuer_url.clone()),
             NoUser::ApiAway(error) => unread(error, visit.now),
         };

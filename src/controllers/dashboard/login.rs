@@ -72,9 +72,7 @@ pub async fn finish(
     let id = session::nonce().ok_or(Failed::NoRandom)?;
     let user = users.logged_in(&id, &tokens).await?;
     let Some(refresh_token) = tokens.refresh_token else {
-        return Err(
-            NoUser::IssuerRefuses("the issuer sends no refresh token for its client".to_owned()).into()
-        );
+        return Err(NoUser::NotSetUp("the issuer sends no refresh token for its client".to_owned()).into());
     };
     let session = Session { id, refresh_token, visited: clock::now() };
     let cookie = session.seal(keys).map_err(|_| Failed::TooLong)?;

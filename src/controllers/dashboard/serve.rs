@@ -20,9 +20,9 @@ use super::route::route;
 use super::session::Keys;
 use super::{assets, guard};
 use crate::clients::oidc::{Provider, Settings};
-use crate::config::DashboardConfig;
+use crate::config::{DashboardConfig, Identity};
 use crate::controllers::setup::{ReplicaDefinition, Setup};
-use crate::controllers::shared::listener::{awaited, listen};
+use crate::controllers::shared::listener::{again, awaited, listen};
 use crate::runtime::client::UserClient;
 use crate::runtime::files::WatchedFile;
 use crate::runtime::http_server::{Handler, Limits, Server};
@@ -126,6 +126,13 @@ impl ReplicaLoop for DashboardLoop {
             format!("{SESSION_KEY_FILE}: {} cannot be read; it is awaited", config.session_key_file);
         if !awaited(keys.subscribe(), Option::is_some, missing, &health, &stop).await {
             return;
+        }
+        if config.identity == Identity::Impersonate {
+            while let Err(error) = client.check_impersonation().await {
+                if !again(&error, &health, &stop).await {
+                    return;
+                }
+            }
         }
         let Some(listener) = listen("controllers.dashboard.listen", address, &health, &stop).await else {
             return;

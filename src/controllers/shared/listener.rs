@@ -1,5 +1,6 @@
-//! What the server of a replica loop waits for: its address, and the files that it cannot begin without.
+//! What the server of a replica loop waits for: its address, and the files and rights that it cannot begin without.
 
+use std::fmt::Display;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use tokio::time::sleep;
 use crate::runtime::http_server::bind;
 use crate::runtime::replica::{Health, Stop};
 
-/// How long to wait before the address is tried again.
+/// How long to wait before something is tried again.
 const RETRY: Duration = Duration::from_secs(5);
 
 /// Binds the address that `key` of the configuration names, as soon as that is possible; `None` if the process is asked to stop
@@ -19,12 +20,18 @@ pub async fn listen(key: &str, address: SocketAddr, health: &Health, stop: &Stop
     loop {
         match bind(key, address).await {
             Ok(listener) => return Some(listener),
-            Err(error) => health.failing(error.to_string()),
+            Err(error) if again(&error, health, stop).await => {}
+            Err(_) => return None,
         }
-        tokio::select! {
-            () = sleep(RETRY) => {}
-            () = stop.asked() => return None,
-        }
+    }
+}
+
+/// Says why the loop cannot begin yet, and waits until that is tried again; `false` if the process is asked to stop before.
+pub async fn again(error: &impl Display, health: &Health, stop: &Stop) -> bool {
+    health.failing(error.to_string());
+    tokio::select! {
+        () = sleep(RETRY) => true,
+        () = stop.asked() => false,
     }
 }
 

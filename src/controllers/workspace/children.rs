@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::observe::Observed;
 use crate::api::labels;
+use crate::api::names::GROUP_PREFIX;
 use crate::api::workspace::WorkspaceKind;
 use crate::controllers::shared::children::{Child, Parent, binding, exactly};
 use crate::kinds::{ClusterRoleBindingKind, NamespaceKind, RoleBindingKind};
@@ -52,7 +53,7 @@ fn parent(observed: &Observed) -> Parent<'_> {
 
 /// The RBAC group of the Tenants with a role in the Workspace.
 fn group(observed: &Observed, role: &str) -> String {
-    format!("kubernetes:workspace-{}:{role}", observed.workspace.name())
+    format!("{GROUP_PREFIX}workspace-{}:{role}", observed.workspace.name())
 }
 
 /// The namespace.

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use http::header::{ACCEPT, AUTHORIZATION};
-use http::{HeaderValue, Method, Request};
+use http::header::ACCEPT;
+use http::{HeaderMap, Method, Request};
 use http_body_util::Full;
 use hyper::body::Bytes;
 use tokio::time::timeout;
@@ -25,8 +25,8 @@ pub struct Listing<'a> {
     pub query: &'a str,
     /// Objects per page.
     pub page: usize,
-    /// The header of the user who asks, if it is not the daemon.
-    pub authorization: Option<HeaderValue>,
+    /// The headers by which the API server knows the user who asks; none if it is the daemon.
+    pub user: &'a HeaderMap,
     /// How long a page may take.
     pub limit: Duration,
 }
@@ -42,7 +42,7 @@ impl Writer {
         query: &str,
         mut each: impl FnMut(Piece<'_>) -> Result<(), ApiError> + Send,
     ) -> Result<(), ApiError> {
-        let listing = Listing { path, query, page: PAGE, authorization: None, limit: LONGEST_ANSWER };
+        let listing = Listing { path, query, page: PAGE, user: &HeaderMap::new(), limit: LONGEST_ANSWER };
         self.sender.list(&listing, &mut each).await
     }
 }
@@ -75,12 +75,9 @@ impl Sender {
         listing: &Listing<'_>,
         each: &mut (impl FnMut(Piece<'_>) -> Result<(), ApiError> + Send),
     ) -> Result<Option<ListMetadata>, ApiError> {
-        let mut request = Request::get(path).header(ACCEPT, "application/json");
-        if let Some(user) = &listing.authorization {
-            request = request.header(AUTHORIZATION, user);
-        }
-        let request = request.body(Full::new(Bytes::new()));
-        let request = request.map_err(|error| ApiError::Invalid(error.to_string()))?;
+        let request = Request::get(path).header(ACCEPT, "application/json").body(Full::new(Bytes::new()));
+        let mut request = request.map_err(|error| ApiError::Invalid(error.to_string()))?;
+        request.headers_mut().extend(listing.user.clone());
         let begin = Instant::now();
         let mut code = None;
         let page = timeout(listing.limit, self.read_page(request, &mut code, each)).await;

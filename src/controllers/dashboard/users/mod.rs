@@ -10,12 +10,14 @@ use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::clients::oidc::{self, Provider, Secret};
+use crate::clients::oidc::{self, Provider, Secret, TokenUser};
+use crate::config::Identity;
 use crate::controllers::dashboard::read::Own;
 use crate::controllers::dashboard::session::Session;
 use crate::runtime::client::{Credential, Rules, UserClient};
 use crate::runtime::clock;
 use crate::runtime::error::ApiError;
+use crate::runtime::single_flight::SingleFlight;
 
 /// The most sessions whose token is kept. Of more, the one that was used longest ago needs a new one.
 const MOST: usize = 20_000;
@@ -40,7 +42,7 @@ pub struct User {
 }
 
 /// Why a session has no user.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum NoUser {
     /// The session is over: he has to log in again.
     #[error("the session is over: {0}")]
@@ -48,9 +50,9 @@ pub enum NoUser {
     /// The issuer does not answer.
     #[error("{0}")]
     IssuerAway(String),
-    /// The issuer does not do what it is configured for.
+    /// The login is not set up as it has to be: an administrator has to look at it.
     #[error("{0}")]
-    IssuerRefuses(String),
+    NotSetUp(String),
     /// The API server does not accept the tokens of the issuer.
     #[error("the API server does not accept the tokens of the issuer: {0}")]
     Refused(String),
@@ -63,20 +65,21 @@ impl From<oidc::Error> for NoUser {
     fn from(error: oidc::Error) -> Self {
         match error {
             oidc::Error::Ended(why) => Self::Ended(why),
-            oidc::Error::Refused(why) => Self::IssuerRefuses(why),
+            oidc::Error::Refused(why) => Self::NotSetUp(why),
             oidc::Error::Away(why) => Self::IssuerAway(why),
         }
     }
 }
 
-/// The user of a session, once there is one.
-type Place = Arc<tokio::sync::Mutex<Option<Arc<User>>>>;
+/// The user of a session, whose token is replaced by one of its requests while the others wait.
+type SessionUser = SingleFlight<Arc<User>, NoUser>;
 
-/// The users of the sessions. While the token of one is replaced, the other requests of its session wait for it.
+/// The users of the sessions.
 pub struct Users {
     client: UserClient,
     provider: Provider,
-    sessions: Mutex<LruCache<String, Place>>,
+    identity: Identity,
+    sessions: Mutex<LruCache<String, Arc<SessionUser>>>,
 }
 
 /// A user, and the refresh token that takes the place of that of the session, if the issuer has sent one.
@@ -89,8 +92,8 @@ pub struct Found {
 
 impl Users {
     /// Nobody yet.
-    pub fn new(client: UserClient, provider: Provider) -> Self {
-        Self { client, provider, sessions: Mutex::new(LruCache::new(MOST)) }
+    pub fn new(client: UserClient, provider: Provider, identity: Identity) -> Self {
+        Self { client, provider, identity, sessions: Mutex::new(LruCache::new(MOST)) }
     }
 
     /// The issuer.
@@ -108,14 +111,21 @@ impl Users {
     /// # Errors
     /// See [`NoUser`].
     pub async fn of(&self, session: &Session) -> Result<Found, NoUser> {
-        let place = Arc::clone(self.sessions.lock().entry(session.id.clone()).or_insert_with(Arc::default));
-        let mut known = place.lock().await;
-        if let Some(user) = known.as_ref().filter(|user| user.lasts(clock::now())) {
-            return Ok(Found { user: Arc::clone(user), next: None });
-        }
+        let known = Arc::clone(self.sessions.lock().entry(session.id.clone()).or_insert_with(Arc::default));
+        let mut next = None;
+        let refresh = async || {
+            let found = Box::pin(self.refresh(session)).await?;
+            next = found.next;
+            Ok(found.user)
+        };
+        let user = known.get(|user| user.lasts(clock::now()), refresh).await?;
+        Ok(Found { user, next })
+    }
+
+    /// The same, with a new token.
+    async fn refresh(&self, session: &Session) -> Result<Found, NoUser> {
         let tokens = self.provider.refresh(&session.refresh_token, clock::now()).await?;
         let user = Arc::new(self.accepted(&tokens).await?);
-        *known = Some(Arc::clone(&user));
         // An issuer that sends the same token again has sent no new one.
         let next = tokens.refresh_token.filter(|next| *next != session.refresh_token);
         Ok(Found { user, next })
@@ -127,8 +137,8 @@ impl Users {
     /// See [`NoUser`].
     pub async fn logged_in(&self, session: &str, tokens: &oidc::Tokens) -> Result<Arc<User>, NoUser> {
         let user = Arc::new(self.accepted(tokens).await?);
-        let place = Arc::new(tokio::sync::Mutex::new(Some(Arc::clone(&user))));
-        self.sessions.lock().insert(session.to_owned(), place);
+        let known = Arc::new(SingleFlight::known(Arc::clone(&user)));
+        self.sessions.lock().insert(session.to_owned(), known);
         Ok(user)
     }
 
@@ -137,13 +147,21 @@ impl Users {
         self.sessions.lock().remove(&session.id);
     }
 
-    /// The user of a token, who is whom the API server takes him for.
+    /// The user of a token, who is the one whom the API server takes him for.
     async fn accepted(&self, tokens: &oidc::Tokens) -> Result<User, NoUser> {
         let refused = |error: ApiError| match error {
-            ApiError::Forbidden(why) => NoUser::Refused(why),
+            ApiError::Forbidden(why) if self.identity == Identity::Token => NoUser::Refused(why),
+            ApiError::Forbidden(why) => NoUser::NotSetUp(why),
             error => NoUser::ApiAway(error),
         };
-        let credential = Credential::token(tokens.id_token.expose()).map_err(refused)?;
+        let credential = match self.identity {
+            Identity::Token => Credential::token(tokens.id_token.expose()),
+            Identity::Impersonate => {
+                let TokenUser { name, groups } = self.provider.user(&tokens.id_token).await?;
+                Credential::impersonated(&name, &groups)
+            }
+        };
+        let credential = credential.map_err(refused)?;
         let name = self.client.name(&credential).await.map_err(refused)?;
         Ok(User::new(credential, name, tokens.expires))
     }

@@ -4,7 +4,7 @@ use futures::future::join_all;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::clients::oidc::tests::{Issuer, Reply};
+use crate::clients::oidc::tests::{Issuer, Reply, signed_token};
 use crate::runtime::api_server::{ApiServer, Asked, refused};
 
 /// An issuer, an API server, and the users between them.
@@ -15,9 +15,17 @@ struct House {
 }
 
 async fn house(answer: impl Fn(&Asked) -> (u16, Value) + Send + Sync + 'static) -> House {
+    house_of(Identity::Token, answer).await
+}
+
+async fn house_of(
+    identity: Identity,
+    answer: impl Fn(&Asked) -> (u16, Value) + Send + Sync + 'static,
+) -> House {
     let (issuer, api) = (Issuer::start().await, ApiServer::start(answer).await);
     let client = UserClient::new(&api.config).expect("a client");
-    let users = Users::new(client, issuer.provider.clone());
+    let client = client.impersonating(api.config.clone()).expect("a client");
+    let users = Users::new(client, issuer.provider.clone(), identity);
     House { issuer, api, users }
 }
 
@@ -95,7 +103,7 @@ async fn why_there_is_no_user_is_told_and_asked_again() {
     house.issuer.answers(refusal(400, "invalid_grant"));
     assert!(matches!(house.error().await, NoUser::Ended(_)));
     house.issuer.answers(refusal(401, "invalid_client"));
-    assert!(matches!(house.error().await, NoUser::IssuerRefuses(_)));
+    assert!(matches!(house.error().await, NoUser::NotSetUp(_)));
     house.issuer.answers(Reply::Text(503, "closed".to_owned()));
     assert!(matches!(house.error().await, NoUser::IssuerAway(_)));
     assert_eq!(house.api.lines(), Vec::<String>::new(), "without a token nothing is asked");
@@ -118,6 +126,30 @@ async fn the_api_server_decides_who_a_user_is() {
 }
 
 #[tokio::test]
+async fn who_is_impersonated_is_whom_the_issuer_has_signed() {
+    let house = house_of(Identity::Impersonate, accepts).await;
+    let comes = |name: &str| {
+        let claims =
+            json!({"nonce": null, "exp": clock::now().as_second() + 300, "preferred_username": name});
+        let (token, keys) = signed_token(&house.issuer.claims(&claims));
+        house.issuer.answers(Reply::Json(200, json!({"id_token": token.expose()})));
+        keys
+    };
+    let stranger = comes("ada");
+    house.issuer.has_keys(comes("ada"));
+    assert!(house.users.of(&session("one")).await.is_ok());
+    house.issuer.has_keys(stranger);
+    comes("ada");
+    let error = house.users.of(&session("two")).await.err().expect("nobody");
+    assert!(matches!(&error, NoUser::NotSetUp(why) if why.contains("none of its keys")), "{error}");
+    house.api.lines();
+    house.issuer.has_keys(comes("system:admin"));
+    let error = house.users.of(&session("three")).await.err().expect("nobody");
+    assert!(matches!(&error, NoUser::NotSetUp(why) if why.contains("system:admin")), "{error}");
+    assert_eq!(house.api.lines(), Vec::<String>::new());
+}
+
+#[tokio::test]
 async fn the_rules_of_a_namespace_are_kept_for_five_minutes_and_of_so_many_namespaces() {
     let api = ApiServer::start(accepts).await;
     let client = UserClient::new(&api.config).expect("a client");
@@ -129,7 +161,7 @@ async fn the_rules_of_a_namespace_are_kept_for_five_minutes_and_of_so_many_names
         redirect_uri: String::new(),
     })
     .expect("a provider");
-    let users = Users::new(client, provider);
+    let users = Users::new(client, provider, Identity::Token);
     let user = User::new(Credential::token("token").expect("a token"), "ada".to_owned(), Timestamp::MAX);
     let asked = async |namespace: &str| {
         users.rules(&user, namespace).await.expect("rules");

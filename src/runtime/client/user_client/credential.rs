@@ -2,13 +2,20 @@
 
 use std::fmt;
 
-use http::HeaderValue;
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::runtime::error::ApiError;
 
-/// What the API server knows a user by: his token.
+const USER: HeaderName = HeaderName::from_static("impersonate-user");
+const GROUP: HeaderName = HeaderName::from_static("impersonate-group");
+
+/// What the API server knows a user by: his token, or his name and groups, which the account of the daemon impersonates.
 #[derive(Clone)]
-pub struct Credential(HeaderValue);
+pub struct Credential {
+    headers: HeaderMap,
+    is_of_account: bool,
+}
 
 impl Credential {
     /// The token of a user, without `Bearer`.
@@ -23,12 +30,44 @@ impl Credential {
         }
         let mut bearer = HeaderValue::try_from(format!("Bearer {token}")).map_err(|_| no_token())?;
         bearer.set_sensitive(true);
-        Ok(Self(bearer))
+        Ok(Self { headers: HeaderMap::from_iter([(AUTHORIZATION, bearer)]), is_of_account: false })
     }
 
-    /// The header `Authorization`.
-    pub(super) fn header(&self) -> HeaderValue {
-        self.0.clone()
+    /// A user of this name and these groups. The groups that no header can carry are left out: that takes rights, and gives none.
+    ///
+    /// # Errors
+    /// [`ApiError::Forbidden`] for a name that no user can have, or only one of the API server itself, which has a colon.
+    pub fn impersonated(name: &str, groups: &[String]) -> Result<Self, ApiError> {
+        if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_graphic() && byte != b':') {
+            return Err(ApiError::Forbidden(format!(
+                "the user name {name:?} cannot be used: expected letters, digits and marks of ASCII without a colon"
+            )));
+        }
+        Ok(Self::of_account(name, groups.iter().map(String::as_str)))
+    }
+
+    /// The account of the daemon, or the user whom it impersonates.
+    pub(super) fn of_account<'a>(name: &str, groups: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut headers = HeaderMap::new();
+        if let Ok(name) = HeaderValue::from_str(name)
+            && !name.is_empty()
+        {
+            headers.insert(USER, name);
+        }
+        for group in groups.into_iter().filter_map(|group| HeaderValue::from_str(group).ok()) {
+            headers.append(GROUP, group);
+        }
+        Self { headers, is_of_account: true }
+    }
+
+    /// The headers by which the API server knows the user.
+    pub(super) fn headers(&self) -> &HeaderMap {
+        &self.headers
+    }
+
+    /// Whether the request is one of the account of the daemon.
+    pub(super) fn is_of_account(&self) -> bool {
+        self.is_of_account
     }
 }
 
@@ -53,7 +92,31 @@ mod tests {
     #[test]
     fn a_token_is_shown_nowhere() {
         let credential = Credential::token("ey.J-h_b").expect("a token");
-        assert_eq!(format!("{credential:?} {:?}", credential.header()), "Credential(…) Sensitive");
-        assert_eq!(credential.header(), "Bearer ey.J-h_b");
+        assert_eq!(format!("{credential:?}"), "Credential(…)");
+        assert_eq!(format!("{:?}", credential.headers()), r#"{"authorization": Sensitive}"#);
+        assert_eq!(credential.headers()[AUTHORIZATION], "Bearer ey.J-h_b");
+    }
+
+    #[test]
+    fn who_is_impersonated_has_a_name_of_people() {
+        for name in [
+            "",
+            "a b",
+            "a\r\nimpersonate-group: x",
+            "t\u{f6}m",
+            "system:admin",
+            "system:serviceaccount:a:b",
+            ":",
+        ] {
+            let error = Credential::impersonated(name, &[]).expect_err("nobody");
+            assert!(matches!(&error, ApiError::Forbidden(why) if why.contains("cannot be used")), "{error}");
+        }
+        let groups =
+            ["one", "two words", "t\u{f6}", "line\nimpersonate-group: system:masters"].map(str::to_owned);
+        let credential = Credential::impersonated("ada.rossi@example.org", &groups).expect("a user");
+        let all = |name| credential.headers().get_all(name).iter().collect::<Vec<_>>();
+        assert_eq!(all(USER), ["ada.rossi@example.org"]);
+        let group = |text: &'static str| HeaderValue::from_bytes(text.as_bytes()).expect("a value");
+        assert_eq!(all(GROUP), ["one", "two words", "t\u{f6}"].map(group).iter().collect::<Vec<_>>());
     }
 }

@@ -1,6 +1,7 @@
 //! What users ask for and write in their own names.
 
 mod credential;
+mod impersonation;
 mod preconditions;
 mod rules;
 
@@ -10,7 +11,7 @@ pub use rules::Rules;
 
 use std::time::Duration;
 
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
+use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{Method, Request};
 use http_body_util::Full;
 use hyper::body::Bytes;
@@ -47,11 +48,17 @@ const RULES: Review = ("authorization.k8s.io", "selfsubjectrulesreviews", "SelfS
 
 /// Asks the API server, and writes to it, with the credential of a user and nothing else: the API server decides who that is
 /// and what he may do and see. Of the daemon's own configuration it has the address of the API server and how its certificate
-/// is checked; a client certificate in it would authenticate the daemon in place of the user.
+/// is checked; a client certificate in it would authenticate the daemon in place of the user. Only users who are impersonated are
+/// asked for with the identity of the daemon.
 ///
 /// The errors of all its functions are what the API server answers, with its words.
 #[derive(Clone)]
-pub struct UserClient(Sender);
+pub struct UserClient {
+    /// Without an identity.
+    anonymous: Sender,
+    /// With that of the daemon, to impersonate users; `None` if it does not.
+    account: Option<Sender>,
+}
 
 /// What a user may or may not do with a subresource of an object.
 #[derive(Debug, Clone, Copy)]
@@ -100,7 +107,25 @@ impl UserClient {
         without_identity.root_cert_file.clone_from(&config.root_cert_file);
         without_identity.accept_invalid_certs = config.accept_invalid_certs;
         without_identity.tls_server_name.clone_from(&config.tls_server_name);
-        Sender::new(without_identity).map(Self)
+        Ok(Self { anonymous: Sender::new(without_identity)?, account: None })
+    }
+
+    /// The same, which also impersonates users, with the account of the configuration.
+    ///
+    /// # Errors
+    /// When the configuration cannot be used.
+    pub fn impersonating(self, mut config: Config) -> kube::Result<Self> {
+        // Whom a kubeconfig has the daemon impersonate (`as`) would be sent beside the user.
+        (config.auth_info.impersonate, config.auth_info.impersonate_groups) = (None, None);
+        Ok(Self { account: Some(Sender::new(config)?), ..self })
+    }
+
+    /// By which the requests of a user are sent.
+    fn sender(&self, user: &Credential) -> Result<&Sender, ApiError> {
+        if !user.is_of_account() {
+            return Ok(&self.anonymous);
+        }
+        self.account.as_ref().ok_or_else(|| ApiError::Forbidden("this client impersonates nobody".to_owned()))
     }
 
     /// The name of the user. It is what the API server says of the token, never what the token says of itself.
@@ -178,8 +203,7 @@ impl UserClient {
         query: &str,
     ) -> Result<Vec<A>, ApiError> {
         let path = collection(kind, namespace)?;
-        let authorization = Some(user.header());
-        let listing = Listing { path: &path, query, page: PAGE, authorization, limit: TIMEOUT };
+        let listing = Listing { path: &path, query, page: PAGE, user: user.headers(), limit: TIMEOUT };
         let too_long = || {
             let of =
                 if namespace.is_empty() { String::new() } else { format!(" of the namespace {namespace}") };
@@ -199,7 +223,7 @@ impl UserClient {
             objects.push(decoded(object)?);
             Ok(())
         };
-        self.0.list(&listing, &mut take).await?;
+        self.sender(user)?.list(&listing, &mut take).await?;
         Ok(objects)
     }
 
@@ -291,12 +315,12 @@ impl UserClient {
         let request = Request::builder()
             .method(method)
             .uri(path)
-            .header(AUTHORIZATION, user.header())
             .header(ACCEPT, "application/json")
             .header(CONTENT_TYPE, media_type)
-            .body(Full::new(body))
-            .map_err(|error| ApiError::Invalid(error.to_string()))?;
-        self.0.send(request, TIMEOUT).await
+            .body(Full::new(body));
+        let mut request = request.map_err(|error| ApiError::Invalid(error.to_string()))?;
+        request.headers_mut().extend(user.headers().clone());
+        self.sender(user)?.send(request, TIMEOUT).await
     }
 }
 

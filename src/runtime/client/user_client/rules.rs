@@ -39,6 +39,12 @@ impl Rules {
                 && (rule.resource_names.is_empty() || rule.resource_names.iter().any(|known| known == name))
         })
     }
+
+    /// Whether one of them has a verb for a resource, for all objects or for some.
+    pub(super) fn mention(&self, verb: &str, group: &str, resource: &str) -> bool {
+        let mut rules = self.rules.iter();
+        rules.any(|rule| has(&rule.verbs, verb) && has(&rule.api_groups, group) && rule.is_of(resource))
+    }
 }
 
 impl Rule {

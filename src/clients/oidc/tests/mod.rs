@@ -1,17 +1,11 @@
 //! The client against a server that lies or is silent, which the real one does not. How people log in at that one is tested in
 //! `tests/dashboard`.
 
-use std::convert::Infallible;
+mod server;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use futures::future::join3;
-use http::{Request, Response, header};
-use http_body_util::{BodyExt as _, Full};
-use hyper::body::{Bytes, Incoming};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
 use parking_lot::Mutex as Lock;
 use rustls::ServerConfig;
 use rustls::crypto::ring::default_provider;
@@ -21,6 +15,9 @@ use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tokio_rustls::TlsAcceptor;
 
+pub use self::server::Reply;
+use self::server::{Script, serve};
+use super::keys::tests::signed;
 use super::*;
 
 const CODE: &str = "c0de";
@@ -30,37 +27,10 @@ const REFRESH_TOKEN: &str = "r3fresh";
 const SIGNATURE: &str = "c2lnbmF0dXJl";
 const REDIRECT_URI: &str = "https://labs.example.com/callback";
 
-/// What the server answers.
-#[derive(Clone)]
-pub enum Reply {
-    Json(u16, Value),
-    Text(u16, String),
-    /// To another path of the server.
-    Redirect,
-    /// Nothing, ever.
-    Silence,
-}
-
-/// A request as the server saw it.
-struct Seen {
-    path: String,
-    authorization: String,
-    body: String,
-}
-
-/// What a server answers and sees.
-struct Script {
-    discovery: Lock<Reply>,
-    answer: Lock<Reply>,
-    seen: Lock<Vec<Seen>>,
-    /// A request has arrived.
-    arrived: Notify,
-}
-
 /// A server, and the client of it.
 pub struct Issuer {
     pub provider: Provider,
-    url: String,
+    pub url: String,
     script: Arc<Script>,
     folder: TempDir,
 }
@@ -85,6 +55,7 @@ impl Issuer {
         let script = Arc::new(Script {
             discovery: Lock::new(Reply::Json(200, document(&url))),
             answer: Lock::new(Reply::Silence),
+            keys: Lock::new(Reply::Silence),
             seen: Lock::default(),
             arrived: Notify::new(),
         });
@@ -97,7 +68,12 @@ impl Issuer {
         *self.script.answer.lock() = reply;
     }
 
-    fn describes_itself(&self, reply: Reply) {
+    /// From now on it has these keys.
+    pub fn has_keys(&self, reply: Reply) {
+        *self.script.keys.lock() = reply;
+    }
+
+    pub fn describes_itself(&self, reply: Reply) {
         *self.script.discovery.lock() = reply;
     }
 
@@ -107,15 +83,21 @@ impl Issuer {
 
     /// An answer with tokens; `changes` are those of the claims of the ID token.
     pub fn tokens(&self, changes: &Value) -> Value {
-        let mut claims = json!({
-            "iss": self.url, "aud": "dashboard", "azp": "dashboard", "exp": 1_300, "sub": "7", "nonce": attempt().nonce,
-        });
-        json_patch::merge(&mut claims, changes);
+        let claims = self.claims(changes);
         let [header, claims] =
             [json!({"alg": "RS256"}), claims].map(|part| URL_SAFE_NO_PAD.encode(part.to_string()));
         json!({
             "access_token": "a.b.c", "id_token": format!("{header}.{claims}.{SIGNATURE}"), "refresh_token": REFRESH_TOKEN,
         })
+    }
+
+    /// The claims of an ID token.
+    pub fn claims(&self, changes: &Value) -> Value {
+        let mut claims = json!({
+            "iss": self.url, "aud": "dashboard", "azp": "dashboard", "exp": 1_300, "sub": "7", "nonce": attempt().nonce,
+        });
+        json_patch::merge(&mut claims, changes);
+        claims
     }
 
     async fn exchange(&self) -> Result<Tokens, Error> {
@@ -139,53 +121,25 @@ fn attempt() -> Attempt {
     Attempt { state, nonce, verifier }
 }
 
+/// A token with these claims, and an answer with the key that has signed it.
+pub fn signed_token(claims: &Value) -> (Secret, Reply) {
+    let (token, key) = signed(&json!({"alg": "ES256", "kid": "one"}), claims);
+    (token.into(), Reply::Json(200, json!({"keys": [key]})))
+}
+
 fn now() -> Timestamp {
     Timestamp::from_second(1_000).unwrap()
 }
 
 /// What an issuer says of itself.
-fn document(issuer: &str) -> Value {
+pub fn document(issuer: &str) -> Value {
     json!({
         "issuer": issuer,
         "authorization_endpoint": format!("{issuer}/auth"),
         "token_endpoint": format!("{issuer}/token"),
         "end_session_endpoint": format!("{issuer}/logout"),
+        "jwks_uri": format!("{issuer}/keys"),
     })
-}
-
-async fn serve(listener: TcpListener, acceptor: TlsAcceptor, script: Arc<Script>) {
-    while let Ok((stream, _)) = listener.accept().await {
-        let (acceptor, script) = (acceptor.clone(), Arc::clone(&script));
-        let answer = move |request: Request<Incoming>| {
-            let script = Arc::clone(&script);
-            async move { Ok::<_, Infallible>(answered(request, &script).await) }
-        };
-        tokio::spawn(async move {
-            // A client that does not know the certificate ends the handshake.
-            let Ok(stream) = acceptor.accept(stream).await else { return };
-            let _ended =
-                http1::Builder::new().serve_connection(TokioIo::new(stream), service_fn(answer)).await;
-        });
-    }
-}
-
-async fn answered(request: Request<Incoming>, script: &Script) -> Response<Full<Bytes>> {
-    let (head, body) = request.into_parts();
-    let authorization = head.headers.get(header::AUTHORIZATION).map_or("", |value| value.to_str().unwrap());
-    let body = String::from_utf8(body.collect().await.unwrap().to_bytes().to_vec()).unwrap();
-    let path = head.uri.path().replace("/realms/labs", "");
-    let is_discovery = path == "/.well-known/openid-configuration";
-    script.seen.lock().push(Seen { path, authorization: authorization.to_owned(), body });
-    script.arrived.notify_one();
-    let reply = if is_discovery { script.discovery.lock().clone() } else { script.answer.lock().clone() };
-    let (status, body) = match reply {
-        Reply::Json(status, body) => (status, body.to_string()),
-        Reply::Text(status, body) => (status, body),
-        Reply::Redirect => (302, String::new()),
-        Reply::Silence => std::future::pending().await,
-    };
-    let answer = Response::builder().status(status).header(header::LOCATION, "/elsewhere");
-    answer.body(Full::new(Bytes::from(body))).unwrap()
 }
 
 /// Asserts that a text has no secret in it.
@@ -197,7 +151,7 @@ fn assert_says_nothing(text: &str) {
 }
 
 /// Asserts that a call has failed so, with these words.
-fn assert_fails<T: std::fmt::Debug>(result: Result<T, Error>, kind: fn(String) -> Error, words: &[&str]) {
+pub fn assert_fails<T: std::fmt::Debug>(result: Result<T, Error>, kind: fn(String) -> Error, words: &[&str]) {
     let error = result.expect_err("it fails");
     assert_says_nothing(&format!("{error} {error:?}"));
     assert_eq!(error, kind(error.to_string()), "{error:?}");

@@ -1,0 +1,143 @@
+//! Signatures of ID tokens (RFC 7515), and the keys by which they are checked (RFC 7517).
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ring::signature::{
+    ECDSA_P256_SHA256_FIXED, ECDSA_P384_SHA384_FIXED, ED25519, RSA_PKCS1_2048_8192_SHA256,
+    RSA_PKCS1_2048_8192_SHA384, RSA_PKCS1_2048_8192_SHA512, RSA_PSS_2048_8192_SHA256,
+    RSA_PSS_2048_8192_SHA384, RSA_PSS_2048_8192_SHA512, RsaParameters, RsaPublicKeyComponents,
+    UnparsedPublicKey, VerificationAlgorithm,
+};
+use serde::Deserialize;
+
+/// A JSON Web Token with its parts.
+pub struct Signed<'a> {
+    algorithm: &'static Algorithm,
+    /// The name of the key that has signed it; empty if it has none.
+    key: String,
+    /// What is signed: header and claims, encoded.
+    text: &'a str,
+    claims: &'a str,
+    signature: Vec<u8>,
+}
+
+#[derive(Deserialize)]
+struct Header {
+    alg: String,
+    #[serde(default)]
+    kid: String,
+}
+
+/// A way to sign.
+struct Algorithm {
+    /// Its name in the header of a token.
+    name: &'static str,
+    check: Check,
+}
+
+enum Check {
+    Rsa(&'static RsaParameters),
+    /// By a key of this type on this curve.
+    Curve(&'static str, &'static str, &'static dyn VerificationAlgorithm),
+}
+
+const fn rsa(name: &'static str, parameters: &'static RsaParameters) -> Algorithm {
+    Algorithm { name, check: Check::Rsa(parameters) }
+}
+
+/// Those by public keys that Keycloak offers, but for P-521, which the library has not.
+static ALGORITHMS: [Algorithm; 9] = [
+    rsa("RS256", &RSA_PKCS1_2048_8192_SHA256),
+    rsa("RS384", &RSA_PKCS1_2048_8192_SHA384),
+    rsa("RS512", &RSA_PKCS1_2048_8192_SHA512),
+    rsa("PS256", &RSA_PSS_2048_8192_SHA256),
+    rsa("PS384", &RSA_PSS_2048_8192_SHA384),
+    rsa("PS512", &RSA_PSS_2048_8192_SHA512),
+    Algorithm { name: "ES256", check: Check::Curve("EC", "P-256", &ECDSA_P256_SHA256_FIXED) },
+    Algorithm { name: "ES384", check: Check::Curve("EC", "P-384", &ECDSA_P384_SHA384_FIXED) },
+    Algorithm { name: "EdDSA", check: Check::Curve("OKP", "Ed25519", &ED25519) },
+];
+
+impl<'a> Signed<'a> {
+    /// That of a text; `None` if it is none, or signed in no way that is known here.
+    pub fn of(token: &'a str) -> Option<Self> {
+        let (text, signature) = token.rsplit_once('.')?;
+        let (header, claims) = text.split_once('.')?;
+        let Header { alg, kid } = serde_json::from_slice(&decoded(header)?).ok()?;
+        let algorithm = ALGORITHMS.iter().find(|algorithm| algorithm.name == alg)?;
+        Some(Self { algorithm, key: kid, text, claims, signature: decoded(signature)? })
+    }
+
+    /// The claims, as JSON.
+    pub fn payload(&self) -> Option<Vec<u8>> {
+        decoded(self.claims)
+    }
+}
+
+/// The keys of a provider.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Keys {
+    keys: Vec<Key>,
+}
+
+/// A key, with what is read of the types that are known here.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct Key {
+    kty: String,
+    kid: String,
+    #[serde(rename = "use")]
+    usage: String,
+    alg: String,
+    crv: String,
+    n: String,
+    e: String,
+    x: String,
+    y: String,
+}
+
+impl Keys {
+    /// Those of a JSON Web Key Set; `None` if it is none.
+    pub fn read(document: &[u8]) -> Option<Self> {
+        serde_json::from_slice(document).ok()
+    }
+
+    /// Whether one of them has signed a token.
+    pub fn have_signed(&self, token: &Signed<'_>) -> bool {
+        self.keys.iter().any(|key| key.is_for(token) && key.has_signed(token) == Some(true))
+    }
+}
+
+impl Key {
+    /// Whether a token may be checked by it.
+    fn is_for(&self, token: &Signed<'_>) -> bool {
+        let is = |stated: &str, expected: &str| stated.is_empty() || stated == expected;
+        is(&token.key, &self.kid) && is(&self.usage, "sig") && is(&self.alg, token.algorithm.name)
+    }
+
+    /// `None` if it is a key of another type.
+    fn has_signed(&self, token: &Signed<'_>) -> Option<bool> {
+        let (text, signature) = (token.text.as_bytes(), token.signature.as_slice());
+        let checked = match &token.algorithm.check {
+            Check::Rsa(parameters) => {
+                let key = RsaPublicKeyComponents { n: decoded(&self.n)?, e: decoded(&self.e)? };
+                (self.kty == "RSA").then(|| key.verify(parameters, text, signature))?
+            }
+            Check::Curve(kty, curve, algorithm) => {
+                // A point of an elliptic curve, not compressed; those of Ed25519 have one part.
+                let mark: &[u8] = if *kty == "EC" { &[4] } else { &[] };
+                let point = [mark, &decoded(&self.x)?, &decoded(&self.y)?].concat();
+                let key = UnparsedPublicKey::new(*algorithm, point);
+                (self.kty == *kty && self.crv == *curve).then(|| key.verify(text, signature))?
+            }
+        };
+        Some(checked.is_ok())
+    }
+}
+
+fn decoded(text: &str) -> Option<Vec<u8>> {
+    URL_SAFE_NO_PAD.decode(text).ok()
+}
+
+#[cfg(test)]
+pub mod tests;

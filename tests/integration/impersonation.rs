@@ -1,0 +1,138 @@
+//! Constrained impersonation: the dashboard begins when its account has that and nothing more.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::daemon::{Daemon, config, free_port};
+use crate::lab::Lab;
+
+/// The rules that the chart gives the account.
+const RULES: &str = include_str!("../../manifests/chart/files/impersonation.yaml");
+/// The first version of Kubernetes that has it on.
+const SINCE: u64 = 36;
+
+/// Gives an account of this name some rights, in all namespaces.
+fn grant(lab: &Lab, name: &str, rules: &Value) {
+    let metadata = json!({"name": name});
+    let group = "rbac.authorization.k8s.io";
+    let role = json!({"apiVersion": format!("{group}/v1"), "kind": "ClusterRole", "metadata": metadata, "rules": rules});
+    let binding = json!({
+        "apiVersion": format!("{group}/v1"), "kind": "ClusterRoleBinding", "metadata": metadata,
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": name},
+        "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": "crownlabs-system"}],
+    });
+    lab.apply(&format!("{role}\n---\n{binding}"));
+}
+
+/// The kubeconfig of a new account, which may list and watch what the dashboard watches, and what these rules say.
+fn account(lab: &Lab, name: &str, rules: &Value) -> PathBuf {
+    let metadata = json!({"name": name, "namespace": "crownlabs-system"});
+    lab.apply(&json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}).to_string());
+    let mut all = vec![json!({
+        "apiGroups": ["crownlabs.polito.it"], "resources": ["instances", "templates", "tenants", "workspaces"], "verbs": ["list", "watch"],
+    })];
+    all.extend(rules.as_array().expect("rules").iter().cloned());
+    grant(lab, name, &json!(all));
+    lab.cluster.service_account_kubeconfig("crownlabs-system", name).expect("a token")
+}
+
+/// A dashboard whose issuer nobody asks.
+fn dashboard(folder: &TempDir, kubeconfig: &std::path::Path) -> Daemon {
+    let file = |name: &str, content: &str| {
+        let file = folder.path().join(name);
+        fs::write(&file, content).expect("written");
+        file.display().to_string()
+    };
+    let off = ["instance", "workspace", "tenant", "template", "publicExposure", "sharedVolume", "snapshot"];
+    let off = off.map(|name| format!("{name}: {{enabled: false}}, ")).concat();
+    let more = format!(
+        "controllers: {{{off}dashboard: {{enabled: true, identity: impersonate, listen: \"127.0.0.1:{}\", \
+         publicUrl: \"https://labs.example.com\", issuerUrl: \"https://auth.example.com/realms/labs\", clientId: dashboard, \
+         clientSecretFile: {}, sessionKeyFile: {}}}}}\n",
+        free_port(),
+        file("secret", "secret"),
+        file("key", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n"),
+    );
+    Daemon::launch(
+        &[env!("CARGO_BIN_EXE_crownlabs")],
+        &config("impersonation", &more),
+        kubeconfig,
+        "127.0.0.1".to_owned(),
+    )
+}
+
+fn rules() -> Value {
+    serde_saphyr::from_str::<Value>(RULES).expect("YAML")["rules"].clone()
+}
+
+/// Whether the loop serves.
+fn serves(daemon: &Daemon) -> bool {
+    daemon.page("/readyz/dashboard").0 == 200
+}
+
+/// Whether the API server has constrained impersonation on.
+fn is_known(lab: &Lab) -> bool {
+    let version: Value = serde_json::from_str(&lab.kubectl(&["version", "-o", "json"])).expect("JSON");
+    let minor = version["serverVersion"]["minor"].as_str().expect("a version");
+    minor.trim_end_matches('+').parse::<u64>().expect("a number") >= SINCE
+}
+
+#[test]
+fn an_account_with_the_rules_of_the_chart_impersonates_where_the_api_server_knows_how() {
+    let (lab, folder) = (Lab::shared(), TempDir::new().expect("a folder"));
+    let daemon = dashboard(&folder, &account(&lab, "impersonates", &rules()));
+    if is_known(&lab) {
+        daemon.wait_for("it to serve", serves);
+    } else {
+        daemon.wait_for("why it does not begin", |daemon| {
+            daemon.log().contains("does not let the account of the dashboard impersonate users")
+                && daemon.log().contains("Kubernetes 1.36")
+        });
+        assert!(!serves(&daemon));
+    }
+}
+
+#[test]
+fn an_account_without_the_rules_is_told_so_and_begins_once_it_has_them() {
+    let (lab, folder) = (Lab::shared(), TempDir::new().expect("a folder"));
+    let daemon = dashboard(&folder, &account(&lab, "impersonates-not", &json!([])));
+    daemon.wait_for("why it does not begin", |daemon| {
+        let log = daemon.log();
+        log.contains("does not let the account of the dashboard impersonate users")
+            && log.contains("cannot impersonate-on:user-info:create")
+    });
+    assert!(!serves(&daemon));
+    if is_known(&lab) {
+        account(&lab, "impersonates-not", &rules());
+        daemon.wait_for("it to serve", serves);
+    }
+}
+
+#[test]
+fn an_account_with_the_plain_verb_is_refused_also_for_one_user() {
+    let (lab, folder) = (Lab::shared(), TempDir::new().expect("a folder"));
+    for (name, rule, plural) in [
+        ("of-users", json!({"apiGroups": [""], "resources": ["users"], "verbs": ["impersonate"]}), "users"),
+        (
+            "of-one-group",
+            json!({"apiGroups": [""], "resources": ["groups"], "resourceNames": ["x"], "verbs": ["impersonate"]}),
+            "groups",
+        ),
+        (
+            "of-accounts",
+            json!({"apiGroups": ["*"], "resources": ["serviceaccounts"], "verbs": ["*"]}),
+            "serviceaccounts",
+        ),
+    ] {
+        let mut all = rules();
+        all.as_array_mut().expect("rules").push(rule);
+        let daemon = dashboard(&folder, &account(&lab, name, &all));
+        daemon.wait_for("why it does not begin", |daemon| {
+            daemon.log().contains(&format!("has the verb impersonate for {plural}"))
+        });
+        assert!(!serves(&daemon), "{name}");
+    }
+}
