@@ -87,7 +87,7 @@ impl Dashboard {
         let view = View {
             user: &user.name,
             events: &events,
-            live: self.live(),
+            live: self.live(visit),
             notice: notice.as_ref(),
             typed: typed.map(|((action, _), values)| Typed { action, values, error: None }),
             old,
@@ -123,11 +123,11 @@ impl Dashboard {
         page::machine(view, &Machine::of(view, &student, instance, *is_template_gone, warnings.clone(), None))
     }
 
-    /// Whether one more page can show changes at once.
-    fn live(&self) -> Live {
+    /// Whether a page can show changes at once: one that asks for itself anew already does.
+    fn live(&self, visit: &Visit<'_>) -> Live {
         match assets::are_pages_live() {
             false => Live::Absent,
-            true if self.hub.is_full() => Live::Full,
+            true if self.hub.is_full() && !visit.is_by_script() => Live::Full,
             true => Live::On,
         }
     }
