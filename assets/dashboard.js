@@ -12,3 +12,8 @@ const live = (isLive) => {
 document.addEventListener("htmx:sse:after:connection", () => live(true));
 // A stream that ends is begun anew at once; one that cannot be begun is broken.
 document.addEventListener("htmx:sse:error", () => live(false));
+// Too many requests: the page stays as it is, and is asked for again when it was told to be.
+document.addEventListener("htmx:response:error", ({ detail: { ctx } }) => {
+  const seconds = Number(ctx.response.headers.get("retry-after"));
+  if (ctx.response.status === 429) setTimeout(() => document.body.dispatchEvent(new Event("refresh")), seconds * 1000);
+});

@@ -27,6 +27,9 @@ use crate::runtime::http_server::{Body, text};
 /// How many pages are read at the same time. A change that concerns a whole course has all its pages read anew.
 const READS: usize = 64;
 
+/// How long a page waits at least that is told that there are too many requests, in seconds.
+const PAUSE: u64 = 5;
+
 /// What a student is told whose login an administrator has to mend.
 const NOT_SET_UP: &str =
     "the login is not set up as it has to be; tell an administrator that the log of the dashboard says why";
@@ -205,7 +208,7 @@ pub(super) fn unread(error: &ApiError, now: Timestamp) -> State {
             State::Refused(why.clone())
         }
         ApiError::Conflict(_) | ApiError::AlreadyExists(_) | ApiError::Stale(_) => State::Changed,
-        ApiError::Transient { retry_after: Some(after), .. } => State::TooMany(after.as_secs().max(1)),
+        ApiError::Transient { retry_after: Some(after), .. } => State::TooMany(after.as_secs().max(PAUSE)),
         ApiError::TooLong(why) => State::Broken(why.clone()),
         _ => State::Away(now),
     }

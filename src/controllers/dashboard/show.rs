@@ -61,11 +61,14 @@ impl Dashboard {
                 }
                 (content, None)
             }
-            // What was seen last is shown again, if there is something.
-            Err(error) => match user.kept().filter(|_| *page == Page::Home && error.is_away()) {
-                Some((since, own)) => (Content::Own(own), Some(since)),
-                None => return visit.state(&user.name, &unread(&error, visit.now)),
-            },
+            Err(error) => {
+                let state = unread(&error, visit.now);
+                // What was seen last is shown again, if there is something.
+                match user.kept().filter(|_| *page == Page::Home && matches!(state, State::Away(_))) {
+                    Some((since, own)) => (Content::Own(own), Some(since)),
+                    None => return visit.state(&user.name, &state),
+                }
+            }
         };
         self.show(visit, page, user, &content, old)
     }

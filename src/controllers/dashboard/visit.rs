@@ -20,8 +20,6 @@ use crate::runtime::clock;
 pub const LANGUAGE: &str = "crownlabs-lang";
 /// The cookie with the zone of the browser's times, which a script writes.
 const ZONE: &str = "crownlabs-zone";
-/// How long a page waits that is told that there are too many requests, unless it is told otherwise, in seconds.
-const PAUSE: u64 = 5;
 
 /// A request.
 pub struct Visit<'r> {
@@ -137,7 +135,7 @@ impl<'r> Visit<'r> {
         if let State::TooMany(seconds) = of {
             answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from(*seconds));
             // A browser without scripts, too, asks again by itself.
-            answer.headers_mut().insert("refresh", HeaderValue::from((*seconds).max(PAUSE)));
+            answer.headers_mut().insert("refresh", HeaderValue::from(*seconds));
         }
         answer
     }
