@@ -85,7 +85,8 @@ impl Dashboard {
         let form = Form::read(visit.headers(), &visit.keys, visit.now, &path);
         let notice = form.as_ref().and_then(|form| notice(visit, form));
         let typed = form.as_ref().and_then(|form| form.fields.split_first());
-        let events = events(&visit.keys, visit.now, content.topics());
+        let own = content.own();
+        let events = events(&visit.keys, visit.now, &own.topics);
         let scripts = assets::scripts();
         let view = View {
             user: &user.name,
@@ -96,24 +97,15 @@ impl Dashboard {
             old,
             ..visit.view(&path, &scripts)
         };
-        let answer = match (page, content) {
-            (_, Content::Machine(machine)) => visit.page(StatusCode::OK, self.machine(&view, machine)),
-            (_, Content::Own(own)) if own.lacks(page).is_some() => {
-                visit.state(&user.name, &own.lacks(page).unwrap_or(State::NoTenant))
-            }
-            (Page::Courses, Content::Own(own)) => {
-                let student = Student::new(&own.known, &self.settings, &own.rules, old);
-                visit.page(StatusCode::OK, page::courses(&view, &Courses::of(&student)))
-            }
-            (Page::Account, Content::Own(own)) => {
-                let student = Student::new(&own.known, &self.settings, &own.rules, old);
-                visit.page(StatusCode::OK, page::account(&view, &Account::of(&view, &student)))
-            }
-            (_, Content::Own(own)) => {
-                let student = Student::new(&own.known, &self.settings, &own.rules, old);
-                visit.page(StatusCode::OK, page::home(&view, &Home::of(&view, &student)))
-            }
+        let student = Student::new(&own.known, &self.settings, &own.rules, old);
+        let shown = match (content, page) {
+            (Content::Machine(machine), _) => self.machine(&view, machine),
+            _ if let Some(state) = own.lacks(page) => page::state(&view, &state),
+            (_, Page::Courses) => page::courses(&view, &Courses::of(&student)),
+            (_, Page::Account) => page::account(&view, &Account::of(&view, &student)),
+            _ => page::home(&view, &Home::of(&view, &student)),
         };
+        let answer = visit.page(StatusCode::OK, shown);
         // A part that a script asks for leaves what was typed to the page.
         if form.is_some() && !visit.is_by_script() { with_cookie(answer, &Form::ended()) } else { answer }
     }
@@ -160,10 +152,11 @@ enum Content {
 }
 
 impl Content {
-    fn topics(&self) -> &[Topic] {
+    /// The objects of its user.
+    fn own(&self) -> &Own {
         match self {
-            Self::Own(own) => &own.topics,
-            Self::Machine(machine) => &machine.own.topics,
+            Self::Own(own) => own,
+            Self::Machine(machine) => &machine.own,
         }
     }
 }

@@ -108,7 +108,7 @@ impl<'r> Visit<'r> {
             style: assets::style(),
             scripts,
             events: "",
-            live: super::page::Live::Absent,
+            live: super::page::Live::Never,
             fresh: &self.fresh,
             notice: None,
             typed: None,

@@ -95,6 +95,7 @@ fn notices(view: &View<'_>) -> Markup {
             },
             Live::Absent => div.notice role="status" { p { (words.live_absent) " " (reload(view)) } },
             Live::Full => div.notice role="status" { p { (words.live_full) " " (reload(view)) } },
+            Live::Never => {},
         }
     }
 }

@@ -15,6 +15,8 @@ pub enum Live {
     Absent,
     /// More pages are open than may be live (`maxPages`).
     Full,
+    /// It says what is wrong, and has nothing that changes.
+    Never,
 }
 
 /// What an action has led to, above the page.
