@@ -4,6 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::{KEYS, plain};
 
@@ -18,6 +19,9 @@ pub struct Claims {
     azp: Option<String>,
     exp: i64,
     nonce: Option<String>,
+    // Some providers write these otherwise than the standard has them.
+    email: Option<Value>,
+    email_verified: Option<Value>,
 }
 
 /// For whom a token is.
@@ -44,6 +48,12 @@ impl Claims {
             return None;
         }
         serde_json::from_slice(&claims).ok()
+    }
+
+    /// The e-mail address of the user, if the issuer says that it is not confirmed.
+    pub fn unconfirmed(&self) -> Option<&str> {
+        let is_unconfirmed = self.email_verified.as_ref().and_then(Value::as_bool) == Some(false);
+        self.email.as_ref().filter(|_| is_unconfirmed)?.as_str()
     }
 
     /// When the token runs out, if it is from this issuer, for this client, not over, and, with a nonce, of this login.
@@ -90,7 +100,7 @@ impl Claims {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 
@@ -127,6 +137,23 @@ mod tests {
         ] {
             let error = checked(&changes).expect_err("refused");
             assert!(error.contains(why), "{changes}: {error}");
+        }
+    }
+
+    #[test]
+    fn an_address_is_unconfirmed_if_the_issuer_says_so() {
+        let address = "ada@example.org";
+        for (claims, expected) in [
+            (json!({"email": address, "email_verified": false}), Some(address)),
+            (json!({"email": address, "email_verified": true}), None),
+            (json!({"email": address}), None),
+            (json!({"email": address, "email_verified": "false"}), None),
+            (json!({"email": [address], "email_verified": false}), None),
+            (json!({"email_verified": false}), None),
+        ] {
+            let mut all = json!({"iss": ISSUER, "aud": "labs", "exp": 1_000});
+            json_patch::merge(&mut all, &claims);
+            assert_eq!(Claims::of(&token(&all)).expect("claims").unconfirmed(), expected, "{claims}");
         }
     }
 

@@ -80,6 +80,8 @@ pub struct Tokens {
     pub refresh_token: Option<Secret>,
     /// When the ID token runs out.
     pub expires: Timestamp,
+    /// The e-mail address of the user, if the provider says that it is not confirmed.
+    pub unconfirmed: Option<String>,
 }
 
 /// A provider. Clones share connections and what is known of it.
@@ -262,7 +264,8 @@ impl Provider {
         let claims = claims.ok_or_else(|| self.strange("its ID token is no signed JSON Web Token"))?;
         let Settings { issuer, client_id, .. } = &self.0.settings;
         let expires = claims.checked(issuer, client_id, nonce, now).map_err(Error::Refused)?;
-        Ok(Tokens { id_token, refresh_token: grant.refresh_token, expires })
+        let unconfirmed = claims.unconfirmed().map(str::to_owned);
+        Ok(Tokens { id_token, refresh_token: grant.refresh_token, expires, unconfirmed })
     }
 
     /// Sends a form as the client.

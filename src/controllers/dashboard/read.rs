@@ -41,8 +41,8 @@ pub struct Reading<'a> {
 pub struct Own {
     /// The objects.
     pub known: Known,
-    /// Whether his Tenant is there.
-    pub has_tenant: bool,
+    /// What is said where his Tenant is not there, or he may not read it.
+    pub without_tenant: Option<State>,
     /// What he may do in the namespace of his machines.
     pub rules: NamespaceRules,
     /// What has the page read anew.
@@ -82,8 +82,8 @@ impl Own {
         let tenant = self.known.tenant();
         let status = &tenant.status;
         let is_there = status.personal_namespace.created;
-        if !self.has_tenant {
-            Some(State::NoTenant)
+        if self.without_tenant.is_some() {
+            self.without_tenant.clone()
         } else if !is_there && status.keycloak.user_created.created && !status.keycloak.user_confirmed {
             Some(State::Unconfirmed(tenant.spec.email.clone()))
         } else if !is_there && *page == Page::Home {
@@ -150,9 +150,9 @@ impl Reading<'_> {
         let templates = templates?.into_iter().flatten().collect();
         let mut topics = vec![Topic::Instances(namespace), Topic::Tenant(self.user.name.clone())];
         topics.extend(namespaces.into_iter().map(Topic::Templates));
-        let has_tenant = tenant.is_some();
+        let without_tenant = self.without_tenant(tenant.as_ref());
         let known = Known::new(self.named(tenant), instances?, templates, workspaces, Vec::new());
-        Ok(Own { known, has_tenant, rules: rules?, topics })
+        Ok(Own { known, without_tenant, rules: rules?, topics })
     }
 
     /// The user's Tenant and all courses.
@@ -163,10 +163,10 @@ impl Reading<'_> {
         let namespace = self.namespace();
         let (tenant, workspaces, rules) = join!(self.tenant(), self.workspaces(), self.rules(&namespace));
         let tenant = tenant?;
-        let has_tenant = tenant.is_some();
+        let without_tenant = self.without_tenant(tenant.as_ref());
         let known = Known::new(self.named(tenant), Vec::new(), Vec::new(), workspaces?, Vec::new());
         let topics = vec![Topic::Tenant(self.user.name.clone()), Topic::Workspaces];
-        Ok(Own { known, has_tenant, rules: rules?, topics })
+        Ok(Own { known, without_tenant, rules: rules?, topics })
     }
 
     /// A machine, the user's or that of somebody whose machines he may see.
@@ -195,10 +195,10 @@ impl Reading<'_> {
         let is_template_gone = matches!(template, Err(ApiError::NotFound(_)));
         let templates = or_none(template)?.into_iter().collect();
         let tenant = tenant?;
-        let has_tenant = tenant.is_some();
+        let without_tenant = self.without_tenant(tenant.as_ref());
         let topics = vec![Topic::Instance(machine.clone()), Topic::Templates(reference.namespace.clone())];
         let known = Known::new(self.named(tenant), instances?, templates, workspaces?, snapshots?);
-        let own = Own { known, has_tenant, rules, topics };
+        let own = Own { known, without_tenant, rules, topics };
         Ok(OneMachine { instance, is_template_gone, own, is_own: namespace == self.namespace(), warnings })
     }
 
@@ -216,6 +216,12 @@ impl Reading<'_> {
             client.list_as::<Event>(credential, EVENTS, namespace, WARNINGS),
         );
         Ok(warnings(instance, pods?.iter().map(Object::name), events?))
+    }
+
+    /// What is said without a Tenant. Before an address is confirmed, the daemon gives nobody the right to read his own.
+    fn without_tenant(&self, tenant: Option<&Tenant>) -> Option<State> {
+        let unconfirmed = self.user.unconfirmed.clone().map(State::Unconfirmed);
+        tenant.is_none().then(|| unconfirmed.unwrap_or(State::NoTenant))
     }
 
     /// The Tenant, or one of the user's name that has nothing.

@@ -34,6 +34,8 @@ pub struct User {
     pub credential: Credential,
     /// The name, which is that of his Tenant.
     pub name: String,
+    /// His e-mail address, if the issuer says that it is not confirmed.
+    pub unconfirmed: Option<String>,
     /// When the token runs out.
     expires: Timestamp,
     rules: Mutex<HashMap<String, (Instant, Arc<Rules>)>>,
@@ -163,7 +165,8 @@ impl Users {
         };
         let credential = credential.map_err(refused)?;
         let name = self.client.name(&credential).await.map_err(refused)?;
-        Ok(User::new(credential, name, tokens.expires))
+        let unconfirmed = tokens.unconfirmed.clone();
+        Ok(User { unconfirmed, ..User::new(credential, name, tokens.expires) })
     }
 
     /// What a user may do in a namespace.
@@ -190,7 +193,8 @@ impl Users {
 impl User {
     /// A user of a token, of whom nothing is known yet.
     pub fn new(credential: Credential, name: String, expires: Timestamp) -> Self {
-        Self { credential, name, expires, rules: Mutex::default(), kept: Mutex::default() }
+        let (rules, kept) = (Mutex::default(), Mutex::default());
+        Self { credential, name, unconfirmed: None, expires, rules, kept }
     }
 
     /// Keeps what was read for the first page, to be shown again while the API server does not answer.
