@@ -76,16 +76,33 @@ impl KeycloakServer {
         let ports = Ports::reserve(&cache)?;
         let port = ports.first();
         let (admin, mail) = (Admin::new(&format!("http://127.0.0.1:{port}"))?, SmtpSink::start()?);
-        let mut process = launch(home.path(), port)?;
+        let process = launch(home.path(), port)?;
+        let mut server = Self { process, admin, mail, port, _home: home, _ports: ports };
+        server.await_answer()?;
+        Ok(server)
+    }
+
+    fn await_answer(&mut self) -> Result<()> {
         let begin = Instant::now();
-        while let Err(error) = admin.token() {
-            process.check()?;
+        while let Err(error) = self.admin.token() {
+            self.process.check()?;
             if begin.elapsed() > Duration::from_mins(8) {
-                return Err(process.failure(&format!("does not answer ({error:#})")));
+                return Err(self.process.failure(&format!("does not answer ({error:#})")));
             }
             thread::sleep(Duration::from_millis(200));
         }
-        Ok(Self { process, admin, mail, port, _home: home, _ports: ports })
+        Ok(())
+    }
+
+    /// Ends the server; its data stays.
+    pub fn stop(&mut self) {
+        self.process.terminate();
+    }
+
+    /// Starts it again with its data, and waits until it answers.
+    pub fn start_again(&mut self) -> Result<()> {
+        self.process.start_again()?;
+        self.await_answer()
     }
 
     /// The URL of the server.

@@ -76,6 +76,15 @@ fn act(site: &Site, request: &Value) -> Value {
             site.restart(usize::try_from(request["number"].as_u64().expect("a number")).expect("small"));
             json!({})
         }
+        "start-replica" => json!({"output": site.start_other(&request["keys"])}),
+        "stop-keycloak" => {
+            site.keycloak.lock().stop();
+            json!({})
+        }
+        "start-keycloak" => {
+            site.keycloak.lock().start_again().expect("Keycloak");
+            json!({})
+        }
         // It accepts connections, and answers nothing, until it is woken.
         "pause" => {
             site.pause(&text("what"), "STOP");

@@ -9,11 +9,16 @@ pub const REALM: &str = "labs";
 /// The client of the dashboard, and its secret.
 pub const CLIENT: &str = "dashboard";
 pub const SECRET: &str = "s3cr+t %25:\"\\&=ü";
+/// A client whose tokens the API server does not accept, and one whose tokens end soon, which name the audience that it accepts.
+const STRANGER: &str = "stranger";
+const BRIEF: &str = "brief";
+/// How long tokens of that one last: the dashboard replaces one that is to last less than ten seconds.
+const BRIEF_SECONDS: &str = "20";
 /// The password of all users.
 pub const PASSWORD: &str = "Lab-Pa55word";
 
 /// The users, with their roles.
-const USERS: [(&str, &[&str]); 8] = [
+const USERS: [(&str, &[&str]); 9] = [
     ("ada", &["workspace-tea:user"]),
     ("bob", &["workspace-tea:user"]),
     ("eve", &["workspace-tea:manager"]),
@@ -24,12 +29,14 @@ const USERS: [(&str, &[&str]); 8] = [
     ("max", &["workspace-tea:user"]),
     // Who has asked to be in the course.
     ("kim", &[]),
+    // Whose address is not confirmed.
+    ("uma", &[]),
     // An administrator of the cluster.
     ("root", &[]),
 ];
 
-/// Makes the realm, for a dashboard at this URL.
-pub fn make(server: &KeycloakServer, url: &str) {
+/// Makes the realm, for dashboards at these URLs.
+pub fn make(server: &KeycloakServer, urls: &[String]) {
     server.create_realm(REALM, "operator", &["manage-users", "manage-clients"]).expect("the realm");
     let admin = |method: &Method, path: &str, body: &Value| {
         server
@@ -45,13 +52,27 @@ pub fn make(server: &KeycloakServer, url: &str) {
             "id.token.claim": "true", "access.token.claim": "false", "userinfo.token.claim": "false",
         },
     });
-    let client = json!({
-        "clientId": CLIENT, "secret": SECRET, "standardFlowEnabled": true, "directAccessGrantsEnabled": false,
-        "redirectUris": [format!("{url}/callback")],
-        "attributes": {"pkce.code.challenge.method": "S256", "post.logout.redirect.uris": format!("{url}/*")},
-        "protocolMappers": [groups],
+    let audience = json!({
+        "name": "audience", "protocol": "openid-connect", "protocolMapper": "oidc-audience-mapper",
+        "config": {"included.client.audience": CLIENT, "id.token.claim": "true", "access.token.claim": "false"},
     });
-    admin(&Method::POST, "/clients", &client);
+    let callbacks: Vec<String> = urls.iter().map(|url| format!("{url}/callback")).collect();
+    let all: Vec<String> = urls.iter().map(|url| format!("{url}/*")).collect();
+    for (id, seconds, mappers) in [
+        (CLIENT, "", vec![&groups]),
+        (STRANGER, "", vec![&groups]),
+        (BRIEF, BRIEF_SECONDS, vec![&groups, &audience]),
+    ] {
+        let client = json!({
+            "clientId": id, "secret": SECRET, "standardFlowEnabled": true, "directAccessGrantsEnabled": false,
+            "redirectUris": callbacks,
+            "attributes": {
+                "pkce.code.challenge.method": "S256", "post.logout.redirect.uris": all.join("##"), "access.token.lifespan": seconds,
+            },
+            "protocolMappers": mappers,
+        });
+        admin(&Method::POST, "/clients", &client);
+    }
     let roles_client =
         server.find(&format!("/{REALM}/clients"), "clientId", ROLES_CLIENT).expect("the client");
     let roles_client = roles_client["id"].as_str().expect("an id").to_owned();
@@ -60,7 +81,7 @@ pub fn make(server: &KeycloakServer, url: &str) {
     }
     for (name, roles) in USERS {
         let user = json!({
-            "username": name, "enabled": true, "emailVerified": true, "email": format!("{name}@example.org"),
+            "username": name, "enabled": true, "emailVerified": name != "uma", "email": format!("{name}@example.org"),
             "firstName": name, "lastName": "Rossi",
             "credentials": [{"type": "password", "value": PASSWORD, "temporary": false}],
         });

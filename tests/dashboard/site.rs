@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use cluster::keycloak::KeycloakServer;
 use cluster::{Options as ClusterOptions, TrustedIssuer};
 use parking_lot::Mutex;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::daemon::{Daemon, Options, config, tail};
@@ -27,9 +28,11 @@ pub struct Site {
     // Dropped in this order.
     fronts: Vec<Front>,
     replicas: Mutex<Vec<Daemon>>,
+    /// A further replica.
+    other: Mutex<Option<Daemon>>,
     daemon: Daemon,
     pub lab: Lab,
-    keycloak: KeycloakServer,
+    pub keycloak: Mutex<KeycloakServer>,
     ports: Ports,
     folder: TempDir,
 }
@@ -40,14 +43,17 @@ struct Ports {
     labs: u16,
     replicas: [u16; 2],
     webhook: u16,
+    /// Of the further replica, before and behind the proxy.
+    other: [u16; 2],
 }
 
 /// Ports that are free now, all of them different.
 fn free_ports() -> Ports {
     let sockets: Vec<TcpListener> =
-        (0..5).map(|_| TcpListener::bind("127.0.0.1:0").expect("a port")).collect();
+        (0..7).map(|_| TcpListener::bind("127.0.0.1:0").expect("a port")).collect();
     let port = |at: usize| sockets[at].local_addr().expect("an address").port();
-    Ports { auth: port(0), labs: port(1), replicas: [port(2), port(3)], webhook: port(4) }
+    let (replicas, other) = ([port(2), port(3)], [port(5), port(6)]);
+    Ports { auth: port(0), labs: port(1), replicas, webhook: port(4), other }
 }
 
 impl Site {
@@ -56,34 +62,41 @@ impl Site {
         let (folder, ports) = (TempDir::new().expect("a folder"), free_ports());
         let (authority, _) = certificate(folder.path());
         let keycloak = KeycloakServer::start().expect("Keycloak");
-        realm::make(&keycloak, &url(&ports));
+        realm::make(&keycloak, &[url(ports.labs), url(ports.other[0])]);
         let behind = keycloak.url().rsplit(':').next().and_then(|port| port.parse().ok()).expect("a port");
         let auth = Served { port: ports.auth, names: "127.0.0.1", behind: vec![behind] };
         let labs = Served { port: ports.labs, names: "labs.localhost", behind: ports.replicas.to_vec() };
+        let [before, behind] = ports.other;
+        let other = Served { port: before, names: "labs.localhost", behind: vec![behind] };
         let auth = Front::start(folder.path(), "auth", &[auth]);
         let issuers =
             vec![TrustedIssuer { url: issuer(&ports), authority, client: realm::CLIENT.to_owned() }];
         let lab = Lab::start(ClusterOptions { issuers, ..ClusterOptions::default() });
         lab.apply(include_str!("rights.yaml"));
-        let daemon = Self::daemon(&lab, &ports);
-        let site =
-            Self { fronts: vec![auth], replicas: Mutex::default(), daemon, lab, keycloak, ports, folder };
+        let daemon = Self::daemon(&lab, &ports, folder.path());
+        let keycloak = Mutex::new(keycloak);
+        let (fronts, replicas, other_replica) = (vec![auth], Mutex::default(), Mutex::default());
+        let site = Self { fronts, replicas, other: other_replica, daemon, lab, keycloak, ports, folder };
         site.prepare();
         for number in 0..2 {
             let replica = site.replica(number);
             site.replicas.lock().push(replica);
         }
         site.replicas.lock().iter().for_each(Daemon::await_ready);
-        let labs = Front::start(site.folder.path(), "labs", &[labs]);
+        let labs = Front::start(site.folder.path(), "labs", &[labs, other]);
         Self { fronts: site.fronts.into_iter().chain([labs]).collect(), ..site }
     }
 
-    /// The leader, with the webhooks.
-    fn daemon(lab: &Lab, ports: &Ports) -> Daemon {
+    /// The leader, with the webhooks. Of machines that are off, it knows without Prometheus that nobody uses them.
+    fn daemon(lab: &Lab, ports: &Ports, folder: &Path) -> Daemon {
         let config = format!(
             "webhook: {{enabled: true, listen: \"127.0.0.1:{}\"}}\n\
-             controllers: {{instance: {{websiteBaseUrl: machines.localhost, layout: perEnvironment, access: {{mode: none}}}}}}\n",
-            ports.webhook
+             controllers: {{instance: {{websiteBaseUrl: machines.localhost, layout: perEnvironment, access: {{mode: none}}}}, \
+             inactivity: {{enabled: true}}}}\n\
+             integrations: {{prometheus: {{url: \"http://127.0.0.1:9\"}}, \
+             mail: {{transport: file, folder: \"{}/mails\", from: labs@example.org}}}}\n",
+            ports.webhook,
+            folder.display(),
         );
         let kubeconfig = lab.service_account();
         Daemon::start(&Options { kubeconfig: &kubeconfig, selector: SELECTOR, config: &config })
@@ -129,27 +142,42 @@ impl Site {
 
     /// Starts a replica of the dashboard.
     fn replica(&self, number: usize) -> Daemon {
+        self.launch(self.ports.replicas[number], &self.url(), &Value::Null)
+    }
+
+    /// Starts a replica that listens at a port and is reached at a URL, with these keys in place of its own.
+    fn launch(&self, port: u16, url: &str, keys: &Value) -> Daemon {
         let folder = self.folder.path();
         let (secret, key) = (folder.join("secret"), folder.join("key"));
         fs::write(&secret, realm::SECRET).expect("written");
         fs::write(&key, KEY).expect("written");
+        let mut dashboard = json!({
+            "enabled": true, "listen": format!("127.0.0.1:{port}"), "publicUrl": url, "issuerUrl": self.issuer(),
+            "clientId": realm::CLIENT, "clientSecretFile": secret, "caFile": folder.join("front.crt"), "sessionKeyFile": key,
+            "sshHost": "ssh.example.org", "helpUrl": "https://help.example.org",
+        });
+        for (name, value) in keys.as_object().into_iter().flatten() {
+            dashboard[name] = value.clone();
+        }
         let off = ["workspace", "tenant", "template", "publicExposure", "sharedVolume", "snapshot"];
         let off = off.map(|name| format!("{name}: {{enabled: false}}, ")).concat();
         let more = format!(
             "controllers: {{{off}instance: {{enabled: false, websiteBaseUrl: machines.localhost, layout: perEnvironment}}, \
-             dashboard: {{enabled: true, listen: \"127.0.0.1:{}\", publicUrl: \"{}\", issuerUrl: \"{}\", clientId: {}, \
-             clientSecretFile: {}, caFile: {}, sessionKeyFile: {}, sshHost: ssh.example.org, helpUrl: \"https://help.example.org\"}}}}\n",
-            self.ports.replicas[number],
-            url(&self.ports),
-            issuer(&self.ports),
-            realm::CLIENT,
-            secret.display(),
-            folder.join("front.crt").display(),
-            key.display(),
+             dashboard: {dashboard}}}\n"
         );
         let kubeconfig = self.account();
         let config = config(SELECTOR, &more);
         Daemon::launch(&[env!("CARGO_BIN_EXE_crownlabs")], &config, &kubeconfig, "127.0.0.1".to_owned())
+    }
+
+    /// Starts a further replica, with these keys in place of those of the others; that before it ends. Returns its URL.
+    pub fn start_other(&self, keys: &Value) -> String {
+        let [before, behind] = self.ports.other;
+        let mut other = self.other.lock();
+        *other = None;
+        let started = other.insert(self.launch(behind, &url(before), keys));
+        started.await_ready();
+        url(before)
     }
 
     /// The kubeconfig of the dashboard's own account.
@@ -170,7 +198,7 @@ impl Site {
     /// Stops the API server or Keycloak without ending it, or lets it go on.
     pub fn pause(&self, what: &str, signal: &str) {
         let id = match what {
-            "keycloak" => self.keycloak.id(),
+            "keycloak" => self.keycloak.lock().id(),
             // After etcd.
             _ => self.lab.cluster.process_ids()[1],
         };
@@ -180,7 +208,7 @@ impl Site {
 
     /// The URL of the dashboard.
     pub fn url(&self) -> String {
-        url(&self.ports)
+        url(self.ports.labs)
     }
 
     /// The URL of the issuer.
@@ -190,8 +218,8 @@ impl Site {
 
     /// The logs of all that is ours.
     pub fn logs(&self) -> String {
-        let replicas = self.replicas.lock();
-        let all = replicas.iter().chain([&self.daemon]).map(Daemon::log);
+        let (replicas, other) = (self.replicas.lock(), self.other.lock());
+        let all = replicas.iter().chain(other.iter()).chain([&self.daemon]).map(Daemon::log);
         all.collect::<Vec<_>>().join("\n")
     }
 
@@ -202,8 +230,8 @@ impl Site {
     }
 }
 
-fn url(ports: &Ports) -> String {
-    format!("https://labs.localhost:{}", ports.labs)
+fn url(port: u16) -> String {
+    format!("https://labs.localhost:{port}")
 }
 
 fn issuer(ports: &Ports) -> String {

@@ -1,6 +1,6 @@
 // What a student does, from the first login on; everything also without scripts.
 import { expect, test, type Page } from "@playwright/test";
-import { clear, get, kubectl, login, machine } from "./site";
+import { clear, get, kubectl, login, machine, template } from "./site";
 
 // The card of a machine with this title.
 const card = (page: Page, title: string) => page.getByRole("article", { name: title, exact: true });
@@ -32,7 +32,7 @@ for (const [how, javaScriptEnabled] of [["with scripts", true], ["without script
       await expect(connect).toHaveAttribute("target", "_blank");
     });
 
-    test("a machine is stopped, started, kept, renamed and deleted", async ({ page }) => {
+    test("a machine is stopped, started, renamed and deleted", async ({ page }) => {
       await clear("ada");
       await machine("ada", "one", { prettyName: "One" });
       await login(page, "ada");
@@ -52,6 +52,24 @@ for (const [how, javaScriptEnabled] of [["with scripts", true], ["without script
       await page.getByRole("button", { name: /Delete|Yes/ }).click();
       await expect(page).toHaveURL(/\/$/);
       await awaited(page, javaScriptEnabled, () => expect(card(page, "Two & <three>")).toHaveCount(0, visible));
+    });
+
+    test("a machine that nobody uses is kept, and its deadline goes", async ({ page }) => {
+      await clear("ada");
+      const short = await template("short", { cleanup: { deleteAfterInactivity: "1s" } });
+      await machine("ada", "unused", { prettyName: "Unused", running: false, ...short });
+      await login(page, "ada");
+      const unused = card(page, "Unused");
+      const deadline = unused.getByText(/^It stays off: it is deleted with all data in \d days/);
+      await awaited(page, javaScriptEnabled, () => expect(deadline).toBeVisible(visible));
+      await unused.getByRole("button", { name: "Keep it" }).click();
+      await expect(page.getByText("The machine counts as used now.")).toBeVisible();
+      const { annotations } = (await get("instances.crownlabs.polito.it", "tenant-ada", "unused")).metadata;
+      expect(Date.parse(annotations["crownlabs.polito.it/kept-at"])).toBeLessThanOrEqual(Date.now());
+      await awaited(page, javaScriptEnabled, () => expect(deadline).toHaveCount(0, visible));
+      await expect(unused.getByRole("button", { name: "Keep it" })).toHaveCount(0);
+      await clear("ada");
+      await kubectl("delete", "templates.crownlabs.polito.it", "short", "-n", "workspace-tea");
     });
 
     test("a refusal is explained before and after it is tried", async ({ page }) => {
@@ -153,24 +171,4 @@ test("a change is seen at once, and touches neither focus nor input", async ({ p
   await expect(page.locator("#port-name")).toBeVisible();
   // What is said to somebody who does not see the page.
   await expect(page.locator("#changes")).toContainText("Live: Off");
-});
-
-test("everything is reached by the keyboard", async ({ page }) => {
-  await clear("ada");
-  await login(page, "ada");
-  const press = async (name: RegExp, limit = 60) => {
-    for (let count = 0; count < limit; count++) {
-      await page.keyboard.press("Tab");
-      const label = await page.evaluate(() => (document.activeElement as HTMLElement)?.innerText ?? "");
-      if (name.test(label)) return page.keyboard.press("Enter");
-    }
-    throw new Error(`${name} is not reached`);
-  };
-  await page.keyboard.press("Tab");
-  await expect(page.getByText(/Skip/)).toBeFocused();
-  await press(/^Start\s*Routing exercise/);
-  await expect(page.getByRole("link", { name: /^Connect/ })).toBeVisible();
-  await page.locator("body").press("Home");
-  await press(/^Stop/);
-  await expect(page.getByText("The machine is shutting down.")).toBeVisible();
 });

@@ -1,17 +1,9 @@
 // Each page as it is seen: on a phone and on a desktop, in the light and in the dark, in each language; and by a screen reader.
-import AxeBuilder from "@axe-core/playwright";
 import { expect, test, type Page } from "@playwright/test";
+import { faults } from "./axe";
 import { clear, kubectl, login, machine } from "./site";
 
 const paths = ["/", "/machines/tenant-max/router", "/courses", "/account"];
-
-// What is not accessible.
-export async function faults(page: Page): Promise<string[]> {
-  const { violations } = await new AxeBuilder({ page })
-    .withTags(["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"])
-    .analyze();
-  return violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" ")}`);
-}
 
 // Asserts that nothing is beyond the right edge.
 async function fits(page: Page): Promise<void> {

@@ -68,3 +68,10 @@ export async function machine(user: string, name: string, spec: object = {}): Pr
     },
   });
 }
+
+// A Template of the course like that of the desktop, with changes of its spec.
+export async function template(name: string, changes: object = {}): Promise<object> {
+  const { apiVersion, kind, spec } = await get("templates.crownlabs.polito.it", "workspace-tea", "desktop");
+  await apply({ apiVersion, kind, metadata: { name, namespace: "workspace-tea" }, spec: { ...spec, prettyName: name, ...changes } });
+  return { "template.crownlabs.polito.it/TemplateRef": { name, namespace: "workspace-tea" } };
+}

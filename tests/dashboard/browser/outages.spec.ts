@@ -1,0 +1,146 @@
+// What is shown while the API server or Keycloak does less than it should, at a replica whose keys make the one or the other happen.
+import { expect, test, type Browser, type Page } from "@playwright/test";
+import { faults, says } from "./axe";
+import { apply, clear, control, fillIn, kubectl, login, machine } from "./site";
+
+// A page of a replica with other keys, with a user who has just logged in there.
+async function at(browser: Browser, keys: object, user: string): Promise<Page> {
+  const { output } = await control("start-replica", { keys });
+  const context = await browser.newContext({ baseURL: output, ignoreHTTPSErrors: true });
+  const page = await context.newPage();
+  await page.goto("/");
+  await fillIn(page, user);
+  return page;
+}
+
+// A client whose tokens last twenty seconds.
+const brief = { clientId: "brief" };
+
+// The tokens with which somebody has come to the API server.
+async function tokens(user: string): Promise<Set<string>> {
+  const lines = (await control("audit")).output!.trim().split("\n").map((line) => JSON.parse(line));
+  const own = lines.filter((line) => line.user?.username === user && line.responseStatus?.code === 200);
+  return new Set(own.flatMap((line) => line.user.extra?.["authentication.kubernetes.io/credential-id"] ?? []));
+}
+
+test("more pages than may be live work, and say that they are not", async ({ browser }) => {
+  await clear("ada");
+  await machine("ada", "one", { prettyName: "One" });
+  const first = await at(browser, { maxPages: 1 }, "ada");
+  await first.waitForFunction(() => document.documentElement.dataset.live === "yes");
+  const second = await first.context().newPage();
+  await second.goto("/");
+  await expect(second.getByRole("status").filter({ hasText: "Many people are here now" })).toBeVisible();
+  expect(await faults(second)).toEqual([]);
+  const card = (page: Page) => page.getByRole("article", { name: "One", exact: true });
+  await card(second).getByRole("button", { name: "Stop" }).click();
+  await expect(card(first).getByText("Off", { exact: true })).toBeVisible();
+  // The other one shows it when it is asked to; the first one is live all the time.
+  await second.getByRole("link", { name: "Reload" }).click();
+  await expect(card(second).getByText("Off", { exact: true })).toBeVisible();
+  await card(second).getByRole("button", { name: "Start" }).click();
+  await expect(card(first).getByText("Ready", { exact: true })).toBeVisible();
+  await first.context().close();
+});
+
+test("an API server that does not accept the tokens of the issuer is named, with the issuer", async ({ browser }) => {
+  const page = await at(browser, { clientId: "stranger" }, "ada");
+  await says(page, "The laboratory does not accept the login");
+  await expect(page.getByRole("main")).toContainText(process.env.DASHBOARD_ISSUER!);
+  expect((await control("logs")).output).toContain("the API server does not accept the tokens of the issuer");
+  await page.context().close();
+});
+
+test("a token that ends is replaced, and nobody notices", async ({ browser }) => {
+  await clear("ada");
+  await machine("ada", "same", { prettyName: "Same" });
+  const page = await at(browser, brief, "ada");
+  const card = page.getByRole("article", { name: "Same", exact: true });
+  await expect(card).toBeVisible();
+  const before = await tokens("ada");
+  expect(before.size).toBeGreaterThan(0);
+  await expect(async () => {
+    const answer = await page.goto("/");
+    expect(answer!.request().redirectedFrom()).toBeNull();
+    expect((await tokens("ada")).size).toBeGreaterThan(before.size);
+  }).toPass();
+  // An open page, too, and what is done on it.
+  const open = await tokens("ada");
+  await expect.poll(async () => {
+    await kubectl("annotate", "instances.crownlabs.polito.it", "same", "-n", "tenant-ada", "--overwrite", `example.org/at=${Date.now()}`);
+    return (await tokens("ada")).size;
+  }).toBeGreaterThan(open.size);
+  await expect(card).toBeVisible();
+  await card.getByRole("button", { name: "Stop" }).click();
+  await expect(page.getByText("The machine is shutting down.")).toBeVisible();
+  await page.context().close();
+});
+
+test("while Keycloak is stopped, pages work until the token ends; when it is back, they go on", async ({ page, browser }) => {
+  await clear("ada");
+  await machine("ada", "kept", { prettyName: "Kept" });
+  // Each replica has a token that lasts for minutes; the further one has a brief one.
+  await login(page, "ada");
+  for (let count = 0; count < 4; count++) await page.goto("/courses");
+  const soon = await at(browser, brief, "ada");
+  const card = (page: Page) => page.getByRole("article", { name: "Kept", exact: true });
+  await expect(card(soon)).toBeVisible();
+  await control("stop-keycloak");
+  try {
+    await expect(async () => expect((await soon.goto("/courses"))!.status()).toBe(503)).toPass();
+    await says(soon, "The login does not answer");
+    await page.goto("/");
+    await card(page).getByRole("button", { name: "Stop" }).click();
+    await expect(page.getByText("The machine is shutting down.")).toBeVisible();
+  } finally {
+    await control("start-keycloak");
+  }
+  await soon.getByRole("link", { name: "Try again" }).click();
+  await expect(soon.getByRole("heading", { level: 1 })).toHaveText("Courses");
+  await soon.goto("/");
+  await expect(card(soon)).toBeVisible();
+  await soon.context().close();
+});
+
+test("too many requests: a page says so, waits as it was told, and goes on; an open one stays as it is", async ({ browser }) => {
+  await clear("bob");
+  await machine("bob", "busy", { prettyName: "Busy" });
+  const page = await at(browser, {}, "bob");
+  const card = page.getByRole("article", { name: "Busy", exact: true });
+  await expect(card.getByText("Ready", { exact: true })).toBeVisible();
+  const open = await page.context().newPage();
+  await open.goto("/machines/tenant-bob/busy");
+  await open.waitForFunction(() => document.documentElement.dataset.live === "yes");
+  await open.locator("#pretty-name").fill("half of a na");
+  const flowcontrol = { apiVersion: "flowcontrol.apiserver.k8s.io/v1" };
+  // The API server has no room at all for what he asks.
+  const limited = { nominalConcurrencyShares: 0, lendablePercent: 0, borrowingLimitPercent: 0, limitResponse: { type: "Reject" } };
+  await apply({ ...flowcontrol, kind: "PriorityLevelConfiguration", metadata: { name: "none" }, spec: { type: "Limited", limited } });
+  const rule = { verbs: ["*"], apiGroups: ["*"], resources: ["*"], clusterScope: true, namespaces: ["*"] };
+  const rules = [{ subjects: [{ kind: "User", user: { name: "bob" } }], resourceRules: [rule] }];
+  const spec = { priorityLevelConfiguration: { name: "none" }, matchingPrecedence: 10, rules };
+  await apply({ ...flowcontrol, kind: "FlowSchema", metadata: { name: "none-for-bob" }, spec });
+  try {
+    await expect(async () => {
+      const answer = await page.goto("/");
+      expect(answer!.status()).toBe(429);
+      expect(answer!.headers()).toMatchObject({ "retry-after": "5", refresh: "5" });
+    }).toPass();
+    // It loads itself anew meanwhile.
+    await expect(() => says(page, "Too many requests")).toPass();
+    await expect(page.getByRole("main")).toContainText("Wait 5 seconds");
+    // The open page asks, is refused, and keeps what is typed.
+    const refused = open.waitForResponse((answer) => answer.status() === 429);
+    await kubectl("patch", "instances.crownlabs.polito.it", "busy", "-n", "tenant-bob", "--type=merge", "-p", '{"spec":{"prettyName":"Busier"}}');
+    await refused;
+    await expect(open.getByRole("heading", { level: 1 })).toHaveText("Busy");
+  } finally {
+    await kubectl("delete", "flowschema", "none-for-bob");
+    await kubectl("delete", "prioritylevelconfiguration", "none");
+  }
+  // Both go on by themselves.
+  await expect(page.getByRole("article", { name: "Busier", exact: true })).toBeVisible();
+  await expect(open.getByRole("heading", { level: 1 })).toHaveText("Busier");
+  await expect(open.locator("#pretty-name")).toHaveValue("half of a na");
+  await page.context().close();
+});
