@@ -10,9 +10,9 @@ use tracing::warn;
 
 use super::live::Hub;
 use super::login::{self, Failed, see_other, with_cookie};
-use super::page::{Settings, State};
-use super::route::Route;
-use super::session::{self, Keys, LoginAttempt, Session};
+use super::page::{Settings, State, login_at};
+use super::route::{Route, page_at};
+use super::session::{Keys, LoginAttempt, Session};
 use super::users::{NoUser, User, Users};
 use super::visit::{self, House, Visit};
 use super::{assets, guard};
@@ -116,7 +116,7 @@ impl Dashboard {
     }
 
     async fn login(&self, visit: &Visit<'_>) -> Response<Bytes> {
-        let path = Some(visit.query.get("return")).filter(|path| session::is_local(path)).unwrap_or("/");
+        let path = Some(visit.query.get("return")).filter(|path| page_at(path).is_some()).unwrap_or("/");
         match login::begin(&self.users, &visit.keys, path).await {
             Ok(answer) => answer,
             Err(failed) => self.failed_login(visit, &failed),
@@ -192,12 +192,6 @@ fn to_login(visit: &Visit<'_>) -> Response<Bytes> {
         return visit.state("", &State::SessionOver { lost: false });
     }
     see_other(&login_at(visit.request.uri().path()))
-}
-
-/// The path by which one logs in and returns to another.
-pub(super) fn login_at(path: &str) -> String {
-    let encoded = percent_encoding::utf8_percent_encode(path, percent_encoding::NON_ALPHANUMERIC);
-    format!("/login?return={encoded}")
 }
 
 /// The page in place of one whose objects cannot be read.

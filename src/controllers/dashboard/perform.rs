@@ -4,11 +4,11 @@ use http::{Response, StatusCode};
 use hyper::body::Bytes;
 
 use super::act::{Acting, Failure};
-use super::answer::{Dashboard, login_at};
+use super::answer::Dashboard;
 use super::guard;
 use super::login::{see_other, with_cookie};
 use super::outcome::Outcome;
-use super::page::{Done, State};
+use super::page::{Done, State, login_at};
 use super::route::{Action, Fields, OfMachine, Page, page_at};
 use super::session::Form;
 use super::visit::Visit;

@@ -77,6 +77,21 @@ test("a session that is over keeps what was typed", async ({ page, context }) =>
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("What I typed");
 });
 
+test("an open page whose session is over says so, and leads back", async ({ page, context }) => {
+  await clear("ada");
+  await machine("ada", "open", { prettyName: "Open" });
+  await login(page, "ada", "/machines/tenant-ada/open");
+  await page.waitForFunction(() => document.documentElement.dataset.live === "yes");
+  await context.clearCookies();
+  await kubectl("patch", "instances.crownlabs.polito.it", "open", "-n", "tenant-ada", "--type=merge", "-p", '{"spec":{"prettyName":"Secret"}}');
+  await says(page, "You were logged out");
+  await expect(page.locator("body")).not.toContainText("Secret");
+  await page.getByRole("link", { name: "Log in" }).click();
+  await fillIn(page, "ada");
+  await expect(page).toHaveURL(/\/machines\/tenant-ada\/open$/);
+  await expect(page.getByRole("heading", { level: 1 })).toHaveText("Secret");
+});
+
 test("what was typed and is too long is said to be lost", async ({ page, context }) => {
   await login(page, "joe", "/account");
   await page.locator("#key").fill("x".repeat(4_000));

@@ -15,6 +15,11 @@ pub fn path(parts: &[&str]) -> String {
     parts.iter().map(encoded).collect()
 }
 
+/// The path by which one logs in and returns to another.
+pub fn login_at(path: &str) -> String {
+    format!("/login?return={}", utf8_percent_encode(path, NON_ALPHANUMERIC))
+}
+
 /// The address, if a browser may be sent to it: `http` or `https` with a host. What is in the status of an Instance, a user may
 /// have written.
 pub fn web(address: &str) -> Option<&str> {

@@ -35,6 +35,7 @@ mod words;
 pub use account::{Account, account, entry};
 pub use courses::{Courses, courses};
 pub use home::{Home, home};
+pub use links::login_at;
 pub use machine::{Machine, machine};
 pub use state::{State, state};
 pub use student::{Known, Rights, Settings, Student};

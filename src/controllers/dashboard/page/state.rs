@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use maud::{Markup, html};
 
 use super::layout;
+use super::links;
 use super::time;
 use super::view::View;
 use super::words::Said;
@@ -67,13 +68,14 @@ impl State {
         }
     }
 
-    /// Where its action leads to; `None` for the same page again.
-    const fn leads_to(&self) -> Option<&'static str> {
+    /// Where its action leads to.
+    fn leads_to(&self, view: &View<'_>) -> String {
         match self {
-            Self::NoCourse => Some("/courses"),
-            Self::NotFound | Self::Refused(_) | Self::NotHere => Some("/"),
-            Self::SessionOver { .. } | Self::LoggedOut | Self::LoginFailed(_) => Some("/login"),
-            _ => None,
+            Self::NoCourse => "/courses".to_owned(),
+            Self::NotFound | Self::Refused(_) | Self::NotHere => "/".to_owned(),
+            Self::LoggedOut | Self::LoginFailed(_) => "/login".to_owned(),
+            Self::SessionOver { .. } => links::login_at(view.path),
+            _ => view.path.to_owned(),
         }
     }
 
@@ -126,7 +128,7 @@ pub fn state(view: &View<'_>, state: &State) -> Markup {
             @if let Some(details) = state.details() {
                 p.said { span.soft { (words.details) ": " } (message(details)) }
             }
-            p { a.button.main href=(state.leads_to().unwrap_or(view.path)) { (action) } }
+            p { a.button.main href=(state.leads_to(view)) { (action) } }
         }
     };
     layout::page(view, heading, &announced, &content)

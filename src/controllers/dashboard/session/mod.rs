@@ -159,7 +159,7 @@ impl Form {
 }
 
 /// Whether a text is a path of the dashboard: a browser that is sent there goes nowhere else.
-pub fn is_local(path: &str) -> bool {
+fn is_local(path: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_graphic() && byte != b'\\';
     path.starts_with('/') && !path.starts_with("//") && path.bytes().all(is_plain)
 }
