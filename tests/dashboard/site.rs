@@ -20,6 +20,10 @@ use crate::realm;
 const SELECTOR: &str = "dashboard";
 /// A key of sessions.
 const KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n";
+/// The account of a dashboard, and that of one which impersonates its users, with the further rules that the chart gives it.
+const ACCOUNT: &str = "crownlabs-dashboard";
+const IMPERSONATES: &str = "crownlabs-dashboard-impersonates";
+const IMPERSONATION: &str = include_str!("../../manifests/chart/files/impersonation.yaml");
 /// The course, its Templates, and the people.
 const FIXTURES: &str = include_str!("fixtures.yaml");
 
@@ -73,6 +77,9 @@ impl Site {
             vec![TrustedIssuer { url: issuer(&ports), authority, client: realm::CLIENT.to_owned() }];
         let lab = Lab::start(ClusterOptions { issuers, ..ClusterOptions::default() });
         lab.apply(include_str!("rights.yaml"));
+        lab.apply(&format!(
+            "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {{name: {IMPERSONATES}}}\n{IMPERSONATION}"
+        ));
         let daemon = Self::daemon(&lab, &ports, folder.path());
         let keycloak = Mutex::new(keycloak);
         let (fronts, replicas, other_replica) = (vec![auth], Mutex::default(), Mutex::default());
@@ -165,7 +172,7 @@ impl Site {
             "controllers: {{{off}instance: {{enabled: false, websiteBaseUrl: machines.localhost, layout: perEnvironment}}, \
              dashboard: {dashboard}}}\n"
         );
-        let kubeconfig = self.account();
+        let kubeconfig = self.account(if keys["identity"] == "impersonate" { IMPERSONATES } else { ACCOUNT });
         let config = config(SELECTOR, &more);
         Daemon::launch(&[env!("CARGO_BIN_EXE_crownlabs")], &config, &kubeconfig, "127.0.0.1".to_owned())
     }
@@ -180,12 +187,9 @@ impl Site {
         url(before)
     }
 
-    /// The kubeconfig of the dashboard's own account.
-    fn account(&self) -> PathBuf {
-        self.lab
-            .cluster
-            .service_account_kubeconfig("crownlabs-system", "crownlabs-dashboard")
-            .expect("a token")
+    /// The kubeconfig of an account of dashboards.
+    fn account(&self, name: &str) -> PathBuf {
+        self.lab.cluster.service_account_kubeconfig("crownlabs-system", name).expect("a token")
     }
 
     /// Kills a replica, and starts it again.

@@ -1,17 +1,7 @@
 // What is shown while the API server or Keycloak does less than it should, at a replica whose keys make the one or the other happen.
-import { expect, test, type Browser, type Page } from "@playwright/test";
+import { expect, test, type Page } from "@playwright/test";
 import { faults, says } from "./axe";
-import { apply, clear, control, fillIn, kubectl, login, machine } from "./site";
-
-// A page of a replica with other keys, with a user who has just logged in there.
-async function at(browser: Browser, keys: object, user: string): Promise<Page> {
-  const { output } = await control("start-replica", { keys });
-  const context = await browser.newContext({ baseURL: output, ignoreHTTPSErrors: true });
-  const page = await context.newPage();
-  await page.goto("/");
-  await fillIn(page, user);
-  return page;
-}
+import { apply, at, clear, control, kubectl, login, machine } from "./site";
 
 // A client whose tokens last twenty seconds.
 const brief = { clientId: "brief" };

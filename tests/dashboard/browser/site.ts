@@ -1,5 +1,5 @@
 // What all tests use: people who log in, and an administrator.
-import { expect, type Page } from "@playwright/test";
+import { expect, type Browser, type Page } from "@playwright/test";
 
 export const url = process.env.DASHBOARD_URL!;
 export const issuer = process.env.DASHBOARD_ISSUER!;
@@ -48,6 +48,16 @@ export async function fillIn(page: Page, user: string): Promise<void> {
   await page.locator("#username").fill(user);
   await page.locator("#password").fill(password);
   await page.locator("#kc-login").click();
+}
+
+// A page of a replica with other keys, with a user who has just logged in there.
+export async function at(browser: Browser, keys: object, user: string): Promise<Page> {
+  const { output } = await control("start-replica", { keys });
+  const context = await browser.newContext({ baseURL: output, ignoreHTTPSErrors: true });
+  const page = await context.newPage();
+  await page.goto("/");
+  await fillIn(page, user);
+  return page;
 }
 
 // Deletes all machines of a user.

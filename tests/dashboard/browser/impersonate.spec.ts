@@ -1,0 +1,73 @@
+// Users who are impersonated, as the API server does not accept the tokens of their client.
+import { expect, test } from "@playwright/test";
+import { at, clear, control, get, kubectl, machine } from "./site";
+
+const keys = { clientId: "stranger", identity: "impersonate" };
+const account = "system:serviceaccount:crownlabs-system:crownlabs-dashboard-impersonates";
+const key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ5mmjtLqUuVOzAcWLBHQUWp2ZO3cjU5YNDiX25qkrsf joe@laptop";
+
+test("users are impersonated for what the pages do and for nothing else, with the rights of each", async ({ browser }) => {
+  await clear("ada");
+  await kubectl("patch", "tenant", "joe", "--type=merge", "-p", '{"spec":{"workspaces":null,"publicKeys":null,"lastLogin":null}}');
+  // Whoever has just begun: his time is written, and he joins a course and adds a key.
+  const joe = await at(browser, keys, "joe");
+  await joe.goto("/courses");
+  await joe.locator("#course-tea").getByRole("button", { name: /Join/ }).click();
+  await expect.poll(async () => (await get("tenant", "", "joe")).spec.workspaces).toEqual([{ name: "tea", role: "user" }]);
+  expect((await get("tenant", "", "joe")).spec.lastLogin).toBeTruthy();
+  await joe.goto("/account");
+  await joe.locator("#key").fill(key);
+  await joe.getByRole("button", { name: /Add/ }).click();
+  await expect(joe.getByText("The key is added.")).toBeVisible();
+  expect((await joe.goto("/machines/tenant-ada/nothing"))!.status()).toBe(403);
+  await joe.context().close();
+  // A student, from the start of a machine to its end.
+  const page = await at(browser, keys, "ada");
+  await page.getByRole("button", { name: "Start Routing exercise" }).click();
+  const card = page.getByRole("article", { name: "Routing exercise" }).first();
+  await expect(page.getByRole("link", { name: /^Connect/ })).toBeVisible();
+  await card.getByRole("link", { name: "Routing exercise", exact: true }).click();
+  await page.locator("#pretty-name").fill("By her name");
+  await page.getByRole("button", { name: "Rename" }).click();
+  await expect(page.getByRole("heading", { level: 1 })).toHaveText("By her name");
+  // While it starts again, its page has the warnings about its objects.
+  await page.getByRole("button", { name: "Stop" }).click();
+  await expect(page.getByText("Off", { exact: true }).first()).toBeVisible();
+  await page.getByRole("button", { name: "Start" }).click();
+  await expect(page.getByText("Ready", { exact: true }).first()).toBeVisible();
+  // The API server decides about an image, which her page does not offer.
+  const path = new URL(page.url()).pathname;
+  const form = { name: "image", imageName: "image", environment: "env" };
+  const saved = await page.context().request.post(`${path}/save`, { form, maxRedirects: 0, headers: { "sec-fetch-site": "same-origin" } });
+  expect(saved.status()).toBe(303);
+  await page.goto(path);
+  await page.locator("summary", { hasText: "Delete" }).click();
+  await page.getByRole("button", { name: /Delete|Yes/ }).click();
+  await expect(page).toHaveURL(/\/$/);
+  await page.context().close();
+  // A manager, whose rights come from a group.
+  await machine("ada", "seen", { prettyName: "Seen" });
+  const eve = await at(browser, keys, "eve");
+  expect((await eve.goto("/machines/tenant-ada/seen"))!.status()).toBe(200);
+  await expect(eve.getByRole("heading", { level: 1 })).toHaveText("Seen");
+  await eve.context().close();
+
+  // The account has asked in their names for all that it may, and for nothing else; in its own name only whether it may, and for metadata.
+  const lines = (await control("audit")).output!.trim().split("\n").map((line) => JSON.parse(line));
+  const own = lines.filter((line) => line.user?.username === account && line.responseStatus?.code !== 403);
+  const what = (line: any) => `${line.verb} ${line.objectRef.resource}`;
+  const impersonated = own.filter((line) => line.impersonatedUser && !line.impersonatedUser.username.includes(":"));
+  expect(new Set(impersonated.map((line) => line.impersonatedUser.username))).toEqual(new Set(["ada", "eve", "joe"]));
+  const role = JSON.parse(await kubectl("get", "clusterrole", "crownlabs-dashboard-impersonates", "-o", "json"));
+  const verb = (text: string) => text.replace("impersonate-on:user-info:", "");
+  const granted = role.rules
+    .filter(({ verbs }: any) => !verbs.includes("impersonate:user-info"))
+    .flatMap(({ verbs, resources }: any) => resources.flatMap((resource: string) => verbs.map((each: string) => `${verb(each)} ${resource}`)));
+  const tried = lines.filter((line) => line.user?.username === account && line.impersonatedUser);
+  expect([...new Set(tried.map(what))].sort()).toEqual(granted.sort());
+  const reviews = ["create selfsubjectaccessreviews", "create selfsubjectrulesreviews"];
+  const kinds = ["instances", "templates", "tenants", "workspaces"].flatMap((kind) => [`list ${kind}`, `watch ${kind}`]);
+  const others = own.filter((line) => !line.impersonatedUser && line.objectRef);
+  expect([...kinds, ...reviews]).toEqual(expect.arrayContaining([...new Set(others.map(what))]));
+  await clear("ada");
+});
