@@ -76,7 +76,7 @@ pub fn crds(integer_cpu: bool) -> String {
     api::crd::to_yaml(&definitions)
 }
 
-/// Parts that the integration tests drive by themselves. Nothing else may use them.
+/// Parts that the integration tests and the bench drive by themselves. Nothing else may use them.
 #[cfg(feature = "daemon")]
 #[doc(hidden)]
 pub mod testing {
@@ -86,8 +86,10 @@ pub mod testing {
     pub use crate::clients::cri;
     pub use crate::clients::keycloak;
     pub use crate::clients::mail;
+    pub use crate::clients::oidc::Secret;
     pub use crate::clients::prometheus;
     pub use crate::config::{ConfigDuration, KeycloakConfig, MailConfig, MailTls, MailTransport};
+    pub use crate::controllers::dashboard::session::{Keys, Session};
     pub use crate::controllers::ssh_tracker::SshTrackerLoop;
     pub use crate::runtime::clock;
     pub use crate::runtime::gate::Gate;

@@ -287,6 +287,12 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// What is known of the API server.
+    pub fn of_api_server(cluster: &Cluster) -> Result<Self> {
+        // After etcd.
+        Ok(Self { pid: *cluster.process_ids().get(1).context("the API server")? })
+    }
+
     fn read(self, file: &str) -> Result<String> {
         Ok(fs::read_to_string(format!("/proc/{}/{file}", self.pid))?)
     }

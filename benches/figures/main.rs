@@ -9,6 +9,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "it ends by a panic")]
 
 mod capture;
+mod dashboard;
 mod exposure;
 mod fixtures;
 mod floor;
@@ -90,6 +91,9 @@ fn main() -> Result<()> {
         }
         if wanted("hostile") {
             hostile::start(&mut figures).await?;
+        }
+        if wanted("dashboard") {
+            dashboard::pages(&mut figures).await?;
         }
         if wanted("2400") {
             instances::cold_2400(&mut figures).await?;

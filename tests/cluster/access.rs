@@ -136,6 +136,12 @@ impl Cluster {
         self.issuer.token(name, groups, seconds)
     }
 
+    /// The URL of the issuer of these tokens, which takes each of them as a refresh token, too. Its certificate is of
+    /// [`Cluster::ca_file`].
+    pub fn issuer_url(&self) -> &str {
+        self.issuer.url()
+    }
+
     /// Writes a kubeconfig with a token to `path`.
     pub fn write_kubeconfig(&self, path: &Path, token: &str) -> Result<()> {
         kubeconfig::write(path, &self.server(), &self.ca_file(), &Credentials::Token(token))

@@ -1,5 +1,6 @@
 //! The issuer of the tokens of people, in place of Keycloak: an `OpenID` provider of two static documents, which the API
-//! server trusts as it would trust Keycloak. A start of Keycloak takes half a minute, and this nothing.
+//! server trusts as it would trust Keycloak. A start of Keycloak takes half a minute, and this nothing. It takes each token that
+//! it has issued as a refresh token, too, and answers with another for the same person.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use anyhow::{Context as _, Result, anyhow};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::{Request, Response, StatusCode};
-use http_body_util::Full;
+use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -36,6 +37,8 @@ pub const NAME: &str = "preferred_username";
 pub const GROUPS: &str = "groups";
 /// The name of the key.
 const KEY: &str = "test";
+/// How long a token lasts that is asked for by another, in seconds.
+const LIFE: i64 = 3_600;
 /// The length of a coordinate of the public key, in bytes.
 const COORDINATE: usize = 32;
 
@@ -45,7 +48,10 @@ pub fn url(ports: &Ports) -> String {
 }
 
 /// A running issuer. It ends with the runtime that it was started in.
-pub struct Issuer {
+pub struct Issuer(Arc<Signer>);
+
+/// What signs its tokens.
+struct Signer {
     url: String,
     key: EcdsaKeyPair,
 }
@@ -58,7 +64,8 @@ impl Issuer {
         let document = EcdsaKeyPair::generate_pkcs8(algorithm, &random).map_err(|_| anyhow!("no key"))?;
         let key = EcdsaKeyPair::from_pkcs8(algorithm, document.as_ref(), &random);
         let key = key.map_err(|error| anyhow!("{error}"))?;
-        let pages = Arc::new(Pages::of(&url, &key));
+        let signer = Arc::new(Signer { url, key });
+        let pages = Arc::new(Pages::of(Arc::clone(&signer)));
         let acceptor = acceptor(certificates)?;
         let port = ports.issuer();
         let listener =
@@ -68,12 +75,23 @@ impl Issuer {
                 tokio::spawn(serve(stream, acceptor.clone(), Arc::clone(&pages)));
             }
         });
-        Ok(Self { url, key })
+        Ok(Self(signer))
+    }
+
+    /// Its URL.
+    pub fn url(&self) -> &str {
+        &self.0.url
     }
 
     /// A token: see [`Cluster::user_token`](super::Cluster::user_token).
-    #[expect(clippy::disallowed_methods, reason = "the API server looks at its own clock, too")]
     pub fn token(&self, name: &str, groups: &[&str], seconds: i64) -> Result<String> {
+        self.0.token(name, &json!(groups), seconds)
+    }
+}
+
+impl Signer {
+    #[expect(clippy::disallowed_methods, reason = "the API server looks at its own clock, too")]
+    fn token(&self, name: &str, groups: &Value, seconds: i64) -> Result<String> {
         let now = jiff::Timestamp::now().as_second();
         let header = json!({"alg": ALGORITHM, "typ": "JWT", "kid": KEY});
         let claims = json!({
@@ -85,16 +103,30 @@ impl Issuer {
         let signature = signature.map_err(|_| anyhow!("the token is not signed"))?;
         Ok(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
     }
+
+    /// The answer to a form with a refresh token; `None` if there is none in it. No character of a token is encoded in a form.
+    fn refreshed(&self, form: &[u8]) -> Option<Value> {
+        let mut fields = std::str::from_utf8(form).ok()?.split('&');
+        let refresh_token = fields.find_map(|field| field.strip_prefix("refresh_token="))?;
+        let claims = URL_SAFE_NO_PAD.decode(refresh_token.split('.').nth(1)?).ok()?;
+        let claims: Value = serde_json::from_slice(&claims).ok()?;
+        let id_token = self.token(claims[NAME].as_str()?, &claims[GROUPS], LIFE).ok()?;
+        Some(
+            json!({"id_token": id_token, "refresh_token": refresh_token, "token_type": "Bearer", "access_token": ""}),
+        )
+    }
 }
 
 /// The documents of the issuer.
 struct Pages {
+    signer: Arc<Signer>,
     discovery: Value,
     keys: Value,
 }
 
 impl Pages {
-    fn of(url: &str, key: &EcdsaKeyPair) -> Self {
+    fn of(signer: Arc<Signer>) -> Self {
+        let Signer { url, key } = &*signer;
         // A point: a byte that says so, and two coordinates.
         let (x, y) = key.public_key().as_ref()[1..].split_at(COORDINATE);
         let [x, y] = [x, y].map(|coordinate| URL_SAFE_NO_PAD.encode(coordinate));
@@ -104,15 +136,25 @@ impl Pages {
             "issuer": url,
             "jwks_uri": format!("{url}/keys"),
             "authorization_endpoint": format!("{url}/authorize"),
+            "token_endpoint": format!("{url}/token"),
             "response_types_supported": ["id_token"],
             "subject_types_supported": ["public"],
             "id_token_signing_alg_values_supported": [ALGORITHM],
         });
-        Self { discovery, keys: json!({"keys": [key]}) }
+        Self { discovery, keys: json!({"keys": [key]}), signer }
     }
 
-    fn answer(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
-        let (status, page) = match request.uri().path() {
+    async fn answer(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+        let (head, body) = request.into_parts();
+        let (status, page) = match head.uri.path() {
+            "/token" => {
+                // A body that breaks off has no token in it.
+                let body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+                match self.signer.refreshed(&body) {
+                    Some(tokens) => (StatusCode::OK, tokens.to_string()),
+                    None => (StatusCode::BAD_REQUEST, json!({"error": "invalid_grant"}).to_string()),
+                }
+            }
             "/.well-known/openid-configuration" => (StatusCode::OK, self.discovery.to_string()),
             "/keys" => (StatusCode::OK, self.keys.to_string()),
             _ => (StatusCode::NOT_FOUND, String::new()),
@@ -139,8 +181,8 @@ fn acceptor(certificates: &Certificates) -> Result<TlsAcceptor> {
 async fn serve(stream: TcpStream, acceptor: TlsAcceptor, pages: Arc<Pages>) {
     let Ok(stream) = acceptor.accept(stream).await else { return };
     let service = service_fn(move |request| {
-        let answer = pages.answer(&request);
-        async move { Ok::<_, std::convert::Infallible>(answer) }
+        let pages = Arc::clone(&pages);
+        async move { Ok::<_, std::convert::Infallible>(pages.answer(request).await) }
     });
     // Whoever breaks off has what it wanted.
     let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;

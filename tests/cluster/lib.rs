@@ -59,6 +59,7 @@ use parking_lot::Mutex;
 use tempfile::TempDir;
 
 pub use audit::Audit;
+pub use issuer::CLIENT;
 pub use options::{Options, TrustedIssuer};
 
 use access::client_of;

@@ -34,7 +34,7 @@ mod perform;
 mod read;
 mod route;
 mod serve;
-mod session;
+pub mod session;
 mod show;
 pub mod telemetry;
 mod users;

@@ -1,0 +1,106 @@
+//! Browsers that take nothing of what they have asked for, or never ask.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::time::sleep;
+
+use super::memory;
+use super::world::World;
+use crate::harness::{Daemon, Figures};
+
+/// How many browsers there are.
+const BROWSERS: usize = 2_000;
+/// What the kernel of a browser keeps for it, in bytes: as little as Linux lets it.
+const RECEIVE_BUFFER: u32 = 2_304;
+/// How many pages one asks for at once: more than the kernels of both sides keep.
+const PAGES: usize = 4;
+/// How often something changes on the pages whose streams are not taken, and how far apart.
+const CHANGES: usize = 40;
+const APART: Duration = Duration::from_millis(500);
+/// By how much a browser may be late that has 30 s: the daemon has 2,000 of them to close.
+const LIMIT: f64 = 31.0;
+/// How long their end is awaited.
+const PATIENCE: Duration = Duration::from_mins(3);
+
+/// 2,000 browsers of each kind: those that take no page, those that take nothing of a stream, and those that send half a head.
+pub async fn silent(world: &World, figures: &mut Figures) -> Result<()> {
+    let browser = world.browser(0)?;
+    for kind in [Kind::Pages, Kind::Streams, Kind::Halves] {
+        let daemon = world.daemon().await?;
+        let page = browser.get("/").await?;
+        let head =
+            |path: &str| format!("GET {path} HTTP/1.1\r\nhost: labs\r\ncookie: {}\r\n", browser.cookie);
+        let request = match kind {
+            Kind::Pages => format!("{}\r\n", head("/")).repeat(PAGES),
+            Kind::Streams => format!("{}\r\n", head(page.events()?)),
+            Kind::Halves => head("/"),
+        };
+        measured(world, &daemon, kind, &request, figures).await?;
+    }
+    Ok(())
+}
+
+/// What the browsers do.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Pages,
+    Streams,
+    Halves,
+}
+
+async fn measured(
+    world: &World,
+    daemon: &Daemon,
+    kind: Kind,
+    request: &str,
+    figures: &mut Figures,
+) -> Result<()> {
+    let name = match kind {
+        Kind::Pages => "2000 take no page",
+        Kind::Streams => "2000 take nothing of a stream",
+        Kind::Halves => "2000 send half a head",
+    };
+    eprintln!("dashboard: {name} …");
+    let (files, before) = (open_files(daemon)?, memory(daemon)?);
+    let mut browsers = Vec::new();
+    for _ in 0..BROWSERS {
+        browsers.push(silence(world.port(), request).await?);
+    }
+    let mut begin = Instant::now();
+    if kind == Kind::Streams {
+        for number in 0..CHANGES {
+            world.change_template(number).await?;
+            sleep(APART).await;
+        }
+        begin = Instant::now();
+    }
+    let most = open_files(daemon)?;
+    ensure!(kind == Kind::Streams || most > files + BROWSERS / 2, "only {most} files are open");
+    while open_files(daemon)? > files && begin.elapsed() < PATIENCE {
+        sleep(Duration::from_millis(20)).await;
+    }
+    let left = open_files(daemon)?.saturating_sub(files);
+    eprintln!("  {most} files were open, {left} more than before are");
+    figures.add(format!("{name}: memory"), daemon.peak_mebibytes()? - before, "MiB", Some(64.0));
+    figures.add(format!("{name}: ended after"), begin.elapsed().as_secs_f64(), "s", Some(LIMIT));
+    drop(browsers);
+    Ok(())
+}
+
+/// A connection on which this is sent and nothing is read.
+async fn silence(port: u16, request: &str) -> Result<TcpStream> {
+    let socket = TcpSocket::new_v4()?;
+    socket.set_recv_buffer_size(RECEIVE_BUFFER)?;
+    let mut stream = socket.connect(([127, 0, 0, 1], port).into()).await?;
+    stream.write_all(request.as_bytes()).await?;
+    Ok(stream)
+}
+
+/// The number of open files of the daemon: its kernel tells a browser that takes nothing not even that its connection has ended.
+fn open_files(daemon: &Daemon) -> Result<usize> {
+    Ok(fs::read_dir(format!("/proc/{}/fd", daemon.child.id()))?.count())
+}
