@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, anyhow};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::{Request, Response, StatusCode};
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::{BodyExt as _, Collected, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -149,7 +149,7 @@ impl Pages {
         let (status, page) = match head.uri.path() {
             "/token" => {
                 // A body that breaks off has no token in it.
-                let body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+                let body = body.collect().await.map(Collected::to_bytes).unwrap_or_default();
                 match self.signer.refreshed(&body) {
                     Some(tokens) => (StatusCode::OK, tokens.to_string()),
                     None => (StatusCode::BAD_REQUEST, json!({"error": "invalid_grant"}).to_string()),

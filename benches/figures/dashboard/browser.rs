@@ -17,10 +17,13 @@ const PATIENCE: Duration = Duration::from_mins(1);
 /// `throttle` of `layout.rs`: how often a page is fetched at most.
 const THROTTLE: Duration = Duration::from_millis(500);
 
+/// Connections with the dashboard.
+pub type Connections = Client<HttpConnector, Full<Bytes>>;
+
 /// A browser with a session.
 #[derive(Clone)]
 pub struct Browser {
-    client: Client<HttpConnector, Full<Bytes>>,
+    client: Connections,
     port: u16,
     /// The cookie of the session.
     pub cookie: String,
@@ -43,6 +46,11 @@ impl Page {
         Page::part(&self.0[begin..end], "value=\"", "\"").context("a value")
     }
 
+    /// The path of the style.
+    pub fn style(&self) -> Result<&str> {
+        self.between("rel=\"stylesheet\" href=\"", "\"").context("a style")
+    }
+
     /// What it says of what went wrong; empty if nothing did.
     pub fn notice(&self) -> &str {
         self.between("role=\"alert\">", "</div>")
@@ -60,8 +68,13 @@ impl Page {
 }
 
 impl Browser {
-    pub fn new(port: u16, cookie: String) -> Self {
-        Self { client: Client::builder(TokioExecutor::new()).build_http(), port, cookie }
+    /// The connections of all browsers, which they share as behind an Ingress.
+    pub fn connections() -> Connections {
+        Client::builder(TokioExecutor::new()).build_http()
+    }
+
+    pub fn new(client: Connections, port: u16, cookie: String) -> Self {
+        Self { client, port, cookie }
     }
 
     /// The page at a path.

@@ -73,7 +73,7 @@ pub async fn one(world: &World, figures: &mut Figures) -> Result<()> {
     };
     tokio::select! {
         changed = changing => changed?,
-        updated = updating => return updated,
+        ended = updating => return ended,
     }
     // The first at once, and two each second.
     figures.add("dashboard: updates in 5 s of changes", count(updates), "", Some(11.0));

@@ -10,7 +10,7 @@ use crownlabs::testing::{Keys, Secret, Session};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use serde_json::{Value, json};
 
-use super::browser::Browser;
+use super::browser::{Browser, Connections};
 use crate::fixtures::FIXTURES;
 use crate::harness::{Bench, CONCURRENCY, Daemon, now};
 use cluster::config::only;
@@ -63,6 +63,7 @@ pub struct World {
     pub bench: Bench,
     keys: Keys,
     port: u16,
+    connections: Connections,
 }
 
 impl World {
@@ -78,7 +79,8 @@ impl World {
         fs::write(bench.dir.join("session-key"), KEY)?;
         fs::write(bench.dir.join("client-secret"), "secret")?;
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-        let world = Self { bench, keys: Keys::parse(KEY.as_bytes())?, port };
+        let keys = Keys::parse(KEY.as_bytes())?;
+        let world = Self { bench, keys, port, connections: Browser::connections() };
         eprintln!("{STUDENTS} students …");
         let students = (0..STUDENTS).map(|number| world.student(number));
         stream::iter(students).buffer_unordered(CONCURRENCY).try_collect::<Vec<()>>().await?;
@@ -194,7 +196,7 @@ leaderElection: {{enabled: false}}
         let session = Session { id: format!("session-{number}"), refresh_token, visited: now() };
         let cookie = session.seal(&self.keys)?;
         let cookie = cookie.split(';').next().context("a cookie")?.to_owned();
-        Ok(Browser::new(self.port, cookie))
+        Ok(Browser::new(self.connections.clone(), self.port, cookie))
     }
 }
 
