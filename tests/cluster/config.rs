@@ -1,4 +1,4 @@
-//! Configurations of the daemon with few loops.
+//! Configurations: of the daemon with few loops, and of the API server that calls its webhooks.
 
 use serde_json::Value;
 
@@ -16,4 +16,17 @@ pub fn only(loops: &[(&str, &str)]) -> String {
     let off = on_by_default().into_iter().filter(is_off).map(|name| format!("{name}: {{enabled: false}}"));
     let on = loops.iter().map(|(name, keys)| format!("{name}: {{enabled: true, {keys}}}"));
     format!("controllers: {{{}}}\n", off.chain(on).collect::<Vec<_>>().join(", "))
+}
+
+/// The webhook configurations of the project, for a server at that port of this machine in place of a Service, and for the
+/// namespaces with this value of the selector label.
+pub fn webhooks(selector: &str, port: u16) -> String {
+    let text = include_str!("../../manifests/40-webhooks.yaml");
+    let service = "service: {name: crownlabs-webhook, namespace: crownlabs-system, path: ";
+    let lines = text.lines().map(|line| match line.trim_start().strip_prefix(service) {
+        Some(path) => format!("    url: \"https://127.0.0.1:{port}{}\"", path.trim_end_matches('}')),
+        None => line.replace("operator-selector: production", &format!("operator-selector: {selector}")),
+    });
+    let text = lines.collect::<Vec<_>>().join("\n");
+    text.split("\n---\n").filter(|part| !part.contains("kind: Service")).collect::<Vec<_>>().join("\n---\n")
 }

@@ -110,6 +110,11 @@ impl KeycloakServer {
         format!("http://127.0.0.1:{}", self.port)
     }
 
+    /// Its port of loopback.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
     /// Its process id.
     pub fn id(&self) -> u32 {
         self.process.id()
@@ -161,6 +166,26 @@ impl KeycloakServer {
         let found = all.find(|one| one[key] == value).cloned();
         found.with_context(|| format!("{path} has none with {key} {value}: {list}"))
     }
+}
+
+/// A client by which users log in at dashboards at these URLs, as docs/keycloak.md makes it.
+pub fn login_client(name: &str, secret: &str, urls: &[String]) -> Value {
+    let groups = json!({
+        "name": "groups", "protocol": "openid-connect", "protocolMapper": "oidc-usermodel-client-role-mapper",
+        "config": {
+            "usermodel.clientRoleMapping.clientId": ROLES_CLIENT,
+            "usermodel.clientRoleMapping.rolePrefix": "kubernetes:",
+            "claim.name": "groups", "multivalued": "true", "jsonType.label": "String",
+            "id.token.claim": "true", "access.token.claim": "false", "userinfo.token.claim": "false",
+        },
+    });
+    let below = |path: &str| urls.iter().map(|url| format!("{url}/{path}")).collect::<Vec<_>>();
+    json!({
+        "clientId": name, "secret": secret, "standardFlowEnabled": true, "directAccessGrantsEnabled": false,
+        "redirectUris": below("callback"),
+        "attributes": {"pkce.code.challenge.method": "S256", "post.logout.redirect.uris": below("*").join("##")},
+        "protocolMappers": [groups],
+    })
 }
 
 /// The path of `kcadm.sh`, the administrator's program. The first call on a machine downloads the distribution.

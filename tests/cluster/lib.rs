@@ -25,6 +25,7 @@ mod crds;
 pub mod direct;
 pub mod exporter;
 mod folders;
+pub mod front;
 pub mod helm;
 pub mod instance_metrics;
 mod issuer;

@@ -9,7 +9,6 @@ mod control;
 #[path = "../integration/daemon.rs"]
 #[allow(dead_code, reason = "it is that of the integration tests")]
 mod daemon;
-mod front;
 #[path = "../integration/lab.rs"]
 #[allow(dead_code, reason = "it is that of the integration tests")]
 mod lab;

@@ -1,6 +1,6 @@
 //! The realm in which users log in, as docs/keycloak.md sets it up.
 
-use cluster::keycloak::{KeycloakServer, ROLES_CLIENT};
+use cluster::keycloak::{KeycloakServer, ROLES_CLIENT, login_client};
 use http::Method;
 use serde_json::{Value, json};
 
@@ -43,34 +43,15 @@ pub fn make(server: &KeycloakServer, urls: &[String]) {
             .admin(method, &format!("/{REALM}{path}"), body)
             .unwrap_or_else(|error| panic!("{path}: {error:#}"))
     };
-    let groups = json!({
-        "name": "groups", "protocol": "openid-connect", "protocolMapper": "oidc-usermodel-client-role-mapper",
-        "config": {
-            "usermodel.clientRoleMapping.clientId": ROLES_CLIENT,
-            "usermodel.clientRoleMapping.rolePrefix": "kubernetes:",
-            "claim.name": "groups", "multivalued": "true", "jsonType.label": "String",
-            "id.token.claim": "true", "access.token.claim": "false", "userinfo.token.claim": "false",
-        },
-    });
     let audience = json!({
         "name": "audience", "protocol": "openid-connect", "protocolMapper": "oidc-audience-mapper",
         "config": {"included.client.audience": CLIENT, "id.token.claim": "true", "access.token.claim": "false"},
     });
-    let callbacks: Vec<String> = urls.iter().map(|url| format!("{url}/callback")).collect();
-    let all: Vec<String> = urls.iter().map(|url| format!("{url}/*")).collect();
-    for (id, seconds, mappers) in [
-        (CLIENT, "", vec![&groups]),
-        (STRANGER, "", vec![&groups]),
-        (BRIEF, BRIEF_SECONDS, vec![&groups, &audience]),
-    ] {
-        let client = json!({
-            "clientId": id, "secret": SECRET, "standardFlowEnabled": true, "directAccessGrantsEnabled": false,
-            "redirectUris": callbacks,
-            "attributes": {
-                "pkce.code.challenge.method": "S256", "post.logout.redirect.uris": all.join("##"), "access.token.lifespan": seconds,
-            },
-            "protocolMappers": mappers,
-        });
+    let client = |id: &str| login_client(id, SECRET, urls);
+    let mut brief = client(BRIEF);
+    brief["attributes"]["access.token.lifespan"] = BRIEF_SECONDS.into();
+    brief["protocolMappers"].as_array_mut().expect("mappers").push(audience);
+    for client in [client(CLIENT), client(STRANGER), brief] {
         admin(&Method::POST, "/clients", &client);
     }
     let roles_client =

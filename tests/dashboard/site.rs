@@ -5,6 +5,8 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use cluster::config::webhooks;
+use cluster::front::{Front, Served, certificate};
 use cluster::keycloak::KeycloakServer;
 use cluster::{Options as ClusterOptions, TrustedIssuer};
 use parking_lot::Mutex;
@@ -12,7 +14,6 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::daemon::{Daemon, Options, config, tail};
-use crate::front::{Front, Served, certificate};
 use crate::lab::{Lab, PATIENCE, wait_until};
 use crate::realm;
 
@@ -67,8 +68,7 @@ impl Site {
         let (authority, _) = certificate(folder.path());
         let keycloak = KeycloakServer::start().expect("Keycloak");
         realm::make(&keycloak, &[url(ports.labs), url(ports.other[0])]);
-        let behind = keycloak.url().rsplit(':').next().and_then(|port| port.parse().ok()).expect("a port");
-        let auth = Served { port: ports.auth, names: "127.0.0.1", behind: vec![behind] };
+        let auth = Served { port: ports.auth, names: "127.0.0.1", behind: vec![keycloak.port()] };
         let labs = Served { port: ports.labs, names: "labs.localhost", behind: ports.replicas.to_vec() };
         let [before, behind] = ports.other;
         let other = Served { port: before, names: "labs.localhost", behind: vec![behind] };
@@ -112,18 +112,7 @@ impl Site {
     /// Installs the webhooks and makes the course and the people, and waits until all of it is there.
     fn prepare(&self) {
         let lab = &self.lab;
-        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/manifests/40-webhooks.yaml");
-        let text = fs::read_to_string(file).expect("the manifest");
-        let service = "service: {name: crownlabs-webhook, namespace: crownlabs-system, path: ";
-        let lines = text.lines().map(|line| match line.trim_start().strip_prefix(service) {
-            Some(path) => {
-                format!("    url: \"https://127.0.0.1:{}{}\"", self.ports.webhook, path.trim_end_matches('}'))
-            }
-            None => line.replace("operator-selector: production", &format!("operator-selector: {SELECTOR}")),
-        });
-        let text = lines.collect::<Vec<_>>().join("\n");
-        let parts = text.split("\n---\n").filter(|part| !part.contains("kind: Service"));
-        lab.apply(&parts.collect::<Vec<_>>().join("\n---\n"));
+        lab.apply(&webhooks(SELECTOR, self.ports.webhook));
         wait_until(PATIENCE, || {
             let found =
                 lab.get("validatingwebhookconfigurations", "", "crownlabs-webhook").unwrap_or_default();

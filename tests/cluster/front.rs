@@ -3,11 +3,10 @@
 use std::fs;
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use cluster::processes::Process;
-
-use crate::lab::wait_until;
+use super::processes::Process;
 
 /// A running NGINX.
 pub struct Front {
@@ -52,12 +51,13 @@ impl Front {
         let file = own.join("nginx.conf");
         fs::write(&file, configuration).expect("written");
         let arguments = ["-c".to_owned(), file.display().to_string()];
-        let process =
+        let mut process =
             Process::start("nginx", Path::new("nginx"), &arguments, own.join("log")).expect("nginx");
-        for Served { port, .. } in served {
-            wait_until(Duration::from_mins(1), || {
-                TcpStream::connect(("127.0.0.1", *port)).map(drop).map_err(|error| format!("nginx: {error}"))
-            });
+        let begin = Instant::now();
+        while served.iter().any(|at| TcpStream::connect(("127.0.0.1", at.port)).is_err()) {
+            process.check().expect("nginx runs");
+            assert!(begin.elapsed() < Duration::from_mins(1), "nginx does not listen");
+            thread::sleep(Duration::from_millis(20));
         }
         Self { _process: process }
     }
