@@ -86,7 +86,7 @@ dashboard-test: prerequisites $(LIVE) ## The dashboard in Chromium: a real contr
 ship-test: prerequisites ## What ships: the image, unpacked, and the chart, installed on a real control plane
 	./tests/ship.sh
 
-demo: ## A control plane, the daemon and a lab machine of each type. DETACH=1 ends by itself; KEYCLOAK=1 shows accounts, AUTOMATION=1 how unused ones end, BASTION=1 a login by SSH, IMAGES=1 what a registry offers, EXAM=1 an exam server, PODCONFIG=1 networks for running pods, METRICS=1 what lab machines in containers use
+demo: ## A control plane, the daemon and a lab machine of each type. DETACH=1 ends by itself; KEYCLOAK=1 shows accounts, DASHBOARD=1 the dashboard, AUTOMATION=1 how unused ones end, BASTION=1 a login by SSH, IMAGES=1 what a registry offers, EXAM=1 an exam server, PODCONFIG=1 networks for running pods, METRICS=1 what lab machines in containers use
 	@CARGO="$(CARGO)" ./examples/demo/run.sh $(if $(DETACH),--detach)
 
 newcomer: ## How long `make demo` and `cargo install` take with empty caches: a table for docs/performance.md

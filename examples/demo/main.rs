@@ -4,6 +4,7 @@
 
 mod automation;
 mod bastion;
+mod dashboard;
 mod exam;
 mod images;
 mod metrics;
@@ -27,6 +28,7 @@ use anyhow::{Context, Result};
 use cluster::keycloak::KeycloakServer;
 use cluster::processes::{Process, tail};
 use cluster::{Cluster, Options};
+use dashboard::Dashboard;
 use parts::Parts;
 use program::{Build, program};
 use serde_json::Value;
@@ -48,11 +50,14 @@ fn main() -> Result<()> {
     let build = Build::of_arguments();
     // After Ctrl-C everything is stopped in order, at any point of the demo.
     let interrupted = interruption()?;
+    let keycloak = people::keycloak()?;
+    let dashboard = Dashboard::start(keycloak.as_ref())?;
     println!("starting a Kubernetes control plane …");
     // KubeVirt is simulated, so nobody but the daemon and the stand-in writes its objects, and Go need not be there.
     let crds = files(&root.join("manifests/crds"))?;
-    let cluster = Cluster::start(Options { crds, schemas: false, ..Options::default() })?;
-    let mut parts = Parts::start(cluster.dir())?;
+    let issuers = dashboard.iter().map(Dashboard::issuer).collect();
+    let cluster = Cluster::start(Options { crds, schemas: false, issuers, ..Options::default() })?;
+    let mut parts = Parts::start(cluster.dir(), keycloak, dashboard)?;
     let config = people::config(cluster.dir(), &root.join("config/demo.yaml"), &parts)?;
     if let Err(error) = build.wait() {
         println!("\nstopping");
@@ -76,14 +81,14 @@ fn main() -> Result<()> {
     if detach || result.is_err() {
         return result;
     }
-    explain(&cluster, parts.keycloak.as_ref());
+    explain(&cluster, &parts);
     interrupted.recv().context("Ctrl-C")?;
     println!("\nstopping");
     Ok(())
 }
 
 /// Says what can be done with the cluster as long as it runs.
-fn explain(cluster: &Cluster, keycloak: Option<&KeycloakServer>) {
+fn explain(cluster: &Cluster, parts: &Parts) {
     println!("\nThe cluster stays up until Ctrl-C. In another terminal:\n");
     println!("  export KUBECONFIG={}", cluster.admin_kubeconfig().display());
     println!("  kubectl get instances -n {NAMESPACE} -o wide");
@@ -92,8 +97,11 @@ fn explain(cluster: &Cluster, keycloak: Option<&KeycloakServer>) {
     );
     println!("  kubectl describe instancesnapshots -n {NAMESPACE}");
     println!("  kubectl get tenants,workspaces\n");
-    if let Some(server) = keycloak {
+    if let Some(server) = &parts.keycloak {
         println!("Keycloak is at {}", server.url());
+    }
+    if parts.dashboard.is_some() {
+        Dashboard::explain();
     }
     println!("kubectl is {}", cluster.kubectl().get_program().to_string_lossy());
 }

@@ -6,9 +6,10 @@ use anyhow::Result;
 
 use crate::automation::Automation;
 use crate::bastion::Bastion;
+use crate::dashboard::Dashboard;
 use crate::images::Images;
 use crate::node::Node;
-use crate::{exam, metrics, people, pods};
+use crate::{exam, metrics, pods};
 use cluster::Cluster;
 use cluster::keycloak::KeycloakServer;
 
@@ -16,6 +17,8 @@ use cluster::keycloak::KeycloakServer;
 pub struct Parts {
     /// Accounts, which are shown by the parts of the demo that are always on.
     pub keycloak: Option<KeycloakServer>,
+    /// The dashboard.
+    pub dashboard: Option<Dashboard>,
     /// How Instances end.
     pub automation: Option<Automation>,
     bastion: Option<Bastion>,
@@ -28,11 +31,16 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// Starts the servers that they need, before the daemon.
-    pub fn start(folder: &Path) -> Result<Self> {
+    /// Starts the servers that they need, before the daemon; these two are there before the control plane.
+    pub fn start(
+        folder: &Path,
+        keycloak: Option<KeycloakServer>,
+        dashboard: Option<Dashboard>,
+    ) -> Result<Self> {
         let (pods, metrics) = (is_wanted("PODCONFIG"), is_wanted("METRICS"));
         Ok(Self {
-            keycloak: people::keycloak()?,
+            keycloak,
+            dashboard,
             automation: Automation::start(folder)?,
             bastion: Bastion::start(folder)?,
             images: Images::start()?,
@@ -51,6 +59,7 @@ impl Parts {
             self.images.as_ref().map(|_| Images::controllers()),
             self.exam.then(exam::controllers),
             self.pods.then(pods::controllers),
+            self.dashboard.as_ref().map(Dashboard::controllers),
         ]
         .into_iter()
         .flatten()
@@ -76,6 +85,9 @@ impl Parts {
         }
         if let Some(node) = self.node.as_ref().filter(|_| self.metrics) {
             metrics::show(node, cluster)?;
+        }
+        if let Some(dashboard) = &self.dashboard {
+            dashboard.show(cluster, self.keycloak.as_ref())?;
         }
         Ok(())
     }

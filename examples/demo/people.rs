@@ -10,13 +10,14 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::automation::Automation;
+use crate::dashboard::Dashboard;
 use crate::parts::{Parts, is_wanted};
 use crate::{PATIENCE, interrupted_already, now, run};
 use cluster::Cluster;
 use cluster::keycloak::{KeycloakServer, OPERATOR, ROLES_CLIENT};
 
 /// The realm of the demo.
-const REALM: &str = "crownlabs";
+pub const REALM: &str = "crownlabs";
 /// The secret of the daemon's client.
 const SECRET: &str = "demo";
 
@@ -32,9 +33,9 @@ metadata: {name: bob.bianchi, labels: {crownlabs.polito.it/operator-selector: pr
 spec: {firstName: Bob, lastName: Bianchi, email: bob.bianchi@example.org, workspaces: [{name: tiny, role: user}]}
 ";
 
-/// Starts a Keycloak with a realm if the variable `KEYCLOAK` is set.
+/// Starts a Keycloak with a realm if the variable `KEYCLOAK` is set, or `DASHBOARD`, whose users log in there.
 pub fn keycloak() -> Result<Option<KeycloakServer>> {
-    if is_wanted("KEYCLOAK") {
+    if is_wanted("KEYCLOAK") || is_wanted("DASHBOARD") {
         println!("starting Keycloak …");
         let server = KeycloakServer::start()?;
         server.create_realm(REALM, SECRET, &["manage-users", "manage-clients"])?;
@@ -43,11 +44,14 @@ pub fn keycloak() -> Result<Option<KeycloakServer>> {
     Ok(None)
 }
 
-/// Writes the daemon's configuration: `config/demo.yaml`, whose last section is `controllers`, with the realm and the
+/// Writes the daemon's configuration: `config/demo.yaml`, which has `server` and ends with `controllers`, with the realm and the
 /// other parts if there are any. Returns the path of the file.
 pub fn config(folder: &Path, demo: &Path, parts: &Parts) -> Result<std::path::PathBuf> {
     let (keycloak, automation) = (parts.keycloak.as_ref(), parts.automation.as_ref());
     let mut text = fs::read_to_string(demo)?;
+    if parts.dashboard.is_some() {
+        text = text.replacen("server:\n", &["server:\n", &Dashboard::server()].concat(), 1);
+    }
     text.push_str(&parts.controllers());
     if keycloak.is_some() || automation.is_some() {
         text.push_str("integrations:\n");
@@ -140,7 +144,7 @@ pub fn quota(cluster: &Cluster, keycloak: Option<&KeycloakServer>) -> Result<()>
 }
 
 /// The path under which the admin API finds a user by name.
-fn users(name: &str) -> String {
+pub fn users(name: &str) -> String {
     format!("/{REALM}/users?username={name}&exact=true")
 }
 

@@ -21,10 +21,15 @@ needs_root PODCONFIG "it makes pods and their networks"
 from=$(tests/cluster/programs.sh --from "${programs[@]}") || { echo "$from" >&2; exit 1; }
 # What came out of this is not asked again.
 [ "$from" != modules ] || export CROWNLABS_ARCHIVES=none
-if [ -n "${AUTOMATION:-}${BASTION:-}${IMAGES:-}${KEYCLOAK:-}${METRICS:-}${PODCONFIG:-}" ]; then
+if [ -n "${AUTOMATION:-}${BASTION:-}${DASHBOARD:-}${IMAGES:-}${KEYCLOAK:-}${METRICS:-}${PODCONFIG:-}" ]; then
 	tests/prerequisites.sh
 else
 	tests/prerequisites.sh demo "$from"
+fi
+features=()
+if [ "${DASHBOARD:-0}" != 0 ]; then
+	# The prerequisites have npm. Where npm reaches no registry, the pages are without live updates, and say so.
+	make --quiet assets && features=(--features crownlabs/live)
 fi
 
 # Both at the same time, each in a process group of its own, so that each can be ended with all that it has started. The one that
@@ -41,7 +46,7 @@ trap 'exit 130' INT TERM HUP
 trap 'echo "the demo does not start" >&2; exit 1' USR1
 build() {
 	"${CARGO:-cargo}" build --quiet --locked --profile "$profile" --package crownlabs --bin crownlabs --package crownlabs-demo \
-		--bin demo --message-format json-render-diagnostics
+		--bin demo "${features[@]}" --message-format json-render-diagnostics
 }
 set -m
 { tests/cluster/programs.sh "${programs[@]}" >"$said" || { cat "$said" >&2; kill -USR1 $$; }; } &

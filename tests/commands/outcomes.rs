@@ -28,7 +28,7 @@ pub struct After<'a> {
 /// What a block contains, what is to be seen then, and who looks.
 type Outcome = (&'static str, &'static str, fn(&After<'_>));
 
-const OUTCOMES: [Outcome; 22] = [
+const OUTCOMES: [Outcome; 23] = [
     ("crownlabs plan -f manifests/samples", "as many objects as the text says", planned),
     ("helm install", "the Deployment", installed),
     ("kubectl apply -f manifests/samples", "samples that are ready", samples),
@@ -55,6 +55,7 @@ const OUTCOMES: [Outcome; 22] = [
     }),
     ("kubectl label instance", "the label", exam),
     ("make demo METRICS=1", "the numbers, and their end", measured),
+    ("make demo DASHBOARD=1", "a machine that is started on a page, and one that is refused", shown),
 ];
 
 /// Asserts what is to be seen. Returns what that was.
@@ -99,6 +100,12 @@ pub fn users_objects(site: Option<&Site>) -> BTreeMap<String, Value> {
 
 fn measured(after: &After<'_>) {
     for text in ["\ncrownlabs_instance_cpu_percent{namespace=\"tenant-ada-rossi\",", "\n  NOT_FOUND: "] {
+        assert!(after.log.contains(text), "{text} is not in {}", after.log);
+    }
+}
+
+fn shown(after: &After<'_>) {
+    for text in ["\n  The machine is starting.\n", " Ready Notebook in Network laboratory ", "\n  Start "] {
         assert!(after.log.contains(text), "{text} is not in {}", after.log);
     }
 }

@@ -1,0 +1,194 @@
+//! The dashboard, and a Keycloak by which its users log in, both at HTTPS: `DASHBOARD=1`.
+
+use std::fs;
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+use http::Method;
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::parts::is_wanted;
+use crate::people::{REALM, log_in, users, wait};
+use crate::{NAMESPACE, STOPPED, run};
+use cluster::config::webhooks;
+use cluster::front::{Front, Served, certificate};
+use cluster::keycloak::KeycloakServer;
+use cluster::{Cluster, TrustedIssuer};
+
+/// Where browsers open it: they take every name below `localhost` for this machine.
+const URL: &str = "https://labs.localhost:18443";
+/// Where Keycloak is, for browsers and for the API server.
+const ISSUER: &str = "https://127.0.0.1:18444";
+/// The ports of both, and that of the dashboard behind the first.
+const PORTS: [u16; 3] = [18443, 18444, 18089];
+/// The port of the webhooks.
+const WEBHOOKS: u16 = 18088;
+/// Its client in Keycloak, and the secret of that.
+const CLIENT: &str = "dashboard";
+const SECRET: &str = "demo";
+/// A student and a teacher, of the samples.
+const STUDENT: &str = "ada.rossi";
+const TEACHER: &str = "carlo.verdi";
+/// The password of both.
+const PASSWORD: &str = "Lab-Pa55word";
+
+/// What is in front of the dashboard, and what it reads.
+pub struct Dashboard {
+    folder: TempDir,
+    _front: Front,
+}
+
+impl Dashboard {
+    /// Makes its client in Keycloak and its files, and serves both by HTTPS, if the variable `DASHBOARD` is set. This comes before
+    /// the control plane, which asks its issuers for their keys as it starts.
+    pub fn start(keycloak: Option<&KeycloakServer>) -> Result<Option<Self>> {
+        let Some(keycloak) = keycloak.filter(|_| is_wanted("DASHBOARD")) else { return Ok(None) };
+        keycloak.create_login_client(REALM, CLIENT, SECRET, URL)?;
+        let folder = tempfile::tempdir()?;
+        certificate(folder.path());
+        fs::write(folder.path().join("secret"), SECRET)?;
+        let mut key = Command::new("openssl");
+        key.args(["rand", "-base64", "-out"]).arg(folder.path().join("key")).arg("32");
+        ensure!(key.status().context("openssl")?.success(), "openssl rand");
+        let [labs, auth, behind] = PORTS;
+        let served = [
+            Served { port: labs, names: "labs.localhost", behind: vec![behind] },
+            Served { port: auth, names: "127.0.0.1", behind: vec![keycloak.port()] },
+        ];
+        let front = Front::start(folder.path(), "front", &served);
+        Ok(Some(Self { folder, _front: front }))
+    }
+
+    /// The issuer whose tokens the API server accepts.
+    pub fn issuer(&self) -> TrustedIssuer {
+        let authority = self.folder.path().join("front.crt");
+        TrustedIssuer { url: format!("{ISSUER}/realms/{REALM}"), authority, client: CLIENT.to_owned() }
+    }
+
+    /// The keys below `server`.
+    pub fn server() -> String {
+        format!("  webhook: {{enabled: true, listen: \"127.0.0.1:{WEBHOOKS}\"}}\n")
+    }
+
+    /// The keys below `controllers`.
+    pub fn controllers(&self) -> String {
+        let [.., behind] = PORTS;
+        let TrustedIssuer { url: issuer, .. } = self.issuer();
+        let [secret, key, authority] =
+            ["secret", "key", "front.crt"].map(|name| self.folder.path().join(name).display().to_string());
+        format!(
+            "  dashboard: {{enabled: true, listen: \"127.0.0.1:{behind}\", publicUrl: \"{URL}\", issuerUrl: \"{issuer}\", \
+             clientId: {CLIENT}, clientSecretFile: \"{secret}\", sessionKeyFile: \"{key}\", caFile: \"{authority}\"}}\n"
+        )
+    }
+
+    /// Logs in as the student, starts a machine, and takes the quota away.
+    pub fn show(&self, cluster: &Cluster, keycloak: Option<&KeycloakServer>) -> Result<()> {
+        println!("\nthe dashboard, and the webhooks, which refuse what a student may not\n");
+        cluster.apply(&webhooks("production", WEBHOOKS))?;
+        for kind in ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"] {
+            wait("the authority of the webhooks", || {
+                let found = cluster.get(kind, "", "crownlabs-webhook")?.unwrap_or_default();
+                Ok(found["webhooks"][0]["clientConfig"]["caBundle"].is_string().then_some(()))
+            })?;
+        }
+        log_in(cluster, keycloak, TEACHER)?;
+        for name in [STUDENT, TEACHER] {
+            set_password(keycloak.context("Keycloak")?, name)?;
+        }
+        println!("{STUDENT} opens {URL}, and logs in through Keycloak");
+        let login = self.browse(URL, &[])?;
+        let action =
+            between(&login, "action=\"", "\"").with_context(|| format!("the login of Keycloak: {login}"))?;
+        let action = action.replace("&amp;", "&");
+        let home = self.browse(&action, &[("username", STUDENT), ("password", PASSWORD)])?;
+        println!("  {}", text(machine(&home)?));
+        println!("and starts {STOPPED}");
+        let uid =
+            between(machine(&home)?, "name=\"uid\" value=\"", "\"").context("the uid of the machine")?;
+        let started = self.browse(&format!("{URL}/machines/{NAMESPACE}/{STOPPED}/start"), &[("uid", uid)])?;
+        println!(
+            "  {}",
+            text(between(&started, "class=\"notice done\"", "</div>").context(started.clone())?)
+        );
+        self.see("a machine that is ready", |page| {
+            Ok(Some(machine(page)?).filter(|card| card.contains("Ready</")))
+        })?;
+        println!("an administrator leaves one machine of the quota, which has more of them");
+        let quota = |machines: u32| json!({"spec": {"quota": {"instances": machines}}}).to_string();
+        let patch = |machines| {
+            run(cluster, &["patch", "workspace", "netlab", "--type=merge", "-p", &quota(machines)])
+        };
+        patch(1)?;
+        self.see("a button that is disabled", |page| Ok(between(page, "class=\"refused\"", "</div>")))?;
+        patch(8)
+    }
+
+    /// Waits until something is on the first page, and prints it.
+    fn see(&self, what: &str, part: impl Fn(&str) -> Result<Option<&str>>) -> Result<()> {
+        let seen = wait(what, || Ok(part(&self.browse(URL, &[])?)?.map(text)))?;
+        println!("  {seen}");
+        Ok(())
+    }
+
+    /// Says what can be tried in a browser.
+    pub fn explain() {
+        println!(
+            "\nThe dashboard is at {URL}; browsers warn of the certificate that the demo has made, at Keycloak, too."
+        );
+        println!(
+            "{STUDENT} is a student, {TEACHER} a teacher; the password of both is {PASSWORD}. To try:\n"
+        );
+        println!("  start and stop a machine, make a new one, add an SSH key, then half of one");
+        println!("  {URL}/machines/{NAMESPACE}/{STOPPED}, which {TEACHER} may open, too");
+        println!(
+            "  kubectl patch workspace netlab --type=merge -p '{{\"spec\":{{\"quota\":{{\"instances\":1}}}}}}'"
+        );
+        println!("  kubectl delete template -n workspace-netlab notebook\n");
+    }
+
+    /// What a browser gets that follows redirects and keeps cookies; with fields, what it gets for a form.
+    fn browse(&self, url: &str, fields: &[(&str, &str)]) -> Result<String> {
+        let [authority, cookies] = ["front.crt", "cookies"].map(|name| self.folder.path().join(name));
+        let mut curl = Command::new("curl");
+        curl.args(["--silent", "--show-error", "--location", "--max-time", "60", "--cacert"]).arg(authority);
+        curl.arg("--cookie").arg(&cookies).arg("--cookie-jar").arg(&cookies);
+        if !fields.is_empty() {
+            // As browsers say of a form that is sent from a page of the same origin.
+            curl.args(["--header", "Sec-Fetch-Site: same-origin"]);
+        }
+        for (name, value) in fields {
+            curl.arg("--data-urlencode").arg(format!("{name}={value}"));
+        }
+        let answer = curl.arg(url).output().context("curl")?;
+        ensure!(answer.status.success(), "{url}: {}", String::from_utf8_lossy(&answer.stderr));
+        Ok(String::from_utf8(answer.stdout)?)
+    }
+}
+
+/// Gives the account of a Tenant a password.
+fn set_password(keycloak: &KeycloakServer, tenant: &str) -> Result<()> {
+    let user = keycloak.find(&users(tenant), "username", tenant)?;
+    let id = user["id"].as_str().context("an identifier")?;
+    let password = json!({"type": "password", "value": PASSWORD, "temporary": false});
+    keycloak.admin(&Method::PUT, &format!("/{REALM}/users/{id}/reset-password"), &password).map(drop)
+}
+
+/// The card of [`STOPPED`] on the first page.
+fn machine(page: &str) -> Result<&str> {
+    between(page, &format!("id=\"machine-{STOPPED}\""), "</article>")
+        .with_context(|| format!("no {STOPPED}: {page}"))
+}
+
+/// What is after `begin`, and before `end`.
+fn between<'a>(page: &'a str, begin: &str, end: &str) -> Option<&'a str> {
+    page.split_once(begin)?.1.split_once(end).map(|(found, _)| found)
+}
+
+/// What people see of a part of a page that begins within a tag, without the buttons below.
+fn text(part: &str) -> String {
+    let part = part.split("class=\"actions\"").next().unwrap_or(part);
+    let texts = part.split('<').filter_map(|piece| piece.split_once('>')).map(|(_, text)| text.trim());
+    texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" ")
+}
