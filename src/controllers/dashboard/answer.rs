@@ -171,17 +171,15 @@ impl Dashboard {
 
     /// The answer to a request whose user cannot be told.
     fn without_user(&self, visit: &Visit<'_>, no_user: &NoUser) -> Response<Bytes> {
-        if !matches!(no_user, NoUser::Ended(_)) {
-            warn!(error = %no_user, "a user of the dashboard has no token");
-        }
         let state = match no_user {
-            NoUser::Ended(_) => State::SessionOver { lost: false },
+            NoUser::Ended(_) => return visit.state("", &State::SessionOver { lost: false }),
             NoUser::IssuerAway(_) => State::LoginAway,
             // What an administrator has to look at is in the log, and says nothing to a student.
             NoUser::NotSetUp(_) => State::LoginFailed(NOT_SET_UP.to_owned()),
             NoUser::Refused(_) => State::IssuerRefused(self.config.issuer_url.clone()),
             NoUser::ApiAway(error) => unread(error, visit.now),
         };
+        warn!(error = %no_user, "a user of the dashboard has no token");
         visit.state("", &state)
     }
 }
