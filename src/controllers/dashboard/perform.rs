@@ -55,12 +55,12 @@ impl Dashboard {
 
     async fn done(&self, acting: &Acting<'_>, action: &Action, fields: &Fields) -> Result<Outcome, Failure> {
         match action {
-            Action::Create => acting.create(fields).await.map(drop)?,
+            Action::Create => acting.create(fields).await?,
             Action::StartDrive => {
                 let none = || Failure::Api(ApiError::NotFound("there is no driveTemplate".to_owned()));
                 let template = self.settings.drive_template.as_ref();
                 let template = template.and_then(|of| super::route::key(&of.namespace, &of.name));
-                acting.make(&template.ok_or_else(none)?, fields.get("name")).await.map(drop)?;
+                acting.make(&template.ok_or_else(none)?, fields.get("name")).await?;
             }
             Action::Machine(key, act) => acting.machine(key, *act, fields).await?,
             Action::Join(course) => {

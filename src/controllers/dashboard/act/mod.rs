@@ -74,7 +74,7 @@ impl Acting<'_> {
     ///
     /// # Errors
     /// See [`Failure`].
-    pub async fn create(&self, fields: &Fields) -> Result<ObjectKey, Failure> {
+    pub async fn create(&self, fields: &Fields) -> Result<(), Failure> {
         let form = || Failure::Typed(Typed::Form);
         let template = key(fields.get("templateNamespace"), fields.get("template")).ok_or_else(form)?;
         self.make(&template, fields.get("name")).await
@@ -84,7 +84,7 @@ impl Acting<'_> {
     ///
     /// # Errors
     /// See [`Failure`].
-    pub async fn make(&self, template: &ObjectKey, name: &str) -> Result<ObjectKey, Failure> {
+    pub async fn make(&self, template: &ObjectKey, name: &str) -> Result<(), Failure> {
         let form = || Failure::Typed(Typed::Form);
         let namespace = CanonicalName::of(&self.user.name).tenant_namespace();
         let own =
@@ -101,14 +101,14 @@ impl Acting<'_> {
             },
         });
         match self.client.create::<InstanceKind>(&self.user.credential, &namespace, &body).await {
-            Ok(_) => Ok(own),
+            Ok(_) => Ok(()),
             Err(error @ ApiError::AlreadyExists(_)) => {
                 // Sent twice: it is there.
                 let found = self.client.get::<InstanceKind>(&self.user.credential, &own).await?;
                 let reference = &found.spec.template_ref;
                 let is_same =
                     *reference.name == *template.name && *reference.namespace == *template.namespace;
-                if is_same { Ok(own) } else { Err(error.into()) }
+                if is_same { Ok(()) } else { Err(error.into()) }
             }
             Err(error) => Err(error.into()),
         }
