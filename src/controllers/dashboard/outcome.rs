@@ -25,22 +25,7 @@ pub enum Outcome {
     /// It was refused, in the words of whoever did.
     Refused,
     /// What was typed cannot be used.
-    Typed(Mistake),
-}
-
-/// What cannot be used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mistake {
-    Form,
-    Key,
-    KeyLines,
-    KeyLong,
-    KeyKind,
-    KnownKey,
-    Port,
-    PortName,
-    Name,
-    Closed,
+    Typed(Typed),
 }
 
 /// All that have failed, with the words by which cookies name them, and the sentence in each language.
@@ -73,56 +58,56 @@ const FAILED: &[(Outcome, &str, &str, &str)] = &[
     ),
     (Outcome::Refused, "refused", "This was refused:", "Questo è stato rifiutato:"),
     (
-        Outcome::Typed(Mistake::Form),
+        Outcome::Typed(Typed::Form),
         "form",
         "This form is not of this page. Load the page again.",
         "Questo modulo non è di questa pagina. Ricarica la pagina.",
     ),
     (
-        Outcome::Typed(Mistake::Key),
+        Outcome::Typed(Typed::Key(PublicKeyError::Unreadable)),
         "key",
         "This is no SSH public key such as ssh-ed25519 AAAA… name.",
         "Questa non è una chiave pubblica SSH come ssh-ed25519 AAAA… nome.",
     ),
     (
-        Outcome::Typed(Mistake::KeyLines),
+        Outcome::Typed(Typed::Key(PublicKeyError::LineBreak)),
         "key-lines",
         "A key is one line; add each key by itself.",
         "Una chiave è una sola riga; aggiungi ogni chiave separatamente.",
     ),
     (
-        Outcome::Typed(Mistake::KeyLong),
+        Outcome::Typed(Typed::Key(PublicKeyError::TooLong)),
         "key-long",
         "This is longer than any SSH public key.",
         "Questo testo è più lungo di qualsiasi chiave pubblica SSH.",
     ),
     (
-        Outcome::Typed(Mistake::KeyKind),
+        Outcome::Typed(Typed::Key(PublicKeyError::Unsupported)),
         "key-kind",
         "This kind of key is not accepted: use Ed25519, ECDSA or RSA.",
         "Questo tipo di chiave non è accettato: usa Ed25519, ECDSA o RSA.",
     ),
-    (Outcome::Typed(Mistake::KnownKey), "known-key", "This key is there already.", "Questa chiave c'è già."),
+    (Outcome::Typed(Typed::KnownKey), "known-key", "This key is there already.", "Questa chiave c'è già."),
     (
-        Outcome::Typed(Mistake::Port),
+        Outcome::Typed(Typed::Port),
         "port",
         "A port is a number from 1 to 65535.",
         "Una porta è un numero da 1 a 65535.",
     ),
     (
-        Outcome::Typed(Mistake::PortName),
+        Outcome::Typed(Typed::PortName),
         "port-name",
         "The name of a port has at most 15 small letters, digits and dashes.",
         "Il nome di una porta ha al massimo 15 lettere minuscole, cifre e trattini.",
     ),
     (
-        Outcome::Typed(Mistake::Name),
+        Outcome::Typed(Typed::Name),
         "name",
         "A name has at most 200 characters.",
         "Un nome ha al massimo 200 caratteri.",
     ),
     (
-        Outcome::Typed(Mistake::Closed),
+        Outcome::Typed(Typed::Closed),
         "closed",
         "Only a manager enrols people in this course.",
         "Solo un responsabile iscrive persone a questo corso.",
@@ -154,7 +139,7 @@ impl Outcome {
     /// What a failure means, with the words of whoever refused it.
     pub fn of_failure(failure: &Failure) -> (Self, String) {
         let error = match failure {
-            Failure::Typed(typed) => return (Self::Typed(mistake(*typed)), String::new()),
+            Failure::Typed(typed) => return (Self::Typed(*typed), String::new()),
             Failure::Api(error) => error,
         };
         let outcome = match error {
@@ -196,21 +181,6 @@ impl Outcome {
 
     fn entry(self) -> Option<&'static (Self, &'static str, &'static str, &'static str)> {
         FAILED.iter().find(|(outcome, ..)| *outcome == self)
-    }
-}
-
-fn mistake(typed: Typed) -> Mistake {
-    match typed {
-        Typed::Form => Mistake::Form,
-        Typed::Key(PublicKeyError::Unreadable) => Mistake::Key,
-        Typed::Key(PublicKeyError::LineBreak) => Mistake::KeyLines,
-        Typed::Key(PublicKeyError::TooLong) => Mistake::KeyLong,
-        Typed::Key(PublicKeyError::Unsupported) => Mistake::KeyKind,
-        Typed::KnownKey => Mistake::KnownKey,
-        Typed::Port => Mistake::Port,
-        Typed::PortName => Mistake::PortName,
-        Typed::Name => Mistake::Name,
-        Typed::Closed => Mistake::Closed,
     }
 }
 

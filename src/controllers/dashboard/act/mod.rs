@@ -20,39 +20,36 @@ use crate::runtime::clock;
 use crate::runtime::error::ApiError;
 
 /// Why nothing was changed.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum Failure {
     /// The API server has not done it.
-    #[error("{0}")]
-    Api(#[from] ApiError),
+    Api(ApiError),
     /// What was typed cannot be used.
-    #[error("{0}")]
     Typed(Typed),
 }
 
+impl From<ApiError> for Failure {
+    fn from(error: ApiError) -> Self {
+        Self::Api(error)
+    }
+}
+
 /// What is wrong with what was typed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Typed {
     /// A field that the page itself has written is missing or wrong.
-    #[error("the form is not that of this page")]
     Form,
     /// A key is none.
-    #[error("the key {0}")]
     Key(PublicKeyError),
     /// A key is there already.
-    #[error("this key is there already")]
     KnownKey,
     /// A port is none.
-    #[error("a port is a number from 1 to 65535")]
     Port,
     /// The name of a port is none.
-    #[error("the name of a port has at most 15 lower-case letters, digits and dashes")]
     PortName,
     /// A name to be shown is too long.
-    #[error("a name has at most 200 characters")]
     Name,
     /// One cannot join this course by oneself.
-    #[error("only a manager enrols people in this course")]
     Closed,
 }
 
