@@ -86,7 +86,7 @@ fn next(view: &View<'_>, machine: &Machine) -> Markup {
                 h2 #next { (words.next) }
                 @for step in next {
                     (home::next(view, step))
-                    @if let Some(Warned { times, last }) = &step.warned {
+                    @if let Some(Warned { times, last }) = step.warned.as_ref().filter(|_| machine.is_own) {
                         p.soft { ((words.warned)(*times)) " " (time::ago(view, last.0)) "." }
                     }
                 }

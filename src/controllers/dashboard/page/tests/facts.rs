@@ -163,6 +163,25 @@ fn content(page: &str) -> String {
 }
 
 #[test]
+fn a_manager_does_not_read_that_he_was_warned() {
+    let time = |day: u8| format!("2026-12-{day:02}T04:00:00Z");
+    let warned = json!({"since": time(1), "warnings": 2, "lastWarning": time(2), "deadline": time(10)});
+    let status = json!({"phase": "Ready", "inactivity": warned});
+    let instance = instance("c", "", ("workspace-net", "desktop"), true, status);
+    for (name, is_told) in [("ada.rossi", true), ("carlo.verdi", false)] {
+        let mut user = tenant(&json!([]), 9);
+        user.metadata.name = name.into();
+        let known = Known::new(user, vec![], vec![], vec![], vec![]);
+        let (settings, all) = (settings(), Everything(true));
+        let student = Student::new(&known, &settings, &all, None);
+        let view = view(Language::English, "/machines/tenant-ada-rossi/c");
+        let shown = Machine::of(&view, &student, &instance, false, Ok(vec![]), None);
+        let page = machine(&view, &shown).into_string();
+        assert_eq!(page.contains("You were warned 2 times"), is_told, "{name}");
+    }
+}
+
+#[test]
 fn the_page_and_the_command_say_the_same_of_every_cause() {
     let cases: Vec<Case> = pods::cases().into_iter().chain(machines::cases()).collect();
     assert!(cases.len() >= 40, "{} causes", cases.len());
