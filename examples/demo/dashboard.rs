@@ -13,7 +13,7 @@ use crate::people::{REALM, log_in, users, wait};
 use crate::{NAMESPACE, STOPPED, run};
 use cluster::config::webhooks;
 use cluster::front::{Front, Served, certificate};
-use cluster::keycloak::KeycloakServer;
+use cluster::keycloak::{KeycloakServer, login_client};
 use cluster::{Cluster, TrustedIssuer};
 
 /// Where browsers open it: they take every name below `localhost` for this machine.
@@ -44,7 +44,8 @@ impl Dashboard {
     /// the control plane, which asks its issuers for their keys as it starts.
     pub fn start(keycloak: Option<&KeycloakServer>) -> Result<Option<Self>> {
         let Some(keycloak) = keycloak.filter(|_| is_wanted("DASHBOARD")) else { return Ok(None) };
-        keycloak.create_login_client(REALM, CLIENT, SECRET, URL)?;
+        let client = login_client(CLIENT, SECRET, &[URL.to_owned()]);
+        keycloak.admin(&Method::POST, &format!("/{REALM}/clients"), &client)?;
         let folder = tempfile::tempdir()?;
         certificate(folder.path());
         fs::write(folder.path().join("secret"), SECRET)?;
