@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::thread;
 
 use serde_json::{Value, json};
@@ -16,12 +16,14 @@ pub struct Control {
 
 impl Control {
     /// Starts it.
-    pub fn start(site: Arc<Site>) -> Self {
+    pub fn start(site: &Arc<Site>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("an address").port();
+        // It keeps none of what a test leaves behind.
+        let site = Arc::downgrade(site);
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let site = Arc::clone(&site);
+                let Some(site) = Weak::upgrade(&site) else { return };
                 thread::spawn(move || serve(&site, stream));
             }
         });
@@ -51,6 +53,13 @@ fn serve(site: &Site, mut stream: TcpStream) {
     let _ = stream.write_all(format!("{head}{answer}").as_bytes());
 }
 
+fn answer(result: Result<String, String>) -> Value {
+    match result {
+        Ok(output) => json!({"output": output}),
+        Err(error) => json!({"error": error}),
+    }
+}
+
 fn act(site: &Site, request: &Value) -> Value {
     let text = |key: &str| request[key].as_str().unwrap_or_default().to_owned();
     match request["do"].as_str().expect("what to do") {
@@ -58,11 +67,14 @@ fn act(site: &Site, request: &Value) -> Value {
             let arguments: Vec<String> =
                 serde_json::from_value(request["arguments"].clone()).expect("arguments");
             let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-            match site.lab.try_kubectl(&arguments, &text("input")) {
-                Ok(output) => json!({"output": output}),
-                Err(error) => json!({"error": error}),
-            }
+            // With a token, nothing else says whose request it is.
+            let token = request["token"].as_str().map(|token| site.by_token(token)).unwrap_or_default();
+            let arguments: Vec<&str> = token.iter().map(String::as_str).chain(arguments).collect();
+            answer(site.lab.try_kubectl(&arguments, &text("input")))
         }
+        "keycloak" => answer(site.keycloak(&text("method"), &text("path"), &request["body"])),
+        "public-key" => json!({"output": site.bastion.public_key}),
+        "ssh" => answer(site.bastion.run(&text("command"))),
         "stop-apiserver" => {
             site.lab.cluster.stop_apiserver();
             json!({})

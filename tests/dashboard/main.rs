@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
+mod bastion;
 mod control;
 #[path = "../integration/daemon.rs"]
 #[allow(dead_code, reason = "it is that of the integration tests")]
@@ -12,8 +13,15 @@ mod daemon;
 #[path = "../integration/lab.rs"]
 #[allow(dead_code, reason = "it is that of the integration tests")]
 mod lab;
+#[path = "../integration/bastion/network.rs"]
+#[allow(dead_code, reason = "it is that of the integration tests")]
+mod network;
 mod realm;
+mod seen;
 mod site;
+#[path = "../integration/bastion/ssh.rs"]
+#[allow(dead_code, reason = "it is that of the integration tests")]
+mod ssh;
 
 use std::path::Path;
 use std::process::Command;
@@ -35,17 +43,22 @@ fn the_dashboard_in_a_browser() {
         .status();
     assert!(installed.expect("npm").success(), "npm ci");
     let site = Arc::new(Site::start());
-    let control = Control::start(Arc::clone(&site));
+    let control = Control::start(&site);
     let mut playwright = Command::new("npx");
     playwright.args(["--no-install", "playwright", "test"]).current_dir(browser());
     if let Ok(grep) = std::env::var("DASHBOARD_GREP") {
         playwright.args(["--grep", &grep]);
     }
+    let recorded = tempfile::tempdir().expect("a folder");
     let status = playwright
         .env("DASHBOARD_URL", site.url())
         .env("DASHBOARD_ISSUER", site.issuer())
         .env("DASHBOARD_CONTROL", control.url())
         .env("DASHBOARD_PASSWORD", realm::PASSWORD)
+        .env("DASHBOARD_RECORDED", recorded.path())
         .status();
     assert!(status.expect("playwright").success(), "the tests above; {}", site.log());
+    seen::no_secret(&site, recorded.path());
+    seen::names(&site);
+    seen::metadata_alone(&site);
 }

@@ -14,14 +14,18 @@ const STRANGER: &str = "stranger";
 const BRIEF: &str = "brief";
 /// How long tokens of that one last: the dashboard replaces one that is to last less than ten seconds.
 const BRIEF_SECONDS: &str = "20";
+/// The client by which a user gets tokens for kubectl, which are those of the dashboard: for the same client, with the same groups.
+pub const KUBECTL: &str = "kubectl";
 /// The password of all users.
 pub const PASSWORD: &str = "Lab-Pa55word";
 
 /// The users, with their roles.
-const USERS: [(&str, &[&str]); 9] = [
+pub const USERS: [(&str, &[&str]); 10] = [
     ("ada", &["workspace-tea:user"]),
     ("bob", &["workspace-tea:user"]),
     ("eve", &["workspace-tea:manager"]),
+    // Manages another course.
+    ("mia", &["workspace-ask:manager"]),
     // In no course.
     ("joe", &[]),
     // Without Tenant.
@@ -48,16 +52,25 @@ pub fn make(server: &KeycloakServer, urls: &[String]) {
         "config": {"included.client.audience": CLIENT, "id.token.claim": "true", "access.token.claim": "false"},
     });
     let client = |id: &str| login_client(id, SECRET, urls);
-    let mut brief = client(BRIEF);
+    let with_audience = |mut client: Value| {
+        client["protocolMappers"].as_array_mut().expect("mappers").push(audience.clone());
+        client
+    };
+    let mut brief = with_audience(client(BRIEF));
     brief["attributes"]["access.token.lifespan"] = BRIEF_SECONDS.into();
-    brief["protocolMappers"].as_array_mut().expect("mappers").push(audience);
-    for client in [client(CLIENT), client(STRANGER), brief] {
+    let mut kubectl = with_audience(login_client(KUBECTL, "", &[]));
+    for (key, value) in
+        [("publicClient", true), ("standardFlowEnabled", false), ("directAccessGrantsEnabled", true)]
+    {
+        kubectl[key] = value.into();
+    }
+    for client in [client(CLIENT), client(STRANGER), brief, kubectl] {
         admin(&Method::POST, "/clients", &client);
     }
     let roles_client =
         server.find(&format!("/{REALM}/clients"), "clientId", ROLES_CLIENT).expect("the client");
     let roles_client = roles_client["id"].as_str().expect("an id").to_owned();
-    for role in ["workspace-tea:user", "workspace-tea:manager"] {
+    for role in ["workspace-tea:user", "workspace-tea:manager", "workspace-ask:manager"] {
         admin(&Method::POST, &format!("/clients/{roles_client}/roles"), &json!({"name": role}));
     }
     for (name, roles) in USERS {

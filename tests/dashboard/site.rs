@@ -9,10 +9,12 @@ use cluster::config::webhooks;
 use cluster::front::{Front, Served, certificate};
 use cluster::keycloak::KeycloakServer;
 use cluster::{Options as ClusterOptions, TrustedIssuer};
+use http::Method;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::bastion::{self, Bastion};
 use crate::daemon::{Daemon, Options, config, tail};
 use crate::lab::{Lab, PATIENCE, wait_until};
 use crate::realm;
@@ -20,7 +22,7 @@ use crate::realm;
 /// The value of the selector label.
 const SELECTOR: &str = "dashboard";
 /// A key of sessions.
-const KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n";
+pub const KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n";
 /// The account of a dashboard, and that of one which impersonates its users, with the further rules that the chart gives it.
 const ACCOUNT: &str = "crownlabs-dashboard";
 const IMPERSONATES: &str = "crownlabs-dashboard-impersonates";
@@ -35,7 +37,10 @@ pub struct Site {
     replicas: Mutex<Vec<Daemon>>,
     /// A further replica.
     other: Mutex<Option<Daemon>>,
+    /// The logs of those that were killed.
+    ended: Mutex<String>,
     daemon: Daemon,
+    pub bastion: Bastion,
     pub lab: Lab,
     pub keycloak: Mutex<KeycloakServer>,
     ports: Ports,
@@ -81,12 +86,22 @@ impl Site {
             "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {{name: {IMPERSONATES}}}\n{IMPERSONATION}"
         ));
         let daemon = Self::daemon(&lab, &ports, folder.path());
-        let keycloak = Mutex::new(keycloak);
-        let (fronts, replicas, other_replica) = (vec![auth], Mutex::default(), Mutex::default());
-        let site = Self { fronts, replicas, other: other_replica, daemon, lab, keycloak, ports, folder };
+        let bastion = Bastion::start(&lab, SELECTOR);
+        let site = Self {
+            fronts: vec![auth],
+            replicas: Mutex::default(),
+            other: Mutex::default(),
+            ended: Mutex::default(),
+            daemon,
+            bastion,
+            lab,
+            keycloak: Mutex::new(keycloak),
+            ports,
+            folder,
+        };
         site.prepare();
         for number in 0..2 {
-            let replica = site.replica(number);
+            let replica = site.replica(number, &site.account(ACCOUNT));
             site.replicas.lock().push(replica);
         }
         site.replicas.lock().iter().for_each(Daemon::await_ready);
@@ -126,7 +141,7 @@ impl Site {
         wait_until(PATIENCE, || {
             lab.cluster.apply(&documents.join("\n---\n")).map_err(|error| format!("{error:#}"))
         });
-        for name in ["ada", "bob", "eve", "joe", "kim", "max"] {
+        for name in ["ada", "bob", "eve", "joe", "kim", "max", "mia"] {
             let namespace = format!("tenant-{name}");
             lab.await_value("tenants", "", name, "/status/personalNamespace/name", &namespace);
             wait_until(PATIENCE, || {
@@ -137,12 +152,14 @@ impl Site {
     }
 
     /// Starts a replica of the dashboard.
-    fn replica(&self, number: usize) -> Daemon {
-        self.launch(self.ports.replicas[number], &self.url(), &Value::Null)
+    fn replica(&self, number: usize, kubeconfig: &Path) -> Daemon {
+        // One of both says all that it can, so that its log is searched for secrets, too.
+        let filter = ["info", "debug"][number];
+        self.launch(self.ports.replicas[number], &self.url(), &Value::Null, filter, kubeconfig)
     }
 
     /// Starts a replica that listens at a port and is reached at a URL, with these keys in place of its own.
-    fn launch(&self, port: u16, url: &str, keys: &Value) -> Daemon {
+    fn launch(&self, port: u16, url: &str, keys: &Value, filter: &str, kubeconfig: &Path) -> Daemon {
         let folder = self.folder.path();
         let (secret, key) = (folder.join("secret"), folder.join("key"));
         fs::write(&secret, realm::SECRET).expect("written");
@@ -150,7 +167,7 @@ impl Site {
         let mut dashboard = json!({
             "enabled": true, "listen": format!("127.0.0.1:{port}"), "publicUrl": url, "issuerUrl": self.issuer(),
             "clientId": realm::CLIENT, "clientSecretFile": secret, "caFile": folder.join("front.crt"), "sessionKeyFile": key,
-            "sshHost": "ssh.example.org", "helpUrl": "https://help.example.org",
+            "sshHost": bastion::HOST, "driveTemplate": "workspace-tea/desktop", "helpUrl": "https://help.example.org",
         });
         for (name, value) in keys.as_object().into_iter().flatten() {
             dashboard[name] = value.clone();
@@ -159,19 +176,22 @@ impl Site {
         let off = off.map(|name| format!("{name}: {{enabled: false}}, ")).concat();
         let more = format!(
             "controllers: {{{off}instance: {{enabled: false, websiteBaseUrl: machines.localhost, layout: perEnvironment}}, \
-             dashboard: {dashboard}}}\n"
+             dashboard: {dashboard}}}\nlog: {{filter: {filter}}}\n"
         );
-        let kubeconfig = self.account(if keys["identity"] == "impersonate" { IMPERSONATES } else { ACCOUNT });
         let config = config(SELECTOR, &more);
-        Daemon::launch(&[env!("CARGO_BIN_EXE_crownlabs")], &config, &kubeconfig, "127.0.0.1".to_owned())
+        Daemon::launch(&[env!("CARGO_BIN_EXE_crownlabs")], &config, kubeconfig, "127.0.0.1".to_owned())
     }
 
     /// Starts a further replica, with these keys in place of those of the others; that before it ends. Returns its URL.
     pub fn start_other(&self, keys: &Value) -> String {
         let [before, behind] = self.ports.other;
+        let account = if keys["identity"] == "impersonate" { IMPERSONATES } else { ACCOUNT };
         let mut other = self.other.lock();
-        *other = None;
-        let started = other.insert(self.launch(behind, &url(before), keys));
+        if let Some(mut other) = other.take() {
+            other.stop();
+            self.ended.lock().push_str(&other.log());
+        }
+        let started = other.insert(self.launch(behind, &url(before), keys, "info", &self.account(account)));
         started.await_ready();
         url(before)
     }
@@ -185,7 +205,39 @@ impl Site {
     pub fn restart(&self, number: usize) {
         let mut replicas = self.replicas.lock();
         replicas[number].stop();
-        replicas[number] = self.replica(number);
+        self.ended.lock().push_str(&replicas[number].log());
+        replicas[number] = self.replica(number, &self.account(ACCOUNT));
+    }
+
+    /// The first replica, started anew behind this server in front of the API server.
+    pub fn behind(&self, server: &str) -> Daemon {
+        self.replicas.lock()[0].stop();
+        let (namespace, account) = ("crownlabs-system", "crownlabs-dashboard");
+        let kubeconfig = self.lab.cluster.kubeconfig_via(server, namespace, account).expect("a token");
+        let replica = self.replica(0, &kubeconfig);
+        replica.await_ready();
+        replica
+    }
+
+    /// Sends a request about the realm to Keycloak, as its administrator.
+    pub fn keycloak(&self, method: &str, path: &str, body: &Value) -> Result<String, String> {
+        let method: Method = method.parse().expect("a method");
+        let answer = self.keycloak.lock().admin(&method, &format!("/{}{path}", realm::REALM), body);
+        answer.map(|answer| answer.to_string()).map_err(|error| format!("{error:#}"))
+    }
+
+    /// The options of kubectl by which a token alone says whose request it is.
+    pub fn by_token(&self, token: &str) -> Vec<String> {
+        let (server, authority) = (self.lab.cluster.server(), self.lab.cluster.ca_file());
+        let authority = format!("--certificate-authority={}", authority.display());
+        let server = format!("--server={server}");
+        vec!["--kubeconfig=/dev/null".to_owned(), server, authority, format!("--token={token}")]
+    }
+
+    /// The metrics of all that is ours.
+    pub fn metrics(&self) -> String {
+        let replicas = self.replicas.lock();
+        replicas.iter().chain([&self.daemon]).map(Daemon::metrics).collect()
     }
 
     /// Stops the API server or Keycloak without ending it, or lets it go on.
@@ -212,7 +264,8 @@ impl Site {
     /// The logs of all that is ours.
     pub fn logs(&self) -> String {
         let (replicas, other) = (self.replicas.lock(), self.other.lock());
-        let all = replicas.iter().chain(other.iter()).chain([&self.daemon]).map(Daemon::log);
+        let ended = [self.ended.lock().clone(), self.bastion.log()];
+        let all = replicas.iter().chain(other.iter()).chain([&self.daemon]).map(Daemon::log).chain(ended);
         all.collect::<Vec<_>>().join("\n")
     }
 

@@ -19,11 +19,11 @@ type Body = UnsyncBoxBody<Bytes, Error>;
 /// Answers a request. An error breaks its connection.
 pub async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> Result<Response<Body>, Error> {
     let (method, path) = (request.method().clone(), request.uri().to_string());
-    let agent = request.headers().get(header::USER_AGENT).and_then(|agent| agent.to_str().ok());
-    let user_agent = agent.unwrap_or_default().to_owned();
+    let text = |name| request.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let (user_agent, accept) = (text(header::USER_AGENT).to_owned(), text(header::ACCEPT).to_owned());
     let answer = apply(&shared, request).await;
     let status = answer.as_ref().ok().map(Response::status);
-    shared.state.lock().log.push(Answered { method, path, user_agent, status });
+    shared.state.lock().log.push(Answered { method, path, user_agent, accept, status });
     answer
 }
 

@@ -37,6 +37,8 @@ pub struct Answered {
     pub path: String,
     /// The user agent.
     pub user_agent: String,
+    /// The form of the answer that the client accepts.
+    pub accept: String,
     /// The status of the answer; `None` if the connection was broken instead.
     pub status: Option<StatusCode>,
 }

@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
 import dns from "node:dns";
 import { defineConfig } from "@playwright/test";
+import "./record";
 
 // The first Chromium of this machine.
 function chromium(): string {

@@ -1,5 +1,5 @@
 // What all tests use: people who log in, and an administrator.
-import { expect, type Browser, type Page } from "@playwright/test";
+import { expect, request, type Browser, type Page } from "@playwright/test";
 
 export const url = process.env.DASHBOARD_URL!;
 export const issuer = process.env.DASHBOARD_ISSUER!;
@@ -58,6 +58,15 @@ export async function at(browser: Browser, keys: object, user: string): Promise<
   await page.goto("/");
   await fillIn(page, user);
   return page;
+}
+
+// A token of a user for kubectl, as the dashboard has one.
+export async function token(user: string): Promise<string> {
+  const api = await request.newContext({ ignoreHTTPSErrors: true });
+  const form = { grant_type: "password", client_id: "kubectl", scope: "openid", username: user, password };
+  const answer = await (await api.post(`${issuer}/protocol/openid-connect/token`, { form })).json();
+  await api.dispose();
+  return answer.id_token;
 }
 
 // Deletes all machines of a user.

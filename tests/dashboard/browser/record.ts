@@ -1,0 +1,35 @@
+// Records what each context exchanges, stores and shows, which ../seen.rs searches for secrets when all tests have ended.
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { chromium, type Browser } from "@playwright/test";
+
+const folder = process.env.DASHBOARD_RECORDED;
+let count = 0;
+
+function recording(browser: Browser, folder: string): Browser {
+  const newContext = browser.newContext.bind(browser);
+  browser.newContext = async (options) => {
+    const file = join(folder, `${process.pid}-${count++}`);
+    // There from the beginning: a context that is never closed leaves nothing to be searched, which fails.
+    writeFileSync(`${file}.json`, "null");
+    const context = await newContext({ ...options, recordHar: { path: `${file}.har`, content: "embed" } });
+    const close = context.close.bind(context);
+    context.close = async (reason) => {
+      const { cookies, origins } = await context.storageState();
+      const issuer = new URL(process.env.DASHBOARD_ISSUER!);
+      const pages = context.pages().filter((page) => !page.url().startsWith(issuer.origin));
+      const shown = await Promise.all(pages.map((page) => page.content().catch(() => "")));
+      // What the issuer keeps is its own.
+      const stored = [cookies.filter(({ domain }) => domain !== issuer.hostname), origins.filter(({ origin }) => origin !== issuer.origin)];
+      writeFileSync(`${file}.json`, JSON.stringify([shown, stored]));
+      await close(reason);
+    };
+    return context;
+  };
+  return browser;
+}
+
+if (folder) {
+  const launch = chromium.launch.bind(chromium);
+  chromium.launch = async (options) => recording(await launch(options), folder);
+}

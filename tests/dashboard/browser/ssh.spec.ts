@@ -1,0 +1,26 @@
+// A key that is added on a page opens the way to a machine, by the command that another page shows.
+import { expect, test } from "@playwright/test";
+import { clear, control, kubectl, login, machine } from "./site";
+
+test("after a key was added, the command of the page logs in by the bastion, and after it was removed no more", async ({ page }) => {
+  await clear("ada");
+  await kubectl("patch", "tenant", "ada", "--type=merge", "-p", '{"spec":{"publicKeys":null}}');
+  await machine("ada", "shell", { prettyName: "Shell" });
+  await login(page, "ada", "/machines/tenant-ada/shell");
+  const shown = page.locator("code", { hasText: /^ssh / });
+  await expect(shown).toHaveText(/^ssh -J bastion@ssh\.example\.org crownlabs@[\d.]+$/);
+  const command = (await shown.textContent())!;
+  const ssh = () => control("ssh", { command });
+  expect((await ssh()).error).toContain("Permission denied (publickey)");
+  await page.goto("/account");
+  await page.locator("#key").fill((await control("public-key")).output!);
+  await page.getByRole("button", { name: /Add/ }).click();
+  await expect(page.getByText("The key is added.")).toBeVisible();
+  // The user at the machine, and its address with the port, which the page has named.
+  const address = command.split("@")[2].replaceAll(".", "\\.");
+  await expect.poll(async () => (await ssh()).output ?? "", { timeout: 60_000 }).toMatch(new RegExp(`^crownlabs \\S+ \\d+ ${address} 22$`));
+  await page.getByRole("button", { name: /Remove/ }).click();
+  await expect(page.getByText("The key is removed.")).toBeVisible();
+  await expect.poll(async () => (await ssh()).error ?? "", { timeout: 60_000 }).toContain("Permission denied (publickey)");
+  await clear("ada");
+});
