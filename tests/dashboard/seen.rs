@@ -87,8 +87,8 @@ pub fn no_secret(site: &Site, recorded: &Path) {
     let (mut found, mut entries) = (Vec::new(), 0);
     let read = |path: &Path| fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let json = |path: &Path| -> Value { serde_json::from_slice(&read(path)).expect("JSON") };
-    for entry in fs::read_dir(recorded).expect("the folder") {
-        let path = entry.expect("an entry").path();
+    let contexts = fs::read_dir(recorded).expect("the folder").map(|entry| entry.expect("an entry").path());
+    for path in contexts.filter(|path| path.extension().is_some_and(|of| of == "json")) {
         // Each context leaves both when it is closed.
         let (of_context, count) = of_har(&json(&path.with_extension("har")), &site.issuer());
         entries += count;

@@ -82,8 +82,13 @@ fn claims(text: &str, violations: &mut Vec<String>) -> BTreeMap<u32, Vec<String>
 }
 
 /// Whether a file has a test with the name, such as `web_ssh::rights::names_go_into_no_path`: the modules are the end of the
-/// file's path, but for a module `tests` within the file.
+/// file's path, but for a module `tests` within the file. Those of browsers are sentences: `rights.spec: a route has one method`.
 fn has(source: &Source, name: &str) -> bool {
+    if let Some((file, title)) = name.split_once(".spec: ") {
+        let is_one = |call: &str| source.text.contains(&format!("{call}(\"{title}\""));
+        return source.path.ends_with(&format!("/{file}.spec.ts"))
+            && ["test", "describe"].into_iter().any(is_one);
+    }
     let (modules, function) = name.rsplit_once("::").unwrap_or(("", name));
     let path = source
         .path
@@ -128,8 +133,9 @@ fn each_claim_of_the_security_model_has_tests_that_exist() {
         .extend(named.difference(&known).map(|number| format!("{MODEL}: claim {number} is not in {CLAIMS}")));
     violations
         .extend(known.difference(&named).map(|number| format!("{CLAIMS}: claim {number} is not in {MODEL}")));
-    let is_python = |path: &str| Path::new(path).extension().is_some_and(|extension| extension == "py");
-    let files = sources(&["src", "tests"], |path| is_rust(path) || is_python(path));
+    let is_other =
+        |path: &str| Path::new(path).extension().is_some_and(|of| of == "py") || path.ends_with(".spec.ts");
+    let files = sources(&["src", "tests"], |path| is_rust(path) || is_other(path));
     for (number, tests) in &claims {
         if tests.is_empty() {
             violations.push(format!("{CLAIMS}: claim {number} has no test"));
@@ -160,4 +166,7 @@ fn a_row_without_a_claim_and_a_test_that_is_gone_are_found() {
     assert!(has(&source, "x::rights::holds") && has(&source, "rights::tests::holds"));
     assert!(!has(&source, "x::rights::hold") && !has(&source, "y::rights::holds") && !has(&source, "holds"));
     assert!(!has(&source, "x::rights::helps"), "it is no test");
+    let source =
+        Source { path: "tests/x/rights.spec.ts".to_owned(), text: "test(\"it holds\", f)".to_owned() };
+    assert!(has(&source, "rights.spec: it holds") && !has(&source, "rights.spec: it"));
 }

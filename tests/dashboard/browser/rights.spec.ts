@@ -168,61 +168,63 @@ test("the tests know each route", async () => {
   expect(routes.sort()).toEqual([...pages, ...open, ...changing].sort());
 });
 
-for (const [user, groups, hasTenant] of people) {
-  test(`${user} may what kubectl may, on each route`, async ({ page, context }) => {
-    await clear("ada");
-    await machine("ada", "victim", { prettyName: "Victim", running: false });
-    const before = await tenant(user);
-    expect(Boolean(before)).toBe(hasTenant);
-    const bearer = await token(user);
-    const me = JSON.parse((await control("kubectl", { token: bearer, arguments: ["auth", "whoami", "-o", "json"] })).output!);
-    expect(me.status.userInfo).toMatchObject({ username: user, groups: [...groups, "system:authenticated"] });
-    await login(page, user);
-    const api = context.request;
+test.describe("each kind of person may what kubectl may, on each route", () => {
+  for (const [user, groups, hasTenant] of people) {
+    test(user, async ({ page, context }) => {
+      await clear("ada");
+      await machine("ada", "victim", { prettyName: "Victim", running: false });
+      const before = await tenant(user);
+      expect(Boolean(before)).toBe(hasTenant);
+      const bearer = await token(user);
+      const me = JSON.parse((await control("kubectl", { token: bearer, arguments: ["auth", "whoami", "-o", "json"] })).output!);
+      expect(me.status.userInfo).toMatchObject({ username: user, groups: [...groups, "system:authenticated"] });
+      await login(page, user);
+      const api = context.request;
 
-    // What is read.
-    const reads = (kind: string, ...more: string[]) => does(bearer, ["get", kind, ...more]);
-    const sees = await reads(instances, "victim", "-n", "tenant-ada");
-    const read = await api.get(path);
-    expect([read.status(), (await read.text()).includes("Victim")]).toEqual([sees ? 200 : 403, sees]);
-    const hasOwn = await reads("tenants", user);
-    expect((await (await api.get("/account")).text()).includes(`${user}@example.org`)).toBe(hasOwn);
-    const seesCourses = hasOwn && (await reads("workspaces"));
-    const listed = await (await api.get("/courses")).text();
-    for (const course of ["rights-open", "rights-door"]) expect(listed.includes(`course-${course}`), course).toBe(seesCourses);
-    const home = await (await api.get("/")).text();
-    const isOwner = user === "ada" && (await reads(instances, "-n", `tenant-${user}`));
-    expect(home.includes("Victim")).toBe(isOwner);
-    const stream = /\/events\?on=[\w-]+/.exec(await read.text())?.[0];
-    expect(stream !== undefined, "the address of a stream").toBe(sees);
-    const status = (path: string) => page.evaluate(async (path) => {
-      const aborting = new AbortController();
-      const { status } = await fetch(path, { signal: aborting.signal });
-      aborting.abort();
-      return status;
-    }, path);
-    expect(await status(stream ?? "/events?on=x")).toBe(sees ? 200 : 403);
+      // What is read.
+      const reads = (kind: string, ...more: string[]) => does(bearer, ["get", kind, ...more]);
+      const sees = await reads(instances, "victim", "-n", "tenant-ada");
+      const read = await api.get(path);
+      expect([read.status(), (await read.text()).includes("Victim")]).toEqual([sees ? 200 : 403, sees]);
+      const hasOwn = await reads("tenants", user);
+      expect((await (await api.get("/account")).text()).includes(`${user}@example.org`)).toBe(hasOwn);
+      const seesCourses = hasOwn && (await reads("workspaces"));
+      const listed = await (await api.get("/courses")).text();
+      for (const course of ["rights-open", "rights-door"]) expect(listed.includes(`course-${course}`), course).toBe(seesCourses);
+      const home = await (await api.get("/")).text();
+      const isOwner = user === "ada" && (await reads(instances, "-n", `tenant-${user}`));
+      expect(home.includes("Victim")).toBe(isOwner);
+      const stream = /\/events\?on=[\w-]+/.exec(await read.text())?.[0];
+      expect(stream !== undefined, "the address of a stream").toBe(sees);
+      const status = (path: string) => page.evaluate(async (path) => {
+        const aborting = new AbortController();
+        const { status } = await fetch(path, { signal: aborting.signal });
+        aborting.abort();
+        return status;
+      }, path);
+      expect(await status(stream ?? "/events?on=x")).toBe(sees ? 200 : 403);
 
-    // What is changed.
-    const { uid } = (await victim()).metadata;
-    const did: string[] = [];
-    for (const [, path, { before: prepared, form, same, done }] of attempts(user, hasTenant, uid, before)) {
-      await prepared?.();
-      expect(await done(), `${path}: before`).toBe(false);
-      const may = await same(bearer);
-      await send(api, path, form);
-      expect(await done(), `${path}: as kubectl`).toBe(may);
-      if (may) did.push(path);
-    }
-    // Saving images is not every student's right, and a closed course nobody's.
-    const own = attempts(user, hasTenant, uid, before).map(([, path]) => path).filter((path) => !/save$|shut/.test(path));
-    if (user === "ada") expect(did).toEqual(own);
-    if (user === "zoe") expect(did).toEqual([]);
-    await kubectl("delete", snapshots, "--all", "-n", "tenant-ada", "--wait=true");
-    if (hasTenant) await kubectl("patch", "tenants", user, "--type=merge", "-p", JSON.stringify({ spec: { workspaces: before.spec.workspaces ?? null, publicKeys: before.spec.publicKeys ?? null } }));
-    if (hasTenant) await clear(user);
-  });
-}
+      // What is changed.
+      const { uid } = (await victim()).metadata;
+      const did: string[] = [];
+      for (const [, path, { before: prepared, form, same, done }] of attempts(user, hasTenant, uid, before)) {
+        await prepared?.();
+        expect(await done(), `${path}: before`).toBe(false);
+        const may = await same(bearer);
+        await send(api, path, form);
+        expect(await done(), `${path}: as kubectl`).toBe(may);
+        if (may) did.push(path);
+      }
+      // Saving images is not every student's right, and a closed course nobody's.
+      const own = attempts(user, hasTenant, uid, before).map(([, path]) => path).filter((path) => !/save$|shut/.test(path));
+      if (user === "ada") expect(did).toEqual(own);
+      if (user === "zoe") expect(did).toEqual([]);
+      await kubectl("delete", snapshots, "--all", "-n", "tenant-ada", "--wait=true");
+      if (hasTenant) await kubectl("patch", "tenants", user, "--type=merge", "-p", JSON.stringify({ spec: { workspaces: before.spec.workspaces ?? null, publicKeys: before.spec.publicKeys ?? null } }));
+      if (hasTenant) await clear(user);
+    });
+  }
+});
 
 test("a route has one method", async ({ page, context }) => {
   await machine("ada", "victim", { prettyName: "Victim" });
