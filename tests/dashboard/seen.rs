@@ -112,7 +112,8 @@ pub fn no_secret(site: &Site, recorded: &Path) {
 /// Each request to the API server has the name of a user, or asks for what the account may know: that something has changed.
 pub fn names(site: &Site) {
     let entries = site.lab.cluster.audit().since(Mark::default()).expect("the audit log");
-    let ours = |entry: &&AuditEntry| entry.user_agent.starts_with("crownlabs");
+    // What was refused because nobody knows who sent it has no name.
+    let ours = |entry: &&AuditEntry| entry.user_agent.starts_with("crownlabs/") && entry.code != 401;
     let (mut of_account, mut of_users) = (0, 0);
     for entry in entries.iter().filter(ours).filter(|entry| !OTHERS.contains(&&*entry.user)) {
         if entry.user == ACCOUNT {
