@@ -13,11 +13,12 @@ use serde_json::Value;
 use crate::realm;
 use crate::site::{KEY, Site};
 
-/// The account of the dashboard, and those of the daemons beside it.
+/// The account of the dashboard, those of the daemons beside it, and that which impersonates users (`impersonate.spec`).
 const ACCOUNT: &str = "system:serviceaccount:crownlabs-system:crownlabs-dashboard";
-const OTHERS: [&str; 2] = [
+const OTHERS: [&str; 3] = [
     "system:serviceaccount:crownlabs-system:crownlabs",
     "system:serviceaccount:crownlabs-bastion:crownlabs-bastion",
+    "system:serviceaccount:crownlabs-system:crownlabs-dashboard-impersonates",
 ];
 /// What the account may list and watch.
 const KINDS: [&str; 4] = ["instances", "templates", "tenants", "workspaces"];
