@@ -12,6 +12,18 @@ const live = (isLive) => {
 document.addEventListener("htmx:sse:after:connection", () => live(true));
 // A stream that ends is begun anew at once; one that cannot be begun is broken.
 document.addEventListener("htmx:sse:error", () => live(false));
+// A form leads to a page that is read then: this one is not read anew meanwhile, unless the form leads nowhere.
+let leaves = false;
+document.addEventListener("submit", () => {
+  leaves = true;
+  setTimeout(() => {
+    leaves = false;
+    document.body.dispatchEvent(new Event("refresh"));
+  }, 15_000);
+});
+document.addEventListener("htmx:before:request", (event) => {
+  if (leaves) event.preventDefault();
+});
 // Too many requests: the page stays as it is, and is asked for again when it was told to be.
 document.addEventListener("htmx:response:error", ({ detail: { ctx } }) => {
   const seconds = Number(ctx.response.headers.get("retry-after"));

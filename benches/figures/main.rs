@@ -54,61 +54,64 @@ fn main() -> Result<()> {
     }
     // `cargo bench --bench figures -- 600` measures that part alone.
     let parts: Vec<String> = std::env::args().skip(1).filter(|part| !part.starts_with('-')).collect();
-    let wanted = |part: &str| parts.is_empty() || parts.iter().any(|wanted| wanted == part);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let baseline = std::env::var_os("BENCH_BASELINE").map(PathBuf::from);
     let mut figures = Figures::default();
-    runtime.block_on(async {
-        if wanted("600") {
-            instances::cold_600(&mut figures, baseline.as_deref()).await?;
-        }
-        if wanted("tenants") {
-            tenants::cold(&mut figures).await?;
-        }
-        if wanted("keycloak") {
-            tenants::with_keycloak(&mut figures).await?;
-        }
-        if wanted("exposure") {
-            exposure::one_more(&mut figures).await?;
-        }
-        if wanted("inactivity") {
-            inactivity::rounds(&mut figures).await?;
-        }
-        if wanted("capture") {
-            capture::load(&mut figures)?;
-        }
-        if wanted("pods") {
-            pods::many(&mut figures).await?;
-        }
-        if wanted("webssh") {
-            web_ssh::terminals(&mut figures).await?;
-        }
-        if wanted("keys") {
-            keys::rewrite(&mut figures).await?;
-        }
-        if wanted("metrics") {
-            metrics::containers(&mut figures).await?;
-        }
-        if wanted("hostile") {
-            hostile::start(&mut figures).await?;
-        }
-        if wanted("dashboard") {
-            dashboard::pages(&mut figures).await?;
-        }
-        if wanted("2400") {
-            instances::cold_2400(&mut figures).await?;
-        }
-        if wanted("scale") {
-            instances::scale(&mut figures, scale(), baseline.as_deref()).await?;
-        }
-        // It takes hours, so it has to be asked for by name.
-        if parts.iter().any(|part| part == "load") {
-            load::load(&mut figures).await?;
-        }
-        anyhow::Ok(())
-    })?;
+    runtime.block_on(measure(&parts, &mut figures))?;
     // The figures of `make bench` stay as they are when only `load` is measured, which writes a file of its own.
     report(&figures.0, parts != ["load"])
+}
+
+/// Measures these parts, or all.
+async fn measure(parts: &[String], figures: &mut Figures) -> Result<()> {
+    let wanted = |part: &str| parts.is_empty() || parts.iter().any(|wanted| wanted == part);
+    let baseline = std::env::var_os("BENCH_BASELINE").map(PathBuf::from);
+    if wanted("600") {
+        instances::cold_600(figures, baseline.as_deref()).await?;
+    }
+    if wanted("tenants") {
+        tenants::cold(figures).await?;
+    }
+    if wanted("keycloak") {
+        tenants::with_keycloak(figures).await?;
+    }
+    if wanted("exposure") {
+        exposure::one_more(figures).await?;
+    }
+    if wanted("inactivity") {
+        inactivity::rounds(figures).await?;
+    }
+    if wanted("capture") {
+        capture::load(figures)?;
+    }
+    if wanted("pods") {
+        pods::many(figures).await?;
+    }
+    if wanted("webssh") {
+        web_ssh::terminals(figures).await?;
+    }
+    if wanted("keys") {
+        keys::rewrite(figures).await?;
+    }
+    if wanted("metrics") {
+        metrics::containers(figures).await?;
+    }
+    if wanted("hostile") {
+        hostile::start(figures).await?;
+    }
+    if wanted("dashboard") {
+        dashboard::pages(figures).await?;
+    }
+    if wanted("2400") {
+        instances::cold_2400(figures).await?;
+    }
+    if wanted("scale") {
+        instances::scale(figures, scale(), baseline.as_deref()).await?;
+    }
+    // It takes hours, so it has to be asked for by name.
+    if parts.iter().any(|part| part == "load") {
+        load::load(figures).await?;
+    }
+    Ok(())
 }
 
 /// Prints the figures as a table and, if asked for, writes them as JSON.

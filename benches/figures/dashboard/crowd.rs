@@ -205,37 +205,16 @@ async fn start(world: &World, pages: Vec<Open>) -> Result<Started> {
     })
 }
 
-/// A student starts a machine: the page with the form is fetched when it changes, until the one to which the form leads is there.
-/// That one is open from then on, until nothing changes any more.
+/// A student starts a machine: the form leads to a page that shows it, which is open from then on, until nothing changes any more.
 async fn started(open: Open) -> Result<(Open, Timestamp)> {
     let Open { browser, page, stream } = open;
     let (name, is_live) = (page.new_name(TEMPLATE)?.to_owned(), stream.is_some());
     // The end of the address of the machine.
     let sign = format!("/{name}\"");
-    let mut seen = None;
-    let page = tokio::select! {
-        page = browser.start(TEMPLATE, &name) => page?,
-        failed = followed(&browser, stream, &sign, &mut seen) => failed?,
-    };
+    let page = browser.start(TEMPLATE, &name).await?;
+    drop(stream);
     ensure!(page.0.contains(&sign), "a machine that was started is not on its page: {}", page.notice());
-    let seen = seen.unwrap_or_else(now);
+    let seen = now();
     let stream = if is_live { Some(browser.listen(&page).await?) } else { None };
     Ok((drained(Open { browser, page, stream }).await?, seen))
-}
-
-/// Fetches a page whenever it changes, and notes when it has this sign first. Completes only by an error.
-async fn followed(
-    browser: &Browser,
-    stream: Option<Stream>,
-    sign: &str,
-    seen: &mut Option<Timestamp>,
-) -> Result<Page> {
-    let Some(mut stream) = stream else { return std::future::pending().await };
-    loop {
-        stream.changed().await?;
-        let page = browser.fetch().await?;
-        if seen.is_none() && page.0.contains(sign) {
-            *seen = Some(now());
-        }
-    }
 }

@@ -24,8 +24,9 @@ use crate::runtime::client::UserClient;
 use crate::runtime::error::ApiError;
 use crate::runtime::http_server::{Body, text};
 
-/// How many pages are read at the same time. A change that concerns a whole course has all its pages read anew.
-const READS: usize = 64;
+/// How many pages are read, and forms carried out, at the same time. A change that concerns a whole course has all its pages read
+/// anew.
+const TURNS: usize = 64;
 
 /// How long a page waits at least that is told that there are too many requests, in seconds.
 const PAUSE: u64 = 5;
@@ -42,7 +43,7 @@ pub struct Dashboard {
     pub(super) users: Users,
     keys: watch::Receiver<Option<Arc<Keys>>>,
     pub(super) hub: Arc<Hub>,
-    pub(super) reads: Semaphore,
+    pub(super) turns: Semaphore,
 }
 
 /// What pages need to know of the configuration.
@@ -83,7 +84,7 @@ impl Dashboard {
             help: config.help_url.clone(),
         };
         let users = Users::new(client, provider, config.identity);
-        Self { config, settings, house, users, keys, hub, reads: Semaphore::new(READS) }
+        Self { config, settings, house, users, keys, hub, turns: Semaphore::new(TURNS) }
     }
 
     /// The answer to a request.
@@ -103,7 +104,7 @@ impl Dashboard {
             Route::Login => self.login(&visit).await,
             Route::Callback => self.callback(&visit).await,
             Route::Logout => self.logout(&visit).await,
-            Route::Page(page) => Box::pin(self.page(&visit, &page)).await,
+            Route::Page(page) => self.page(&visit, &page).await,
             Route::Act(action) => self.act(&visit, action).await,
             Route::OtherMethod => {
                 let mut answer = visit.state("", &State::NotFound);

@@ -30,7 +30,10 @@ impl Dashboard {
             Err(answer) => return answer,
         };
         let acting = Acting { client: self.users.client(), user: &present.user };
-        let done = self.done(&acting, &action, &fields).await;
+        // It is never closed.
+        let turn = self.turns.acquire().await.ok();
+        let done = Box::pin(self.done(&acting, &action, &fields)).await;
+        drop(turn);
         let (page, form) = match done {
             Ok(outcome) => {
                 let gone = matches!(action, Action::Machine(_, OfMachine::Delete));

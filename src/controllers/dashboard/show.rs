@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use super::answer::{Dashboard, unread};
 use super::assets;
-use super::live::{self, Topic};
+use super::live::{self, Since, Topic};
 use super::login::{see_other, with_cookie};
 use super::outcome::Outcome;
 use super::page::{
@@ -19,6 +19,7 @@ use super::route::Page;
 use super::session::{self, Form, Keys, Session};
 use super::users::User;
 use super::visit::{self, Visit};
+use crate::runtime::error::ApiError;
 use crate::runtime::http_server::{Body, text};
 
 /// The purpose of the addresses of streams.
@@ -45,15 +46,10 @@ impl Dashboard {
     /// A page with what its user may see.
     async fn page_of(&self, visit: &Visit<'_>, page: &Page, user: &User) -> Response<Bytes> {
         // It is never closed.
-        let _turn = self.reads.acquire().await.ok();
-        let reading = Reading { users: &self.users, user };
-        let read = match page {
-            Page::Machine(key) => {
-                reading.machine(key).await.map(|machine| Content::Machine(Box::new(machine)))
-            }
-            Page::Courses => reading.courses().await.map(|own| Content::Own(Arc::new(own))),
-            Page::Home | Page::Account => reading.own().await.map(|own| Content::Own(Arc::new(own))),
-        };
+        let turn = self.turns.acquire().await.ok();
+        // While a page waits, it takes no room for what is read then.
+        let read = Box::pin(read(&Reading { users: &self.users, user }, page)).await;
+        drop(turn);
         let (content, old) = match read {
             Ok(content) => {
                 if let (Content::Own(own), Page::Home) = (&content, page) {
@@ -86,7 +82,7 @@ impl Dashboard {
         let notice = form.as_ref().and_then(|form| notice(visit, form));
         let typed = form.as_ref().and_then(|form| form.fields.split_first());
         let own = content.own();
-        let events = events(&visit.keys, visit.now, &own.topics);
+        let events = events(&visit.keys, self.hub.since(visit.now), &own.topics);
         let scripts = assets::scripts();
         let view = View {
             user: &user.name,
@@ -145,6 +141,15 @@ impl Dashboard {
     }
 }
 
+/// Reads what a page shows.
+async fn read(reading: &Reading<'_>, page: &Page) -> Result<Content, ApiError> {
+    match page {
+        Page::Machine(key) => reading.machine(key).await.map(|machine| Content::Machine(Box::new(machine))),
+        Page::Courses => reading.courses().await.map(|own| Content::Own(Arc::new(own))),
+        Page::Home | Page::Account => reading.own().await.map(|own| Content::Own(Arc::new(own))),
+    }
+}
+
 /// What a page shows.
 enum Content {
     Own(Arc<Own>),
@@ -162,18 +167,21 @@ impl Content {
 }
 
 /// The address of the stream of the changes of these, of which a page shows what they were then.
-fn events(keys: &Keys, since: Timestamp, topics: &[Topic]) -> String {
-    let lines =
-        std::iter::once(since.as_millisecond().to_string()).chain(topics.iter().map(ToString::to_string));
-    let lines: Vec<String> = lines.collect();
+fn events(keys: &Keys, since: Since, topics: &[Topic]) -> String {
+    let since = format!("{} {}", since.at.as_millisecond(), since.replica);
+    let lines: Vec<String> = std::iter::once(since).chain(topics.iter().map(ToString::to_string)).collect();
     format!("/events?on={}", session::sealed(keys, EVENTS, &lines.join("\n")))
 }
 
 /// Since when what is listened to by such an address.
-fn listened(text: &str) -> Option<(Timestamp, Vec<Topic>)> {
+fn listened(text: &str) -> Option<(Since, Vec<Topic>)> {
     let (since, topics) = text.split_once('\n')?;
-    let since = Timestamp::from_millisecond(since.parse().ok()?).ok()?;
-    Some((since, topics.lines().filter_map(|line| line.parse().ok()).collect()))
+    let (at, replica) = since.split_once(' ')?;
+    let at = Timestamp::from_millisecond(at.parse().ok()?).ok()?;
+    Some((
+        Since { at, replica: replica.parse().ok()? },
+        topics.lines().filter_map(|line| line.parse().ok()).collect(),
+    ))
 }
 
 /// What is said above a page about what was sent from it.

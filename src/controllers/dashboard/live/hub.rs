@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::hash::{BuildHasher as _, RandomState};
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use crate::runtime::{ObjectKey, clock};
 
 /// Of how many things it is known when they have changed last. All of a cluster change together at most when a course begins.
 const MOST_CHANGED: usize = 20_000;
-/// A watch may show a change so much later than a read, and the clocks of replicas differ a little.
+/// By how much the clocks of replicas may differ.
 const LATE: SignedDuration = SignedDuration::from_secs(2);
 
 /// Something that a page shows.
@@ -70,6 +71,17 @@ pub struct Hub {
     pages: Mutex<Pages>,
     /// The most pages.
     limit: usize,
+    /// By which a replica knows the pages that it has read itself.
+    replica: u64,
+}
+
+/// When a page was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Since {
+    /// The time, …
+    pub at: Timestamp,
+    /// … by the clock of this replica.
+    pub replica: u64,
 }
 
 struct Pages {
@@ -84,11 +96,19 @@ impl Hub {
     /// For so many open pages.
     pub fn new(limit: usize) -> Arc<Self> {
         let pages = Pages { by_topic: HashMap::new(), open: 0, changed: LruCache::new(MOST_CHANGED) };
-        Arc::new(Self { pages: Mutex::new(pages), limit })
+        // Each process has other ones.
+        let replica = RandomState::new().hash_one(());
+        Arc::new(Self { pages: Mutex::new(pages), limit, replica })
+    }
+
+    /// A page that is read at a time.
+    pub fn since(&self, at: Timestamp) -> Since {
+        Since { at, replica: self.replica }
     }
 
     /// A page that shows something, as it was then, begins to listen; `None` if there are too many already.
-    pub fn listen(self: &Arc<Self>, topics: Vec<Topic>, since: Timestamp) -> Option<Listener> {
+    pub fn listen(self: &Arc<Self>, topics: Vec<Topic>, since: Since) -> Option<Listener> {
+        let late = if since.replica == self.replica { SignedDuration::ZERO } else { LATE };
         let bell = Arc::new(Notify::new());
         let mut pages = self.pages.lock();
         if pages.open >= self.limit {
@@ -97,7 +117,7 @@ impl Hub {
         pages.open += 1;
         for topic in &topics {
             pages.by_topic.entry(topic.clone()).or_default().push(Arc::clone(&bell));
-            if pages.changed.peek(topic).is_some_and(|changed| *changed + LATE >= since) {
+            if pages.changed.peek(topic).is_some_and(|changed| *changed + late >= since.at) {
                 bell.notify_one();
             }
         }
@@ -163,7 +183,8 @@ mod tests {
     fn a_page_hears_of_what_it_shows_and_of_nothing_else() {
         let hub = Hub::new(10);
         let [ada, bob] = ["tenant-ada", "tenant-bob"].map(|name| Topic::Instances(name.to_owned()));
-        let page = hub.listen(vec![ada.clone(), Topic::Workspaces], clock::now()).expect("there is room");
+        let page =
+            hub.listen(vec![ada.clone(), Topic::Workspaces], hub.since(clock::now())).expect("there is room");
         assert!(page.changed().now_or_never().is_none());
         hub.changed(bob);
         assert!(page.changed().now_or_never().is_none(), "of another namespace");
@@ -178,25 +199,29 @@ mod tests {
         let hub = Hub::new(10);
         let begin = clock::now();
         hub.changed(Topic::Workspaces);
-        let after = clock::now() + LATE + SignedDuration::from_secs(1);
+        let [soon, after] = [1, 3].map(|seconds| clock::now() + SignedDuration::from_secs(seconds));
+        // The clock of another replica may be a little before or behind.
+        let of_another = |at| Since { at, replica: hub.replica ^ 1 };
         for (topic, since, is_told) in [
-            (Topic::Workspaces, begin, true),
-            (Topic::Workspaces, after, false),
-            (Topic::Tenant("ada".to_owned()), begin, false),
+            (Topic::Workspaces, hub.since(begin), true),
+            (Topic::Workspaces, hub.since(soon), false),
+            (Topic::Workspaces, of_another(soon), true),
+            (Topic::Workspaces, of_another(after), false),
+            (Topic::Tenant("ada".to_owned()), hub.since(begin), false),
         ] {
             let page = hub.listen(vec![topic], since).expect("there is room");
-            assert_eq!(page.changed().now_or_never().is_some(), is_told, "{since}");
+            assert_eq!(page.changed().now_or_never().is_some(), is_told, "{since:?}");
         }
     }
 
     #[test]
     fn a_page_that_was_closed_leaves_nothing_and_its_place() {
         let hub = Hub::new(1);
-        let page = hub.listen(vec![Topic::Workspaces], clock::now()).expect("there is room");
-        assert!(hub.is_full() && hub.listen(vec![Topic::Workspaces], clock::now()).is_none());
+        let page = hub.listen(vec![Topic::Workspaces], hub.since(clock::now())).expect("there is room");
+        assert!(hub.is_full() && hub.listen(vec![Topic::Workspaces], hub.since(clock::now())).is_none());
         drop(page);
         assert!(hub.pages.lock().by_topic.is_empty());
-        assert!(hub.listen(vec![Topic::Workspaces], clock::now()).is_some());
+        assert!(hub.listen(vec![Topic::Workspaces], hub.since(clock::now())).is_some());
     }
 
     #[test]

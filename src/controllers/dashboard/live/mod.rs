@@ -10,14 +10,14 @@ use http::{HeaderValue, Response};
 use hyper::body::Bytes;
 use tokio::time::{sleep, timeout};
 
-pub use self::hub::{Hub, Listener, Topic};
+pub use self::hub::{Hub, Listener, Since, Topic};
 pub use self::signals::declare;
 use crate::runtime::http_server::{Body, Gone, Sender};
 
 /// The time between two updates of a page.
 const PAUSE: Duration = Duration::from_millis(500);
 /// After so long without a change, something is sent all the same, by which a connection that is gone is noticed.
-const SIGN_OF_LIFE: Duration = Duration::from_secs(25);
+const SIGN_OF_LIFE: Duration = Duration::from_secs(50);
 /// How long a page listens at most; then it listens anew, if the session goes on.
 const LONGEST: Duration = Duration::from_hours(1);
 
