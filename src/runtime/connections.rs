@@ -152,6 +152,11 @@ impl Connection {
         self.turn.lock().open
     }
 
+    /// Asks it to end, for a reason of the server's.
+    pub fn end(&self) {
+        self.end.notify_one();
+    }
+
     /// It does not wait any more.
     fn leave(&self) {
         let waits = self.turn.lock().waits.take();
@@ -175,7 +180,7 @@ impl Connection {
         }
     }
 
-    /// Completes when the connection has to end: whether because another one needs its place.
+    /// Completes when the connection has to end: whether because another one needs its place, or the memory of its answer.
     pub async fn ended(&self) -> bool {
         tokio::select! {
             () = self.end.notified() => true,

@@ -32,6 +32,7 @@ use crate::runtime::store_set::StoreSet;
 const LIMITS: Limits = Limits {
     connections: 512,
     long_bodies: 64 << 10,
+    answers: 4 << 20,
     body: 64 << 10,
     receive_timeout: Duration::from_secs(5),
     idle_timeout: Duration::from_secs(75),

@@ -3,13 +3,14 @@
 //! ([`Body::stream`]), or with 101 and go on with the connection in another protocol (`hyper::upgrade`).
 //!
 //! Memory is bounded whatever clients send or do not take: by the number of connections, by what all long bodies take
-//! together, by what the kernel keeps for each connection, and by the time after which a connection ends whose client takes
-//! nothing. Short requests never wait for long ones.
+//! together, by what all answers take that are not sent yet, by what the kernel keeps for each connection, and by the time after
+//! which a connection ends whose client takes nothing. Short requests never wait for long ones.
 
 mod body;
 mod progress;
+mod unsent;
 
-pub use body::{Body, Gone, Sender};
+pub use body::Body;
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -42,6 +43,7 @@ use tracing::{debug, error, warn};
 
 use self::body::Served;
 use self::progress::Progress;
+use self::unsent::Unsent;
 use super::connections::{Connection, Open, accept};
 use crate::api::shown;
 
@@ -72,6 +74,9 @@ pub struct Limits {
     /// What the bodies of all requests that are longer than 64 KiB may take together, in bytes; at least [`Limits::body`].
     /// A request waits, within its `receive_timeout`, until there is room.
     pub long_bodies: usize,
+    /// What the answers take together that clients have not taken yet, in bytes. For one more, the connections of the oldest ones are
+    /// closed; of a single one, there is no limit.
+    pub answers: usize,
     /// The largest body of a request, in bytes. A larger one is answered with 413.
     pub body: usize,
     /// How long the TLS handshake may take before the connection is closed, and how long the body of a
@@ -89,6 +94,7 @@ impl Default for Limits {
         Self {
             connections: 256,
             long_bodies: 1 << 20,
+            answers: 16 << 20,
             body: 256 << 10,
             receive_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(30),
@@ -164,6 +170,7 @@ struct Running {
     server: Server,
     /// The bytes that long bodies may still take.
     long_bodies: Arc<Semaphore>,
+    unsent: Arc<Unsent>,
 }
 
 impl Server {
@@ -198,7 +205,8 @@ impl Server {
     pub async fn serve(self, listener: TcpListener, stop: impl Future<Output = ()>) {
         let limit = self.limits.connections;
         let long_bodies = Arc::new(Semaphore::new(self.limits.long_bodies.max(self.limits.body)));
-        let server = Arc::new(Running { server: self, long_bodies });
+        let unsent = Unsent::new(self.limits.answers);
+        let server = Arc::new(Running { server: self, long_bodies, unsent });
         let serve = |stream, address: SocketAddr, place| {
             Arc::clone(&server).connection(stream, Peer(address.ip().to_canonical()), place)
         };
@@ -239,7 +247,7 @@ impl Running {
             async move {
                 place.serve();
                 let response = server.respond(request, &place).await;
-                Ok::<_, Infallible>(response.map(|body| Served::new(body, place)))
+                Ok::<_, Infallible>(response.map(|body| Served::new(body, place, &server.unsent)))
             }
         });
         let connection = http1::Builder::new()

@@ -28,6 +28,7 @@ pub const LIMITS: Limits = Limits {
     connections: 128,
     // One of the longest at a time: what is read from it takes as much again.
     long_bodies: 8 << 20,
+    answers: 16 << 20,
     // The object before and after the change, each of at most the 3 MiB that the API server accepts, and
     // the other members of the review.
     body: 7 << 20,

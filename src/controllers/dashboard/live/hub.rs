@@ -10,6 +10,7 @@ use hashlink::LruCache;
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use crate::controllers::dashboard::route::key;
 use crate::runtime::{ObjectKey, clock};
@@ -73,6 +74,8 @@ pub struct Hub {
     limit: usize,
     /// By which a replica knows the pages that it has read itself.
     replica: u64,
+    /// When it began.
+    epoch: Instant,
 }
 
 /// When a page was read.
@@ -98,7 +101,7 @@ impl Hub {
         let pages = Pages { by_topic: HashMap::new(), open: 0, changed: LruCache::new(MOST_CHANGED) };
         // Each process has other ones.
         let replica = RandomState::new().hash_one(());
-        Arc::new(Self { pages: Mutex::new(pages), limit, replica })
+        Arc::new(Self { pages: Mutex::new(pages), limit, replica, epoch: Instant::now() })
     }
 
     /// A page that is read at a time.
@@ -155,6 +158,11 @@ impl Listener {
     /// Completes once something of what the page shows has changed since the last time.
     pub async fn changed(&self) {
         self.bell.notified().await;
+    }
+
+    /// A time that is the same for all pages, and in the past.
+    pub fn epoch(&self) -> Instant {
+        self.hub.epoch
     }
 }
 

@@ -5,41 +5,30 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use futures::FutureExt;
 use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use futures::{FutureExt, Stream, StreamExt};
 use hyper::body::{Body as HttpBody, Bytes, Frame, SizeHint};
-use tokio::sync::mpsc;
 
+use super::unsent::Unsent;
 use crate::runtime::connections::Connection;
 
 /// The body of an answer.
-#[derive(Debug)]
 pub struct Body(Content);
 
-#[derive(Debug)]
 enum Content {
     /// All of it; empty once it is taken.
     Whole(Bytes),
-    /// What a [`Sender`] sends.
-    Stream(mpsc::Receiver<Bytes>),
+    /// Piece by piece.
+    Stream(BoxStream<'static, Bytes>),
 }
 
-/// Sends the pieces of a stream, which ends when this is dropped.
-#[derive(Debug)]
-pub struct Sender(mpsc::Sender<Bytes>);
-
-/// Nobody takes the rest of a stream: the client has left or took nothing for [`super::Limits::send_timeout`], or the
-/// server stops.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("nobody takes the rest of the stream")]
-pub struct Gone;
-
 impl Body {
-    /// A stream, and what its pieces are sent by. One piece waits for the connection at a time; of those that it has
-    /// taken, at most 16 wait for the client, or 64 KiB and one more.
-    pub fn stream() -> (Sender, Self) {
-        let (sender, pieces) = mpsc::channel(1);
-        (Sender(sender), Self(Content::Stream(pieces)))
+    /// A stream. The connection asks for the next piece when it has room: of those that it has taken, at most 16 wait for the
+    /// client, or 64 KiB and one more. The stream is dropped once nobody takes the rest: the client has left or took nothing for
+    /// [`super::Limits::send_timeout`], or the server stops.
+    pub fn stream(pieces: impl Stream<Item = Bytes> + Send + 'static) -> Self {
+        Self(Content::Stream(pieces.boxed()))
     }
 
     /// The bytes of a whole body; none of a stream.
@@ -48,21 +37,6 @@ impl Body {
             Content::Whole(bytes) => bytes,
             Content::Stream(_) => &[],
         }
-    }
-}
-
-impl Sender {
-    /// Sends a piece, once the connection has taken the one before.
-    ///
-    /// # Errors
-    /// When nobody will take it.
-    pub async fn send(&mut self, piece: Bytes) -> Result<(), Gone> {
-        self.0.send(piece).await.map_err(|_| Gone)
-    }
-
-    /// Completes when nobody will take anything any more.
-    pub async fn gone(&self) {
-        self.0.closed().await;
     }
 }
 
@@ -94,7 +68,7 @@ impl HttpBody for Body {
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let piece = match &mut self.0 {
             Content::Whole(bytes) => Some(std::mem::take(bytes)).filter(|bytes| !bytes.is_empty()),
-            Content::Stream(pieces) => ready!(pieces.poll_recv(context)),
+            Content::Stream(pieces) => ready!(pieces.poll_next_unpin(context)),
         };
         Poll::Ready(piece.map(|piece| Ok(Frame::data(piece))))
     }
@@ -127,10 +101,13 @@ struct Streaming {
 
 impl Served {
     /// The body of the answer to the request that the connection serves.
-    pub fn new(body: Body, place: Arc<Connection>) -> Self {
-        let Content::Stream(_) = body.0 else {
-            place.wait();
-            return Self { body, stream: None };
+    pub fn new(body: Body, place: Arc<Connection>, unsent: &Arc<Unsent>) -> Self {
+        let body = match body.0 {
+            Content::Whole(bytes) => {
+                place.wait();
+                return Self { body: unsent.count(bytes, &place).into(), stream: None };
+            }
+            stream @ Content::Stream(_) => Body(stream),
         };
         place.stream();
         let stops = Arc::clone(&place);
@@ -156,7 +133,7 @@ impl HttpBody for Served {
         // Asked first: whoever always has one more piece delays no stop.
         let stops = self.stream.as_mut().is_some_and(|stream| stream.stopping.poll_unpin(context).is_ready());
         if stops {
-            // The sender learns of it at once.
+            // The stream is dropped at once.
             self.body = Bytes::new().into();
         }
         let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
