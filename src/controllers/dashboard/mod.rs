@@ -12,7 +12,7 @@
 //! | `visit.rs` | what an answer needs to know of the browser |
 //! | `login.rs` | logging in and out |
 //! | `session/` | what a browser keeps, sealed |
-//! | `users.rs` | the users of the sessions, with their tokens |
+//! | `users/` | the users of the sessions, with their tokens, and what they were shown last |
 //! | `read.rs` | what a page shows, read with the user's token |
 //! | `act.rs` | what a form changes, with the user's token |
 //! | `page/` | pages, from objects to HTML |

@@ -66,8 +66,8 @@ pub struct OneMachine {
 /// What a user may do in one namespace; elsewhere, the API server says it when he tries.
 #[derive(Clone)]
 pub struct NamespaceRules {
-    namespace: String,
-    rules: Arc<Rules>,
+    pub(super) namespace: String,
+    pub(super) rules: Arc<Rules>,
 }
 
 impl Rights for NamespaceRules {

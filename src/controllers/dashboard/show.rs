@@ -53,14 +53,15 @@ impl Dashboard {
         let (content, old) = match read {
             Ok(content) => {
                 if let (Content::Own(own), Page::Home) = (&content, page) {
-                    user.keep(visit.now, own);
+                    self.users.keep(user, visit.now, own);
                 }
                 (content, None)
             }
             Err(error) => {
                 let state = unread(&error, visit.now);
                 // What was seen last is shown again, if there is something.
-                match user.kept().filter(|_| *page == Page::Home && matches!(state, State::Away(_))) {
+                match self.users.kept(user).filter(|_| *page == Page::Home && matches!(state, State::Away(_)))
+                {
                     Some((since, own)) => (Content::Own(own), Some(since)),
                     None => return visit.state(&user.name, &state),
                 }

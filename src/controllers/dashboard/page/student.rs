@@ -74,6 +74,12 @@ impl Known {
 }
 
 impl Known {
+    /// How many objects these are.
+    pub fn objects(&self) -> usize {
+        let Self { tenant: _, instances, templates, workspaces, snapshots } = self;
+        1 + instances.len() + templates.len() + workspaces.len() + snapshots.len()
+    }
+
     /// The Tenant.
     pub fn tenant(&self) -> &Tenant {
         &self.tenant

@@ -1,8 +1,11 @@
 //! Who uses the dashboard now: a user's token, until it runs out, and what it says. Tokens are in memory only; another replica, and
 //! this one after a restart, gets one for the session of the browser.
 
+mod kept;
+
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use hashlink::LruCache;
@@ -10,6 +13,7 @@ use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
+use self::kept::Kept;
 use crate::clients::oidc::{self, Provider, Secret, TokenUser};
 use crate::config::Identity;
 use crate::controllers::dashboard::read::Own;
@@ -39,8 +43,8 @@ pub struct User {
     /// When the token runs out.
     expires: Timestamp,
     rules: Mutex<HashMap<String, (Instant, Arc<Rules>)>>,
-    /// What the first page has shown last, and when.
-    kept: Mutex<Option<(Timestamp, Arc<Own>)>>,
+    /// No other user of this process has it, and neither has the same one with his next token.
+    number: u64,
 }
 
 /// Why a session has no user.
@@ -82,6 +86,7 @@ pub struct Users {
     provider: Provider,
     identity: Identity,
     sessions: Mutex<LruCache<String, Arc<SessionUser>>>,
+    kept: Kept,
 }
 
 /// A user, and the refresh token that takes the place of that of the session, if the issuer has sent one.
@@ -95,7 +100,8 @@ pub struct Found {
 impl Users {
     /// Nobody yet.
     pub fn new(client: UserClient, provider: Provider, identity: Identity) -> Self {
-        Self { client, provider, identity, sessions: Mutex::new(LruCache::new(MOST)) }
+        let sessions = Mutex::new(LruCache::new(MOST));
+        Self { client, provider, identity, sessions, kept: Kept::default() }
     }
 
     /// The issuer.
@@ -188,23 +194,24 @@ impl Users {
         drop(known);
         Ok(rules)
     }
+
+    /// Keeps what was read for the first page of a user, to be shown again while the API server does not answer.
+    pub fn keep(&self, user: &User, now: Timestamp, own: &Arc<Own>) {
+        self.kept.keep(user.number, now, own);
+    }
+
+    /// What was kept, and since when.
+    pub fn kept(&self, user: &User) -> Option<(Timestamp, Arc<Own>)> {
+        self.kept.get(user.number)
+    }
 }
 
 impl User {
     /// A user of a token, of whom nothing is known yet.
     pub fn new(credential: Credential, name: String, expires: Timestamp) -> Self {
-        let (rules, kept) = (Mutex::default(), Mutex::default());
-        Self { credential, name, unconfirmed: None, expires, rules, kept }
-    }
-
-    /// Keeps what was read for the first page, to be shown again while the API server does not answer.
-    pub fn keep(&self, now: Timestamp, own: &Arc<Own>) {
-        *self.kept.lock() = Some((now, Arc::clone(own)));
-    }
-
-    /// What was kept, and since when.
-    pub fn kept(&self) -> Option<(Timestamp, Arc<Own>)> {
-        self.kept.lock().clone()
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        Self { credential, name, unconfirmed: None, expires, rules: Mutex::default(), number }
     }
 
     fn lasts(&self, now: Timestamp) -> bool {
