@@ -24,9 +24,12 @@ use crate::runtime::client::UserClient;
 use crate::runtime::error::ApiError;
 use crate::runtime::http_server::{Body, text};
 
-/// How many pages are read, and forms carried out, at the same time. A change that concerns a whole course has all its pages read
-/// anew.
-const TURNS: usize = 64;
+/// How many pages that are opened are read at the same time, how many that are open already, and how many forms are carried out.
+/// When a course begins, everybody sends a form, which leads to a page: nobody who waits for it waits for the forms of others, or
+/// for pages that show something already.
+const OPENED: usize = 64;
+const OPEN: usize = 16;
+const FORMS: usize = 16;
 
 /// How long a page waits at least that is told that there are too many requests, in seconds.
 const PAUSE: u64 = 5;
@@ -43,7 +46,9 @@ pub struct Dashboard {
     pub(super) users: Users,
     keys: watch::Receiver<Option<Arc<Keys>>>,
     pub(super) hub: Arc<Hub>,
-    pub(super) turns: Semaphore,
+    pub(super) opened: Semaphore,
+    pub(super) open: Semaphore,
+    pub(super) forms: Semaphore,
 }
 
 /// What pages need to know of the configuration.
@@ -84,7 +89,8 @@ impl Dashboard {
             help: config.help_url.clone(),
         };
         let users = Users::new(client, provider, config.identity);
-        Self { config, settings, house, users, keys, hub, turns: Semaphore::new(TURNS) }
+        let [opened, open, forms] = [OPENED, OPEN, FORMS].map(Semaphore::new);
+        Self { config, settings, house, users, keys, hub, opened, open, forms }
     }
 
     /// The answer to a request.

@@ -31,7 +31,7 @@ impl Dashboard {
         };
         let acting = Acting { client: self.users.client(), user: &present.user };
         // It is never closed.
-        let turn = self.turns.acquire().await.ok();
+        let turn = self.forms.acquire().await.ok();
         let done = Box::pin(self.done(&acting, &action, &fields)).await;
         drop(turn);
         let (page, form) = match done {

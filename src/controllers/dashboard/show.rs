@@ -45,8 +45,9 @@ impl Dashboard {
 
     /// A page with what its user may see.
     async fn page_of(&self, visit: &Visit<'_>, page: &Page, user: &User) -> Response<Bytes> {
+        let turns = if visit.is_by_script() { &self.open } else { &self.opened };
         // It is never closed.
-        let turn = self.turns.acquire().await.ok();
+        let turn = turns.acquire().await.ok();
         // While a page waits, it takes no room for what is read then.
         let read = Box::pin(read(&Reading { users: &self.users, user }, page)).await;
         drop(turn);
