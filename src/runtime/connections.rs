@@ -129,6 +129,8 @@ pub enum Open {
     Fresh,
     /// The rest of the last answer, if the client has not taken it yet.
     Answered,
+    /// Nothing any more: others need the memory of what its client has not taken.
+    Untaken,
     /// The answer to a request.
     Serving,
     /// The rest of a stream: it has no end of its own, so it keeps its place from others, and delays no stop.
@@ -152,8 +154,9 @@ impl Connection {
         self.turn.lock().open
     }
 
-    /// Asks it to end, for a reason of the server's.
+    /// Asks it to end at once, with what its client has not taken.
     pub fn end(&self) {
+        self.turn.lock().open = Open::Untaken;
         self.end.notify_one();
     }
 

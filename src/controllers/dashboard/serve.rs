@@ -35,8 +35,8 @@ const CONNECTIONS: usize = 1_024;
 const LIMITS: Limits = Limits {
     connections: CONNECTIONS,
     long_bodies: 64 << 10,
-    // Some hundred pages.
-    answers: 8 << 20,
+    // More than a hundred pages.
+    answers: 4 << 20,
     body: 64 << 10,
     receive_timeout: Duration::from_secs(10),
     idle_timeout: Duration::from_secs(75),

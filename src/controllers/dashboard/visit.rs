@@ -118,7 +118,10 @@ impl<'r> Visit<'r> {
 
     /// The answer with a page.
     pub fn page(&self, code: StatusCode, page: Markup) -> Response<Bytes> {
-        let mut answer = Response::new(Bytes::from(page.into_string()));
+        let mut page = page.into_string();
+        // It may take a while until the browser has taken it.
+        page.shrink_to_fit();
+        let mut answer = Response::new(Bytes::from(page));
         *answer.status_mut() = code;
         let headers = answer.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));

@@ -261,7 +261,7 @@ impl Running {
             ended = &mut connection => ended,
             is_in_the_way = place.ended() => {
                 // It may have sent half of a request, and somebody else needs its place at once.
-                if is_in_the_way && place.open() == Open::Fresh {
+                if is_in_the_way && matches!(place.open(), Open::Fresh | Open::Untaken) {
                     return;
                 }
                 connection.as_mut().graceful_shutdown();

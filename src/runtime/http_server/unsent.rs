@@ -31,7 +31,7 @@ impl Unsent {
     }
 
     /// An answer that counts until the last of it is sent, or its connection has ended. If all together are too long with it, the
-    /// connections of the oldest ones are asked to end: a client that takes its answer has done so before.
+    /// connections of the oldest ones end: a client that takes its answer has done so before.
     pub fn count(self: &Arc<Self>, answer: Bytes, place: &Arc<Connection>) -> Bytes {
         if !answer.is_unique() {
             return answer;
