@@ -24,8 +24,12 @@ document.addEventListener("submit", () => {
 document.addEventListener("htmx:before:request", (event) => {
   if (leaves) event.preventDefault();
 });
-// Too many requests: the page stays as it is, and is asked for again when it was told to be.
-document.addEventListener("htmx:response:error", ({ detail: { ctx } }) => {
-  const seconds = Number(ctx.response.headers.get("retry-after"));
-  if (ctx.response.status === 429) setTimeout(() => document.body.dispatchEvent(new Event("refresh")), seconds * 1000);
+// Too many requests, or nobody answers: the page stays as it is, and is asked for again when it was told to be.
+let waits = false;
+document.addEventListener("htmx:after:request", ({ detail: { ctx: { response } } }) => {
+  const seconds = Number(response.headers.get("retry-after"));
+  if (seconds) setTimeout(() => document.body.dispatchEvent(new Event("refresh")), seconds * 1000);
+  if (response.status === 503) live(false);
+  else if (waits) live(true);
+  waits = response.status === 503;
 });

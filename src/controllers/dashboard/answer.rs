@@ -14,7 +14,7 @@ use super::page::{Settings, State, login_at};
 use super::route::{Route, page_at};
 use super::session::{Keys, LoginAttempt, Session};
 use super::users::{NoUser, User, Users};
-use super::visit::{self, House, Visit};
+use super::visit::{self, House, PAUSE, Visit};
 use super::{assets, guard};
 use crate::api::GenericRef;
 use crate::api::quota::Rule;
@@ -30,9 +30,6 @@ use crate::runtime::http_server::{Body, text};
 const OPENED: usize = 64;
 const OPEN: usize = 16;
 const FORMS: usize = 16;
-
-/// How long a page waits at least that is told that there are too many requests, in seconds.
-const PAUSE: u64 = 5;
 
 /// What a student is told whose login an administrator has to mend.
 const NOT_SET_UP: &str =

@@ -60,9 +60,10 @@ impl Dashboard {
             }
             Err(error) => {
                 let state = unread(&error, visit.now);
-                // What was seen last is shown again, if there is something.
-                match self.users.kept(user).filter(|_| *page == Page::Home && matches!(state, State::Away(_)))
-                {
+                // What was seen last is shown again, if there is something. An open page stays as it is by itself.
+                let is_shown =
+                    *page == Page::Home && matches!(state, State::Away(_)) && !visit.is_by_script();
+                match self.users.kept(user).filter(|_| is_shown) {
                     Some((since, own)) => (Content::Own(own), Some(since)),
                     None => return visit.state(&user.name, &state),
                 }

@@ -16,6 +16,8 @@ use super::{assets, guard};
 use crate::config;
 use crate::runtime::clock;
 
+/// After how long a page is asked for again at least, in seconds.
+pub const PAUSE: u64 = 5;
 /// The cookie with the language that a user has chosen.
 pub const LANGUAGE: &str = "crownlabs-lang";
 /// The cookie with the zone of the browser's times, which a script writes.
@@ -135,10 +137,16 @@ impl<'r> Visit<'r> {
         let view = View { user, ..self.view(path, &[]) };
         let code = StatusCode::from_u16(of.code()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut answer = self.page(code, state(&view, of));
-        if let State::TooMany(seconds) = of {
-            answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from(*seconds));
-            // A browser without scripts, too, asks again by itself.
-            answer.headers_mut().insert("refresh", HeaderValue::from(*seconds));
+        match of {
+            State::TooMany(seconds) => {
+                answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from(*seconds));
+                // A browser without scripts, too, asks again by itself.
+                answer.headers_mut().insert("refresh", HeaderValue::from(*seconds));
+            }
+            State::Away(_) | State::LoginAway => {
+                answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from(PAUSE));
+            }
+            _ => {}
         }
         answer
     }

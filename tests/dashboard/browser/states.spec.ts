@@ -139,6 +139,31 @@ test("while the API server is away, what was seen last is shown with its time, a
   }).toPass({ timeout: 90_000 });
 });
 
+test("an open page stays as it is while the API server is away, says that it is not live, and goes on by itself", async ({ page }) => {
+  await clear("ada");
+  await machine("ada", "stays", { prettyName: "Stays" });
+  await login(page, "ada", "/machines/tenant-ada/stays");
+  await page.waitForFunction(() => document.documentElement.dataset.live === "yes");
+  await page.locator("#pretty-name").fill("half of a na");
+  const notice = page.getByRole("status").filter({ hasText: "Not live" });
+  await control("stop-apiserver");
+  try {
+    // As if it had been told of a change just before.
+    const away = page.waitForResponse((answer) => answer.status() === 503);
+    await page.evaluate(() => document.body.dispatchEvent(new Event("refresh")));
+    expect((await away).headers()).toMatchObject({ "retry-after": "5" });
+    await expect(notice).toBeVisible();
+    await expect(page.getByRole("heading", { level: 1 })).toHaveText("Stays");
+    expect(await faults(page)).toEqual([]);
+  } finally {
+    await control("start-apiserver");
+  }
+  await expect(notice).toBeHidden({ timeout: 60_000 });
+  await kubectl("patch", "instances.crownlabs.polito.it", "stays", "-n", "tenant-ada", "--type=merge", "-p", '{"spec":{"prettyName":"Stayed"}}');
+  await expect(page.getByRole("heading", { level: 1 })).toHaveText("Stayed");
+  await expect(page.locator("#pretty-name")).toHaveValue("half of a na");
+});
+
 test("who is in no course is led to the courses", async ({ page }) => {
   await kubectl("patch", "tenant", "joe", "--type=merge", "-p", '{"spec":{"workspaces":null}}');
   await login(page, "joe");

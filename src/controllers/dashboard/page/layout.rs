@@ -10,7 +10,7 @@ use crate::api::shown::{message, shown};
 
 /// The settings of htmx: its extensions; that a live change closes no part that a user has opened; that it adds no styles; that a page
 /// stays as it is while it has to wait.
-const HTMX: &str = r#"{"extensions":"hx-csp,sse","includeIndicatorCSS":false,"history":false,"morphIgnore":["data-htmx-powered","open"],"noSwap":[204,304,429]}"#;
+const HTMX: &str = r#"{"extensions":"hx-csp,sse","includeIndicatorCSS":false,"history":false,"morphIgnore":["data-htmx-powered","open"],"noSwap":[204,304,429,503]}"#;
 
 /// A page with this title and content. `announced` is what a screen reader is told when it changes.
 pub fn page(view: &View<'_>, title: &str, announced: &Markup, content: &Markup) -> Markup {
