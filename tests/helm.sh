@@ -13,7 +13,7 @@ if [ -z "${HELM:-}" ]; then
 		for package in pkg/lint/rules pkg/chartutil; do
 			flags+=" -X helm.sh/helm/v3/$package.k8sVersionMajor=1 -X helm.sh/helm/v3/$package.k8sVersionMinor=$minor"
 		done
-		CGO_ENABLED=0 tests/cluster/go/run.sh helm build -trimpath -ldflags "$flags" -o "$HELM.new" helm.sh/helm/v3/cmd/helm
+		(cd "$module" && CGO_ENABLED=0 go build -trimpath -ldflags "$flags" -o "$HELM.new" helm.sh/helm/v3/cmd/helm)
 		mv "$HELM.new" "$HELM"
 	fi
 fi

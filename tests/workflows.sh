@@ -39,8 +39,7 @@ if [ -z "${ACTIONLINT:-}" ]; then
 		fi
 		echo "building actionlint once into $(dirname "$ACTIONLINT")"
 		mkdir -p "$(dirname "$ACTIONLINT")"
-		CGO_ENABLED=0 tests/cluster/go/run.sh actionlint build -trimpath -ldflags "-s -w" -o "$ACTIONLINT.new" \
-			github.com/rhysd/actionlint/cmd/actionlint
+		(cd "$module" && CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o "$ACTIONLINT.new" github.com/rhysd/actionlint/cmd/actionlint)
 		mv "$ACTIONLINT.new" "$ACTIONLINT"
 	fi
 fi

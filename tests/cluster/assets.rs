@@ -153,7 +153,7 @@ fn print_line(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
-/// The command `go` in the folder of a module, by `go/run.sh`. Fails when Go is not installed or too old.
+/// The command `go` in the folder of a module. Fails when Go is not installed or too old.
 pub fn go(folder: &str) -> Result<Command> {
     let dir = source_dir().join("go").join(folder);
     let go_mod = fs::read_to_string(dir.join("go.mod"))?;
@@ -170,8 +170,8 @@ pub fn go(folder: &str) -> Result<Command> {
         let reason = String::from_utf8_lossy(&output.stderr);
         bail!("the test cluster is built with Go {wanted} or newer, found {found}{}: {get}", reason.trim());
     }
-    let mut command = Command::new(source_dir().join("go/run.sh"));
-    command.arg(folder);
+    let mut command = Command::new("go");
+    command.current_dir(dir);
     Ok(command)
 }
 

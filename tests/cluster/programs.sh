@@ -151,9 +151,8 @@ from_modules() {
 	local output=$out/
 	[ $# -gt 1 ] || output=$out/$1
 	# The compiler collects its garbage less often, and writes nothing for debuggers: this saves a third of the time.
-	CGO_ENABLED=0 GOGC=${GOGC:-400} GOMEMLIMIT=${GOMEMLIMIT:-2GiB} "$here/go/run.sh" "$module" build -trimpath \
-		-gcflags=all=-dwarf=false -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$kubernetes" -o "$output" "${packages[@]}" \
-		>"$log" 2>&1 ||
+	(cd "$here/go/$module" && CGO_ENABLED=0 GOGC=${GOGC:-400} GOMEMLIMIT=${GOMEMLIMIT:-2GiB} go build -trimpath \
+		-gcflags=all=-dwarf=false -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$kubernetes" -o "$output" "${packages[@]}") >"$log" 2>&1 ||
 		fail "building $module for the test cluster failed; the end of what \`go build\` said:
 $(tail -20 "$log")"
 }
