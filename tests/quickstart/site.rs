@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
+use cluster::assets::{self, Assets};
 use cluster::network::Namespace;
 use cluster::node::Node;
 use cluster::registry::Registry;
@@ -30,6 +31,9 @@ pub struct Site {
 impl Site {
     /// Starts everything, in a network that this thread enters.
     pub fn start() -> Self {
+        // Nothing is reached from inside: the programs that the cache does not have are made before.
+        let made = Assets::get().and_then(|_| assets::kubelet());
+        made.unwrap_or_else(|error| panic!("the programs of the control plane and the node: {error:#}"));
         let namespace = Namespace::new();
         namespace.enter();
         let options = Options {
