@@ -31,8 +31,8 @@ use super::watch_health::WatchHealth;
 use crate::api::meta::ResourceVersion;
 use crate::api::{Kind, Object};
 
-/// How long to wait before asking again for a kind that is not served.
-const MISSING_RETRY: Duration = Duration::from_secs(10);
+/// How long to wait before asking again, at most, and for a kind that is not served.
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
 /// Objects per page of a list: enough to need few requests. A list streamed by the watch itself needs no pages, but its end is
 /// announced by a bookmark, for which the API server takes up to a second: every restart would take a second longer.
@@ -65,7 +65,7 @@ pub async fn get<T: Kind>(
 
 /// Keeps `store` in sync with the cluster. Never ends. The watch resumes where it broke off, unless etcd was restored
 /// from a backup meanwhile (which `client` says, see [`super::resume`]); while the kind is not served, it is tried again
-/// every [`MISSING_RETRY`]. A watch that does not `retry` ends for good if the kind is not served, or may not be read.
+/// every [`LONGEST_PAUSE`]. A watch that does not `retry` ends for good if the kind is not served, or may not be read.
 pub fn run<T: Kind>(
     client: Client,
     store: Arc<Store<T>>,
@@ -136,18 +136,20 @@ impl Watched {
                         std::future::pending::<()>().await;
                     }
                     self.version = None;
-                    tokio::time::sleep(MISSING_RETRY).await;
+                    tokio::time::sleep(LONGEST_PAUSE).await;
                 }
                 Err(error) => {
-                    // The version does not exist any more.
+                    // The version does not exist any more, as after most restarts of the API server, which works then.
                     if code(&error) == Some(410) {
                         self.version = None;
+                        self.backoff.reset();
                     }
                     let error = with_sources(&error);
                     self.health.broke(&error);
                     let kind = self.kind.kind;
                     warn!(kind, error, "the watch broke off; it resumes after a moment");
-                    tokio::time::sleep(self.backoff.next().unwrap_or(MISSING_RETRY)).await;
+                    let pause = self.backoff.next().unwrap_or(LONGEST_PAUSE);
+                    tokio::time::sleep(pause.min(LONGEST_PAUSE)).await;
                 }
             }
         }

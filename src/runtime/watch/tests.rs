@@ -80,6 +80,43 @@ async fn a_list_whose_body_never_comes_costs_one_attempt() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn after_an_outage_the_watch_is_back_in_seconds() {
+    const OUTAGE: Duration = Duration::from_mins(10);
+    let (log, begin) = (Log::default(), Instant::now());
+    let asked = Arc::clone(&log);
+    let service = service_fn(move |request: http::Request<Body>| {
+        let is_watch = request.uri().query().is_some_and(|query| query.contains("watch=true"));
+        let mut asked = asked.lock().expect("no panic");
+        asked.push((Instant::now(), is_watch));
+        let status =
+            |code| Full::from(json!({"kind": "Status", "status": "Failure", "code": code}).to_string());
+        let (code, body) = match (is_watch, begin.elapsed() < OUTAGE) {
+            (true, true) => (503, Either::Left(status(503))),
+            // A new API server does not know the versions of the one before.
+            (true, false) if asked.iter().filter(|(_, is_watch)| !is_watch).count() == 1 => {
+                (410, Either::Left(status(410)))
+            }
+            (true, false) => (200, Either::Right(StreamBody::new(pending()))),
+            (false, _) => (200, Either::Left(Full::from(EMPTY_LIST))),
+        };
+        let answer = Response::builder().status(code).body(body).expect("an answer");
+        std::future::ready(Ok::<Answer, Infallible>(answer))
+    });
+    watch(Client::new(service, "default"), OUTAGE + Duration::from_secs(20)).await;
+    let log = log.lock().expect("no panic").clone();
+    let (mut refused, back): (Vec<_>, Vec<_>) = log.into_iter().partition(|(at, _)| *at - begin < OUTAGE);
+    assert_eq!(back.iter().map(|(_, is_watch)| *is_watch).collect::<Vec<_>>(), [true, false, true]);
+    assert!(
+        (50..80).contains(&refused.len()),
+        "each pause is longer than the one before, to ten seconds: {refused:?}"
+    );
+    refused.push(back[0]);
+    let pauses = refused.windows(2).map(|pair| pair[1].0 - pair[0].0);
+    assert!(pauses.max() <= Some(LONGEST_PAUSE + Duration::from_millis(1)), "{refused:?}");
+    assert!(back[1].0 - back[0].0 < Duration::from_secs(2), "{back:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn only_the_selection_is_listed_page_by_page_and_watched() {
     const IN: &str = "/api/v1/namespaces/ns/namespaces";
     let namespace = || "ns".to_owned();
