@@ -24,6 +24,14 @@ document.addEventListener("submit", () => {
 document.addEventListener("htmx:before:request", (event) => {
   if (leaves) event.preventDefault();
 });
+// What is typed stays when the session is over: it is sent after the login.
+document.addEventListener("htmx:before:swap", (event) => {
+  const fields = [...document.querySelectorAll("main input, main textarea")];
+  const isTyped = fields.some((field) => field.value !== field.defaultValue);
+  if (event.detail.ctx.response.status !== 401 || !isTyped) return;
+  event.preventDefault();
+  live(false);
+});
 // Too many requests, or nobody answers: the page stays as it is, and is asked for again when it was told to be.
 let waits = false;
 document.addEventListener("htmx:after:request", ({ detail: { ctx: { response } } }) => {

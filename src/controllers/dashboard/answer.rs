@@ -157,7 +157,7 @@ impl Dashboard {
             return Err(to_login(visit));
         };
         if visit.is_by_script() && !session.is_used(visit.now) {
-            return Err(visit.state("", &State::SessionOver { lost: false }));
+            return Err(visit.state("", &State::SessionOver));
         }
         match self.users.of(&session).await {
             Ok(found) => {
@@ -176,7 +176,7 @@ impl Dashboard {
     /// The answer to a request whose user cannot be told.
     fn without_user(&self, visit: &Visit<'_>, no_user: &NoUser) -> Response<Bytes> {
         let state = match no_user {
-            NoUser::Ended(_) => return visit.state("", &State::SessionOver { lost: false }),
+            NoUser::Ended(_) => return visit.state("", &State::SessionOver),
             NoUser::IssuerAway(_) => State::LoginAway,
             // What an administrator has to look at is in the log, and says nothing to a student.
             NoUser::NotSetUp(_) => State::LoginFailed(NOT_SET_UP.to_owned()),
@@ -191,7 +191,7 @@ impl Dashboard {
 /// The answer to a request without a session.
 fn to_login(visit: &Visit<'_>) -> Response<Bytes> {
     if visit.is_by_script() {
-        return visit.state("", &State::SessionOver { lost: false });
+        return visit.state("", &State::SessionOver);
     }
     see_other(&login_at(visit.request.uri().path()))
 }

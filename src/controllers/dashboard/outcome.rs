@@ -12,16 +12,18 @@ use crate::runtime::error::ApiError;
 pub enum Outcome {
     /// It is done.
     Done(Done),
-    /// The session was over; whether what was typed is there again.
-    Over(bool),
+    /// The session was over.
+    Over,
     /// What it was about has changed meanwhile.
     Changed,
     /// What it was about is gone.
     Gone,
     /// A name is taken.
     Taken,
-    /// The API server does not answer, or has too much to do.
-    Away,
+    /// Nothing was tried: the API server has too much to do, or nobody can tell now who the user is.
+    NotNow,
+    /// The API server has not answered, so it may have been done.
+    Unanswered,
     /// It was refused, in the words of whoever did.
     Refused,
     /// What was typed cannot be used.
@@ -31,16 +33,10 @@ pub enum Outcome {
 /// All that have failed, with the words by which cookies name them, and the sentence in each language.
 const FAILED: &[(Outcome, &str, &str, &str)] = &[
     (
-        Outcome::Over(true),
+        Outcome::Over,
         "over",
-        "You were logged out meanwhile, so nothing was changed. What you had typed is here: send it again.",
-        "Nel frattempo la sessione è scaduta, quindi nulla è cambiato. Quello che avevi scritto è qui: invialo di nuovo.",
-    ),
-    (
-        Outcome::Over(false),
-        "over-lost",
-        "You were logged out meanwhile, so nothing was changed. What you had typed was too long to be kept.",
-        "Nel frattempo la sessione è scaduta, quindi nulla è cambiato. Quello che avevi scritto era troppo lungo per essere conservato.",
+        "You were logged out meanwhile, so nothing was changed. Send it again.",
+        "Nel frattempo la sessione è scaduta, quindi nulla è cambiato. Invialo di nuovo.",
     ),
     (
         Outcome::Changed,
@@ -51,10 +47,16 @@ const FAILED: &[(Outcome, &str, &str, &str)] = &[
     (Outcome::Gone, "gone", "This does not exist any more.", "Questo non esiste più."),
     (Outcome::Taken, "taken", "There is already one with this name.", "Ne esiste già uno con questo nome."),
     (
-        Outcome::Away,
-        "away",
-        "The cluster does not answer now, so nothing was done. Try again in a moment.",
-        "Il cluster ora non risponde, quindi non è stato fatto nulla. Riprova tra poco.",
+        Outcome::NotNow,
+        "not-now",
+        "This could not be done now, so nothing was changed. Send it again.",
+        "Ora non è stato possibile, quindi nulla è cambiato. Invialo di nuovo.",
+    ),
+    (
+        Outcome::Unanswered,
+        "unanswered",
+        "The cluster has not answered, so this may have been done or not. Look, and send it again if it was not.",
+        "Il cluster non ha risposto, quindi potrebbe essere stato fatto oppure no. Controlla, e invialo di nuovo se non lo è stato.",
     ),
     (Outcome::Refused, "refused", "This was refused:", "Questo è stato rifiutato:"),
     (
@@ -114,6 +116,14 @@ const FAILED: &[(Outcome, &str, &str, &str)] = &[
     ),
 ];
 
+/// What is said of what was typed and is in no field any more.
+pub const fn lost(language: Language) -> &'static str {
+    match language {
+        Language::English => "What you had typed was too long to be kept.",
+        Language::Italian => "Quello che avevi scritto era troppo lungo per essere conservato.",
+    }
+}
+
 impl Outcome {
     /// What an action that is done has come to.
     pub fn of(action: &Action) -> Self {
@@ -146,7 +156,8 @@ impl Outcome {
             ApiError::Conflict(_) | ApiError::Stale(_) => Self::Changed,
             ApiError::NotFound(_) => Self::Gone,
             ApiError::AlreadyExists(_) | ApiError::NameConflict { .. } => Self::Taken,
-            ApiError::Transient { .. } | ApiError::NotLeader => Self::Away,
+            ApiError::Transient { retry_after: Some(_), .. } | ApiError::NotLeader => Self::NotNow,
+            ApiError::Transient { .. } => Self::Unanswered,
             ApiError::QuotaExceeded(_)
             | ApiError::Forbidden(_)
             | ApiError::Invalid(_)
@@ -242,6 +253,16 @@ mod tests {
         let mistakes = mistakes.map(|typed| Outcome::of_failure(&Failure::Typed(typed)).0);
         let words: BTreeSet<_> = outcomes.iter().chain(&mistakes).map(|outcome| outcome.word()).collect();
         assert_eq!(words.len(), 13 + 10, "{words:?}");
+    }
+
+    #[test]
+    fn nothing_is_said_to_be_undone_of_which_that_is_not_known() {
+        for (retry_after, outcome) in
+            [(None, Outcome::Unanswered), (Some(std::time::Duration::from_secs(1)), Outcome::NotNow)]
+        {
+            let failure = Failure::Api(ApiError::Transient { message: "m".to_owned(), retry_after });
+            assert_eq!(Outcome::of_failure(&failure), (outcome, String::new()));
+        }
     }
 
     #[test]

@@ -24,32 +24,33 @@ impl Dashboard {
         let page = page_of_action(&action);
         let present = match self.user(visit).await {
             Ok(present) => present,
-            Err(answer) if answer.status() == StatusCode::SEE_OTHER => {
-                return over(visit, &page, fields);
+            Err(answer) => {
+                // The page shows what was typed after the login, or once it can be told again who this is.
+                let is_over = answer.status() == StatusCode::SEE_OTHER;
+                let outcome = if is_over { Outcome::Over } else { Outcome::NotNow };
+                let form = failed(visit, &back_to(visit, page), outcome, String::new(), fields);
+                let place = if is_over { login_at(&form.path) } else { form.path.clone() };
+                return with_cookie(see_other(&place), &form.seal(&visit.keys, visit.now));
             }
-            Err(answer) => return answer,
         };
         let acting = Acting { client: self.users.client(), user: &present.user };
         // It is never closed.
         let turn = self.forms.acquire().await.ok();
         let done = Box::pin(self.done(&acting, &action, &fields)).await;
         drop(turn);
-        let (page, form) = match done {
+        let form = match done {
             Ok(outcome) => {
                 let gone = matches!(action, Action::Machine(_, OfMachine::Delete));
                 let page = if gone { Page::Home } else { back_to(visit, page) };
-                let form = Form { path: page.path(), outcome: outcome.word().to_owned(), ..Form::default() };
-                (page, form)
+                Form { path: page.path(), outcome: outcome.word().to_owned(), ..Form::default() }
             }
             Err(failure) => {
                 let (outcome, message) = Outcome::of_failure(&failure);
                 let page = if outcome == Outcome::Gone { Page::Home } else { back_to(visit, page) };
-                let path = page.path();
-                let outcome = outcome.word().to_owned();
-                (page, Form { path, outcome, message, fields: typed(visit, fields) })
+                failed(visit, &page, outcome, message, fields)
             }
         };
-        let answer = with_cookie(see_other(&page.path()), &form.seal(&visit.keys, visit.now).0);
+        let answer = with_cookie(see_other(&form.path), &form.seal(&visit.keys, visit.now));
         match &present.cookie {
             Some(cookie) => with_cookie(answer, cookie),
             None => answer,
@@ -95,28 +96,9 @@ fn back_to(visit: &Visit<'_>, otherwise: Page) -> Page {
     uri.and_then(|uri| page_at(uri.path())).unwrap_or(otherwise)
 }
 
-/// What was typed, with the path of its form before it.
-fn typed(visit: &Visit<'_>, Fields(fields): Fields) -> Vec<(String, String)> {
+/// What a page shows of a form that has changed nothing: why, and what was typed, with the path of the form before it.
+fn failed(visit: &Visit<'_>, page: &Page, outcome: Outcome, message: String, Fields(fields): Fields) -> Form {
     let action = (visit.request.uri().path().to_owned(), String::new());
-    std::iter::once(action).chain(fields).collect()
-}
-
-/// The answer to a form that comes after the end of its session: the browser logs in, and finds what was typed.
-fn over(visit: &Visit<'_>, page: &Page, fields: Fields) -> Response<Bytes> {
-    let page = back_to(visit, page.clone());
-    let path = page.path();
-    let outcome = |is_whole| Outcome::Over(is_whole).word().to_owned();
-    let form = Form {
-        path: path.clone(),
-        outcome: outcome(true),
-        message: String::new(),
-        fields: typed(visit, fields),
-    };
-    let cookie = match form.seal(&visit.keys, visit.now) {
-        (cookie, true) => cookie,
-        (_, false) => {
-            Form { outcome: outcome(false), fields: Vec::new(), ..form }.seal(&visit.keys, visit.now).0
-        }
-    };
-    with_cookie(see_other(&login_at(&path)), &cookie)
+    let fields = std::iter::once(action).chain(fields).collect();
+    Form { path: page.path(), outcome: outcome.word().to_owned(), message, fields, is_lost: false }
 }

@@ -10,7 +10,7 @@ use super::answer::{Dashboard, unread};
 use super::assets;
 use super::live::{self, Since, Topic};
 use super::login::{see_other, with_cookie};
-use super::outcome::Outcome;
+use super::outcome::{self, Outcome};
 use super::page::{
     self, Account, Courses, Home, Live, Machine, Notice, Settings, State, Student, Typed, View,
 };
@@ -105,8 +105,9 @@ impl Dashboard {
             _ => page::home(&view, &Home::of(&view, &student)),
         };
         let answer = visit.page(StatusCode::OK, shown);
-        // A part that a script asks for leaves what was typed to the page.
-        if form.is_some() && !visit.is_by_script() { with_cookie(answer, &Form::ended()) } else { answer }
+        // A part that a script asks for leaves what was typed to the page, and a page with old content to the next one.
+        let is_shown = form.is_some() && !visit.is_by_script() && old.is_none();
+        if is_shown { with_cookie(answer, &Form::ended()) } else { answer }
     }
 
     fn machine(&self, view: &View<'_>, machine: &OneMachine) -> maud::Markup {
@@ -192,8 +193,10 @@ fn notice(visit: &Visit<'_>, form: &Form) -> Option<Notice> {
     Some(match Outcome::of_form(form)? {
         Outcome::Done(done) => Notice::Done(done),
         failed => {
-            let sentence = failed.sentence(visit.language());
-            Notice::Failed([sentence, &form.message].join(" ").trim().to_owned())
+            let (sentence, message) = (failed.sentence(visit.language()), form.message.as_str());
+            let lost = if form.is_lost { outcome::lost(visit.language()) } else { "" };
+            let said = [sentence, message, lost].into_iter().filter(|part| !part.is_empty());
+            Notice::Failed(said.collect::<Vec<_>>().join(" "))
         }
     })
 }

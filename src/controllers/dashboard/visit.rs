@@ -10,7 +10,7 @@ use jiff::tz::TimeZone;
 use maud::Markup;
 
 use super::page::{Language, State, View, state};
-use super::route::Fields;
+use super::route::{Fields, page_at};
 use super::session::{self, Keys};
 use super::{assets, guard};
 use crate::config;
@@ -131,17 +131,20 @@ impl<'r> Visit<'r> {
         answer
     }
 
-    /// The answer with a page that says what is wrong.
+    /// The answer with a page that says what is wrong. It leads to the page that was asked for, or to which a login was to return.
     pub fn state(&self, user: &str, of: &State) -> Response<Bytes> {
-        let path = self.request.uri().path();
+        let places = [self.request.uri().path(), self.query.get("return")];
+        let path = places.into_iter().find(|place| page_at(place).is_some()).unwrap_or("/");
         let view = View { user, ..self.view(path, &[]) };
         let code = StatusCode::from_u16(of.code()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut answer = self.page(code, state(&view, of));
         match of {
             State::TooMany(seconds) => {
                 answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from(*seconds));
-                // A browser without scripts, too, asks again by itself.
-                answer.headers_mut().insert("refresh", HeaderValue::from(*seconds));
+                // A browser without scripts, too, asks again by itself. Paths of pages are plain text.
+                if let Ok(refresh) = HeaderValue::try_from(format!("{seconds}; url={path}")) {
+                    answer.headers_mut().insert("refresh", refresh);
+                }
             }
             State::Away(_) | State::LoginAway => {
                 answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from(PAUSE));

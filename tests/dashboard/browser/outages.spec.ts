@@ -1,7 +1,7 @@
 // What is shown while the API server or Keycloak does less than it should, at a replica whose keys make the one or the other happen.
 import { expect, test, type Page } from "@playwright/test";
 import { faults, says } from "./axe";
-import { apply, at, clear, control, kubectl, login, machine } from "./site";
+import { apply, at, clear, control, fillIn, kubectl, login, machine } from "./site";
 
 // A client whose tokens last twenty seconds.
 const brief = { clientId: "brief" };
@@ -66,7 +66,7 @@ test("a token that ends is replaced, and nobody notices", async ({ browser }) =>
   await page.context().close();
 });
 
-test("while Keycloak is stopped, pages work until the token ends; when it is back, they go on", async ({ page, browser }) => {
+test("while Keycloak is stopped, pages work until the token ends; when it is back, they and what was typed go on", async ({ page, browser }) => {
   await clear("ada");
   await machine("ada", "kept", { prettyName: "Kept" });
   // Each replica has a token that lasts for minutes; the further one has a brief one.
@@ -75,9 +75,14 @@ test("while Keycloak is stopped, pages work until the token ends; when it is bac
   const soon = await at(browser, brief, "ada");
   const card = (page: Page) => page.getByRole("article", { name: "Kept", exact: true });
   await expect(card(soon)).toBeVisible();
+  await soon.goto("/machines/tenant-ada/kept");
+  await soon.locator("#pretty-name").fill("What I typed");
   await control("stop-keycloak");
   try {
-    await expect(async () => expect((await soon.goto("/courses"))!.status()).toBe(503)).toPass();
+    const other = await soon.context().newPage();
+    await expect(async () => expect((await other.goto("/courses"))!.status()).toBe(503)).toPass();
+    await other.close();
+    await soon.getByRole("button", { name: "Rename" }).click();
     await says(soon, "The login does not answer");
     await page.goto("/");
     await card(page).getByRole("button", { name: "Stop" }).click();
@@ -86,10 +91,29 @@ test("while Keycloak is stopped, pages work until the token ends; when it is bac
     await control("start-keycloak");
   }
   await soon.getByRole("link", { name: "Try again" }).click();
-  await expect(soon.getByRole("heading", { level: 1 })).toHaveText("Courses");
-  await soon.goto("/");
-  await expect(card(soon)).toBeVisible();
+  await expect(soon.getByRole("alert")).toContainText("nothing was changed");
+  await expect(soon.locator("#pretty-name")).toHaveValue("What I typed");
+  await soon.getByRole("button", { name: "Rename" }).click();
+  await expect(soon.getByRole("heading", { level: 1 })).toHaveText("What I typed");
   await soon.context().close();
+});
+
+test("while Keycloak is stopped, who wants to log in is told so by a replica that has not asked it where", async ({ browser }) => {
+  const { output } = await control("start-replica", { keys: {} });
+  const context = await browser.newContext({ baseURL: output, ignoreHTTPSErrors: true });
+  const page = await context.newPage();
+  await control("stop-keycloak");
+  try {
+    await page.goto("/courses");
+    await says(page, "The login does not answer");
+    expect(await faults(page)).toEqual([]);
+  } finally {
+    await control("start-keycloak");
+  }
+  await page.getByRole("link", { name: "Try again" }).click();
+  await fillIn(page, "ada");
+  await expect(page.getByRole("heading", { level: 1 })).toHaveText("Courses");
+  await context.close();
 });
 
 test("too many requests: a page says so, waits as it was told, and goes on; an open one stays as it is", async ({ browser }) => {
@@ -114,7 +138,7 @@ test("too many requests: a page says so, waits as it was told, and goes on; an o
     await expect(async () => {
       const answer = await page.goto("/");
       expect(answer!.status()).toBe(429);
-      expect(answer!.headers()).toMatchObject({ "retry-after": "5", refresh: "5" });
+      expect(answer!.headers()).toMatchObject({ "retry-after": "5", refresh: "5; url=/" });
     }).toPass();
     // It loads itself anew meanwhile.
     await expect(() => says(page, "Too many requests")).toPass();

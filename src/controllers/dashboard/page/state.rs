@@ -36,10 +36,7 @@ pub enum State {
     /// The login was not accepted, for this reason.
     LoginFailed(String),
     /// The session is over.
-    SessionOver {
-        /// Whether what was typed is lost.
-        lost: bool,
-    },
+    SessionOver,
     /// The user has logged out.
     LoggedOut,
     /// Something sends too many requests: it can be tried again after so many seconds.
@@ -57,7 +54,7 @@ impl State {
             Self::NoTenant | Self::Unconfirmed(_) | Self::NoNamespace | Self::NoCourse | Self::LoggedOut => {
                 200
             }
-            Self::SessionOver { .. } | Self::LoginFailed(_) => 401,
+            Self::SessionOver | Self::LoginFailed(_) => 401,
             Self::Refused(_) | Self::NotHere => 403,
             Self::NotFound => 404,
             Self::Changed => 409,
@@ -73,8 +70,8 @@ impl State {
         match self {
             Self::NoCourse => "/courses".to_owned(),
             Self::NotFound | Self::Refused(_) | Self::NotHere => "/".to_owned(),
-            Self::LoggedOut | Self::LoginFailed(_) => "/login".to_owned(),
-            Self::SessionOver { .. } => links::login_at(view.path),
+            Self::LoggedOut => "/login".to_owned(),
+            Self::SessionOver | Self::LoginFailed(_) => links::login_at(view.path),
             _ => view.path.to_owned(),
         }
     }
@@ -96,8 +93,7 @@ impl State {
             Self::IssuerRefused(issuer) => (states.issuer_refused, issuer.clone()),
             Self::LoginAway => plain(states.login_away),
             Self::LoginFailed(_) => plain(states.login_failed),
-            Self::SessionOver { lost: false } => plain(states.session_over),
-            Self::SessionOver { lost: true } => plain(states.session_lost),
+            Self::SessionOver => plain(states.session_over),
             Self::LoggedOut => plain(states.logged_out),
             Self::TooMany(seconds) => (states.too_many, (words.duration)('s', *seconds)),
             Self::NotHere => plain(states.not_here),

@@ -20,8 +20,6 @@ const SHORT: SignedDuration = SignedDuration::from_mins(10);
 const UNUSED: SignedDuration = SignedDuration::from_mins(30);
 /// How exactly the time of the last visit is kept.
 const VISITS: SignedDuration = SignedDuration::from_mins(5);
-/// The most bytes of what is typed that is kept while its user logs in.
-const LONGEST_FORM: usize = 3 << 10;
 
 /// A cookie is longer than browsers keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -59,6 +57,8 @@ pub struct Form {
     pub message: String,
     /// The fields and what was typed.
     pub fields: Vec<(String, String)>,
+    /// Whether what was typed was too long for a cookie, which holds nearly 3 KB of it.
+    pub is_lost: bool,
 }
 
 /// The cookies, each with its purpose: one is never taken for another.
@@ -135,16 +135,13 @@ impl LoginAttempt {
 }
 
 impl Form {
-    /// Its cookie; of what is too long to be kept, only the outcome is, and whether all of it is there.
-    pub fn seal(&self, keys: &Keys, now: Timestamp) -> (String, bool) {
-        let size: usize = self.fields.iter().map(|(name, value)| name.len() + value.len()).sum();
-        let whole = (size <= LONGEST_FORM).then(|| short(FORM, self, keys, now)).and_then(Result::ok);
-        if let Some(whole) = whole {
-            return (whole, true);
-        }
+    /// Its cookie. Of what is too long to be kept, the message is cut, and then what was typed is lost.
+    pub fn seal(&self, keys: &Keys, now: Timestamp) -> String {
         let message = self.message.chars().take(500).collect();
-        let rest = Self { message, fields: Vec::new(), ..self.clone() };
-        (short(FORM, &rest, keys, now).unwrap_or_else(|_| deleted(FORM)), false)
+        let cut = Self { message, ..self.clone() };
+        let lost = Self { fields: Vec::new(), is_lost: true, ..cut.clone() };
+        let cookie = [self, &cut, &lost].into_iter().find_map(|form| short(FORM, form, keys, now).ok());
+        cookie.unwrap_or_else(|| deleted(FORM))
     }
 
     /// What was typed in a browser on a page.
@@ -294,8 +291,7 @@ mod tests {
         let cookie = login.seal(&keys(), at(1_000)).expect("short");
         assert!(cookie.contains("; Max-Age=600;"), "{cookie}");
         let form = Form { path: "/".to_owned(), outcome: "refused".to_owned(), ..Form::default() };
-        let (typed, is_whole) = form.seal(&keys(), at(1_000));
-        assert!(is_whole);
+        let typed = form.seal(&keys(), at(1_000));
         for (second, is_there) in [(1_000, true), (1_600, true), (1_601, false), (940, true), (939, false)] {
             assert_eq!(
                 LoginAttempt::read(&sent(&cookie), &keys(), at(second)).is_some(),
@@ -309,17 +305,20 @@ mod tests {
 
     #[test]
     fn what_is_too_long_to_be_kept_is_said_to_be_lost() {
-        let typed = vec![("key".to_owned(), "x".repeat(LONGEST_FORM))];
-        let form = Form {
-            path: "/account".to_owned(),
-            outcome: "over".to_owned(),
-            fields: typed,
-            ..Form::default()
-        };
-        let (cookie, is_whole) = form.seal(&keys(), at(0));
-        assert!(!is_whole);
-        let kept = Form::read(&sent(&cookie), &keys(), at(0), "/account").expect("the outcome");
-        assert_eq!((kept.outcome.as_str(), kept.fields.len()), ("over", 0));
+        for (length, message, is_lost, rest) in
+            [(2_700, 0, false, 0), (2_000, 3_000, false, 500), (3 << 10, 3_000, true, 500)]
+        {
+            let form = Form {
+                path: "/account".to_owned(),
+                outcome: "over".to_owned(),
+                message: "m".repeat(message),
+                fields: vec![("key".to_owned(), "x".repeat(length))],
+                is_lost: false,
+            };
+            let kept = Form::read(&sent(&form.seal(&keys(), at(0))), &keys(), at(0), "/account");
+            let fields = if is_lost { Vec::new() } else { form.fields };
+            assert_eq!(kept, Some(Form { message: "m".repeat(rest), fields, is_lost, ..form }), "{length}");
+        }
     }
 
     #[test]
@@ -354,14 +353,13 @@ mod tests {
             repeated in 1_usize..40,
         ) {
             let message = message.repeat(repeated);
-            let form = Form { path: "/account".to_owned(), outcome: "over".to_owned(), message, fields };
-            let (cookie, is_whole) = form.seal(&keys(), at(0));
+            let (path, outcome) = ("/account".to_owned(), "over".to_owned());
+            let form = Form { path, outcome, message, fields, is_lost: false };
+            let cookie = form.seal(&keys(), at(0));
             prop_assert!(cookie.len() <= cookies::LONGEST && HeaderValue::try_from(&cookie).is_ok());
-            let kept = Form::read(&sent(&cookie), &keys(), at(0), "/account");
-            if is_whole {
-                prop_assert_eq!(kept, Some(form));
-            } else if let Some(kept) = kept {
-                prop_assert!(kept.fields.is_empty() && form.message.starts_with(&kept.message));
+            if let Some(kept) = Form::read(&sent(&cookie), &keys(), at(0), "/account") {
+                prop_assert!(form.message.starts_with(&kept.message));
+                prop_assert_eq!(kept.fields, if kept.is_lost { Vec::new() } else { form.fields });
             }
         }
 

@@ -92,7 +92,6 @@ pub struct States {
     pub login_away: Said,
     pub login_failed: Said,
     pub session_over: Said,
-    pub session_lost: Said,
     pub logged_out: Said,
     pub too_many: Said,
     pub not_here: Said,

@@ -74,13 +74,7 @@ pub const STATES: States = States {
     },
     session_over: Said {
         heading: "You were logged out",
-        happened: "The login has ended. What you typed is kept for ten minutes.",
-        next: "Log in, and you are back where you were.",
-        action: "Log in",
-    },
-    session_lost: Said {
-        heading: "You were logged out",
-        happened: "The login has ended, and what you typed was too long to be kept.",
+        happened: "The login has ended.",
         next: "Log in, and you are back where you were.",
         action: "Log in",
     },

@@ -74,13 +74,7 @@ pub const STATES: States = States {
     },
     session_over: Said {
         heading: "La sessione è terminata",
-        happened: "L'accesso è terminato. Ciò che hai scritto è conservato per dieci minuti.",
-        next: "Accedi, e torni dove eri.",
-        action: "Accedi",
-    },
-    session_lost: Said {
-        heading: "La sessione è terminata",
-        happened: "L'accesso è terminato, e ciò che hai scritto era troppo lungo per essere conservato.",
+        happened: "L'accesso è terminato.",
         next: "Accedi, e torni dove eri.",
         action: "Accedi",
     },
