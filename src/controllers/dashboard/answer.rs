@@ -14,7 +14,7 @@ use super::page::{Settings, State, login_at};
 use super::route::{Route, page_at};
 use super::session::{Keys, LoginAttempt, Session};
 use super::users::{NoUser, User, Users};
-use super::visit::{self, House, PAUSE, Visit};
+use super::visit::{self, Installation, PAUSE, Visit};
 use super::{assets, guard};
 use crate::api::GenericRef;
 use crate::api::quota::Rule;
@@ -39,7 +39,7 @@ const NOT_SET_UP: &str =
 pub struct Dashboard {
     pub(super) config: DashboardConfig,
     pub(super) settings: Settings,
-    house: House,
+    installation: Installation,
     pub(super) users: Users,
     keys: watch::Receiver<Option<Arc<Keys>>>,
     pub(super) hub: Arc<Hub>,
@@ -80,14 +80,14 @@ impl Dashboard {
         keys: watch::Receiver<Option<Arc<Keys>>>,
         hub: Arc<Hub>,
     ) -> Self {
-        let house = House {
+        let installation = Installation {
             languages: visit::languages(&config.languages),
             issuer: origin(&config.issuer_url).to_owned(),
             help: config.help_url.clone(),
         };
         let users = Users::new(client, provider, config.identity);
         let [opened, open, forms] = [OPENED, OPEN, FORMS].map(Semaphore::new);
-        Self { config, settings, house, users, keys, hub, opened, open, forms }
+        Self { config, settings, installation, users, keys, hub, opened, open, forms }
     }
 
     /// The answer to a request.
@@ -98,7 +98,7 @@ impl Dashboard {
             _ => {}
         }
         let keys = self.keys.borrow().clone();
-        let Some(visit) = keys.and_then(|keys| Visit::of(request, keys, &self.house)) else {
+        let Some(visit) = keys.and_then(|keys| Visit::of(request, keys, &self.installation)) else {
             return text(StatusCode::SERVICE_UNAVAILABLE, "there is no key or no random number\n")
                 .map(Body::from);
         };

@@ -20,10 +20,10 @@ pub enum Outcome {
     Gone,
     /// A name is taken.
     Taken,
-    /// Nothing was tried: the API server has too much to do, or nobody can tell now who the user is.
+    /// Nothing was tried: nobody can tell now who the user is.
     NotNow,
-    /// The API server has not answered, so it may have been done.
-    Unanswered,
+    /// The API server could not do it now, or has not said whether it did: a write whose answer is late may be done.
+    Unknown,
     /// It was refused, in the words of whoever did.
     Refused,
     /// What was typed cannot be used.
@@ -53,10 +53,10 @@ const FAILED: &[(Outcome, &str, &str, &str)] = &[
         "Ora non è stato possibile, quindi nulla è cambiato. Invialo di nuovo.",
     ),
     (
-        Outcome::Unanswered,
-        "unanswered",
-        "The cluster has not answered, so this may have been done or not. Look, and send it again if it was not.",
-        "Il cluster non ha risposto, quindi potrebbe essere stato fatto oppure no. Controlla, e invialo di nuovo se non lo è stato.",
+        Outcome::Unknown,
+        "unknown",
+        "The cluster could not do this now, or has not said whether it did. Look, and send it again if it is not done.",
+        "Il cluster ora non ha potuto farlo, o non ha detto se l'ha fatto. Controlla, e invialo di nuovo se non è fatto.",
     ),
     (Outcome::Refused, "refused", "This was refused:", "Questo è stato rifiutato:"),
     (
@@ -156,8 +156,7 @@ impl Outcome {
             ApiError::Conflict(_) | ApiError::Stale(_) => Self::Changed,
             ApiError::NotFound(_) => Self::Gone,
             ApiError::AlreadyExists(_) | ApiError::NameConflict { .. } => Self::Taken,
-            ApiError::Transient { retry_after: Some(_), .. } | ApiError::NotLeader => Self::NotNow,
-            ApiError::Transient { .. } => Self::Unanswered,
+            ApiError::Transient { .. } | ApiError::NotLeader => Self::Unknown,
             ApiError::QuotaExceeded(_)
             | ApiError::Forbidden(_)
             | ApiError::Invalid(_)
@@ -257,11 +256,10 @@ mod tests {
 
     #[test]
     fn nothing_is_said_to_be_undone_of_which_that_is_not_known() {
-        for (retry_after, outcome) in
-            [(None, Outcome::Unanswered), (Some(std::time::Duration::from_secs(1)), Outcome::NotNow)]
-        {
+        // A server that asks for another request later may have done what the first one asked for.
+        for retry_after in [None, Some(std::time::Duration::from_secs(1))] {
             let failure = Failure::Api(ApiError::Transient { message: "m".to_owned(), retry_after });
-            assert_eq!(Outcome::of_failure(&failure), (outcome, String::new()));
+            assert_eq!(Outcome::of_failure(&failure), (Outcome::Unknown, String::new()));
         }
     }
 

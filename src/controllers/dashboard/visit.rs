@@ -43,7 +43,7 @@ pub struct Visit<'r> {
 }
 
 /// What is the same for all requests.
-pub struct House {
+pub struct Installation {
     /// The languages of the pages.
     pub languages: Vec<Language>,
     /// The origin of the issuer, to which forms may lead.
@@ -63,7 +63,7 @@ pub fn languages(configured: &[config::Language]) -> Vec<Language> {
 
 impl<'r> Visit<'r> {
     /// A request; `None` if the system has no random numbers.
-    pub fn of(request: &'r Request<Bytes>, keys: Arc<Keys>, house: &'r House) -> Option<Self> {
+    pub fn of(request: &'r Request<Bytes>, keys: Arc<Keys>, installation: &'r Installation) -> Option<Self> {
         let headers = request.headers();
         let zone = session::given(headers, ZONE).next().filter(|zone| is_zone(zone));
         Some(Self {
@@ -71,13 +71,13 @@ impl<'r> Visit<'r> {
             keys,
             query: Fields::parse(request.uri().query().unwrap_or_default().as_bytes()),
             now: clock::now(),
-            languages: &house.languages,
-            language: language(headers, &house.languages),
+            languages: &installation.languages,
+            language: language(headers, &installation.languages),
             zone: zone.and_then(|zone| TimeZone::get(zone).ok()).unwrap_or(TimeZone::UTC),
             nonce: session::nonce()?,
             fresh: session::suffix()?,
-            issuer: &house.issuer,
-            help: &house.help,
+            issuer: &installation.issuer,
+            help: &installation.help,
         })
     }
 
@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_language_is_that_of_the_user_then_of_the_browser_then_of_the_house() {
+    fn the_language_is_that_of_the_user_then_of_the_browser_then_of_the_installation() {
         const BOTH: &[Language] = &[Language::English, Language::Italian];
         for (cookie, accepted, languages, expected) in [
             ("", "", BOTH, Language::English),

@@ -138,7 +138,7 @@ test("while the API server is away, what was seen last is shown with its time, a
   try {
     await card.getByRole("button", { name: "Stop" }).click();
     await expect(page.getByText(/does not answer/).first()).toBeVisible();
-    await expect(page.getByRole("alert").first()).toContainText("may have been done or not");
+    await expect(page.getByRole("alert").first()).toContainText("has not said whether it did");
     // The replica that has shown the page before still knows what was on it; the other one says what is wrong.
     await expect(async () => {
       await page.goto("/");

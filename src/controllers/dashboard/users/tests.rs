@@ -8,25 +8,25 @@ use crate::clients::oidc::tests::{Issuer, Reply, signed_token};
 use crate::runtime::api_server::{ApiServer, Asked, refused};
 
 /// An issuer, an API server, and the users between them.
-struct House {
+struct Setup {
     issuer: Issuer,
     api: ApiServer,
     users: Users,
 }
 
-async fn house(answer: impl Fn(&Asked) -> (u16, Value) + Send + Sync + 'static) -> House {
-    house_of(Identity::Token, answer).await
+async fn setup(answer: impl Fn(&Asked) -> (u16, Value) + Send + Sync + 'static) -> Setup {
+    setup_of(Identity::Token, answer).await
 }
 
-async fn house_of(
+async fn setup_of(
     identity: Identity,
     answer: impl Fn(&Asked) -> (u16, Value) + Send + Sync + 'static,
-) -> House {
+) -> Setup {
     let (issuer, api) = (Issuer::start().await, ApiServer::start(answer).await);
     let client = UserClient::new(&api.config).expect("a client");
     let client = client.impersonating(api.config.clone()).expect("a client");
     let users = Users::new(client, issuer.provider.clone(), identity);
-    House { issuer, api, users }
+    Setup { issuer, api, users }
 }
 
 /// It takes everybody for Ada, who may do nothing.
@@ -34,7 +34,7 @@ fn accepts(_: &Asked) -> (u16, Value) {
     (201, json!({"status": {"userInfo": {"username": "ada"}, "resourceRules": []}}))
 }
 
-impl House {
+impl Setup {
     /// From now on, tokens last for so long, and come with this refresh token.
     fn gives(&self, seconds: i64, refresh_token: &str) {
         let claims = json!({"nonce": null, "exp": clock::now().as_second() + seconds});
@@ -58,39 +58,39 @@ fn session(id: &str) -> Session {
 
 #[tokio::test]
 async fn one_refresh_at_a_time_serves_all_requests_of_a_session() {
-    let house = house(accepts).await;
-    house.gives(300, "first");
+    let setup = setup(accepts).await;
+    setup.gives(300, "first");
     let one = session("one");
-    for found in join_all((0..8).map(|_| house.users.of(&one))).await {
+    for found in join_all((0..8).map(|_| setup.users.of(&one))).await {
         let Ok(found) = found else { panic!("no user") };
         assert_eq!((&*found.user.name, found.next.is_some()), ("ada", false));
     }
-    assert_eq!((house.refreshes(), house.api.lines().len()), (1, 1), "and one question who it is");
+    assert_eq!((setup.refreshes(), setup.api.lines().len()), (1, 1), "and one question who it is");
     // Another session has a token of its own; one that has ended needs a new one.
-    assert!(house.users.of(&session("two")).await.is_ok());
-    assert_eq!(house.refreshes(), 2);
-    house.users.forget(&one);
-    assert!(house.users.of(&one).await.is_ok());
-    assert_eq!(house.refreshes(), 3);
+    assert!(setup.users.of(&session("two")).await.is_ok());
+    assert_eq!(setup.refreshes(), 2);
+    setup.users.forget(&one);
+    assert!(setup.users.of(&one).await.is_ok());
+    assert_eq!(setup.refreshes(), 3);
 }
 
 #[tokio::test]
 async fn a_token_is_replaced_before_it_runs_out() {
-    let house = house(accepts).await;
+    let setup = setup(accepts).await;
     for (seconds, refreshes) in [(5, 1), (5, 2), (300, 3), (300, 3)] {
-        house.gives(seconds, "first");
-        assert!(house.users.of(&session("one")).await.is_ok());
-        assert_eq!(house.refreshes(), refreshes, "{seconds}");
+        setup.gives(seconds, "first");
+        assert!(setup.users.of(&session("one")).await.is_ok());
+        assert_eq!(setup.refreshes(), refreshes, "{seconds}");
     }
 }
 
 #[tokio::test]
 async fn the_next_refresh_token_is_told_once() {
-    let house = house(accepts).await;
-    house.gives(300, "second");
+    let setup = setup(accepts).await;
+    setup.gives(300, "second");
     let (one, mut found) = (session("one"), Vec::new());
     for _ in 0..2 {
-        let Ok(Found { next, .. }) = house.users.of(&one).await else { panic!("no user") };
+        let Ok(Found { next, .. }) = setup.users.of(&one).await else { panic!("no user") };
         found.push(next.map(|next| next.expose().to_owned()));
     }
     assert_eq!(found, [Some("second".to_owned()), None]);
@@ -98,55 +98,55 @@ async fn the_next_refresh_token_is_told_once() {
 
 #[tokio::test]
 async fn why_there_is_no_user_is_told_and_asked_again() {
-    let house = house(accepts).await;
+    let setup = setup(accepts).await;
     let refusal = |code: u16, error: &str| Reply::Json(code, json!({"error": error}));
-    house.issuer.answers(refusal(400, "invalid_grant"));
-    assert!(matches!(house.error().await, NoUser::Ended(_)));
-    house.issuer.answers(refusal(401, "invalid_client"));
-    assert!(matches!(house.error().await, NoUser::NotSetUp(_)));
-    house.issuer.answers(Reply::Text(503, "closed".to_owned()));
-    assert!(matches!(house.error().await, NoUser::IssuerAway(_)));
-    assert_eq!(house.api.lines(), Vec::<String>::new(), "without a token nothing is asked");
+    setup.issuer.answers(refusal(400, "invalid_grant"));
+    assert!(matches!(setup.error().await, NoUser::Ended(_)));
+    setup.issuer.answers(refusal(401, "invalid_client"));
+    assert!(matches!(setup.error().await, NoUser::NotSetUp(_)));
+    setup.issuer.answers(Reply::Text(503, "closed".to_owned()));
+    assert!(matches!(setup.error().await, NoUser::IssuerAway(_)));
+    assert_eq!(setup.api.lines(), Vec::<String>::new(), "without a token nothing is asked");
     // What was wrong once is not kept.
-    house.gives(300, "first");
-    assert!(house.users.of(&session("one")).await.is_ok());
+    setup.gives(300, "first");
+    assert!(setup.users.of(&session("one")).await.is_ok());
     // While its token lasts, a user needs no issuer.
-    house.issuer.answers(Reply::Text(503, "closed".to_owned()));
-    assert!(house.users.of(&session("one")).await.is_ok());
+    setup.issuer.answers(Reply::Text(503, "closed".to_owned()));
+    assert!(setup.users.of(&session("one")).await.is_ok());
 }
 
 #[tokio::test]
 async fn the_api_server_decides_who_a_user_is() {
-    let nobody = house(|_| refused(401, "Unauthorized", "invalid bearer token")).await;
+    let nobody = setup(|_| refused(401, "Unauthorized", "invalid bearer token")).await;
     nobody.gives(300, "first");
     assert!(matches!(nobody.error().await, NoUser::Refused(why) if why.contains("invalid bearer token")));
-    let away = house(|_| refused(503, "ServiceUnavailable", "wait")).await;
+    let away = setup(|_| refused(503, "ServiceUnavailable", "wait")).await;
     away.gives(300, "first");
     assert!(matches!(away.error().await, NoUser::ApiAway(ApiError::Transient { .. })));
 }
 
 #[tokio::test]
 async fn who_is_impersonated_is_whom_the_issuer_has_signed() {
-    let house = house_of(Identity::Impersonate, accepts).await;
+    let setup = setup_of(Identity::Impersonate, accepts).await;
     let comes = |name: &str| {
         let claims =
             json!({"nonce": null, "exp": clock::now().as_second() + 300, "preferred_username": name});
-        let (token, keys) = signed_token(&house.issuer.claims(&claims));
-        house.issuer.answers(Reply::Json(200, json!({"id_token": token.expose()})));
+        let (token, keys) = signed_token(&setup.issuer.claims(&claims));
+        setup.issuer.answers(Reply::Json(200, json!({"id_token": token.expose()})));
         keys
     };
     let stranger = comes("ada");
-    house.issuer.has_keys(comes("ada"));
-    assert!(house.users.of(&session("one")).await.is_ok());
-    house.issuer.has_keys(stranger);
+    setup.issuer.has_keys(comes("ada"));
+    assert!(setup.users.of(&session("one")).await.is_ok());
+    setup.issuer.has_keys(stranger);
     comes("ada");
-    let error = house.users.of(&session("two")).await.err().expect("nobody");
+    let error = setup.users.of(&session("two")).await.err().expect("nobody");
     assert!(matches!(&error, NoUser::NotSetUp(why) if why.contains("none of its keys")), "{error}");
-    house.api.lines();
-    house.issuer.has_keys(comes("system:admin"));
-    let error = house.users.of(&session("three")).await.err().expect("nobody");
+    setup.api.lines();
+    setup.issuer.has_keys(comes("system:admin"));
+    let error = setup.users.of(&session("three")).await.err().expect("nobody");
     assert!(matches!(&error, NoUser::NotSetUp(why) if why.contains("system:admin")), "{error}");
-    assert_eq!(house.api.lines(), Vec::<String>::new());
+    assert_eq!(setup.api.lines(), Vec::<String>::new());
 }
 
 #[tokio::test]
