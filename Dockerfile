@@ -1,5 +1,5 @@
-# The image of the daemon: `docker build .` in a clone makes it. It has the static binary and the authorities that every
-# system knows, and nothing else.
+# The image of the daemon: `docker build .` in a clone builds it. It contains only the static binary and the certificate
+# authorities that every system trusts.
 FROM docker.io/library/node:24-slim AS assets
 COPY assets /assets
 RUN /assets/fetch.sh
@@ -12,7 +12,7 @@ RUN make build \
 	&& install -D target/*/release/crownlabs /image/crownlabs \
 	&& install -D -m 0644 /etc/ssl/certs/ca-certificates.crt /image/etc/ssl/certs/ca-certificates.crt
 
-# All files of the image. images/build.sh gives a folder in the place of this stage, with a binary that was built before.
+# All files of the image. images/build.sh passes a folder in place of this stage, with a binary that was built before.
 FROM scratch AS files
 COPY --from=build /image /
 

@@ -8,16 +8,16 @@ CARGO ?= cargo
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
-prerequisites: ## What the build and the tests need: installed where that is possible, else named
+prerequisites: ## The prerequisites of the build and the tests: installed if possible, else named
 	@./tests/prerequisites.sh
 
 .PHONY: control-plane-prerequisites
 control-plane-prerequisites:
 	@./tests/prerequisites.sh control-plane
 
-# What ships is static, so that it runs in an empty image, and does not name the folders in which it was built, so that it is
-# the same wherever that was. With --target the flags are not for build scripts. Relocations are packed, and functions of the
-# same code are one where the linker is known to be LLD, as Rust has it for this target.
+# The shipped binary is static, so that it runs in an empty image. It does not contain the names of the build folders, so
+# that builds in different folders are identical. With --target the flags do not apply to build scripts. Relocations are
+# packed, and identical functions are merged where the linker is known to be LLD, as Rust has it for this target.
 , := ,
 HOST := $(shell rustc -vV | sed -n 's/^host: //p')
 TARGET ?= $(HOST)
@@ -34,28 +34,29 @@ assets: $(LIVE) ## The script of the dashboard's live pages, fetched from npm by
 $(LIVE): assets/fetch.sh assets/package-lock.json
 	./assets/fetch.sh
 
-build: $(LIVE) ## The release binary, target/TARGET/release/crownlabs: static, with nothing of this machine in it
+build: $(LIVE) ## The release binary, target/TARGET/release/crownlabs: static, without paths of this machine
 	$(STATIC) build $(RELEASE)
 
-# More tests at once than there are cores: most of the time most of them wait.
+# More tests at once than there are cores: most tests spend most of their time waiting.
 TEST_THREADS ?= 6
 
-# What depends most on the version of Kubernetes: the objects of the Go operators, CRDs and their rules, webhooks, policies.
+# The tests that depend most on the version of Kubernetes: the objects of the Go operators, CRDs and their rules, webhooks,
+# policies.
 OLDEST_TESTS ?= takeover:: compatibility:: rules:: webhook:: policies:: definitions:: impersonation::
 
-test: $(if $(OLDEST),control-plane-prerequisites,prerequisites) ## Everything: unit, snapshot, property and integration tests on a real control plane. OLDEST=1: those that depend most on its version, with the oldest that is supported
+test: $(if $(OLDEST),control-plane-prerequisites,prerequisites) ## Everything: unit, snapshot, property and integration tests on a real control plane. OLDEST=1: the tests that depend most on the version of Kubernetes, with the oldest supported one
 	$(CARGO) test --locked --no-fail-fast $(if $(OLDEST),--test integration) -- --test-threads=$(TEST_THREADS) $(if $(OLDEST),$(OLDEST_TESTS))
 
-# What fails is written to proptest-regressions, with which every run begins.
+# Failing cases are written to proptest-regressions, and every run begins with them.
 CASES ?= 25600
-properties: ## The unit tests with other random inputs than `make test` has: CASES for each property that has 256 there, the others in proportion; PROPTEST_RNG_SEED repeats a run
+properties: ## The unit tests with other random inputs than `make test`: CASES for each property with 256 there, the others in proportion; PROPTEST_RNG_SEED repeats a run
 	@seed=$${PROPTEST_RNG_SEED:-$$(( RANDOM << 15 | RANDOM ))}; set -x; PROPTEST_RNG_SEED=$$seed PROPTEST_CASES=$(CASES) \
 	$(CARGO) test --locked --lib
 
-soak: control-plane-prerequisites ## Two replicas that are killed, stopped and cut off for an hour (SOAK_SECONDS), then compared with calm ones
+soak: control-plane-prerequisites ## Two replicas that are killed, stopped and cut off for an hour (SOAK_SECONDS), then compared with undisturbed ones
 	SOAK_SECONDS=$${SOAK_SECONDS:-3600} SOAK_SEED=$${SOAK_SEED:-$$RANDOM} $(CARGO) test --locked --test integration -- --nocapture soak::
 
-lint: ## Format, lints, what may enter the dependency tree, and the workflows
+lint: ## Format, lints, rules for dependencies, and the workflows
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	$(CARGO) clippy --locked --test ship --test quickstart --test dashboard -- -D warnings
@@ -63,52 +64,52 @@ lint: ## Format, lints, what may enter the dependency tree, and the workflows
 	./tests/deny.sh
 	./tests/workflows.sh
 
-generate: ## The files that are made from the code: CRDs, reference, default configuration, schema and rights of the chart
+generate: ## The files that are generated from the code: CRDs, reference, default configuration, schema and rights of the chart
 	UPDATE_MANIFESTS=1 $(CARGO) test --locked --lib --bin crownlabs up_to_date
 	$(CARGO) run --locked -- config default > config/crownlabs.yaml.new
 	mv config/crownlabs.yaml.new config/crownlabs.yaml
 	$(MAKE) chart
 
-chart: ## What is made from the chart or for it: values.schema.json, the kustomize base, the plain files of pods on nodes, the table of values
+chart: ## The files that are generated from the chart or for it: values.schema.json, the kustomize base, the plain files of pods on nodes, the table of values
 	$(CARGO) run --quiet --locked -- config schema | python3 tests/chart/schema.py > manifests/chart/values.schema.json.new
 	mv manifests/chart/values.schema.json.new manifests/chart/values.schema.json
 	./tests/chart.sh render
 
-chart-test: prerequisites ## The chart: lint, what it renders, and that the plain manifests are the same
+chart-test: prerequisites ## The chart: lint, rendered objects, and equality with the plain manifests
 	./tests/chart.sh
 
-book: ## The pages of docs as a book, target/book/index.html: every page and link of it is checked
+book: ## The pages of docs as a book, target/book/index.html: every page and link is checked
 	./tests/book.sh
 
 dashboard-test: prerequisites $(LIVE) ## The dashboard in Chromium: a real control plane, Keycloak, two replicas. DASHBOARD_GREP chooses tests
 	$(CARGO) test --locked --features live --test dashboard -- --nocapture
 
-ship-test: prerequisites ## What ships: the image, unpacked, and the chart, installed on a real control plane
+ship-test: prerequisites ## The shipped artifacts: the image, unpacked, and the chart, installed on a real control plane
 	./tests/ship.sh
 
-demo: ## A control plane, the daemon and a lab machine of each type. DETACH=1 ends by itself; KEYCLOAK=1 shows accounts, DASHBOARD=1 the dashboard, AUTOMATION=1 how unused ones end, BASTION=1 a login by SSH, IMAGES=1 what a registry offers, EXAM=1 an exam server, PODCONFIG=1 networks for running pods, METRICS=1 what lab machines in containers use
+demo: ## A control plane, the daemon and a lab machine of each type. DETACH=1 ends by itself; KEYCLOAK=1 shows accounts, DASHBOARD=1 the dashboard, AUTOMATION=1 the end of unused machines, BASTION=1 a login over SSH, IMAGES=1 the images of a registry, EXAM=1 an exam server, PODCONFIG=1 networks for running pods, METRICS=1 the resource usage of lab machines in containers
 	@CARGO="$(CARGO)" ./examples/demo/run.sh $(if $(DETACH),--detach)
 
 newcomer: ## How long `make demo` and `cargo install` take with empty caches: a table for docs/performance.md
 	./tests/newcomer.sh
 
-# With the bench comes a binary that has the features which the tests add; what ships takes its place before it is measured.
+# The bench builds a binary with the features that the tests add; the shipped binary replaces it before it is measured.
 MEASURE = figures=$$($(STATIC) bench --locked --target $(TARGET) --bench figures --no-run --message-format=json-render-diagnostics | \
 	sed -n 's/.*"name":"figures".*"executable":"\([^"]*\)".*/\1/p') && $(STATIC) build $(RELEASE) && "$$figures" --bench
 
 bench: prerequisites $(LIVE) ## The figures of docs/performance.md, measured here; table and JSON in target/bench
 	$(MEASURE)
 
-load: prerequisites $(LIVE) ## Every loop on, with 100, 1,000 and 5,000 Instances and an hour idle; as root. LOAD_KWOK=1 LOAD_STEPS=10000 lets them run
+load: prerequisites $(LIVE) ## Every loop on, with 100, 1,000 and 5,000 Instances and an hour idle; as root. With LOAD_KWOK=1 LOAD_STEPS=10000 they run
 	$(MEASURE) load
 	$(MAKE) load-report
 
-load-report: ## The tables of docs/performance.md and its plots, from what `make load` has measured
+load-report: ## The tables of docs/performance.md and its plots, from the results of `make load`
 	python3 benches/plots.py
 
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
 
-image: build ## The container image of the daemon, with the binary that is built here; `docker build .` builds that, too
+image: build ## The container image of the daemon, with the binary built here; `docker build .` builds the binary, too
 	./images/build.sh crownlabs crownlabs/crownlabs:$(VERSION) target/$(TARGET)/release/crownlabs
 
 image-exporter: ## The container image that exports the disks of snapshots
@@ -124,7 +125,7 @@ DIST_TARGETS ?= $(TARGET) $(if $(and $(findstring x86_64,$(TARGET)),$(shell comm
 
 CLI_TARGETS ?= $(if $(shell command -v x86_64-w64-mingw32-gcc),x86_64-pc-windows-gnu)
 
-dist: sbom ## What a release has, target/dist: an archive of the binary for each of DIST_TARGETS, of the commands alone for CLI_TARGETS, SBOM, checksums
+dist: sbom ## The files of a release, target/dist: an archive of the binary for each of DIST_TARGETS, of the commands alone for CLI_TARGETS, SBOM, checksums
 	rm -rf target/dist
 	mkdir -p target/dist
 	for target in $(DIST_TARGETS); do $(MAKE) archive TARGET=$$target; done
@@ -138,8 +139,8 @@ archive: build
 		target/$(HOST)/release/crownlabs
 
 # The commands without the daemon, for macOS and Windows. For Windows they are linked here by Debian's `gcc-mingw-w64-x86-64`, with
-# `rustup target add x86_64-pc-windows-gnu`; for macOS on macOS only. PRINTS is what prints the man pages of a binary for another
-# machine.
+# `rustup target add x86_64-pc-windows-gnu`; for macOS on macOS only. PRINTS is the program that prints the man pages of a binary
+# for another machine.
 OS_OF = $(if $(findstring windows,$(1)),windows,$(if $(findstring darwin,$(1)),darwin,linux))
 CLI := --release --locked --target $(TARGET) --bin crownlabs --no-default-features --features cli
 CLI_FLAGS := --remap-path-prefix=$(CURDIR)=. --remap-path-prefix=$(CARGO_HOME)=cargo
@@ -151,7 +152,7 @@ cli:
 	./images/archive.sh target/$(TARGET)/release/crownlabs$(if $(findstring windows,$(TARGET)),.exe) \
 		target/dist/crownlabs-cli-$(VERSION)-$(call OS_OF,$(TARGET))-$(call ARCH_OF,$(TARGET)).tar.gz $(PRINTS)
 
-sbom: ## What the binary is made of, target/crownlabs.cdx.json: by cargo-cyclonedx, which `cargo install` builds
+sbom: ## The components of the binary, target/crownlabs.cdx.json, by cargo-cyclonedx, which `cargo install` builds
 	$(CARGO) cyclonedx --format json --override-filename crownlabs-sbom
 	rm examples/demo/crownlabs-sbom.json tests/cluster/crownlabs-sbom.json
 	mkdir -p target
@@ -168,5 +169,5 @@ CONFIG ?= config/demo.yaml
 run: ## The daemon of this clone, against the cluster of the current kubeconfig, with the configuration CONFIG
 	$(CARGO) run --locked -- run --config $(CONFIG)
 
-clean: ## Removes what was built here (the control plane in the cache stays)
+clean: ## Removes the build output (the control plane in the cache stays)
 	$(CARGO) clean

@@ -1,4 +1,4 @@
-// Tells the dashboard the zone of the user's times, and the user when the page is not live.
+// Stores the time zone of the user in a cookie, and shows a notice while the page is not live.
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 const known = document.cookie.split("; ").find((cookie) => cookie.startsWith("crownlabs-zone="));
 if (zone && known !== `crownlabs-zone=${zone}`) {
@@ -10,9 +10,9 @@ const live = (isLive) => {
   if (notice) notice.hidden = isLive;
 };
 document.addEventListener("htmx:sse:after:connection", () => live(true));
-// A stream that ends is begun anew at once; one that cannot be begun is broken.
+// A stream that ends is opened again immediately. An error means that it cannot be opened.
 document.addEventListener("htmx:sse:error", () => live(false));
-// A form leads to a page that is read then: this one is not read anew meanwhile, unless the form leads nowhere.
+// After a form is sent, the browser loads another page, so this page is not updated. If no page is loaded, updates resume.
 let leaves = false;
 document.addEventListener("submit", () => {
   leaves = true;
@@ -24,7 +24,7 @@ document.addEventListener("submit", () => {
 document.addEventListener("htmx:before:request", (event) => {
   if (leaves) event.preventDefault();
 });
-// What is typed stays when the session is over: it is sent after the login.
+// When the session has expired, a page with typed text keeps it, so that the user can send it and log in.
 document.addEventListener("htmx:before:swap", (event) => {
   const fields = [...document.querySelectorAll("main input, main textarea")];
   const isTyped = fields.some((field) => field.value !== field.defaultValue);
@@ -32,7 +32,7 @@ document.addEventListener("htmx:before:swap", (event) => {
   event.preventDefault();
   live(false);
 });
-// Too many requests, or nobody answers: the page stays as it is, and is asked for again when it was told to be.
+// If the server is overloaded or does not respond, the page keeps its content and retries after the time in the response.
 let waits = false;
 document.addEventListener("htmx:after:request", ({ detail: { ctx: { response } } }) => {
   const seconds = Number(response.headers.get("retry-after"));

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Fetches the script of live pages, as package-lock.json has it, and makes one compressed file of it and its extensions.
+# Fetches htmx and its extensions in the versions of package-lock.json, and compresses them into one file.
 set -euo pipefail
 cd "$(dirname "$0")"
 npm ci --ignore-scripts --no-audit --no-fund --silent
 dist=node_modules/htmx.org/dist
 mkdir -p vendor
-# Each ends without a line break.
+# The files have no line break at the end.
 for file in "$dist"/htmx.min.js "$dist"/ext/hx-csp.min.js "$dist"/ext/hx-sse.min.js; do
     cat "$file"
     printf '\n'

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the tables of docs/performance.md and the plots docs/images/load-*.svg from what `make load` has measured.
+"""Writes the tables of docs/performance.md and the plots docs/images/load-*.svg from the results of `make load`.
 
 It reads load.json and, if it is there, load-kwok.json in target/bench, or in the folder LOAD_RESULTS. LOAD_PAGE is another
 page, with the plots in `images` beside it. The same input gives the same output, byte for byte. It needs nothing but Python.
@@ -24,7 +24,7 @@ COLOURS = ["#1f5f99", "#e08214", "#4d9a4d", "#8e5ea2", "#7f7f7f", "#c2a100", "#3
 
 
 def number(value):
-    """A number for people: thousands with a comma, and no more decimals than mean something."""
+    """A readable number: thousands with a comma, and only significant decimals."""
     if value is None:
         return "–"
     if value == int(value):
@@ -107,7 +107,7 @@ class Drawing:
 
 
 class Panel:
-    """The area of a drawing between two axes; the horizontal one is made by `x_axis` or `columns`."""
+    """The area of a drawing between two axes; `x_axis` or `columns` draws the horizontal one."""
 
     def __init__(self, drawing, top, bottom, y_title, y_largest, y_ticks=None, right=WIDTH - RIGHT, logarithmic=False):
         self.drawing, self.top, self.bottom, self.right = drawing, top, bottom, right
@@ -142,7 +142,7 @@ class Panel:
         return LEFT + value / self.largest * (self.right - LEFT)
 
     def columns(self, names, title):
-        """A column for each name; returns where the middle of each is, and how wide they are."""
+        """A column for each name; returns the middle of each, and their width."""
         width = (self.right - LEFT) / len(names)
         middles = [LEFT + width * (n + 0.5) for n in range(len(names))]
         for name, middle in zip(names, middles):
@@ -180,7 +180,7 @@ def plot_memory(runs):
             labelled = LEFT - 100
             for (x, y), (_, value_there) in zip(places, points):
                 drawing.dot(x, y, colour, hollow=run["is_simulated"])
-                # The table has the values of points that are too near to each other.
+                # Points that are too close together are only in the table.
                 if x - labelled >= 40:
                     labelled = x
                     beside = (0, "middle") if x > LEFT + 20 and x < panel.right - 20 else (-8, "end")
@@ -360,7 +360,7 @@ def idle_table(run):
 
 
 def by_kind(idle):
-    """How many requests of an idle time there were of each verb and kind; of those that are named where nothing counted all."""
+    """The number of requests of an idle time by verb and kind; only the named requests if the results have no counts."""
     if "by_kind" in idle:
         return idle["by_kind"]
     counts = {}
@@ -396,7 +396,7 @@ def plots(names):
 
 
 def fill(page, name, text):
-    """The page with this text between the markers of that name."""
+    """The page with this text between the markers with that name."""
     begin, end = f"<!-- load:{name} -->", f"<!-- /load:{name} -->"
     pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
     if len(pattern.findall(page)) != 1:

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Packs a release: archive.sh BINARY ARCHIVE [SAME], with the man pages and the completions of shells that the binary prints;
-# SAME is the program built for this machine, which prints them where BINARY is for another one; without it there are none. The
-# same files give the same archive; SOURCE_DATE_EPOCH is the time that they bear.
+# Packs a release: archive.sh BINARY ARCHIVE [SAME], with the man pages and the shell completions that the binary prints. SAME
+# is the program built for this machine: it prints them if BINARY is for another one. Without SAME, the archive has none. The
+# same files give the same archive; SOURCE_DATE_EPOCH is its time stamp.
 set -euo pipefail
 binary=$1 archive=$(realpath "$2") prints=$1
 "$prints" --version >/dev/null 2>&1 || prints=${3-}

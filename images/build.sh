@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Builds an image: build.sh NAME TAG [BINARY]. With Buildah where it is installed, which needs no engine, else with Docker.
+# Builds an image: build.sh NAME TAG [BINARY]. Uses Buildah if it is installed, because it needs no engine, else Docker.
 #
-# NAME is a folder beside this file, with a Dockerfile; or `crownlabs`, the image of ../Dockerfile, of which the last stage
-# alone is built: with the static BINARY, and the authorities of this system. That image has the same digest whenever it is
-# built of the same files; SOURCE_DATE_EPOCH is the time that it bears.
+# NAME is a folder beside this file, with a Dockerfile; or `crownlabs`, the image of ../Dockerfile. For `crownlabs`, only
+# the last stage is built: with the static BINARY, and the authorities of this system. That image has the same digest
+# whenever it is built from the same files; SOURCE_DATE_EPOCH is its time stamp.
 set -euo pipefail
 name=$1 tag=$2
 binary=${3:+$(realpath "$3")}

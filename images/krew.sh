@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Prints the manifest by which Krew installs the plugin of kubectl: krew.sh VERSION URL SUMS, where URL is the folder of the
-# archives, and SUMS what sha256sum says of them.
+# Prints the manifest that Krew uses to install the kubectl plugin: krew.sh VERSION URL SUMS. URL is the folder of the
+# archives, and SUMS is the output of sha256sum for them.
 set -euo pipefail
 version=$1 url=$2 sums=$3
 cat <<END

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Has a chart name the images of a release by their digests: pin.sh CHART REGISTRY, with what push.sh prints on standard input.
+# Pins the images of a release in a chart by their digests: pin.sh CHART REGISTRY, with the output of push.sh on standard
+# input.
 #
-# REGISTRY ends with the folder that the repositories in the chart's values begin with, /crownlabs. Whoever copies the images
-# into a registry of his own gives its name alone then, and the digests stay.
+# REGISTRY ends with /crownlabs, the first folder of the repositories in the chart's values. Administrators who copy
+# the images into their own registry then set only its name, and the digests stay.
 set -euo pipefail
 chart=$1 registry=$2
 values=$chart/values.yaml

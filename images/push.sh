@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Builds the images of a release for all architectures, pushes them, and prints the name and the digest of each:
-# push.sh REGISTRY VERSION NAME...
+# Builds the images of a release for all architectures, pushes them, and prints the name and the digest of each: push.sh
+# REGISTRY VERSION NAME...
 #
-# The binaries are in folders as the archives of the release have them, crownlabs-VERSION-linux-ARCH, in the current one: they
-# say which architectures there are. Needs Buildah. With TLS_VERIFY=false, the registry may speak HTTP.
+# The binaries are in folders as in the archives of the release, crownlabs-VERSION-linux-ARCH, in the current folder: the
+# folders determine the architectures. Needs Buildah. With TLS_VERIFY=false, the registry may speak HTTP.
 set -euo pipefail
 registry=$1 version=$2
 shift 2

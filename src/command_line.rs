@@ -6,13 +6,13 @@ use std::fmt::Write;
 use super::{Arguments, EXIT_FOUND, EXIT_REFUSED};
 use crate::reference::{HEADER, check, code, escaped, table};
 
-/// The exit codes. 2 is also that of `clap` for a command line that is not understood.
+/// The exit codes. `clap` also uses 2 for an invalid command line.
 const EXIT_CODES: [(u8, &str); 5] = [
-    (0, "The command has done what it was asked to; `run`: it was asked to stop (SIGTERM or SIGINT)."),
-    (1, "An error, which is on standard error: a file, the configuration, the cluster."),
+    (0, "The command succeeded; `run`: it was stopped by SIGTERM or SIGINT."),
+    (1, "An error, reported on standard error: a file, the configuration, the cluster."),
     (
         EXIT_REFUSED,
-        "The command line is not understood; `plan -f`: something in the files cannot be made, as standard error says.",
+        "The command line is invalid; `plan -f`: something in the files cannot be made, as reported on standard error.",
     ),
     (
         crownlabs::EXIT_LEASE_LOST,
@@ -20,12 +20,12 @@ const EXIT_CODES: [(u8, &str); 5] = [
     ),
     (
         EXIT_FOUND,
-        "`plan` of a cluster: something would be written; `takeover check`: something stands in the way. Otherwise they exit \
-         with 0.",
+        "`plan` of a cluster: there are writes; `takeover check`: there is an obstacle; `config check --connect`: a \
+         check failed. Otherwise they exit with 0.",
     ),
 ];
 
-/// How an argument is written: `--config FILE`, or `FILE` for one without a name.
+/// Formats an argument as `--config FILE`, or as `FILE` for a positional one.
 fn written(arg: &Arg) -> String {
     let values: Vec<String> = arg.get_value_names().into_iter().flatten().map(ToString::to_string).collect();
     let takes_value = matches!(arg.get_action(), ArgAction::Set | ArgAction::Append);
@@ -38,7 +38,7 @@ fn written(arg: &Arg) -> String {
     code(whole.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ").as_str())
 }
 
-/// Adds the section of a command, or those of its subcommands.
+/// Adds the section of a command, or the sections of its subcommands.
 fn section(above: &str, command: &Command, page: &mut String) {
     let name = format!("{above} {}", command.get_name());
     let mut subcommands = command.get_subcommands().filter(|inner| inner.get_name() != "help").peekable();
@@ -85,7 +85,7 @@ fn the_page_is_up_to_date() {
 }
 
 #[test]
-fn the_code_of_what_is_not_understood_is_in_the_table() {
+fn the_exit_code_of_an_invalid_command_line_is_in_the_table() {
     let error =
         Arguments::command().try_get_matches_from(["crownlabs", "nothing"]).expect_err("no such command");
     assert!(

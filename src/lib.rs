@@ -1,26 +1,29 @@
 //! crownlabs: one daemon that runs every control loop of a `CrownLabs` cluster. `docs/architecture.md` follows
 //! one object from the watch event to its status.
 //!
-//! A module imports only those before it in this list; `tests/layers` has the rows that do not import each other:
+//! A module imports only modules before it in this list. `tests/layers` lists modules that do not import each other:
 //!
 //! - [`api`]: the custom resources, one file for each kind; quantities, names, labels. Data only: no client of
 //!   the API server and no async runtime.
 //! - [`kinds`]: the kinds of Kubernetes and other projects, with the fields that a loop reads.
 //! - [`config`]: the configuration file: types, defaults, validation, schema.
-//! - [`runtime`]: what all loops share: stores, queue, driver, apply engine, events, errors, the HTTP server. It
-//!   knows no loop.
-//! - [`clients`]: the servers outside of the cluster.
+//! - [`from_values`]: `crownlabs config from-values`, the configuration for the values of the Go operators' chart.
+//! - [`runtime`]: the parts that all loops share: stores, queue, driver, apply engine, events, errors, the HTTP
+//!   server. It knows no loop.
+//! - [`clients`]: the servers outside the cluster.
 //! - [`netlink`]: links, addresses and routes of network namespaces. It knows nothing of Kubernetes.
 //! - [`capture`]: the packets of this host: counts the connections that it opens. It knows nothing of Kubernetes.
-//! - [`controllers`]: the control loops, one folder for each: what it observes, plans and reports.
+//! - [`controllers`]: the control loops, one folder for each: how it observes, plans and reports.
 //! - [`webhook`]: the admission webhooks: rules as pure functions, the HTTPS server, its certificate.
 //! - [`loops`]: the table of the control loops.
 //! - [`manager`]: start and stop of the process: connections, loops, lease, probes, metrics.
 //! - [`offline`]: `crownlabs plan`, which prints the plans of the same loops without a cluster.
 //! - [`explain`]: `crownlabs why` and `crownlabs status`, in the words of conditions and events.
-//! - [`preview`]: what the loops would write in a live cluster: `crownlabs plan --kubeconfig`, `crownlabs takeover check`.
+//! - [`release`]: `crownlabs release`, which releases objects of a former selector.
+//! - [`preview`]: the writes of the loops in a live cluster: `crownlabs plan --kubeconfig`, `crownlabs takeover check`.
+//! - [`connect`]: whether the daemon could work: `crownlabs config check --connect`.
 
-// What the daemon alone uses is compiled for the commands, too, and left out by the linker.
+// Code that only the daemon uses is also compiled for the commands; the linker removes it.
 #![cfg_attr(not(feature = "daemon"), allow(dead_code, unused_imports))]
 
 #[cfg(all(feature = "daemon", not(target_os = "linux")))]
@@ -32,8 +35,12 @@ pub mod api;
 mod capture;
 mod clients;
 mod config;
+mod connect;
 mod controllers;
 mod explain;
+#[cfg(test)]
+mod fixtures;
+mod from_values;
 mod kinds;
 mod loops;
 mod manager;
@@ -45,16 +52,18 @@ mod preview;
 mod properties;
 #[cfg(test)]
 mod reference;
+mod release;
 mod runtime;
 #[cfg(feature = "daemon")]
 mod webhook;
 
 pub use api::shown::escaped_lines;
 pub use config::{
-    Config, ConfigError, FromValues, Made, default_document as default_configuration, from_values,
-    schema as configuration_schema,
+    Config, ConfigError, default_document as default_configuration, schema as configuration_schema,
 };
+pub use connect::connections;
 pub use explain::{status, why};
+pub use from_values::{FromValues, Made, from_values};
 #[cfg(feature = "daemon")]
 pub use manager::lease::LostLease;
 #[cfg(feature = "daemon")]
@@ -65,9 +74,10 @@ pub use manager::{EXIT_LEASE_LOST, Options, run};
 pub use offline::format::Format;
 pub use offline::{Output, Surroundings, plan, plan_with};
 pub use preview::{Findings, changes, plan_beside, takeover};
+pub use release::{Release, release};
 
-/// The custom resource definitions, as YAML documents. With `integer_cpu`, the processor cores of quotas are whole numbers, as
-/// the newest dashboard and its relay expect; else amounts such as `500m`, too.
+/// The custom resource definitions, as YAML documents. With `integer_cpu`, the processor cores of quotas are whole
+/// numbers, as the newest dashboard and its relay expect. Otherwise they may also be amounts such as `500m`.
 pub fn crds(integer_cpu: bool) -> String {
     let mut definitions = api::crd::crds();
     if integer_cpu {
@@ -76,18 +86,15 @@ pub fn crds(integer_cpu: bool) -> String {
     api::crd::to_yaml(&definitions)
 }
 
-/// Parts that the integration tests and the bench drive by themselves. Nothing else may use them.
+/// Parts that integration tests and the benchmark use directly. No other code may use them.
 #[cfg(feature = "daemon")]
 #[doc(hidden)]
 pub mod testing {
     pub use crate::capture::{
         Capture, ConnectionCounter, OpenConnections, Settings, State, THREAD, Tracked, program,
     };
-    pub use crate::clients::cri;
-    pub use crate::clients::keycloak;
-    pub use crate::clients::mail;
     pub use crate::clients::oidc::Secret;
-    pub use crate::clients::prometheus;
+    pub use crate::clients::{cri, keycloak, mail, prometheus};
     pub use crate::config::{ConfigDuration, KeycloakConfig, MailConfig, MailTls, MailTransport};
     pub use crate::controllers::dashboard::session::{Keys, Session};
     pub use crate::controllers::ssh_tracker::SshTrackerLoop;

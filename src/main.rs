@@ -1,4 +1,4 @@
-//! The command line: parses, calls, exits.
+//! The command line: parses arguments, calls the modules, and sets the exit code.
 
 #[cfg(test)]
 mod command_line;
@@ -14,7 +14,7 @@ use anyhow::Context;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
-use crownlabs::{ClusterOptions, Config, ConfigError, Findings, Format, Output, Surroundings};
+use crownlabs::{ClusterOptions, Config, ConfigError, Findings, Format, Output, Release, Surroundings};
 #[cfg(feature = "daemon")]
 use crownlabs::{LostLease, Options};
 
@@ -41,19 +41,20 @@ enum Command {
         /// The configuration file.
         #[arg(long, value_name = "FILE")]
         config: PathBuf,
-        /// The cluster; else KUBECONFIG, else that of the pod.
+        /// The kubeconfig; otherwise KUBECONFIG, or the service account of the pod.
         #[arg(long, value_name = "FILE")]
         kubeconfig: Option<PathBuf>,
     },
-    /// Print the objects that the loops would make for the custom resources in files; or what they would write in a cluster.
-    /// Nothing is written.
+    /// Print the objects that the loops would make for the custom resources in files; or the writes that they would
+    /// send to a cluster. Nothing is written.
     Plan(PlanArguments),
-    /// Say what an Instance waits for, on which object and since when; what happens to it next; and who may end it.
+    /// Explain what an Instance waits for, on which object and since when; what happens next; and who may stop or
+    /// delete it.
     Why {
-        /// Its name; before it, with a slash, its namespace may be named.
+        /// The name of the Instance, optionally as NAMESPACE/NAME.
         #[arg(value_name = "[NAMESPACE/]INSTANCE")]
         instance: String,
-        /// Its namespace; else that of the context.
+        /// The namespace of the Instance; by default, the namespace of the context.
         #[arg(short, long, value_name = "NAME")]
         namespace: Option<String>,
         #[command(flatten)]
@@ -61,7 +62,7 @@ enum Command {
         #[command(flatten)]
         output: OutputArguments,
     },
-    /// List who runs what in a course, idle for how long, and how many cores that holds.
+    /// List the Instances of a course with their Tenants, how long they have been idle, and how many cores they use.
     Status {
         /// The name of the Workspace.
         workspace: String,
@@ -73,13 +74,25 @@ enum Command {
         #[command(flatten)]
         output: OutputArguments,
     },
+    /// Remove the finalizers from the objects that a daemon managed under a former selector of its configuration.
+    /// Refused while a daemon manages the objects of that selector.
+    Release {
+        /// The former selector, such as crownlabs.polito.it/operator-selector=production; commas separate labels.
+        #[arg(long, value_name = "KEY=VALUE")]
+        selector: String,
+        /// Only print the objects that would be released.
+        #[arg(long)]
+        dry_run: bool,
+        #[command(flatten)]
+        cluster: ClusterArguments,
+    },
     /// Move from the Go operators.
     #[command(subcommand)]
     Takeover(TakeoverCommand),
     /// Print the custom resource definitions.
     Crd {
-        /// What the processor cores in quotas may be: whole numbers, as the newest dashboard and its relay expect, or amounts
-        /// such as 500m, too.
+        /// The allowed processor cores in quotas: whole numbers, as the newest dashboard and its relay expect, or also
+        /// amounts such as 500m.
         #[arg(long, value_name = "TYPE", value_parser = ["integer", "intOrString"], default_value = "intOrString")]
         quota_cpu: String,
     },
@@ -88,7 +101,7 @@ enum Command {
     Config(ConfigCommand),
     /// Write the man pages, one for each command.
     Man {
-        /// The folder; it is made if there is none.
+        /// The folder; created if it does not exist.
         folder: PathBuf,
     },
     /// Print the completion script of a shell.
@@ -100,10 +113,10 @@ enum Command {
 
 #[derive(Subcommand)]
 enum TakeoverCommand {
-    /// Read a cluster that the Go operators run, and print what the daemon would change there and what stands in its way.
-    /// Nothing is written. Exits with 4 if anything stands in the way.
+    /// Read a cluster that the Go operators run, and print the changes that the daemon would make and the obstacles to
+    /// a takeover. Nothing is written. Exits with 4 if there is an obstacle.
     Check {
-        /// The configuration file, or a ConfigMap manifest that contains it; else the defaults.
+        /// The configuration file, or a ConfigMap manifest that contains it; by default, the default configuration.
         #[arg(long, value_name = "FILE")]
         config: Option<PathBuf>,
         #[command(flatten)]
@@ -113,13 +126,13 @@ enum TakeoverCommand {
     },
 }
 
-/// The cluster that a command reads.
+/// The cluster of a command.
 #[derive(Args)]
 struct ClusterArguments {
-    /// The cluster; else KUBECONFIG, else ~/.kube/config, else that of the pod.
+    /// The kubeconfig; otherwise KUBECONFIG, ~/.kube/config, or the service account of the pod.
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// The context of the kubeconfig; else its current one.
+    /// The context of the kubeconfig; by default, its current context.
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
 }
@@ -130,7 +143,7 @@ impl ClusterArguments {
     }
 }
 
-/// How a command prints.
+/// The output format of a command.
 #[derive(Args)]
 struct OutputArguments {
     /// Print for programs instead of people.
@@ -146,24 +159,26 @@ fn format() -> impl TypedValueParser<Value = Format> {
 #[derive(Args)]
 #[command(group(clap::ArgGroup::new("what").required(true).multiple(true).args(["file", "kubeconfig", "context"])))]
 struct PlanArguments {
-    /// Files with custom resources in YAML or JSON, and folders of them; - is standard input. Exits with 2 if something
-    /// cannot be made.
+    /// Files with custom resources in YAML or JSON, and folders of such files; - is standard input. Exits with 2 if
+    /// something cannot be made.
     #[arg(short, long = "filename", value_name = "FILE", num_args = 1..)]
     file: Vec<PathBuf>,
-    /// Exit with 0, although something in the files cannot be made.
+    /// Exit with 0 even if something in the files cannot be made.
     #[arg(long, requires = "file")]
     allow_problems: bool,
-    /// A cluster. With files, its Workspaces, Tenants, Templates and volumes are known, too; without, what the loops
-    /// would write in it now is printed, field by field, and the command exits with 4 if that is anything.
+    /// A cluster. With files, its Workspaces, Tenants, Templates and volumes are taken into account. Without files, the
+    /// writes that the loops would send to it now are printed, field by field, and the command exits with 4 if there
+    /// are any.
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// The context of the kubeconfig, which may be that of KUBECONFIG or ~/.kube/config; else its current one.
+    /// The context of the kubeconfig, or of KUBECONFIG or ~/.kube/config; by default, the current context.
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
-    /// With files, the namespace of objects that name none; without, print only what is written for objects in this one.
+    /// With files, the namespace of objects without a namespace; without files, print only the writes for objects in
+    /// this namespace.
     #[arg(short, long, value_name = "NAME")]
     namespace: Option<String>,
-    /// The configuration file, or a ConfigMap manifest that contains it; else the defaults.
+    /// The configuration file, or a ConfigMap manifest that contains it; by default, the default configuration.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     #[command(flatten)]
@@ -172,40 +187,51 @@ struct PlanArguments {
 
 #[derive(Subcommand)]
 enum ConfigCommand {
-    /// Print the default file: every key, its default, and what it means.
+    /// Print the default file: every key with its default and its description.
     Default,
-    /// Check a file; every fault is named with its line, and a warning is no fault.
+    /// Check a file. Every fault is reported with its line; a warning does not count as a fault.
     Check {
         /// The file, or a ConfigMap manifest that contains it.
         file: PathBuf,
+        /// Check each server that the file names, and every part of the cluster that the enabled loops need, with the
+        /// account of the kubeconfig. Exits with 4 if a check fails. Nothing is written.
+        #[arg(long)]
+        connect: bool,
+        /// The kubeconfig; otherwise KUBECONFIG, ~/.kube/config, or the service account of the pod.
+        #[arg(long, value_name = "FILE", requires = "connect")]
+        kubeconfig: Option<PathBuf>,
+        /// The context of the kubeconfig; by default, its current context.
+        #[arg(long, value_name = "NAME", requires = "connect")]
+        context: Option<String>,
+        /// Print for programs instead of people.
+        #[arg(short, long, value_name = "FORMAT", value_parser = format(), requires = "connect")]
+        output: Option<Format>,
     },
     /// Print the JSON Schema of the file.
     Schema,
-    /// Print the values of the daemon's chart that say what those of the chart with the Go operators say. What has no place
-    /// there, and what is left to do, is on standard error.
+    /// Print the values of the daemon's chart for those of the Go operators' chart, and on standard error what remains.
     FromValues {
         /// The values, as "helm get values RELEASE --all -o yaml" prints them; - is standard input.
         file: PathBuf,
-        /// Print the configuration file alone, for those who do not use the chart.
+        /// Print only the configuration file, for installations without the chart.
         #[arg(long)]
         configuration: bool,
-        /// The namespace of the operators' release, in which their Gateway is.
+        /// The namespace of the operators' release and of their Gateway.
         #[arg(short, long, value_name = "NAMESPACE")]
         namespace: Option<String>,
     },
 }
 
-/// How long the end of the process waits for calls of the operating system that are under way.
+/// How long the end of the process waits for pending system calls.
 const LAST_THREADS: Duration = Duration::from_millis(500);
 
-/// The exit code of a command that looks for something and has found it; 1 is for errors, and 2 for a command line that is
-/// not understood.
+/// The exit code of a command with findings; 1 is for errors, and 2 for an invalid command line.
 const EXIT_FOUND: u8 = 4;
 
 /// The exit code of `plan -f` if something in the files cannot be made.
 const EXIT_REFUSED: u8 = 2;
 
-/// The arguments. Under the name `kubectl-crownlabs`, the binary is a plugin of `kubectl`, which calls it as `kubectl crownlabs`.
+/// Returns the arguments. Under the name `kubectl-crownlabs`, the binary is a plugin of `kubectl`.
 fn arguments() -> Arguments {
     let program = std::env::args_os().next().map(PathBuf::from).unwrap_or_default();
     let is_plugin = program.file_stem().is_some_and(|name| name == "kubectl-crownlabs");
@@ -219,7 +245,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             if error.is::<ConfigError>() {
-                // A line a fault, each with its place, as compilers print them.
+                // One fault per line, each with its place, in the style of compilers.
                 say(&format!("{error}"));
             } else {
                 say(&format!("crownlabs: {error:#}"));
@@ -253,11 +279,20 @@ fn execute(command: Command) -> anyhow::Result<ExitCode> {
         Command::Status { workspace, namespace, cluster, output } => {
             print(&block_on(crownlabs::status(&workspace, &cluster.options(namespace), output.output))?)?;
         }
+        Command::Release { selector, dry_run, cluster } => {
+            let release = Release { selector, is_dry: dry_run };
+            let line = |line: &str| print(&format!("{line}\n"));
+            block_on(crownlabs::release(release, &cluster.options(None), &line))?;
+        }
         Command::Crd { quota_cpu } => print(&crownlabs::crds(quota_cpu == "integer"))?,
         Command::Config(ConfigCommand::Default) => print(&crownlabs::default_configuration())?,
-        Command::Config(ConfigCommand::Check { file }) => {
-            for warning in Config::load_any(&file)?.warnings() {
-                say(&format!("{}: warning: {warning}", file.display()));
+        Command::Config(ConfigCommand::Check { file, connect, kubeconfig, context, output }) => {
+            let config = Config::load_any(&file)?;
+            let warn = |warning: &String| say(&format!("{}: warning: {warning}", file.display()));
+            config.warnings().iter().for_each(warn);
+            if connect {
+                let cluster = ClusterOptions { kubeconfig, context, namespace: None };
+                return print_findings(&block_on(crownlabs::connections(&config, &cluster, output))?);
             }
             print(&format!("{} is valid\n", file.display()))?;
         }
@@ -324,14 +359,14 @@ fn configuration(file: Option<PathBuf>) -> Result<Config, ConfigError> {
 /// Runs a future to its end.
 fn block_on<T>(future: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        // The loops wait for the API server; handing work from thread to thread costs more
-        // than a second thread would gain (`make bench`).
+        // The loops mostly wait for the API server. Passing work between threads costs more than a second thread would
+        // gain (`make bench`).
         .worker_threads(1)
         .enable_all()
         .build()
         .context("the runtime cannot start")?;
     let result = runtime.block_on(future);
-    // A thread that waits for a name server, for example, does not delay the end.
+    // A thread that waits for a name server, for example, does not delay the exit.
     runtime.shutdown_timeout(LAST_THREADS);
     result
 }
@@ -346,22 +381,20 @@ fn write_man_pages(folder: &Path) -> std::io::Result<()> {
     clap_mangen::generate_to(Arguments::command().disable_help_subcommand(true), folder)
 }
 
-/// Prints. Others have written some of it, so control characters are written out.
+/// Prints a text. Users have written parts of it, so control characters are escaped.
 fn print(text: &str) -> anyhow::Result<()> {
     write(crownlabs::escaped_lines(text).as_bytes())
 }
 
-/// Says something on standard error, in the same way.
+/// Prints a text to standard error, with control characters escaped.
 fn say(text: &str) {
     eprintln!("{}", crownlabs::escaped_lines(text));
 }
 
-/// Writes to standard output. A closed pipe (`crownlabs crd | head`) ends the output and is no error.
+/// Writes to standard output. A closed pipe (`crownlabs crd | head`) ends the output without an error.
 fn write(text: &[u8]) -> anyhow::Result<()> {
     match std::io::stdout().lock().write_all(text) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(error).context("standard output cannot be written")
-        }
-        _ => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        result => result.context("standard output cannot be written"),
     }
 }

@@ -1,21 +1,21 @@
-//! How many random inputs a property test has, where they come from, and the texts among them. `.cargo/config.toml` sets the seed, so each run
-//! has the same ones; `make properties` sets another seed and more cases.
+//! Settings of property tests: the number of cases, the seed, and hostile texts. `.cargo/config.toml` sets the seed, so
+//! each run has the same inputs; `make properties` sets another seed and more cases.
 
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::Config;
 
-/// The number in a variable of the environment.
+/// Reads a number from an environment variable.
 fn number<T: std::str::FromStr<Err = std::num::ParseIntError>>(variable: &str) -> Option<T> {
     let text = std::env::var(variable).ok()?;
     Some(text.parse().unwrap_or_else(|fault| panic!("{variable}={text}: {fault}")))
 }
 
-/// The cases of a property that says nothing about them, unless `PROPTEST_CASES` does: those of proptest.
+/// The default number of cases of proptest, which `PROPTEST_CASES` overrides.
 const USUAL: u32 = 256;
 
-/// A property of so many cases. `PROPTEST_CASES`, which says how many a property has that says nothing, gives it more in the
-/// same proportion.
+/// Returns the configuration for a property with at least `least` cases. `PROPTEST_CASES` sets the number of cases for
+/// properties without a number of their own; this number grows in proportion.
 pub fn cases(least: u32) -> Config {
     let usual = number("PROPTEST_CASES").unwrap_or(USUAL).max(USUAL);
     Config::with_cases(in_proportion(least, usual))
@@ -30,7 +30,7 @@ pub fn seed() -> u64 {
     number("PROPTEST_RNG_SEED").unwrap_or_default()
 }
 
-/// What begins a line if a value has broken one.
+/// The beginning of a line that a value has forged by a line break.
 pub const FORGED: &str = "FORGED";
 
 /// A text that a hostile user might try.
@@ -59,13 +59,14 @@ pub fn hostile() -> impl Strategy<Value = String> {
 }
 
 #[test]
-fn a_hundred_times_the_usual_cases_are_a_hundred_times_those_of_each_property() {
+fn the_number_of_cases_scales_in_proportion() {
     assert_eq!((in_proportion(250, USUAL), in_proportion(10_000, USUAL)), (250, 10_000));
     assert_eq!((in_proportion(250, 100 * USUAL), in_proportion(10_000, 100 * USUAL)), (25_000, 1_000_000));
     assert_eq!(in_proportion(u32::MAX, 2 * USUAL), u32::MAX);
 }
 
-/// Without it each run of the tests would have other inputs, and what fails in one would pass in the next.
+/// Without a fixed seed, each run would have different inputs, and a failure in one run would not be reproducible in
+/// the next.
 #[test]
 fn the_seed_is_set() {
     assert!(number::<u64>("PROPTEST_RNG_SEED").is_some(), "run the tests by cargo, in this repository");

@@ -1,8 +1,8 @@
-//! Pages of the reference (`docs/reference`): written from the code, and compared with what is stored.
+//! Pages of the reference (`docs/reference`): generated from the code and compared with the stored files.
 
 use std::path::Path;
 
-/// The line that every page has below its heading.
+/// The line below the heading of every page.
 pub const HEADER: &str = "<!-- Generated from the code by `make generate`; do not edit. -->";
 
 /// Compares a page with its file.
@@ -16,7 +16,7 @@ pub fn check(file: &str, page: &str) {
 /// Compares a text with its file. With `UPDATE_MANIFESTS=1`, it writes the file instead.
 ///
 /// # Panics
-/// If they differ: with the first line that does.
+/// If they differ; the message contains the first difference.
 pub fn check_file(file: &Path, page: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
     if std::env::var_os("UPDATE_MANIFESTS").is_some() {
@@ -45,7 +45,8 @@ pub fn table(head: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Stri
     text + "\n"
 }
 
-/// A text as the cell of a table, or as a paragraph: in one line, without characters that would be tags or borders.
+/// Escapes a text for the cell of a table or for a paragraph: on one line, without characters that would be tags or
+/// borders.
 pub fn escaped(text: &str) -> String {
     let mut is_code = false;
     let mut escaped = String::new();
@@ -64,7 +65,7 @@ pub fn escaped(text: &str) -> String {
     escaped
 }
 
-/// A text as code; nothing for an empty one.
+/// Formats a text as code; returns an empty text for an empty one.
 pub fn code(text: &str) -> String {
     if text.is_empty() { String::new() } else { format!("`{text}`") }
 }

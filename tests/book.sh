@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks the pages of docs, builds the book of them into target/book, and checks that. mdBook is installed once, as helm is
-# (tests/helm.sh). MDBOOK names another one.
+# Checks the pages of docs, builds the book from them into target/book, and checks the book. mdBook is installed once, as
+# helm is (tests/helm.sh). MDBOOK names another one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -10,13 +10,13 @@ if [ -z "${MDBOOK:-}" ]; then
 	MDBOOK=$folder/bin/mdbook
 	if [ ! -x "$MDBOOK" ]; then
 		echo "installing mdBook $version once into $folder"
-		# Nothing that serves or watches: the book is read from files.
+		# Without the features to serve or watch: the book is read from files.
 		cargo install --locked --quiet --root "$folder" --no-default-features --features search "mdbook@$version"
 	fi
 fi
 
-# Where the repository is published, to which links lead: continuous integration says it, a clone has it as its origin.
-# Without either, they lead to the files here.
+# The address of the published repository, for links. Continuous integration sets it; in a clone it is the origin.
+# Without either, links lead to the files here.
 if [ -z "${BOOK_REPOSITORY:-}" ]; then
 	origin=${GITHUB_REPOSITORY:+$GITHUB_SERVER_URL/$GITHUB_REPOSITORY}
 	BOOK_REPOSITORY=$(sed -nE 's#^(ssh://)?git@([^:/]+)[:/]#https://\2/#; s#\.git$##; /^https:/p' \
@@ -32,10 +32,10 @@ export PYTHONDONTWRITEBYTECODE=1
 python3 tests/book/faults.py --quiet
 python3 tests/book/check.py
 rm -rf target/book
-# What it only warns about, such as a tag without an end, is a fault, too.
+# Warnings of mdBook, such as an unclosed tag, are errors, too.
 said=$("$MDBOOK" build docs 2>&1) || { echo "$said" >&2; exit 1; }
 if grep -E 'WARN|ERROR' <<<"$said" >&2; then exit 1; fi
-# What mdBook copies because it is no page.
+# mdBook copies this file because it is not a page.
 rm -f target/book/book.toml
 python3 tests/book/check.py target/book
 echo "target/book/index.html: $(find target/book -name '*.html' | wc -l) pages"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# cargo-deny: licences, bans, sources, and advisories where their database can be fetched.
+# cargo-deny: licences, bans, sources, and advisories if their database can be fetched.
 set -euo pipefail
 
 if ! command -v cargo-deny >/dev/null 2>&1; then

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # How long a newcomer waits: `make demo` and `cargo install` in fresh clones with empty caches, one after the other. Rust and
-# Go are there, nothing that was fetched or built by them. Prints a table for docs/performance.md, and takes half an hour.
+# Go are installed, but their caches are empty. Prints a table for docs/performance.md, and takes half an hour.
 #
-#   newcomer.sh [modules] [archives] [install]   only these; `archives` needs what `modules` has made in the same run
+# newcomer.sh [modules] [archives] [install] only these; `archives` needs the programs that `modules` has built in the same
+# run
 #
-# The archives come from a server on this machine, which serves what `modules` has built: their download is to be added.
+# The archives come from a server on this machine, which serves the programs of `modules`: the time of a download must be
+# added.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [ $# -gt 0 ] || set -- modules archives install
@@ -13,14 +15,14 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/newcomer-XXXXXX")
 server=
 trap 'chmod -R u+w "$work"; rm -rf "$work"; [ -z "$server" ] || kill "$server"' EXIT
 
-# Settings are no caches: where crates and modules come from stays as it is.
+# Settings are not caches: the sources of crates and modules stay as they are.
 GOPROXY=$(go env GOPROXY) GOSUMDB=$(go env GOSUMDB) GONOSUMDB=$(go env GONOSUMDB) GOTOOLCHAIN=$(go env GOTOOLCHAIN)
 GOFLAGS=$(go env GOFLAGS)
 settings=${CARGO_HOME:-$HOME/.cargo}
 export RUSTUP_HOME=${RUSTUP_HOME:-$HOME/.rustup} GOPROXY GOSUMDB GONOSUMDB GOTOOLCHAIN GOFLAGS
 unset CROWNLABS_CACHE XDG_CACHE_HOME GOCACHE GOPATH GOMODCACHE KUBEBUILDER_ASSETS CARGO_TARGET_DIR
 
-# Makes a fresh clone and an empty home folder, and goes there.
+# Makes a fresh clone and an empty home folder, and changes to the clone.
 arrive() {
 	cd "$work"
 	chmod -R u+w home clone 2>/dev/null || true
@@ -48,7 +50,7 @@ measure() {
 }
 clock() { printf '%d:%02d' $(($1 / 60)) $(($1 % 60)); }
 
-# Lays out what was built like the projects' servers, with checksums, and serves it.
+# Lays out the built programs as on the projects' servers, with checksums, and serves them.
 serve() {
 	local cache=$work/home/.cache/crownlabs machine kubernetes etcd kwok folder name
 	machine=$(go env GOARCH)
@@ -90,7 +92,7 @@ for part in "$@"; do
 		serve
 		;;
 	archives)
-		[ -n "$server" ] || { echo "archives needs modules before it" >&2; exit 1; }
+		[ -n "$server" ] || { echo "archives must come after modules" >&2; exit 1; }
 		measure "\`make demo\`, control plane from archives" "$there" \
 			env CROWNLABS_ARCHIVES="http://127.0.0.1:$port" no_proxy=127.0.0.1 make demo DETACH=1
 		;;

@@ -90,7 +90,7 @@ fn a_file_that_is_missing_or_not_yaml_is_named() {
     assert!(text(&broken.stderr).contains("standard input"), "{}", text(&broken.stderr));
 }
 
-/// For a snapshot of a stopped virtual machine and a shared volume, the Job and the claim are printed.
+/// For a snapshot of a stopped virtual machine and for a shared volume, the Job and the claim are printed.
 #[test]
 fn snapshots_and_shared_volumes_are_planned() {
     let root = env!("CARGO_MANIFEST_DIR");
@@ -122,8 +122,8 @@ spec:
     assert!(messages.contains("server-1-as-submitted: the vm is running."), "{messages}");
 }
 
-/// For an exam that is to be uploaded, the Job is printed, or what it waits for; for one that goes on, how often its
-/// status URL is queried.
+/// For an exam to be uploaded, the Job is printed, or the reason why it waits; for an exam in progress, how often
+/// its status URL is queried.
 #[test]
 fn exams_are_planned() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -168,7 +168,7 @@ spec:
     let messages = text(&running.stderr);
     for message in [
         "Instance exams/exam.1: the status URL at exams.example.org is queried every 2m",
-        "Instance exams/exam.1: the upload waits until the Instance is off: it is to run",
+        "Instance exams/exam.1: the upload waits until the Instance is off: spec.running is true",
     ] {
         assert!(messages.contains(message), "{message}: {messages}");
     }
@@ -191,12 +191,12 @@ fn the_plan_of_the_samples_is_as_reviewed() {
 const SAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/manifests/samples");
 
 #[test]
-fn the_samples_are_planned_without_a_remark_by_the_default_configuration() {
+fn the_samples_are_planned_without_a_message_with_the_default_configuration() {
     let output = crownlabs(&["plan", "-f", SAMPLES], "");
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert_eq!(text(&output.stderr), "");
     let objects = golden::by_name(golden::documents(&text(&output.stdout)));
-    // What the Tenant gets is there when the Instances need it: a container mounts the personal volume.
+    // The Tenant's objects are planned before the Instances: a container mounts the personal volume.
     let volumes = &objects["Deployment/wireshark-1-wireshark"]["spec"]["template"]["spec"]["volumes"];
     let drive = volumes.as_array().expect("volumes").iter().find(|volume| volume["name"] == "mydrive");
     let export = &drive.expect("mounted")["nfs"];
@@ -209,7 +209,7 @@ fn the_samples_are_planned_without_a_remark_by_the_default_configuration() {
     ] {
         assert!(objects.contains_key(name), "{name}");
     }
-    // A Secret in the files is taken as it is.
+    // A Secret in the files is used unchanged.
     let output = crownlabs(&["plan", "-f", SAMPLES, "-"], golden::MY_DRIVE);
     assert!(text(&output.stdout).contains("path: /exports/ada\n"), "{}", text(&output.stdout));
 }
@@ -297,7 +297,7 @@ controllers: {instance: {gatewayApi: {enabled: true, parentRefs: [{name: labs, n
 }
 
 #[test]
-fn a_check_warns_of_routes_at_which_nobody_logs_in() {
+fn a_check_warns_about_routes_without_login() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("crownlabs.yaml").display().to_string();
     let said = |keys: &str| {
@@ -312,8 +312,9 @@ fn a_check_warns_of_routes_at_which_nobody_logs_in() {
         text(&output.stderr)
     };
     let warning = said("enabled: true");
-    let begin =
-        format!("{file}: warning: controllers.instance.gatewayApi.authenticated: the daemon logs nobody in");
+    let begin = format!(
+        "{file}: warning: controllers.instance.gatewayApi.authenticated: the daemon does not authenticate users"
+    );
     assert!(warning.starts_with(&begin) && warning.lines().count() == 1, "{warning}");
     assert_eq!(said("enabled: true, authenticated: true"), "");
     assert_eq!(said("enabled: false"), "", "there are no routes");
@@ -337,7 +338,7 @@ fn a_config_map_is_checked_and_used_as_the_configuration_in_it() {
         message.starts_with(&format!("{file}:{line}: controllers.instance.websiteUrl: unknown key")),
         "{message}"
     );
-    // The same file serves `plan`.
+    // The same file works for `plan`.
     std::fs::write(&file, manifest.replace("crownlabs.example.com", "labs.example.net")).expect("written");
     let output = crownlabs(&["plan", "--config", &file, "-f", SAMPLES], "");
     assert!(text(&output.stdout).contains("host: labs.example.net"), "{}", text(&output.stderr));
@@ -353,13 +354,13 @@ fn each_command_has_a_man_page() {
         ("crownlabs.1", "One daemon that runs every control loop"),
         ("crownlabs-run.1", "Run the control loops until SIGTERM"),
         ("crownlabs-plan.1", "Files with custom resources in YAML or JSON"),
-        ("crownlabs-config-check.1", "every fault is named with its line"),
+        ("crownlabs-config-check.1", "Every fault is reported with its line"),
     ] {
         let page =
             std::fs::read_to_string(pages.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert!(page.contains(".TH") && page.contains(sentence), "{name}: {page}");
     }
-    // A folder that cannot be made is named.
+    // The error names a folder that cannot be created.
     let refused = crownlabs(&["man", "/dev/null/man"], "");
     assert!(!refused.status.success());
     assert!(text(&refused.stderr).contains("the man pages cannot be written into /dev/null/man"));

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# What the tests need beside Rust: Go to build the control plane once, Maven and Java for Keycloak, and a
-# few tools of the system: among them a container registry, QEMU's disk tools, Buildah, a mail server, Prometheus and Chromium.
-# `prerequisites.sh control-plane` leaves out what only Keycloak, snapshots, mail and Prometheus need, `prerequisites.sh demo
-# FROM` also what the demo does not need: network namespaces, and Go unless the control plane is made of its modules
-# (`programs.sh --from`).
+# The prerequisites of the tests besides Rust: Go to build the control plane once, Maven and Java for Keycloak, and a few tools
+# of the system: among them a container registry, QEMU's disk tools, Buildah, a mail server, Prometheus and Chromium.
+# `prerequisites.sh control-plane` leaves out the tools that only Keycloak, snapshots, mail and Prometheus need.
+# `prerequisites.sh demo FROM` also leaves out those that the demo does not need: network namespaces, and Go unless the control
+# plane is built from its modules (`programs.sh --from`).
 set -euo pipefail
 what=${1:-all}
 from=${2:-modules}
@@ -19,10 +19,10 @@ if [ "$what" != demo ]; then
 	need ip iproute2
 	[ -z "${KUBEBUILDER_ASSETS:-}" ] || from=there
 fi
-# Any Go since 1.21 fetches the version that the modules ask for.
+# Any Go since 1.21 fetches the version that the modules require.
 [ "$from" != modules ] || need go golang-go
 if [ "$what" = all ]; then
-	# Snapshots: the exporter, a registry, and what builds and pushes without root.
+	# Snapshots: the exporter, a registry, and the tool that builds and pushes images without root.
 	need qemu-img qemu-utils
 	need docker-registry docker-registry
 	need buildah buildah
@@ -32,7 +32,7 @@ if [ "$what" = all ]; then
 	need containerd containerd
 	need runc runc
 	[ -x /usr/lib/cni/bridge ] || need cni-bridge containernetworking-plugins
-	# The quickstart: what is before lab machines, what they are opened in, and what their image is made of.
+	# The quickstart: a proxy before lab machines, a browser that opens them, and the base of their image.
 	need nginx nginx-light
 	command -v chromium >/dev/null || command -v google-chrome >/dev/null || need chromium-headless-shell chromium-headless-shell
 	chroot /bin ./busybox true 2>/dev/null || packages+=(busybox-static)
@@ -47,14 +47,15 @@ if [ "$what" = all ]; then
 	need mvn maven
 	# The scripts of the dashboard, and the browser of its tests.
 	need npm npm
-	# A command of the documents.
+	# Used in a command of the documents.
 	need jq jq
 	# The checks of the chart.
 	need python3 python3
 	python3 -c 'import yaml' >/dev/null 2>&1 || packages+=(python3-yaml)
 	# Schemathesis, which is installed from PyPI.
 	python3 -c 'import ensurepip' >/dev/null 2>&1 || packages+=(python3-venv)
-	# Mail: a server with TLS and login. Any Python that has it will do; Debian installs it for its own.
+	# Mail: a server with TLS and login. Any Python with aiosmtpd will do; Debian installs it for the
+	# system's Python.
 	has_aiosmtpd() { "$1" -c 'import aiosmtpd' >/dev/null 2>&1; }
 	has_aiosmtpd python3 || has_aiosmtpd /usr/bin/python3 || packages+=(python3-aiosmtpd)
 fi
@@ -85,7 +86,7 @@ if [ "$from" = modules ]; then
 fi
 
 if [ "$what" = all ]; then
-	# `java -version` says `openjdk version "17.0.15"`, on standard error.
+	# `java -version` prints `openjdk version "17.0.15"`, on standard error.
 	java=$(java -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p' | head -1)
 	if [ "${java:-0}" -lt 17 ]; then
 		echo "Java ${java:-?} is too old for the Keycloak of the tests: 17 or later is needed (on Debian: default-jre-headless)" >&2

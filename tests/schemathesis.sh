@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs schemathesis with these arguments. It is installed once into the cache, as mdBook is (tests/book.sh), from the versions
+# Runs schemathesis with these arguments. It is installed once into the cache, like mdBook (tests/book.sh), with the versions
 # in tests/schemathesis/requirements.txt.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -8,7 +8,7 @@ requirements=$PWD/tests/schemathesis/requirements.txt
 cache=${CROWNLABS_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/crownlabs}
 folder=$cache/schemathesis-$(cat "$requirements" tests/schemathesis.sh | sha256sum | cut -c1-16)
 mkdir -p "$cache"
-# Two tests that start at once make one of it; it has its name once it is complete.
+# Two tests that start at once install it once; it gets its name when it is complete.
 exec 9>"$cache/schemathesis.lock"
 flock 9
 if [ ! -e "$folder/complete" ]; then
@@ -20,7 +20,7 @@ if [ ! -e "$folder/complete" ]; then
 fi
 exec 9>&-
 
-# What it keeps between runs stays out of the tree.
+# Its files between runs stay out of the tree.
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds what ships (the static binary, its image, helm for the chart), unpacks the image, runs tests/ship with it, and then
-# tests/quickstart, which pulls it.
+# Builds the shipped artifacts (the static binary, its image, helm for the chart), unpacks the image, runs tests/ship with
+# it, and then tests/quickstart, which pulls it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tests/helm.sh

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The workflows of .github: actionlint, which is built once as helm is (tests/helm.sh), and that clusters of kind have the
-# versions of Kubernetes that the tests run; that the manifest for Krew names the archives of a release. ACTIONLINT names another one.
+# Checks the workflows of .github with actionlint, which is built once like helm (tests/helm.sh); that kind clusters have the versions
+# of Kubernetes that the tests run; and that the manifest for Krew names the archives of a release. ACTIONLINT names another one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -24,7 +24,7 @@ assert len(named) == 5 and all(len(each["sha256"]) == 64 for each in platforms),
 assert ("windows", "crownlabs-cli-1.2.3-windows-amd64.tar.gz", "crownlabs.exe") in named, named'
 sed -i /windows/d "$sums"
 if ./images/krew.sh 1.2.3 https://example.org/v1.2.3 "$sums" >/dev/null 2>&1; then
-	echo "images/krew.sh: an archive that is missing is not noticed" >&2
+	echo "images/krew.sh does not notice a missing archive" >&2
 	exit 1
 fi
 
@@ -34,7 +34,7 @@ if [ -z "${ACTIONLINT:-}" ]; then
 	ACTIONLINT=$cache/actionlint-$(cat "$module/go.mod" "$module/go.sum" | sha256sum | cut -c1-16)/actionlint
 	if [ ! -x "$ACTIONLINT" ]; then
 		if ! command -v go >/dev/null 2>&1; then
-			echo "workflows: not checked, actionlint is built by Go, which is not here" >&2
+			echo "workflows: not checked, actionlint is built with Go, which is not installed" >&2
 			exit
 		fi
 		echo "building actionlint once into $(dirname "$ACTIONLINT")"
@@ -43,6 +43,6 @@ if [ -z "${ACTIONLINT:-}" ]; then
 		mv "$ACTIONLINT.new" "$ACTIONLINT"
 	fi
 fi
-# What it says does not depend on other programs that may be here.
+# Its result must not depend on other programs on this machine.
 "$ACTIONLINT" -shellcheck= -pyflakes= .github/workflows/*.yml
 echo "workflows ok"

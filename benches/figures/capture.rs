@@ -1,5 +1,5 @@
-//! The SSH tracker under load: frames at full speed in a network namespace, half of which open a connection; and a
-//! flood of destinations.
+//! The SSH tracker under load: frames at full speed in a network namespace, where every second frame opens a
+//! connection; and a flood of destinations.
 
 use std::fs;
 use std::io::IoSlice;
@@ -29,20 +29,20 @@ const BATCH: u32 = 64;
 const DESTINATIONS: u32 = 8;
 /// The destinations of the flood.
 const FLOOD: u32 = 10_000_000;
-/// How often the cost of frames that are refused is measured, and the frames of one such measurement.
+/// How often the cost of refused frames is measured, and the number of frames in one such measurement.
 const ROUNDS: usize = 1000;
 const ROUND: u32 = 2048;
 /// The code of the instruction that ends a filter, with the number of bytes that it accepts.
 const RETURN: u16 = 0x06;
 const MEBIBYTE: f64 = 1024.0 * 1024.0;
-/// How long a capture has to do something.
+/// The longest wait for the capture.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Measures all of it.
+/// Measures the SSH tracker.
 pub fn load(figures: &mut Figures) -> Result<()> {
     let (here, there) = (Namespace::new(), Namespace::new());
     here.connect("cap0", &there);
-    // What the sender itself needs is there before.
+    // The memory that the sender itself needs is allocated before the measurement.
     here.run(|| send(&mixed(), BATCH));
     let before = anonymous()?;
     let tracker = Tracker::start(&here)?;
@@ -74,7 +74,7 @@ pub fn load(figures: &mut Figures) -> Result<()> {
     refused(figures, &here)
 }
 
-/// A million frames, half of which open a connection.
+/// Sends a million frames. Every second one opens a connection.
 fn counted(figures: &mut Figures, here: &Namespace, tracker: &Tracker) -> Result<()> {
     let begin = (Tracker::nanoseconds()?, Instant::now());
     let sent = here.run(|| send(&mixed(), FRAMES));
@@ -95,7 +95,7 @@ fn counted(figures: &mut Figures, here: &Namespace, tracker: &Tracker) -> Result
     Ok(())
 }
 
-/// More destinations than have a series.
+/// Sends to more destinations than the tracker has series for.
 fn flooded(figures: &mut Figures, tracker: &Tracker) {
     let begin = Instant::now();
     for n in 0..FLOOD {
@@ -111,7 +111,7 @@ fn compared(figures: &mut Figures, here: &Namespace) -> Result<()> {
     let arguments = ["-n", "-i", "any", "-s", "1600", "-w", "/dev/null", filter];
     let mut command = Command::new("tcpdump");
     command.args(arguments).stderr(Stdio::piped());
-    let mut tcpdump = here.run(|| command.spawn()).context("tcpdump, with which the capture is compared")?;
+    let mut tcpdump = here.run(|| command.spawn()).context("tcpdump, for the comparison")?;
     let listens = || {
         fs::read_to_string(format!("/proc/{}/net/packet", tcpdump.id()))
             .is_ok_and(|text| text.lines().count() > 1)
@@ -145,12 +145,12 @@ fn ended(tcpdump: &mut Child) -> Result<(f64, f64)> {
     Ok((number("captured")?, number("dropped by kernel")?))
 }
 
-/// What a host pays for the capture when its packets are all refused. The kernel copies the descriptor of each packet
-/// for a packet socket before it runs the filter, so a socket whose filter refuses every packet at once is the least that
-/// any capture costs; what the filter of the capture takes beside that is its own. One socket gets the two filters in
-/// turn, for a few milliseconds each, so that what else the machine does weighs on both alike: the least filter, that of
-/// the capture, the least filter again. The figure is the median of the differences; the difference between the first
-/// and the third says how exact it is.
+/// The cost of the capture for a host when all its packets are refused. The kernel copies the descriptor of each packet
+/// for a packet socket before it runs the filter, so the lowest cost of any capture is a socket whose filter refuses
+/// every packet at once. The rest is the cost of the filter itself. One socket gets the two filters in turn, for a few
+/// milliseconds each, so that other load on the machine affects both alike: the minimal filter, the filter of the
+/// capture, the minimal filter again. The figure is the median of the differences. The difference between the first and
+/// the third run shows its precision.
 fn refused(figures: &mut Figures, here: &Namespace) -> Result<()> {
     let frames = [tcp("10.1.0.2", 22, 1, |step| step.ack(1))];
     let least = [SockFilter::new(RETURN, 0, 0, 0)];
@@ -177,13 +177,13 @@ fn refused(figures: &mut Figures, here: &Namespace) -> Result<()> {
     Ok(())
 }
 
-/// The middle one of the values.
+/// The median of the values.
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
 }
 
-/// A packet socket with this filter, which does not wait for packets.
+/// A packet socket with this filter. It does not wait for packets.
 fn packet_socket(filter: &[SockFilter]) -> Result<Socket> {
     let all = SockProtocol::EthAll;
     let socket =
@@ -223,12 +223,12 @@ impl Tracker {
         lines.filter_map(|line| line.rsplit(' ').next()?.parse().ok()).collect()
     }
 
-    /// The connections.
+    /// The number of counted connections.
     fn counted(&self) -> u32 {
         self.series().iter().sum()
     }
 
-    /// The processor time of its thread.
+    /// The processor time of the capture's thread.
     fn nanoseconds() -> Result<f64> {
         for task in fs::read_dir("/proc/self/task")? {
             let path = task?.path();
@@ -246,7 +246,7 @@ fn schedule(path: &str) -> Result<f64> {
     Ok(text.split(' ').next().context("a number")?.parse()?)
 }
 
-/// The memory of this process, in bytes, without that which it shares with files and, as the ring, with the kernel.
+/// The memory of this process, in bytes, without the memory that it shares with files or (the ring) with the kernel.
 fn anonymous() -> Result<f64> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find(|line| line.starts_with("RssAnon:")).context("RssAnon")?;
@@ -254,7 +254,7 @@ fn anonymous() -> Result<f64> {
     Ok(kibibytes * 1024.0)
 }
 
-/// Frames of which every second one opens a connection.
+/// Frames. Every second one opens a connection.
 fn mixed() -> Vec<Vec<u8>> {
     let pair = |n| {
         let destination = format!("10.1.0.{}", n + 2);
@@ -263,7 +263,7 @@ fn mixed() -> Vec<Vec<u8>> {
     (0..DESTINATIONS).flat_map(pair).collect()
 }
 
-/// What sending took: seconds, and nanoseconds of processor time for each frame.
+/// The cost of sending: seconds, and nanoseconds of processor time for each frame.
 struct Sent {
     wall: f64,
     processor: f64,
@@ -290,7 +290,7 @@ fn send(frames: &[Vec<u8>], number: u32) -> Sent {
     Sent { wall: begin.0.elapsed().as_secs_f64(), processor: (processor() - begin.1) / f64::from(number) }
 }
 
-/// The processor time of this thread until now, in nanoseconds. `schedstat` is as old as the last tick.
+/// The processor time of this thread until now, in nanoseconds. `schedstat` is updated only with each tick.
 fn processor() -> f64 {
     let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).expect("the clock of a thread");
     Duration::from(time).as_secs_f64() * 1e9

@@ -1,4 +1,4 @@
-//! Public exposure: what one more Instance costs when a thousand are exposed already.
+//! Public exposure: the cost of one more Instance when a thousand are exposed already.
 
 use anyhow::Result;
 use futures::stream::{self, StreamExt};
@@ -46,7 +46,7 @@ async fn create(bench: &Bench, from: usize, to: usize) -> Result<()> {
     let path = "/apis/crownlabs.polito.it/v1alpha2/namespaces/tenant-bench/instances";
     let creations = (from..to).map(|n| {
         let mut body = instance(&format!("exposed-{n:05}"), "container");
-        // A port number that many ask for, and one that the daemon chooses.
+        // A port number that many request, and one that the daemon chooses.
         body["spec"]["publicExposure"] = json!({"ports": [
             {"name": "fixed", "port": 80 + n % 10, "targetPort": 80, "protocol": "TCP"},
             {"name": "any", "port": 0, "targetPort": 81, "protocol": "TCP"},

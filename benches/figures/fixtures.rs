@@ -1,4 +1,4 @@
-//! What each part of the bench starts from: the daemon's configuration and the objects that Instances refer to.
+//! The fixtures of the bench: the daemon's configuration and the objects that Instances refer to.
 
 /// The configuration of the daemon: every loop that is on by default.
 pub const CONFIG: &str = "apiVersion: config.crownlabs.polito.it/v1alpha1
@@ -7,10 +7,10 @@ selector: {crownlabs.polito.it/operator-selector: bench}
 server: {metrics: \"127.0.0.1:0\", health: \"127.0.0.1:0\"}
 ";
 
-/// A lease that its last holder has given back, the namespaces, the Tenant `ada` with her MyDrive, and the Templates
+/// A lease that its last holder has released, the namespaces, the Tenant `ada` with her MyDrive, and the Templates
 /// [`TEMPLATES`](crate::harness::TEMPLATES).
 ///
-/// Where there is no lease, a daemon waits for ten seconds, in which somebody may still hold the one that is gone.
+/// If there is no lease, a daemon waits for ten seconds: another replica may still hold the lease that was deleted.
 pub const FIXTURES: &str = "
 apiVersion: coordination.k8s.io/v1
 kind: Lease
@@ -66,7 +66,8 @@ spec:
   - {name: main, environmentType: VirtualMachine, image: \"r.example.org/vm:1\", persistent: true, resources: {cpu: 1, reservedCPUPercentage: 10, memory: 1G, disk: 10G}}
 ";
 
-/// A node of that name, and what the daemon's account needs there: the chart gives it to an account of its own.
+/// A node with this name, and the rights that the daemon's account needs there: the chart gives them to a
+/// separate account.
 pub fn node(name: &str) -> String {
     format!(
         "

@@ -14,7 +14,7 @@ use cluster::audit::{AuditEntry, by_agent};
 /// The user agent of the loader.
 const LOADER: &str = "crownlabs-tests";
 
-/// What the loader needed.
+/// The time and the writes of the loader.
 pub struct Floor {
     /// From its first to its last write, in seconds.
     pub wall: f64,
@@ -23,14 +23,14 @@ pub struct Floor {
 }
 
 impl Floor {
-    /// Creates Instances, then measures a loader that sends the writes that they need.
+    /// Creates Instances, then measures a loader that sends only the writes that they need.
     pub async fn measure(bench: &Bench, number: usize) -> Result<Floor> {
         eprintln!("floor: a loader that sends the needed writes for {number} Instances …");
         bench.instances(0, number).await?;
         let planned = planned(bench)?;
         bench.settle()?;
         let (mark, begin) = (bench.cluster.audit().mark()?, now());
-        // The audit log is read meanwhile, as it is while the daemon works.
+        // The audit log is read at the same time, as it is while the daemon works.
         let runtime = tokio::runtime::Handle::current();
         let entries = std::thread::scope(|scope| {
             let loader = scope.spawn(|| runtime.block_on(load(bench, &planned)));
@@ -51,8 +51,8 @@ metadata: {name: bench}
 spec: {prettyName: bench}
 ";
 
-/// The objects that `crownlabs plan` makes for the Instances, by Instance: first the Instance with its labels, then the
-/// other objects.
+/// The objects that `crownlabs plan` prints for the Instances, by Instance: first the Instance with its labels, then
+/// the other objects.
 fn planned(bench: &Bench) -> Result<Vec<Vec<Value>>> {
     let file = bench.dir.join("planned.yaml");
     let get = |arguments: &[&str]| -> Result<String> {
@@ -70,7 +70,7 @@ fn planned(bench: &Bench) -> Result<Vec<Vec<Value>>> {
         text.push_str(&get(arguments)?);
         text.push('\n');
     }
-    // The fixtures have the namespace of the course alone; a Template whose Workspace nobody knows is told of.
+    // The fixtures have only the namespace of the course. `plan` reports a Template whose Workspace is missing.
     text.push_str(COURSE);
     fs::write(&file, text)?;
     let mut config = Config::parse("the bench", CONFIG)?;
@@ -130,7 +130,7 @@ fn floor_status() -> Value {
         "environments": [{"name": "main", "phase": "Starting", "ip": "10.0.0.1"}],
         "conditions": [
             condition("Ready", "False", "Starting", "The environment is starting"),
-            condition("Reconciled", "True", "Reconciled", "All objects of the Instance are as they should be"),
+            condition("Reconciled", "True", "Reconciled", "All objects of the Instance are up to date"),
         ],
     })
 }

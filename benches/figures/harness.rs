@@ -1,4 +1,4 @@
-//! What every part of the bench uses: a control plane, the daemon as a child process, and the audit log.
+//! The shared parts of the bench: a control plane, the daemon as a child process, and the audit log.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -24,25 +24,25 @@ pub const NAMESPACE: &str = "tenant-bench";
 pub const CONCURRENCY: usize = 16;
 /// The beginning of the daemon's user agent.
 pub const AGENT: &str = "crownlabs/";
-/// The cluster is at rest when nobody has written anything for this long.
+/// The cluster is at rest when there was no write for this long.
 const QUIET: Duration = Duration::from_secs(3);
 /// A daemon that uses less processor time than this, in seconds, during [`QUIET`] is idle.
 const IDLE_PROCESSOR_SECONDS: f64 = 0.03;
-/// Progress is printed each time so many further objects are done.
+/// Progress is printed each time this many more objects are done.
 const PROGRESS: usize = 1000;
 
 /// A measured value.
 pub struct Figure {
-    /// What was measured, for example `600 cold: peak memory`.
+    /// The name of the measurement, for example `600 cold: peak memory`.
     pub work: String,
     pub value: f64,
-    /// For example `s` or `MiB`; empty for a number without a unit.
+    /// The unit, for example `s` or `MiB`; empty for a number without a unit.
     pub unit: &'static str,
-    /// The value must not exceed this.
+    /// The upper limit of the value.
     pub limit: Option<f64>,
 }
 
-/// The measured values, in the order in which they were measured.
+/// The measured values, in the order of measurement.
 #[derive(Default)]
 pub struct Figures(pub Vec<Figure>);
 
@@ -65,7 +65,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Starts a control plane on which nobody simulates nodes and virtual machines, with the [`FIXTURES`].
+    /// Starts a control plane without simulated nodes and virtual machines, with the [`FIXTURES`].
     pub async fn start() -> Result<Self> {
         let options = Options { simulate: false, load_balancer: false, ..Options::default() };
         Self::start_with(options, FIXTURES).await
@@ -103,7 +103,7 @@ impl Bench {
         client.request(request).await.with_context(|| format!("{method} {path}"))
     }
 
-    /// Waits until nobody has written anything but leases for [`QUIET`]. Fails after half an hour.
+    /// Waits until there was no write, except to leases, for [`QUIET`]. Fails after half an hour.
     pub fn settle(&self) -> Result<()> {
         let audit = self.cluster.audit();
         let begin = Instant::now();
@@ -177,7 +177,7 @@ impl Bench {
     }
 
     /// Waits until the daemon, which was started at `mark`, is the leader and the cluster is at rest. If a daemon was
-    /// killed before, its lease has to expire first. Fails when there is no leader after a minute.
+    /// killed before, its lease must expire first. Fails when there is no leader after a minute.
     pub fn await_leader(&self, mark: Mark) -> Result<()> {
         let audit = self.cluster.audit();
         let (begin, mut position) = (Instant::now(), mark);
@@ -240,7 +240,7 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// What is known of its process.
+    /// The process figures of the daemon.
     pub fn usage(&self) -> Usage {
         Usage { pid: self.child.id() }
     }
@@ -250,7 +250,7 @@ impl Daemon {
         self.usage().processor_seconds()
     }
 
-    /// Waits until it uses next to no processor time. Fails after five minutes.
+    /// Waits until the daemon uses next to no processor time. Fails after five minutes.
     pub fn await_idle(&self) -> Result<()> {
         let (begin, mut before) = (Instant::now(), self.processor_seconds()?);
         loop {
@@ -287,9 +287,9 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// What is known of the API server.
+    /// The process figures of the API server.
     pub fn of_api_server(cluster: &Cluster) -> Result<Self> {
-        // After etcd.
+        // The API server starts after etcd.
         Ok(Self { pid: *cluster.process_ids().get(1).context("the API server")? })
     }
 
@@ -315,7 +315,7 @@ impl Usage {
     }
 }
 
-/// Whether the request was carried out and is neither a watch nor about the lease.
+/// Whether the request succeeded and is neither a watch nor about the lease.
 pub fn is_work(entry: &AuditEntry) -> bool {
     entry.verb != "watch" && entry.resource != "leases" && entry.code < 400
 }
@@ -334,14 +334,14 @@ pub fn count(number: usize) -> f64 {
     f64::from(u32::try_from(number).unwrap_or(u32::MAX))
 }
 
-/// The time from `begin` to the first write of some entries that is not about the lease, in seconds.
+/// The time from `begin` to the first write among the entries that is not about the lease, in seconds.
 pub fn lead(begin: Timestamp, entries: &[AuditEntry]) -> f64 {
     let first = entries.iter().filter(|entry| entry.is_write() && entry.resource != "leases");
     let first = first.map(|entry| entry.stage_timestamp).min().unwrap_or(begin);
     (first - begin).total(jiff::Unit::Second).unwrap_or(f64::NAN)
 }
 
-/// The time from `begin` to the last write of some entries that is not about the lease, in seconds.
+/// The time from `begin` to the last write among the entries that is not about the lease, in seconds.
 pub fn wall(begin: Timestamp, entries: &[AuditEntry]) -> f64 {
     let last = entries.iter().filter(|entry| entry.is_write() && entry.resource != "leases");
     let last = last.map(|entry| entry.stage_timestamp).max().unwrap_or(begin);
@@ -358,7 +358,7 @@ pub fn instances_path() -> String {
     format!("/apis/crownlabs.polito.it/v1alpha2/namespaces/{NAMESPACE}/instances")
 }
 
-/// An Instance of a Template of the fixtures.
+/// An Instance of a Template from the fixtures.
 pub fn instance(name: &str, template: &str) -> Value {
     json!({
         "apiVersion": "crownlabs.polito.it/v1alpha2",
@@ -371,8 +371,8 @@ pub fn instance(name: &str, template: &str) -> Value {
     })
 }
 
-/// Samples of Prometheus at these times, which begin with `first`: all sources of uses answer, and the Instances with these
-/// namespaces and names are used in each step.
+/// Samples of Prometheus at these times, beginning with `first`: all sources of usage data answer, and the Instances
+/// with these namespaces and names are used in each step.
 pub fn uses(
     times: &(impl Iterator<Item = i64> + Clone),
     first: i64,

@@ -1,5 +1,5 @@
-//! A thousand objects of the largest size that the API server takes, with our labels, as students may make them: the daemon
-//! starts in a cgroup with half the memory of the shipped limit, leads and works.
+//! A thousand objects of the largest size that the API server accepts, with our labels, as students may create them:
+//! the daemon starts in a cgroup with half the memory of the shipped limit, becomes the leader and works.
 
 use std::fmt::Write;
 use std::fs;
@@ -50,7 +50,7 @@ pub async fn start(figures: &mut Figures) -> Result<()> {
     Ok(())
 }
 
-/// Objects that are made when they are sent: all at once they have a gigabyte. Each with the path of its collection.
+/// The number of concurrent requests; each has a megabyte.
 fn objects() -> impl Iterator<Item = (String, Box<dyn FnOnce() -> Value + Send>)> {
     let (core, group) = ("/api/v1", "/apis/crownlabs.polito.it/v1alpha2");
     let kinds = [
@@ -95,7 +95,7 @@ fn object(plural: &str, n: usize) -> Value {
     }
 }
 
-/// A text of so many KiB that is no other's.
+/// A unique text of this many KiB.
 fn text(seed: usize, kib: usize) -> String {
     let mut text = String::with_capacity(kib << 10);
     for n in 0..kib * 64 {
@@ -129,7 +129,7 @@ impl Cgroup {
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
-        // The daemon was killed before; the kernel may need a moment.
+        // The daemon was killed before; the kernel may need some time.
         for _ in 0..50 {
             if fs::remove_dir(&self.0).is_ok() {
                 return;

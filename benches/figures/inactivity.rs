@@ -11,16 +11,16 @@ use crate::idle_time;
 use cluster::config::only;
 use cluster::prometheus::{PrometheusServer, Samples};
 
-/// How many Instances run.
+/// Objects that are created lazily, because together they take a gigabyte. Each comes with the path of its collection.
 const COUNT: usize = 5000;
-/// The time without use that the Templates allow. All Instances are looked at again that often.
+/// The idle time that the Templates allow. All Instances are checked again at this interval.
 const IDLE: &str = "60s";
 /// How long the daemon is measured.
 const TIME: Duration = Duration::from_mins(5);
 /// The time between two samples, in seconds.
 const STEP: usize = 30;
 
-/// 5,000 Instances that browsers use all the time: each minute, all of them are judged anew.
+/// 5,000 Instances that browsers use all the time: each minute, all of them are checked again.
 pub async fn rounds(figures: &mut Figures) -> Result<()> {
     let bench = Bench::start().await?;
     for template in TEMPLATES {
@@ -62,7 +62,7 @@ fn as_float(number: u64) -> f64 {
     count(usize::try_from(number).unwrap_or(usize::MAX))
 }
 
-/// Waits until a round has ended: until Prometheus gets no request any more.
+/// Waits until a round has ended: until Prometheus receives no more requests.
 fn await_round(prometheus: &PrometheusServer) -> Result<()> {
     let (begin, mut last) = (Instant::now(), 0);
     loop {
@@ -76,7 +76,7 @@ fn await_round(prometheus: &PrometheusServer) -> Result<()> {
     }
 }
 
-/// The loop alone, with mails into a folder.
+/// The configuration with only this loop, with mails into a folder.
 fn config(bench: &Bench, prometheus: &PrometheusServer) -> String {
     format!(
         "{CONFIG}{}integrations: {{mail: {{transport: file, folder: \"{}\", from: labs@example.org}}, \
@@ -87,7 +87,7 @@ fn config(bench: &Bench, prometheus: &PrometheusServer) -> String {
     )
 }
 
-/// All sources since an hour ago until an hour from now, and a request to every Instance in each step.
+/// All sources from an hour ago until an hour from now, and a request to every Instance in each step.
 fn samples() -> Samples {
     let first = now().as_second() - 3_600;
     let times = (first..first + 7_200).step_by(STEP);

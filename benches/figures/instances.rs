@@ -19,9 +19,9 @@ use cluster::audit::{AuditEntry, by_agent};
 const TRIES: usize = 100;
 
 /// 600 Instances that exist when the daemon starts, compared with a loader that sends only the needed writes; then
-/// the time from the creation of an Instance to that of its Ingress. With a `baseline`, times are compared with those
-/// of that build of the daemon, which gets a control plane of its own before and after: half an hour later, the same
-/// machine can be twice as slow.
+/// the time from the creation of an Instance to the creation of its Ingress. With a `baseline`, times are compared
+/// with those of another build of the daemon. That build gets its own control plane before and after: half an hour
+/// later, the same machine can be half as fast.
 pub async fn cold_600(figures: &mut Figures, baseline: Option<&Path>) -> Result<()> {
     let before = of_baseline(baseline).await?;
     let ours = measured_600(figures).await?;
@@ -44,16 +44,16 @@ pub async fn cold_600(figures: &mut Figures, baseline: Option<&Path>) -> Result<
     Ok(())
 }
 
-/// What is compared with the baseline.
+/// The figures that are compared with the baseline.
 struct Times {
     processor_seconds: f64,
-    /// From the creation of an Instance to that of its Ingress, in milliseconds: the median.
+    /// The milliseconds from the creation of an Instance to the creation of its Ingress: the median.
     median: f64,
-    /// The same, 95 % of them.
+    /// The same: 95 %.
     late: f64,
 }
 
-/// The times of another build of the daemon, on a control plane of its own.
+/// The times of another build of the daemon, with its own control plane.
 async fn of_baseline(binary: Option<&Path>) -> Result<Option<Times>> {
     let Some(binary) = binary else { return Ok(None) };
     eprintln!("the baseline …");
@@ -64,11 +64,11 @@ async fn of_baseline(binary: Option<&Path>) -> Result<Option<Times>> {
     Ok(Some(Times { processor_seconds, median, late }))
 }
 
-/// How many Instances [`cold_600`] has.
+/// The number of Instances of [`cold_600`].
 const COLD: usize = 600;
 
-/// How often the floor and the daemon are measured, in turn: the same work can take half as long again a minute later, so three
-/// rounds give a ratio that differs by a tenth from that of the next three.
+/// How often the floor and the daemon are measured, in turn. The same work can take half as long again a minute later:
+/// the ratio from three rounds differs by a tenth from the ratio from the next three.
 const ROUNDS: usize = 9;
 
 /// The figures of this build with 600 Instances.
@@ -77,7 +77,7 @@ async fn measured_600(figures: &mut Figures) -> Result<Times> {
     let (mut floors, mut walls, mut leads) = (Vec::new(), Vec::new(), Vec::new());
     let (mut processor, mut memory): (Vec<f64>, f64) = (Vec::new(), 0.0);
     loop {
-        // Each on a control plane of its own: an API server gets slower with every object that it holds.
+        // Each with its own control plane: an API server gets slower with every object that it stores.
         let floor = Floor::measure(&Bench::start().await?, COUNT).await?;
         floors.push(floor.wall);
         let bench = Bench::start().await?;
@@ -107,13 +107,13 @@ async fn measured_600(figures: &mut Figures) -> Result<Times> {
     }
 }
 
-/// The median of some values; not a number if there are none.
+/// The median of some values; not a number if there are no values.
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// A daemon that was started when Instances were in place, and has given each of them a status.
+/// A daemon that started when the Instances existed, and has given each of them a status.
 struct Cold {
     daemon: Daemon,
     /// When it was started.
@@ -133,8 +133,8 @@ async fn cold(bench: &Bench, number: usize, start: impl Fn() -> Result<Daemon>) 
     Ok(Cold { daemon, begin, entries })
 }
 
-/// Measures the time from the creation of one Instance to that of its Ingress, while the daemon is idle otherwise: the
-/// median and 95 %, in milliseconds.
+/// Measures the time from the creation of one Instance to the creation of its Ingress, while the daemon is otherwise
+/// idle: the median and 95 %, in milliseconds.
 async fn reaction(bench: &Bench) -> Result<(f64, f64)> {
     eprintln!("reaction: one Instance at a time, idle daemon …");
     bench.settle()?;
@@ -153,7 +153,8 @@ async fn reaction(bench: &Bench) -> Result<(f64, f64)> {
     Ok((times[TRIES / 2], times[TRIES * 95 / 100]))
 }
 
-/// For each Instance with an Ingress, the milliseconds from the answer to its creation to that of its Ingress.
+/// For each Instance with an Ingress, the milliseconds from the response to its creation to the response to
+/// the creation of the Ingress.
 fn reactions(entries: &[AuditEntry]) -> Vec<f64> {
     let mut accepted: BTreeMap<String, Timestamp> = BTreeMap::new();
     let mut times = Vec::new();
@@ -185,6 +186,7 @@ pub async fn cold_2400(figures: &mut Figures) -> Result<()> {
     let time = idle_time(Duration::from_mins(2));
     let idle = idle(&bench, &restart.daemon, time)?;
     figures.add("2400 idle: requests other than watches and the lease", idle.requests, "", Some(0.0));
+    figures.add("2400 idle: lists of events", idle.event_lists, "", Some(lists_in(time)));
     let in_an_hour = idle.processor_seconds / time.as_secs_f64() * 3600.0;
     figures.add("2400 idle: processor time in an hour", in_an_hour, "s", None);
     Ok(())
@@ -197,7 +199,7 @@ pub async fn scale(figures: &mut Figures, number: usize, baseline: Option<&Path>
     let Cold { daemon, entries, .. } = cold(&bench, number, || bench.daemon()).await?;
     let (per_instance, processor) = (requests(&entries) / count(number), daemon.processor_seconds()?);
     drop(entries);
-    // With all that others make of the Instances (ReplicaSets, pods, endpoints).
+    // Including all objects that other controllers create for the Instances (ReplicaSets, pods, endpoints).
     bench.settle()?;
     let peak = daemon.peak_mebibytes()?;
     let mut figure =
@@ -214,29 +216,31 @@ pub async fn scale(figures: &mut Figures, number: usize, baseline: Option<&Path>
         figure("restart: processor time, relative to the baseline", ratio, "", Some(1.1));
     }
     figure("restart: peak memory", restart.daemon.peak_mebibytes()?, "MiB", Some(110.0));
-    let idle = idle(&bench, &restart.daemon, idle_time(Duration::from_mins(15)))?;
+    let time = idle_time(Duration::from_mins(15));
+    let idle = idle(&bench, &restart.daemon, time)?;
     figure("idle: requests other than watches and the lease", idle.requests, "", Some(0.0));
+    figure("idle: lists of events", idle.event_lists, "", Some(lists_in(time)));
     figure("idle: processor time", idle.processor_seconds, "s", Some(1.0));
     Ok(())
 }
 
-/// Daemons that were started one after the other when everything was in place, each until it was idle.
+/// Daemons that were started one after the other when all objects existed, each until it was idle.
 struct Restart {
-    /// The last one.
+    /// The last daemon.
     daemon: Daemon,
-    /// The number of all their writes.
+    /// The number of writes of all daemons.
     writes: f64,
-    /// The processor time of one from its start on: the median.
+    /// The processor time of one daemon from its start: the median.
     processor_seconds: f64,
-    /// The same of the build with which it is compared.
+    /// The same for the baseline build.
     baseline_seconds: Option<f64>,
 }
 
 /// How often the daemon is restarted: other programs use the same processors.
 const RESTARTS: usize = 3;
 
-/// Kills the daemon when the cluster is at rest, starts another one, and waits until that is the leader and idle;
-/// [`RESTARTS`] times. With a baseline, that is started as often, each time before the daemon.
+/// Kills the daemon when the cluster is at rest, starts another one, and waits until it is the leader and idle;
+/// [`RESTARTS`] times. With a baseline, that build is started as often, each time before the daemon.
 fn restart(bench: &Bench, daemon: Daemon, baseline: Option<&Path>) -> Result<Restart> {
     bench.settle()?;
     let (mut daemon, mut written) = (daemon, 0.0);
@@ -273,19 +277,28 @@ fn started(bench: &Bench, start: impl Fn() -> Result<Daemon>) -> Result<Daemon> 
     Ok(daemon)
 }
 
-/// What the daemon did while nothing changed.
+/// The requests of the daemon while nothing changed.
 struct Idle {
-    /// The number of its requests, without watches and the lease.
+    /// The number of its requests, without watches, the lease, and lists of events.
     requests: f64,
+    /// The number of its lists of events: one in two minutes, since the Instances of the bench wait for their machines.
+    event_lists: f64,
     processor_seconds: f64,
 }
 
-/// Measures the daemon for that time, in which nothing changes.
+/// The maximum number of lists of the events of one namespace in that time: one in two minutes.
+fn lists_in(time: Duration) -> f64 {
+    (time.as_secs_f64() / 120.0).ceil()
+}
+
+/// Measures the daemon for that time, while nothing changes.
 fn idle(bench: &Bench, daemon: &Daemon, time: Duration) -> Result<Idle> {
     eprintln!("idle for {time:?} …");
     let audit = bench.cluster.audit();
     let (mark, before) = (audit.mark()?, daemon.processor_seconds()?);
     std::thread::sleep(time);
     let processor_seconds = daemon.processor_seconds()? - before;
-    Ok(Idle { requests: requests(&audit.since(mark)?), processor_seconds })
+    let is_event_list = |entry: &AuditEntry| entry.resource == "events" && entry.verb == "list";
+    let (event_lists, others): (Vec<_>, Vec<_>) = audit.since(mark)?.into_iter().partition(is_event_list);
+    Ok(Idle { requests: requests(&others), event_lists: requests(&event_lists), processor_seconds })
 }

@@ -16,7 +16,7 @@ use cluster::config::only;
 const TENANTS: usize = 10_000;
 const CHANGES: usize = 21;
 
-/// 10,000 Tenants with two keys each; the file is written anew when one key changes.
+/// 10,000 Tenants with two keys each; the file is rewritten when one key changes.
 pub async fn rewrite(figures: &mut Figures) -> Result<()> {
     let bench = Bench::start().await?;
     let file = bench.dir.join("keys");
@@ -50,14 +50,14 @@ leaderElection: {{enabled: false}}
         bench.send("PATCH", "/apis/crownlabs.polito.it/v1alpha2/tenants/student.00000", &patch).await?;
         let begin = Instant::now();
         while inode() == former {
-            anyhow::ensure!(begin.elapsed() < Duration::from_secs(10), "the file is not written anew");
+            anyhow::ensure!(begin.elapsed() < Duration::from_secs(10), "the file is not rewritten");
             std::thread::sleep(Duration::from_millis(1));
         }
         times.push(begin.elapsed().as_secs_f64() * 1e3);
     }
     let each = (daemon.processor_seconds()? - before) / count(CHANGES) * 1e3;
     times.sort_by(f64::total_cmp);
-    // It waits 50 ms for more changes.
+    // The daemon waits 50 ms for more changes.
     let median = times.get(CHANGES / 2).copied().unwrap_or(f64::NAN);
     figures.add("keys of 10000 Tenants: change until the file is there", median, "ms", Some(100.0));
     figures.add("keys of 10000 Tenants: processor time of a change", each, "ms", Some(100.0));
@@ -69,7 +69,7 @@ leaderElection: {{enabled: false}}
 /// daemon says.
 fn first_write(bench: &Bench) -> Result<f64> {
     let log = fs::read_to_string(bench.dir.join("daemon.log"))?;
-    let line = log.lines().find(|line| line.contains("the keys of the bastion are written"));
+    let line = log.lines().find(|line| line.contains("wrote the keys of the bastion"));
     let time = line.and_then(|line| line.split("milliseconds=").nth(1)).context("the line with the time")?;
     time.split_whitespace().next().context("the time")?.parse().context("a number")
 }

@@ -1,10 +1,10 @@
-//! `make bench`: the figures of `docs/performance.md`, measured on a real control plane on this machine. `make load` measures
-//! the part `load` alone, which writes its figures into that page.
+//! `make bench`: the figures of `docs/performance.md`, measured on a real control plane on this machine. `make load`
+//! measures only the part `load`, and writes its figures into that page.
 //!
-//! Requests are counted in the API server's audit log; processor time and peak memory are read from `/proc`. The
-//! floor is a loader that sends only the writes that are needed, with the daemon's `ServiceAccount`. Before each
-//! measurement the bench waits until the controller manager has finished its own work (roll-outs, endpoints). Nodes
-//! and virtual machines are not simulated here: the phases would change while the daemon is measured.
+//! Requests are counted in the API server's audit log; processor time and peak memory are read from `/proc`. The floor
+//! is a loader that sends only the writes that are needed, with the daemon's `ServiceAccount`. Before each measurement
+//! the bench waits until the controller manager has finished its own work (roll-outs, endpoints). Nodes and virtual
+//! machines are not simulated here, because phases would change during the measurement.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "it ends by a panic")]
 
@@ -32,32 +32,32 @@ use anyhow::Result;
 use harness::{Figure, Figures};
 use serde_json::{Value, json};
 
-/// How long the daemon is measured while nothing changes: `BENCH_IDLE` in seconds, else `default`.
+/// How long the idle daemon is measured: `BENCH_IDLE` in seconds, else `default`.
 pub fn idle_time(default: Duration) -> Duration {
     number_from("BENCH_IDLE").map_or(default, Duration::from_secs)
 }
 
-/// How many Instances the part `scale` has: `BENCH_SCALE`, else 10,000.
+/// The number of Instances of the part `scale`: `BENCH_SCALE`, else 10,000.
 fn scale() -> usize {
     number_from("BENCH_SCALE").and_then(|number| number.try_into().ok()).unwrap_or(10_000)
 }
 
-/// A number in a variable of the environment.
+/// A number in an environment variable.
 pub fn number_from(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().and_then(|number| number.parse().ok())
 }
 
 fn main() -> Result<()> {
-    // `cargo test --benches` asks for the list of tests; there are none.
+    // `cargo test --benches` asks for the list of tests; the list is empty.
     if std::env::args().any(|argument| argument == "--list" || argument == "--test") {
         return Ok(());
     }
-    // `cargo bench --bench figures -- 600` measures that part alone.
+    // `cargo bench --bench figures -- 600` measures only that part.
     let parts: Vec<String> = std::env::args().skip(1).filter(|part| !part.starts_with('-')).collect();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let mut figures = Figures::default();
     runtime.block_on(measure(&parts, &mut figures))?;
-    // The figures of `make bench` stay as they are when only `load` is measured, which writes a file of its own.
+    // The figures of `make bench` stay as they are when only `load` is measured: that part writes its own file.
     report(&figures.0, parts != ["load"])
 }
 
@@ -107,14 +107,14 @@ async fn measure(parts: &[String], figures: &mut Figures) -> Result<()> {
     if wanted("scale") {
         instances::scale(figures, scale(), baseline.as_deref()).await?;
     }
-    // It takes hours, so it has to be asked for by name.
+    // It takes hours, so it must be requested by name.
     if parts.iter().any(|part| part == "load") {
         load::load(figures).await?;
     }
     Ok(())
 }
 
-/// Prints the figures as a table and, if asked for, writes them as JSON.
+/// Prints the figures as a table and, if requested, writes them as JSON.
 fn report(figures: &[Figure], is_written: bool) -> Result<()> {
     println!("\n{:<56} {:>10} {:>10}", "work", "measured", "at most");
     for Figure { work, value, unit, limit } in figures {

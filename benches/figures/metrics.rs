@@ -1,4 +1,4 @@
-//! What it costs to measure a hundred containers on a real containerd.
+//! The cost of measuring a hundred containers on a real containerd.
 
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
@@ -16,13 +16,13 @@ use cluster::containerd::{Containerd, Pod};
 use cluster::network::Namespace;
 use cluster::processes::tail;
 
-/// How many pods with one container each.
+/// The number of pods. Each has one container.
 const COUNT: usize = 100;
-/// How many measurements are made.
+/// The number of measurements.
 const ROUNDS: u64 = 200;
 /// The port of the metrics.
 const PORT: u16 = 18_086;
-/// How long something may take.
+/// The longest wait for a condition.
 const PATIENCE: Duration = Duration::from_mins(5);
 
 /// 100 containers of Instances: the processor time of one measurement, and memory.
@@ -48,7 +48,7 @@ pub async fn containers(figures: &mut Figures) -> Result<()> {
     Ok(())
 }
 
-/// Starts the daemon with that loop alone, which measures ten times a second, and returns its log, too.
+/// Starts the daemon with only that loop, which measures ten times a second. Returns the log as well.
 fn daemon(node: &Containerd) -> Result<(Daemon, PathBuf)> {
     let keys = format!("listen: \"\", updatePeriod: 100ms, runtimeEndpoint: {}", node.socket().display());
     let config = format!(
@@ -69,7 +69,7 @@ server: {{health: \"\", metrics: \"127.0.0.1:{PORT}\"}}
     Ok((Daemon { child }, log))
 }
 
-/// Waits until there were so many measurements, and returns how many there were.
+/// Waits for this many measurements, and returns how many there were.
 async fn rounds(wanted: u64, log: &Path) -> Result<u64> {
     let begin = Instant::now();
     loop {

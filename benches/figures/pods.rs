@@ -1,5 +1,5 @@
-//! Pod networks: many pods on one node at once. A pod is a network namespace with a process that sleeps, and the container
-//! runtime is a socket that says which; a real sandbox takes longer to start than its links to make.
+//! Pod networks: many pods on one node at once. A pod is a network namespace with a process that sleeps, and the
+//! container runtime is a socket that lists them. A real sandbox takes longer to start than its links take to create.
 
 #[path = "../../tests/integration/pod_config_node/pools.rs"]
 mod pools;
@@ -41,13 +41,14 @@ impl Pod {
 
 impl Drop for Pod {
     fn drop(&mut self) {
-        // It ends only here.
+        // The process ends only here.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// 200 pods with two attachments each: from the records of the leader to the report of the node; then nothing; then removal.
+/// 200 pods with two attachments each: from the records of the leader to the report of the node; then an idle time;
+/// then removal.
 pub async fn many(figures: &mut Figures) -> Result<()> {
     let bench = Bench::start_with(Options { simulate: false, ..Options::default() }, &node(NODE)).await?;
     let (node, engine) = (Namespace::new(), runtime::Runtime::start(&bench.dir.join("cri.sock")));

@@ -1,4 +1,4 @@
-//! Tenants: created from nothing, many of them, after a restart, and while nothing changes.
+//! Tenants: created in an empty cluster, in large numbers, after a restart, and while nothing changes.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use cluster::proxy::Proxy;
 /// How long the daemon is measured while nothing changes.
 const IDLE: Duration = Duration::from_mins(2);
 
-/// 300 Tenants of a Workspace that exist when the daemon starts, without Keycloak; nobody provisions their volumes.
+/// 300 Tenants of a Workspace that exist when the daemon starts, without Keycloak. Their volumes are not provisioned.
 pub async fn cold(figures: &mut Figures) -> Result<()> {
     const COUNT: usize = 300;
     let bench = Bench::start().await?;
@@ -59,7 +59,7 @@ async fn many(bench: &Bench, daemon: Daemon, present: usize, figures: &mut Figur
     Ok(())
 }
 
-/// Counts the changes that the daemon makes in Keycloak when a restart finds that nothing has to change.
+/// Counts the changes that the daemon makes in Keycloak after a restart when nothing has to change.
 pub async fn with_keycloak(figures: &mut Figures) -> Result<()> {
     const COUNT: usize = 50;
     const SECRET: &str = "bench";

@@ -12,9 +12,9 @@ use cluster::sshd::{LocalAddress, OPEN, Sshd, key_pair};
 
 /// How many terminals are open.
 const COUNT: usize = 500;
-/// How many browsers open one at the same time.
+/// The number of browsers that open a terminal at the same time.
 const AT_ONCE: usize = 10;
-/// How many lines of output one terminal gets at the end, and their length in bytes with the end of the line.
+/// The number of output lines that one terminal gets at the end, and their length in bytes with the end of the line.
 const LINES: usize = 200_000;
 const LINE: usize = 100;
 /// The ports of the WebSocket and of SSH.
@@ -35,7 +35,7 @@ pub async fn terminals(figures: &mut Figures) -> Result<()> {
     bench.send("POST", path, &instance("terminal", "vm")).await?;
     bench.await_statuses(mark, 1)?;
     bench.settle()?;
-    // Nobody simulates machines here: the machine is said to be ready, as its KubeVirt would.
+    // Machines are not simulated here: the machine is marked as ready, as its KubeVirt would mark it.
     let machine = "/apis/kubevirt.io/v1/namespaces/tenant-bench/virtualmachineinstances/terminal-main";
     let ready = json!({"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}});
     bench.send("PATCH", machine, &ready).await?;
@@ -66,7 +66,7 @@ pub async fn terminals(figures: &mut Figures) -> Result<()> {
     let before = daemon.processor_seconds()?;
     browser.enter("much\n");
     browser.enter("end\n");
-    // What is typed is shown, too, before the output.
+    // The input is echoed before the output.
     let output = browser.until("done\r\n").len();
     anyhow::ensure!(output >= LINES * LINE, "{output} bytes of output");
     let spent = (daemon.processor_seconds()? - before) * 1_000.0 / (count(output) / f64::from(1 << 20));
@@ -80,7 +80,7 @@ pub async fn terminals(figures: &mut Figures) -> Result<()> {
     Ok(())
 }
 
-/// The token of `ada`, who is the Tenant of all Instances of the bench, and may read them.
+/// The token of `ada`, the Tenant of all Instances of the bench, who may read them.
 fn tenant(bench: &Bench) -> Result<String> {
     bench.cluster.apply(
         "apiVersion: rbac.authorization.k8s.io/v1

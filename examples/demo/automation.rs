@@ -1,5 +1,5 @@
-//! Instances that nobody uses or that are too old: `AUTOMATION=1`. A real Prometheus scrapes the traffic of one of them,
-//! and mails go into a folder.
+//! Instances that are unused or too old: `AUTOMATION=1`. A real Prometheus scrapes the traffic of one of them, and
+//! mails go into a folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ const UNUSED_WEB: &str = "unused-web-1";
 /// The Instance that is too old, which is deleted.
 const OLD: &str = "old-1";
 
-/// What the loops need.
+/// The servers and the folder that the loops need.
 pub struct Automation {
     prometheus: PrometheusServer,
     exporter: Exporter,
@@ -58,16 +58,16 @@ impl Automation {
         )
     }
 
-    /// Applies the Instances, waits until each has come to its end, and prints the mails.
+    /// Applies the Instances, waits until each has ended, and prints the mails.
     pub fn show(&self, cluster: &Cluster) -> Result<()> {
         // The quota of the Tenant has room for eight Instances.
         run(cluster, &["delete", "instance", "-n", NAMESPACE, "desktop-1", "golden-image-1"])?;
         println!(
-            "\n{USED} has traffic, {UNUSED} and {UNUSED_WEB} have none, {OLD} is too old soon; {UNUSED_WEB} has no disk, so it is \
+            "\n{USED} has traffic, {UNUSED} and {UNUSED_WEB} have none, {OLD} will soon be too old; {UNUSED_WEB} has no disk, so it is \
              deleted when it is stopped\n"
         );
         cluster.apply(&objects())?;
-        // Until the demo ends.
+        // The traffic lasts until the demo ends.
         self.exporter.begin(&Counter::requests(NAMESPACE, USED));
         let begin = Instant::now();
         let mut printed = 0;
@@ -94,13 +94,14 @@ impl Automation {
         }
     }
 
-    /// How many requests to [`USED`] Prometheus knows of.
+    /// The number of requests to [`USED`] in Prometheus.
     fn requests(&self) -> Result<f64> {
         let query = format!(r#"nginx_ingress_controller_requests{{exported_service="{USED}"}}"#);
         self.prometheus.value(&query)?.with_context(|| format!("Prometheus has nothing about {USED}"))
     }
 
-    /// Prints the subject and the line with the deadline of each mail after the first `printed`. Returns how many.
+    /// Prints the subject and the line with the deadline of each mail after the first `printed`. Returns the
+    /// number of mails.
     fn print(&self, printed: usize) -> Result<usize> {
         let mut mails = Vec::new();
         for file in fs::read_dir(self.mails.join("new"))? {

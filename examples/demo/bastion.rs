@@ -1,5 +1,5 @@
-//! A login through the SSH bastion: `BASTION=1`. The server is OpenSSH's with the configuration of `images/ssh-bastion`;
-//! another one stands in place of the machine, on the address of its Service.
+//! A login through the SSH bastion: `BASTION=1`. The server is OpenSSH's with the configuration of
+//! `images/ssh-bastion`; another OpenSSH server takes the place of the machine, on the address of its Service.
 
 use std::fs::{self, Permissions};
 use std::net::{IpAddr, SocketAddr};
@@ -17,9 +17,9 @@ use cluster::Cluster;
 use cluster::processes::Process;
 use cluster::sshd::{LocalAddress, OPEN, Sshd, key_pair};
 
-/// The Tenant who logs in.
+/// The Tenant that logs in.
 const TENANT: &str = "ada.rossi";
-/// The machine that she logs in to.
+/// The machine that the Tenant logs in to.
 const MACHINE: &str = "desktop-1-desktop";
 /// The address of the bastion.
 const ADDRESS: &str = "127.0.0.1";
@@ -54,7 +54,7 @@ impl Bastion {
         )
     }
 
-    /// Gives the Tenant a key, logs in, and shows how the counter rises.
+    /// Gives the Tenant a key, logs in, and prints the counter before and after.
     pub fn show(&self, cluster: &Cluster) -> Result<()> {
         println!("\nthe SSH bastion\n");
         let key = key_pair(&self.folder.join("key"))?;
@@ -74,7 +74,7 @@ impl Bastion {
         let user = Command::new("id").arg("-un").output()?;
         let user = String::from_utf8_lossy(user.stdout.trim_ascii()).into_owned();
         let mut before = count(&address.to_string())?;
-        println!("the address of {MACHINE} was tried until it answered, which counts, too: {before}");
+        println!("the address of {MACHINE} was retried until it answered, which counts, too: {before}");
         for _ in 0..2 {
             println!("\n$ ssh -J {user}@{ADDRESS}:{PORT} {user}@{address}");
             print!("{}", self.ssh(&user, &key, &address.to_string())?);
@@ -87,12 +87,12 @@ impl Bastion {
         Ok(())
     }
 
-    /// The SSH server of the bastion. In its image it runs as the user `bastion`; here it runs as this user, who also
-    /// owns the host keys, and then OpenSSH wants them to be readable by nobody else.
+    /// The SSH server of the bastion. In its image it runs as the user `bastion`. Here it runs as the current user,
+    /// who also owns the host keys, and OpenSSH then requires that only the owner can read them.
     fn server(&self) -> Result<Process> {
         let own = self.folder.join("own-host-keys");
         fs::create_dir_all(&own)?;
-        // Written last.
+        // The daemon writes this file last.
         await_file(&self.folder.join("host-keys/ssh_host_key_ed25519"), "PRIVATE KEY")?;
         for kind in ["ed25519", "ecdsa", "rsa"] {
             let (name, private) = (format!("ssh_host_key_{kind}"), Permissions::from_mode(0o600));
@@ -124,7 +124,7 @@ impl Bastion {
         Ok(server)
     }
 
-    /// Logs in through the bastion. Returns what the machine printed.
+    /// Logs in through the bastion. Returns the output of the machine.
     fn ssh(&self, user: &str, key: &Path, address: &str) -> Result<String> {
         let config = self.folder.join("ssh_config");
         let text = format!(
@@ -136,7 +136,7 @@ impl Bastion {
         fs::write(&config, text)?;
         let output = Command::new("ssh").arg("-F").arg(config).args(["-J", "bastion", address]).output()?;
         anyhow::ensure!(output.status.success(), "ssh: {}", String::from_utf8_lossy(&output.stderr));
-        // The server that stands in place of the machine begins with a line of its own.
+        // The server in place of the machine begins with its own line.
         let text = String::from_utf8_lossy(&output.stdout);
         Ok(text.strip_prefix(OPEN.trim_end()).unwrap_or(&text).trim_start().to_owned())
     }
@@ -156,7 +156,7 @@ fn await_file(file: &Path, text: &str) -> Result<()> {
     Ok(())
 }
 
-/// The counter of an address, once it has not changed for half a second: packets are counted a moment later.
+/// The counter of an address, once it has not changed for half a second. Packets are counted with a short delay.
 fn count(address: &str) -> Result<u64> {
     let series = format!(r#"bastion_ssh_connections{{destination_ip="{address}",destination_port="22"}} "#);
     let (begin, mut last, mut since) = (Instant::now(), 0, Instant::now());

@@ -1,4 +1,4 @@
-//! The dashboard, and a Keycloak by which its users log in, both at HTTPS: `DASHBOARD=1`.
+//! The dashboard, and a Keycloak for the login of its users, both with HTTPS: `DASHBOARD=1`.
 
 use std::fs;
 use std::process::Command;
@@ -16,32 +16,32 @@ use cluster::front::{Front, Served, certificate};
 use cluster::keycloak::{KeycloakServer, login_client};
 use cluster::{Cluster, TrustedIssuer};
 
-/// Where browsers open it: they take every name below `localhost` for this machine.
+/// The address in browsers, which resolve every name below `localhost` to this machine.
 const URL: &str = "https://labs.localhost:18443";
-/// Where Keycloak is, for browsers and for the API server.
+/// The address of Keycloak, for browsers and for the API server.
 const ISSUER: &str = "https://127.0.0.1:18444";
-/// The ports of both, and that of the dashboard behind the first.
+/// The ports of both, and the port of the dashboard behind the first.
 const PORTS: [u16; 3] = [18443, 18444, 18089];
 /// The port of the webhooks.
 const WEBHOOKS: u16 = 18088;
-/// Its client in Keycloak, and the secret of that.
+/// The dashboard's client in Keycloak, and its secret.
 const CLIENT: &str = "dashboard";
 const SECRET: &str = "demo";
-/// A student and a teacher, of the samples.
+/// A student and a teacher from the samples.
 const STUDENT: &str = "ada.rossi";
 const TEACHER: &str = "carlo.verdi";
 /// The password of both.
 const PASSWORD: &str = "Lab-Pa55word";
 
-/// What is in front of the dashboard, and what it reads.
+/// The HTTPS servers in front of the dashboard, and its files.
 pub struct Dashboard {
     folder: TempDir,
     _front: Front,
 }
 
 impl Dashboard {
-    /// Makes its client in Keycloak and its files, and serves both by HTTPS, if the variable `DASHBOARD` is set. This comes before
-    /// the control plane, which asks its issuers for their keys as it starts.
+    /// Creates the dashboard's client in Keycloak and its files, and serves both with HTTPS, if the variable
+    /// `DASHBOARD` is set. This comes before the control plane, which fetches the keys of its issuers at start.
     pub fn start(keycloak: Option<&KeycloakServer>) -> Result<Option<Self>> {
         let Some(keycloak) = keycloak.filter(|_| is_wanted("DASHBOARD")) else { return Ok(None) };
         let client = login_client(CLIENT, SECRET, &[URL.to_owned()]);
@@ -84,9 +84,9 @@ impl Dashboard {
         )
     }
 
-    /// Logs in as the student, starts a machine, and takes the quota away.
+    /// Logs in as the student, starts a machine, and lowers the quota below the number of machines.
     pub fn show(&self, cluster: &Cluster, keycloak: Option<&KeycloakServer>) -> Result<()> {
-        println!("\nthe dashboard, and the webhooks, which refuse what a student may not\n");
+        println!("\nthe dashboard, and the webhooks, which reject forbidden changes of a student\n");
         cluster.apply(&webhooks("production", WEBHOOKS))?;
         for kind in ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"] {
             wait("the authority of the webhooks", || {
@@ -116,7 +116,7 @@ impl Dashboard {
         self.see("a machine that is ready", |page| {
             Ok(Some(machine(page)?).filter(|card| card.contains("Ready</")))
         })?;
-        println!("an administrator leaves one machine of the quota, which has more of them");
+        println!("an administrator lowers the quota to one machine, while more exist");
         let quota = |machines: u32| json!({"spec": {"quota": {"instances": machines}}}).to_string();
         let patch = |machines| {
             run(cluster, &["patch", "workspace", "netlab", "--type=merge", "-p", &quota(machines)])
@@ -126,22 +126,22 @@ impl Dashboard {
         patch(8)
     }
 
-    /// Waits until something is on the first page, and prints it.
+    /// Waits until a part is on the first page, and prints it.
     fn see(&self, what: &str, part: impl Fn(&str) -> Result<Option<&str>>) -> Result<()> {
         let seen = wait(what, || Ok(part(&self.browse(URL, &[])?)?.map(text)))?;
         println!("  {seen}");
         Ok(())
     }
 
-    /// Says what can be tried in a browser.
+    /// Says what to try in a browser.
     pub fn explain() {
         println!(
-            "\nThe dashboard is at {URL}; browsers warn of the certificate that the demo has made, at Keycloak, too."
+            "\nThe dashboard is at {URL}; browsers warn about the certificate of the demo, at Keycloak, too."
         );
         println!(
             "{STUDENT} is a student, {TEACHER} a teacher; the password of both is {PASSWORD}. To try:\n"
         );
-        println!("  start and stop a machine, make a new one, add an SSH key, then half of one");
+        println!("  start and stop a machine, create a new one, add an SSH key, then an incomplete key");
         println!("  {URL}/machines/{NAMESPACE}/{STOPPED}, which {TEACHER} may open, too");
         println!(
             "  kubectl patch workspace netlab --type=merge -p '{{\"spec\":{{\"quota\":{{\"instances\":1}}}}}}'"
@@ -149,14 +149,14 @@ impl Dashboard {
         println!("  kubectl delete template -n workspace-netlab notebook\n");
     }
 
-    /// What a browser gets that follows redirects and keeps cookies; with fields, what it gets for a form.
+    /// The response to a browser that follows redirects and keeps cookies; with fields, the response to a form.
     fn browse(&self, url: &str, fields: &[(&str, &str)]) -> Result<String> {
         let [authority, cookies] = ["front.crt", "cookies"].map(|name| self.folder.path().join(name));
         let mut curl = Command::new("curl");
         curl.args(["--silent", "--show-error", "--location", "--max-time", "60", "--cacert"]).arg(authority);
         curl.arg("--cookie").arg(&cookies).arg("--cookie-jar").arg(&cookies);
         if !fields.is_empty() {
-            // As browsers say of a form that is sent from a page of the same origin.
+            // Browsers send this header with a form from a page of the same origin.
             curl.args(["--header", "Sec-Fetch-Site: same-origin"]);
         }
         for (name, value) in fields {
@@ -182,12 +182,12 @@ fn machine(page: &str) -> Result<&str> {
         .with_context(|| format!("no {STOPPED}: {page}"))
 }
 
-/// What is after `begin`, and before `end`.
+/// The text between `begin` and `end`.
 fn between<'a>(page: &'a str, begin: &str, end: &str) -> Option<&'a str> {
     page.split_once(begin)?.1.split_once(end).map(|(found, _)| found)
 }
 
-/// What people see of a part of a page that begins within a tag, without the buttons below.
+/// The visible text of a part of a page that begins within a tag, without the buttons below.
 fn text(part: &str) -> String {
     let part = part.split("class=\"actions\"").next().unwrap_or(part);
     let texts = part.split('<').filter_map(|piece| piece.split_once('>')).map(|(_, text)| text.trim());

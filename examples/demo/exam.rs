@@ -11,13 +11,13 @@ use cluster::request::{Answer, send};
 
 /// The address of the exam agent.
 const ADDRESS: &str = "127.0.0.1:18086";
-/// The namespace, which the manifests of the exam agent name.
+/// The namespace that the manifests of the exam agent use.
 const NAMESPACE: &str = "crownlabs-exam";
 /// The path of the Instance.
 const PATH: &str = "/api/instances/s123456-5f2c";
 /// The exam server, which is in `allowedIps`.
 const SERVER: &str = "192.0.2.10";
-/// A student, who is not.
+/// A student, whose address is not in `allowedIps`.
 const STUDENT: &str = "203.0.113.7";
 
 /// The namespace, the Tenant and the Template.
@@ -47,21 +47,21 @@ spec:
 
 /// The keys below `controllers`.
 pub fn controllers() -> String {
-    // The demo stands for the Ingress controller, too.
+    // The demo takes the place of the Ingress controller, too.
     format!(
         "  examAgent: {{enabled: true, listen: \"{ADDRESS}\", namespace: {NAMESPACE}, allowedIps: [{SERVER}/32], \
          trustedProxies: [127.0.0.1/32], templateSelector: {{example.org/exam: \"true\"}}}}\n"
     )
 }
 
-/// Creates an Instance, waits until it is ready, and deletes it; a student may only look at it.
+/// Creates an Instance, waits until it is ready, and deletes it; a student may only read it.
 pub fn show(cluster: &Cluster, root: &Path) -> Result<()> {
     println!("\nan exam; {SERVER}, the exam server, is in allowedIps, and {STUDENT}, a student, is not\n");
     cluster.apply(OBJECTS)?;
     cluster.apply_files(&[&root.join("manifests/exam-agent/exam-agent.yaml")])?;
     let body = json!({"id": "s123456", "template": "editor", "labels": {"course": "tsr"}}).to_string();
     println!("the exam server creates an Instance: {body}");
-    // The rights count a moment after they are there.
+    // RBAC rules take effect with a short delay.
     let created = wait("an Instance of the exam agent", || {
         let answer = ask("PUT", SERVER, &[], &body).ok();
         Ok(answer.filter(|answer| answer.status != 500))
@@ -78,8 +78,8 @@ pub fn show(cluster: &Cluster, root: &Path) -> Result<()> {
         Ok((last == "Ready").then_some(answer))
     })?;
     println!("  {}", ready.body.trim());
-    println!("the browser of the student is led to the desktop");
-    let led = wait("the way to the desktop", || {
+    println!("the browser of the student is redirected to the desktop");
+    let led = wait("the redirect to the desktop", || {
         let page = ask("GET", STUDENT, &[("Accept", "text/html")], "")?;
         Ok((page.status == 302).then_some(page))
     })?;
@@ -87,7 +87,7 @@ pub fn show(cluster: &Cluster, root: &Path) -> Result<()> {
     println!("  Location: {}", led.header("Location"));
     let forged = format!("{SERVER}, {STUDENT}");
     println!(
-        "the student tries to delete it, with X-Forwarded-For: {SERVER}, of which the Ingress controller makes {forged}"
+        "the student tries to delete it, with X-Forwarded-For: {SERVER}; the Ingress controller sends {forged}"
     );
     expect(&ask("DELETE", &forged, &[], "")?, "DELETE", 403)?;
     println!("the exam server deletes it");
@@ -97,14 +97,14 @@ pub fn show(cluster: &Cluster, root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Sends a request as the Ingress controller does, for a client.
+/// Sends a request for a client, as the Ingress controller does.
 fn ask(method: &str, client: &str, headers: &[(&str, &str)], body: &str) -> Result<Answer> {
     let mut headers = headers.to_vec();
     headers.push(("X-Forwarded-For", client));
     send(ADDRESS, method, PATH, &headers, body)
 }
 
-/// Prints the status of an answer, and fails if it is another one.
+/// Prints the status of a response, and fails if it is another one.
 fn expect(answer: &Answer, method: &str, wanted: u16) -> Result<()> {
     println!("  {method} {PATH}: {}", answer.status);
     ensure!(answer.status == wanted, "{method} {PATH}: {} {}", answer.status, answer.body);

@@ -12,9 +12,9 @@ use cluster::registry::Registry;
 const LIST: &str = "lab-images";
 /// The address of the registry.
 const ADDRESS: &str = "127.0.0.1:18085";
-/// The images of a list and their tags, one a line.
+/// The images of a list and their tags, one per line.
 const IMAGES: &str = r#"jsonpath={range .spec.images[*]}{.name}: {.versions}{"\n"}{end}"#;
-/// How the registry is called in the names of images.
+/// The registry in the names of images.
 const NAME: &str = "registry.example.org";
 
 /// The registry.
@@ -45,7 +45,7 @@ impl Images {
 
     /// Prints the list, pushes another tag, and stops the registry.
     pub fn show(&mut self, cluster: &Cluster) -> Result<()> {
-        println!("\nthe images of the registry {ADDRESS}, which are those of {NAME}\n");
+        println!("\nthe images of the registry {ADDRESS}, which is named {NAME} here\n");
         let count = |list: &Value| list["spec"]["images"].as_array().map_or(0, Vec::len);
         await_list(cluster, "a list of two images", |list| count(list) == 2)?;
         kubectl(cluster, "yaml")?;

@@ -41,7 +41,7 @@ const DELETED: &str = "wireshark-1";
 const EXPOSED: &str = "server-2";
 /// The namespace of these Instances.
 const NAMESPACE: &str = "tenant-ada-rossi";
-/// How long each step may take.
+/// The longest time that each step may take.
 const PATIENCE: Duration = Duration::from_mins(2);
 
 fn main() -> Result<()> {
@@ -53,7 +53,7 @@ fn main() -> Result<()> {
     let keycloak = people::keycloak()?;
     let dashboard = Dashboard::start(keycloak.as_ref())?;
     println!("starting a Kubernetes control plane …");
-    // KubeVirt is simulated, so nobody but the daemon and the stand-in writes its objects, and Go need not be there.
+    // KubeVirt is simulated: only the daemon and the stand-in write its objects, and Go is not needed.
     let crds = files(&root.join("manifests/crds"))?;
     let issuers = dashboard.iter().map(Dashboard::issuer).collect();
     let cluster = Cluster::start(Options { crds, schemas: false, issuers, ..Options::default() })?;
@@ -87,7 +87,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Says what can be done with the cluster as long as it runs.
+/// Says what to try with the cluster as long as it runs.
 fn explain(cluster: &Cluster, parts: &Parts) {
     println!("\nThe cluster stays up until Ctrl-C. In another terminal:\n");
     println!("  export KUBECONFIG={}", cluster.admin_kubeconfig().display());
@@ -106,7 +106,7 @@ fn explain(cluster: &Cluster, parts: &Parts) {
     println!("kubectl is {}", cluster.kubectl().get_program().to_string_lossy());
 }
 
-/// Set when Ctrl-C is typed.
+/// Whether Ctrl-C was typed.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// Whether Ctrl-C was typed.
@@ -114,7 +114,7 @@ fn interrupted_already() -> bool {
     INTERRUPTED.load(Ordering::SeqCst)
 }
 
-/// Starts a thread that waits for Ctrl-C, and returns what receives a message then.
+/// Starts a thread that waits for Ctrl-C, and returns a receiver that gets a message then.
 fn interruption() -> Result<mpsc::Receiver<()>> {
     let (typed, interrupted) = mpsc::channel();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -1,4 +1,4 @@
-//! What a lab machine in a container uses: `METRICS=1`.
+//! The resource usage of a lab machine in a container: `METRICS=1`.
 
 use std::time::{Duration, Instant};
 
@@ -16,15 +16,15 @@ use cluster::prometheus::page;
 
 /// The Instance.
 const NAME: &str = "wireshark-2";
-/// The label of its pod that has its name.
+/// The label of its pod with the name of the Instance.
 const LABEL: &str = "crownlabs.polito.it/instance";
-/// The address of the service that desktops ask.
+/// The address of the service that desktops call.
 const SERVICE: &str = "127.0.0.1:18087";
-/// What the application uses: percent of a processor, bytes of memory, and bytes of files.
+/// The usage of the application: percent of a processor, bytes of memory, and bytes of files.
 const APPLICATION: (&str, [&str; 3]) = ("wireshark", ["40", "67108864", "16777216"]);
-/// What the server of its desktop uses, which does not count.
+/// The usage of the desktop's server, which does not count.
 const DESKTOP: (&str, [&str; 3]) = ("xvnc", ["10", "33554432", "0"]);
-/// The time of which both say what the processors have done.
+/// The period over which both report the processor usage.
 const PERIOD: Duration = Duration::from_secs(5);
 
 const OBJECT: &str = "apiVersion: crownlabs.polito.it/v1alpha2
@@ -35,18 +35,18 @@ spec:
   tenant.crownlabs.polito.it/TenantRef: {name: ada.rossi}
 ";
 
-/// What is used.
+/// Resource usage.
 struct Use {
-    /// Of processors, in percent of one.
+    /// The processor usage, in percent of one processor.
     percent: f64,
     memory: u64,
     files: u64,
 }
 
-/// Runs the pod of an Instance, compares what the daemon of the node says of it with what the container runtime says, and
-/// ends it.
+/// Runs the pod of an Instance, compares the figures of the node's daemon with those of the container runtime, and ends
+/// the pod.
 pub fn show(node: &Node, cluster: &Cluster) -> Result<()> {
-    println!("\nwhat a lab machine in a container uses\n");
+    println!("\nthe resource usage of a lab machine in a container\n");
     cluster.apply(OBJECT)?;
     let object = wait(&format!("a pod of {NAME}"), || {
         let mut pods = cluster.list("pods", NAMESPACE)?.into_iter();
@@ -101,7 +101,7 @@ fn run_pod(node: &Node, object: &Value) -> Result<(Vec<String>, Running)> {
     Ok((names, pod))
 }
 
-/// What the service says of a pod.
+/// The answer of the service about a pod.
 fn answer(node: &Node, pod: &str) -> Result<ContainerMetrics> {
     let answer = node.runtime.block_on(ask(SERVICE, pod))?;
     Ok(answer?)
@@ -113,7 +113,8 @@ fn series() -> Result<Vec<String>> {
     Ok(page.lines().filter(|line| line.starts_with("crownlabs_instance_")).map(str::to_owned).collect())
 }
 
-/// What the service says of a pod, and what the container runtime says of each of its containers, of the same time.
+/// The usage of a pod according to the service, and of each of its containers according to the container runtime,
+/// over the same time.
 async fn compare(runtime: &Containerd, pod: &Running) -> Result<(Use, Vec<Use>)> {
     let stats = async || {
         let mut all = Vec::new();
@@ -137,7 +138,7 @@ async fn compare(runtime: &Containerd, pod: &Running) -> Result<(Use, Vec<Use>)>
     Ok((found, containers.collect::<Result<_>>()?))
 }
 
-/// What a container has used between two measurements of the runtime.
+/// The usage of a container between two measurements of the runtime.
 fn used(before: &ContainerStats, after: &ContainerStats) -> Result<Use> {
     let processor = |stats: &ContainerStats| {
         let cpu = stats.cpu?;
@@ -160,7 +161,7 @@ fn is_near(found: &Use, expected: &Use) -> bool {
         && is_near(float(found.files), float(expected.files))
 }
 
-/// Prints both.
+/// Prints both figures.
 fn table(names: &[String], containers: &[Use], pod: &str, found: &Use) {
     let row = |name: &str, of: &Use| {
         let mebibytes = |bytes: u64| float(bytes) / 1_048_576.0;
@@ -171,11 +172,11 @@ fn table(names: &[String], containers: &[Use], pod: &str, found: &Use) {
     for (name, of) in names.iter().zip(containers) {
         row(name, of);
     }
-    println!("the daemon of the node says, which measures every second");
+    println!("the daemon of the node, which measures every second, says");
     row(pod, found);
 }
 
-/// Deletes the Instance, ends its containers, and waits until the daemon says nothing of them any more.
+/// Deletes the Instance, ends its containers, and waits until the daemon no longer reports them.
 fn end(node: &Node, cluster: &Cluster, pod: &Running) -> Result<()> {
     println!("\ndeleting {NAME} …");
     run(cluster, &["delete", "instance", "-n", NAMESPACE, NAME])?;
@@ -188,13 +189,13 @@ fn end(node: &Node, cluster: &Cluster, pod: &Running) -> Result<()> {
     let after = begin.elapsed().as_secs_f64();
     ensure!(refused.code() == Code::NotFound, "the service refuses to answer: {refused}");
     println!(
-        "{after:.1} s after its containers ended, the page of metrics has nothing of them, and the service says:"
+        "{after:.1} s after its containers ended, the page of metrics no longer lists them, and the service says:"
     );
     println!("  NOT_FOUND: {}", refused.message());
     Ok(())
 }
 
-/// A number, of which 16 digits count.
+/// A number with 16 significant digits.
 #[expect(clippy::cast_precision_loss, reason = "it is compared with a tolerance")]
 fn float(number: u64) -> f64 {
     number as f64

@@ -1,5 +1,5 @@
-//! A node whose pods run, for `PODCONFIG=1` and `METRICS=1`: a containerd in a network namespace of its own. kwok keeps the objects in
-//! the API server in step.
+//! A node whose pods run, for `PODCONFIG=1` and `METRICS=1`: a containerd in its own network namespace. kwok keeps the
+//! objects in the API server in step.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,29 +15,29 @@ use cluster::containerd::{Containerd, Pod};
 use cluster::network::Namespace;
 use cluster::processes::Process;
 
-/// The metrics of the daemon of the node.
+/// The address of the metrics of the node's daemon.
 pub const METRICS: &str = "127.0.0.1:18082";
-/// Its health.
+/// The address of its health endpoint.
 const HEALTH: &str = "127.0.0.1:18083";
 
 /// The node.
 pub struct Node {
-    /// Its network.
+    /// The network of the node.
     pub network: Namespace,
-    /// Its container runtime.
+    /// The container runtime of the node.
     pub containerd: Containerd,
-    /// Runs what talks to the container runtime.
+    /// Runs the calls to the container runtime.
     pub runtime: Runtime,
     folder: PathBuf,
 }
 
-/// A pod that runs.
+/// A running pod.
 pub struct Running {
-    /// Its name.
+    /// The name of the pod.
     pub name: String,
-    /// Its sandbox.
+    /// The sandbox of the pod.
     pub sandbox: String,
-    /// The ids of its containers, in the order in which they were started.
+    /// The ids of its containers, in the order of their start.
     pub containers: Vec<String>,
 }
 
@@ -51,8 +51,8 @@ impl Node {
         Ok(Self { network, containerd, runtime, folder: folder.to_owned() })
     }
 
-    /// Runs a pod of the API server, as the kubelet would: in its sandbox these containers, each a name with the arguments of the
-    /// program in `tests/cluster/containerd/lab.c`, which stands in for their images.
+    /// Runs a pod of the API server, as the kubelet would: its sandbox gets these containers. Each is a name with the
+    /// arguments of the program in `tests/cluster/containerd/lab.c`, which stands in for their images.
     pub fn run_pod(&self, object: &Value, containers: &[(&str, &[&str])]) -> Result<Running> {
         let text = |name: &str| object["metadata"][name].as_str().unwrap_or_default();
         let mut pod = Pod::new(text("namespace"), text("name")).with_uid(text("uid"));
@@ -77,8 +77,9 @@ impl Node {
         self.runtime.block_on(self.containerd.stop_pod(&pod.sandbox)).with_context(|| pod.name.clone())
     }
 
-    /// Starts the daemon of the node with one loop, as a pod with `hostPID` would run it: among the processes of the node, whose
-    /// first one has the network of the node. The loop is given by its name and keys; without `cluster`, it asks no API server.
+    /// Starts the daemon of the node with one loop, as a pod with `hostPID` would run it: among the processes of the
+    /// node, where the first process has the network of the node. The loop is given by its name and keys; without
+    /// `cluster`, it calls no API server.
     pub fn daemon(&self, name: &str, keys: &str, cluster: Option<&Cluster>) -> Result<Process> {
         let socket = self.containerd.socket();
         let keys = format!("runtimeEndpoint: \"unix://{}\", {keys}", socket.display());

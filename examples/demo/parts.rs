@@ -13,25 +13,26 @@ use crate::{exam, metrics, pods};
 use cluster::Cluster;
 use cluster::keycloak::KeycloakServer;
 
-/// What has been started for them.
+/// The servers of these parts.
 pub struct Parts {
-    /// Accounts, which are shown by the parts of the demo that are always on.
+    /// Keycloak, which the always-on parts of the demo use as well.
     pub keycloak: Option<KeycloakServer>,
     /// The dashboard.
     pub dashboard: Option<Dashboard>,
-    /// How Instances end.
+    /// The automatic end of Instances.
     pub automation: Option<Automation>,
     bastion: Option<Bastion>,
     images: Option<Images>,
     exam: bool,
     pods: bool,
     metrics: bool,
-    /// Where pods run, for those two; as root, which `run.sh` has seen to.
+    /// The node for these two. It needs root, which `run.sh` checks.
     node: Option<Node>,
 }
 
 impl Parts {
-    /// Starts the servers that they need, before the daemon; these two are there before the control plane.
+    /// Starts the servers of these parts, before the daemon. Keycloak and the dashboard were started before
+    /// the control plane.
     pub fn start(
         folder: &Path,
         keycloak: Option<KeycloakServer>,
@@ -66,7 +67,7 @@ impl Parts {
         .collect()
     }
 
-    /// Shows them, one after the other.
+    /// Runs the parts, one after the other.
     pub fn show(&mut self, cluster: &Cluster, root: &Path) -> Result<()> {
         if let Some(bastion) = &self.bastion {
             bastion.show(cluster)?;

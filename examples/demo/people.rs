@@ -16,12 +16,13 @@ use crate::{PATIENCE, interrupted_already, now, run};
 use cluster::Cluster;
 use cluster::keycloak::{KeycloakServer, OPERATOR, ROLES_CLIENT};
 
-/// The realm of the demo.
+/// Writes the daemon's configuration: `config/demo.yaml`, which has `server` and ends with `controllers`,
+/// with the realm and the other parts that are on. Returns the path of the file.
 pub const REALM: &str = "crownlabs";
 /// The secret of the daemon's client.
 const SECRET: &str = "demo";
 
-/// A Workspace that allows two Instances, and a Tenant who is enrolled in it.
+/// A Workspace that allows two Instances, and a Tenant that is enrolled in it.
 const SMALL: &str = "apiVersion: crownlabs.polito.it/v1alpha1
 kind: Workspace
 metadata: {name: tiny, labels: {crownlabs.polito.it/operator-selector: production}}
@@ -33,7 +34,8 @@ metadata: {name: bob.bianchi, labels: {crownlabs.polito.it/operator-selector: pr
 spec: {firstName: Bob, lastName: Bianchi, email: bob.bianchi@example.org, workspaces: [{name: tiny, role: user}]}
 ";
 
-/// Starts a Keycloak with a realm if the variable `KEYCLOAK` is set, or `DASHBOARD`, whose users log in there.
+/// Starts a Keycloak with a realm if the variable `KEYCLOAK` or `DASHBOARD` is set: users of the dashboard log
+/// in there.
 pub fn keycloak() -> Result<Option<KeycloakServer>> {
     if is_wanted("KEYCLOAK") || is_wanted("DASHBOARD") {
         println!("starting Keycloak …");
@@ -127,7 +129,7 @@ pub fn quota(cluster: &Cluster, keycloak: Option<&KeycloakServer>) -> Result<()>
         }
     }
     if let Some(server) = keycloak {
-        println!("  his roles in Keycloak: {}", roles(server, "bob.bianchi")?.join(", "));
+        println!("  their roles in Keycloak: {}", roles(server, "bob.bianchi")?.join(", "));
     }
     println!("\nand leaves it\n");
     let none = r#"{"spec": {"workspaces": []}}"#;
@@ -135,10 +137,10 @@ pub fn quota(cluster: &Cluster, keycloak: Option<&KeycloakServer>) -> Result<()>
     wait("an empty quota", || {
         Ok((field(cluster, &["tenant", "bob.bianchi"], "{.status.quota.instances}")? == "0").then_some(()))
     })?;
-    println!("  his quota is 0 machines; those that run are left to him");
+    println!("  the quota is 0 machines; running machines stay");
     if let Some(server) = keycloak {
         wait("no roles", || Ok(roles(server, "bob.bianchi")?.is_empty().then_some(())))?;
-        println!("  he has no roles in Keycloak any more");
+        println!("  they have no roles in Keycloak any more");
     }
     Ok(())
 }
@@ -162,14 +164,14 @@ fn roles(server: &KeycloakServer, name: &str) -> Result<Vec<String>> {
     Ok(mapped.as_array().into_iter().flatten().filter_map(name).collect())
 }
 
-/// A field of an object, by its JSON path; empty when there is none.
+/// A field of an object, by its JSON path; empty if it does not exist.
 fn field(cluster: &Cluster, object: &[&str], path: &str) -> Result<String> {
     let output =
         cluster.kubectl().arg("get").args(object).args(["-o", &format!("jsonpath={path}")]).output()?;
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// Tries again until there is a result. Fails after [`PATIENCE`] or Ctrl-C.
+/// Retries until there is a result. Fails after [`PATIENCE`] or Ctrl-C.
 pub fn wait<T>(what: &str, mut probe: impl FnMut() -> Result<Option<T>>) -> Result<T> {
     let begin = Instant::now();
     loop {

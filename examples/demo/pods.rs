@@ -87,7 +87,7 @@ fn run_pods(node: &Node, cluster: &Cluster) -> Result<Vec<Running>> {
     Ok(running)
 }
 
-/// The network namespace of the pod of a link, whose name has the number of one of its processes.
+/// The network namespace of the pod of a link. The number of one of the pod's processes is in its name.
 fn inside(node: &Node, link: &Link) -> Result<Namespace> {
     let outside = node.containerd.process_outside(link.process).context("the process of a pod")?;
     Ok(Namespace::of(outside))
@@ -120,7 +120,7 @@ impl Link {
     }
 }
 
-/// Sends a packet from one namespace to an address in another one until it comes back.
+/// Sends a packet from one namespace to an address in another one until it returns.
 fn echo(client: &Namespace, server: &Namespace, address: IpAddr) -> Result<()> {
     let socket = server.run(|| UdpSocket::bind(SocketAddr::new(address, 0)))?;
     let target = socket.local_addr()?;

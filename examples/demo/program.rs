@@ -1,5 +1,5 @@
-//! The program of the daemon: `--daemon PATH`; with `--daemon -`, its path is a line of the standard input, which comes when cargo
-//! has built it; without, it is beside this program.
+//! The program of the daemon. `--daemon PATH` names it. With `--daemon -`, its path arrives as a line on standard input
+//! once cargo has built it. Without the option, it is beside this program.
 
 use std::io;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use crate::interrupted_already;
 
 /// The file name of the program.
 const NAME: &str = "crownlabs";
-/// The program, once it is there.
+/// The program, once it exists.
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 
 /// The program that [`Build::wait`] has waited for.
@@ -23,16 +23,16 @@ pub fn program() -> Result<&'static PathBuf> {
     PROGRAM.get().context("the daemon is not built yet")
 }
 
-/// What builds the program.
+/// The build of the program.
 pub struct Build {
-    /// What `--daemon` says.
+    /// The value of `--daemon`.
     daemon: Option<String>,
     /// The process group of cargo, `--build`.
     group: Option<String>,
 }
 
 impl Build {
-    /// That of the command line.
+    /// The build that the command line names.
     pub fn of_arguments() -> Self {
         let argument = |name: &str| {
             let mut arguments = std::env::args().skip_while(|argument| argument != name);
@@ -41,7 +41,7 @@ impl Build {
         Self { daemon: argument("--daemon"), group: argument("--build") }
     }
 
-    /// Waits until the program is there.
+    /// Waits until the program exists.
     pub fn wait(mut self) -> Result<()> {
         let program = match self.daemon.as_deref() {
             Some("-") => announced()?,
@@ -49,7 +49,7 @@ impl Build {
             None => std::env::current_exe()?.with_file_name(NAME),
         };
         ensure!(program.exists(), "there is no {}: make demo builds it", program.display());
-        // Nothing is left to be ended.
+        // Nothing is left to end.
         self.group = None;
         PROGRAM.get_or_init(|| program);
         Ok(())
@@ -59,7 +59,7 @@ impl Build {
 impl Drop for Build {
     fn drop(&mut self) {
         if let Some(group) = &self.group {
-            // It fails when the build has ended.
+            // `kill` fails if the build has already ended.
             let _ = Command::new("kill").args(["-TERM", "--", &format!("-{group}")]).status();
         }
     }

@@ -2,12 +2,13 @@
 # `make demo`: builds the daemon and the demo while the programs of the control plane are fetched or built, and runs the demo.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-# The profile of Cargo.toml that builds soonest. An RSA key for the bastion would take it a minute.
+# The profile of Cargo.toml with the shortest build. With it, an RSA key for the bastion would take
+# a minute.
 profile=${DEMO_PROFILE:-${BASTION:+dev}}
 profile=${profile:-demo}
 programs=(etcd kube-apiserver kube-controller-manager kube-scheduler kubectl kwok)
 
-# Said before anything is built.
+# Checked before anything is built.
 needs_root() {
 	if [ "${!1:-0}" != 0 ] && [ "$(id -u)" != 0 ]; then
 		echo "$1=1 needs root, because $2: sudo -E make demo $1=1" >&2
@@ -19,7 +20,7 @@ needs_root METRICS "it makes pods and their networks"
 needs_root PODCONFIG "it makes pods and their networks"
 
 from=$(tests/cluster/programs.sh --from "${programs[@]}") || { echo "$from" >&2; exit 1; }
-# What came out of this is not asked again.
+# If the archives could not be reached, they are not tried again.
 [ "$from" != modules ] || export CROWNLABS_ARCHIVES=none
 if [ -n "${AUTOMATION:-}${BASTION:-}${DASHBOARD:-}${IMAGES:-}${KEYCLOAK:-}${METRICS:-}${PODCONFIG:-}" ]; then
 	tests/prerequisites.sh
@@ -28,13 +29,13 @@ else
 fi
 features=()
 if [ "${DASHBOARD:-0}" != 0 ]; then
-	# The prerequisites have npm. Where npm reaches no registry, the pages are without live updates, and say so.
+	# npm is one of the prerequisites. If npm reaches no registry, the pages have no live updates, and say so.
 	make --quiet assets && features=(--features crownlabs/live)
 fi
 
-# Both at the same time, each in a process group of its own, so that each can be ended with all that it has started. The one that
-# fails ends the other. The build says on `built` which programs are there: the demo starts as soon as it is one of them, and waits
-# for the daemon itself.
+# Both run at the same time, each in its own process group, so that each can be ended with all its children. If one fails, the
+# other is ended. The build reports on `built` which programs exist: the demo starts as soon as it is one of them, and waits for
+# the daemon itself.
 said=$(mktemp)
 built=$(mktemp -u)
 mkfifo "$built"
@@ -57,9 +58,9 @@ trap stop EXIT
 set +m
 
 case $from in
-cache) time="about 2 minutes from nothing" ;;
-archives) time="about 2 minutes from nothing, while the control plane is fetched, which takes about 1" ;;
-modules) time="about 5 minutes from nothing, while the control plane is built, which takes about 6" ;;
+cache) time="about 2 minutes with empty caches" ;;
+archives) time="about 2 minutes with empty caches, while the control plane is fetched, which takes about 1" ;;
+modules) time="about 5 minutes with empty caches, while the control plane is built, which takes about 6" ;;
 esac
 echo "building the daemon and the demo ($time) …"
 daemon=- demo=
@@ -70,12 +71,12 @@ while [ -z "$demo" ] && read -r program <&"$announced"; do
 	demo) demo=$program ;;
 	esac
 done
-# The build has failed, and says so by the signal.
+# The build has failed, and the signal reports it.
 [ -n "$demo" ] || wait
 wait "$control_plane"
-echo "the control plane is there, after $SECONDS s"
+echo "the control plane runs, after $SECONDS s"
 trap - EXIT
 rm -f "$said" "$built"
-# Whatever fails from here on, the demo notices.
+# From here on, the demo notices any failure.
 trap '' USR1
 exec "$demo" --daemon "$daemon" --build "$build" "$@" <&"$announced"

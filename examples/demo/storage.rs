@@ -14,7 +14,7 @@ const COPIED: &str = "server-1";
 
 /// Stops a virtual machine and creates a snapshot of it at once, together with a shared volume.
 pub fn show(cluster: &Cluster, samples: &[&Path]) -> Result<()> {
-    println!("\nstopping {COPIED}, and asking for an image of it and for a folder of the course\n");
+    println!("\nstopping {COPIED}, and requesting an image of it and a folder of the course\n");
     let stop = r#"{"spec": {"running": false}}"#;
     run(cluster, &["patch", "instance", "-n", NAMESPACE, COPIED, "--type=merge", "-p", stop])?;
     cluster.apply_files(samples)?;

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Turns the raw disk of a stopped virtual machine into what an image of it is built from: a compressed
-# QCOW2 disk, and a Dockerfile that puts it where KubeVirt looks for it (a containerDisk).
+# Turns the raw disk of a stopped virtual machine into the parts of an image: a compressed QCOW2 disk,
+# and a Dockerfile that puts the disk where KubeVirt looks for it (a containerDisk).
 #
-# It fails on the first thing that goes wrong, and leaves nothing behind that could be taken for an
-# image: the next container of the Job builds whatever it finds.
+# The script stops at the first error, and leaves nothing behind that looks like an image: the next
+# container of the Job builds whatever it finds.
 set -eu
 
 usage() {
@@ -48,22 +48,22 @@ disk=$img_dir/$img_name
 image=$out_dir/vm-snapshot.qcow2
 dockerfile=$out_dir/Dockerfile
 
-mkdir -p "$out_dir" || fail "$out_dir cannot be made"
-# The container may be run again in the same folder.
+mkdir -p "$out_dir" || fail "$out_dir cannot be created"
+# The container may run again in the same folder.
 rm -f "$image" "$image.part" "$dockerfile" "$dockerfile.part" || fail "$out_dir cannot be cleared"
 trap 'rm -f "$image.part" "$dockerfile.part"' EXIT
 
-[ -e "$disk" ] || fail "there is no $disk: is the volume that of a virtual machine, in filesystem mode?"
+[ -e "$disk" ] || fail "$disk does not exist: is it the volume of a virtual machine, in filesystem mode?"
 [ -f "$disk" ] || fail "$disk is not a file: volumes in block mode are not supported"
 [ -s "$disk" ] || fail "$disk is empty"
 
 echo "exporter: converting $disk"
 qemu-img convert -c -f raw -O qcow2 "$disk" "$image.part" || fail "$disk could not be converted"
 qemu-img check -q "$image.part" || fail "the converted disk is damaged"
-# A disk that changed meanwhile is the snapshot of no moment.
+# If the disk changed during the copy, the snapshot would be inconsistent.
 qemu-img compare -q -f raw -F qcow2 "$disk" "$image.part" || fail "the converted disk is not equal to $disk"
 
-# The next container, and QEMU in KubeVirt, are other users.
+# The next container, and QEMU in KubeVirt, run as other users.
 chmod 0644 "$image.part" || fail "$image.part cannot be made readable"
 printf 'FROM scratch\nADD vm-snapshot.qcow2 /disk/\n' >"$dockerfile.part" ||
     fail "$dockerfile could not be written"

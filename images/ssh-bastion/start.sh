@@ -4,13 +4,13 @@ set -eu
 
 config=${SSHD_CONFIG:-/etc/ssh/sshd_config}
 keys=$(sed -n 's/^AuthorizedKeysFile //p' "$config")
-# The daemon writes this one last.
+# The daemon writes this file last.
 host_key=$(sed -n 's/^HostKey \(.*_ed25519\)$/\1/p' "$config")
 
 waited=0
 until [ -r "$keys" ] && [ -r "$host_key" ]; do
 	if [ "$waited" -ge 120 ]; then
-		echo "$keys and $host_key are not there after $waited s: does the daemon run in this pod, with controllers.bastion enabled and the same folders mounted? Its /readyz says what it waits for." >&2
+		echo "$keys and $host_key do not exist after $waited s: does the daemon run in this pod, with controllers.bastion enabled and the same folders mounted? Its /readyz says what it waits for." >&2
 		exit 1
 	fi
 	sleep 1

@@ -12,13 +12,13 @@ word!(
     ConditionType
 );
 
-/// Declares types of conditions: what each says, its constant and text, and the kinds that have it. The kinds are for the
-/// reference (`docs/reference/reasons.md`) and not in the program.
+/// Declares condition types. Each has a description, a constant, its text and the kinds that have it. The kinds are
+/// compiled only for the reference (`docs/reference/reasons.md`).
 macro_rules! condition_types {
     ($($(#[doc = $meaning:literal])+ $name:ident = $text:literal on [$($kind:ident),+];)+) => {
         $($(#[doc = $meaning])+ pub const $name: ConditionType = ConditionType($text);)+
 
-        /// All of them: type, kinds, meaning.
+        /// All condition types: type, kinds, meaning.
         #[cfg(test)]
         pub const TYPES: &[(ConditionType, &[&str], &str)] =
             &[$(($name, &[$(stringify!($kind)),+], concat!($($meaning),+))),+];
@@ -26,44 +26,53 @@ macro_rules! condition_types {
 }
 
 condition_types! {
-    /// Whether the object is as its spec asks: an Instance usable, or off; a volume mountable; the image of a snapshot in
-    /// the registry; a Tenant or Workspace set up; a Template one whose environments can start on this cluster. So who waits for
-    /// an Instance does not wait for one that is to be off.
+    /// Whether the object is in the state that its spec asks for: an Instance can be used or is off, a volume can be
+    /// mounted, the image of a snapshot is in the registry, a Tenant or Workspace is set up, the environments of a
+    /// Template can start on this cluster. An Instance that is off because its spec asks for it is ready.
     READY = "Ready" on [Instance, InstanceSnapshot, PodConfig, SharedVolume, Template, Tenant, Workspace];
-    /// Whether Instances can be made of the Template, on any cluster: its spec has no fault.
+    /// Whether Instances can be made from the Template on any cluster: its spec has no fault.
     VALID = "Valid" on [Template];
-    /// Whether everything that the object specifies is enforced.
+    /// Whether everything that the object specifies is applied.
     RECONCILED = "Reconciled" on [Instance, PodConfig, SharedVolume, Tenant, Workspace];
-    /// Whether the object will not become ready without somebody who edits it, or mends what it names, such as an image;
-    /// absent when that is not so. Who waits for the object, as Flux does, need not wait any longer. `False` on an Instance
-    /// whose cause has not lasted for `controllers.instance.stalledAfter` yet.
+    /// Whether the object cannot become ready until a user edits it or fixes an object that it refers to, such as an
+    /// image; absent otherwise. Clients that wait for the object, such as Flux, can stop waiting. A fault of the
+    /// object itself sets the condition to `True` at once. A problem elsewhere, such as a Template that does not
+    /// exist, sets it to `True` only after `controllers.instance.stalledAfter`, because the missing object may still
+    /// be applied. Until then it is `False`.
     STALLED = "Stalled" on [Instance, InstanceSnapshot, PodConfig, SharedVolume, Template, Tenant, Workspace];
-    /// Whether an object of another owner has a name that is needed; absent when there is none.
+    /// Whether a name that the object needs is taken by an object of another owner; absent if none is taken.
     NAME_CONFLICT = "NameConflict" on [Instance, PodConfig, SharedVolume, Tenant, Workspace];
-    /// Whether an Instance names another Tenant than its namespace belongs to; absent when it does not.
+    /// Whether the Instance names a Tenant other than the owner of its namespace; absent if they are the same.
     TENANT_MISMATCH = "TenantMismatch" on [Instance];
-    /// Whether Keycloak has an account of the Tenant's name that is somebody else's; absent when it has none.
+    /// Whether the account in Keycloak with the name of the Tenant belongs to another user; absent otherwise.
     ACCOUNT_EXISTS = "AccountExists" on [Tenant];
-    /// Whether the requested ports can be reached; absent where none are requested.
+    /// Whether the requested ports can be reached; absent if no ports are requested.
     PUBLIC_EXPOSURE_READY = "PublicExposureReady" on [Instance];
-    /// Whether the last query of the status URL of an exam has succeeded.
+    /// Whether the last query of the status URL of an exam succeeded.
     STATUS_CHECKED = "StatusChecked" on [Instance];
-    /// Whether the content of an exam was uploaded; `Unknown` while that is under way.
+    /// Whether the content of an exam was uploaded; `Unknown` while the upload is in progress.
     SUBMITTED = "Submitted" on [Instance];
-    /// Whether a running Instance is about to be stopped because nobody uses it, or was.
+    /// Whether a running Instance is about to be stopped, or was stopped, because it is not used.
     INACTIVE = "Inactive" on [Instance];
-    /// Whether a stopped Instance is about to be deleted because nobody starts it.
+    /// Whether a stopped Instance is about to be deleted because it is not started.
     ABANDONED = "Abandoned" on [Instance];
-    /// Whether an Instance is about to be deleted for its age.
+    /// Whether an Instance is about to be deleted because of its age.
     EXPIRING = "Expiring" on [Instance];
     /// Whether the Tenant is enrolled in all Workspaces that its spec names.
     ENROLLED = "Enrolled" on [Tenant];
-    /// Whether the Tenant has SSH keys that cannot be used; absent if it has none. Everything else is made all the same.
+    /// Whether the Tenant has SSH keys that cannot be used; absent if all can be used. The rest of the Tenant is set
+    /// up regardless.
     INVALID_PUBLIC_KEYS = "InvalidPublicKeys" on [Tenant];
-    /// Whether the list may differ from what its registry offers now, because that cannot be read.
+    /// Whether the personal volume of the Tenant can be mounted: `False` with the cause while it cannot, absent
+    /// otherwise.
+    MY_DRIVE_READY = "MyDriveReady" on [Tenant];
+    /// Whether the spec asks for something that the configuration disables; absent if it does not. The rest of the
+    /// object is applied.
+    SWITCHED_OFF = "SwitchedOff" on [Instance, Template, Tenant];
+    /// Whether the list may be out of date because the registry cannot be read.
     STALE = "Stale" on [ImageList];
-    /// Whether something uses what is being deleted: a volume that is mounted, interfaces that nodes still remove; absent
-    /// where nothing does.
+    /// Whether the object is being deleted while it is in use: a volume that is mounted, or interfaces that nodes
+    /// have not removed yet; absent if nothing uses it.
     DELETION_BLOCKED = "DeletionBlocked" on [PodConfig, SharedVolume];
 }
 
@@ -82,16 +91,16 @@ pub struct Condition {
     /// Explanation of the status as a sentence.
     #[schemars(length(max = 32768))]
     pub message: Text,
-    /// Time at which the status last changed.
+    /// Time of the last change of the status.
     #[schemars(schema_with = "wire::date_time")]
     pub last_transition_time: Time,
-    /// Value of `metadata.generation` for which the condition was set.
+    /// The `metadata.generation` that the condition describes.
     #[schemars(range(min = 0))]
     pub observed_generation: Option<i64>,
 }
 
 impl Default for Condition {
-    /// A condition without type, whose status is `Unknown` since 1970.
+    /// A condition without a type. Its status is `Unknown` since 1970.
     fn default() -> Self {
         Self {
             type_: Text::default(),

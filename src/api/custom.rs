@@ -1,5 +1,5 @@
-//! What a custom resource of ours has in addition to any [`Kind`]: a schema, short names and printer columns,
-//! from which its `CustomResourceDefinition` is generated.
+//! The parts that our custom resources have in addition to a [`Kind`]: a schema, short names and printer columns. The
+//! `CustomResourceDefinition` is generated from them.
 
 use super::object::Kind;
 
@@ -40,13 +40,14 @@ pub const MESSAGE: Column = Column::wide("Message", ".status.conditions[?(@.type
 /// The category of all our kinds: `kubectl get crownlabs` lists their objects.
 pub const CATEGORY: &str = "crownlabs";
 
-/// A rule in the Common Expression Language by which the API server refuses a change of an object. It compares the object
-/// with what it was (`oldSelf`), so that whatever is stored stays valid: `docs/decisions/0007-rules-in-crds.md`.
+/// A rule in the Common Expression Language. The API server rejects changes of an object that violate it. The rule
+/// compares the object with its previous version (`oldSelf`), so that stored objects stay valid:
+/// `docs/decisions/0007-rules-in-crds.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rule {
-    /// The expression, which is true for what is accepted.
+    /// The expression. It is true for a valid change.
     pub rule: &'static str,
-    /// The message to the user otherwise.
+    /// The message to the user when the rule rejects a change.
     pub message: &'static str,
 }
 
@@ -54,7 +55,7 @@ pub struct Rule {
 pub trait CustomResource: Kind<Spec: schemars::JsonSchema, Status: schemars::JsonSchema> {
     /// Short names for `kubectl`.
     const SHORT_NAMES: &'static [&'static str];
-    /// Columns of `kubectl get`. If there are none, `kubectl` shows name and age.
+    /// Columns of `kubectl get`. If the list is empty, `kubectl` shows name and age.
     const COLUMNS: &'static [Column];
     /// The description of the kind in its definition: one sentence.
     const DESCRIPTION: &'static str;

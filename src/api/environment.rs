@@ -78,9 +78,9 @@ pub struct Environment {
     /// under the host names `exam.HOST` and `exercise.HOST`, without the login of the OAuth2 proxy.
     #[schemars(default)]
     pub mode: EnvironmentMode,
-    /// Whether the path prefix of the instance is removed from the URL before a request reaches the web
-    /// application. Defaults to false. Only used by type `Standalone`, and by `Container`
-    /// where the URL has the name of the environment.
+    /// Whether the path prefix of the instance is removed from the URL before a request reaches the web application.
+    /// Defaults to false. Only used by type `Standalone`, and by type `Container` if the URL contains the name of the
+    /// environment.
     #[serde(rename = "rewriteURL")]
     #[schemars(default)]
     pub rewrite_url: bool,
@@ -94,9 +94,9 @@ pub struct Environment {
     pub container_startup_options: Option<ContainerStartupOptions>,
     /// Shared volumes to mount. Default: none.
     pub shared_volume_mounts: Optional<Vec<SharedVolumeMount>>,
-    /// Labels of the nodes that the environment may run on, for example `{gpu: "true"}`. It replaces the
-    /// node selector of the template. If it is present and empty, the node selector of the instance is
-    /// used. Default: absent, that of the template.
+    /// Labels of the nodes that the environment may run on, for example `{gpu: "true"}`. It replaces the node
+    /// selector of the template. If it is present and empty, the node selector of the instance is used. Default:
+    /// absent, the node selector of the template is used.
     pub node_selector: Option<BTreeMap<String, String>>,
     /// Processor cores, memory and disk of the environment. Required.
     pub resources: EnvironmentResources,
@@ -130,11 +130,10 @@ pub struct ContainerStartupOptions {
     /// archive. An instance may name another one (`spec.contentUrls`).
     #[serde(rename = "sourceArchiveURL")]
     pub source_archive_url: Optional<String>,
-    /// Path at which the volume with the unpacked archive and the user's work is mounted in the
-    /// application's container. Default: `/media/data`.
+    /// Path of the volume with the unpacked archive and the user's work in the container of the application. Default:
+    /// `/media/data`.
     pub content_path: Optional<String>,
-    /// Arguments of the container's entry point, for example `["--fullscreen"]`. Default: those of the
-    /// image.
+    /// Arguments of the container's entry point, for example `["--fullscreen"]`. Default: the arguments in the image.
     pub startup_args: Optional<Vec<String>>,
     /// Whether `contentPath` is also the working directory of the application. Defaults to false.
     #[schemars(default)]
@@ -146,7 +145,7 @@ pub struct ContainerStartupOptions {
 pub struct SharedVolumeMount {
     /// `SharedVolume` to mount, for example `{name: materials, namespace: workspace-netlab}`.
     pub shared_volume: GenericRef,
-    /// Path at which the volume is mounted, for example `/media/materials`.
+    /// Mount path of the volume, for example `/media/materials`.
     pub mount_path: String,
     /// Whether users can only read the volume. Managers of the workspace can always write to it.
     pub read_only: bool,
@@ -164,8 +163,8 @@ pub struct EnvironmentResources {
     #[serde(rename = "reservedCPUPercentage", deserialize_with = "wire::integer")]
     #[schemars(range(min = 1, max = 100))]
     pub reserved_cpu_percentage: i32,
-    /// Memory, reserved and at most, for example `2Gi`. A virtual machine gets `500M` more for its own
-    /// overhead.
+    /// Memory that is reserved, which is also the limit, for example `2Gi`. A virtual machine gets `500M` more for
+    /// its own overhead.
     pub memory: RawQuantity,
     /// Size of the disk, for example `10Gi`. Required if the environment is persistent, otherwise ignored.
     pub disk: Option<RawQuantity>,

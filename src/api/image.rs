@@ -15,19 +15,20 @@ fn is_component(text: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let is_separator = |run: &str| matches!(run, "." | "_" | "__") || run.bytes().all(|byte| byte == b'-');
     let inner = text.trim_matches(is_plain);
-    // Without letters and digits at both ends: empty, or the separators and what is between them.
+    // `inner` is empty, or begins and ends with a separator.
     let bounded = text.starts_with(is_plain) && text.ends_with(is_plain);
     bounded && inner.split(is_plain).filter(|run| !run.is_empty()).all(is_separator)
 }
 
-/// Whether a text is a tag: at most 128 letters, digits, underscores, dots and dashes, the last two not at its beginning.
+/// Whether a text is a tag: at most 128 letters, digits, underscores, dots and dashes. It does not begin with a dot
+/// or a dash.
 pub fn is_tag(text: &str) -> bool {
     text.len() <= 128
         && text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "_.-".contains(c))
 }
 
-/// Whether a text is a DNS name. Not an IP address: the API server refuses one as the host of an Ingress.
+/// Whether a text is a DNS name. IP addresses are excluded: the API server rejects them as the host of an Ingress.
 pub fn is_host(text: &str) -> bool {
     check_object_name(text).is_ok()
         && text.split('.').all(|label| check_dns_label(label).is_ok())
@@ -43,8 +44,8 @@ pub fn is_host_port(text: &str) -> bool {
         .is_some_and(|(host, port)| is_host(host) && port.parse::<u16>().is_ok_and(|port| port != 0))
 }
 
-/// Whether a text is the name of an image without tag: a repository of the OCI distribution specification,
-/// optionally after a registry.
+/// Whether the text is the name of an image without a tag: a repository of the OCI distribution specification, with
+/// an optional registry before it.
 pub fn is_image_name(text: &str) -> bool {
     let (registry, repository) = match text.split_once('/') {
         Some((first, rest)) if is_host_port(first) => (Some(first), rest),

@@ -1,4 +1,4 @@
-//! Image lists: what a registry offers to templates.
+//! Image lists: the images that a registry offers to templates.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use macro_rules_attribute::apply;
@@ -47,7 +47,7 @@ pub struct ImageListItem {
 /// Observed state of the image list.
 #[apply(resource_part)]
 pub struct ImageListStatus {
-    /// Time at which the registry was last read, while the list is stale; absent while it is not.
+    /// Time of the last successful read of the registry; absent unless the list is stale.
     pub last_success_time: Option<Time>,
     /// Conditions of the image list.
     pub conditions: Optional<Vec<Condition>>,

@@ -26,18 +26,18 @@ impl CustomResource for InstanceSnapshotKind {
     ];
     const DESCRIPTION: &'static str = "A container image, made once from the disk of \
         a stopped virtual machine and pushed to the registry.";
-    // What may be absent is asked for first: an expression that fails refuses the change, too.
+    // Optional fields are tested for presence first. An expression that fails would reject the change, too.
     const RULES: &'static [Rule] = &[Rule {
         rule: "!has(oldSelf.status) || !has(oldSelf.status.phase) || oldSelf.status.phase != 'Completed' \
             || !has(oldSelf.spec) || (has(self.spec) && self.spec == oldSelf.spec)",
-        message: "the snapshot is complete, and another spec would change nothing: make another snapshot",
+        message: "the snapshot is complete, so a change of the spec has no effect: create another snapshot",
     }];
 }
 
 wire_enum!(
     /// The phase of a snapshot.
     SnapshotPhase, default "", {
-        /// The snapshot has not been looked at yet.
+        /// The snapshot has not been processed yet.
         Unset = "",
         /// The snapshot waits, for example for the virtual machine to shut down.
         Pending = "Pending",
@@ -68,13 +68,13 @@ pub struct InstanceSnapshotSpec {
 /// Observed state of the snapshot.
 #[apply(resource_part)]
 pub struct InstanceSnapshotStatus {
-    /// Generation of the spec that the status is about: while it is less than `metadata.generation`, a change has not
-    /// been looked at yet.
+    /// Generation of the spec that the status describes. If it is less than `metadata.generation`, the last change
+    /// has not been processed yet.
     #[schemars(range(min = 0))]
     pub observed_generation: Option<i64>,
-    /// Phase of the snapshot. `Pending`: it waits, for example for the virtual machine to shut down.
-    /// `Processing`: the image is being made. `Completed`: the image is in the registry. `Failed`: no image
-    /// was made. Empty: not looked at yet. The condition `Ready` has the reason.
+    /// Phase of the snapshot. `Pending`: it waits, for example until the virtual machine has shut down. `Processing`:
+    /// the image is being made. `Completed`: the image is in the registry. `Failed`: no image was made. Empty: not
+    /// processed yet. The condition `Ready` contains the reason.
     pub phase: SnapshotPhase,
     /// Conditions of the snapshot: `Ready`.
     pub conditions: Optional<Vec<Condition>>,

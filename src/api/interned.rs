@@ -1,4 +1,5 @@
-//! Values that a cluster has few of that differ, and many copies: each is kept once for the process.
+//! Interning of values that have many copies but few different contents in a cluster: the process keeps one copy of
+//! each.
 
 use std::hash::Hash;
 use std::ops::Deref;
@@ -12,26 +13,26 @@ use serde::{Serialize, Serializer};
 pub trait Interned: Clone + Eq + Hash {
     /// The number of copies.
     fn copies(&self) -> usize;
-    /// About the bytes that they share, with those that what they consist of shares with others.
+    /// About how many bytes the copies share, with the parts that the value in turn shares with other values.
     fn bytes(&self) -> usize;
 }
 
-/// All interned values of a type. Those that nobody uses any more are dropped when the values have become half as large again,
-/// in bytes.
+/// All interned values of a type. Unused values are dropped when the total size has grown by half since the last
+/// time.
 pub struct Interner<T>(Mutex<Values<T>>);
 
 struct Values<T> {
     known: HashSet<T>,
     bytes: usize,
-    /// How many bytes there may be before values that nobody uses are searched for.
+    /// Unused values are searched for when the size exceeds this number of bytes.
     limit: usize,
 }
 
 impl<T: Interned> Interner<T> {
-    /// Fewer bytes are never searched for unused values.
+    /// The smallest limit. Below it, unused values are not searched for.
     const LEAST_LIMIT: usize = 256 << 10;
 
-    /// The copy that all who intern the value share, made by `make` for the first.
+    /// Returns the shared copy of the value. `make` creates it on the first call.
     pub fn intern<Q: Hash + Equivalent<T> + ?Sized>(&self, value: &Q, make: impl FnOnce() -> T) -> T {
         let mut all = self.0.lock();
         if let Some(known) = all.known.get(value) {
@@ -59,11 +60,11 @@ impl<T: Interned> Default for Interner<T> {
 pub trait Element: Clone + Eq + Hash + 'static {
     /// All lists of such elements.
     fn lists() -> &'static Interner<List<Self>>;
-    /// About the bytes of its texts.
+    /// About the size of the texts of the element in bytes.
     fn text_bytes(&self) -> usize;
 }
 
-/// Makes a type the element of lists; its texts are those that the function returns.
+/// Makes a type an element of lists. The function returns the texts of an element.
 macro_rules! element {
     ($element:ty, $texts:expr) => {
         impl $crate::api::interned::Element for $element {
@@ -83,7 +84,7 @@ macro_rules! element {
 }
 pub(super) use element;
 
-/// An immutable list; all equal ones are one.
+/// An immutable list. Equal lists share their memory.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct List<T>(Arc<[T]>);
 
@@ -142,7 +143,7 @@ impl<T: Serialize> Serialize for List<T> {
     }
 }
 
-/// The elements of a list, to find it by.
+/// Looks up a list by its elements.
 #[derive(Hash)]
 struct Key<'a, T>(&'a [T]);
 

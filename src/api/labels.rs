@@ -1,4 +1,4 @@
-//! Keys of labels, annotations and finalizers, and those of their values that are constants.
+//! Keys of labels, annotations and finalizers, and their constant values.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ pub const ENVIRONMENT_NAME: &str = "crownlabs.polito.it/environment-name";
 pub const PERSISTENT: &str = "crownlabs.polito.it/persistent";
 /// On an Instance: whether any of its environments has a node selector that is not empty, `true` or `false`.
 pub const HAS_NODE_SELECTOR: &str = "crownlabs.polito.it/has-node-selector";
-/// On some children of an Instance: what they are for.
+/// On some children of an Instance: their purpose.
 pub const COMPONENT: &str = "crownlabs.polito.it/component";
 /// Value of [`COMPONENT`]: the Service of a public exposure.
 pub const COMPONENT_PUBLIC_EXPOSURE: &str = "pe";
@@ -49,7 +49,7 @@ pub const COMPONENT_OAUTH2_PROXY: &str = "oauth2-proxy";
 pub const OAUTH2_PROXY: &str = "crownlabs.polito.it/oauth2-proxy";
 /// On the Service of a `Container` environment: `true`, for the selector of a `ServiceMonitor`.
 pub const METRICS_ENABLED: &str = "crownlabs.polito.it/metrics-enabled";
-/// On a namespace and the objects of a sandbox: what the namespace is for.
+/// On a namespace and the objects of a sandbox: the purpose of the namespace.
 pub const TYPE: &str = "crownlabs.polito.it/type";
 /// Value of [`TYPE`]: the personal namespace of a Tenant.
 pub const TYPE_TENANT: &str = "tenant";
@@ -57,7 +57,7 @@ pub const TYPE_TENANT: &str = "tenant";
 pub const TYPE_WORKSPACE: &str = "workspace";
 /// Value of [`TYPE`]: the sandbox namespace of a Tenant.
 pub const TYPE_SANDBOX: &str = "sandbox";
-/// On a namespace: the Pod Security Standard that pods in it have to keep.
+/// On a namespace: the Pod Security Standard that is enforced for its pods.
 pub const POD_SECURITY: &str = "pod-security.kubernetes.io/enforce";
 /// On a personal namespace: the name of the Tenant, not canonical.
 pub const NAME: &str = "crownlabs.polito.it/name";
@@ -65,7 +65,7 @@ pub const NAME: &str = "crownlabs.polito.it/name";
 pub const RESOURCES_REPLICATION: &str = "crownlabs.polito.it/instance-resources-replication";
 /// On namespaces whose pods may connect to Instances: `true`, set by administrators.
 pub const ALLOW_INSTANCE_ACCESS: &str = "crownlabs.polito.it/allow-instance-access";
-/// On a `PersistentVolumeClaim`: what it is for.
+/// On a `PersistentVolumeClaim`: its purpose.
 pub const VOLUME_TYPE: &str = "crownlabs.polito.it/volume-type";
 /// Value of [`VOLUME_TYPE`]: a shared volume.
 pub const VOLUME_TYPE_SHARED_VOLUME: &str = "sharedvolume";
@@ -89,7 +89,7 @@ pub const LAST_NAME: &str = "crownlabs.polito.it/last-name";
 pub const AUTO_ENROLL: &str = "crownlabs.polito.it/autoenroll";
 /// On an Instance: `true` while its status check is queried, `false` once it is terminated.
 pub const WATCH_FOR_TERMINATION: &str = "crownlabs.polito.it/watch-for-instance-termination";
-/// On an Instance: `true` while its content is to be uploaded, then `false`.
+/// On an Instance: `true` while its content has to be uploaded, then `false`.
 pub const SUBMISSION_REQUESTED: &str = "crownlabs.polito.it/instance-submission-requested";
 /// On an Instance: `true` once its content has been uploaded.
 pub const SUBMISSION_COMPLETED: &str = "crownlabs.polito.it/instance-submission-completed";
@@ -104,14 +104,14 @@ pub const MIRRORED_PVC_NAME: &str = "crownlabs.polito.it/mirrored-pvc-name";
 /// On a mirrored `PersistentVolume`: the namespace of the original claim.
 pub const MIRRORED_PVC_NAMESPACE: &str = "crownlabs.polito.it/mirrored-pvc-namespace";
 
-/// The key of the label on a Tenant whose value is its role in a Workspace. `None` if the key would not be
-/// valid: Kubernetes allows 63 characters after the slash, so names of up to 53 characters.
+/// The key of the label on a Tenant that has its role in a Workspace as the value. `None` if the key would be
+/// invalid: Kubernetes allows 63 characters after the slash, so the name has at most 53 characters.
 pub fn workspace_role(workspace: &str) -> Option<String> {
     let key = format!("{WORKSPACE_PREFIX}{workspace}");
     super::names::check_label_value(key.strip_prefix(PREFIX)?).is_ok().then_some(key)
 }
 
-/// The labels of the objects of an Instance, by which its pods are selected.
+/// The labels of the objects of an Instance. They select its pods.
 pub fn of_instance(instance: &Instance) -> BTreeMap<String, String> {
     let spec = &instance.spec;
     let names =
@@ -127,41 +127,46 @@ pub const ALERTS_SENT: &str = "crownlabs.polito.it/number-alerts-sent";
 pub const CUSTOM_NUMBER_ALERTS: &str = "crownlabs.polito.it/custom-number-alerts";
 /// On an Instance: the time of its last use.
 pub const LAST_ACTIVITY: &str = "crownlabs.polito.it/last-activity";
-/// On an Instance: the time at which somebody asked to keep it, which counts as a use.
+/// On an Instance: the time of the last request to keep it, which counts as a use.
 pub const KEPT_AT: &str = "crownlabs.polito.it/kept-at";
+/// On an Instance: the time of the last request to restart it. On the pods of its Deployment: the time of their restart.
+pub const RESTARTED_AT: &str = "crownlabs.polito.it/restarted-at";
 /// On an Instance: the time of the last warning about its inactivity.
 pub const LAST_NOTIFICATION: &str = "crownlabs.polito.it/last-notification-timestamp";
 /// On an Instance: whether it was running when it was last checked.
 pub const LAST_RUNNING: &str = "crownlabs.polito.it/last-running";
-/// On a stopped Instance: the time at which it was stopped.
+/// On a stopped Instance: when it was stopped.
 pub const LAST_POWERED_OFF: &str = "crownlabs.polito.it/last-powered-off-timestamp";
 /// On an Instance: `true` once the user was warned that it expires; the older form of [`EXPIRY_WARNED_AT`].
 pub const EXPIRY_WARNED: &str = "crownlabs.polito.it/sent-expiring-warning-notification";
-/// On an Instance: the time at which the user was warned that it expires.
+/// On an Instance: when the user was warned that it expires.
 pub const EXPIRY_WARNED_AT: &str = "crownlabs.polito.it/expiring-warning-notification-timestamp";
-/// On an Instance: the prefix of the keys that hold the time at which the last mail of a kind was accepted. The webhook
-/// lets nobody but this daemon and administrators write them.
+/// On an Instance: the prefix of the keys for the time when the last mail of a kind was accepted. The webhook allows
+/// only this daemon and administrators to write them.
 pub const MAILED_PREFIX: &str = "crownlabs.polito.it/mailed-";
-/// On a Tenant: `true` if the account in Keycloak that has its name is its own, although the e-mail address differs; set
-/// by administrators.
+/// On a Tenant: `true` if the account in Keycloak with the name of the Tenant belongs to the Tenant although the
+/// e-mail address differs; set by administrators.
 pub const ADOPT_ACCOUNT: &str = "crownlabs.polito.it/adopt-account";
-/// On the Deployments and cloud-init Secrets of Instances: the shared volumes that they mount, as
-/// `namespace/name,…`. These volumes are not deleted meanwhile.
+/// On the Deployments and cloud-init Secrets of Instances: the shared volumes that they mount, as `namespace/name,…`.
+/// These volumes are not deleted while they are listed.
 pub const SHARED_VOLUMES: &str = "crownlabs.polito.it/shared-volumes";
-/// Annotation on a `VirtualMachine` that is stopped: the strategy by which it is started again.
+/// On a `VirtualMachine` that is stopped: the run strategy that it is started with again.
 pub const RUN_STRATEGY: &str = "crownlabs.polito.it/run-strategy";
-/// On the Deployment of an OAuth2 proxy: the digest of the pod template that it was last given.
+/// On the Deployment of an OAuth2 proxy: the digest of the last pod template that was applied.
 pub const POD_TEMPLATE: &str = "crownlabs.polito.it/pod-template";
-/// On a snapshot that has failed: the `metadata.generation` for which it did.
+/// On a snapshot that has failed: the `metadata.generation` that failed.
 pub const SNAPSHOT_OBSERVED_GENERATION: &str = "crownlabs.polito.it/snapshot-observed-generation";
 /// On the Job that uploads the content of an Instance: the number of the attempt, counted from 1.
 pub const SUBMISSION_ATTEMPT: &str = "crownlabs.polito.it/submission-attempt";
-/// On a `PersistentVolumeClaim`: the labels of the namespaces in which it may be mirrored.
+/// On a `PersistentVolumeClaim`: the labels that a namespace must have to mirror the claim.
 pub const MIRROR_TARGET_LABELS: &str = "pmp.crownlabs.polito.it/required-target-ns-labels";
 
-/// On Tenants, Workspaces and `SharedVolume`s: the selector of the daemon that added the finalizer and will remove it,
-/// whatever labels the object has by then; and the Lease of that daemon, if it takes part in an election.
+/// On Tenants, Workspaces and `SharedVolume`s: the selector of the daemon that added the finalizer and will remove
+/// it, even if the labels of the object change; and the Lease of that daemon, if it takes part in an election.
 pub const FINALIZED_BY: &str = "crownlabs.polito.it/finalized-by";
+
+/// On the Lease of the leader election: the selector of the daemon that holds it.
+pub const LEASE_SELECTOR: &str = "crownlabs.polito.it/selector";
 
 // Finalizers.
 
@@ -170,10 +175,17 @@ pub const TENANT_FINALIZER: &str = "crownlabs.polito.it/tenant-operator";
 /// On a `SharedVolume` that was provisioned: kept until nothing mounts it.
 pub const SHARED_VOLUME_FINALIZER: &str = "crownlabs.polito.it/shvolctrl-volume-protection";
 
-/// Labels as a label selector: `key=value,key=value`.
+/// Formats labels as a label selector: `key=value,key=value`.
 pub fn selector_string(labels: &BTreeMap<String, String>) -> String {
     let pairs: Vec<String> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
     pairs.join(",")
+}
+
+/// Parses the labels from a text that [`selector_string`] wrote; `None` if the text is not such a selector.
+pub fn selector_labels(text: &str) -> Option<BTreeMap<String, String>> {
+    let pairs = text.split(',').map(|pair| pair.split_once('='));
+    let owned = |pair: Option<(&str, &str)>| pair.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    pairs.map(owned).collect::<Option<BTreeMap<_, _>>>().filter(|labels| !labels.contains_key(""))
 }
 
 #[cfg(test)]
@@ -181,7 +193,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_key_of_a_role_fits_kubernetes_or_is_none() {
+    fn a_selector_is_read_as_it_is_written() {
+        let labels = BTreeMap::from([("a.org/b", "c"), ("d", "")]);
+        let labels: BTreeMap<_, _> =
+            labels.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
+        let text = selector_string(&labels);
+        assert_eq!((text.as_str(), selector_labels(&text)), ("a.org/b=c,d=", Some(labels)));
+        for text in ["", "a", "=b", "a=b,", "a=b,c"] {
+            assert_eq!(selector_labels(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_role_key_that_is_too_long_for_kubernetes_is_not_used() {
         let longest = "a".repeat(53);
         assert_eq!(workspace_role("tea").as_deref(), Some("crownlabs.polito.it/workspace-tea"));
         assert_eq!(workspace_role("tea.v2").as_deref(), Some("crownlabs.polito.it/workspace-tea.v2"));

@@ -7,9 +7,10 @@ use serde_path_to_error::{Path, Segment};
 
 use super::shown::cut;
 
-/// A larger part is not searched for its first wrong value: decoded as any JSON, it takes many times its size.
+/// Larger parts are not searched for their first wrong value: decoded as generic JSON, they take many times their
+/// size.
 const SEARCHED: usize = 256 << 10;
-/// The most characters of the description of an error, which may quote a text of the object.
+/// The limit for the description of an error, in characters. It may quote a text of the object.
 const LONGEST: usize = 400;
 
 /// Decodes a part of an object. If the part is absent, the result is the default; `null` means absent at any
@@ -48,7 +49,7 @@ fn drop_nulls(value: &mut Value) {
     }
 }
 
-/// Writes a path as `.environmentList[0].persistent`; empty for the part as a whole.
+/// Formats a path as `.environmentList[0].persistent`; empty for the whole part.
 fn written(path: &Path) -> String {
     path.iter().fold(String::new(), |above, segment| match segment {
         Segment::Seq { index } => format!("{above}[{index}]"),
@@ -105,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_quotes_no_more_than_the_begin_of_a_text() {
+    fn an_error_quotes_only_the_beginning_of_a_text() {
         for length in [10_000, SEARCHED] {
             let text = format!(r#"{{"on": "{}"}}"#, "é".repeat(length));
             let error = read_text(&text).expect_err("no boolean");

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::template::NEVER;
 
-/// The time after which an Instance is stopped or deleted.
+/// The time until an Instance is stopped or deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Lifetime {
     /// After this time; zero means immediately.
@@ -25,8 +25,8 @@ pub enum LifetimeError {
 }
 
 impl Lifetime {
-    /// Parses a duration; an empty text means never. Callers must treat an error as never and report it, so
-    /// that no mistake in a Template deletes Instances.
+    /// Parses a duration; an empty text means never. Callers must treat an error as never and report it, so that a
+    /// mistake in a Template does not delete Instances.
     pub fn parse(text: &str) -> Result<Self, LifetimeError> {
         if text == NEVER || text.is_empty() {
             return Ok(Self::Never);

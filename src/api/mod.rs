@@ -1,5 +1,5 @@
-//! The types of the custom resources, one file for each kind, and what they have in common: quantities,
-//! names, labels, conditions. Nothing here sends requests or depends on an asynchronous runtime.
+//! The types of the custom resources, one file for each kind, and their common parts: quantities, names, labels,
+//! conditions. This module sends no requests and does not depend on an asynchronous runtime.
 
 pub mod condition;
 pub mod crd;
@@ -17,6 +17,7 @@ pub mod lifetime;
 pub mod meta;
 pub mod names;
 pub mod object;
+pub mod parts;
 pub mod pod_config;
 pub mod promise;
 pub mod public_key;
@@ -24,6 +25,7 @@ pub mod quantity;
 pub mod quota;
 pub mod reason;
 pub mod reference;
+pub mod requirements;
 pub mod resources;
 pub mod shared_volume;
 pub mod shown;

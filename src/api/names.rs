@@ -1,5 +1,5 @@
-//! Names of objects and values of labels: the rules of Kubernetes, and the names of the objects that we
-//! create.
+//! Names of objects and values of labels: the rules of Kubernetes, and the names of the objects that the daemon
+//! creates.
 
 use std::fmt;
 
@@ -7,12 +7,15 @@ use derive_more::Deref;
 use ring::digest;
 use serde::Serialize;
 
-/// Why a text is not a valid name: which text, and what it breaks.
+use super::parts::{self, Part};
+
+/// Reports that a text is not a valid name: the text, and the rule that it breaks.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct NameError(String);
 
-/// How the groups of people begin for the API server, so that Keycloak gives nobody one of its own.
+/// The prefix of the names of user groups in the API server. It keeps groups from Keycloak apart from the API
+/// server's own groups.
 pub const GROUP_PREFIX: &str = "kubernetes:";
 
 /// The rule of Kubernetes for one type of name.
@@ -37,7 +40,7 @@ impl Rule {
     }
 }
 
-/// Whether a text begins and ends with a byte of `ends`, and has only bytes of `ends` or `inside` in between.
+/// Whether a text begins and ends with a byte of `ends` and contains only bytes of `ends` or `inside` in between.
 fn is_word(text: &str, ends: fn(u8) -> bool, inside: fn(u8) -> bool) -> bool {
     match text.as_bytes() {
         [] => false,
@@ -96,8 +99,9 @@ pub fn check_label_value(text: &str) -> Result<(), NameError> {
     LABEL_VALUE.check(text)
 }
 
-/// The name `base` and `suffix`, shortened to what a label value allows: for the value of a label, for the name of a Job, which
-/// becomes a label of its pods, and for that of a Service. A shortened name contains a digest of `base`.
+/// Joins `base` and `suffix`, and shortens the name to the length of a label value. The name is used for values of
+/// labels, for Jobs (whose name becomes a label of their pods) and for Services. A shortened name contains a digest
+/// of `base`.
 pub fn label_sized(base: &str, suffix: &str) -> String {
     let name = format!("{base}{suffix}");
     if name.len() <= LABEL_VALUE.limit {
@@ -114,10 +118,12 @@ pub fn label_sized(base: &str, suffix: &str) -> String {
     format!("{kept}-{tag}{suffix}")
 }
 
-/// Whether an Instance can have this name, and its objects that of the Instance, alone or followed by that of an environment.
+/// Checks that the name of an Instance is short enough for its objects. They have the name of the Instance, alone or
+/// followed by the name of an environment.
 ///
 /// # Errors
-/// When it would be too long for a Service. The error says how long the name of the Instance may be.
+/// When the name would be too long for a Service. The error contains the longest possible length of the name of the
+/// Instance.
 pub fn check_instance(instance: &str, environment: Option<&str>) -> Result<(), NameError> {
     let (limit, length) = (DNS_LABEL.limit, instance.len());
     let Some(environment) = environment else {
@@ -125,8 +131,8 @@ pub fn check_instance(instance: &str, environment: Option<&str>) -> Result<(), N
             Ok(())
         } else {
             Err(NameError(format!(
-                "the name of the Instance has {length} characters, but its objects have this name, too, and can have at \
-                 most {limit}: make it again under a shorter one"
+                "the name of the Instance has {length} characters, but its objects have the same name, which can have at \
+                 most {limit}: create the Instance again with a shorter name"
             )))
         };
     };
@@ -135,8 +141,8 @@ pub fn check_instance(instance: &str, environment: Option<&str>) -> Result<(), N
         return Ok(());
     }
     Err(NameError(format!(
-        "the name of the Instance has {length} characters and that of its environment {environment} has {}: both, with a \
-         dash, are the name of its objects, which can have at most {limit}; make it again under a name of at most {most}",
+        "the name of the Instance has {length} characters, and the name of its environment {environment} has {}: joined by \
+         a dash, they name its objects, which allow {limit}; create it again with a name of at most {most} characters",
         environment.len()
     )))
 }
@@ -151,8 +157,8 @@ pub fn is_label_key(text: &str) -> bool {
     }
 }
 
-/// A name in canonical form, with dashes instead of dots, from which the names of an object's children are
-/// formed. A type of its own, because the name of the object and the values of labels keep their dots.
+/// A name in canonical form, with dashes instead of dots. The names of an object's children are formed from it. It is
+/// a separate type because the name of the object itself and the values of labels keep their dots.
 ///
 /// The text, `<c>` below, is also the name of the children of an Instance with one environment.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Deref, Serialize)]
@@ -183,12 +189,12 @@ impl CanonicalName {
 
     /// `<c>-pe`: the name of the Service of a public exposure.
     pub fn public_exposure(&self) -> String {
-        label_sized(&self.0, "-pe")
+        self.part(&parts::PUBLIC_EXPOSURE)
     }
 
-    /// `<c>-submitter`: the name of the Job that uploads the content.
-    pub fn submitter(&self) -> String {
-        self.with("submitter").0
+    /// `<c>-<suffix>`: the name of the objects of a part, shortened to what a label value allows.
+    pub fn part(&self, part: &Part) -> String {
+        label_sized(&self.0, &format!("-{}", part.suffix))
     }
 
     /// `tenant-<c>`: the name of the personal namespace of a Tenant.
@@ -228,7 +234,7 @@ mod tests {
         assert_eq!(name.gui(), "green-tea-6831-gui");
         assert_eq!(name.app(), "green-tea-6831-app");
         assert_eq!(name.public_exposure(), "green-tea-6831-pe");
-        assert_eq!(name.submitter(), "green-tea-6831-submitter");
+        assert_eq!(name.part(&parts::SUBMITTER), "green-tea-6831-submitter");
         assert_eq!(&*name.environment("db"), "green-tea-6831-db");
         assert_eq!(name.environment("db").gui(), "green-tea-6831-db-gui");
         let tenant = CanonicalName::of("john.doe");
@@ -239,7 +245,7 @@ mod tests {
 
     #[test]
     fn names_follow_the_rules_of_kubernetes() {
-        // Text, and whether it is an object's name, a DNS label, a label value.
+        // Text, and whether it is a valid object name, DNS label and label value.
         let cases = [
             ("", false, false, true),
             ("a", true, true, true),

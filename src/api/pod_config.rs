@@ -34,7 +34,7 @@ pub struct PodConfigSpec {
 /// Sample Deployment of two pods that get the interfaces.
 #[apply(resource_part)]
 pub struct SampleDeployment {
-    /// Whether the Deployment is created. Defaults to false. When this turns false, it is removed.
+    /// Whether the Deployment is created. Defaults to false. If it is changed to false, the Deployment is removed.
     pub create: Optional<bool>,
     /// Name of the Deployment, for example `lab-pods`.
     pub name: Optional<String>,
@@ -43,17 +43,17 @@ pub struct SampleDeployment {
 /// A network interface that each pod gets: one end of a veth pair whose other end is on the node.
 #[apply(resource_part)]
 pub struct NetworkAttachment {
-    /// Prefix of the names of both ends of the pair, at most 7 characters, for example `data`: the pod's end
-    /// is `data` and a process ID, the node's end has an `h` before it.
+    /// Prefix of the names of both ends of the pair, at most 7 characters, for example `data`. The name of the pod's
+    /// end is `data` followed by a process ID; the name of the node's end has an additional `h` before it.
     pub name: Optional<String>,
     /// Type of the link. `veth` is the only one. Required.
     pub link_type: String,
     /// Accepted for compatibility and ignored. Required.
     pub parent: String,
-    /// Name of the Linux bridge on the node that the interface is attached to, for example `labbr0`; it is
-    /// created if it does not exist.
+    /// Name of the Linux bridge on the node that the interface is attached to, for example `labbr0`; it is created if
+    /// it does not exist.
     pub master: Optional<String>,
-    /// Range from which the bridge and the pods get their IP addresses, for example `10.77.0.0/24`.
+    /// Range of the IP addresses of the bridge and the pods, for example `10.77.0.0/24`.
     pub cidr: Optional<String>,
 }
 
@@ -83,8 +83,8 @@ pub struct PodConfigStatus {
     pub phase: Optional<String>,
     /// Pods that have interfaces, with their addresses.
     pub pod_configurations: Vec<PodConfiguration>,
-    /// Generation of the spec that the status is about: while it is less than `metadata.generation`, a change has not
-    /// been looked at yet.
+    /// Generation of the spec that the status describes. If it is less than `metadata.generation`, the last change
+    /// has not been processed yet.
     #[schemars(range(min = 0))]
     pub observed_generation: Option<i64>,
     /// Conditions of the pod configuration.

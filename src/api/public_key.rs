@@ -3,34 +3,34 @@
 use ssh_key::public::KeyData;
 use ssh_key::{HashAlg, PublicKey};
 
-/// How many keys of a Tenant are used, and how many bytes they may have together. Every server reads all of them at each
-/// login, and everybody may edit the keys of his own Tenant.
+/// The limit for the keys of a Tenant that are used; [`MOST_BYTES`] limits their total size in bytes. Servers read
+/// all keys at each login, and users can edit the keys of their own Tenant.
 pub const MOST_KEYS: usize = 100;
 /// See [`MOST_KEYS`].
 pub const MOST_BYTES: usize = 64 << 10;
 
-/// The longest text of a key, in bytes. The largest key that OpenSSH reads, RSA with 16384 bits, has 2800.
+/// The longest accepted text of a key, in bytes. The largest key that OpenSSH reads, RSA with 16384 bits, has 2800.
 const LONGEST: usize = 8 << 10;
 
-/// Why a text is not a public key.
+/// The reason why a text is not a valid public key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PublicKeyError {
     /// The text has several lines, so it could add options or more keys to `authorized_keys`.
-    #[error("has a line break: a key is one line, and each key an entry of its own")]
+    #[error("has a line break: each key must be a single line in a separate entry")]
     LineBreak,
     /// The text is longer than any key.
-    #[error("is longer than 8192 bytes, so it is no SSH public key such as `ssh-ed25519 AAAA… name`")]
+    #[error("is longer than 8192 bytes, so it is not an SSH public key such as `ssh-ed25519 AAAA… name`")]
     TooLong,
     /// The text is not a public key in the format of OpenSSH.
-    #[error("is no SSH public key such as `ssh-ed25519 AAAA… name`")]
+    #[error("is not an SSH public key such as `ssh-ed25519 AAAA… name`")]
     Unreadable,
     /// The text is a certificate, or a key of a type that OpenSSH does not accept, such as DSA.
     #[error("is a certificate or a key of a type that OpenSSH does not accept: use Ed25519, ECDSA or RSA")]
     Unsupported,
 }
 
-/// The keys of a Tenant that are used if they are valid: the first ones, within the limits. Those after them are not used,
-/// whatever they are.
+/// Returns the keys of a Tenant that are used if they are valid: the first keys, up to the limits. Later keys are
+/// ignored.
 pub fn within_limits(keys: &[String]) -> &[String] {
     let mut bytes = 0;
     let fits = |key: &&String| {
@@ -40,14 +40,14 @@ pub fn within_limits(keys: &[String]) -> &[String] {
     &keys[..keys.iter().take(MOST_KEYS).take_while(fits).count()]
 }
 
-/// What of a key is shown to its owner.
+/// The properties of a key that are shown to its owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Description {
     /// Its type, such as `ssh-ed25519`.
     pub kind: String,
     /// Its fingerprint, as `ssh-keygen -l` prints it: `SHA256:…`.
     pub fingerprint: String,
-    /// What the user wrote behind it; empty for nothing.
+    /// The comment of the user after the key; empty if there is no comment.
     pub comment: String,
 }
 
@@ -66,11 +66,12 @@ pub fn describe(text: &str) -> Result<Description, PublicKeyError> {
     })
 }
 
-/// Validates a public key, and returns its type and its data in base64, written anew: `ssh-ed25519 AAAA…`. What the
-/// user wrote behind them is left out: this is the only form in which a key reaches a server or a machine.
+/// Validates a public key, and returns its type and its data in base64: `ssh-ed25519 AAAA…`. The comment of the user
+/// is left out. Servers and machines get a key only in this form.
 ///
-/// Between type and data may be any number of blanks and tabs, as sshd(8) reads them, and around the key line breaks, too. Other
-/// blanks, such as the no-break space, and control characters belong to the word beside them, and are no part of a key.
+/// Blanks and tabs may separate type and data, as sshd(8) reads them. Before and after the key, line breaks are
+/// allowed, too. Other blanks, such as the no-break space, and control characters are not separators and make the key
+/// invalid.
 ///
 /// # Errors
 /// If the text is not exactly one key in the format of OpenSSH, of a type that OpenSSH accepts.
@@ -86,7 +87,7 @@ pub fn canonical(text: &str) -> Result<String, PublicKeyError> {
     let (Some(kind), Some(data)) = (words.next(), words.next()) else {
         return Err(PublicKeyError::Unreadable);
     };
-    // The parser leaves out whatever Unicode calls a blank at the end.
+    // The parser drops every kind of Unicode blank at the end.
     if !data.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err(PublicKeyError::Unreadable);
     }
@@ -124,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_around_a_key_is_left_out() {
+    fn blanks_and_the_comment_around_a_key_are_left_out() {
         let [kind, data] = KEY.split(' ').collect::<Vec<_>>()[..] else { panic!("{KEY}") };
         for between in [" ", "\t", "  ", " \t \t"] {
             for comment in ["", " ada@lab", "\tada", "  \u{1b}]0;evil\u{7}\u{9b}2J", " \0", " \u{202e}bad"] {
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn no_other_blank_and_no_control_character_stands_for_one() {
+    fn other_blanks_and_control_characters_are_not_separators() {
         let [kind, data] = KEY.split(' ').collect::<Vec<_>>()[..] else { panic!("{KEY}") };
         let is_one = |character: &char| character.is_whitespace() || character.is_control();
         let others = ('\0'..=char::MAX).filter(|one| is_one(one) && ![' ', '\t', '\r', '\n'].contains(one));
@@ -166,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_key_is_described_as_ssh_keygen_does() {
-        // By `ssh-keygen -l`.
+        // Output of `ssh-keygen -l`.
         let fingerprint = "SHA256:N3ypM7HpMb+WUSj3M2L1bECryrCTporGfpvq7+J1ksU";
         let described = describe(&format!(" {KEY}  ada  at home \n")).expect("a key");
         let kind = "ssh-ed25519".to_owned();

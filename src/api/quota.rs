@@ -1,8 +1,8 @@
-//! Whether a Tenant may start an Instance: whether he may use its Template, and whether the quota allows it. The webhook
-//! refuses by this rule, and the dashboard says by it beforehand what would be refused.
+//! Whether a Tenant may start an Instance: whether the Tenant may use the Template, and whether the quota allows it.
+//! The webhook rejects Instances by this rule, and the dashboard uses it to say in advance what would be rejected.
 //!
-//! The Template of the Instance determines the Workspace whose quota counts, and the other Instances of the namespace determine
-//! how much of it is used.
+//! The Template of the Instance determines the Workspace whose quota applies. The other Instances of the namespace
+//! determine how much of the quota is used.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use super::tenant::Role;
 use super::usage::{Limits, Share, Usage};
 use super::{GenericRef, Instance, Template, Tenant, Workspace, labels};
 
-/// The name by which a Template refers to the personal workspace of the Tenant that uses it.
+/// The name that a Template uses for the personal workspace of its user.
 pub const PERSONAL: &str = "personal";
 
-/// What of the rule can be set.
+/// The configurable parts of the rule.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rule {
     /// Whether the Tenant must be enrolled (`server.webhook.requireEnrolment`).
@@ -24,27 +24,27 @@ pub struct Rule {
     pub personal_workspaces: bool,
 }
 
-/// Finds the objects that the rule needs, in memory.
+/// Looks up the objects that the rule needs, in memory.
 pub trait Objects {
-    /// The Tenant of that name.
+    /// The Tenant with this name.
     fn tenant(&self, name: &str) -> Option<Arc<Tenant>>;
-    /// The Workspace of that name.
+    /// The Workspace with this name.
     fn workspace(&self, name: &str) -> Option<Arc<Workspace>>;
-    /// The Template of that name.
+    /// The Template with this name.
     fn template(&self, namespace: &str, name: &str) -> Option<Arc<Template>>;
 }
 
-/// The quota that an Instance counts against.
+/// The quota that an Instance counts towards.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
-    /// The quota of the Workspace of that name.
+    /// The quota of the Workspace with this name.
     Workspace(String),
     /// The quota of the Tenant's personal workspace.
     Personal,
 }
 
 impl Scope {
-    /// The name by which Templates refer to it.
+    /// The name that Templates use for this quota.
     pub fn workspace(&self) -> &str {
         match self {
             Self::Workspace(name) => name,
@@ -53,19 +53,19 @@ impl Scope {
     }
 }
 
-/// An Instance that uses a part of a quota.
+/// An Instance that uses part of a quota.
 #[derive(Debug, Clone, Copy)]
 pub struct Running<'a> {
     /// Its name.
     pub name: &'a str,
     /// Its Template.
     pub template: &'a GenericRef,
-    /// Its label that names its Workspace, which decides where its Template is gone.
+    /// The label with the name of its Workspace. It decides if the Template does not exist.
     pub label: Option<&'a str>,
 }
 
 impl<'a> Running<'a> {
-    /// The Instance, if it is to run.
+    /// Returns the Instance if its spec asks for it to run.
     pub fn of(instance: &'a Instance) -> Option<Self> {
         let label = instance.label(labels::WORKSPACE);
         instance.spec.running.then(|| Self {
@@ -76,16 +76,16 @@ impl<'a> Running<'a> {
     }
 }
 
-/// Why an Instance may not be started.
+/// The reason why an Instance may not be started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// Its Template is not there.
+    /// Its Template does not exist.
     #[error("the Template {0} does not exist, so no quota is known")]
     NoTemplate(GenericRef),
-    /// A Template that a Tenant has written mounts a shared volume of others for writing.
+    /// A Template in the namespace of a Tenant mounts a shared volume from another namespace for writing.
     #[error(
         "the Template {template} mounts the shared volume {volume} for writing: a Template in the namespace of a Tenant \
-         may do so only with those of the same namespace; set readOnly"
+         may do so only with shared volumes of the same namespace; set readOnly"
     )]
     WritesForeignVolume {
         /// The Template.
@@ -93,8 +93,8 @@ pub enum Refusal {
         /// The volume.
         volume: GenericRef,
     },
-    /// The Template is that of another Tenant.
-    #[error("the Template {template} is that of another Tenant: Templates in {own} can be used")]
+    /// The Template belongs to another Tenant.
+    #[error("the Template {template} belongs to another Tenant: use a Template in {own}")]
     OfAnotherTenant {
         /// The Template.
         template: GenericRef,
@@ -104,7 +104,7 @@ pub enum Refusal {
     /// The Tenant does not exist.
     #[error("the Tenant {0:?} does not exist")]
     NoTenant(String),
-    /// The Tenant is not in the course.
+    /// The Tenant is not enrolled in the Workspace.
     #[error("the Tenant {tenant} is not enrolled in the Workspace {workspace}")]
     NotEnrolled {
         /// The Tenant.
@@ -126,12 +126,12 @@ pub enum Refusal {
         /// The namespace of the Tenant.
         namespace: String,
     },
-    /// More would be used than the quota allows.
+    /// The usage would exceed the quota.
     #[error("quota exceeded: {}", Share::list(.0))]
     Exceeded(Vec<Share>),
 }
 
-/// What the rule is applied to: the Instances of one namespace.
+/// The Instances of one namespace, with everything that the rule needs.
 pub struct Quotas<'a> {
     /// The settings.
     pub rule: Rule,
@@ -139,15 +139,16 @@ pub struct Quotas<'a> {
     pub objects: &'a dyn Objects,
     /// The namespace.
     pub namespace: &'a str,
-    /// Its Instances that are to run.
+    /// The Instances of the namespace that are to run.
     pub running: &'a [Running<'a>],
 }
 
 impl Quotas<'_> {
-    /// Whether an Instance of this name, Tenant and Template may be started. `warnings` gets what is not counted.
+    /// Whether an Instance with this name, Tenant and Template may be started. Adds a warning for each Instance whose
+    /// resources cannot be counted.
     ///
     /// # Errors
-    /// When it may not.
+    /// When it may not be started.
     pub fn may_start(
         &self,
         name: &str,
@@ -170,7 +171,7 @@ impl Quotas<'_> {
         if exceeded.is_empty() { Ok(()) } else { Err(Refusal::Exceeded(exceeded)) }
     }
 
-    /// Refuses a Template of a Workspace in which the Tenant is not enrolled, and of another Tenant.
+    /// Rejects the Template of a Workspace that the Tenant is not enrolled in, and the Template of another Tenant.
     fn may_use(&self, tenant: &str, reference: &GenericRef, scope: &Scope) -> Result<(), Refusal> {
         if !self.rule.require_enrolment {
             return Ok(());
@@ -178,14 +179,14 @@ impl Quotas<'_> {
         match scope {
             Scope::Personal => {
                 let own = CanonicalName::of(tenant).tenant_namespace();
-                // An Instance elsewhere is refused for that reason.
+                // Instances in other namespaces are rejected later, with a reason that names the namespace.
                 let is_elsewhere = self.namespace != own;
                 if !is_of_tenant(reference) || reference.namespace == own || is_elsewhere {
                     return Ok(());
                 }
                 Err(Refusal::OfAnotherTenant { template: reference.clone(), own })
             }
-            // The quota of a Workspace that does not exist is not known: that is said instead.
+            // A missing Workspace is reported later: its quota is not known.
             Scope::Workspace(name) if self.objects.workspace(name).is_none() => Ok(()),
             Scope::Workspace(name) => {
                 let found = self.objects.tenant(tenant);
@@ -198,9 +199,9 @@ impl Quotas<'_> {
         }
     }
 
-    /// The quota that Instances of a Template count against; `None` if the Template names no Workspace. A
-    /// Template in the namespace of a Tenant always counts against the personal workspace, whatever Workspace
-    /// it names, because users write it themselves.
+    /// The quota that Instances of a Template count towards; `None` if the Template names no Workspace. A Template in
+    /// the namespace of a Tenant always counts towards the personal workspace, whatever Workspace it names, because
+    /// users write these Templates themselves.
     pub fn scope(&self, reference: &GenericRef, template: &Template) -> Option<Scope> {
         let workspace = &template.spec.workspace_ref.name;
         let is_own = is_of_tenant(reference) || workspace == PERSONAL;
@@ -210,8 +211,8 @@ impl Quotas<'_> {
         (!workspace.is_empty()).then(|| Scope::Workspace(workspace.clone()))
     }
 
-    /// What the Instances but that of this name use of a quota. All Instances of the namespace count, whatever Tenant they
-    /// name, because users write the name themselves.
+    /// The amount of a quota that Instances other than `but` use. All Instances of the namespace count, whatever
+    /// Tenant they name, because users write that name themselves.
     pub fn used(&self, scope: &Scope, but: &str, warnings: &mut Vec<String>) -> Usage {
         let mut usage = Usage::default();
         for other in self.running.iter().filter(|other| other.name != but) {
@@ -220,7 +221,7 @@ impl Quotas<'_> {
                 Counted::As(spec) => usage.add(Some(&spec.spec)),
                 Counted::Unknown => {
                     warnings.push(format!(
-                        "the Template {} of the Instance {} does not exist: what it uses is not counted",
+                        "the Template {} of the Instance {} does not exist: its resources are not counted",
                         other.template, other.name
                     ));
                     usage.add(None);
@@ -230,12 +231,12 @@ impl Quotas<'_> {
         usage
     }
 
-    /// Whether an Instance uses a part of a quota.
+    /// Whether an Instance uses part of a quota.
     pub fn counts(&self, scope: &Scope, running: &Running<'_>) -> bool {
         !matches!(self.counted(scope, running), Counted::Not)
     }
 
-    /// How an Instance counts. If its Template is gone, its label decides, and without a label it counts.
+    /// How an Instance counts. If its Template does not exist, its label decides. Without a label, it counts.
     fn counted(&self, scope: &Scope, running: &Running<'_>) -> Counted {
         let reference = running.template;
         match self.objects.template(&reference.namespace, &reference.name) {
@@ -247,7 +248,7 @@ impl Quotas<'_> {
         }
     }
 
-    /// How much `usage` is of each limit of a quota; empty where only the `ResourceQuota` of the namespace is the limit.
+    /// The usage of each limit of a quota; empty if only the `ResourceQuota` of the namespace is a limit.
     ///
     /// # Errors
     /// When the Workspace, the Tenant or its personal workspace does not exist.
@@ -256,7 +257,7 @@ impl Quotas<'_> {
             Scope::Workspace(name) => {
                 let workspace = self.objects.workspace(name);
                 let workspace = workspace.ok_or_else(|| Refusal::NoWorkspace(name.clone()))?;
-                // What it allows is not known.
+                // The quota of a malformed Workspace is not known.
                 if workspace.malformed.is_some() {
                     return Ok(Vec::new());
                 }
@@ -266,7 +267,7 @@ impl Quotas<'_> {
                 let tenant = self.owner(tenant)?;
                 match &tenant.spec.personal_workspace {
                     Some(quota) => Ok(Limits::from(quota).shares(usage)),
-                    // It has no quota of its own.
+                    // The personal workspace has no separate quota.
                     None if tenant.spec.create_personal_workspace => Ok(Vec::new()),
                     None => Err(Refusal::NoPersonalWorkspace(tenant.name().to_owned())),
                 }
@@ -274,8 +275,8 @@ impl Quotas<'_> {
         }
     }
 
-    /// The Tenant whose personal workspace is used. It is the one that the Instance names, and the Instance
-    /// must be in its namespace.
+    /// The Tenant whose personal workspace is used. The Instance must name that Tenant and be in the Tenant's
+    /// namespace.
     fn owner(&self, name: &str) -> Result<Arc<Tenant>, Refusal> {
         let namespace = CanonicalName::of(name).tenant_namespace();
         if namespace != self.namespace {
@@ -285,22 +286,22 @@ impl Quotas<'_> {
     }
 }
 
-/// How an Instance counts against a quota.
+/// How an Instance counts towards a quota.
 enum Counted {
-    /// Not at all.
+    /// It does not count.
     Not,
-    /// With what its Template asks for.
+    /// The resources of its Template count.
     As(Arc<Template>),
-    /// As one, for its Template is gone.
+    /// Only the number of Instances grows, because its Template does not exist.
     Unknown,
 }
 
-/// Whether a Template is in the namespace of a Tenant, who has written it.
+/// Whether a Template is in the namespace of a Tenant, so that the Tenant has written it.
 fn is_of_tenant(reference: &GenericRef) -> bool {
     is_tenant_namespace(&reference.namespace)
 }
 
-/// Refuses a Template that a Tenant has written and that mounts shared volumes of others for writing.
+/// Rejects a Template in the namespace of a Tenant that mounts shared volumes of other namespaces for writing.
 fn writes_own_volumes_only(reference: &GenericRef, template: &Template) -> Result<(), Refusal> {
     let mounts =
         template.spec.environment_list.iter().flat_map(|environment| &environment.shared_volume_mounts);

@@ -22,13 +22,13 @@ impl GenericRef {
         Self { name: name.to_owned(), namespace: namespace.to_owned() }
     }
 
-    /// Whether the name is empty, so that the reference points to nothing.
+    /// Whether the name is empty, so that the reference does not point to an object.
     pub fn is_empty(&self) -> bool {
         self.name.is_empty()
     }
 }
 
-/// Prints `namespace/name`, or `name` alone for a reference without a namespace.
+/// Formats `namespace/name`, or only `name` for a reference without a namespace.
 impl fmt::Display for GenericRef {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.namespace.is_empty() {

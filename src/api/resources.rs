@@ -10,10 +10,10 @@ use super::quantity::Quantity;
 use super::reason;
 use super::template_fault::TemplateFault;
 
-/// What `KubeVirt` needs for a virtual machine in addition to the CPU and memory of its guest.
+/// The resources that `KubeVirt` needs for a virtual machine in addition to the CPU and memory of its guest.
 const MACHINE_CPU_OVERHEAD: &str = "500m";
 const MACHINE_MEMORY_OVERHEAD: &str = "500M";
-/// What the names of resources of Kubernetes itself contain, and what that of a huge page begins with.
+/// The domain of Kubernetes' own resource names, and the prefix of the resource name of a huge page.
 const NATIVE: &str = "kubernetes.io/";
 const HUGE_PAGES: &str = "hugepages-";
 
@@ -30,11 +30,11 @@ pub struct Resources {
     pub memory: Quantity,
     /// Extended resources, the same for requests and limits.
     pub other: BTreeMap<String, Quantity>,
-    /// Whether they are those of a virtual machine.
+    /// Whether they belong to a virtual machine.
     pub is_machine: bool,
 }
 
-/// Amounts of resources by their names in a pod.
+/// Amounts of resources, by their names in a pod.
 pub type Amounts = BTreeMap<String, Quantity>;
 
 fn parse(environment: &Environment, field: &str, text: &str) -> Result<Quantity, TemplateFault> {
@@ -49,7 +49,7 @@ impl Resources {
     /// The resources of an environment.
     ///
     /// # Errors
-    /// When an amount cannot be read, or is too small, or one that no container can ask for.
+    /// When an amount cannot be parsed or is too small, or when a container cannot request the resource.
     pub fn of(environment: &Environment) -> Result<Self, TemplateFault> {
         let resources = &environment.resources;
         let invalid = |message: &str| TemplateFault::of(environment, reason::INVALID_QUANTITY, message);
@@ -78,7 +78,7 @@ impl Resources {
     /// The size of the disk of a persistent environment.
     ///
     /// # Errors
-    /// When it has none, or one that cannot be read or is not above zero.
+    /// When the disk size is missing, cannot be parsed, or is not above zero.
     pub fn disk(environment: &Environment) -> Result<Quantity, TemplateFault> {
         let text = environment.resources.disk.as_ref().map_or("0", |disk| disk.as_str());
         let disk = parse(environment, "disk", text)?;
@@ -95,18 +95,18 @@ impl Resources {
         Ok(disk)
     }
 
-    /// What its pod requests.
+    /// The requests of its pod.
     pub fn requests(&self) -> Amounts {
         self.amounts(self.cpu_request.clone())
     }
 
-    /// What its pod may use at most.
+    /// The limits of its pod.
     pub fn limits(&self) -> Amounts {
         let overhead = if self.is_machine { quantity(MACHINE_CPU_OVERHEAD) } else { Quantity::ZERO };
         self.amounts(self.cpu_limit.plus(&overhead))
     }
 
-    /// As requests and limits of a pod.
+    /// Formats requests and limits as in a pod.
     pub fn to_json(&self) -> Value {
         let texts = |amounts: Amounts| -> BTreeMap<String, String> {
             amounts.into_iter().map(|(name, amount)| (name, amount.to_string())).collect()
@@ -125,14 +125,15 @@ fn quantity(text: &str) -> Quantity {
     text.parse().unwrap_or_default()
 }
 
-/// An amount of another resource than processors and memory, if a container can ask for it, by the rules of Kubernetes.
+/// Returns the amount of a resource other than processors and memory if a container can request it, by the rules of
+/// Kubernetes.
 fn extended(environment: &Environment, name: &str, amount: Quantity) -> Result<Quantity, TemplateFault> {
     let invalid = |message: String| Err(TemplateFault::of(environment, reason::INVALID_QUANTITY, &message));
     let is_plain = name == "ephemeral-storage" || name.starts_with(HUGE_PAGES) || name.contains(NATIVE);
     let is_extended = name.contains('/') && is_label_key(&format!("requests.{name}"));
     if !is_label_key(name) || !is_plain && (!is_extended || name.starts_with("requests.")) {
         return invalid(format!(
-            "resources.otherResources.{name}: no container can ask for such a resource; a name such as nvidia.com/gpu, \
+            "resources.otherResources.{name}: a container cannot request this resource; a name such as nvidia.com/gpu, \
              hugepages-2Mi or ephemeral-storage is expected"
         ));
     }
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_asks_for_more_than_its_guest() {
+    fn a_machine_requests_more_than_its_guest_has() {
         let of_guest = json!({"cpu": 2, "memory": "1Gi", "reservedCPUPercentage": 25, "otherResources": {"a.b/gpu": "1"}});
         let machine = Resources::of(&environment(&of_guest)).expect("valid");
         let container = Resources { is_machine: false, ..machine.clone() };
@@ -170,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn other_resources_are_those_that_a_container_can_ask_for() {
+    fn other_resources_are_limited_to_those_that_a_container_can_request() {
         let said = |name: &str, amount: &str| {
             let resources = json!({"cpu": 1, "memory": "1Gi", "otherResources": {name: amount}});
             Resources::of(&environment(&resources)).err().map(|fault| fault.message).unwrap_or_default()
@@ -195,7 +196,7 @@ mod tests {
             "NVIDIA.com/gpu",
             "",
         ] {
-            assert!(said(name, "1").contains("no container can ask for"), "{name}: {}", said(name, "1"));
+            assert!(said(name, "1").contains("a container cannot request"), "{name}: {}", said(name, "1"));
         }
         for amount in ["1500m", "-1"] {
             assert!(said("nvidia.com/gpu", amount).contains("a whole number, not below 0"), "{amount}");

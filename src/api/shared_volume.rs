@@ -31,7 +31,7 @@ impl CustomResource for SharedVolumeKind {
 wire_enum!(
     /// The phase of a shared volume.
     SharedVolumePhase, default "", {
-        /// The volume has not been looked at yet.
+        /// The volume has not been processed yet.
         Unset = "",
         /// The claim waits for its storage.
         Pending = "Pending",
@@ -39,7 +39,7 @@ wire_enum!(
         Provisioning = "Provisioning",
         /// The volume can be mounted.
         Ready = "Ready",
-        /// The volume is being deleted; the condition `DeletionBlocked` names what still uses it.
+        /// The volume is being deleted; the condition `DeletionBlocked` names the remaining users.
         Deleting = "Deleting",
         /// The quota of the namespace does not allow the claim; it is retried automatically.
         ResourceQuotaExceeded = "ResourceQuotaExceeded",
@@ -60,8 +60,8 @@ pub struct SharedVolumeSpec {
 /// Observed state of the shared volume.
 #[apply(resource_part)]
 pub struct SharedVolumeStatus {
-    /// Generation of the spec that the status is about: while it is less than `metadata.generation`, a change has not
-    /// been looked at yet.
+    /// Generation of the spec that the status describes. If it is less than `metadata.generation`, the last change
+    /// has not been processed yet.
     #[schemars(range(min = 0))]
     pub observed_generation: Option<i64>,
     /// Host name or IP address of the NFS server.
@@ -70,10 +70,10 @@ pub struct SharedVolumeStatus {
     pub export_path: Optional<String>,
     /// Name of the `PersistentVolume` that is bound to the claim.
     pub pv_name: Optional<String>,
-    /// Phase of the volume. `Pending`: its claim waits for storage. `Provisioning`: the folder is being
-    /// prepared. `Ready`: it can be mounted. `ResourceQuotaExceeded`: the quota of the namespace does not
-    /// allow it. `Error`: it cannot be prepared. `Deleting`: it is deleted as soon as nothing uses it.
-    /// Empty: not looked at yet. The conditions have the reason.
+    /// Phase of the volume. `Pending`: its claim waits for storage. `Provisioning`: the folder is being prepared.
+    /// `Ready`: it can be mounted. `ResourceQuotaExceeded`: the quota of the namespace does not allow it. `Error`: it
+    /// cannot be prepared. `Deleting`: it is deleted as soon as it is not in use. Empty: not processed yet. The
+    /// conditions contain the reason.
     pub phase: Optional<SharedVolumePhase>,
     /// Conditions of the volume: `Ready`, `Reconciled`, and `DeletionBlocked` if it is deleted while in use.
     pub conditions: Optional<Vec<Condition>>,

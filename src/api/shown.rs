@@ -1,26 +1,27 @@
-//! Texts that others wrote, as they are shown: on one line, without characters that a terminal acts on, and not longer than a
-//! reader needs. Every such text passes here before it becomes a part of a message, a mail, a line of the log or an answer.
+//! Formatting of texts from users and other programs: on one line, without control characters, and not longer than
+//! necessary. Every such text passes through this module before it becomes part of a message, a mail, a log line or a
+//! response.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// How many characters of a value, such as a name or an address, a message shows.
+/// The limit for a value in a message, such as a name or an address, in characters.
 pub const MOST: usize = 200;
 
-/// Whether something acts on a character instead of showing it: a terminal (C0, DEL and C1), what reads lines (these, and
-/// the separators U+2028 and U+2029), or the order of what stands beside it (the formatting characters of Unicode Standard
-/// Annex 9); and the byte order mark, which nobody sees.
+/// Whether a character is a control character: one that a terminal interprets (C0, DEL and C1), that separates lines
+/// (these, and U+2028 and U+2029), that changes the order of the characters beside it (the formatting characters of
+/// Unicode Standard Annex 9), or the byte order mark, which is invisible.
 pub fn is_control(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
-/// The text with these characters written as Rust does: `\u{1b}`. Line breaks are among them.
+/// Returns the text with control characters, including line breaks, escaped as in Rust: `\u{1b}`.
 pub fn escaped(text: &str) -> Cow<'_, str> {
     replaced(text, &[], rust_escape)
 }
 
-/// The same for a text of several lines.
+/// The same for a text of several lines: line breaks stay.
 pub fn escaped_lines(text: &str) -> Cow<'_, str> {
     replaced(text, &['\n'], rust_escape)
 }
@@ -29,8 +30,8 @@ fn rust_escape(to: &mut String, character: char) -> std::fmt::Result {
     write!(to, "{}", character.escape_default())
 }
 
-/// JSON that says the same without these characters, which JSON has within texts only: `\u001b`. Line breaks between members
-/// stay.
+/// Returns equivalent JSON with control characters escaped: `\u001b`. In JSON they occur only in strings. Line breaks
+/// between members stay.
 pub fn escaped_json(json: &str) -> Cow<'_, str> {
     replaced(json, &['\n'], |to, character| write!(to, "\\u{:04x}", u32::from(character)))
 }
@@ -52,7 +53,8 @@ fn replaced<'t>(
     Cow::Owned(to)
 }
 
-/// The text if it has at most so many characters; else its beginning and an ellipsis, so many together.
+/// Returns the text if it has at most `most` characters, and otherwise its beginning and an ellipsis, `most`
+/// characters together.
 pub fn cut(text: &str, most: usize) -> Cow<'_, str> {
     if text.char_indices().nth(most).is_none() {
         return Cow::Borrowed(text);
@@ -61,7 +63,7 @@ pub fn cut(text: &str, most: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}…", &text[..end]))
 }
 
-/// A value in a message: at most [`MOST`] characters of it, without control characters.
+/// Formats a value for a message: at most [`MOST`] characters, without control characters.
 pub fn shown(text: &str) -> Cow<'_, str> {
     match cut(text, MOST) {
         Cow::Borrowed(text) => escaped(text),
@@ -69,17 +71,18 @@ pub fn shown(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// What another server says, on one line of at most 300 characters.
+/// Formats the answer of another server: one line of at most 300 characters.
 pub fn one_line(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     line.chars().take(300).collect()
 }
 
-/// How many characters a whole message has at most.
+/// The limit for a whole message in characters.
 const MOST_OF_MESSAGE: usize = 1_000;
 
-/// A message, without control characters. Of a longer one than [`MOST_OF_MESSAGE`], which can only be so by what somebody else
-/// wrote, the middle is left out: it begins with what is wrong and ends with what to do.
+/// Formats a message without control characters. If it is longer than [`MOST_OF_MESSAGE`], because it quotes a text
+/// of a user or another program, the middle is left out. The beginning, with the problem, and the end, with the
+/// remedy, are kept.
 pub fn message(text: &str) -> String {
     let text = escaped(text);
     let length = text.chars().count();

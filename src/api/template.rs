@@ -1,4 +1,4 @@
-//! Templates: descriptions of lab machines, from which Instances are made.
+//! Templates: descriptions of lab machines. Instances are made from them.
 
 use std::collections::BTreeMap;
 
@@ -54,28 +54,28 @@ pub struct TemplateSpec {
     pub pretty_name: String,
     /// Description shown to users, in one or two sentences. Required.
     pub description: String,
-    /// Workspace that the template belongs to, for example `{name: netlab}`: its quota applies to the
-    /// instances, and its managers can log in to them. Default: none.
+    /// Workspace that the template belongs to, for example `{name: netlab}`: its quota applies to the instances, and
+    /// its managers can log in to them. Default: none.
     #[serde(rename = "workspace.crownlabs.polito.it/WorkspaceRef")]
     #[serde(skip_serializing_if = "GenericRef::is_empty")]
     #[schemars(default)]
     pub workspace_ref: GenericRef,
     /// Virtual machines and containers of each instance, at least one. Required.
     pub environment_list: Vec<Environment>,
-    /// Deprecated: use `cleanup.deleteAfterCreation`, which takes precedence where it is set. Age at which
-    /// an instance is deleted: `never` (default), or digits and one of `m`, `h`, `d`, for example `30d`.
+    /// Deprecated: use `cleanup.deleteAfterCreation`, which takes precedence if it is set. Maximum age of an
+    /// instance; older instances are deleted: `never` (default), or digits and one of `m`, `h`, `d`, for example
+    /// `30d`.
     #[schemars(default = "never", extend("pattern" = DURATION_PATTERN))]
     pub delete_after: String,
-    /// Deprecated: use `cleanup.stopAfterInactivity`, which takes precedence where it is set. Time without
-    /// use after which an instance is stopped: `never` (default), or a duration such as `14d`.
+    /// Deprecated: use `cleanup.stopAfterInactivity`, which takes precedence if it is set. Maximum time without use;
+    /// after that, an instance is stopped: `never` (default), or a duration such as `14d`.
     #[schemars(default = "never", extend("pattern" = DURATION_PATTERN))]
     pub inactivity_timeout: String,
-    /// Times after which instances are stopped and deleted. Default: never.
+    /// When instances are stopped and deleted automatically. Default: never.
     #[schemars(default)]
     pub cleanup: Cleanup,
-    /// Labels of the nodes that the instances may run on, for example `{disk: fast}`; an environment may
-    /// have its own. If it is present and empty, each instance may choose its nodes. Default: absent, any
-    /// node.
+    /// Labels of the nodes that the instances may run on, for example `{disk: fast}`. An environment may have its own
+    /// node selector. If it is present and empty, each instance may choose its nodes. Default: absent, any node.
     pub node_selector: Option<Selector>,
     /// Whether instances may expose ports on a public IP address (`spec.publicExposure` of the instance).
     /// Defaults to false.
@@ -103,50 +103,49 @@ impl Default for TemplateSpec {
     }
 }
 
-/// Times after which instances are stopped and deleted: `never`, or digits and one of `s`, `m`, `h`,
-/// `d`. If a field is absent, or all three are `never`, the older field of the template with the same purpose
-/// applies.
+/// When instances are stopped and deleted automatically: `never`, or digits and one of `s`, `m`, `h`, `d`. If a field
+/// is absent, or all three fields are `never`, the older field of the template with the same purpose applies.
 #[apply(resource_part)]
 pub struct Cleanup {
-    /// Age at which an instance is deleted, whether it is used or not, for example `30d`. Default: the
-    /// value of `spec.deleteAfter`.
+    /// Maximum age of an instance, for example `30d`; older instances are deleted, even if they are in use. Default:
+    /// the value of `spec.deleteAfter`.
     #[schemars(extend("pattern" = CLEANUP_PATTERN))]
     pub delete_after_creation: Option<String>,
-    /// Time without use after which an instance is stopped, or deleted if it is not persistent, for
-    /// example `24h`. Default: the value of `spec.inactivityTimeout`.
+    /// Maximum time without use, for example `24h`; after that, an instance is stopped, or deleted if it is not
+    /// persistent. Default: the value of `spec.inactivityTimeout`.
     #[schemars(extend("pattern" = CLEANUP_PATTERN))]
     pub stop_after_inactivity: Option<String>,
-    /// Time after which a persistent instance that stays stopped is deleted, for example `90d`. Default:
+    /// Maximum time that a persistent instance can stay stopped before it is deleted, for example `90d`. Default:
     /// `never`.
     #[schemars(extend("pattern" = CLEANUP_PATTERN))]
     pub delete_after_inactivity: Option<String>,
 }
 
-/// Effective values: the API has older and newer fields for the same purpose, and the newer one takes
-/// precedence where it is present, unless all newer ones say `never`. Durations are texts that `Lifetime::parse` reads.
+/// Effective values. The API has older and newer fields for the same purpose. The newer field takes precedence if it
+/// is present, unless all newer fields are `never`. `Lifetime::parse` reads the durations.
 impl TemplateSpec {
-    /// Whether any environment is persistent: then an Instance can be stopped, else only deleted.
+    /// Whether any environment is persistent. If so, an Instance can be stopped; otherwise it can only be deleted.
     pub fn is_persistent(&self) -> bool {
         self.environment_list.iter().any(|environment| environment.persistent)
     }
 
-    /// The age at which an Instance is deleted.
+    /// The maximum age of an Instance before it is deleted.
     pub fn max_age(&self) -> &str {
         either(self.newer(|cleanup| &cleanup.delete_after_creation), &self.delete_after)
     }
 
-    /// The time without use after which an Instance is stopped.
+    /// The maximum time without use before an Instance is stopped.
     pub fn max_idle(&self) -> &str {
         either(self.newer(|cleanup| &cleanup.stop_after_inactivity), &self.inactivity_timeout)
     }
 
-    /// The time after which a stopped Instance is deleted.
+    /// The maximum time that an Instance stays stopped before it is deleted.
     pub fn max_off(&self) -> &str {
         either(self.cleanup.delete_after_inactivity.as_deref(), NEVER)
     }
 
-    /// A newer field that counts, if it is present. Dashboards write `never` three times when they edit a Template that has
-    /// the older fields alone: such a `cleanup` counts as none.
+    /// Returns a newer field if it is present and applies. Dashboards write `never` into all three fields when they
+    /// edit a Template that only has the older fields, so such a `cleanup` is ignored.
     fn newer(&self, field: fn(&Cleanup) -> &Option<String>) -> Option<&str> {
         let fields: [fn(&Cleanup) -> &Option<String>; 3] = [
             |cleanup| &cleanup.delete_after_creation,
@@ -157,8 +156,8 @@ impl TemplateSpec {
         field(&self.cleanup).as_deref().filter(|_| !is_default)
     }
 
-    /// A sentence for each older field that has another value than the newer one with the same purpose: which one counts. An
-    /// older field that says `never` has no value.
+    /// Returns a sentence for each older field whose value differs from the newer field with the same purpose. It
+    /// says which of the two applies. An older field with the value `never` is ignored.
     pub fn cleanup_remarks(&self) -> Vec<String> {
         let cleanup = &self.cleanup;
         let pairs = [
@@ -181,26 +180,27 @@ impl TemplateSpec {
             let newer =
                 newer.as_deref().filter(|newer| older != newer && !older.is_empty() && older != NEVER)?;
             Some(if counts == older {
-                format!("{older_name}: {older} counts, since all of cleanup is never")
+                format!("{older_name}: {older} applies, because all of cleanup is never")
             } else {
-                format!("cleanup.{newer_name}: {newer} counts, and not {older_name}: {older}")
+                format!("cleanup.{newer_name}: {newer} applies, not {older_name}: {older}")
             })
         });
         remarks.collect()
     }
 
-    /// The node selector of an environment: its own if that is present, even if empty, else the Template's.
+    /// The node selector of an environment: its own if it is present, even if empty, and otherwise the one of the
+    /// Template.
     pub fn node_selector_of<'a>(&'a self, environment: &'a Environment) -> Option<&'a Selector> {
         environment.node_selector.as_ref().or(self.node_selector.as_ref())
     }
 
-    /// The environment of that name, if there is one.
+    /// The environment with this name, if it exists.
     pub fn environment(&self, name: &str) -> Option<&Environment> {
         self.environment_list.iter().find(|environment| environment.name == name)
     }
 }
 
-/// The newer value if it is present, else the older one; an empty older one means never.
+/// Returns the newer value if it is present, and otherwise the older one. An empty older value means never.
 fn either<'a>(newer: Option<&'a str>, older: &'a str) -> &'a str {
     match newer {
         Some(newer) => newer,
@@ -212,8 +212,8 @@ fn either<'a>(newer: Option<&'a str>, older: &'a str) -> &'a str {
 /// Observed state of the template.
 #[apply(resource_part)]
 pub struct TemplateStatus {
-    /// Conditions of the template: `Valid` says whether instances can be made of it at all, `Ready` whether its
-    /// environments can start on this cluster now.
+    /// Conditions of the template. `Valid` says whether instances can be made from it at all. `Ready` says whether
+    /// its environments can start on this cluster now.
     pub conditions: Optional<Vec<Condition>>,
 }
 
@@ -225,7 +225,7 @@ mod tests {
         Selector::from([("disk".to_owned(), value.to_owned())])
     }
 
-    /// A spec with these older fields, `deleteAfter` and `inactivityTimeout`, and these newer ones.
+    /// A spec with these values of the older fields `deleteAfter` and `inactivityTimeout`, and of the newer fields.
     fn spec(older: [&str; 2], newer: [Option<&str>; 3]) -> TemplateSpec {
         let [delete_after, inactivity_timeout] = older.map(str::to_owned);
         let [delete_after_creation, stop_after_inactivity, delete_after_inactivity] =
@@ -235,14 +235,14 @@ mod tests {
     }
 
     #[test]
-    fn newer_durations_count_unless_all_of_them_are_never() {
+    fn newer_durations_apply_unless_all_of_them_are_never() {
         let no = Some(NEVER);
         for (older, newer, effective) in [
             (["30d", "24h"], [None; 3], ["30d", "24h", NEVER]),
             (["30d", "24h"], [no, Some("90s"), Some("7d")], [NEVER, "90s", "7d"]),
             (["30d", "24h"], [no, no, Some("7d")], [NEVER, NEVER, "7d"]),
             (["30d", "24h"], [no, no, None], [NEVER, NEVER, NEVER]),
-            // As dashboards write it.
+            // The values that dashboards write.
             (["30d", "24h"], [no; 3], ["30d", "24h", NEVER]),
             ([NEVER, "24h"], [no; 3], [NEVER, "24h", NEVER]),
             (["", ""], [None; 3], [NEVER; 3]),
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn which_of_two_values_that_differ_counts_is_said() {
+    fn conflicting_durations_are_reported_with_the_one_that_applies() {
         let no = Some(NEVER);
         for (older, newer, remarks) in [
             (["1d", "1h"], [None; 3], &[][..]),
@@ -263,19 +263,19 @@ mod tests {
             (
                 ["2d", "1h"],
                 [Some("1d"), Some("1h"), no],
-                &["cleanup.deleteAfterCreation: 1d counts, and not deleteAfter: 2d"],
+                &["cleanup.deleteAfterCreation: 1d applies, not deleteAfter: 2d"],
             ),
             (
                 [NEVER, "1h"],
                 [Some("1d"), no, None],
-                &["cleanup.stopAfterInactivity: never counts, and not inactivityTimeout: 1h"],
+                &["cleanup.stopAfterInactivity: never applies, not inactivityTimeout: 1h"],
             ),
             (
                 ["2d", "1h"],
                 [no; 3],
                 &[
-                    "deleteAfter: 2d counts, since all of cleanup is never",
-                    "inactivityTimeout: 1h counts, since all of cleanup is never",
+                    "deleteAfter: 2d applies, because all of cleanup is never",
+                    "inactivityTimeout: 1h applies, because all of cleanup is never",
                 ],
             ),
         ] {
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn the_selector_of_the_environment_counts_even_if_empty() {
+    fn the_selector_of_the_environment_applies_even_if_empty() {
         let template = |node_selector| TemplateSpec { node_selector, ..TemplateSpec::default() };
         let environment = |node_selector| Environment { node_selector, ..Environment::default() };
         let (fast, slow, empty) = (selector("fast"), selector("slow"), Selector::new());

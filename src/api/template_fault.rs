@@ -1,11 +1,12 @@
-//! What is wrong with a Template: why none of its Instances, or not all of their environments, can be made, wherever they
-//! are. For the webhook, the conditions of the Template, and the loop that makes its Instances.
+//! Faults of a Template that prevent its Instances, or some of their environments, from being created on any cluster.
+//! The webhook, the conditions of the Template, and the loop that creates Instances use them.
 
 use std::collections::BTreeSet;
 
 use super::environment::{Environment, EnvironmentType};
 use super::image::is_image;
 use super::names::{check_dns_label, check_label_value, is_label_key};
+use super::parts::reserved_for;
 use super::reason::{self, Reason};
 use super::resources::Resources;
 use super::template::{Selector, TemplateSpec};
@@ -15,16 +16,16 @@ use super::workspace::WorkspaceQuota;
 /// A fault of a Template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TemplateFault {
-    /// The environment that has it; `None` for the whole Template.
+    /// The environment with the fault; `None` for the whole Template.
     pub environment: Option<String>,
-    /// Why, for conditions and events.
+    /// The reason for conditions and events.
     pub reason: Reason,
-    /// A sentence for teachers: what is wrong, where, and what would be right.
+    /// A sentence for teachers: the fault, its place, and a valid value.
     pub message: String,
 }
 
 impl TemplateFault {
-    /// The fault of an environment, whose name goes before the message.
+    /// A fault of an environment. The name of the environment is put before the message.
     pub fn of(environment: &Environment, reason: Reason, message: &str) -> Self {
         let name = &environment.name;
         Self { environment: Some(name.clone()), reason, message: format!("environment {name}: {message}") }
@@ -53,7 +54,7 @@ impl TemplateFault {
         faults
     }
 
-    /// The fault of a Template whose Instances use more than the quota of its Workspace gives to any Tenant.
+    /// The fault that one Instance of the Template needs more than the quota of its Workspace gives to a Tenant.
     pub fn of_quota(spec: &TemplateSpec, workspace: &str, quota: &WorkspaceQuota) -> Option<Self> {
         let mut usage = Usage::default();
         usage.add(Some(spec));
@@ -63,6 +64,20 @@ impl TemplateFault {
             Share::list(&exceeded)
         );
         (!exceeded.is_empty()).then_some(Self { environment: None, reason: reason::EXCEEDS_QUOTA, message })
+    }
+
+    /// The environments with a reserved name. Instances can be made with them, but then the part that the name is
+    /// reserved for cannot be created. New Templates must not use such names.
+    pub fn of_reserved_names(spec: &TemplateSpec) -> Vec<Self> {
+        let reserved = spec.environment_list.iter().filter_map(|environment| {
+            let part = reserved_for(&environment.name)?;
+            let message = format!(
+                "the name is reserved for {} of an Instance, whose objects have the same names: choose another name",
+                part.called
+            );
+            Some(Self::of(environment, reason::NAME_CONFLICT, &message))
+        });
+        reserved.collect()
     }
 
     /// The faults of an environment.
@@ -90,7 +105,7 @@ impl TemplateFault {
         faults
     }
 
-    /// The fault of an environment of a type that is not known.
+    /// The fault that the type of the environment is unknown.
     pub fn of_type(environment: &Environment) -> Option<Self> {
         let EnvironmentType::Other(name) = &environment.environment_type else { return None };
         let message = format!(
@@ -100,11 +115,11 @@ impl TemplateFault {
         Some(Self::of(environment, reason::INVALID_TEMPLATE, &message))
     }
 
-    /// The fault of a machine whose image is a disk, and that has no disk to be copied to.
+    /// The fault that a machine is not persistent although its image is a disk that has to be copied.
     pub fn of_persistence(environment: &Environment) -> Option<Self> {
         let kind = &environment.environment_type;
         let needs_disk = matches!(kind, EnvironmentType::CloudVm | EnvironmentType::LocalVm);
-        let message = format!("a {kind} must be persistent, its image is a disk");
+        let message = format!("a {kind} must be persistent because its image is a disk");
         (needs_disk && !environment.persistent)
             .then(|| Self::of(environment, reason::NOT_PERSISTENT, &message))
     }
@@ -122,7 +137,7 @@ impl TemplateFault {
         Some(Self::of(environment, reason::INVALID_IMAGE, &format!("image is \"{image}\"; {expected}")))
     }
 
-    /// The fault of a `LocalVM` whose image names no volume.
+    /// The fault that the image of a `LocalVM` names no volume.
     pub fn of_local_image(environment: &Environment) -> Option<Self> {
         let image = &environment.image;
         let message = match image.split_once('/').filter(|(_, claim)| !claim.contains('/')) {
@@ -133,7 +148,7 @@ impl TemplateFault {
         Some(Self::of(environment, reason::INVALID_IMAGE, &message))
     }
 
-    /// The faults of paths at which no volume can be mounted.
+    /// The faults of paths that volumes cannot be mounted at.
     fn of_mounts(environment: &Environment) -> Vec<Self> {
         let mut paths = BTreeSet::new();
         let mounts = environment.shared_volume_mounts.iter();
@@ -153,7 +168,7 @@ impl TemplateFault {
     }
 }
 
-/// What is wrong with the first label of a selector that no node can have.
+/// The error of the first label in a selector that cannot be the label of a node.
 fn wrong_label(selector: &Selector) -> Option<String> {
     selector.iter().find_map(|(key, value)| {
         if !is_label_key(key) {
@@ -165,7 +180,7 @@ fn wrong_label(selector: &Selector) -> Option<String> {
     })
 }
 
-/// An image whose registry, if it has one, is in lower case: the host name of a registry may be in upper case, too.
+/// Returns an image with its registry, if any, in lower case: the host name of a registry may be in upper case.
 fn lower_host(image: &str) -> String {
     match image.split_once('/') {
         Some((host, path)) if host.contains(['.', ':']) => format!("{}/{path}", host.to_ascii_lowercase()),
@@ -173,7 +188,7 @@ fn lower_host(image: &str) -> String {
     }
 }
 
-/// Whether a text is a URL from which a disk can be downloaded.
+/// Whether a text is a URL that a disk can be downloaded from.
 fn is_url(text: &str) -> bool {
     let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
     rest.is_some_and(|rest| !rest.starts_with(['/', ':', '?', '#']) && !rest.is_empty())
@@ -202,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn each_fault_is_named_with_its_place() {
+    fn each_fault_is_reported_with_its_environment() {
         for (more, reason, message) in [
             (json!({"name": "Desktop"}), reason::INVALID_TEMPLATE, "spec.environmentList: name \"Desktop\""),
             (
@@ -262,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_of_the_whole_are_named_too() {
+    fn faults_of_the_whole_template_are_reported() {
         for (spec, message) in [
             (json!({}), "at least one environment"),
             (
@@ -280,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_made_has_no_fault() {
+    fn valid_templates_have_no_fault() {
         for more in [
             json!({}),
             json!({"environmentType": "Container", "image": "Harbor.Example.org:5000/a/b@sha256:0123456789abcdef0123456789abcdef"}),

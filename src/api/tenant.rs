@@ -56,43 +56,43 @@ pub struct TenantSpec {
     pub first_name: String,
     /// Last name of the user. Required.
     pub last_name: String,
-    /// E-mail address of the user, for example `ada.rossi@example.org`. Required. A new address has to be
-    /// confirmed by the user.
+    /// E-mail address of the user, for example `ada.rossi@example.org`. Required. The user has to confirm a new
+    /// address.
     #[schemars(extend("pattern" = EMAIL_PATTERN))]
     pub email: String,
-    /// Time of the last login, in RFC 3339. The personal namespace is removed if it is empty and the last
-    /// login is too long ago. Default: absent, never logged in.
+    /// Time of the last login, in RFC 3339. If the last login is too long ago and the personal namespace is empty,
+    /// the namespace is removed. Default: absent, never logged in.
     pub last_login: Option<Time>,
-    /// Workspaces that the tenant is enrolled in, or wants to be, each with a role, for example
+    /// Workspaces that the tenant is enrolled in or has asked to join, each with a role, for example
     /// `[{name: netlab, role: user}]`. Default: none.
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub workspaces: Optional<Vec<TenantWorkspace>>,
-    /// SSH public keys that can log in to the virtual machines of the tenant, one entry for each, in the
-    /// format of OpenSSH: `ssh-ed25519 AAAA… name`. Default: none.
+    /// SSH public keys that can log in to the virtual machines of the tenant, one key in each entry, in the format of
+    /// OpenSSH: `ssh-ed25519 AAAA… name`. Default: none.
     pub public_keys: Optional<Vec<String>>,
-    /// Whether the tenant gets a sandbox: a namespace in which the user can try Kubernetes. Defaults to
-    /// false.
+    /// Whether the tenant gets a sandbox: a namespace for trying out Kubernetes. Defaults to false.
     #[schemars(default)]
     pub create_sandbox: bool,
-    /// Quota of the tenant. It replaces the sum over the workspaces and `personalWorkspace`, and is not
+    /// Quota of the tenant. It replaces the sum of the quotas of the workspaces and `personalWorkspace`, and is not
     /// limited by the caps of the configuration. Default: absent, the sum is used.
     pub quota: Option<TenantQuota>,
-    /// Quota of the personal workspace, in which the tenant can create templates of his or her own; it is
-    /// added to that of the workspaces. Default: absent, no personal workspace. Only used where the
-    /// configuration enables personal workspaces.
+    /// Quota of the personal workspace, where the tenant can create templates. It is added to the quota of the
+    /// workspaces. Default: absent, no personal workspace. Only used if the configuration enables personal
+    /// workspaces.
     pub personal_workspace: Option<WorkspaceQuota>,
-    /// Whether the tenant has a personal workspace without a quota of its own: the older form of `personalWorkspace`, which
-    /// dashboards from 2025-11 to 2026-02 read and write. Default: absent, only if `personalWorkspace` is there.
+    /// Whether the tenant has a personal workspace without a separate quota. This is the older form of
+    /// `personalWorkspace`; dashboards from 2025-11 to 2026-02 read and write it. Default: absent, only if
+    /// `personalWorkspace` is present.
     pub create_personal_workspace: Optional<bool>,
 }
 
 impl TenantSpec {
-    /// Whether the tenant is to have a personal workspace, where the configuration enables these.
+    /// Whether the tenant is to have a personal workspace if the configuration enables personal workspaces.
     pub fn has_personal_workspace(&self) -> bool {
         self.personal_workspace.is_some() || self.create_personal_workspace
     }
 
-    /// The role in a Workspace; `None` if the Tenant does not name that Workspace.
+    /// The role of the Tenant in a Workspace; `None` if the Tenant does not name the Workspace.
     pub fn role_in(&self, workspace: &str) -> Option<&Role> {
         self.workspaces.iter().find(|entry| entry.name == workspace).map(|entry| &entry.role)
     }
@@ -124,13 +124,13 @@ pub struct TenantQuota {
 /// Observed state of the tenant.
 #[apply(resource_part)]
 pub struct TenantStatus {
-    /// Generation of the spec that the status is about: while it is less than `metadata.generation`, a change has not
-    /// been looked at yet.
+    /// Generation of the spec that the status describes. If it is less than `metadata.generation`, the last change
+    /// has not been processed yet.
     #[schemars(range(min = 0))]
     pub observed_generation: Option<i64>,
     /// Personal namespace, which holds the instances of the tenant.
     pub personal_namespace: NameCreated,
-    /// Sandbox namespace, in which the user can try Kubernetes.
+    /// Sandbox namespace, for trying out Kubernetes.
     pub sandbox_namespace: NameCreated,
     /// Names of the workspaces that the tenant cannot be enrolled in: they do not exist, or do not accept
     /// the role.
@@ -139,13 +139,12 @@ pub struct TenantStatus {
     pub subscriptions: Optional<BTreeMap<String, SubscriptionStatus>>,
     /// State of the account in Keycloak.
     pub keycloak: KeycloakStatus,
-    /// Whether everything that belongs to the tenant is in place; if not, the condition `Reconciled` says
-    /// why.
+    /// Whether all objects of the tenant are up to date; if not, the condition `Reconciled` contains the reason.
     pub ready: bool,
     /// Effective quota of the tenant.
     #[schemars(default, skip_serializing_if = "wire::no_default")]
     pub quota: TenantQuota,
-    /// Whether the personal workspace is in place; absent if there never was one.
+    /// Whether the personal workspace exists; absent if it never existed.
     pub personal_workspace_created: Option<bool>,
     /// Conditions of the tenant: `Ready`, `Reconciled` and `Enrolled`.
     pub conditions: Optional<Vec<Condition>>,
@@ -161,8 +160,8 @@ pub struct KeycloakStatus {
     /// Whether names, e-mail address and roles of the account are up to date. True if Keycloak is not
     /// configured.
     pub user_synchronized: bool,
-    /// Last mail with the link to set a password and confirm the address; absent until the mail server has
-    /// accepted one.
+    /// Last mail with the link to set a password and confirm the address; absent until the mail server has accepted
+    /// such a mail.
     pub action_mail: Option<ActionMailStatus>,
 }
 
@@ -171,6 +170,6 @@ pub struct KeycloakStatus {
 pub struct ActionMailStatus {
     /// Identifier of the account in Keycloak.
     pub user: String,
-    /// E-mail address that the mail was sent to.
+    /// E-mail address of the recipient.
     pub address: String,
 }

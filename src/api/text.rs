@@ -1,4 +1,4 @@
-//! Shared text: names, label keys and values, of which a cluster has few that differ and many copies.
+//! Shared text: names, label keys and values. A cluster has few different ones and many copies.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -11,21 +11,21 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::interned::{Interned, Interner, List, element};
 
-/// Immutable text; copies share it, and are as large as a pointer.
+/// Immutable text. Copies share it, and a copy is as large as a pointer.
 #[derive(Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, AsRef, Debug, Deref)]
 #[as_ref(str)]
 #[deref(forward)]
 #[debug("{_0:?}")]
 pub struct Text(ArcStr);
 
-/// Longer texts are not interned: they are hardly ever the same. The cloud-init document of a machine, which is the same for all
-/// machines of a Tenant, is shorter.
+/// Longer texts are not interned because they are rarely the same. The cloud-init document of a machine, which is the
+/// same for all machines of a Tenant, is shorter.
 const LONGEST: usize = 4 << 10;
 
 static TEXTS: LazyLock<Interner<Text>> = LazyLock::new(Interner::default);
 
 impl Text {
-    /// The one copy of a text that all who intern it share.
+    /// Returns the shared copy of a text.
     pub fn interned(text: &str) -> Self {
         if text.len() > LONGEST { Self::from(text) } else { TEXTS.intern(text, || Self::from(text)) }
     }
@@ -35,12 +35,13 @@ impl Text {
         &self.0
     }
 
-    /// Reads a text that no other object has, and so is not interned; `null` is empty. For `#[serde(deserialize_with = …)]`.
+    /// Reads a text that is unique to its object and is therefore not interned; `null` is empty. For
+    /// `#[serde(deserialize_with = …)]`.
     pub fn deserialize_unshared<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Self::deserialize_with(deserializer, |text| Self::from(text))
     }
 
-    /// Reads a text as `read` makes it; `null` is empty.
+    /// Reads a text with the function `read`; `null` is empty.
     pub fn deserialize_with<'de, D: Deserializer<'de>>(
         deserializer: D,
         read: impl Fn(&str) -> Self,
@@ -133,7 +134,7 @@ impl<'de> Deserialize<'de> for Text {
     }
 }
 
-/// Reads a text without a copy of it in between; `null` is empty.
+/// Reads a text without an intermediate copy; `null` is empty.
 struct TextVisitor<R>(R);
 
 impl<R: Fn(&str) -> Text> Visitor<'_> for TextVisitor<R> {
@@ -152,7 +153,7 @@ impl<R: Fn(&str) -> Text> Visitor<'_> for TextVisitor<R> {
     }
 }
 
-/// Declares a type of words that only this crate's tables make: types of conditions, and reasons.
+/// Declares a type of words that only tables of this crate can create: types of conditions, and reasons.
 macro_rules! word {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*

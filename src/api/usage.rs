@@ -1,5 +1,5 @@
-//! What Instances use of the resources of a Workspace, and the limits of its quota: for the webhook that refuses what is
-//! above them, and for the gauges.
+//! The resources of a Workspace that Instances use, and the limits of its quota. The webhook rejects Instances above
+//! the limits, and gauges export the usage.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,13 +22,13 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Adds an Instance. Without its Template, only the number of Instances grows.
+    /// Adds an Instance. If its Template does not exist, only the number of Instances grows.
     pub fn add(&mut self, template: Option<&TemplateSpec>) {
         self.instances += 1;
         self.add_running(template);
     }
 
-    /// Adds what an Instance uses that is counted already.
+    /// Adds the resources of an Instance that is already included in the number of Instances.
     pub fn add_running(&mut self, template: Option<&TemplateSpec>) {
         for environment in template.iter().flat_map(|template| &template.environment_list) {
             self.add_resources(&environment.resources);
@@ -48,7 +48,7 @@ impl Usage {
     }
 }
 
-/// What a quota limits.
+/// A resource that a quota limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Measure {
     /// The number of Instances.
@@ -75,36 +75,36 @@ impl fmt::Display for Measure {
     }
 }
 
-/// How much of a limit is used.
+/// The usage of a limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Share {
-    /// What is limited.
+    /// The limited resource.
     pub measure: Measure,
-    /// What is used.
+    /// The used amount.
     pub used: Quantity,
-    /// What may be used; `None` for no limit.
+    /// The allowed amount; `None` if there is no limit.
     pub limit: Option<Quantity>,
 }
 
 impl Share {
-    /// Whether more is used than may be.
+    /// Whether the used amount exceeds the limit.
     pub fn is_exceeded(&self) -> bool {
         self.limit.as_ref().is_some_and(|limit| self.used > *limit)
     }
 
-    /// What may still be used; `None` for no limit.
+    /// The amount that is still available; `None` if there is no limit.
     pub fn left(&self) -> Option<Quantity> {
         let limit = self.limit.as_ref()?;
         Some(limit.minus(&self.used)).map(|left| if left.is_negative() { Quantity::ZERO } else { left })
     }
 
-    /// Limits that are exceeded, as one text: `CPU (9 > 8), Memory (5Gi > 4Gi)`.
+    /// Formats the limits that are exceeded: `CPU (9 > 8), Memory (5Gi > 4Gi)`.
     pub fn list(exceeded: &[Self]) -> String {
         exceeded.iter().map(Self::to_string).collect::<Vec<_>>().join(", ")
     }
 }
 
-/// Prints a limit that is exceeded: `CPU (9 > 8)`.
+/// Formats a limit that is exceeded: `CPU (9 > 8)`.
 impl fmt::Display for Share {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { measure, used, limit } = self;
@@ -115,7 +115,7 @@ impl fmt::Display for Share {
     }
 }
 
-/// What an Instance of a Template uses of each resource, those first that every quota limits.
+/// The resources that one Instance of a Template uses. The resources that every quota limits come first.
 pub fn size(template: &TemplateSpec) -> Vec<Share> {
     let (mut usage, unlimited) = (Usage::default(), WorkspaceQuota::default());
     usage.add(Some(template));
@@ -147,13 +147,13 @@ impl<'a> From<&'a WorkspaceQuota> for Limits<'a> {
 }
 
 impl Limits<'_> {
-    /// The limits that are exceeded. A limit of zero means no limit, except for extended resources, of which only what the
-    /// quota names may be used.
+    /// The limits that are exceeded. A limit of zero means no limit, except for extended resources, which may only be
+    /// used if the quota names them.
     pub fn exceeded_by(&self, usage: &Usage) -> Vec<Share> {
         self.shares(usage).into_iter().filter(Share::is_exceeded).collect()
     }
 
-    /// How much is used of each limit. Extended resources come last: those that are used, then those that are only limited.
+    /// The usage of each limit. Extended resources come last: the used ones, then the ones that are only limited.
     pub fn shares(&self, usage: &Usage) -> Vec<Share> {
         let limit = |amount: Quantity| Some(amount).filter(|amount| !amount.is_zero());
         let instances = Some(Quantity::from_int(self.instances)).filter(|_| self.instances > 0);
@@ -177,20 +177,20 @@ impl Limits<'_> {
         all.map(|(measure, used, limit)| Share { measure, used, limit }).collect()
     }
 
-    /// The limit of an extended resource, which the quota names as containers do (`nvidia.com/gpu`) or as a
-    /// `ResourceQuota` does (`requests.nvidia.com/gpu`).
+    /// The limit of an extended resource. The quota contains it under its name in containers (`nvidia.com/gpu`) or in
+    /// a `ResourceQuota` (`requests.nvidia.com/gpu`).
     fn other(&self, name: &str) -> Quantity {
         let limit = self.others.get(name).or_else(|| self.others.get(&format!("{REQUESTS}{name}")));
         limit.map_or(Quantity::ZERO, quantity)
     }
 }
 
-/// The amount that an Instance uses; one that asks for less than nothing uses nothing.
+/// The amount that an Instance uses; zero for a negative amount.
 fn amount(raw: &RawQuantity) -> Quantity {
     Some(quantity(raw)).filter(|amount| !amount.is_negative()).unwrap_or_default()
 }
 
-/// The quantity, or zero if it cannot be read, which the schema does not allow.
+/// The quantity, or zero if it cannot be parsed. The schema does not allow such a quantity.
 fn quantity(raw: &RawQuantity) -> Quantity {
     raw.parse().unwrap_or_default()
 }

@@ -1,5 +1,5 @@
-//! Decoding and encoding of the parts of custom resources: structs, enumerations, integers that may be text, and fields
-//! that are left out.
+//! Decoding and encoding of the parts of custom resources: structs, enumerations, integers that may be text, and
+//! fields that are left out.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -8,13 +8,13 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor}
 
 use super::quantity::Quantity;
 
-/// A field that need not be there, and is not written while it has its default value. It is the type itself; the name is
-/// what [`resource_part`] and `foreign_part` look for.
+/// A field that may be absent, and is not written while it has its default value. The alias is the type itself;
+/// [`resource_part`] and `foreign_part` look for its name.
 pub type Optional<T> = T;
 
-/// Makes a struct a part of a custom resource, such as its spec. Keys are in `camelCase`. Any field may be absent when an
-/// object is read, which then has its default value there; the schema asks for all but those whose type is an [`Optional`] or
-/// an [`Option`].
+/// Makes a struct a part of a custom resource, such as its spec. Keys are in `camelCase`. When an object is read, any
+/// field may be absent and then has its default value. The schema requires all fields whose type is not an
+/// [`Optional`] or an [`Option`].
 macro_rules! resource_part {
     ($($item:tt)*) => {
         $crate::api::wire::resource_part_without_default! { #[derive(Default)] $($item)* }
@@ -29,6 +29,7 @@ macro_rules! resource_part_without_default {
             Option => #[serde(skip_serializing_if = "Option::is_none")] #[schemars(default)],
             Option<Time> => #[schemars(schema_with = "crate::api::wire::date_time")],
             Optional => #[serde(skip_serializing_if = "crate::api::wire::is_default")] #[schemars(default)],
+            Optional<Vec<_>> => #[serde(deserialize_with = "crate::api::wire::exact")],
             Optional<Vec<Condition>> => #[schemars(schema_with = "crate::api::condition::list_schema")],
             Text => #[schemars(with = "String")],
         )]
@@ -40,9 +41,8 @@ macro_rules! resource_part_without_default {
 }
 pub(crate) use resource_part_without_default;
 
-/// Declares an enumeration of texts. A text that is not in it is kept in `Other`, so that one unknown value
-/// does not make the whole object unreadable, and a control loop can report it. The schema only has the
-/// known values.
+/// Declares an enumeration of texts. A text that is not in it is kept in `Other`, so that one unknown value does not
+/// make the whole object unreadable and a control loop can report it. The schema contains only the known values.
 ///
 /// The text after `default` is the value of an absent field.
 macro_rules! wire_enum {
@@ -57,10 +57,10 @@ macro_rules! wire_enum {
         }
 
         impl $name {
-            /// The values that the schema allows.
+            /// The values in the schema.
             pub const KNOWN: &'static [&'static str] = &[$($text),+];
 
-            /// The value as it is in JSON.
+            /// The value as text in JSON.
             pub fn as_str(&self) -> &str {
                 match self {
                     $(Self::$variant => $text,)+
@@ -129,8 +129,8 @@ macro_rules! wire_enum {
 }
 pub(crate) use wire_enum;
 
-/// Decodes an integer that may also be text, as the Go types of CrownLabs accept it: `8`, `"8"`, `"8000m"`
-/// (8), `""` (0). Fractions are cut off. A number outside of the range of `T` is an error.
+/// Decodes an integer that may also be text, as the Go types of CrownLabs accept it: `8`, `"8"`, `"8000m"` (8), `""`
+/// (0). Fractions are cut off. A number outside the range of `T` is an error.
 pub(crate) fn integer<'de, D: Deserializer<'de>, T: TryFrom<i64>>(deserializer: D) -> Result<T, D::Error> {
     deserializer.deserialize_any(IntegerVisitor(PhantomData))
 }
@@ -166,7 +166,16 @@ impl<T: TryFrom<i64>> Visitor<'_> for IntegerVisitor<T> {
     }
 }
 
-/// Reads the first elements of a list, or `null`: at most so many, and of those after them the first that is needed.
+/// Reads a list without spare capacity. Most lists in a status have one or two elements, and room is made for four.
+pub(crate) fn exact<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Vec<T>, D::Error> {
+    let mut list = Vec::deserialize(deserializer)?;
+    list.shrink_to_fit();
+    Ok(list)
+}
+
+/// Reads the first elements of a list, or `null`: at most a given number, and the first later element that is needed.
 pub(crate) fn first<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
     most: usize,
@@ -202,7 +211,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for FirstVisitor<T> {
     }
 }
 
-/// Reads a map into its entries, in their order, and also those whose key is there twice.
+/// Reads a map into its entries in their order. Duplicate keys are kept.
 pub(crate) fn pairs<'de, D: Deserializer<'de>, K: Deserialize<'de>, V: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Vec<(K, V)>, D::Error> {
@@ -237,8 +246,7 @@ pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// For `schemars` only, so that a field that is always written is optional in the schema and has no default
-/// there.
+/// For `schemars` only: a field that is always written is optional in the schema and has no default there.
 pub(crate) const fn no_default<T>(_: &T) -> bool {
     true
 }

@@ -57,15 +57,15 @@ wire_enum!(
 pub struct WorkspaceSpec {
     /// Name shown to users, for example `Network laboratory`. Required.
     pub pretty_name: String,
-    /// Whether users can enrol themselves. `withApproval`: they ask, and a manager approves. `immediate`:
-    /// they are enrolled as soon as they ask. Default: empty, they cannot.
+    /// Whether users can enrol themselves. `withApproval`: they ask, and a manager approves. `immediate`: they are
+    /// enrolled as soon as they ask. Default: empty, they cannot enrol themselves.
     pub auto_enroll: Optional<AutoEnroll>,
     /// Resources that this workspace adds to the quota of each enrolled tenant. Required.
     pub quota: WorkspaceQuota,
 }
 
-/// Resources that a workspace adds to the quota of each enrolled tenant, or a personal workspace to that of its
-/// tenant.
+/// Resources that a workspace adds to the quota of each enrolled tenant, or that a personal workspace adds to the
+/// quota of its tenant.
 #[apply(resource_part)]
 pub struct WorkspaceQuota {
     /// Processor cores, for example `8` or `500m`.
@@ -83,8 +83,8 @@ pub struct WorkspaceQuota {
 }
 
 impl WorkspaceQuota {
-    /// What of a quota, at `path`, has no effect: amounts that cannot be read, and names of resources that no
-    /// `ResourceQuota` can have.
+    /// The parts of a quota at `path` that have no effect: amounts that cannot be parsed, and names of resources that
+    /// a `ResourceQuota` cannot have.
     pub fn faults(&self, path: &str) -> Vec<String> {
         let fixed = [("cpu", Some(&self.cpu)), ("memory", Some(&self.memory)), ("disk", self.disk.as_ref())];
         let fixed = fixed.into_iter().filter_map(|(name, raw)| Some((name.to_owned(), raw?)));
@@ -99,22 +99,23 @@ impl WorkspaceQuota {
         unreadable.chain(self.unknown_resources(path)).collect()
     }
 
-    /// The names of resources in a quota at `path` that no `ResourceQuota` can have.
+    /// The names of resources in a quota at `path` that a `ResourceQuota` cannot have.
     pub fn unknown_resources(&self, path: &str) -> impl Iterator<Item = String> {
         let unknown = self.other_resources.keys().filter(|name| limit_name(name).is_none());
         unknown.map(move |name| {
             format!(
-                "{path}.otherResources.{name}: no ResourceQuota can limit it; a name such as nvidia.com/gpu or \
+                "{path}.otherResources.{name}: a ResourceQuota cannot limit it; a name such as nvidia.com/gpu or \
                  hugepages-2Mi is expected, and it is left out"
             )
         })
     }
 }
 
-/// What the name of a resource that pods request begins with in a `ResourceQuota`.
+/// The prefix that the name of a requested resource has in a `ResourceQuota`.
 pub const REQUESTS: &str = "requests.";
 
-/// The name by which a `ResourceQuota` limits a resource; `None` if none can, by the rules of Kubernetes.
+/// The name of a resource in a `ResourceQuota`; `None` if a `ResourceQuota` cannot limit it, by the rules of
+/// Kubernetes.
 pub fn limit_name(resource: &str) -> Option<String> {
     const PLAIN: [&str; 4] = ["cpu", "memory", "storage", "ephemeral-storage"];
     let plain = resource.strip_prefix(REQUESTS).unwrap_or(resource);
@@ -126,8 +127,8 @@ pub fn limit_name(resource: &str) -> Option<String> {
 /// Observed state of the workspace.
 #[apply(resource_part)]
 pub struct WorkspaceStatus {
-    /// Generation of the spec that the status is about: while it is less than `metadata.generation`, a change has not
-    /// been looked at yet.
+    /// Generation of the spec that the status describes. If it is less than `metadata.generation`, the last change
+    /// has not been processed yet.
     #[schemars(range(min = 0))]
     pub observed_generation: Option<i64>,
     /// Namespace of the workspace, which holds its templates and shared volumes.
@@ -136,14 +137,13 @@ pub struct WorkspaceStatus {
     /// State of the subscriptions to external services, by the name of the service, for example
     /// `{keycloak: Ok}`. `Failed` also if the service is not configured.
     pub subscription: Optional<BTreeMap<String, SubscriptionStatus>>,
-    /// Whether everything that belongs to the workspace is in place; if not, the condition `Reconciled`
-    /// says why.
+    /// Whether all objects of the workspace are up to date; if not, the condition `Reconciled` contains the reason.
     pub ready: Optional<bool>,
     /// Conditions of the workspace: `Ready` and `Reconciled`.
     pub conditions: Optional<Vec<Condition>>,
 }
 
-/// An object that has a name as soon as it is created.
+/// An object whose name is known once it is created.
 #[apply(resource_part)]
 pub struct NameCreated {
     /// Whether it exists.
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_resources_are_those_that_a_quota_can_limit() {
+    fn only_names_that_a_quota_can_limit_are_accepted() {
         for (name, limit) in [
             ("nvidia.com/gpu", "requests.nvidia.com/gpu"),
             ("requests.nvidia.com/gpu", "requests.nvidia.com/gpu"),
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_effect_is_named_with_its_place() {
+    fn ignored_parts_of_a_quota_are_reported_with_their_path() {
         let quota = serde_json::json!({
             "cpu": "some", "memory": "4Gi", "disk": "-1Gi", "instances": 1,
             "otherResources": {"gpu": "1", "nvidia.com/gpu": "x", "amd.com/gpu": "2"},

@@ -1,5 +1,5 @@
-//! The packets in a block of the ring, as the kernel lays them out (`linux/if_packet.h`, `TPACKET_V3`). Every length
-//! and offset is checked against the block before it is followed.
+//! The packets in a block of the ring, in the kernel's layout (`linux/if_packet.h`, `TPACKET_V3`). Every length and
+//! offset is checked against the block before it is used.
 
 use std::mem::offset_of;
 
@@ -7,23 +7,23 @@ use libc::{sockaddr_ll, tpacket_block_desc, tpacket_hdr_v1, tpacket3_hdr};
 
 use super::packet::Packet;
 
-/// Where the header of a block says whether the block is the kernel's or ours.
+/// The offset of a block's status, which says whether the block belongs to the kernel or to us.
 pub const STATUS: usize = offset_of!(tpacket_block_desc, hdr) + offset_of!(tpacket_hdr_v1, block_status);
 const COUNT: usize = offset_of!(tpacket_block_desc, hdr) + offset_of!(tpacket_hdr_v1, num_pkts);
 const FIRST: usize = offset_of!(tpacket_block_desc, hdr) + offset_of!(tpacket_hdr_v1, offset_to_first_pkt);
 /// The address of a packet follows its header.
 const ADDRESS: usize = size_of::<tpacket3_hdr>().next_multiple_of(libc::TPACKET_ALIGNMENT);
 
-/// The packets of a block, in the order in which they were seen.
+/// The packets of a block, in the order of capture.
 pub struct Packets<'a> {
     block: &'a [u8],
-    /// Where the next packet begins.
+    /// The offset of the next packet.
     next: usize,
     left: u32,
 }
 
 impl<'a> Packets<'a> {
-    /// The packets of a block; none where it is too short to be one.
+    /// The packets of a block; empty if the block is too short.
     pub fn new(block: &'a [u8]) -> Self {
         let next = word(block, FIRST).unwrap_or_default();
         Self { block, next: next as usize, left: word(block, COUNT).unwrap_or_default() }
@@ -33,7 +33,7 @@ impl<'a> Packets<'a> {
 impl<'a> Iterator for Packets<'a> {
     type Item = Packet<'a>;
 
-    /// The next packet. A block that contradicts itself ends there.
+    /// Returns the next packet. Iteration ends at the first inconsistent length or offset.
     fn next(&mut self) -> Option<Packet<'a>> {
         self.left = self.left.checked_sub(1)?;
         let at = self.block.get(self.next..)?;

@@ -10,18 +10,18 @@ use parking_lot::Mutex;
 use super::series::Series;
 use crate::runtime::{ObjectKey, clock};
 
-/// Says which Instance has an address now.
+/// Resolves an address to the Instance that has it now.
 pub type Resolver = Arc<dyn Fn(IpAddr) -> Option<ObjectKey> + Send + Sync>;
 
-/// A family of counters, one for each destination of connections. All who count share it.
+/// A family of counters, one for each destination of connections. All threads that count share it.
 ///
-/// Prometheus sees how much a counter rises, and a counter that appears with the value 1 has not risen. So each series
-/// starts at 0: that of a known destination at once, that of any other in the first text that has it. At most 4,096
-/// destinations that are not known have a series; those seen last are kept. A series that is not known is removed when
-/// there was no connection for a day. At most 16,384 are known; a further one is as if it were not.
+/// Prometheus computes increases, and a counter that appears with the value 1 has not increased. So each series starts
+/// at 0: a known destination's series when it becomes known, any other series in the first text that contains it. At
+/// most 4,096 unknown destinations have a series; those counted last are kept. An unknown series is removed after a day
+/// without a connection. At most 16,384 destinations are known; further ones are treated as unknown.
 ///
-/// An Instance is named, and never by its uid: the URLs of machines contain it, and nothing else protects them from readers of
-/// metrics.
+/// An Instance is identified by its name, never by its uid: the URLs of machines contain the uid, and readers of
+/// metrics must not learn them.
 pub struct ConnectionCounter {
     family: &'static str,
     help: &'static str,
@@ -30,26 +30,21 @@ pub struct ConnectionCounter {
     resolver: OnceLock<Resolver>,
 }
 
-/// The destination of a connection. An IPv4 address that is written as one of IPv6 is the same as by itself.
+/// Returns the canonical form of a destination: an IPv4-mapped IPv6 address becomes the IPv4 address.
 fn canonical(destination: SocketAddr) -> SocketAddr {
     SocketAddr::new(destination.ip().to_canonical(), destination.port())
 }
 
 impl ConnectionCounter {
-    /// A counter without a series. `family` is its name in metrics, without the suffix `_total`; `help` says what is
-    /// counted.
+    /// Creates a counter without a series. `family` is its name in metrics, without the suffix `_total`; `help`
+    /// describes it.
     pub fn new(family: &'static str, help: &'static str) -> Self {
-        Self {
-            family,
-            help,
-            destinations: Mutex::new(Series::new()),
-            instances: Mutex::new(Series::new()),
-            resolver: OnceLock::new(),
-        }
+        let (destinations, instances) = (Mutex::new(Series::new()), Mutex::new(Series::new()));
+        Self { family, help, destinations, instances, resolver: OnceLock::new() }
     }
 
     /// Counts by Instance too, in a second family: `bastion_instance_x` beside `bastion_x`. A connection belongs to the
-    /// Instance that `resolver` returns when it is counted. Only the first call has an effect.
+    /// Instance that `resolver` returns at the time of counting. Only the first call has an effect.
     pub fn set_resolver(&self, resolver: Resolver) {
         let _ = self.resolver.set(resolver);
     }
@@ -59,7 +54,7 @@ impl ConnectionCounter {
         self.count_at(destination, clock::stated());
     }
 
-    /// Counts a connection that was seen at that time.
+    /// Counts a connection at the given time.
     pub fn count_at(&self, destination: SocketAddr, now: Timestamp) {
         let destination = canonical(destination);
         let instance = self.resolver.get().and_then(|resolve| resolve(destination.ip()));
@@ -74,7 +69,7 @@ impl ConnectionCounter {
         self.destinations.lock().expose(&canonical(destination));
     }
 
-    /// Makes a destination unknown: its series stays for a day after its last connection.
+    /// Makes a destination unknown. Its series stays for a day after its last connection.
     pub fn withdraw(&self, destination: SocketAddr) {
         self.destinations.lock().withdraw(&canonical(destination));
     }
@@ -84,13 +79,13 @@ impl ConnectionCounter {
         self.destinations.lock().is_known(&canonical(destination))
     }
 
-    /// When the last connection to an address, whatever its port, was counted; `None` if that is not known.
+    /// Returns the time of the last connection to an address, on any port; `None` if unknown.
     pub fn last_seen(&self, address: IpAddr) -> Option<Timestamp> {
         let at = |port| SocketAddr::new(address.to_canonical(), port);
         self.destinations.lock().last(at(0)..=at(u16::MAX))
     }
 
-    /// Appends both families to a text in the format of Prometheus.
+    /// Appends both families in the Prometheus text format.
     pub fn render(&self, out: &mut String) {
         let now = clock::stated();
         // Writing to a string does not fail.
@@ -104,15 +99,15 @@ impl ConnectionCounter {
         let Self { family, help, .. } = self;
         let mut series = self.destinations.lock();
         series.expire(now);
-        writeln!(out, "# HELP {family} {help}\n# TYPE {family} counter")?;
+        writeln!(out, "# HELP {family}_total {help}\n# TYPE {family}_total counter")?;
         series.render(|destination, count| {
             let (ip, port) = (destination.ip(), destination.port());
             let labels = format_args!(r#"destination_ip="{ip}",destination_port="{port}""#);
-            let _ = writeln!(out, "{family}{{{labels}}} {count}");
+            let _ = writeln!(out, "{family}_total{{{labels}}} {count}");
         });
-        let help = "Number of destinations whose counter gave way to that of another one";
+        let help = "Number of destinations whose counter was evicted in favour of another";
         writeln!(out, "# HELP {family}_evicted_total {help}\n# TYPE {family}_evicted_total counter")?;
-        writeln!(out, "{family}_evicted_total {}", series.evicted())
+        writeln!(out, "{family}_evicted_total {}", series.evicted)
     }
 
     fn render_instances(&self, out: &mut String, now: Timestamp, resolver: &Resolver) -> std::fmt::Result {
@@ -132,17 +127,17 @@ impl ConnectionCounter {
             series.expose(instance);
         }
         series.expire(now);
-        writeln!(out, "# HELP {family} {}, by Instance\n# TYPE {family} counter", self.help)?;
+        writeln!(out, "# HELP {family}_total {}, by Instance\n# TYPE {family}_total counter", self.help)?;
         series.render(|ObjectKey { namespace, name }, count| {
             let [namespace, name] = [namespace, name].map(|value| escaped(value));
             let labels = format_args!(r#"namespace="{namespace}",instance="{name}""#);
-            let _ = writeln!(out, "{family}{{{labels}}} {count}");
+            let _ = writeln!(out, "{family}_total{{{labels}}} {count}");
         });
         Ok(())
     }
 }
 
-/// The value of a label in the text format.
+/// Escapes the value of a label for the text format.
 fn escaped(value: &str) -> String {
     value.replace('\\', r"\\").replace('"', r#"\""#).replace('\n', r"\n")
 }

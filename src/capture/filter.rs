@@ -1,5 +1,5 @@
 //! The program that the kernel runs on every packet (classic BPF, `linux/filter.h`). It sees the packet from its IP
-//! header on, as the socket leaves the header of the link away.
+//! header on, because the socket strips the link header.
 
 use libc::sock_filter;
 
@@ -8,18 +8,18 @@ use super::packet::{FLAGS, FRAGMENT, IPV4, IPV6, SYN, TCP, Tracked};
 /// A step of the program.
 #[derive(Clone, Copy)]
 enum Step {
-    /// An instruction that is no test.
+    /// An instruction other than a test.
     Run(u32, u32),
-    /// Goes on if the accumulator is equal.
+    /// Continues if the accumulator is equal to this value.
     Equal(u32),
-    /// Goes on if the accumulator has none of these bits.
+    /// Continues if the accumulator has none of these bits.
     NoneOf(u32),
 }
 use Step::{Equal, NoneOf, Run};
 
 const BYTE: u32 = libc::BPF_LD | libc::BPF_B | libc::BPF_ABS;
 const HALF: u32 = libc::BPF_LD | libc::BPF_H | libc::BPF_ABS;
-/// Relative to the index register.
+/// Offsets from the index register.
 const INDEXED_BYTE: u32 = libc::BPF_LD | libc::BPF_B | libc::BPF_IND;
 const INDEXED_HALF: u32 = libc::BPF_LD | libc::BPF_H | libc::BPF_IND;
 /// Loads the length of the IPv4 header into the index register.
@@ -27,13 +27,13 @@ const HEADER_LENGTH: u32 = libc::BPF_LDX | libc::BPF_B | libc::BPF_MSH;
 const AND: u32 = libc::BPF_ALU | libc::BPF_AND | libc::BPF_K;
 const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
 
-/// What the kernel knows of a packet is loaded as if it stood at these negative offsets.
+/// The offset of the kernel's metadata of a packet, which is loaded from negative offsets.
 const fn known(offset: i32) -> u32 {
     (libc::SKF_AD_OFF + offset).cast_unsigned()
 }
 
-/// The program that passes the first `accepted` bytes of the packets that open a connection that is tracked. Almost all
-/// packets of a bastion belong to connections that are open: their flags come before the other tests of TCP.
+/// Builds the program that passes the first `accepted` bytes of a packet that opens a tracked connection. Almost all
+/// packets of a bastion belong to open connections, so the program tests the flags before the other TCP fields.
 pub fn program(tracked: Tracked, accepted: u32) -> Vec<sock_filter> {
     let port = u32::from(tracked.port);
     let head = [
@@ -77,7 +77,7 @@ pub fn program(tracked: Tracked, accepted: u32) -> Vec<sock_filter> {
     steps.push(refuse);
     let last = steps.len() - 1;
     let instruction = |(at, step): (usize, &Step)| {
-        // What is not IPv4 may be IPv6; every other test that fails ends the program.
+        // A packet that is not IPv4 may be IPv6; every other failed test ends the program.
         let otherwise = if at == head.len() { other_protocol } else { last };
         let skip =
             u8::try_from(otherwise - at.min(otherwise) - usize::from(at < otherwise)).unwrap_or(u8::MAX);

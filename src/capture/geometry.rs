@@ -1,20 +1,21 @@
-//! How large the ring is that the kernel writes packets into.
+//! The size of the ring that the kernel writes packets into.
 
 /// The memory of a ring, in bytes.
 const BUDGET: u32 = 8 << 20;
 /// The smallest and the largest snap length, in bytes.
 const SNAP_LENGTHS: (u32, u32) = (64, 65_535);
-/// The kernel refuses frames that are shorter than its own header, which has 68 bytes.
+/// The kernel rejects frames that are shorter than its own header, which has 68 bytes.
 const LEAST_FRAME: u32 = 128;
-/// The frames of a block. A block is what the kernel hands over at once; packets are packed in it, whatever the frame.
+/// The frames of a block. The kernel hands over one block at a time; packets are packed in it, regardless of the frame
+/// size.
 const FRAMES: u32 = 128;
-/// The longest headers up to the flags of TCP: 60 bytes of IPv4 with all options, and 14 of TCP.
+/// The longest headers up to the TCP flags: 60 bytes of IPv4 with all options, and 14 of TCP.
 const HEADERS: u32 = 74;
 
 /// The sizes of a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Geometry {
-    /// The bytes of a packet that are captured.
+    /// The number of bytes captured of a packet.
     pub accepted: u32,
     /// The size of a frame in bytes, a power of two.
     pub frame: u32,
@@ -25,7 +26,7 @@ pub struct Geometry {
 }
 
 impl Geometry {
-    /// The ring for a snap length in bytes; one that is too short or too long is taken as the nearest possible one.
+    /// Computes the ring for a snap length in bytes. The length is clamped to the allowed range.
     pub fn new(snap_length: u32) -> Self {
         let snap_length = snap_length.clamp(SNAP_LENGTHS.0, SNAP_LENGTHS.1);
         let frame = snap_length.next_power_of_two().max(LEAST_FRAME);

@@ -1,18 +1,18 @@
 //! Counts the connections that this host, or this pod, opens to a TCP port, by looking at its packets.
 //!
-//! | file | what it is |
+//! | file | content |
 //! |---|---|
 //! | `packet.rs` | which packets open a connection |
-//! | `filter.rs` | the same as a program for the kernel |
+//! | `filter.rs` | the same decision as a BPF program for the kernel |
 //! | `geometry.rs`, `block.rs` | the layout of the ring into which the kernel writes packets |
 //! | `ring.rs` | the packet socket and the ring; the only `unsafe` code |
 //! | `thread.rs` | the thread that captures and counts |
-//! | `repeats.rs` | which packets repeat one that was counted |
+//! | `repeats.rs` | detects packets that repeat a counted one |
 //! | `counter.rs`, `series.rs` | the counts, and their text for Prometheus |
-//! | `table.rs`, `open.rs` | the connections that are open now, by the kernel's table of sockets, and their text |
+//! | `table.rs`, `open.rs` | the connections that are open now, from the kernel's table of sockets, and their text |
 //!
-//! A thread of its own sleeps until the kernel hands over a block of packets, and counts what is in it. Counted are
-//! outgoing packets alone, so that a packet which passes `lo`, or leaves one device and arrives at another, counts once.
+//! A dedicated thread sleeps until the kernel hands over a block of packets, and counts the connections in it. Only
+//! outgoing packets count, so a packet that passes `lo`, or leaves one device and arrives at another, counts once.
 
 #[cfg(feature = "daemon")]
 mod block;

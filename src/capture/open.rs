@@ -1,4 +1,4 @@
-//! The SSH connections to machines that are open now, in the text format of Prometheus.
+//! The SSH connections to machines that are open now, in the Prometheus text format.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,9 +17,10 @@ use crate::runtime::clock;
 /// The name of the gauge.
 const FAMILY: &str = "bastion_ssh_open_connections";
 
-/// A gauge with a series for each destination to which a connection is open: as many as the table of the kernel had when it
-/// was read last, and at least as many as there are terminals of this process, whose connections are in that table only where
-/// it is read. Destinations that are not those of machines have 4,096 series at most.
+/// A gauge with a series for each destination of an open connection. Its value is the number of connections in the
+/// kernel's table at the last read, but at least the number of open terminals of this process. Terminals are in that
+/// table only if the table is read in their network namespace. Destinations that are not machines have at most 4,096
+/// series.
 #[derive(Default)]
 pub struct OpenConnections(Mutex<Open>);
 
@@ -31,17 +32,17 @@ struct Open {
     terminals: BTreeMap<SocketAddr, u64>,
 }
 
-/// A terminal that is open while this value lives.
+/// A terminal that counts as open until this value is dropped.
 pub struct OpenTerminal {
     connections: Arc<OpenConnections>,
     destination: SocketAddr,
 }
 
 impl OpenConnections {
-    /// Reads the table of the kernel. `is_known` says which destinations are those of machines.
+    /// Reads the kernel's table. `is_known` returns whether a destination is a machine.
     ///
     /// # Errors
-    /// When it cannot be read. Then what was read before stays.
+    /// When the table cannot be read. The previous values stay.
     pub fn read(&self, tracked: Tracked, is_known: impl Fn(SocketAddr) -> bool) -> io::Result<()> {
         let mut table = Table { limit: UNKNOWN_LIMIT, unknown: 0, counts: BTreeMap::new() };
         for_each_open(tracked, |destination| table.add(destination, &is_known))?;
@@ -51,13 +52,13 @@ impl OpenConnections {
         Ok(())
     }
 
-    /// A terminal is open from now on.
+    /// Counts a terminal as open until the returned value is dropped.
     pub fn begin(self: &Arc<Self>, destination: SocketAddr) -> OpenTerminal {
         *self.0.lock().terminals.entry(destination).or_default() += 1;
         OpenTerminal { connections: Arc::clone(self), destination }
     }
 
-    /// When a connection to an address, whatever its port, was seen to be open, if it still is as far as is known.
+    /// Returns when a connection to an address, on any port, was last seen open; `None` if no open connection is known.
     pub fn seen(&self, address: IpAddr) -> Option<Timestamp> {
         let at = |port| SocketAddr::new(address.to_canonical(), port);
         let all = at(0)..=at(u16::MAX);
@@ -68,7 +69,7 @@ impl OpenConnections {
         open.table.range(all).next().map(|_| open.read)
     }
 
-    /// Appends the gauge to a text in the format of Prometheus.
+    /// Appends the gauge in the Prometheus text format.
     pub fn render(&self, out: &mut String) {
         let open = self.0.lock();
         let help = "SSH connections from bastion to a target that are open";
@@ -96,9 +97,9 @@ impl Drop for OpenTerminal {
     }
 }
 
-/// The connections of a table that is being read.
+/// The connections of a table while it is read.
 struct Table {
-    /// The most destinations that are not known.
+    /// The maximum number of unknown destinations.
     limit: usize,
     unknown: usize,
     counts: BTreeMap<SocketAddr, u64>,
@@ -133,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn destinations_that_are_no_machines_are_bounded_and_machines_are_not_lost_for_them() {
+    fn unknown_destinations_are_bounded_and_do_not_displace_machines() {
         let mut table = Table { limit: 2, unknown: 0, counts: BTreeMap::new() };
         let is_known = |destination: SocketAddr| destination.ip().to_string().starts_with("10.96.");
         for text in
@@ -147,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_counts_while_it_is_open_and_once_where_the_table_has_it_too() {
+    fn a_terminal_counts_while_open_and_only_once_if_also_in_the_table() {
         let connections = Arc::new(OpenConnections::default());
         let machine = destination("10.96.0.1:22");
         assert_eq!((rendered(&connections), connections.seen(machine.ip())), (vec![], None));
@@ -170,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_table_has_was_seen_when_it_was_read() {
+    fn a_connection_in_the_table_was_seen_at_the_time_of_the_read() {
         let connections = OpenConnections::default();
         let at = Timestamp::from_second(1_790_000_000).expect("a time");
         *connections.0.lock() = Open {

@@ -1,5 +1,6 @@
-//! Which packets open a connection: a pure function of their bytes. It decides the same as the filter in the kernel
-//! (`filter.rs`), so that nothing is counted that passed while, or because, that filter was not what it should be.
+//! Decides which packets open a connection, as a pure function of their bytes. It makes the same decision as the filter
+//! in the kernel (`filter.rs`), so a packet is not counted if it passed before the filter was attached, or because the
+//! filter was wrong.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -11,15 +12,15 @@ pub const IPV6: u16 = 0x86dd;
 pub const TCP: u8 = 6;
 /// The bits of an IPv4 header that mark a fragment: more fragments, and the offset.
 pub const FRAGMENT: u16 = 0x3fff;
-/// The flags of TCP that are looked at: ACK, RST, SYN and FIN.
+/// The TCP flags that are examined: ACK, RST, SYN and FIN.
 pub const FLAGS: u8 = 0b0001_0111;
-/// What these flags are in a packet that opens a connection.
+/// The value of these flags in a packet that opens a connection.
 pub const SYN: u8 = 0b0000_0010;
 
-/// A captured packet, with what the kernel says of it.
+/// A captured packet, with the kernel's metadata.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packet<'a> {
-    /// The packet from its IP header on; its end may be missing.
+    /// The packet from its IP header on; may be truncated.
     pub bytes: &'a [u8],
     /// The length of the whole packet from its IP header on, in bytes.
     pub length: usize,
@@ -34,24 +35,24 @@ pub struct Packet<'a> {
 /// Which connections are tracked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tracked {
-    /// The TCP port that they are opened to.
+    /// The TCP destination port.
     pub port: u16,
-    /// Whether those over IPv6 are tracked.
+    /// Whether IPv6 connections are tracked.
     pub ipv6: bool,
 }
 
 /// An attempt to open a connection. Each retransmission of it is equal to the first packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Attempt {
-    /// Where it comes from.
+    /// The address of the sender.
     pub source: SocketAddr,
-    /// Where it goes to.
+    /// The address of the receiver.
     pub destination: SocketAddr,
     /// The initial sequence number.
     pub sequence: u32,
 }
 
-/// The attempt that a packet is; `None` for any other packet, and for one that is malformed or cut off.
+/// Parses a packet as an attempt; `None` for any other packet, and for one that is malformed or truncated.
 pub fn attempt(packet: &Packet<'_>, tracked: Tracked) -> Option<Attempt> {
     if !packet.is_outgoing || packet.is_tagged {
         return None;
@@ -64,7 +65,8 @@ pub fn attempt(packet: &Packet<'_>, tracked: Tracked) -> Option<Attempt> {
     (attempt.destination.port() == tracked.port).then_some(attempt)
 }
 
-/// RFC 791. Fragments are refused, the first one too: TCP does not let its packets be fragmented.
+/// Parses an IPv4 packet (RFC 791). Fragments are rejected, including the first one: TCP does not allow its packets to
+/// be fragmented.
 fn over_ipv4(packet: &Packet<'_>) -> Option<Attempt> {
     let [version, ..] = field::<20>(packet.bytes, 0)?;
     let begin = usize::from(version & 0x0f) * 4;
@@ -80,7 +82,7 @@ fn over_ipv4(packet: &Packet<'_>) -> Option<Attempt> {
     over_tcp(packet.bytes.get(begin..)?, length.checked_sub(begin)?, source.into(), destination.into())
 }
 
-/// RFC 8200, without extension headers.
+/// Parses an IPv6 packet without extension headers (RFC 8200).
 fn over_ipv6(packet: &Packet<'_>) -> Option<Attempt> {
     let [version, ..] = field::<40>(packet.bytes, 0)?;
     let length = usize::from(u16::from_be_bytes(field(packet.bytes, 4)?));
@@ -94,7 +96,7 @@ fn over_ipv6(packet: &Packet<'_>) -> Option<Attempt> {
     over_tcp(packet.bytes.get(40..)?, length, source.into(), destination.into())
 }
 
-/// RFC 9293. `length` is the length of the whole segment; of `segment`, the end may be missing.
+/// Parses a TCP segment (RFC 9293). `length` is the length of the whole segment; `segment` may be truncated.
 fn over_tcp(segment: &[u8], length: usize, source: IpAddr, destination: IpAddr) -> Option<Attempt> {
     let [offset, flags] = field(segment, 12)?;
     let header = usize::from(offset >> 4) * 4;
@@ -108,7 +110,7 @@ fn over_tcp(segment: &[u8], length: usize, source: IpAddr, destination: IpAddr) 
     })
 }
 
-/// Some bytes of a header; `None` where they are missing.
+/// Returns a field of a header; `None` if `bytes` is too short.
 fn field<const LENGTH: usize>(bytes: &[u8], at: usize) -> Option<[u8; LENGTH]> {
     bytes.get(at..)?.first_chunk().copied()
 }

@@ -1,22 +1,23 @@
-//! Which packets repeat one that was counted: retransmissions, and what passes several devices on its way out.
+//! Detects packets that repeat one that was counted: retransmissions, and packets that pass several devices on their
+//! way out.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, Instant};
 
 use super::packet::Attempt;
 
-/// An attempt is a repetition if an equal one was seen in this time. The waits between the retransmissions of Linux are
-/// 32 s at most until the last but one.
+/// An attempt is a repetition if an equal one was seen within this time. Linux waits at most 32 s between
+/// retransmissions, except before the last one.
 const WINDOW: Duration = Duration::from_mins(1);
-/// The table has 256 KiB: 32,768 attempts.
+/// The number of sets. The table takes 256 KiB and holds 32,768 attempts.
 const SETS: usize = 4096;
-/// The attempts of a set, which are one cache line.
+/// The attempts of a set, which fill one cache line.
 const WAYS: usize = 8;
-/// An entry is a hash, of which these bits are replaced by the time.
+/// An entry is a hash. These bits of it hold the time instead.
 const TIME: u64 = 0xffff;
 
-/// The attempts of the last time: a table of fixed size in which each set keeps those that were seen last. Its hashes
-/// have a random key, so nobody can choose packets that push others out.
+/// The recent attempts, in a table of fixed size. Each set keeps the attempts seen last. The hashes have a random key,
+/// so a sender cannot craft packets that evict others.
 pub struct Repeats {
     keys: RandomState,
     sets: Box<[[u64; WAYS]]>,
@@ -29,17 +30,17 @@ impl Repeats {
         Self { keys: RandomState::new(), sets: vec![[0; WAYS]; SETS].into(), begin: now }
     }
 
-    /// Notes an attempt, and returns whether it is the first of its kind. Two that differ count as one with a
-    /// probability of 2^-48 for each entry of a set.
+    /// Records an attempt, and returns whether it is new. Two different attempts count as one with a probability of
+    /// 2^-48 for each entry of a set.
     pub fn is_first(&mut self, attempt: &Attempt, now: Instant) -> bool {
         let hash = self.keys.hash_one(attempt);
-        // The time in seconds; that it begins anew after 18 hours matters only to a sequence number that is used again.
+        // The time in seconds. It wraps around after 18 hours, which matters only to a reused sequence number.
         let time = now.saturating_duration_since(self.begin).as_secs() & TIME;
         let (tag, set) = (hash & !TIME, usize::try_from(hash & TIME).unwrap_or_default() % SETS);
         let Some(entries) = self.sets.get_mut(set) else { return true };
         let found = entries.iter().position(|entry| entry & !TIME == tag);
         let age = found.and_then(|at| entries.get(at)).map(|entry| time.wrapping_sub(*entry) & TIME);
-        // The newest is the first; the oldest gives way.
+        // Entries are sorted by age, the newest first; the oldest is evicted.
         entries.copy_within(..found.unwrap_or(WAYS - 1), 1);
         entries[0] = tag | time;
         age.is_none_or(|age| age > WINDOW.as_secs())
@@ -56,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn a_retransmission_is_found_within_a_minute_of_the_one_before() {
+    fn a_retransmission_is_found_within_a_minute_of_the_previous_one() {
         let begin = Instant::now();
         let at = |seconds| begin + Duration::from_secs(seconds);
         let mut repeats = Repeats::new(begin);
@@ -72,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_may_begin_anew() {
+    fn the_time_may_wrap_around() {
         let begin = Instant::now();
         let at = |seconds| begin + Duration::from_secs(seconds);
         let mut repeats = Repeats::new(begin);
@@ -82,12 +83,12 @@ mod tests {
     }
 
     #[test]
-    fn a_thousand_attempts_do_not_push_each_other_out() {
+    fn a_thousand_attempts_do_not_evict_each_other() {
         let now = Instant::now();
         let mut repeats = Repeats::new(now);
         let attempts: Vec<Attempt> = (0..1000).map(|n| attempt(n, u32::from(n))).collect();
         assert_eq!(attempts.iter().filter(|attempt| repeats.is_first(attempt, now)).count(), 1000);
-        // That nine of a thousand are in one of 4,096 sets happens once in 10^7 runs.
+        // The probability that nine of a thousand attempts fall into one of 4,096 sets is 10^-7.
         assert_eq!(attempts.iter().filter(|attempt| repeats.is_first(attempt, now)).count(), 0);
     }
 }

@@ -1,11 +1,11 @@
 //! The packet socket and the ring that it shares with the kernel (`packet(7)`, and the kernel's document
-//! `networking/packet_mmap`). All `unsafe` code of the crate, but for a test, is in this file.
+//! `networking/packet_mmap`). All `unsafe` code of the crate is in this file, except for one test.
 
 #![allow(unsafe_code, reason = "system calls that no crate offers, and memory that the kernel writes")]
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_ptr_alignment,
-    reason = "the constants of libc are larger than their fields; what is aligned is said where it is cast"
+    reason = "the constants of libc are larger than their fields; each cast states why the pointer is aligned"
 )]
 
 use std::ffi::CString;
@@ -25,19 +25,19 @@ use socket2::{Domain, Protocol, SockAddr, SockFilter, Socket, Type};
 use super::block;
 use super::geometry::Geometry;
 
-/// A block that has packets is handed over after this time, in milliseconds, even if it is not full.
+/// The kernel hands over a block that has packets after this time, in milliseconds, even if it is not full.
 const RETIREMENT: c_uint = 64;
-/// All protocols, in the order of the network: the protocol of sockets that see what is sent.
+/// All protocols, in network byte order: the protocol of sockets that see outgoing packets.
 const ALL_PROTOCOLS: u16 = (libc::ETH_P_ALL as u16).to_be();
 
-/// What the kernel has counted since it was asked last.
+/// The kernel's counts since the last query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Statistics {
-    /// Packets that passed the filter, those that were dropped too.
+    /// Packets that passed the filter, including dropped ones.
     pub packets: u32,
-    /// Packets for which the ring had no space.
+    /// Packets that were dropped because the ring was full.
     pub drops: u32,
-    /// How often the ring was full.
+    /// The number of times the ring was full.
     pub freezes: u32,
 }
 
@@ -48,7 +48,7 @@ pub enum Wake {
     Packets,
     /// The other end of the pipe was closed.
     Stop,
-    /// The socket has an error, for example because its interface is gone.
+    /// The socket has an error, for example because its interface was removed.
     Error,
 }
 
@@ -62,13 +62,13 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// Starts to capture what passes `program` on an interface, 0 for all. Until the filter and the ring are there, the
-    /// socket has no protocol and sees nothing.
+    /// Starts to capture packets that pass `program` on an interface; 0 means all interfaces. The socket has no
+    /// protocol, and sees no packets, until the filter and the ring are set up.
     ///
     /// # Errors
     /// `PermissionDenied` without the capability `NET_RAW`; `NetworkDown` while the interface is down.
     pub fn open(interface: c_uint, program: &[libc::sock_filter], geometry: Geometry) -> io::Result<Self> {
-        // A datagram socket leaves the header of the link away, so devices without one (tunnels) are not a special case.
+        // A datagram socket strips the link header, so devices without one (tunnels) are not a special case.
         let socket = Socket::new(Domain::PACKET, Type::DGRAM, Some(Protocol::from(0)))?;
         let filter = program.iter().map(|step| SockFilter::new(step.code, step.jt, step.jf, step.k));
         socket.attach_filter(&filter.collect::<Vec<_>>())?;
@@ -86,14 +86,14 @@ impl Ring {
         let memory = map(&socket, geometry.bytes())?;
         let ring = Self { socket, memory, geometry, next: 0 };
         ring.socket.bind(&address(interface)?)?;
-        // The kernel binds to an interface that is down, too, and reports that as an error of the socket.
+        // The kernel also binds to an interface that is down, and reports that as an error of the socket.
         ring.error().map_or(Ok(ring), Err)
     }
 
     /// Waits until the kernel hands over a block, or until the other end of the pipe `stop` is closed.
     ///
     /// # Errors
-    /// When the kernel refuses to wait, for example because it has no memory.
+    /// When the kernel cannot wait, for example because it is out of memory.
     pub fn wait(&self, stop: BorrowedFd<'_>) -> io::Result<Wake> {
         let socket = PollFd::new(self.socket.as_fd(), PollFlags::POLLIN);
         let [stop, socket] = awaited([PollFd::new(stop, PollFlags::empty()), socket], PollTimeout::NONE)?;
@@ -104,7 +104,7 @@ impl Ring {
         })
     }
 
-    /// Calls `read` with the next block, if the kernel has handed it over, and gives it back to the kernel. Returns
+    /// Calls `read` with the next block if the kernel has handed it over, and returns the block to the kernel. Returns
     /// whether there was one.
     pub fn next_block(&mut self, read: impl FnOnce(&[u8])) -> bool {
         let size = self.geometry.block as usize;
@@ -114,42 +114,32 @@ impl Ring {
         // SAFETY: blocks are whole pages and the status is at a multiple of four bytes in the header of each, so it is
         // aligned. The kernel and we access it only atomically while both may.
         let status = unsafe { AtomicU32::from_ptr(begin.as_ptr().add(block::STATUS).cast()) };
-        // Acquire: what the kernel wrote into the block before is seen after.
+        // Acquire: our reads of the block happen after the kernel's writes.
         if status.load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
             return false;
         }
         // SAFETY: the block is in the mapping, as above. The kernel does not write a block whose status is `USER`, and
-        // nobody else has the mapping, so the bytes do not change while the slice lives, which ends before the store.
+        // no other code has the mapping, so the bytes do not change while the slice lives, which ends before the store.
         read(unsafe { slice::from_raw_parts(begin.as_ptr(), size) });
-        // Release: we have read the block before the kernel writes it.
+        // Release: the kernel's next writes happen after our reads.
         status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
         self.next = (self.next + 1) % self.geometry.blocks as usize;
         true
     }
 
-    /// What the kernel has counted since the last call.
+    /// Returns the kernel's counts since the last call.
     ///
     /// # Errors
-    /// None that the kernel documents.
+    /// The kernel documents no error.
     pub fn statistics(&self) -> io::Result<Statistics> {
         let mut counted = libc::tpacket_stats_v3 { tp_packets: 0, tp_drops: 0, tp_freeze_q_cnt: 0 };
         let mut length = size_of::<libc::tpacket_stats_v3>() as socklen_t;
+        let (socket, option, target) =
+            (self.socket.as_raw_fd(), libc::PACKET_STATISTICS, (&raw mut counted).cast::<c_void>());
         // SAFETY: the kernel writes at most `length` bytes, which is the size of the structure.
-        let result = unsafe {
-            libc::getsockopt(
-                self.socket.as_raw_fd(),
-                libc::SOL_PACKET,
-                libc::PACKET_STATISTICS,
-                (&raw mut counted).cast::<c_void>(),
-                &raw mut length,
-            )
-        };
-        checked(result)?;
-        Ok(Statistics {
-            packets: counted.tp_packets,
-            drops: counted.tp_drops,
-            freezes: counted.tp_freeze_q_cnt,
-        })
+        checked(unsafe { libc::getsockopt(socket, libc::SOL_PACKET, option, target, &raw mut length) })?;
+        let libc::tpacket_stats_v3 { tp_packets, tp_drops, tp_freeze_q_cnt } = counted;
+        Ok(Statistics { packets: tp_packets, drops: tp_drops, freezes: tp_freeze_q_cnt })
     }
 
     /// The error of the socket, if it has one.
@@ -160,12 +150,12 @@ impl Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        // SAFETY: the mapping was made with this length, and nothing refers to it any more.
+        // SAFETY: the mapping was created with this length, and nothing refers to it any more.
         unsafe { libc::munmap(self.memory.as_ptr().cast(), self.geometry.bytes()) };
     }
 }
 
-/// The number of an interface; `None` if there is none of that name.
+/// Returns the index of an interface; `None` if it does not exist.
 pub fn interface(name: &str) -> Option<c_uint> {
     let name = CString::new(name).ok()?;
     // SAFETY: the name ends with a zero and lives until the call returns.
@@ -173,14 +163,15 @@ pub fn interface(name: &str) -> Option<c_uint> {
     (index != 0).then_some(index)
 }
 
-/// Waits until the other end of a pipe is closed; returns false if that is not so after `limit`.
+/// Waits until the other end of a pipe is closed. Returns false if it is still open after `limit`.
 pub fn closes(stop: BorrowedFd<'_>, limit: Duration) -> bool {
     let limit = PollTimeout::try_from(limit).unwrap_or(PollTimeout::MAX);
-    // Without memory to wait, the caller tries again at once; that ends with the shortage.
+    // If memory for waiting is short, the caller retries at once until the shortage ends.
     awaited([PollFd::new(stop, PollFlags::empty())], limit).is_ok_and(|[stop]| !stop.is_empty())
 }
 
-/// Waits for one of some events, or for a signal. Hang-ups and errors are always awaited. Returns what has happened.
+/// Waits for one of the events, or for a signal, and returns the events that occurred. Hang-ups and errors are always
+/// awaited.
 fn awaited<const COUNT: usize>(
     mut polled: [PollFd<'_>; COUNT],
     limit: PollTimeout,
@@ -195,16 +186,9 @@ fn awaited<const COUNT: usize>(
 
 /// Sets an option of a packet socket.
 fn set_option<T>(socket: &Socket, option: c_int, value: &T) -> io::Result<()> {
+    let (value, length) = (ptr::from_ref(value).cast::<c_void>(), size_of::<T>() as socklen_t);
     // SAFETY: the kernel reads at most `size_of::<T>()` bytes, which is the size of the value.
-    checked(unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_PACKET,
-            option,
-            ptr::from_ref(value).cast::<c_void>(),
-            size_of::<T>() as socklen_t,
-        )
-    })
+    checked(unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_PACKET, option, value, length) })
 }
 
 /// Maps the ring of a socket.
@@ -219,10 +203,10 @@ fn map(socket: &Socket, length: usize) -> io::Result<NonNull<u8>> {
     NonNull::new(memory.cast()).ok_or_else(|| io::Error::other("the ring was mapped at the address 0"))
 }
 
-/// The address by which a packet socket is bound to an interface.
+/// The socket address that binds a packet socket to an interface.
 fn address(interface: c_uint) -> io::Result<SockAddr> {
-    // SAFETY: an address of a link fits in the storage, which is zeroed and aligned for every kind of address; family,
-    // protocol and interface are what makes it valid for `bind`, and the length is its own.
+    // SAFETY: a link address fits in the storage, which is zeroed and aligned for every kind of address; family,
+    // protocol and interface make it valid for `bind`, and the length is the address's own.
     let ((), address) = unsafe {
         SockAddr::try_init(|storage, length| {
             let link = storage.cast::<libc::sockaddr_ll>();

@@ -1,4 +1,4 @@
-//! The series of a counter: those that are known are kept, of all others those that were increased last.
+//! The series of a counter. All known series are kept; of the others, those increased last.
 
 use std::collections::BTreeMap;
 use std::hash::{Hash, RandomState};
@@ -7,38 +7,39 @@ use std::ops::RangeBounds;
 use hashlink::LinkedHashSet;
 use jiff::{SignedDuration, Timestamp};
 
-/// The most series that are not known.
+/// The maximum number of unknown series.
 pub const UNKNOWN_LIMIT: usize = 4096;
-/// The most series that are known.
+/// The maximum number of known series.
 pub const KNOWN_LIMIT: usize = 16_384;
-/// A series that is not known is removed this long after it was increased last.
+/// An unknown series is removed this long after its last increase.
 const RETENTION: SignedDuration = SignedDuration::from_hours(24);
 
-/// Counts by key. All operations take logarithmic time at most, but for those that say otherwise.
+/// Counts by key. Operations take at most logarithmic time unless they say otherwise.
 pub struct Series<K> {
     all: BTreeMap<K, Entry>,
-    /// The keys of the series that are not known, in the order in which these were increased last. Their hash has a random key,
-    /// because senders of packets choose the destinations.
+    /// The keys of the unknown series, in the order of their last increase. Their hash has a random key, because
+    /// senders of packets choose the destinations.
     unknown: LinkedHashSet<K, RandomState>,
-    evicted: u64,
+    /// The number of unknown series that were evicted.
+    pub evicted: u64,
 }
 
 #[derive(Default)]
 struct Entry {
     count: u64,
-    /// When it was increased last; has no meaning while `count` is 0.
+    /// The time of the last increase; meaningless while `count` is 0.
     last: Timestamp,
     /// Whether the series has been rendered.
     is_shown: bool,
 }
 
 impl<K: Ord + Hash + Clone> Series<K> {
-    /// No series.
+    /// Creates an empty set of series.
     pub fn new() -> Self {
         Self { all: BTreeMap::new(), unknown: LinkedHashSet::with_hasher(RandomState::new()), evicted: 0 }
     }
 
-    /// Adds one to a series. Allocates nothing where it exists.
+    /// Adds one to a series. Allocates nothing if the series exists.
     pub fn count(&mut self, key: &K, now: Timestamp) {
         if !self.all.contains_key(key) {
             self.insert_unknown(key);
@@ -50,8 +51,8 @@ impl<K: Ord + Hash + Clone> Series<K> {
         }
     }
 
-    /// Makes a series known: it is there from now on, and stays until it is withdrawn. Does nothing where as many are
-    /// known as may be.
+    /// Makes a series known: it exists from now on, until it is withdrawn. Does nothing if the limit of known series is
+    /// reached.
     pub fn expose(&mut self, key: &K) {
         if self.all.len() - self.unknown.len() < KNOWN_LIMIT {
             self.all.entry(key.clone()).or_default();
@@ -59,7 +60,7 @@ impl<K: Ord + Hash + Clone> Series<K> {
         }
     }
 
-    /// Makes a series unknown. One that has counted nothing is removed.
+    /// Makes a series unknown. A series without counts is removed.
     pub fn withdraw(&mut self, key: &K) {
         let Some(entry) = self.all.get(key).filter(|_| !self.unknown.contains(key)) else { return };
         if entry.count == 0 {
@@ -75,8 +76,8 @@ impl<K: Ord + Hash + Clone> Series<K> {
         self.all.retain(|key, entry| !is_old(entry) || !self.unknown.remove(key));
     }
 
-    /// Calls `show` with each series and its value, in the order of the keys. A series that is shown for the first time
-    /// has the value 0, from which its reader sees it rise. Takes linear time.
+    /// Calls `show` with each series and its value, in the order of the keys. The first time a series is shown, its
+    /// value is 0, so that Prometheus sees the increase. Takes linear time.
     pub fn render(&mut self, mut show: impl FnMut(&K, u64)) {
         for (key, entry) in &mut self.all {
             show(key, if entry.is_shown { entry.count } else { 0 });
@@ -84,7 +85,7 @@ impl<K: Ord + Hash + Clone> Series<K> {
         }
     }
 
-    /// When one of the series in a range was increased last.
+    /// Returns the time of the last increase of any series in a range.
     pub fn last(&self, range: impl RangeBounds<K>) -> Option<Timestamp> {
         let counted = self.all.range(range).filter(|(_, entry)| entry.count > 0);
         counted.map(|(_, entry)| entry.last).max()
@@ -95,18 +96,12 @@ impl<K: Ord + Hash + Clone> Series<K> {
         self.all.contains_key(key) && !self.unknown.contains(key)
     }
 
-    /// The keys of the series that are known. Takes linear time.
+    /// The keys of the known series. Takes linear time.
     pub fn known(&self) -> impl Iterator<Item = &K> {
         self.all.keys().filter(|key| !self.unknown.contains(*key))
     }
 
-    /// How many unknown series had to give way to others.
-    pub fn evicted(&self) -> u64 {
-        self.evicted
-    }
-
-    /// Puts a series among the unknown ones, of which the one that was increased the longest ago gives way if there are too
-    /// many.
+    /// Adds a series to the unknown ones. Evicts the one with the oldest increase if the limit is reached.
     fn insert_unknown(&mut self, key: &K) {
         if self.unknown.len() == UNKNOWN_LIMIT
             && let Some(oldest) = self.unknown.pop_front()

@@ -1,4 +1,4 @@
-//! The TCP connections of this pod that are open, as the kernel lists them (`/proc/net/tcp`, `man 5 proc_pid_net`).
+//! Lists the open TCP connections of this pod, from the kernel's tables (`/proc/net/tcp`, `man 5 proc_pid_net`).
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -6,18 +6,17 @@ use std::net::{IpAddr, SocketAddr};
 
 use super::packet::Tracked;
 
-/// The lists of the network namespace in which the calling thread is: sockets of IPv4, and those of IPv6, which may have
-/// connections over IPv4, too.
+/// The tables of the calling thread's network namespace: IPv4 sockets, and IPv6 sockets, which may also have IPv4
+/// connections.
 const LISTS: [&str; 2] = ["/proc/thread-self/net/tcp", "/proc/thread-self/net/tcp6"];
-/// The states of sockets that matter (`include/net/tcp_states.h`).
+/// The relevant states of sockets (`include/net/tcp_states.h`).
 const ESTABLISHED: u8 = 1;
 const LISTEN: u8 = 10;
 
-/// Calls `each` with the destination of every connection that this pod has opened to the tracked port and that is open: once
-/// for each connection.
+/// Calls `each` once for each open connection that this pod opened to the tracked port, with its destination.
 ///
 /// # Errors
-/// When a list cannot be read. A kernel without IPv6 has no list of it.
+/// When a table cannot be read. A kernel without IPv6 has no IPv6 table.
 pub fn for_each_open(tracked: Tracked, mut each: impl FnMut(SocketAddr)) -> io::Result<()> {
     for list in LISTS {
         match File::open(list) {
@@ -29,9 +28,9 @@ pub fn for_each_open(tracked: Tracked, mut each: impl FnMut(SocketAddr)) -> io::
     Ok(())
 }
 
-/// The same for one list. A line that is none of a socket, such as the heading, is skipped.
+/// Reads one table. A line without a socket, such as the heading, is skipped.
 fn read(mut list: impl BufRead, tracked: Tracked, each: &mut impl FnMut(SocketAddr)) -> io::Result<()> {
-    // The kernel lists these first: a connection at such a port has come in, wherever it is from.
+    // The kernel lists these first. A connection whose local port is one of them is incoming.
     let mut listening = Vec::new();
     let mut line = String::new();
     while list.read_line(&mut line)? > 0 {
@@ -51,15 +50,15 @@ fn read(mut list: impl BufRead, tracked: Tracked, each: &mut impl FnMut(SocketAd
     Ok(())
 }
 
-/// The local address, the remote one, and the state of the socket in a line.
+/// Parses a line into the local address, the remote address and the state of the socket.
 fn socket(line: &str) -> Option<(SocketAddr, SocketAddr, u8)> {
     let mut words = line.split_ascii_whitespace().skip(1);
     let (local, remote) = (address(words.next()?)?, address(words.next()?)?);
     Some((local, remote, u8::from_str_radix(words.next()?, 16).ok()?))
 }
 
-/// An address such as `0100007F:0016`: numbers of 32 bits, whose bytes in the memory of this machine are in the order of the
-/// network, and the port. An IPv4 address that is written as one of IPv6 is the same as by itself.
+/// Parses an address such as `0100007F:0016`: 32-bit numbers, which this host stores in memory in network byte order,
+/// and the port. An IPv4-mapped IPv6 address becomes the IPv4 address.
 fn address(text: &str) -> Option<SocketAddr> {
     let (ip, port) = text.split_once(':')?;
     let number = |at: usize| Some(u32::from_str_radix(ip.get(at..at + 8)?, 16).ok()?.to_ne_bytes());
@@ -81,8 +80,8 @@ fn address(text: &str) -> Option<SocketAddr> {
 mod tests {
     use super::*;
 
-    /// As a kernel has written them: a server at port 2222, which a client with the port 22 is connected to; connections to
-    /// 10.96.0.7:22 (two, and one that is being closed), to 10.96.0.8:22 (one that is not open yet) and to 10.96.0.9:443.
+    /// A table as a kernel printed it: a server at port 2222 with a client from port 22; connections to 10.96.0.7:22
+    /// (two, and one that is being closed), to 10.96.0.8:22 (one that is not open yet) and to 10.96.0.9:443.
     const IPV4: &str = "\
   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
    0: 00000000:08AE 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 100 1 0000000000000000 100 0 0 10 0
@@ -93,7 +92,7 @@ mod tests {
    5: 0100630A:C353 0800600A:0016 02 00000001:00000000 01:00000064 00000000     0        0 105 2 0000000000000000 100 0 0 1 7
    6: 0100630A:C354 0900600A:01BB 01 00000000:00000000 00:00000000 00000000     0        0 106 1 0000000000000000 20 4 30 10 -1
 ";
-    /// A connection to `fd00::1:2`, and one to 10.96.0.7 by a socket of IPv6.
+    /// A connection to `fd00::1:2`, and one from an IPv6 socket to 10.96.0.7.
     const IPV6: &str = "\
   sl  local_address                         remote_address                        st tx_queue rx_queue
    0: 000000FD000000000000000001000000:C350 000000FD000000000000000002000100:0016 01 00000000:00000000
@@ -105,12 +104,12 @@ mod tests {
         let result = read(list.as_bytes(), tracked, &mut |destination: SocketAddr| {
             found.push(destination.to_string());
         });
-        assert!(result.is_ok(), "it is in memory");
+        assert!(result.is_ok(), "reading from memory cannot fail");
         found
     }
 
     #[test]
-    fn what_this_pod_has_opened_and_is_open_is_found() {
+    fn open_outgoing_connections_are_found() {
         let tracked = Tracked { port: 22, ipv6: true };
         assert_eq!(open(IPV4, tracked), ["10.96.0.7:22", "10.96.0.7:22"]);
         assert_eq!(open(IPV6, tracked), ["[fd00::1:2]:22", "10.96.0.7:22"]);
@@ -119,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_another_form_are_skipped() {
+    fn malformed_lines_are_skipped() {
         let tracked = Tracked { port: 22, ipv6: true };
         let found = "0: 0100630A:C350 0700600A:0016 01\n";
         for wrong in

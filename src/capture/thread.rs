@@ -21,28 +21,28 @@ use crate::runtime::queue::Backoff;
 
 /// The name of the thread, in at most 15 bytes.
 pub const THREAD: &str = "ssh-tracker";
-/// The waits after failures.
+/// The backoff after failures.
 const RETRY: Backoff = Backoff { base: Duration::from_millis(100), cap: Duration::from_secs(2) };
 
-/// What is captured.
+/// The settings of a capture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// The name of the interface; `None` for all of them.
+    /// The name of the interface; `None` for all interfaces.
     pub interface: Option<String>,
     /// Which connections are counted.
     pub tracked: Tracked,
-    /// The bytes of a packet that are captured, from 64 to 65,535.
+    /// The number of bytes captured of a packet, from 64 to 65,535.
     pub snap_length: u32,
 }
 
-/// What the thread does.
+/// The state of the thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
-    /// It has just been started.
+    /// It was just started.
     Starting,
     /// It captures.
     Capturing,
-    /// It does not capture, for the reason that the sentence says, and tries again.
+    /// Capturing fails for this reason; the thread retries.
     Failing(String),
 }
 
@@ -58,7 +58,7 @@ impl Capture {
     /// Starts the thread. It counts into `counter`.
     ///
     /// # Errors
-    /// When there is no memory or file descriptor for it.
+    /// When there is not enough memory or no file descriptor.
     pub fn start(settings: Settings, counter: Arc<ConnectionCounter>) -> io::Result<Self> {
         let (stopped, stop) = io::pipe()?;
         let (sender, state) = watch::channel(State::Starting);
@@ -70,27 +70,28 @@ impl Capture {
         Ok(Self { state, stop, thread })
     }
 
-    /// The state, which changes. The channel is closed when the thread has ended, which it does by a panic alone.
+    /// Returns the state, as a channel that follows it. The channel closes when the thread has ended, which happens
+    /// only if it panics.
     pub fn state(&self) -> watch::Receiver<State> {
         self.state.clone()
     }
 
-    /// Stops the thread and waits until it has ended, which takes no longer than counting what it has got. Returns
-    /// whether it ended as it should.
+    /// Stops the thread and waits until it has ended. It first counts the packets that it has already received. Returns
+    /// false if the thread panicked.
     pub fn stop(self) -> bool {
         drop(self.stop);
         self.thread.join().is_ok()
     }
 }
 
-/// Adds what the kernel says of the ring to the metrics.
+/// Adds the kernel's counts to the metrics.
 fn add(Statistics { packets, drops, freezes }: Statistics) {
     counter!("bastion_ssh_tracker_packets_total").increment(packets.into());
     counter!("bastion_ssh_tracker_drops_total").increment(drops.into());
     counter!("bastion_ssh_tracker_freezes_total").increment(freezes.into());
 }
 
-/// While it lives, packets are captured: the gauge is 0 however that ends.
+/// Sets the gauge to 1 while packets are captured, and to 0 on drop, so also after an error or a panic.
 struct Running(Gauge);
 
 impl Running {
@@ -107,7 +108,7 @@ impl Drop for Running {
     }
 }
 
-/// What the thread has.
+/// The context of the thread.
 struct Thread {
     settings: Settings,
     counter: Arc<ConnectionCounter>,
@@ -126,45 +127,37 @@ impl Thread {
                 failures = 0;
             }
             failures += 1;
-            self.set(State::Failing(reason));
+            self.set(&State::Failing(reason));
             if ring::closes(self.stop.as_fd(), RETRY.wait(failures)) {
                 return;
             }
         }
     }
 
-    fn set(&self, state: State) {
-        self.state.send_if_modified(|now| {
-            let is_new = *now != state;
-            *now = state;
-            is_new
-        });
+    fn set(&self, state: &State) {
+        self.state.send_if_modified(|now| std::mem::replace(now, state.clone()) != *state);
     }
 
-    /// Captures until it is asked to stop. The error is the sentence that says why it cannot go on.
+    /// Captures until it is asked to stop. The error is a sentence that says why capturing failed.
     fn capture(&self, repeats: &mut Repeats) -> Result<(), String> {
         let Settings { interface, tracked, snap_length } = &self.settings;
-        let index = match interface {
-            None => 0,
-            Some(name) => {
-                ring::interface(name).ok_or_else(|| self.reason(&io::ErrorKind::NotFound.into()))?
-            }
-        };
+        let missing = || self.reason(&io::ErrorKind::NotFound.into());
+        let index = interface.as_ref().map_or(Ok(0), |name| ring::interface(name).ok_or_else(missing))?;
         let geometry = Geometry::new(*snap_length);
         let program = program(*tracked, geometry.accepted);
         let mut ring = Ring::open(index, &program, geometry).map_err(|error| self.reason(&error))?;
         let _running = Running::begin();
-        self.set(State::Capturing);
+        self.set(&State::Capturing);
         loop {
             let wake = ring.wait(self.stop.as_fd()).map_err(|error| self.reason(&error))?;
             self.count(&mut ring, repeats);
             match wake {
                 Wake::Packets => {}
                 Wake::Stop => return Ok(()),
-                Wake::Error => match ring.error() {
-                    Some(error) => return Err(self.reason(&error)),
-                    None => return Err(self.reason(&io::ErrorKind::NetworkDown.into())),
-                },
+                Wake::Error => {
+                    let error = ring.error().unwrap_or_else(|| io::ErrorKind::NetworkDown.into());
+                    return Err(self.reason(&error));
+                }
             }
         }
     }
@@ -186,7 +179,7 @@ impl Thread {
         }
     }
 
-    /// Why an error keeps it from capturing, as a sentence.
+    /// Returns the reason why an error prevents capturing, as a sentence.
     fn reason(&self, error: &io::Error) -> String {
         let interface = self.settings.interface.as_deref().unwrap_or("any");
         match error.kind() {
@@ -195,9 +188,9 @@ impl Thread {
                  securityContext.capabilities"
                     .to_owned()
             }
-            io::ErrorKind::NotFound => format!("there is no interface {interface}: waiting for it"),
-            io::ErrorKind::NetworkDown => format!("the interface {interface} is down: waiting for it"),
-            _ => format!("packets of the interface {interface} cannot be captured: {error}"),
+            io::ErrorKind::NotFound => format!("interface {interface} not found: waiting for it"),
+            io::ErrorKind::NetworkDown => format!("interface {interface} is down: waiting for it"),
+            _ => format!("packets of interface {interface} cannot be captured: {error}"),
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Which addresses the URLs that users choose may lead to.
+//! The addresses that URLs of users may lead to.
 //!
-//! The daemon sends these requests from its own pod, which reaches more than those who choose the URLs. So names are
-//! resolved here, and a connection is made to an address that was checked: a name that resolves to another one a moment
-//! later gains nothing.
+//! The daemon sends these requests from its own pod, which can reach more than the users who choose the URLs. So this
+//! module resolves names itself, and the client connects to an address that was checked. A name that resolves to a
+//! different address later is no way around the check.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -12,37 +12,38 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use crate::config::Network;
 
-/// The rules for addresses: loopback, link-local, unspecified and multicast ones are refused, and those in the
-/// forbidden networks, but none in the allowed networks.
+/// The rules for addresses. Loopback, link-local, unspecified and multicast addresses and addresses in the forbidden
+/// networks are rejected, except addresses in the allowed networks.
 #[derive(Debug, Clone, Default)]
 pub struct AddressRules {
     forbidden: Vec<Network>,
     allowed: Vec<Network>,
 }
 
-/// No address of a host may be connected to.
+/// The error that the rules allow no address of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("no address of it is one that a URL of users may lead to")]
+#[error("none of its addresses is allowed for URLs of users")]
 pub struct Refused;
 
 impl AddressRules {
-    /// Refuses what no such URL may lead to and the `forbidden` networks, but for the `allowed` ones.
+    /// Rules that reject special addresses and the `forbidden` networks, except the `allowed` networks.
     pub fn new(forbidden: &[Network], allowed: &[Network]) -> Self {
         Self { forbidden: forbidden.to_vec(), allowed: allowed.to_vec() }
     }
 
-    /// Whether an address may be connected to. One that contains an IPv4 address must be allowed as both.
+    /// Whether the rules allow a connection to an address. If it contains an IPv4 address, the rules must allow both.
     pub fn allows(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         !self.refuses(address) && !embedded(address).is_some_and(|inner| self.refuses(inner.into()))
     }
 
-    /// Checks a URL whose host is an address. Hosts with a name are checked when they are resolved.
+    /// Checks a URL whose host is an IP address. Host names are checked when they are resolved.
     ///
     /// # Errors
-    /// When the address is not allowed.
+    /// When the rules do not allow the address.
     pub fn check(&self, url: &Url) -> Result<(), Refused> {
-        // In a URL, an address is one however it is written: `127.1`, `0x7f000001` and `017700000001` are 127.0.0.1.
+        // The URL parser normalizes every notation of an address: `127.1`, `0x7f000001` and `017700000001` are
+        // 127.0.0.1.
         let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
         let address: Option<IpAddr> = host.parse().ok();
         if address.is_none_or(|address| self.allows(address)) { Ok(()) } else { Err(Refused) }
@@ -68,10 +69,10 @@ impl Resolve for AddressRules {
     }
 }
 
-/// Addresses of this machine, of its links, and of groups.
+/// Whether an address belongs to this machine, is link-local or is a multicast group.
 fn is_special(address: IpAddr) -> bool {
     match address {
-        // Linux connects to 0.0.0.0 as to itself; the rest of 0.0.0.0/8 is no host's either (RFC 1122).
+        // Linux treats 0.0.0.0 as the local host. The rest of 0.0.0.0/8 is not assigned to hosts (RFC 1122).
         IpAddr::V4(v4) => {
             v4.is_loopback()
                 || v4.octets()[0] == 0
@@ -85,8 +86,8 @@ fn is_special(address: IpAddr) -> bool {
     }
 }
 
-/// The IPv4 address that packets to an IPv6 address end at, or may: behind NAT64 (RFC 6052, and RFC 8215 with 96 bits),
-/// 6to4 (RFC 3056), and in the deprecated form `::10.0.0.1`. Mapped addresses are not IPv6 any more here.
+/// The IPv4 address that packets to an IPv6 address may end at: behind NAT64 (RFC 6052, and RFC 8215 with 96 bits),
+/// 6to4 (RFC 3056), and in the deprecated form `::10.0.0.1`. Mapped addresses have been converted to IPv4 before.
 fn embedded(address: IpAddr) -> Option<Ipv4Addr> {
     let IpAddr::V6(v6) = address else { return None };
     let last = |v6: Ipv6Addr| {
@@ -94,7 +95,7 @@ fn embedded(address: IpAddr) -> Option<Ipv4Addr> {
         Ipv4Addr::new(a, b, c, d)
     };
     match v6.segments() {
-        // `::` and `::1` are no such addresses, but special anyway.
+        // `::` and `::1` do not contain an IPv4 address, but they are special anyway.
         [0x64, 0xff9b, 0 | 1, ..] | [0, 0, 0, 0, 0, 0, ..] => Some(last(v6)),
         [0x2002, high, low, ..] => Some(Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low))),
         _ => None,
@@ -112,13 +113,13 @@ mod tests {
         AddressRules::new(&parsed(forbidden), &parsed(allowed))
     }
 
-    /// Whether a URL is let through, also if its host is a name that is not resolved.
+    /// Whether a URL is allowed. Host names are not resolved and pass.
     fn allows(rules: &AddressRules, url: &str) -> bool {
         rules.check(&Url::parse(url).expect("a URL")).is_ok()
     }
 
     #[test]
-    fn addresses_of_the_machine_its_links_and_groups_are_refused_in_every_notation() {
+    fn local_link_local_and_multicast_addresses_are_rejected_in_every_notation() {
         let rules = rules(&[], &[]);
         for host in [
             "127.0.0.1",
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ranges_of_the_site_are_refused_but_for_those_that_are_allowed() {
+    fn forbidden_networks_are_rejected_except_allowed_ones() {
         let rules = rules(&["10.0.0.0/8", "fd00::/8"], &["10.1.0.0/16", "127.0.0.0/8"]);
         for (host, expected) in [
             ("10.0.0.1", false),
@@ -181,7 +182,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn of_a_name_only_the_addresses_remain_that_are_allowed() {
+    async fn resolving_a_name_keeps_only_allowed_addresses() {
         let resolve = async |rules: AddressRules| {
             let found = rules.resolve("localhost".parse().expect("a name")).await;
             found.map(|found| found.map(|address| address.ip()).collect::<Vec<_>>())

@@ -1,8 +1,8 @@
-//! The HTTP client for every server outside of the cluster: reqwest with our TLS, one time limit for a
-//! whole exchange and answers of bounded length. The proxies of the environment are not used, and redirects are
-//! not followed: a request with a secret goes only to the server that the administrator configured. Redirects are
-//! followed only from URLs that are chosen by users ([`HttpClient::for_any_url`]), which carry no secret of ours, and only
-//! on the same host.
+//! The HTTP client for all servers outside the cluster: reqwest with our TLS settings, one time limit for a whole
+//! exchange, and a limit for the length of responses. Proxies from environment variables are not used, and redirects
+//! are not followed, so that a request with a secret goes only to the server that the administrator configured. Only
+//! URLs that users choose ([`HttpClient::for_any_url`]) may redirect, and only on the same host. Requests to them
+//! carry no secret of the daemon.
 
 use std::error::Error as _;
 use std::path::PathBuf;
@@ -20,24 +20,25 @@ use super::addresses::AddressRules;
 use crate::runtime::client::USER_AGENT;
 use crate::runtime::error::with_sources;
 
-/// No answer of a server that the administrator configured comes near this length, in bytes.
+/// The limit for a response in bytes, far above the responses of servers that administrators configure.
 const LONGEST_ANSWER: usize = 4 << 20;
-/// How many redirects are followed from a URL that a user has chosen.
+/// The limit for redirects from a URL that a user has chosen.
 const MOST_REDIRECTS: usize = 10;
-/// Shorter than servers and proxies keep an idle connection (60 s and more), so that no connection is
-/// used just as the other side closes it.
+/// The limit for idle connections. It is shorter than on servers and proxies (60 s and more), so that a connection is
+/// not used while the other side closes it.
 const IDLE: Duration = Duration::from_secs(30);
 
 /// A pool of connections. Clones share it.
 #[derive(Debug, Clone)]
 pub struct HttpClient {
-    client: Client,
+    /// The underlying client, to build requests for [`HttpClient::send`] or for a crate that sends requests itself.
+    pub client: Client,
     timeout: Duration,
-    /// The longest answer, in bytes.
+    /// The limit for a response in bytes.
     longest: usize,
 }
 
-/// An answer, read to its end.
+/// A response with its complete body.
 #[derive(Clone)]
 pub struct Answer {
     /// The status.
@@ -48,98 +49,88 @@ pub struct Answer {
     pub body: Vec<u8>,
 }
 
-/// Why there is no answer.
+/// The reason why there is no response.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HttpError {
-    /// The server cannot be reached, or breaks the connection.
+    /// The server cannot be reached, or the connection was interrupted.
     #[error("{0}")]
     NoAnswer(String),
-    /// The server takes longer than the time limit.
+    /// The request timed out.
     #[error("no answer within {0:?}")]
     Timeout(Duration),
-    /// The answer is longer than any that was asked for.
+    /// The response is longer than the limit.
     #[error("the answer is longer than {}", size(*.0))]
     TooLong(usize),
-    /// The server redirects to where the request must not go.
+    /// The server redirects to a URL that must not be requested.
     #[error("{0}")]
     Redirect(String),
 }
 
-/// Why there is no client.
+/// The reason why a client cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
-    /// The file with the authorities' certificates cannot be used.
+    /// The file with the certificates of the certificate authorities cannot be used.
     #[error("the certificates of {} cannot be used: {source}", path.display())]
     CaFile {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error.
         source: kube::Error,
     },
-    /// There are no authorities to check a certificate against.
-    #[error("this system has no certificates of authorities; give caFile: {0}")]
+    /// The system has no certificate authorities to verify a certificate.
+    #[error("this system has no CA certificates; set caFile: {0}")]
     NoPlatformRoots(kube::Error),
-    /// reqwest refuses these settings.
-    #[error("there is no HTTP client: {0}")]
+    /// reqwest rejects the settings.
+    #[error("the HTTP client cannot be created: {0}")]
     Client(#[from] reqwest::Error),
 }
 
 impl HttpClient {
-    /// A client of the server at `url`, whose certificate is checked against the authorities in
-    /// `ca_file`, else against those of the platform. An exchange may take `timeout` from its first byte
-    /// to the last of the answer.
+    /// A client of the server at `url`. The certificate of the server is verified against the certificate authorities
+    /// in `ca_file`, or against those of the platform if it is empty. An exchange may take `timeout` from its
+    /// first byte to the last byte of the response.
     ///
     /// # Errors
-    /// When the authorities' certificates cannot be read.
-    pub fn new(url: &Uri, ca_file: Option<PathBuf>, timeout: Duration) -> Result<Self, SetupError> {
+    /// When the certificates of the authorities cannot be read.
+    pub fn new(url: &Uri, ca_file: &str, timeout: Duration) -> Result<Self, SetupError> {
         let tls = tls_config(url, ca_file)?;
         let accept = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("application/json"))]);
         let client = builder(tls, timeout).default_headers(accept).redirect(Policy::none()).build()?;
         Ok(Self { client, timeout, longest: LONGEST_ANSWER })
     }
 
-    /// A client for URLs that users choose, with `http` or `https`: names are resolved by `rules`, by which a URL with an
-    /// address has to be checked before ([`AddressRules::check`]). It follows up to ten redirects to URLs of the same host,
-    /// and reads answers of at most `longest` bytes. Certificates are checked as in [`HttpClient::new`]; where the
-    /// platform has no authorities, no certificate is valid.
+    /// A client for URLs that users choose, with `http` or `https`. Names are resolved by `rules`. Callers must check
+    /// a URL with an IP address first ([`AddressRules::check`]). The client follows up to ten redirects to URLs of
+    /// the same host, and reads responses of at most 4 MiB. Certificates are verified as in
+    /// [`HttpClient::new`]. If the platform has no certificate authorities, no certificate is valid.
     ///
     /// # Errors
-    /// When the authorities' certificates cannot be read.
-    pub fn for_any_url(
-        ca_file: Option<PathBuf>,
-        timeout: Duration,
-        longest: usize,
-        rules: AddressRules,
-    ) -> Result<Self, SetupError> {
+    /// When the certificates of the authorities cannot be read.
+    pub fn for_any_url(ca_file: &str, timeout: Duration, rules: AddressRules) -> Result<Self, SetupError> {
         let tls = match tls_config(&Uri::from_static("https://localhost"), ca_file) {
             Err(SetupError::NoPlatformRoots(error)) => {
                 let error = with_sources(&error);
                 warn!(
                     error,
-                    "this system has no certificates of authorities: URLs with https cannot be checked"
+                    "this system has no CA certificates: certificates of https URLs cannot be verified"
                 );
-                tls_config(&Uri::from_static("http://localhost"), None)?
+                tls_config(&Uri::from_static("http://localhost"), "")?
             }
             tls => tls?,
         };
         // Without `Referer`, because the query of the URL may contain a secret.
         let builder = builder(tls, timeout).referer(false).redirect(Policy::custom(follow));
         let client = builder.dns_resolver(Arc::new(rules)).build()?;
-        Ok(Self { client, timeout, longest })
+        Ok(Self { client, timeout, longest: LONGEST_ANSWER })
     }
 
-    /// The same client for answers of at most `longest` bytes.
+    /// Returns the client with another limit for responses, in bytes.
     #[must_use]
     pub fn with_longest_answer(self, longest: usize) -> Self {
         Self { longest, ..self }
     }
 
-    /// The client to make a request with, for [`HttpClient::send`] or for a crate that sends by itself.
-    pub fn client(&self) -> &Client {
-        &self.client
-    }
-
-    /// Sends a request and reads its answer, whatever its status.
+    /// Sends a request and reads the response, whatever its status.
     pub async fn send(&self, request: RequestBuilder) -> Result<Answer, HttpError> {
         let response = self.begin(request).await?;
         let mut answer = Answer::without_body(&response);
@@ -147,12 +138,12 @@ impl HttpClient {
         Ok(answer)
     }
 
-    /// Sends a request and reads the head of its answer, whatever its status.
+    /// Sends a request and reads the head of the response, whatever its status.
     pub async fn begin(&self, request: RequestBuilder) -> Result<Response, HttpError> {
         request.send().await.map_err(|error| self.error(error))
     }
 
-    /// Reads the body of an answer.
+    /// Reads the body of a response.
     pub async fn body(&self, mut response: Response) -> Result<Vec<u8>, HttpError> {
         let mut body = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(|error| self.error(error))? {
@@ -164,8 +155,8 @@ impl HttpClient {
         Ok(body)
     }
 
-    /// What an error of reqwest means. Its own words are left out, because they repeat the URL, in which
-    /// a person may be named; its sources say what happened.
+    /// Maps an error of reqwest. Its own text is left out, because it repeats the URL, which may contain the name of
+    /// a user. Its sources have the cause.
     pub fn error(&self, error: reqwest::Error) -> HttpError {
         if error.is_timeout() {
             return HttpError::Timeout(self.timeout);
@@ -177,8 +168,8 @@ impl HttpClient {
     }
 }
 
-/// Whether a redirect from a URL that a user has chosen is followed. The host stays the same, so its address is one that
-/// was checked.
+/// Whether a redirect from a URL that a user has chosen is followed. It must stay on the same host, whose address was
+/// checked.
 fn follow(attempt: Attempt<'_>) -> Action {
     let is_same_host = attempt.previous().last().is_some_and(|last| last.host() == attempt.url().host());
     if attempt.previous().len() > MOST_REDIRECTS {
@@ -192,21 +183,22 @@ fn follow(attempt: Attempt<'_>) -> Action {
     }
 }
 
-/// A number of bytes as text.
+/// Formats a number of bytes.
 fn size(bytes: usize) -> String {
     let (kibibytes, mebibytes) = (bytes >> 10, bytes >> 20);
     if mebibytes > 0 { format!("{mebibytes} MiB") } else { format!("{kibibytes} KiB") }
 }
 
-/// How certificates are checked: against the authorities in `ca_file`, else, for a URL with `https`, against those of the
-/// platform, else against none.
-fn tls_config(url: &Uri, ca_file: Option<PathBuf>) -> Result<rustls::ClientConfig, SetupError> {
+/// The TLS settings. Certificates are verified against the authorities in `ca_file`. Without it, URLs with `https`
+/// use the authorities of the platform, and other URLs use none.
+fn tls_config(url: &Uri, ca_file: &str) -> Result<rustls::ClientConfig, SetupError> {
+    let ca_file = (!ca_file.is_empty()).then(|| PathBuf::from(ca_file));
     let mut config = kube::Config::new(url.clone());
-    // The platform's are read only where they are needed: a plain container image has none.
+    // The authorities of the platform are read only if they are needed, because a plain container image has none.
     if ca_file.is_some() || url.scheme() != Some(&http::uri::Scheme::HTTPS) {
         config.root_cert = Some(Vec::new());
     }
-    // kube's verifier, because it reads the file again once a minute; reqwest's own never does.
+    // kube's verifier is used because it reads the file again every minute, unlike reqwest's own.
     config.root_cert_file.clone_from(&ca_file);
     config.rustls_client_config().map_err(|source| match ca_file {
         Some(path) => SetupError::CaFile { path, source },
@@ -214,7 +206,7 @@ fn tls_config(url: &Uri, ca_file: Option<PathBuf>) -> Result<rustls::ClientConfi
     })
 }
 
-/// What all clients have in common.
+/// The settings that all clients share.
 fn builder(tls: rustls::ClientConfig, timeout: Duration) -> ClientBuilder {
     Client::builder()
         .tls_backend_preconfigured(tls)
@@ -225,7 +217,7 @@ fn builder(tls: rustls::ClientConfig, timeout: Duration) -> ClientBuilder {
 }
 
 impl Answer {
-    /// Status and location of a response, whose body is not read.
+    /// The status and location of a response. The body is not read.
     pub fn without_body(response: &Response) -> Self {
         let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
         Self { status: response.status(), location: location.map(str::to_owned), body: Vec::new() }
@@ -265,7 +257,7 @@ mod tests {
         let acceptor = TlsAcceptor::from(Arc::new(config));
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                // The client that does not know the certificate ends the handshake.
+                // The client does not trust the certificate and aborts the handshake.
                 let Ok(mut stream) = acceptor.accept(stream).await else { continue };
                 let mut request = [0; 1_024];
                 let length = stream.read(&mut request).await.unwrap();
@@ -275,15 +267,15 @@ mod tests {
             }
         });
         let client = |name| {
-            let file = Some(folder.path().join(name));
-            HttpClient::new(&url.parse().unwrap(), file, Duration::from_secs(10)).unwrap()
+            let file = folder.path().join(name).display().to_string();
+            HttpClient::new(&url.parse().unwrap(), &file, Duration::from_secs(10)).unwrap()
         };
         let (ours, other) = (client("ours"), client("other"));
-        let answer = ours.send(ours.client().get(&url)).await.unwrap();
+        let answer = ours.send(ours.client.get(&url)).await.unwrap();
         assert_eq!(answer.status, StatusCode::IM_A_TEAPOT);
         let request = String::from_utf8(answer.body).unwrap();
         assert!(request.contains(&format!("user-agent: {USER_AGENT}\r\n")), "{request}");
-        let error = other.send(other.client().get(&url)).await.err().unwrap().to_string();
+        let error = other.send(other.client.get(&url)).await.err().unwrap().to_string();
         assert!(error.contains("invalid peer certificate"), "{error}");
     }
 }

@@ -1,15 +1,15 @@
 //! Clients of servers other than the API server.
 //!
-//! | module | what it is |
+//! | module | content |
 //! |---|---|
-//! | [`addresses`] | which addresses the URLs that users choose may lead to |
+//! | [`addresses`] | the addresses that URLs of users may lead to |
 //! | [`cri`] | the container runtime of this node |
-//! | [`http`] | the client of all HTTP servers: TLS, time limit, bounded answers |
+//! | [`http`] | the client for all HTTP servers: TLS, time limit, size limit for responses |
 //! | [`keycloak`] | Keycloak's admin API: accounts of Tenants, roles of Workspaces |
 //! | [`mail`] | mail to Tenants, through a mail server or into a folder |
-//! | [`oidc`] | the OpenID Connect provider by which users log in |
+//! | [`oidc`] | the OpenID Connect provider for logins |
 //! | [`prometheus`] | Prometheus' query API: the last use of Instances |
-//! | [`registry`] | container registries: the names and tags of what they hold |
+//! | [`registry`] | container registries: names and tags of their images |
 //! | [`ssh`] | shells on machines |
 //! | [`status_check`] | the status URLs of exams |
 

@@ -1,6 +1,6 @@
 //! The keys of the loop of the SSH bastion; see `docs/bastion.md`.
 
-use super::formats::{self, Format};
+use super::formats::{self, formats};
 use super::keys::keys;
 
 keys! {
@@ -20,9 +20,9 @@ keys! {
 
     /// Where the host keys of the SSH server are.
     pub struct HostKeys {
-        /// The folder that the keys are written to for the SSH server; empty if it mounts the Secret itself.
+        /// The folder where the keys are written for the SSH server; empty if the server mounts the Secret itself.
         pub folder: String as FOLDER = "/host-keys".to_owned(),
-        /// The Secret that keeps the keys, created if it does not exist; empty if there is none.
+        /// The Secret that stores the keys, created if it does not exist; empty to use no Secret.
         pub secret_name: String as formats::OPTIONAL_NAME = "crownlabs-bastion-operator-ssh-keys".to_owned(),
         /// The namespace of the Secret.
         pub namespace: String as formats::DNS_LABEL = "crownlabs-system".to_owned(),
@@ -30,38 +30,29 @@ keys! {
 
     /// Where the key pair of the web terminal is.
     pub struct WebSshKey {
-        /// The Secret that keeps the key pair, created if it does not exist; empty if there is none.
+        /// The Secret that stores the key pair, created if it does not exist; empty to use no Secret.
         pub secret_name: String as formats::OPTIONAL_NAME = "crownlabs-bastion-operator-web-master-key".to_owned(),
         /// The namespace of the Secret.
         pub namespace: String as formats::DNS_LABEL = "crownlabs-system".to_owned(),
     }
 }
 
-const FILE: Format =
-    Format::new("crownlabs-file", "the absolute path of a file such as /auth-keys/keys", |text| {
-        is_absolute(text) && !text.ends_with('/')
-    });
-const FOLDER: Format = Format::new(
-    "crownlabs-folder",
-    "the absolute path of a folder such as /host-keys, or \"\" for none",
-    |text| text.is_empty() || is_absolute(text),
-);
-const KEY_OPTIONS: Format = Format::new(
-    "crownlabs-key-options",
-    "options of an authorized_keys file, separated by commas without blanks, such as \
-     restrict,port-forwarding,permitopen=\"*:22\", or \"\" for none",
-    |text| text.is_empty() || are_options(text),
-);
-
-/// The formats of these keys.
-pub(super) const FORMATS: [&Format; 3] = [&FILE, &FOLDER, &KEY_OPTIONS];
+formats! {
+    FILE = "crownlabs-file", |text| is_absolute(text) && !text.ends_with('/'),
+        "the absolute path of a file such as /auth-keys/keys";
+    FOLDER = "crownlabs-folder", |text| text.is_empty() || is_absolute(text),
+        "the absolute path of a folder such as /host-keys, or \"\" for none";
+    KEY_OPTIONS = "crownlabs-key-options", |text| text.is_empty() || are_options(text),
+        "options of an authorized_keys file, separated by commas without blanks, such as \
+         restrict,port-forwarding,permitopen=\"*:22\", or \"\" for none";
+}
 
 fn is_absolute(text: &str) -> bool {
     text.starts_with('/') && !text.contains(char::is_control) && !text.split('/').any(|part| part == "..")
 }
 
-/// The options of `authorized_keys` (sshd(8)) that stand alone. A server refuses every key with an option that it does
-/// not know, so others are refused here. `cert-authority` would turn the keys of users into authorities.
+/// The options of `authorized_keys` (sshd(8)) without a value. A server rejects every key with an unknown option, so
+/// this check rejects unknown options, too. `cert-authority` would turn the keys of users into authorities.
 const FLAGS: [&str; 14] = [
     "agent-forwarding",
     "no-agent-forwarding",
@@ -78,11 +69,11 @@ const FLAGS: [&str; 14] = [
     "verify-required",
     "x11-forwarding",
 ];
-/// Those with a value in quotes.
+/// The options with a value in quotes.
 const VALUED: [&str; 6] = ["command", "environment", "expiry-time", "from", "permitlisten", "permitopen"];
 
-/// Whether a text is a list of options. A value holds no quote, backslash or control character, so that nothing in it
-/// ends it early.
+/// Whether a text is a list of options. A value contains no quote, backslash or control character, so it cannot end
+/// early.
 fn are_options(text: &str) -> bool {
     let mut rest = text;
     loop {
@@ -112,7 +103,7 @@ fn is_value(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| (c.is_ascii_graphic() || c == ' ') && c != '\\')
 }
 
-/// Whether a text is a host and a port, one of which or both may be `*`.
+/// Whether a text is a host and a port. Each of them may be `*`.
 fn is_destination(text: &str) -> bool {
     text.rsplit_once(':')
         .is_some_and(|(host, port)| !host.is_empty() && (port == "*" || port.parse::<u16>().is_ok()))

@@ -11,9 +11,8 @@ use serde_json::{Map, Value};
 
 use super::fault::Fault;
 use super::formats::Format;
-use super::schema;
-use super::suggest;
 use super::tree::{Content, Entry, Node};
+use super::{schema, suggest};
 
 /// The result of a check.
 #[derive(Default)]
@@ -45,7 +44,7 @@ pub(super) fn check(file: &str, tree: &Node, schema: &Value) -> Checked {
             Map::new()
         }
     };
-    // Required keys at the top have defaults: if they are missing, the rest can still be decoded.
+    // Required keys at the top level have defaults: the rest can be decoded without them.
     checker.checked.value = Value::Object(value);
     checker.checked
 }
@@ -168,7 +167,7 @@ impl Checker<'_> {
             self.checked.doubtful.insert(join(&above.key, nearest));
             format!("did you mean \"{nearest}\"?")
         } else if let [place] = places(self.root, "", &entry.key).as_slice()
-            // The keys of an item of a list are not those of a section.
+            // Keys of a list item are not keys of a section.
             && !above.key.ends_with(']')
         {
             self.checked.doubtful.insert(place.clone());
@@ -196,7 +195,7 @@ impl Checker<'_> {
         if whole.is_none() {
             self.fault(
                 place,
-                format!("{value} is not possible"),
+                format!("{value} is not valid"),
                 format!("expected {}", expected_value(schema)),
             );
         }
@@ -209,7 +208,7 @@ impl Checker<'_> {
         let fits = format.is_none_or(|format| (format.accepts)(text))
             && (constants.is_empty() || constants.contains(&text));
         if !fits {
-            let problem = match (format.is_some_and(|format| format.secret), text) {
+            let problem = match (is_secret(schema), text) {
                 (_, "") => "empty".to_owned(),
                 (true, _) => "not valid".to_owned(),
                 (false, text) => format!("{text:?} is not valid"),
@@ -237,6 +236,11 @@ fn format(schema: &Value) -> Option<&'static Format> {
     schema.get("format").and_then(Value::as_str).and_then(schema::format)
 }
 
+/// Whether messages must not repeat a value, because it may be a secret.
+fn is_secret(schema: &Value) -> bool {
+    schema.get("writeOnly").is_some()
+}
+
 /// The texts that a schema allows; empty if it is not an enumeration.
 pub(super) fn constants(schema: &Value) -> Vec<&str> {
     let alternatives = schema.get("oneOf").and_then(Value::as_array).into_iter().flatten();
@@ -260,13 +264,12 @@ fn places(schema: &Value, above: &str, word: &str) -> Vec<String> {
 
 /// Describes a value of the wrong type.
 fn describe(content: &Content, schema: &Value) -> String {
-    let secret = format(schema).is_some_and(|format| format.secret);
     match content {
         Content::Map(_) => "a mapping".to_owned(),
         Content::List(_) => "a list".to_owned(),
         Content::Scalar(Value::Null) => "no value".to_owned(),
         Content::Scalar(Value::String(text)) if text.is_empty() => "empty text".to_owned(),
-        Content::Scalar(_) if secret => "not text".to_owned(),
+        Content::Scalar(_) if is_secret(schema) => "not text".to_owned(),
         Content::Scalar(Value::String(text)) => format!("{text:?} is text"),
         Content::Scalar(Value::Bool(value)) => format!("{value} is a boolean"),
         Content::Scalar(value) => format!("{value} is a number"),
@@ -300,8 +303,8 @@ pub(super) fn expected_value(schema: &Value) -> String {
         return format.expected.to_owned();
     }
     match (kind(schema), number(schema, "minimum"), number(schema, "maximum")) {
-        ("object", ..) => "a mapping with keys of its own, or the key left out".to_owned(),
-        ("array", ..) => "a list, [] if there is nothing in it".to_owned(),
+        ("object", ..) => "a mapping (or omit the key)".to_owned(),
+        ("array", ..) => "a list ([] if empty)".to_owned(),
         ("boolean", ..) => "true or false".to_owned(),
         ("integer", Some(least), Some(most)) => format!("a whole number from {least} to {most}"),
         ("integer", Some(least), None) => format!("a whole number, at least {least}"),

@@ -5,7 +5,7 @@ use super::tree::{self, Content, Entry, Node};
 
 /// The kind of the manifest.
 const CONFIG_MAP: &str = "ConfigMap";
-/// The kind of a configuration, by which its key in `data` is found.
+/// The kind of a configuration. It identifies the key of the configuration in `data`.
 const CONFIGURATION: &str = "ControllerManagerConfiguration";
 
 /// A configuration in a manifest.
@@ -15,8 +15,8 @@ pub(super) struct Embedded {
     pub text: String,
     /// The line of its key in the manifest.
     line: Option<u64>,
-    /// Whether each line of the text is one of the manifest, from the one after the key on. Otherwise the text is quoted
-    /// or folded.
+    /// Whether the text is a literal block: each of its lines is a line of the manifest, from the line after the key
+    /// on. Otherwise the text is quoted or folded.
     is_literal: bool,
 }
 
@@ -31,11 +31,11 @@ impl Embedded {
     }
 }
 
-/// The configuration in a manifest; `None` if the text is no manifest of a `ConfigMap`, but, for example, a configuration
-/// itself.
+/// The configuration in a manifest; `None` if the text is not the manifest of a `ConfigMap`, for example because it is
+/// a configuration itself.
 ///
 /// # Errors
-/// If it is one without exactly one configuration in `data`.
+/// When `data` does not contain exactly one configuration.
 pub(super) fn embedded(file: &str, manifest: &str) -> Option<Result<Embedded, Fault>> {
     let tree = tree::read(manifest).ok()?;
     if tree.get("kind").and_then(Node::text) != Some(CONFIG_MAP) {
@@ -49,7 +49,7 @@ pub(super) fn embedded(file: &str, manifest: &str) -> Option<Result<Embedded, Fa
     let texts = || entries.iter().filter_map(|entry| Some((entry, entry.value.text()?)));
     let mut found: Vec<(&Entry, &str)> = texts().filter(|(_, text)| is_configuration(text)).collect();
     if found.is_empty() {
-        // The only key is meant, whatever is wrong with it.
+        // A single key is taken as the configuration, even if it is invalid.
         found = texts().collect();
     }
     let fault = |problem: String| {
@@ -75,7 +75,8 @@ fn is_configuration(text: &str) -> bool {
     kind.is_some_and(|tree| tree.get("kind").and_then(Node::text) == Some(CONFIGURATION))
 }
 
-/// Whether the lines of the manifest after that of the key are those of the text, but for their indentation.
+/// Whether the lines of the manifest after the line of the key equal the lines of the text, apart from their
+/// indentation.
 fn is_literal(manifest: &str, key: u64, text: &str) -> bool {
     let below = manifest.lines().skip(usize::try_from(key).unwrap_or(usize::MAX));
     let mut below = below.map(str::trim_end);
@@ -126,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn in_a_quoted_or_folded_text_the_line_of_the_key_is_told() {
+    fn a_fault_in_a_quoted_or_folded_text_has_the_line_of_the_key() {
         let quoted = "\"apiVersion: config.crownlabs.polito.it/v1alpha1\\nkind: ControllerManagerConfiguration\\nx: 1\"";
         let folded = ">\n    apiVersion: config.crownlabs.polito.it/v1alpha1\n\n    kind: ControllerManagerConfiguration\n\n    x: 1\n";
         for text in [quoted, folded] {
@@ -144,10 +145,10 @@ mod tests {
         );
         let two = format!("{HEAD}data:\n  a: \"1\"\n  b: \"2\"\n");
         assert!(faults(&two)[0].starts_with("f:5: data: several keys: a, b;"), "{:?}", faults(&two));
-        // Others may stand beside it.
+        // Other keys are allowed.
         let beside = format!("{}  notes: hello\n", manifest("log: {filter: info}\n"));
         assert_eq!(faults(&beside), [""; 0]);
-        // The only one is meant, although it does not say so.
+        // A single key is the configuration, even without a kind.
         let unnamed = faults(&format!("{HEAD}data:\n  a: |\n    log: {{filter: info}}\n"));
         assert!(unnamed.iter().all(|fault| fault.starts_with("f:5: ")) && unnamed.len() == 2, "{unnamed:?}");
     }

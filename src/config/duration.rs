@@ -4,14 +4,7 @@ use std::fmt::{self, Write as _};
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::formats::Format;
 use super::keys::text;
-
-/// The format of durations.
-pub(super) const DURATION: Format =
-    Format::new("crownlabs-duration", "a duration such as 30s, 5m, 24h or 7d, at most 36500d", |text| {
-        text.parse::<ConfigDuration>().is_ok()
-    });
 
 /// The units with their lengths in milliseconds, from the longest to the shortest.
 const UNITS: [(&str, u64); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
@@ -30,9 +23,6 @@ pub struct ConfigDuration(Duration);
 pub struct DurationError;
 
 impl ConfigDuration {
-    /// The shortest duration above zero.
-    pub(super) const SHORTEST: Self = Self::from_millis(1);
-
     /// A duration in seconds, limited to a hundred years.
     pub const fn from_secs(seconds: u64) -> Self {
         Self::from_millis(seconds.saturating_mul(1_000))
@@ -112,7 +102,12 @@ impl fmt::Display for ConfigDuration {
     }
 }
 
-text!(ConfigDuration, DURATION, "pattern": "^(?=.)([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?([0-9]+ms)?$");
+text!(
+    ConfigDuration,
+    DURATION = "crownlabs-duration",
+    "a duration such as 30s, 5m, 24h or 7d, at most 36500d",
+    "pattern": "^(?=.)([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?([0-9]+ms)?$"
+);
 
 #[cfg(test)]
 mod tests {
@@ -144,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_duration_is_refused() {
+    fn invalid_durations_are_rejected() {
         let texts = [
             "", "30", "s", "30 s", " 30s", "30s ", "-30s", "+30s", "1.5h", "30S", "1w", "1y", "30sec",
             "30m1h", "1h1h", "1ms1s", "1h30", "P1D", "٣s", "5µs", "1ns", "é",
@@ -187,7 +182,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_reads_back(milliseconds in 0..=LONGEST) {
+        fn a_written_duration_reads_back(milliseconds in 0..=LONGEST) {
             let duration = ConfigDuration::from_millis(milliseconds);
             prop_assert_eq!(duration.to_string().parse(), Ok(duration));
         }

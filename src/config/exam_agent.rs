@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::formats::{self, Format};
+use super::formats::{self, formats};
 use super::keys::keys;
 use super::listen_address::ListenAddress;
 use super::network::Network;
@@ -16,43 +16,38 @@ keys! {
         pub listen: ListenAddress = ListenAddress::port(8888),
         /// The only namespace whose Instances and Templates are used.
         pub namespace: String as formats::OPTIONAL_NAME,
-        /// The Tenant to which the Instances belong; those of others in the namespace are neither shown nor touched.
+        /// The Tenant that owns the Instances. Instances of other Tenants in the namespace are neither shown nor
+        /// changed.
         pub tenant: String as formats::OBJECT_NAME = "service-tenant".to_owned(),
-        /// What the paths begin with.
+        /// The prefix of all paths.
         pub base_path: String as BASE_PATH = "/api".to_owned(),
-        /// The networks of the clients that may list, create, replace and delete Instances; if empty, nobody may.
+        /// The networks of the clients that may list, create, replace and delete Instances; if empty, no client may.
         pub allowed_ips: Vec<Network>,
-        /// Whether everybody who reaches the server may do that, so that `allowedIps` is empty.
+        /// Whether every client that reaches the server may do that; if so, `allowedIps` must be empty.
         pub allow_anyone: bool,
-        /// The networks of the proxies whose header `X-Forwarded-For` is believed, as narrow as possible: whoever is in
-        /// one can say who it is. If empty, whoever connects counts as the one proxy.
+        /// The networks of the proxies whose header `X-Forwarded-For` is trusted. Keep them as narrow as possible: any
+        /// client in them can claim any address. If empty, every connecting client counts as the one proxy.
         pub trusted_proxies: Vec<Network>,
-        /// The labels of the Templates that are for exams; if empty, those are all of the namespace.
+        /// The labels of the Templates for exams; if empty, all Templates of the namespace are used.
         #[schemars(transform = formats::labels)]
         pub template_selector: BTreeMap<String, String>,
         /// Whether the URLs of desktops, contents and status checks are hidden from clients that are not in
         /// `allowedIps`.
         pub hide_urls: bool = true,
-        /// The number of requests to the API server in a second, from 1 to 10000.
-        #[schemars(range(min = 1, max = 10_000))]
-        pub client_qps: u32 = 100,
-        /// The number of such requests that may be sent at once after a rest, from 1 to 10000.
-        #[schemars(range(min = 1, max = 10_000))]
-        pub client_max_burst: u32 = 100,
-        /// The folder with `tls.crt` and `tls.key`, which are read again when they change; empty to serve without TLS,
-        /// behind an Ingress.
+        /// The number of requests to the API server per second, from 1 to 10000.
+        pub client_qps: u32 as 1..=10_000 = 100,
+        /// The number of requests to the API server that may be sent in one burst after idle time, from 1 to 10000.
+        pub client_max_burst: u32 as 1..=10_000 = 100,
+        /// The folder with `tls.crt` and `tls.key`, reloaded when they change; empty to serve without TLS behind an
+        /// Ingress.
         pub certificate_dir: String,
     }
 }
 
-const BASE_PATH: Format = Format::new(
-    "crownlabs-base-path",
-    "a path such as /api: segments of letters, digits, dashes, dots, underscores and tildes, each after a slash",
-    is_base_path,
-);
-
-/// The formats of these keys.
-pub(super) const FORMATS: [&Format; 1] = [&BASE_PATH];
+formats! {
+    BASE_PATH = "crownlabs-base-path", is_base_path,
+        "a path such as /api: segments of letters, digits, dashes, dots, underscores and tildes, each after a slash";
+}
 
 /// Whether a text is a path that needs no encoding, without a slash at its end.
 fn is_base_path(text: &str) -> bool {

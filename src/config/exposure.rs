@@ -5,18 +5,17 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use super::formats::{self, Format};
-use super::keys::{keys, text};
-use super::pool::ADDRESSES;
+use serde::Deserialize;
 
-/// The format of ranges of ports.
-pub(super) const PORT_RANGE: Format = Format::new(
-    "crownlabs-port-range",
-    "two ports from 1 to 65535, the lower one first, such as 49152-65535",
-    |text| text.parse::<PortRange>().is_ok(),
+use super::bound::Bound;
+use super::formats;
+use super::keys::{keys, text};
+use super::pool::{ADDRESSES, Pool};
+
+const LIMITED: Bound = Bound::Other(
+    |value| Pool::parse(&Vec::<String>::deserialize(value).ok()?).err().map(|error| error.to_string()),
+    "at most 65536 addresses in all",
 );
-/// The formats of these keys.
-pub(super) const FORMATS: [&Format; 2] = [&ADDRESSES, &PORT_RANGE];
 
 keys! {
     /// The public exposure loop.
@@ -24,26 +23,23 @@ keys! {
         /// Whether this loop runs; if not, it watches nothing and needs no RBAC permissions.
         pub enabled: bool = true,
         /// The number of Instances that are reconciled at the same time, from 1 to 256.
-        #[schemars(range(min = 1, max = 256))]
-        pub concurrency: usize = 4,
-        /// The IP addresses to assign, as single addresses, ranges `first-last` or networks; the load balancer
-        /// must announce them, and nothing else may use them.
-        #[schemars(extend("items" = {"type": "string", "format": ADDRESSES.name}))]
-        pub ip_pool: Vec<String>,
+        pub concurrency: usize as 1..=256 = 4,
+        /// The IP addresses to assign, as single addresses, ranges `first-last` or networks. The load balancer must
+        /// announce them, and they must not be used for anything else.
+        pub ip_pool: Vec<String> as [ADDRESSES] where LIMITED,
         /// The ports to assign if an Instance requests port 0; the lowest free one is taken.
         pub automatic_port_range: PortRange,
-        /// The annotations of every Service, such as the one that makes the load balancer assign one address to
+        /// The annotations of every Service, such as the annotation that lets the load balancer assign one address to
         /// several Services.
         #[schemars(extend("propertyNames" = {"format": formats::LABEL_KEY.name}))]
         pub common_annotations: BTreeMap<String, String>,
-        /// The labels of every Service, in addition to those that the loop sets.
+        /// The labels of every Service, in addition to the labels that the loop sets.
         #[schemars(transform = formats::labels)]
         pub common_labels: BTreeMap<String, String>,
-        /// The annotation by which a Service requests its address from the load balancer. The default is that of `MetalLB`
-        /// since 0.14.9.
-        #[serde(rename = "loadBalancerIpsKey")]
+        /// The annotation of a Service that requests its address from the load balancer. The default is the annotation
+        /// of `MetalLB` 0.14.9 and later.
         pub load_balancer_ips_key: String as formats::LABEL_KEY = "metallb.io/loadBalancerIPs".to_owned(),
-        /// Whether an exposure is only ready once the load balancer has assigned the requested address.
+        /// Whether an exposure becomes ready only when the load balancer has assigned the requested address.
         pub wait_for_address: bool = true,
     }
 }
@@ -91,7 +87,11 @@ impl fmt::Display for PortRange {
     }
 }
 
-text!(PortRange, PORT_RANGE);
+text!(
+    PortRange,
+    PORT_RANGE = "crownlabs-port-range",
+    "two ports from 1 to 65535, the lower one first, such as 49152-65535"
+);
 
 #[cfg(test)]
 mod tests {

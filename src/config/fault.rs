@@ -15,7 +15,7 @@ pub enum ConfigError {
         /// The error of the operating system.
         source: io::Error,
     },
-    /// The file has faults. They are in the order of their lines, and displayed one on each line.
+    /// The file has faults. They are ordered by line and displayed one per line.
     #[error("{}", one_per_line(.0))]
     Faults(Vec<Fault>),
 }
@@ -29,9 +29,9 @@ pub struct Fault {
     pub line: Option<u64>,
     /// The path of the key, for example `leaderElection.leaseDuration`; empty for the file as a whole.
     pub key: String,
-    /// What is wrong with the value.
+    /// The problem with the value.
     pub problem: String,
-    /// What would be valid; empty if the problem already says it.
+    /// A description of valid values; empty if the problem already says it.
     pub expected: String,
 }
 

@@ -1,4 +1,4 @@
-//! Formats of text, and those that several keys have; others stand beside the type or the key that they are of.
+//! Formats of text, including formats that several keys share. Other formats are defined next to their type or key.
 
 use schemars::Schema;
 use serde_json::json;
@@ -15,118 +15,62 @@ pub(super) struct Format {
     pub expected: &'static str,
     /// Whether a text is valid.
     pub accepts: fn(&str) -> bool,
-    /// Whether messages must not repeat an invalid text, because it may be a secret.
-    pub secret: bool,
 }
 
-impl Format {
-    pub const fn new(name: &'static str, expected: &'static str, accepts: fn(&str) -> bool) -> Self {
-        Self { name, expected, accepts, secret: false }
-    }
+/// Declares formats, each with its name in the schema, whether it accepts a text, and a description of valid texts.
+macro_rules! formats {
+    ($($(#[$of_format:meta])* $format:ident = $name:literal, $accepts:expr, $expected:literal;)*) => {
+        $(
+            $(#[$of_format])*
+            pub(super) const $format: $crate::config::formats::Format =
+                $crate::config::formats::Format { name: $name, expected: $expected, accepts: $accepts };
+        )*
+
+        /// The formats of this file.
+        pub(super) const FORMATS: &[&$crate::config::formats::Format] = &[$(&$format),*];
+    };
+}
+pub(super) use formats;
+
+formats! {
+    HOST = "crownlabs-host", is_host,
+        "a host name such as crownlabs.example.com, in lower case, without scheme, port or slash";
+    HOST_PORT = "crownlabs-host-port", is_host_port, "a host and a port such as instmetrics:9090";
+    ORIGIN = "crownlabs-origin", is_origin,
+        "the origin of a web page such as https://crownlabs.example.com, in lower case, without a slash at the end";
+    HTTP_URL = "crownlabs-http-url", is_http_url,
+        "a URL such as https://crownlabs.example.com/auth, without a slash, query or fragment at the end";
+    SERVER_URL = "crownlabs-server-url", |text| text.is_empty() || is_http_url(text.trim_end_matches('/')),
+        "a URL such as https://auth.example.com, without user, query or fragment, or \"\" for none";
+    DNS_LABEL = "crownlabs-dns-label", |text| check_dns_label(text).is_ok(),
+        "at most 63 lower-case letters, digits and dashes, with a letter or digit at both ends";
+    OBJECT_NAME = "crownlabs-object-name", |text| check_object_name(text).is_ok(),
+        "at most 253 lower-case letters, digits, dashes and dots, with a letter or digit at both ends";
+    NAMESPACED_NAME = "crownlabs-namespaced-name", is_namespaced_name,
+        "a namespace and a name, such as crownlabs-system/crownlabs-controller-manager";
+    LABEL_KEY = "crownlabs-label-key", is_label_key,
+        "the key of a label, such as crownlabs.polito.it/operator-selector";
+    LABEL_VALUE = "crownlabs-label-value", |text| check_label_value(text).is_ok(),
+        "the value of a label: at most 63 letters, digits, dashes, underscores and dots, with a letter or digit at \
+         both ends";
+    IMAGE_NAME = "crownlabs-image-name", is_image_name,
+        "the name of an image without tag, such as crownlabs/websockify or registry.example.com:5000/websockify";
+    IMAGE_TAG = "crownlabs-image-tag", is_tag, "the tag of an image, such as latest or v1.4.2";
+    IMAGE = "crownlabs-image", is_image,
+        "an image such as busybox, crownlabs/img-exporter:v1 or registry.example.com/kaniko@sha256:…";
+    REGISTRY = "crownlabs-registry", is_registry,
+        "a registry such as registry.example.com or registry.example.com:5000/snapshots, without scheme, or \"\" for \
+         none";
+    OPTIONAL_NAME = "crownlabs-optional-name", |text| text.is_empty() || check_object_name(text).is_ok(),
+        "at most 253 lower-case letters, digits, dashes and dots, with a letter or digit at both ends, or \"\" for none";
+    QUANTITY = "crownlabs-quantity", |text| text.parse().is_ok_and(|amount: Quantity| !amount.is_negative()),
+        "an amount such as 500m, 1Gi or 50G, not below 0";
+    OPTIONAL_QUANTITY = "crownlabs-optional-quantity",
+        |text| text.is_empty() || text.parse().is_ok_and(|amount: Quantity| amount > Quantity::from_int(0)),
+        "an amount such as 500M or 10Gi, above 0, or \"\" for none";
 }
 
-pub(super) const HOST: Format = Format::new(
-    "crownlabs-host",
-    "a host name such as crownlabs.example.com, in lower case, without scheme, port or slash",
-    is_host,
-);
-pub(super) const HOST_PORT: Format =
-    Format::new("crownlabs-host-port", "a host and a port such as instmetrics:9090", is_host_port);
-pub(super) const ORIGIN: Format = Format::new(
-    "crownlabs-origin",
-    "the origin of a web page such as https://crownlabs.example.com, in lower case, without a slash at the end",
-    |text| {
-        let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
-        host.is_some_and(|host| is_host(host) || is_host_port(host))
-    },
-);
-pub(super) const HTTP_URL: Format = Format::new(
-    "crownlabs-http-url",
-    "a URL such as https://crownlabs.example.com/auth, without a slash, query or fragment at the end",
-    is_http_url,
-);
-pub(super) const SERVER_URL: Format = Format::new(
-    "crownlabs-server-url",
-    "a URL such as https://auth.example.com, without user, query or fragment, or \"\" for none",
-    |text| text.is_empty() || is_http_url(text.trim_end_matches('/')),
-);
-pub(super) const DNS_LABEL: Format = Format::new(
-    "crownlabs-dns-label",
-    "at most 63 lower-case letters, digits and dashes, with a letter or digit at both ends",
-    |text| check_dns_label(text).is_ok(),
-);
-pub(super) const OBJECT_NAME: Format = Format::new(
-    "crownlabs-object-name",
-    "at most 253 lower-case letters, digits, dashes and dots, with a letter or digit at both ends",
-    |text| check_object_name(text).is_ok(),
-);
-pub(super) const LABEL_KEY: Format = Format::new(
-    "crownlabs-label-key",
-    "the key of a label, such as crownlabs.polito.it/operator-selector",
-    is_label_key,
-);
-pub(super) const LABEL_VALUE: Format = Format::new(
-    "crownlabs-label-value",
-    "the value of a label: at most 63 letters, digits, dashes, underscores and dots, with a letter or \
-     digit at both ends",
-    |text| check_label_value(text).is_ok(),
-);
-pub(super) const IMAGE_NAME: Format = Format::new(
-    "crownlabs-image-name",
-    "the name of an image without tag, such as crownlabs/websockify or registry.example.com:5000/websockify",
-    is_image_name,
-);
-pub(super) const IMAGE_TAG: Format =
-    Format::new("crownlabs-image-tag", "the tag of an image, such as latest or v1.4.2", is_tag);
-pub(super) const IMAGE: Format = Format::new(
-    "crownlabs-image",
-    "an image such as busybox, crownlabs/img-exporter:v1 or registry.example.com/kaniko@sha256:…",
-    is_image,
-);
-pub(super) const REGISTRY: Format = Format::new(
-    "crownlabs-registry",
-    "a registry such as registry.example.com or registry.example.com:5000/snapshots, without scheme, or \"\" \
-     for none",
-    is_registry,
-);
-pub(super) const OPTIONAL_NAME: Format = Format::new(
-    "crownlabs-optional-name",
-    "at most 253 lower-case letters, digits, dashes and dots, with a letter or digit at both ends, or \"\" \
-     for none",
-    |text| text.is_empty() || check_object_name(text).is_ok(),
-);
-pub(super) const QUANTITY: Format =
-    Format::new("crownlabs-quantity", "an amount such as 500m, 1Gi or 50G, not below 0", |text| {
-        text.parse::<Quantity>().is_ok_and(|quantity| !quantity.is_negative())
-    });
-
-pub(super) const OPTIONAL_QUANTITY: Format = Format::new(
-    "crownlabs-optional-quantity",
-    "an amount such as 500M or 10Gi, above 0, or \"\" for none",
-    |text| text.is_empty() || text.parse::<Quantity>().is_ok_and(|amount| amount > Quantity::from_int(0)),
-);
-
-/// The formats of this file.
-pub(super) const FORMATS: [&Format; 16] = [
-    &OPTIONAL_QUANTITY,
-    &HOST,
-    &HOST_PORT,
-    &ORIGIN,
-    &HTTP_URL,
-    &SERVER_URL,
-    &DNS_LABEL,
-    &OBJECT_NAME,
-    &LABEL_KEY,
-    &LABEL_VALUE,
-    &IMAGE_NAME,
-    &IMAGE_TAG,
-    &IMAGE,
-    &REGISTRY,
-    &OPTIONAL_NAME,
-    &QUANTITY,
-];
-
-/// Makes the schema of a mapping of texts that of labels.
+/// Sets the schema of a map of texts to the schema of labels.
 pub(super) fn labels(schema: &mut Schema) {
     schema.insert("propertyNames".to_owned(), json!({"format": LABEL_KEY.name}));
     schema.insert("additionalProperties".to_owned(), json!({"type": "string", "format": LABEL_VALUE.name}));
@@ -135,6 +79,18 @@ pub(super) fn labels(schema: &mut Schema) {
 /// An amount that is a default.
 pub(super) fn quantity(text: &str) -> Quantity {
     text.parse().unwrap_or_default()
+}
+
+/// Whether a text is the origin of a web page.
+fn is_origin(text: &str) -> bool {
+    let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    host.is_some_and(|host| is_host(host) || is_host_port(host))
+}
+
+/// Whether a text is a namespace and the name of an object in it, with a slash between them.
+fn is_namespaced_name(text: &str) -> bool {
+    let parts = text.split_once('/');
+    parts.is_some_and(|(of, name)| check_dns_label(of).is_ok() && check_object_name(name).is_ok())
 }
 
 /// Whether a text is a URL to which the instance loop can append `/auth` and `/start?rd=…`.
@@ -148,7 +104,8 @@ fn is_http_url(text: &str) -> bool {
         && text.parse::<http::Uri>().is_ok_and(|uri| valid(&uri))
 }
 
-/// Whether a text is empty or a registry: its host, perhaps with a port, and the first components of repositories.
+/// Whether a text is empty or a registry: a host, optionally with a port, followed by the leading components of
+/// repositories.
 fn is_registry(text: &str) -> bool {
     let (host, path) = text.split_once('/').map_or((text, None), |(host, path)| (host, Some(path)));
     text.is_empty() || (is_host(host) || is_host_port(host)) && path.is_none_or(is_repository)

@@ -1,39 +1,27 @@
 //! The keys of the instance loop.
 
+use macro_rules_attribute::apply;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::duration::ConfigDuration;
-use super::formats::{self, Format};
-use super::keys::keys;
+use super::formats::{self, formats};
+use super::keys::{choice, keys};
 
-/// The hash of the password `crownlabs`, which the Go operators set as well. It is not a secret.
+/// The hash of the password `crownlabs`, which the Go operators also set. It is not a secret.
 const PUBLIC_PASSWORD_HASH: &str = "$6$rounds=4096$tBS1sNBpnw6feehB$lS9b7VKH6WMAFOB0SrHCgjD2BKs9CegDe51EiMRWbxQeCVnoGL4u0jNaRsYhvVoBFaRlXZkNsxfFhXvCBaNeQ.";
 
-/// The format of hashes of passwords.
-pub(super) const PASSWORD_HASH: Format = Format {
-    secret: true,
-    ..Format::new(
-        "crownlabs-password-hash",
-        "the hash of a password as `openssl passwd -6` prints it, or \"!\" for none",
-        is_password_hash,
-    )
-};
-/// The formats of these keys.
-pub(super) const FORMATS: [&Format; 1] = [&PASSWORD_HASH];
+formats! {
+    PASSWORD_HASH = "crownlabs-password-hash", is_password_hash,
+        "the hash of a password as `openssl passwd -6` prints it, or \"!\" for none";
+}
 
 /// Whether a text is a hash `$id$salt$hash` of crypt(3) as in `/etc/shadow`, or `!` or `*` for an account
 /// without password.
 fn is_password_hash(text: &str) -> bool {
-    let fits = |text: &str| text.chars().all(|c| c.is_ascii_graphic() && c != ':' && c != '*' && c != '!');
-    match text {
-        "!" | "*" => true,
-        _ => {
-            text.starts_with('$')
-                && text.split('$').filter(|part| !part.is_empty()).count() >= 3
-                && fits(text)
-        }
-    }
+    let fits = |c: char| c.is_ascii_graphic() && !":*!".contains(c);
+    let parts = text.split('$').filter(|part| !part.is_empty()).count();
+    matches!(text, "!" | "*") || text.starts_with('$') && parts >= 3 && text.chars().all(fits)
 }
 
 keys! {
@@ -42,41 +30,42 @@ keys! {
         /// Whether this loop runs; if not, it watches nothing and needs no RBAC permissions.
         pub enabled: bool = true,
         /// The number of Instances that are reconciled at the same time, from 1 to 256.
-        #[schemars(range(min = 1, max = 256))]
-        pub concurrency: usize = 16,
-        /// The host name of the URLs of Instances, without scheme and path; exams and exercises get the prefixes
+        pub concurrency: usize as 1..=256 = 16,
+        /// The host name in the URLs of Instances, without scheme and path. Exams and exercises get the prefixes
         /// `exam.` and `exercise.`.
         pub website_base_url: String as formats::HOST = "crownlabs.example.com".to_owned(),
         /// The URL of the OAuth2 proxy that authenticates users of Instances, without a slash at the end.
         pub instances_auth_url: String as formats::HTTP_URL = "https://crownlabs.example.com/auth".to_owned(),
-        /// The file with the public SSH key of the web terminal, which can log in to every virtual machine;
-        /// empty for none; it is read again when it changes.
+        /// The file with the public SSH key of the web terminal, which can log in to every virtual machine. It is
+        /// reloaded when it changes; empty for none.
         pub webssh_master_key_file: String,
         /// The images of the containers that run beside the container of an environment.
         pub container_images: ContainerImages,
-        /// How much of the disk of its node a container of an environment may use, and the same for the work in an
-        /// environment that is not persistent, such as `10Gi`: Kubernetes ends a pod that uses more. Empty for no
-        /// limit. Pods that exist keep theirs. A `ResourceQuota` for `ephemeral-storage` needs a `LimitRange` with a
-        /// default all the same: without, it refuses the pods of `KubeVirt` and `CDI`.
+        /// The limit of disk space on the node for each container of an environment, and for the data of an environment
+        /// that is not persistent, such as `10Gi`. Kubernetes evicts pods that exceed it. Empty for no limit. Existing
+        /// pods keep their limit. A `ResourceQuota` for `ephemeral-storage` still needs a `LimitRange` with a default:
+        /// otherwise it rejects the pods of `KubeVirt` and `CDI`.
         pub ephemeral_storage: String as formats::OPTIONAL_QUANTITY,
         /// The authentication of users who open an Instance in a browser.
         pub access: Access,
         /// The login of the user `crownlabs` in virtual machines.
         pub vm_login: VmLogin,
-        /// The Gateway API, which can be used instead of Ingresses where it is installed.
+        /// The Gateway API, which can replace Ingresses where it is installed.
         pub gateway_api: GatewayApi,
         /// Virtual machines of type `LocalVM`, whose disk is a clone of a volume in the cluster.
         pub local_vm: LocalVm,
-        /// How a new `VirtualMachine` is started and stopped: `runStrategy`, or `running`, the older member of its spec. Those
-        /// that exist keep theirs. The Go operators can only stop machines that have `running`.
+        /// The field that starts and stops a new `VirtualMachine`: `runStrategy`, or `running`, the older field of its
+        /// spec. Existing ones keep their field. The Go operators can only stop machines that have `running`.
         pub vm_power: VmPower,
-        /// How the objects of a new Instance whose Template has one environment are named, and where it is opened:
-        /// `perEnvironment`, as those of several are (`<instance>-<environment>`, `/instance/<uid>/<environment>/`), or
-        /// `classic`, after the Instance alone (`<instance>`, `/instance/<uid>/app/`). An Instance that has objects keeps
-        /// theirs. Dashboards since 2025-11 expect `perEnvironment`, older ones `classic`.
+        /// The names and the paths of a new Instance whose Template has one environment. `perEnvironment` uses the form
+        /// of Instances with several environments (`<instance>-<environment>`, `/instance/<uid>/<environment>/`);
+        /// `classic` uses only the Instance (`<instance>`, `/instance/<uid>/app/`). An Instance that already has
+        /// objects keeps its form. Dashboards since 2025-11 expect `perEnvironment`, older ones `classic`.
         pub layout: Layout,
-        /// How long something that needs a person, such as an image that cannot be pulled, has to last until the Instance
-        /// is called `Stalled`.
+        /// How long a problem that needs a change elsewhere must persist before an Instance or another object becomes
+        /// `Stalled`. Examples are an image that cannot be pulled and a Template that does not exist. It is also how
+        /// long an Instance waits without a known cause before the daemon lists the events of its namespace, at most
+        /// every two minutes.
         pub stalled_after: ConfigDuration = ConfigDuration::from_secs(120),
     }
 
@@ -86,19 +75,19 @@ keys! {
         pub tag: String as formats::IMAGE_TAG = "latest".to_owned(),
         /// The image of the X server with VNC, without tag.
         pub x_vnc: String as formats::IMAGE_NAME = "crownlabs/tigervnc".to_owned(),
-        /// The image of the proxy between browser and VNC, without tag.
+        /// The image of the proxy between browser and VNC server, without tag.
         pub websockify: String as formats::IMAGE_NAME = "crownlabs/websockify".to_owned(),
         /// The image that downloads the initial content of an Instance, without tag.
         pub content_downloader: String as formats::IMAGE_NAME = "crownlabs/content-downloader".to_owned(),
-        /// The host and port of the server that tells how much CPU and memory containers use.
+        /// The host and port of the server that reports how much CPU and memory containers use.
         pub instmetrics_server_endpoint: String as formats::HOST_PORT = "instmetrics:9090".to_owned(),
     }
 
     /// The authentication of users who open an Instance in a browser.
     pub struct Access {
-        /// Either `shared`, the OAuth2 proxy at `instancesAuthUrl` for all Instances, `perInstance`, an OAuth2 proxy
-        /// for each Instance, which admits its Tenant and the managers of the Workspace, or `none`, if authentication
-        /// is done elsewhere.
+        /// `shared` uses the OAuth2 proxy at `instancesAuthUrl` for all Instances. `perInstance` adds an OAuth2 proxy
+        /// to each Instance, which admits its Tenant and the managers of the Workspace. `none` leaves authentication to
+        /// other components.
         pub mode: AccessMode,
         /// The OAuth2 proxies of `perInstance`, which needs `issuerUrl`, `clientId` and `clientSecretFile`; see
         /// `docs/access.md`.
@@ -109,22 +98,23 @@ keys! {
     pub struct OAuth2Proxy {
         /// The image of the proxy.
         pub image: String as formats::IMAGE = "quay.io/oauth2-proxy/oauth2-proxy:v7.13.0".to_owned(),
-        /// The URL of the realm in which users log in, such as `https://auth.example.com/realms/crownlabs`.
+        /// The URL of the realm that users log in to, such as `https://auth.example.com/realms/crownlabs`.
         pub issuer_url: String as formats::SERVER_URL,
-        /// The client of the realm that the proxies log in users with.
+        /// The client ID that the proxies use to log users in.
         pub client_id: String,
-        /// The file with the secret of this client, which is read again when it changes.
+        /// The file with the secret of this client, reloaded when it changes.
         pub client_secret_file: String,
     }
 
     /// The use of the Gateway API instead of Ingresses.
     pub struct GatewayApi {
-        /// Whether Instances get an `HTTPRoute` instead of an Ingress; the Gateway then has to authenticate users.
+        /// Whether Instances get an `HTTPRoute` instead of an Ingress. The Gateway must then authenticate users.
         pub enabled: bool,
-        /// The Gateways that the routes attach to, each as `{name, namespace}`; at least one if enabled.
+        /// The Gateways that the routes attach to, each as `{name, namespace}`; at least one is required if `enabled`
+        /// is true.
         pub parent_refs: Vec<ParentRef>,
-        /// Whether somebody logs in the users of these routes, such as a policy of the Gateway: the daemon does not, and warns
-        /// in `config check` until this says so.
+        /// Whether another component, such as a policy of the Gateway, authenticates the users of these routes. The
+        /// daemon does not authenticate them, and `config check` warns until this is true.
         pub authenticated: bool,
     }
 
@@ -133,27 +123,24 @@ keys! {
         /// Whether Templates may have environments of type `LocalVM`.
         pub enabled: bool,
         /// The namespaces whose volumes every Template may clone, in addition to its own namespace.
-        #[schemars(extend("items" = {"type": "string", "format": formats::DNS_LABEL.name}))]
-        pub namespaces: Vec<String>,
+        pub namespaces: Vec<String> as [formats::DNS_LABEL],
     }
 }
 
 /// How users of Instances are authenticated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[apply(choice)]
 pub enum AccessMode {
-    /// By one OAuth2 proxy, which annotations of the Ingress refer to.
+    /// One OAuth2 proxy for all Instances, referenced by annotations of the Ingress.
     #[default]
     Shared,
-    /// By an OAuth2 proxy for each Instance, which annotations of its Ingresses refer to.
+    /// An OAuth2 proxy for each Instance, referenced by annotations of its Ingresses.
     PerInstance,
-    /// Not by the daemon's Ingresses.
+    /// No authentication by the daemon's Ingresses.
     None,
 }
 
 /// How new virtual machines are started and stopped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[apply(choice)]
 pub enum VmPower {
     /// By `spec.runStrategy`.
     #[default]
@@ -164,20 +151,19 @@ pub enum VmPower {
 
 #[cfg(test)]
 impl InstanceConfig {
-    /// The default configuration, but with the layout of the older Go operators.
+    /// The default configuration with the layout of the older Go operators.
     pub fn classic() -> Self {
         Self { layout: Layout::Classic, ..Self::default() }
     }
 }
 
 /// How the objects of an Instance with one environment are named.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[apply(choice)]
 pub enum Layout {
-    /// After the Instance and the environment, as those of several environments are.
+    /// After the Instance and the environment, as for Instances with several environments.
     #[default]
     PerEnvironment,
-    /// After the Instance alone.
+    /// After the Instance only.
     Classic,
 }
 
@@ -188,7 +174,7 @@ pub struct VmLogin {
     /// The crypt(3) hash of the password for console and desktop; the default is the hash of the
     /// publicly known password `crownlabs`.
     #[schemars(extend("format" = PASSWORD_HASH.name, "writeOnly" = true))]
-    // A configuration may be logged.
+    // The configuration may be logged, so this value is hidden.
     #[debug("({})", if password_hash == PUBLIC_PASSWORD_HASH { "the default" } else { "set" })]
     pub password_hash: String,
     /// Whether the password can be used over SSH; leave it off while the password is publicly known.
@@ -208,7 +194,7 @@ pub struct ParentRef {
 }
 
 impl InstanceConfig {
-    /// How much of the disk of its node a container may use; `None` for no limit.
+    /// The limit of disk space on the node for a container; `None` for no limit.
     pub fn storage_limit(&self) -> Option<&str> {
         Some(self.ephemeral_storage.as_str()).filter(|limit| !limit.is_empty())
     }

@@ -1,43 +1,40 @@
-//! The keys of the loop that measures what Instances use; see `docs/instance-metrics.md`.
+//! The keys of the loop that measures the resource usage of Instances; see `docs/instance-metrics.md`.
 
 use super::duration::ConfigDuration;
-use super::formats::Format;
+use super::formats::formats;
 use super::keys::keys;
 use super::listen_address::ListenAddress;
 use super::runtime_endpoint::RUNTIME_ENDPOINT;
 use crate::api::names::check_dns_label;
 
 keys! {
-    /// What Instances in containers use.
+    /// The resource usage of Instances in containers.
     pub struct InstanceMetricsConfig {
-        /// Whether this process measures what the Instances on its node use.
+        /// Whether this process measures the resource usage of the Instances on its node.
         pub enabled: bool,
         /// The address and port of the gRPC service `instmetrics.InstanceMetrics`; empty to turn it off.
         pub listen: ListenAddress = ListenAddress::port(9090),
-        /// The socket of the container runtime; empty for the first that answers of those of containerd, CRI-O and k3s.
+        /// The socket of the container runtime; if empty, the first socket of containerd, CRI-O and k3s that answers is
+        /// used.
         pub runtime_endpoint: String as RUNTIME_ENDPOINT,
-        /// The namespaces with Instances: names, or beginnings of names with `*` at the end. Pods in others are not
-        /// measured, whatever labels they have, so nobody but the daemon should make pods in these.
-        #[schemars(extend("items" = {"type": "string", "format": NAMESPACES.name}))]
-        pub namespaces: Vec<String> = ["tenant-*", "workspace-*"].map(str::to_owned).to_vec(),
-        /// The time in which the container runtime has to answer a request, from `100ms` to `30s`.
-        pub connection_timeout: ConfigDuration = ConfigDuration::from_secs(5),
+        /// The namespaces with Instances: names, or prefixes of names followed by `*`. Pods in other namespaces are not
+        /// measured, whatever labels they have. Only the daemon should create pods in these namespaces.
+        pub namespaces: Vec<String> as [NAMESPACES] = ["tenant-*", "workspace-*"].map(str::to_owned).to_vec(),
+        /// The time limit of a request to the container runtime, from `100ms` to `30s`.
+        pub connection_timeout: ConfigDuration where "100ms"..="30s" = ConfigDuration::from_secs(5),
         /// The time between two measurements, from `100ms` to `15s`.
-        pub update_period: ConfigDuration = ConfigDuration::from_secs(1),
+        pub update_period: ConfigDuration where "100ms"..="15s" = ConfigDuration::from_secs(1),
     }
 }
 
-const NAMESPACES: Format = Format::new(
-    "crownlabs-namespaces",
-    "the name of a namespace, or the beginning of names with * at the end, such as tenant-*",
-    |text| {
-        let begin = text.strip_suffix('*').map(|begin| format!("{begin}x"));
-        check_dns_label(begin.as_deref().unwrap_or(text)).is_ok()
-    },
-);
-
-/// The format of these keys.
-pub(super) const FORMATS: [&Format; 1] = [&NAMESPACES];
+formats! {
+    NAMESPACES = "crownlabs-namespaces",
+        |text| {
+            let begin = text.strip_suffix('*').map(|begin| format!("{begin}x"));
+            check_dns_label(begin.as_deref().unwrap_or(text)).is_ok()
+        },
+        "the name of a namespace, or the beginning of names with * at the end, such as tenant-*";
+}
 
 #[cfg(test)]
 mod tests {

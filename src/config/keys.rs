@@ -1,14 +1,22 @@
-//! How the keys of the file are declared: each once, with its type, the format of its text and its default.
+//! Macros that declare the keys of the file: each once, with its type, the values that it allows, and its default.
 
-/// Declares sections of the file: structs in which `pub key: Type as FORMAT = default,` declares a key. `as FORMAT` is
-/// for text with a format; without a default, that of the type is taken.
+/// Declares sections of the file: structs with keys written as `pub key: Type as FORMAT where BOUND = default,`.
+/// `as FORMAT` is for text with a format, `as [FORMAT]` for a list of such texts, and `as 1..=256` for a whole number.
+/// `where "1m"..` and `where "5s"..="1d"` are for a duration, and `where BOUND` for any other
+/// [`Bound`](super::bound::Bound). Without a default, a key has the default of its type.
 macro_rules! keys {
     (@default) => { Default::default() };
     (@default $default:expr) => { $default };
     ($(
         $(#[$of_section:meta])*
         pub struct $section:ident {
-            $($(#[$of_key:meta])* pub $key:ident: $type:ty $(as $($format:ident)::+)? $(= $default:expr)?,)*
+            $(
+                $(#[$of_key:meta])*
+                pub $key:ident: $type:ty
+                    $(as $($format:ident)::+)? $(as [$($items:ident)::+])? $(as $least:literal..=$most:literal)?
+                    $(where $from:literal $(..=$to:literal)? $(..)?)? $(where $bound:path)?
+                    $(= $default:expr)?,
+            )*
         }
     )*) => {$(
         #[derive(Debug, Clone, PartialEq, Eq, ::serde::Serialize, ::serde::Deserialize, ::schemars::JsonSchema)]
@@ -18,6 +26,8 @@ macro_rules! keys {
             $(
                 $(#[$of_key])*
                 $(#[schemars(with = "String", extend("format" = $($format)::+.name))])?
+                $(#[schemars(extend("items" = {"type": "string", "format": $($items)::+.name}))])?
+                $(#[schemars(range(min = $least, max = $most))])?
                 pub $key: $type,
             )*
         }
@@ -27,14 +37,41 @@ macro_rules! keys {
                 Self { $($key: keys!(@default $($default)?),)* }
             }
         }
+
+        impl $crate::config::bound::Section for $section {
+            const BOUNDS: &'static [(&'static str, $crate::config::bound::Bound)] = &[
+                $(
+                    $((stringify!($key), $crate::config::bound::Bound::Time($from, [$($to)?].first().copied())),)?
+                    $((stringify!($key), $bound),)?
+                )*
+            ];
+        }
     )*};
 }
 pub(super) use keys;
 
-/// Writes and reads a type in the file as the text that it is displayed as and parsed from. The schema has its format,
-/// and further keywords.
+/// Declares the words that a key allows: an enum whose names the file has in camel case.
+macro_rules! choice {
+    ($($item:tt)*) => {
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+        #[derive(::serde::Serialize, ::serde::Deserialize, ::schemars::JsonSchema)]
+        #[serde(rename_all = "camelCase")]
+        $($item)*
+    };
+}
+pub(super) use choice;
+
+/// Makes a type appear in the file as text, written by `Display` and read by `FromStr`. Declares the format of the text,
+/// and additional keywords of its schema.
 macro_rules! text {
-    ($type:ident, $format:expr $(, $keyword:literal: $value:expr)*) => {
+    ($type:ident, $format:ident = $name:literal, $expected:literal $(, $keyword:literal: $value:expr)*) => {
+        /// The format of this type.
+        pub(super) const $format: $crate::config::formats::Format = $crate::config::formats::Format {
+            name: $name,
+            expected: $expected,
+            accepts: |text| text.parse::<$type>().is_ok(),
+        };
+
         impl ::serde::Serialize for $type {
             fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.collect_str(self)
@@ -58,7 +95,7 @@ macro_rules! text {
             }
 
             fn json_schema(_: &mut ::schemars::SchemaGenerator) -> ::schemars::Schema {
-                ::schemars::json_schema!({"type": "string", "format": $format.name $(, $keyword: $value)*})
+                ::schemars::json_schema!({"type": "string", "format": $name $(, $keyword: $value)*})
             }
         }
     };

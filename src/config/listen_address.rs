@@ -4,24 +4,20 @@ use std::fmt;
 use std::net::{AddrParseError, Ipv4Addr, SocketAddr};
 use std::str::FromStr;
 
-use super::formats::Format;
 use super::keys::text;
 
-/// The format of such addresses.
-pub(super) const LISTEN_ADDRESS: Format = Format::new(
-    "crownlabs-listen-address",
-    "an IP address and a port such as \"0.0.0.0:8080\" or \"[::]:8080\", or \"\" for none",
-    |text| text.parse::<ListenAddress>().is_ok(),
-);
-
-/// The address on which a server listens, written as `ADDRESS:PORT`; empty if the server is turned off.
+/// The address that a server listens on, written as `ADDRESS:PORT`; empty if the server is turned off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ListenAddress(pub Option<SocketAddr>);
 
-text!(ListenAddress, LISTEN_ADDRESS);
+text!(
+    ListenAddress,
+    LISTEN_ADDRESS = "crownlabs-listen-address",
+    "an IP address and a port such as \"0.0.0.0:8080\" or \"[::]:8080\", or \"\" for none"
+);
 
 impl ListenAddress {
-    /// A port of all IPv4 addresses of the machine.
+    /// A port on all IPv4 addresses of the machine.
     pub(super) fn port(port: u16) -> Self {
         Self(Some((Ipv4Addr::UNSPECIFIED, port).into()))
     }

@@ -1,44 +1,39 @@
 //! The keys of the log.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use macro_rules_attribute::apply;
 use tracing_subscriber::EnvFilter;
 
-use super::formats::Format;
-use super::keys::keys;
+use super::formats::formats;
+use super::keys::{choice, keys};
 
 keys! {
     /// The format and the filter of the log.
     pub struct Log {
-        /// The format of a line: `text` to be read by people, `json` to be processed by programs.
+        /// The format of a line: `text` for people, `json` for programs.
         pub format: LogFormat,
-        /// The lowest level that is logged, and others for single modules, such as
-        /// `info,crownlabs::runtime=debug`; a change is applied while the daemon runs.
+        /// The lowest level that is logged, optionally followed by levels for single modules, such as
+        /// `info,crownlabs::runtime=debug`. A change is applied while the daemon runs.
         pub filter: String as LOG_FILTER = "info".to_owned(),
     }
 }
 
 /// The format of a log line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[apply(choice)]
 pub enum LogFormat {
-    /// Text to be read by people.
+    /// Text for people.
     #[default]
     Text,
     /// One JSON object on each line.
     Json,
 }
 
-/// The format of filters.
-pub(super) const LOG_FILTER: Format = Format::new(
-    "crownlabs-log-filter",
-    "a level (error, warn, info, debug, trace, off), and others for modules, such as \
-     info,crownlabs::runtime=debug",
-    is_log_filter,
-);
+formats! {
+    LOG_FILTER = "crownlabs-log-filter", is_log_filter,
+        "a level (error, warn, info, debug, trace, off), and others for modules, such as info,crownlabs::runtime=debug";
+}
 
-/// Whether a text is a filter of `tracing-subscriber`. This is stricter than the library, which reads a
-/// misspelt level such as `inof` or `info=` as the name of a module, so that nothing else would be logged.
+/// Whether a text is a filter of `tracing-subscriber`. This is stricter than the library: it reads a misspelt level
+/// such as `inof` or `info=` as the name of a module, and then nothing else would be logged.
 fn is_log_filter(text: &str) -> bool {
     const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
     let is_level = |word: &str| LEVELS.iter().any(|level| word.eq_ignore_ascii_case(level));

@@ -1,12 +1,14 @@
 //! The table of the control loops: one line each.
 //!
-//! A line has what the loop is for, its key in the configuration (which is also the name of its folder in
-//! `controllers`), the type of its configuration, where it works, and its type: a `leader` loop is a reconciler that
-//! works in the replica that holds the lease, a `replica` loop works in every replica, and a `node` loop is a replica
-//! loop for a process on every node. From it derive the keys below `controllers`, what `run` starts, what `plan`
-//! prints, readiness, the labels of metrics, the list in the README, and the test of the RBAC.
+//! Each line has the purpose of the loop, its key in the configuration, the type of its configuration, and its
+//! reconciler with its kind. The key is also the name of the loop's folder in `controllers`. A `leader` loop works in
+//! the replica that holds the lease. A `replica` loop works in every replica, and a `node` loop is a replica loop for a
+//! process on every node.
+//!
+//! The table determines the keys below `controllers`, the loops that `run` starts, the output of `plan`, readiness, the
+//! labels of metrics, the list in the README, and the RBAC test.
 
-/// Hands the table to another macro.
+/// Passes the table to another macro.
 macro_rules! for_each_loop {
     ($with:ident) => {
         $with! {
@@ -24,11 +26,11 @@ macro_rules! for_each_loop {
             shared_volume: SharedVolumeConfig => leader SharedVolumeReconciler;
             /// Snapshots: container images made from the disks of stopped virtual machines.
             snapshot: SnapshotConfig => leader SnapshotReconciler;
-            /// Inactivity: warns tenants, then stops or deletes Instances that nobody uses.
+            /// Inactivity: warns tenants, then stops or deletes unused Instances.
             inactivity: InactivityConfig => leader InactivityReconciler;
             /// Expiration: warns tenants, then deletes Instances that are older than their Template allows.
             expiration: ExpirationConfig => leader ExpirationReconciler;
-            /// Exams, first part: stops Instances whose status URL says that they are not needed any more.
+            /// Exams, first part: stops Instances whose status URL reports that they are no longer needed.
             termination: TerminationConfig => leader TerminationReconciler;
             /// Exams, second part: uploads the content of Instances that were stopped.
             submission: SubmissionConfig => leader SubmissionReconciler;
@@ -42,20 +44,20 @@ macro_rules! for_each_loop {
             ssh_tracker: SshTrackerConfig => replica SshTrackerLoop;
             /// Web SSH: terminals of machines in the browser.
             web_ssh: WebSshConfig => replica WebSshLoop;
-            /// Exam agent: the HTTP interface by which exam servers create, watch and delete Instances.
+            /// Exam agent: an HTTP API for exam servers to create, watch and delete Instances.
             exam_agent: ExamAgentConfig => replica ExamAgentLoop;
-            /// Dashboard: web pages on which users see, start and stop their Instances.
+            /// Dashboard: web pages where users see, start and stop their Instances.
             dashboard: DashboardConfig => replica DashboardLoop;
-            /// Pod networks on a node: links between its pods and bridges, as `podConfig` has given out their addresses.
+            /// Pod networks on a node: links between its pods and bridges, with the addresses of `podConfig`.
             pod_config_node: PodConfigNodeConfig => node PodConfigNodeLoop;
-            /// Instance metrics: what Instances in containers use, from the container runtime of each node.
+            /// Instance metrics: the resource usage of Instances in containers, from the runtime of each node.
             instance_metrics: InstanceMetricsConfig => node InstanceMetricsLoop;
         }
     };
 }
 pub(crate) use for_each_loop;
 
-/// Whether a loop runs, and how many of its objects it works on at once.
+/// Whether a loop runs, and how many of its objects it reconciles concurrently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Toggle {
     /// `enabled`.

@@ -1,75 +1,78 @@
 //! The keys of the mail that Tenants get about their Instances; see `docs/mail.md`.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 use jiff::tz::TimeZone;
 use lettre::Address;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use macro_rules_attribute::apply;
 
+use super::bound::POSITIVE;
 use super::duration::ConfigDuration;
-use super::formats::{self, Format};
-use super::keys::keys;
+use super::formats::{self, formats};
+use super::keys::{choice, keys};
 
 keys! {
     /// The mail that Tenants get about their Instances; see `docs/mail.md`.
     pub struct MailConfig {
-        /// How mail leaves: `none`, `smtp` for a mail server, or `file` for a Maildir folder, as in a demonstration.
+        /// How mail is delivered: `none`, `smtp` for a mail server, or `file` for a Maildir folder, as in a
+        /// demonstration.
         pub transport: MailTransport,
         /// The mail server, which is required for `smtp` unless `configDir` is set.
         pub host: String as MAIL_HOST,
         /// The port of the mail server; 0 for the usual one of `tls`: 465, 587 or 25.
-        #[schemars(with = "usize", range(min = 0, max = 65535))]
-        pub port: u16,
-        /// The encryption: `implicit` from the first byte, `starttls` (required, not just offered), or `none` for
-        /// a relay that is reached over a network which is trusted.
+        #[schemars(with = "usize")]
+        pub port: u16 as 0..=65535,
+        /// The encryption: `implicit` from the first byte, `starttls` (required, not just offered), or `none` for a
+        /// relay on a trusted network.
         pub tls: MailTls,
         /// The user name for the mail server; empty for no login.
         pub username: String,
-        /// The file with the password for the mail server, which is read again for each mail.
+        /// The file with the password for the mail server, read again for each mail.
         pub password_file: String,
-        /// The user to act as, where it is not `username` (the authorization identity of SASL PLAIN); usually empty.
+        /// The user to act as, if it differs from `username` (the authorization identity of SASL PLAIN); usually empty.
         pub identity: String,
         /// The sender, such as `noreply@example.com` or `CrownLabs <noreply@example.com>`.
         pub from: String as SENDER,
-        /// The file with the certificates of the authorities to trust, in PEM, which is read again for each mail;
-        /// empty for those of the operating system.
+        /// The name of this client in the command `EHLO`: a domain such as `labs.example.com`, or an address such as
+        /// `[192.0.2.1]`; empty for the domain of `from`. Mail servers check it.
+        pub ehlo_name: String as EHLO_NAME,
+        /// The PEM file with the certificate authorities to trust, read again for each mail; if empty, the operating
+        /// system's authorities are trusted.
         pub ca_file: String,
-        /// The folder with a file `smtp-config.yaml` as the Go operators read it, which takes the place of `host`,
-        /// `port`, `username`, `passwordFile`, `identity` and `from`.
+        /// The folder with a file `smtp-config.yaml` as the Go operators read it. It replaces `host`, `port`,
+        /// `username`, `passwordFile`, `identity` and `from`.
         pub config_dir: String,
-        /// The Maildir folder that `file` writes mails to; it is created if necessary.
+        /// The Maildir folder for the transport `file`; created if necessary.
         pub folder: String,
-        /// The folder with the templates of mails, which are read again for each mail; empty for the built-in ones.
+        /// The folder with the templates of mails, read again for each mail; empty for the built-in templates.
         pub template_dir: String,
         /// The time zone of the times in mails, by its IANA name such as `Europe/Rome`.
         pub time_zone: String as TIME_ZONE = "UTC".to_owned(),
-        /// The time in which a mail has to be accepted, from the connection to the answer.
-        pub timeout: ConfigDuration = ConfigDuration::from_secs(30),
-        /// What happens where a warning is refused for good, also without any text of the user: the managers of the
-        /// course get a mail, and the Instance is kept (`keep`), or its deadline counts from that mail (`proceed`).
+        /// The time limit for sending a mail, from the connection to the server's response.
+        pub timeout: ConfigDuration where POSITIVE = ConfigDuration::from_secs(30),
+        /// The fallback if a warning is permanently rejected, even without text written by users. The managers of the
+        /// course get a mail, and the Instance is either kept (`keep`) or its deadline counts from that mail
+        /// (`proceed`).
         pub undeliverable: Undeliverable,
     }
 }
 
-/// What happens to an Instance whose Tenant cannot be warned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+/// The fallback for an Instance whose Tenant cannot be warned.
+#[apply(choice)]
 pub enum Undeliverable {
-    /// It is kept until a mail is accepted.
+    /// The Instance is kept until a mail is accepted.
     #[default]
     Keep,
     /// A mail to the managers of its course counts as the warning.
     Proceed,
 }
 
-/// How mail leaves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+/// How mail is delivered.
+#[apply(choice)]
 pub enum MailTransport {
-    /// Not at all.
+    /// No mail is delivered.
     #[default]
     None,
     /// Through a mail server.
@@ -79,20 +82,19 @@ pub enum MailTransport {
 }
 
 /// How the connection to the mail server is encrypted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[apply(choice)]
 pub enum MailTls {
     /// TLS from the first byte.
     #[default]
     Implicit,
     /// TLS after the command `STARTTLS`; without it, nothing is sent.
     Starttls,
-    /// None.
+    /// No encryption.
     None,
 }
 
 impl MailTls {
-    /// The port that servers usually have for it (RFC 8314 and RFC 5321).
+    /// The usual port of servers for this encryption (RFC 8314 and RFC 5321).
     pub fn usual_port(self) -> u16 {
         match self {
             Self::Implicit => 465,
@@ -120,9 +122,9 @@ impl fmt::Display for Mailbox {
     }
 }
 
-/// A text is no mailbox.
+/// The error for a text that is not a mailbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("it is no e-mail address")]
+#[error("not a valid e-mail address")]
 pub struct NoMailbox;
 
 impl FromStr for Mailbox {
@@ -139,6 +141,37 @@ impl FromStr for Mailbox {
     }
 }
 
+/// The name of a client in the command EHLO (RFC 5321, section 4.1.3).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EhloName {
+    /// A domain.
+    Domain(String),
+    /// The address literal `[192.0.2.1]`.
+    Ipv4(Ipv4Addr),
+    /// The address literal `[IPv6:2001:db8::1]`.
+    Ipv6(Ipv6Addr),
+}
+
+/// The error for a text that is neither a domain nor an address literal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoEhloName;
+
+impl FromStr for EhloName {
+    type Err = NoEhloName;
+
+    fn from_str(text: &str) -> Result<Self, NoEhloName> {
+        let Some(literal) = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')) else {
+            let is_domain = (formats::HOST.accepts)(&text.to_lowercase()) && text.parse::<IpAddr>().is_err();
+            return if is_domain { Ok(Self::Domain(text.to_owned())) } else { Err(NoEhloName) };
+        };
+        let address = match literal.split_once(':') {
+            Some((tag, address)) if tag.eq_ignore_ascii_case("ipv6") => address.parse().map(Self::Ipv6),
+            _ => literal.parse().map(Self::Ipv4),
+        };
+        address.map_err(|_| NoEhloName)
+    }
+}
+
 /// The name, without quotes, and the address of `name <address>`.
 pub fn split_mailbox(text: &str) -> Option<(String, &str)> {
     let (name, address) = text.trim().strip_suffix('>')?.rsplit_once('<')?;
@@ -149,21 +182,20 @@ pub fn split_mailbox(text: &str) -> Option<(String, &str)> {
     Some((name, address.trim()))
 }
 
-const MAIL_HOST: Format = Format::new(
-    "crownlabs-mail-host",
-    "a host name such as smtp.example.com or an IP address, without port, or \"\" for none",
-    |text| text.is_empty() || text.parse::<IpAddr>().is_ok() || (formats::HOST.accepts)(text),
-);
-const SENDER: Format = Format::new(
-    "crownlabs-mail-sender",
-    "an address such as noreply@example.com or \"CrownLabs <noreply@example.com>\", or \"\" for none",
-    |text| text.is_empty() || text.parse::<Mailbox>().is_ok(),
-);
-const TIME_ZONE: Format = Format::new(
-    "crownlabs-time-zone",
-    "a time zone of the IANA database, such as Europe/Rome or UTC",
-    |text| TimeZone::get(text).is_ok(),
-);
-
-/// The formats of these keys.
-pub(super) const FORMATS: [&Format; 3] = [&MAIL_HOST, &SENDER, &TIME_ZONE];
+formats! {
+    MAIL_HOST = "crownlabs-mail-host",
+        |text| text.is_empty() || text.parse::<IpAddr>().is_ok() || (formats::HOST.accepts)(text),
+        "a host name such as smtp.example.com or an IP address, without port, or \"\" for none";
+    SENDER = "crownlabs-mail-sender", |text| text.is_empty() || text.parse::<Mailbox>().is_ok(),
+        "an address such as noreply@example.com or \"CrownLabs <noreply@example.com>\", or \"\" for none";
+    EHLO_NAME = "crownlabs-ehlo-name",
+        |text| match text.parse() {
+            Ok(EhloName::Domain(domain)) => domain.contains('.'),
+            Ok(_) => true,
+            Err(NoEhloName) => text.is_empty(),
+        },
+        "a domain such as labs.example.com, or an address in brackets such as [192.0.2.1] or [IPv6:2001:db8::1], or \"\" \
+         for the domain of from";
+    TIME_ZONE = "crownlabs-time-zone", |text| TimeZone::get(text).is_ok(),
+        "a time zone of the IANA database, such as Europe/Rome or UTC";
+}

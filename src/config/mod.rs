@@ -5,11 +5,12 @@
 //!
 //! - [`tree`] parses the YAML text into a tree that has the line of each key;
 //! - [`check`] compares the tree with the schema: unknown keys, types, ranges, formats of text;
-//! - what is valid is decoded into [`Config`];
-//! - [`rules`] checks what must hold between several keys.
+//! - valid parts are decoded into [`Config`];
+//! - [`rules`] checks the [`bound`] of each key, and constraints between several keys.
 
 mod automation;
 mod bastion;
+mod bound;
 mod check;
 mod config_map;
 mod dashboard;
@@ -19,12 +20,12 @@ mod exam_agent;
 mod exposure;
 mod fault;
 mod formats;
-mod from_values;
 mod image_list;
 mod instance;
 mod instance_metrics;
 mod integrations;
 mod keys;
+mod language;
 mod listen_address;
 mod log;
 pub mod loops;
@@ -43,6 +44,7 @@ mod snapshot;
 mod ssh_tracker;
 mod submission;
 mod suggest;
+mod switches;
 mod template;
 mod tenant;
 mod termination;
@@ -59,19 +61,21 @@ use std::path::Path;
 
 pub use automation::{ExpirationConfig, InactivityConfig};
 pub use bastion::BastionConfig;
-pub use dashboard::{DashboardConfig, Identity, Language};
+pub use dashboard::{DashboardConfig, Identity};
 pub use document::default_document;
 pub use duration::ConfigDuration;
 pub use exam_agent::ExamAgentConfig;
 pub use exposure::PublicExposureConfig;
 pub use fault::{ConfigError, Fault};
-pub use from_values::{FromValues, Made, from_values};
 pub use image_list::{ImageListConfig, RegistryConfig, RegistryType};
 pub use instance::{Access, AccessMode, InstanceConfig, Layout, LocalVm, VmLogin, VmPower};
 pub use instance_metrics::InstanceMetricsConfig;
 pub use integrations::KeycloakConfig;
+pub use language::Language;
 pub use log::{Log, LogFormat};
-pub use mail::{MailConfig, MailTls, MailTransport, Mailbox, Undeliverable, split_mailbox};
+pub use mail::{
+    EhloName, MailConfig, MailTls, MailTransport, Mailbox, NoEhloName, Undeliverable, split_mailbox,
+};
 pub use network::Network;
 pub use pod_config_node::PodConfigNodeConfig;
 pub use prometheus::{PrometheusConfig, Signal};
@@ -83,6 +87,7 @@ pub use snapshot::{Pusher, SnapshotConfig};
 pub use ssh_tracker::SshTrackerConfig;
 pub use submission::SubmissionConfig;
 pub use suggest::nearest;
+pub use switches::SwitchedOff;
 
 pub use tenant::{COUNT, CountQuotas, OnTenantDeletion, QuotaCaps, TenantConfig};
 pub use termination::TerminationConfig;
@@ -108,10 +113,10 @@ impl Config {
         Self::parse(&path.display().to_string(), &read(path)?)
     }
 
-    /// The same, if the file is a configuration or the manifest of a `ConfigMap` that contains one.
+    /// Reads and validates a file that is a configuration, or the manifest of a `ConfigMap` that contains one.
     ///
     /// # Errors
-    /// If the file cannot be read, or with all faults of the configuration, in the lines of the file.
+    /// If the file cannot be read, or with all faults of the configuration, with their lines in the file.
     pub fn load_any(path: &Path) -> Result<Self, ConfigError> {
         Self::parse_any(&path.display().to_string(), &read(path)?)
     }
@@ -130,7 +135,7 @@ impl Config {
         }
     }
 
-    /// Validates the text of a file; `file_name` is the name that its faults are reported with.
+    /// Validates the text of a file; faults contain `file_name` as the name of the file.
     ///
     /// # Errors
     /// With all faults of the text, in the order of their lines.
@@ -148,7 +153,7 @@ impl Config {
                     return Ok(config);
                 }
             }
-            // The schema allows something that the types do not: only the decoder's message says what.
+            // The schema allows a value that the types reject: only the decoder's message explains it.
             Err(error) if faults.is_empty() => {
                 faults.push(Fault::new(file_name, None, "", error.to_string(), ""));
             }

@@ -1,20 +1,18 @@
 //! Networks of IP addresses, written as CIDR.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 use std::str::FromStr;
 
-use super::formats::Format;
+use ipnet::IpNet;
+
 use super::keys::text;
 
 /// A network: all addresses whose first bits are the same. `10.1.2.3/8` is the same network as `10.0.0.0/8`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Network {
-    address: IpAddr,
-    prefix: u32,
-}
+pub struct Network(IpNet);
 
-/// A text is no network.
+/// The error for a text that is not a network.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "invalid CIDR: {0:?}; a network is written 10.0.0.0/8 or 2001:db8::/32, a single address 10.0.0.1/32"
@@ -22,26 +20,16 @@ pub struct Network {
 pub struct NoNetwork(String);
 
 impl Network {
-    /// Whether an address is in the network. An IPv4 address that is written as an IPv6 one (`::ffff:10.0.0.1`) is one.
+    /// Whether an address is in the network. An IPv4 address written as an IPv6 address (`::ffff:10.0.0.1`) counts as
+    /// IPv4.
     pub fn contains(&self, address: IpAddr) -> bool {
-        match (self.address, address.to_canonical()) {
-            (IpAddr::V4(own), IpAddr::V4(other)) => {
-                let mask = u32::MAX.checked_shl(Ipv4Addr::BITS - self.prefix).unwrap_or(0);
-                (own.to_bits() ^ other.to_bits()) & mask == 0
-            }
-            (IpAddr::V6(own), IpAddr::V6(other)) => {
-                let mask = u128::MAX.checked_shl(Ipv6Addr::BITS - self.prefix).unwrap_or(0);
-                (own.to_bits() ^ other.to_bits()) & mask == 0
-            }
-            _ => false,
-        }
+        self.0.contains(&address.to_canonical())
     }
 
-    /// Whether more than sixteen addresses are in the network. What is trusted by its address should be few: the addresses
-    /// of the pods of a node are usually a `/24` or a `/64`.
+    /// Whether the network has more than sixteen addresses. Networks that are trusted by address should be small: the
+    /// pod addresses of a node are usually a `/24` or a `/64`.
     pub fn is_wide(&self) -> bool {
-        let bits = if self.address.is_ipv4() { Ipv4Addr::BITS } else { Ipv6Addr::BITS };
-        bits - self.prefix > 4
+        self.0.max_prefix_len() - self.0.prefix_len() > 4
     }
 }
 
@@ -51,11 +39,9 @@ impl FromStr for Network {
     fn from_str(text: &str) -> Result<Self, NoNetwork> {
         let network = || {
             let (address, prefix) = text.split_once('/')?;
-            let address: IpAddr = address.parse().ok()?;
             let is_number = prefix.bytes().all(|byte| byte.is_ascii_digit());
-            let prefix: u32 = prefix.parse().ok().filter(|_| is_number)?;
-            let bits = if address.is_ipv4() { Ipv4Addr::BITS } else { Ipv6Addr::BITS };
-            (prefix <= bits).then_some(Self { address, prefix })
+            let prefix = prefix.parse().ok().filter(|_| is_number)?;
+            IpNet::new(address.parse().ok()?, prefix).ok().map(Self)
         };
         network().ok_or_else(|| NoNetwork(text.to_owned()))
     }
@@ -63,21 +49,20 @@ impl FromStr for Network {
 
 impl fmt::Display for Network {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}/{}", self.address, self.prefix)
+        self.0.fmt(formatter)
     }
 }
 
-text!(Network, NETWORK);
-
-/// The format of networks.
-pub(super) const NETWORK: Format = Format::new(
-    "crownlabs-network",
-    "a network such as 10.0.0.0/8 or 2001:db8::/32; a single address is written 10.0.0.1/32",
-    |text| text.parse::<Network>().is_ok(),
+text!(
+    Network,
+    NETWORK = "crownlabs-network",
+    "a network such as 10.0.0.0/8 or 2001:db8::/32; a single address is written 10.0.0.1/32"
 );
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -126,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_network_is_refused() {
+    fn invalid_networks_are_rejected() {
         for text in [
             "",
             "10.0.0.1",

@@ -4,21 +4,22 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-use super::formats::Format;
+use ipnet::IpNet;
 
-/// The format of an entry of the pool.
-pub(super) const ADDRESSES: Format = Format::new(
-    "crownlabs-addresses",
-    "an address, a range such as 172.18.0.240-172.18.0.249, or a network such as 172.18.0.248/30 or \
-     2001:db8::/120, of at most 65536 addresses",
-    |text| Pool::parse(&[text]).is_ok(),
-);
+use super::formats::formats;
 
-/// The maximum number of addresses in a pool: more than a load balancer announces, and few enough for the
-/// allocator to look at each.
+formats! {
+    /// The format of an entry of the pool.
+    ADDRESSES = "crownlabs-addresses", |text| Pool::parse(&[text]).is_ok(),
+        "an address, a range such as 172.18.0.240-172.18.0.249, or a network such as 172.18.0.248/30 or \
+         2001:db8::/120, of at most 65536 addresses";
+}
+
+/// The maximum number of addresses in a pool. It is more than a load balancer announces, and small enough for the
+/// allocator to check each address.
 pub const LIMIT: u128 = 65_536;
 
-/// Why an entry of the pool is not valid.
+/// The reason why an entry of the pool is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PoolError {
     /// The entry has a slash, but is not a network.
@@ -41,7 +42,8 @@ pub enum PoolError {
     Address(String),
     /// With this entry, the pool has more than [`LIMIT`] addresses.
     #[error(
-        "{0} brings the pool to more than {LIMIT} addresses: name the addresses that the load balancer announces"
+        "{0} extends the pool beyond {LIMIT} addresses: list only the addresses that the load balancer \
+         announces"
     )]
     TooLarge(String),
 }
@@ -61,7 +63,7 @@ fn number(address: IpAddr) -> u128 {
     }
 }
 
-/// The address with that number in the family of `like`.
+/// Returns the address with this number in the address family of `like`.
 fn address(number: u128, like: IpAddr) -> IpAddr {
     match like {
         // The number lies between two IPv4 addresses, so it fits into 32 bits.
@@ -83,18 +85,14 @@ impl Span {
         self.first.is_ipv4() == other.first.is_ipv4() && self.first <= other.last && other.first <= self.last
     }
 
-    /// Parses a network such as `172.18.0.248/30`; `None` if it is not one. Host bits are ignored. The range
+    /// Parses a network such as `172.18.0.248/30`; returns `None` for anything else. Host bits are ignored. The range
     /// includes the first and the last address of the network.
     fn network(text: &str) -> Option<Self> {
         let (address, bits) = text.split_once('/')?;
         let address = parse(address)?;
-        let width: u32 = if address.is_ipv4() { 32 } else { 128 };
         let valid = bits.bytes().all(|byte| byte.is_ascii_digit()) && (bits == "0" || !bits.starts_with('0'));
-        let bits: u32 = bits.parse().ok().filter(|bits| valid && *bits <= width)?;
-        // A shift by 128 bits is `None`: there are no host bits.
-        let hosts = u128::MAX.checked_shr(128 - (width - bits)).unwrap_or(0);
-        let first = number(address) & !hosts;
-        Some(Self { first: self::address(first, address), last: self::address(first | hosts, address) })
+        let network = IpNet::new(address, bits.parse().ok().filter(|_| valid)?).ok()?;
+        Some(Self { first: network.network(), last: network.broadcast() })
     }
 }
 
@@ -106,25 +104,22 @@ impl FromStr for Span {
         if text.contains('/') {
             return Self::network(text).ok_or_else(|| PoolError::Cidr(named()));
         }
-        if text.contains('-') {
-            let ends: Vec<&str> = text.split('-').map(str::trim).collect();
-            let [first, last] = ends[..] else { return Err(PoolError::Range(named())) };
-            let first = parse(first).ok_or_else(|| PoolError::RangeEnd(named()))?;
-            let last = parse(last).ok_or_else(|| PoolError::RangeEnd(named()))?;
-            if first.is_ipv4() != last.is_ipv4() {
-                return Err(PoolError::Mixed(named()));
-            }
-            if first > last {
-                return Err(PoolError::Backwards(named()));
-            }
-            return Ok(Self { first, last });
+        if !text.contains('-') {
+            let address = parse(text).ok_or_else(|| PoolError::Address(named()))?;
+            return Ok(Self { first: address, last: address });
         }
-        let address = parse(text).ok_or_else(|| PoolError::Address(named()))?;
-        Ok(Self { first: address, last: address })
+        let ends: Vec<&str> = text.split('-').map(str::trim).collect();
+        let [first, last] = ends[..] else { return Err(PoolError::Range(named())) };
+        let end = |text| parse(text).ok_or_else(|| PoolError::RangeEnd(named()));
+        match (end(first)?, end(last)?) {
+            (first, last) if first.is_ipv4() != last.is_ipv4() => Err(PoolError::Mixed(named())),
+            (first, last) if first > last => Err(PoolError::Backwards(named())),
+            (first, last) => Ok(Self { first, last }),
+        }
     }
 }
 
-/// Parses an address; `None` if the text is not one. An IPv4-mapped IPv6 address becomes the IPv4 address.
+/// Parses an address; returns `None` if the text is invalid. An IPv4-mapped IPv6 address becomes the IPv4 address.
 pub fn parse(text: &str) -> Option<IpAddr> {
     text.trim().parse().ok().map(|address: IpAddr| address.to_canonical())
 }
@@ -143,12 +138,12 @@ impl Pool {
         let mut pool = Self::default();
         let mut warnings = Vec::new();
         let mut read: Vec<(Span, &str)> = Vec::new();
-        // An entry may be several, separated by commas, as in the flag of the Go operator.
+        // An entry may contain several, separated by commas, as in the flag of the Go operator.
         let pieces = entries.iter().flat_map(|entry| entry.as_ref().split(',')).map(str::trim);
         for piece in pieces.filter(|piece| !piece.is_empty()) {
             let span: Span = piece.parse()?;
             for (_, other) in read.iter().filter(|(other, _)| span.overlaps(*other)) {
-                warnings.push(format!("{piece} and {other} name the same addresses: they are merged"));
+                warnings.push(format!("{piece} and {other} overlap: they are merged"));
             }
             read.push((span, piece));
             pool.add(span);
@@ -196,14 +191,11 @@ impl Pool {
 
 impl fmt::Display for Pool {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (place, span) in self.spans.iter().enumerate() {
-            let comma = if place == 0 { "" } else { ", " };
-            write!(formatter, "{comma}{}", span.first)?;
-            if span.first != span.last {
-                write!(formatter, "-{}", span.last)?;
-            }
-        }
-        Ok(())
+        let written = |span: &Span| match *span {
+            Span { first, last } if first == last => first.to_string(),
+            Span { first, last } => format!("{first}-{last}"),
+        };
+        formatter.write_str(&self.spans.iter().map(written).collect::<Vec<_>>().join(", "))
     }
 }
 
@@ -241,14 +233,11 @@ mod tests {
             Pool::parse(&["172.18.0.240-172.18.0.249", "172.18.0.250/30"]).expect("a pool");
         assert_eq!(pool.len(), 12);
         assert_eq!(pool.to_string(), "172.18.0.240-172.18.0.251");
-        assert_eq!(
-            warnings,
-            ["172.18.0.250/30 and 172.18.0.240-172.18.0.249 name the same addresses: they are merged"]
-        );
+        assert_eq!(warnings, ["172.18.0.250/30 and 172.18.0.240-172.18.0.249 overlap: they are merged"]);
     }
 
     #[test]
-    fn what_is_no_entry_is_named() {
+    fn invalid_entries_are_reported() {
         for (entry, words) in [
             ("172.18.0.0/33", "invalid CIDR address: 172.18.0.0/33"),
             ("172.18.0/24", "invalid CIDR address"),
@@ -261,16 +250,16 @@ mod tests {
             ("10.0.0.01", "invalid IP entry: 10.0.0.01"),
             ("fe80::1%eth0", "invalid IP entry"),
             ("labs.example.org", "invalid IP"),
-            ("0.0.0.0/0", "0.0.0.0/0 brings the pool to more than 65536 addresses"),
-            ("::/0", "more than 65536"),
-            ("10.0.0.0-10.1.0.0", "more than 65536"),
+            ("0.0.0.0/0", "0.0.0.0/0 extends the pool beyond 65536 addresses"),
+            ("::/0", "beyond 65536"),
+            ("10.0.0.0-10.1.0.0", "beyond 65536"),
         ] {
             let error = Pool::parse(&[entry]).expect_err(entry).to_string();
             assert!(error.contains(words), "{entry}: {error}");
         }
         assert_eq!(Pool::parse(&["10.0.0.0/16"]).expect("at the limit").0.len(), LIMIT);
         let error = Pool::parse(&["10.0.0.0/16", "10.9.0.0"]).expect_err("one too many").to_string();
-        assert!(error.starts_with("10.9.0.0 brings"), "{error}");
+        assert!(error.starts_with("10.9.0.0 extends the pool"), "{error}");
         assert!(Pool::parse::<&str>(&[]).expect("empty").0.is_empty());
     }
 

@@ -1,124 +1,130 @@
 //! The keys of Prometheus; see `docs/prometheus-queries.md`.
 
+use super::bound::{Bound, POSITIVE};
 use super::duration::ConfigDuration;
 use super::formats;
 use super::keys::keys;
-use super::query_template::Subject;
+use super::query_template::{QueryTemplate, Subject};
+
+const STEP: Bound = Bound::TimeIf(
+    |step| step.get().subsec_nanos() == 0 && (1..=3_600).contains(&step.get().as_secs()),
+    "is not valid",
+    "whole seconds, from 1s to 1h",
+);
+const OF_SERVICE: Bound = Bound::Other(
+    |value| data_problem(value.as_str()?, Subject::Service),
+    "a counter with the namespace and the Service, in this order, as requests{namespace=%q, service=%q}, or \"\" for \
+     none",
+);
+const OF_ADDRESS: Bound = Bound::Other(
+    |value| data_problem(value.as_str()?, Subject::Address),
+    "a counter with the IP address, as connections{ip=%q}, or with the namespace and the Instance, as \
+     connections{namespace=%q, instance=%q}, or \"\" for none",
+);
+
+/// Returns the problem with a data query, which may be empty.
+pub(super) fn data_problem(data: &str, subject: Subject) -> Option<String> {
+    let problem = |data| QueryTemplate::parse(data, subject).err().map(|error| error.to_string());
+    Some(data).filter(|data| !data.is_empty()).and_then(problem)
+}
 
 keys! {
-    /// The Prometheus server that tells when Instances were last used; see `docs/prometheus-queries.md`.
+    /// The Prometheus server that records when Instances were last used; see `docs/prometheus-queries.md`.
     pub struct PrometheusConfig {
-        /// The URL of the server, such as `http://prometheus.monitoring:9090`; empty if there is none.
+        /// The URL of the server, such as `http://prometheus.monitoring:9090`; empty for no server.
         pub url: String as formats::SERVER_URL,
         /// The time limit of a request.
-        pub timeout: ConfigDuration = ConfigDuration::from_secs(5),
-        /// The file with the bearer token of every request, which is read again for each round of queries; empty
-        /// for none.
+        pub timeout: ConfigDuration where POSITIVE = ConfigDuration::from_secs(5),
+        /// The file with the bearer token of every request, read again for each round of queries; empty for none.
         pub bearer_token_file: String,
-        /// The file with the certificates of the authorities to trust, in PEM, which is read again when it
-        /// changes; empty for those of the operating system.
+        /// The PEM file with the certificate authorities to trust, reloaded when it changes; if empty, the operating
+        /// system's authorities are trusted.
         pub ca_file: String,
-        /// The precision with which the time of a use is found, from `1s` to `1h`; it grows with the length of
-        /// time that is asked for.
-        pub query_step: ConfigDuration = ConfigDuration::from_secs(300),
-        /// The queries of the four sources: browser (`nginx`), SSH through the bastion, SSH in the browser, and what is open
-        /// of both.
+        /// The precision of the time of last use, from `1s` to `1h`. It becomes coarser for longer periods.
+        pub query_step: ConfigDuration where STEP = ConfigDuration::from_secs(300),
+        /// The queries of the four sources: browser (`nginx`), SSH through the bastion, SSH in the browser, and open
+        /// SSH connections of both kinds.
         pub queries: PrometheusQueries,
     }
 
-    /// The queries. Those of data are for one Instance, with `%s` or `%q` (a quoted `%s`) in its place.
+    /// The queries. A data query is written for one Instance, which `%s` or `%q` (a quoted `%s`) stands for.
     pub struct PrometheusQueries {
-        /// The query whose first result is above 0 while the requests of browsers are counted.
+        /// The query whose first result is above 0 while requests of browsers are counted.
         pub nginx_available: String = r#"count(up{service=~"ingress-nginx(-external)?-controller-metrics"})"#.to_owned(),
-        /// The counter of the requests of browsers, by namespace and Service; empty if there is none.
-        pub nginx_data: String = "nginx_ingress_controller_requests{exported_namespace=%q, exported_service=%q}"
+        /// The counter of browser requests, by namespace and Service; empty to turn this source off.
+        pub nginx_data: String where OF_SERVICE = "nginx_ingress_controller_requests{exported_namespace=%q, exported_service=%q}"
                 .to_owned(),
         /// The query whose first result is above 0 while SSH connections through the bastion are counted.
         pub bastion_ssh_available: String = r#"count(up{container="bastion-operator-tracker-sidecar"})"#.to_owned(),
-        /// The counter of SSH connections through the bastion, by IP address; empty if there is none.
-        pub bastion_ssh_data: String = "bastion_ssh_connections{destination_ip=%q}".to_owned(),
+        /// The counter of SSH connections through the bastion, by IP address; empty to turn this source off.
+        pub bastion_ssh_data: String where OF_ADDRESS = "bastion_ssh_connections{destination_ip=%q}".to_owned(),
         /// The query whose first result is above 0 while SSH connections in the browser are counted.
         pub web_ssh_available: String = r#"count(up{container="webssh"})"#.to_owned(),
-        /// The counter of SSH connections in the browser, by IP address; empty if there is none.
-        pub web_ssh_data: String = "bastion_web_ssh_connections{destination_ip=%q}".to_owned(),
-        /// The query whose first result is above 0 while open SSH connections are known; empty if that is so whenever
-        /// those through the bastion are counted, or, where these have no query, those in the browser.
+        /// The counter of SSH connections in the browser, by IP address; empty to turn this source off.
+        pub web_ssh_data: String where OF_ADDRESS = "bastion_web_ssh_connections{destination_ip=%q}".to_owned(),
+        /// The query whose first result is above 0 while open SSH connections are measured. If empty, the query for
+        /// connections through the bastion is used, or, if `bastionSshData` is empty, the query for connections in the
+        /// browser.
         pub open_available: String,
-        /// The gauge of the SSH connections that are open, by IP address; empty if there is none. Without a counter of SSH
-        /// connections it is not asked for.
+        /// The gauge of open SSH connections, by IP address; empty to turn this source off. It is not queried if both
+        /// counters of SSH connections are off.
         pub open_data: String = "bastion_ssh_open_connections{destination_ip=%q}".to_owned(),
     }
 }
 
-/// One source of uses: what its queries are, and what its query of data must be about.
+/// One source of uses: its queries, and the required subject of its data query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SourceQueries<'a> {
     /// The name of the source, in status and messages.
     pub name: &'static str,
-    /// The key of the query of data, below `integrations.prometheus.queries`.
+    /// The key of the data query, below `integrations.prometheus.queries`.
     pub data_key: &'static str,
-    /// The query of availability.
+    /// The availability query.
     pub available: &'a str,
-    /// The query of data; empty if the source is off.
+    /// The data query; empty if the source is off.
     pub data: &'a str,
-    /// What the query of data must be about.
+    /// The required subject of the data query.
     pub subject: Subject,
-    /// What its values say.
+    /// How its values indicate a use.
     pub signal: Signal,
 }
 
-/// Which values of a metric say that a machine is used.
+/// The values of a metric that indicate that a machine is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
-    /// Those that differ from the one before: it is a counter.
+    /// Values that differ from the previous value: the metric is a counter.
     Change,
-    /// Those above 0: it is a gauge.
+    /// Values above 0: the metric is a gauge.
     Positive,
 }
 
 impl PrometheusQueries {
-    /// The sources, those that are off too.
+    /// All sources, including sources that are off.
     pub fn sources(&self) -> [SourceQueries<'_>; 4] {
-        // Where nobody counts SSH connections, nobody knows which are open.
+        // Open SSH connections are known only where SSH connections are counted.
         let ssh = [
             (&self.bastion_ssh_data, &self.bastion_ssh_available),
             (&self.web_ssh_data, &self.web_ssh_available),
         ];
         let ssh = ssh.into_iter().find(|(data, _)| !data.is_empty());
         let own = Some(&self.open_available).filter(|available| !available.is_empty());
+        let open = own.or(ssh.map(|(_, available)| available)).map_or("", String::as_str);
+        let open_data = if ssh.is_some() { self.open_data.as_str() } else { "" };
+        let source = |name, data_key, available, data, subject, signal| SourceQueries {
+            name,
+            data_key,
+            available,
+            data,
+            subject,
+            signal,
+        };
+        let (bastion, web) = (&self.bastion_ssh_available, &self.web_ssh_available);
+        let (service, address) = (Subject::Service, Subject::Address);
         [
-            SourceQueries {
-                name: "ingress",
-                data_key: "nginxData",
-                available: &self.nginx_available,
-                data: &self.nginx_data,
-                subject: Subject::Service,
-                signal: Signal::Change,
-            },
-            SourceQueries {
-                name: "ssh",
-                data_key: "bastionSshData",
-                available: &self.bastion_ssh_available,
-                data: &self.bastion_ssh_data,
-                subject: Subject::Address,
-                signal: Signal::Change,
-            },
-            SourceQueries {
-                name: "webSsh",
-                data_key: "webSshData",
-                available: &self.web_ssh_available,
-                data: &self.web_ssh_data,
-                subject: Subject::Address,
-                signal: Signal::Change,
-            },
-            SourceQueries {
-                name: "open",
-                data_key: "openData",
-                available: own.or(ssh.map(|(_, available)| available)).map_or("", String::as_str),
-                data: if ssh.is_some() { &self.open_data } else { "" },
-                subject: Subject::Address,
-                signal: Signal::Positive,
-            },
+            source("ingress", "nginxData", &self.nginx_available, &self.nginx_data, service, Signal::Change),
+            source("ssh", "bastionSshData", bastion, &self.bastion_ssh_data, address, Signal::Change),
+            source("webSsh", "webSshData", web, &self.web_ssh_data, address, Signal::Change),
+            source("open", "openData", open, open_data, address, Signal::Positive),
         ]
     }
 }

@@ -2,21 +2,19 @@
 
 use std::path::PathBuf;
 
-use super::formats::Format;
+use super::formats::formats;
 
-/// The format of such texts.
-pub(super) const RUNTIME_ENDPOINT: Format = Format::new(
-    "crownlabs-runtime-endpoint",
-    "the socket of the container runtime such as unix:///run/containerd/containerd.sock, or \"\" for the first that \
-     answers of the usual ones",
-    |text| text.is_empty() || runtime_socket(text).is_some(),
-);
+formats! {
+    RUNTIME_ENDPOINT = "crownlabs-runtime-endpoint", |text| text.is_empty() || runtime_socket(text).is_some(),
+        "the socket of the container runtime such as unix:///run/containerd/containerd.sock, or \"\" for the first \
+         usual socket that answers";
+}
 
-/// The longest path of a Unix socket, in bytes: `sun_path` of unix(7) without the zero at its end.
+/// The maximum length of the path of a Unix socket in bytes: `sun_path` of unix(7) without the terminating zero.
 const LONGEST_PATH: usize = 107;
 
-/// The path of a socket that a text names, an absolute path with or without `unix://` before it; `None` where it names
-/// none.
+/// Returns the path of the socket that a text names: an absolute path, optionally prefixed with `unix://`. Returns
+/// `None` for any other text.
 pub fn runtime_socket(text: &str) -> Option<PathBuf> {
     let path = text.strip_prefix("unix://").unwrap_or(text);
     let is_path = |c: char| c.is_ascii_alphanumeric() || "/._-+@".contains(c);

@@ -1,11 +1,10 @@
 //! The keys of the snapshot loop; see `docs/snapshots.md`.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use macro_rules_attribute::apply;
 
 use super::duration::ConfigDuration;
 use super::formats;
-use super::keys::keys;
+use super::keys::{choice, keys};
 use crate::api::quantity::Quantity;
 
 keys! {
@@ -13,19 +12,18 @@ keys! {
     pub struct SnapshotConfig {
         /// Whether this loop runs; if not, it watches nothing and needs no RBAC permissions.
         pub enabled: bool = true,
-        /// The number of snapshots that are reconciled at the same time, from 1 to 256; it does not limit the
-        /// number of Jobs that run.
-        #[schemars(range(min = 1, max = 256))]
-        pub concurrency: usize = 4,
-        /// The registry that images are pushed to, with an optional path; all snapshots fail while it is empty.
+        /// The number of snapshots that are reconciled at the same time, from 1 to 256. It does not limit the number of
+        /// running Jobs.
+        pub concurrency: usize as 1..=256 = 4,
+        /// The registry to push images to, with an optional path. While it is empty, all snapshots fail.
         pub vm_registry: String as formats::REGISTRY,
         /// The Secret (`kubernetes.io/dockerconfigjson`) with the login to the registry, in the namespace of each
-        /// snapshot; all snapshots fail while it is empty.
+        /// snapshot. While it is empty, all snapshots fail.
         pub vm_registry_secret: String as formats::OPTIONAL_NAME,
         /// The image that exports a disk as a QCOW2 file; `make image-exporter` builds it.
         pub container_export_img: String as formats::IMAGE = concat!("crownlabs/img-exporter:", env!("CARGO_PKG_VERSION")).to_owned(),
-        /// The time within which a snapshot must start once it is its turn; after that it has failed, and the next one
-        /// of the Instance follows.
+        /// The time limit for the start of a snapshot, counted from its turn. A snapshot that exceeds it fails, and the
+        /// next snapshot of the Instance follows.
         pub start_deadline: ConfigDuration = ConfigDuration::from_secs(1_800),
         /// The program that builds and pushes the image: `kaniko`, or `buildah`, which does not need root.
         pub pusher: Pusher,
@@ -37,15 +35,14 @@ keys! {
         pub pusher_memory_request: Quantity as formats::QUANTITY = formats::quantity("8Gi"),
         /// The memory limit of the pusher, which counts against the quota of the snapshot's namespace.
         pub pusher_memory_limit: Quantity as formats::QUANTITY = formats::quantity("32Gi"),
-        /// How much of the disk of its node a Job may use, such as `300Gi`: four times the largest disk of a Template.
-        /// Kubernetes ends a pod that uses more. Empty for no limit.
+        /// The limit of disk space on the node for a Job, such as `300Gi`: four times the largest disk of a Template.
+        /// Kubernetes evicts a pod that exceeds it. Empty for no limit.
         pub ephemeral_storage: String as formats::OPTIONAL_QUANTITY,
     }
 }
 
 /// The program that builds and pushes an image.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[apply(choice)]
 pub enum Pusher {
     /// Kaniko's executor.
     #[default]

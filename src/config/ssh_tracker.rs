@@ -1,22 +1,33 @@
 //! The keys of the SSH tracker.
 
+use super::bound::Bound;
 use super::keys::keys;
+
+/// The names that the kernel accepts.
+const INTERFACE: Bound = Bound::Other(
+    |value| {
+        let name = value.as_str()?;
+        let is_other = |letter: char| matches!(letter, '/' | ':' | '\0') || letter.is_whitespace();
+        let is_name =
+            (1..=15).contains(&name.len()) && ![".", ".."].contains(&name) && !name.contains(is_other);
+        (!is_name).then(|| format!("{name:?} is not the name of an interface"))
+    },
+    "`any`, or 1 to 15 bytes without spaces, `/` and `:`",
+);
 
 keys! {
     /// The SSH tracker.
     pub struct SshTrackerConfig {
-        /// Whether this loop runs, which needs the capability `NET_RAW`; if not, it captures nothing.
+        /// Whether this loop runs, which requires the capability `NET_RAW`; if not, it captures nothing.
         pub enabled: bool,
-        /// The name of the interface whose packets are looked at, which may be missing at times, or `any` for all of
-        /// them.
-        pub interface: String = "any".to_owned(),
+        /// The name of the network interface to capture on, which may be temporarily missing, or `any` for all
+        /// interfaces.
+        pub interface: String where INTERFACE = "any".to_owned(),
         /// The TCP port of SSH on Instances.
-        #[schemars(range(min = 1, max = 65535))]
-        pub port: u16 = 22,
-        /// The bytes of a packet that are captured, from 64 to 65535; they determine the size of the blocks of the
-        /// ring.
-        #[schemars(range(min = 64, max = 65535))]
-        pub snaplen: u32 = 1600,
+        pub port: u16 as 1..=65535 = 22,
+        /// The number of bytes that are captured of each packet, from 64 to 65535. It determines the block size of the
+        /// ring buffer.
+        pub snaplen: u32 as 64..=65535 = 1600,
         /// Whether connections over IPv6 are counted too.
         pub ipv6: bool = true,
         /// Whether connections are counted by Instance too.

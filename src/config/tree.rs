@@ -9,7 +9,7 @@ use serde_saphyr::{DefaultMessageFormatter, Location, MessageFormatter, Spanned}
 
 use super::fault::Fault;
 
-/// A value, and the line in which it begins.
+/// A value, and the line where it begins.
 pub struct Node {
     /// The line, from 1; `None` if the parser does not know it.
     pub line: Option<u64>,
@@ -27,7 +27,7 @@ pub enum Content {
     Scalar(Value),
 }
 
-/// A key of a mapping and its value.
+/// A key of a mapping, with its value.
 pub struct Entry {
     /// The key.
     pub key: String,
@@ -38,13 +38,13 @@ pub struct Entry {
 }
 
 impl Node {
-    /// The value of a key, if the node is a mapping that has it.
+    /// The value of a key, if the node is a mapping that contains the key.
     pub fn get(&self, key: &str) -> Option<&Self> {
         let Content::Map(entries) = &self.content else { return None };
         entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value)
     }
 
-    /// The text, if the node is one.
+    /// The text, if the node is a text.
     pub fn text(&self) -> Option<&str> {
         match &self.content {
             Content::Scalar(Value::String(text)) => Some(text),
@@ -53,7 +53,7 @@ impl Node {
     }
 }
 
-/// Why a text is not a single valid YAML document.
+/// The reason why a text is not a single valid YAML document.
 pub struct SyntaxError {
     line: Option<u64>,
     problem: String,
@@ -95,7 +95,7 @@ pub(super) fn read(text: &str) -> Result<Node, SyntaxError> {
         // The parser stops at the first duplicate key. With this policy it returns all of them.
         Err(error) if is_duplicate(&error) => match parse(text, DuplicateKeyPolicy::LastWins) {
             Ok(node) if has_duplicates(&node) => Ok(node),
-            // It does not do so for keys that are numbers, so only the first is reported.
+            // It does not do so for numeric keys, so only the first duplicate is reported.
             Ok(_) => Err(error.into()),
             Err(other) => Err(other.into()),
         },
@@ -103,8 +103,8 @@ pub(super) fn read(text: &str) -> Result<Node, SyntaxError> {
     }
 }
 
-/// Parses a text with any number of documents, as leniently as the API server reads them; those that are empty are left
-/// out. The text is the reader's own, so its size is not limited.
+/// Parses a text with any number of documents, as leniently as the API server does. Empty documents are skipped. The
+/// text comes from the caller itself, so its size is not limited.
 ///
 /// # Errors
 /// With the first syntax error.

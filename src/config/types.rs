@@ -1,41 +1,36 @@
-//! The keys of the file that do not belong to one loop. The doc comment of a key is its comment in the
-//! default file and its description in the schema, so it is one sentence for administrators.
+//! The keys of the file that do not belong to a single loop. The doc comment of a key becomes its comment in the
+//! default file and its description in the schema, so it is written for administrators.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::automation::{ExpirationConfig, InactivityConfig};
-use super::bastion::BastionConfig;
-use super::dashboard::DashboardConfig;
-use super::duration::ConfigDuration;
-use super::exam_agent::ExamAgentConfig;
-use super::exposure::PublicExposureConfig;
-use super::formats;
-use super::image_list::ImageListConfig;
-use super::instance::InstanceConfig;
-use super::instance_metrics::InstanceMetricsConfig;
+use super::bound::{Bound, POSITIVE};
 use super::integrations::Integrations;
 use super::keys::keys;
 use super::listen_address::ListenAddress;
-use super::log::Log;
 use super::loops::for_each_loop;
 use super::pod_config::PodConfigConfig;
-use super::pod_config_node::PodConfigNodeConfig;
-use super::shared_volume::SharedVolumeConfig;
-use super::snapshot::SnapshotConfig;
-use super::ssh_tracker::SshTrackerConfig;
-use super::submission::SubmissionConfig;
 use super::template::TemplateConfig;
-use super::tenant::{TenantConfig, WorkspaceConfig};
-use super::termination::TerminationConfig;
-use super::web_ssh::WebSshConfig;
-use super::webhook::WebhookConfig;
+use super::tenant::WorkspaceConfig;
+use super::{
+    BastionConfig, ConfigDuration, DashboardConfig, ExamAgentConfig, ExpirationConfig, ImageListConfig,
+    InactivityConfig, InstanceConfig, InstanceMetricsConfig, Log, PodConfigNodeConfig, PublicExposureConfig,
+    SharedVolumeConfig, SnapshotConfig, SshTrackerConfig, SubmissionConfig, TenantConfig, TerminationConfig,
+    WebSshConfig, WebhookConfig, formats,
+};
+
+/// The bound of a duration that is written into a Lease.
+const WHOLE: Bound = Bound::TimeIf(
+    |time| time.get().subsec_nanos() == 0 && !time.get().is_zero(),
+    "cannot be written into a Lease",
+    "whole seconds, at least 1s",
+);
 
 keys! {
-    /// The configuration of the control loops of a CrownLabs cluster. Only `apiVersion` and `kind` are
-    /// required; any other key that is left out has the value that `crownlabs config default` prints.
+    /// The configuration of the control loops of a CrownLabs cluster. Only `apiVersion` and `kind` are required. Any
+    /// other omitted key has the value that `crownlabs config default` prints.
     #[schemars(title = "CrownLabs controller manager", extend("required" = ["apiVersion", "kind"]))]
     pub struct Config {
         /// The version of the format of this file.
@@ -45,11 +40,11 @@ keys! {
         /// The labels of the namespaces, Tenants and Workspaces that the daemon manages; it ignores all others.
         #[schemars(transform = formats::labels, extend("minProperties" = 1))]
         pub selector: BTreeMap<String, String> = BTreeMap::from([("crownlabs.polito.it/operator-selector".to_owned(), "production".to_owned())]),
-        /// The periodic reconciliation of objects that do not change, which repairs what no watch reports.
+        /// The periodic reconciliation of objects that do not change, which repairs changes that no watch reports.
         pub resync: Resync,
-        /// The leader election, by which only one of several replicas writes to the cluster.
+        /// The leader election: only one of several replicas writes to the cluster.
         pub leader_election: LeaderElection,
-        /// The addresses on which the daemon serves metrics, probes, webhooks and events.
+        /// The addresses where the daemon serves metrics, probes, webhooks and events.
         pub server: Server,
         /// The log, which is written to standard error.
         pub log: Log,
@@ -59,28 +54,32 @@ keys! {
         pub integrations: Integrations,
     }
 
-    /// The periodic reconciliation: each object is reconciled again after a random time between the two.
+    /// The periodic reconciliation: each object is reconciled again after a random time between `min` and `max`.
     pub struct Resync {
         /// The shortest time between two reconciliations of an object that does not change, at least `1m`.
-        pub min: ConfigDuration = ConfigDuration::from_secs(3_600),
+        pub min: ConfigDuration where "1m".. = ConfigDuration::from_secs(3_600),
         /// The longest time between two reconciliations of an object that does not change.
         pub max: ConfigDuration = ConfigDuration::from_secs(7_200),
     }
 
     /// The leader election.
     pub struct LeaderElection {
-        /// Whether the loops only run while the replica holds the Lease; if false, run a single replica.
+        /// Whether the loops run only while the replica holds the Lease; if false, run a single replica.
         pub enabled: bool = true,
         /// The namespace of the Lease.
         pub namespace: String as formats::DNS_LABEL = "crownlabs-system".to_owned(),
         /// The name of the Lease; daemons that run different loops need different names.
         pub name: String as formats::OBJECT_NAME = "crownlabs-controller-manager".to_owned(),
-        /// The time after the last renewal at which another replica takes over, in whole seconds.
-        pub lease_duration: ConfigDuration = ConfigDuration::from_secs(15),
-        /// The time after the last renewal at which the leader exits; it must be below `leaseDuration`.
+        /// How long after the last renewal another replica takes over, in whole seconds.
+        pub lease_duration: ConfigDuration where WHOLE = ConfigDuration::from_secs(15),
+        /// How long after the last renewal the leader exits; it must be below `leaseDuration`.
         pub renew_deadline: ConfigDuration = ConfigDuration::from_secs(10),
         /// The time between two renewals or attempts; 1.2 times this time must be below `renewDeadline`.
-        pub retry_period: ConfigDuration = ConfigDuration::from_secs(2),
+        pub retry_period: ConfigDuration where POSITIVE = ConfigDuration::from_secs(2),
+        /// The Leases of other installations, as `namespace/name`, that do not prevent this one from leading although
+        /// they manage objects of the same selector. For any other Lease of this kind, this replica waits until that
+        /// installation ends.
+        pub ignored_leases: Vec<String> as [formats::NAMESPACED_NAME],
     }
 
     /// The servers of the daemon.
@@ -89,10 +88,10 @@ keys! {
         pub metrics: ListenAddress = ListenAddress::port(8080),
         /// The address and port of the probes `/healthz` and `/readyz`; empty to turn them off.
         pub health: ListenAddress = ListenAddress::port(8081),
-        /// The admission webhooks, which the API server calls before it stores an object of CrownLabs.
+        /// The admission webhooks, which the API server calls before it stores a CrownLabs object.
         pub webhook: WebhookConfig,
-        /// The endpoint for Keycloak's events about accounts. It is served if the tenant loop is enabled, also
-        /// where another program manages the accounts.
+        /// The endpoint for Keycloak's events about accounts. It is served if the tenant loop is enabled, even if
+        /// another program manages the accounts.
         pub keycloak_events: KeycloakEvents,
     }
 

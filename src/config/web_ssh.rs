@@ -1,5 +1,6 @@
 //! The keys of web SSH; see `docs/web-ssh.md`.
 
+use super::bound::POSITIVE;
 use super::duration::ConfigDuration;
 use super::formats;
 use super::instance::InstanceConfig;
@@ -13,26 +14,23 @@ keys! {
         pub enabled: bool,
         /// The address and port of the WebSocket `/webssh`.
         pub listen: ListenAddress = ListenAddress::port(8085),
-        /// The user that is logged in at the machines.
+        /// The user to log in as on the machines.
         pub user: String = "crownlabs".to_owned(),
-        /// The file with the private key in the format of OpenSSH, without passphrase, which is read again when it
-        /// changes; `instance.websshMasterKeyFile` is its public key.
+        /// The file with the private key in OpenSSH format, without a passphrase, reloaded when it changes.
+        /// `instance.websshMasterKeyFile` is its public key.
         pub private_key_file: String,
-        /// The port at which the machines serve SSH.
-        #[schemars(range(min = 1, max = 65535))]
-        pub port: u16 = 22,
-        /// The origins of the web pages that may open terminals, such as `https://crownlabs.example.com`; empty for
-        /// that of `instance.websiteBaseUrl` with `https://`.
-        #[schemars(extend("items" = {"type": "string", "format": formats::ORIGIN.name}))]
-        pub allowed_origins: Vec<String>,
-        /// The largest number of terminals that are open in one replica, from 1 to 100000; as many browsers of one
-        /// address may wait for theirs.
-        #[schemars(range(min = 1, max = 100_000))]
-        pub max_connections: usize = 1_000,
-        /// The time without input and output after which a terminal is closed; `0s` for never.
+        /// The SSH port of the machines.
+        pub port: u16 as 1..=65535 = 22,
+        /// The origins of the web pages that may open terminals, such as `https://crownlabs.example.com`; if empty, the
+        /// origin of `instance.websiteBaseUrl` with `https://`.
+        pub allowed_origins: Vec<String> as [formats::ORIGIN],
+        /// The largest number of open terminals per replica, from 1 to 100000. It is also the largest number of
+        /// browsers with the same address that may wait for a terminal.
+        pub max_connections: usize as 1..=100_000 = 1_000,
+        /// How long a terminal may be without input and output before it is closed; `0s` for no limit.
         pub idle_timeout: ConfigDuration = ConfigDuration::from_secs(0),
-        /// The time after which a terminal is closed whose browser takes no output.
-        pub send_timeout: ConfigDuration = ConfigDuration::from_secs(30),
+        /// How long a browser may accept no output before its terminal is closed.
+        pub send_timeout: ConfigDuration where POSITIVE = ConfigDuration::from_secs(30),
     }
 }
 

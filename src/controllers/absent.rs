@@ -1,4 +1,4 @@
-//! What a build without the daemon knows of the loops of every replica and node: their names.
+//! The names of the daemon's loops, for builds without the daemon.
 
 /// A module with a type of that name for each loop.
 macro_rules! absent {
@@ -11,7 +11,7 @@ macro_rules! absent {
             impl $loop {
                 /// Its key below `controllers` in the configuration.
                 pub const NAME: &'static str = $name;
-                /// Nothing of it runs.
+                /// None of its code is built.
                 pub const USES_API_SERVER: bool = false;
             }
         }

@@ -1,21 +1,21 @@
-//! The control loops, a folder each with the same files:
+//! The control loops. Each loop is a folder with the same files:
 //!
-//! | file | what it is |
+//! | file | content |
 //! |---|---|
-//! | `mod.rs` | what the loop does, in a table |
-//! | `stores.rs` | the stores that it reads, and which changes add which objects to the queue |
+//! | `mod.rs` | an overview of the loop, as a table |
+//! | `stores.rs` | the stores that it reads, and the objects that each change adds to the queue |
 //! | `children.rs` | the children that it makes for one object, and their stores |
-//! | `observe.rs` | what the plan and the report of one object depend on |
+//! | `observe.rs` | the state that the plan and the report of one object depend on |
 //! | `plan.rs` and its parts | the plan: pure functions |
 //! | `report.rs` | status, conditions and events: a pure function |
 //! | `reconcile.rs` | the implementation of `Reconciler`, which the driver in `runtime` calls |
 //!
-//! | folder or file | what several loops share |
+//! | folder or file | shared by several loops |
 //! |---|---|
-//! | [`setup`] | what a loop is built from |
+//! | [`setup`] | the dependencies of loops |
 //! | [`accounts`] | the work of Tenants and Workspaces in Keycloak |
-//! | [`cleanup`] | the ending of Instances by the loops of inactivity and expiration: warnings, promises, mails |
-//! | [`pod_network`] | what the two loops of pod networks tell each other |
+//! | [`cleanup`] | the ending of Instances by the inactivity and expiration loops: warnings, promises, mails |
+//! | [`pod_network`] | the records that the two pod network loops exchange |
 //! | [`shared`] | the rest |
 
 #[cfg(not(feature = "daemon"))]

@@ -1,4 +1,4 @@
-//! What a loop is built from, and how.
+//! The dependencies of loops, and how a loop is built.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -9,34 +9,53 @@ use serde_json::Value;
 
 use crate::capture::{ConnectionCounter, OpenConnections};
 use crate::clients::mail::Mailer;
+#[cfg(feature = "daemon")]
+use crate::clients::oidc::Provider;
 use crate::clients::prometheus::Prometheus;
 use crate::config::Config;
 use crate::controllers::accounts::Accounts;
+use crate::controllers::shared::former::Census;
+use crate::controllers::shared::rivals::Rivals;
 use crate::runtime::client::UserClient;
 use crate::runtime::files::WatchedFile;
 use crate::runtime::gate::Gate;
 use crate::runtime::http_server::Handler;
+use crate::runtime::object_events::EventLists;
+use crate::runtime::outages::Outages;
 use crate::runtime::plan::Plan;
 use crate::runtime::reconciler::Reconciler;
 use crate::runtime::replica::ReplicaLoop;
 use crate::runtime::store_set::StoreSet;
 
-/// What loops are built from, and what they register in addition to their stores.
+/// The dependencies of loops, and everything that loops register in addition to their stores.
 pub struct Setup<'a> {
     /// The configuration.
     pub config: &'a Config,
     /// The gate that is open while this replica leads.
     pub gate: Gate,
-    /// A client that sends writes without the lease, for the loops of every replica; `None` where there is no cluster.
+    /// The outages of systems outside of the cluster, which clients report.
+    pub outages: Outages,
+    /// A client that sends writes without the lease, for loops that run on every replica; `None` without a cluster.
     pub ungated: Option<Client>,
-    /// Accounts and roles in Keycloak; `None` where it is not configured.
+    /// Accounts and roles in Keycloak; `None` if it is not configured.
     pub accounts: Option<Accounts>,
-    /// Mails to tenants; `None` where no transport is configured.
+    /// Mails to tenants; `None` if no transport is configured.
     pub mailer: Option<Mailer>,
-    /// The metrics by which the use of Instances is seen; `None` where no URL is configured.
+    /// The metrics that show the use of Instances; `None` if no URL is configured.
     pub prometheus: Option<Prometheus>,
-    /// Reads and writes in the name of users; `None` in `crownlabs plan`, which has no API server.
+    /// The issuer for the dashboard login; `None` if the dashboard is off or has no issuer.
+    #[cfg(feature = "daemon")]
+    pub issuer: Option<Provider>,
+    /// Reads and writes on behalf of users; `None` in `crownlabs plan`, which has no API server.
     pub users: Option<UserClient>,
+    /// The other installations named by marks on objects.
+    pub rivals: Rivals,
+    /// Counts the objects that were taken under another selector.
+    pub censuses: Vec<Census>,
+    /// Other leftovers of a former configuration.
+    pub notices: Vec<Notice>,
+    /// Lists the events of namespaces. In `crownlabs plan`, nothing is listed.
+    pub events: EventLists,
     /// Files that loops watch.
     pub files: Vec<WatchedFile>,
     /// HTTP endpoints that loops serve.
@@ -45,14 +64,22 @@ pub struct Setup<'a> {
     pub ssh_connections: Arc<ConnectionCounter>,
     /// The SSH connections from the web terminal, if it is on.
     pub web_ssh_connections: Arc<ConnectionCounter>,
-    /// The SSH connections that are open now, from the bastion and from the web terminal, as far as they are tracked.
+    /// The open SSH connections, from the bastion and from the web terminal, as far as they are tracked.
     pub open_connections: Arc<OpenConnections>,
-    /// Whether `expositions` has them.
+    /// Whether `expositions` contains them.
     are_open_shown: bool,
     /// Families of metrics that loops render themselves.
     pub expositions: Vec<Exposition>,
-    /// Sets gauges, when metrics are read.
+    /// Functions that set gauges when metrics are read.
     pub gauges: Vec<Measure>,
+}
+
+/// A message for administrators. It is logged at the start and shown in the readiness while it applies.
+pub struct Notice {
+    /// Its name in the readiness.
+    pub name: &'static str,
+    /// The message; `None` while there is nothing to report.
+    pub sentence: Box<dyn Fn() -> Option<String> + Send + Sync>,
 }
 
 /// Sets gauges.
@@ -62,16 +89,23 @@ pub type Measure = Box<dyn Fn() + Send + Sync>;
 pub type Exposition = Box<dyn Fn(&mut String) + Send + Sync>;
 
 impl<'a> Setup<'a> {
-    /// A set-up without any server outside of the cluster.
+    /// Creates a set-up without any external servers.
     pub fn new(config: &'a Config, gate: Gate) -> Self {
         Self {
             config,
             gate,
+            outages: Outages::default(),
             ungated: None,
             accounts: None,
             mailer: None,
             prometheus: None,
+            #[cfg(feature = "daemon")]
+            issuer: None,
             users: None,
+            rivals: Rivals::default(),
+            censuses: Vec::new(),
+            notices: Vec::new(),
+            events: EventLists::new(None),
             files: Vec::new(),
             endpoints: Vec::new(),
             ssh_connections: Arc::new(ConnectionCounter::new(
@@ -89,7 +123,7 @@ impl<'a> Setup<'a> {
         }
     }
 
-    /// The SSH connections that are open now, which `/metrics` shows once.
+    /// The open SSH connections, which `/metrics` shows once.
     pub fn shown_open_connections(&mut self) -> Arc<OpenConnections> {
         if !std::mem::replace(&mut self.are_open_shown, true) {
             let shown = Arc::clone(&self.open_connections);
@@ -103,7 +137,7 @@ impl<'a> Setup<'a> {
 pub struct Endpoint {
     /// Its key below `server` in the configuration.
     pub name: &'static str,
-    /// The address on which it listens; `None` where it is disabled.
+    /// The address that it listens on; `None` if it is disabled.
     pub address: Option<SocketAddr>,
     /// The handler of its requests.
     pub handler: Handler,
@@ -111,13 +145,13 @@ pub struct Endpoint {
 
 /// How a loop is built.
 pub trait Definition: Reconciler + Sized {
-    /// The reporting controller that its events name.
+    /// The reporting controller of its events.
     const EVENT_SOURCE: &'static str;
 
-    /// Declares the stores of the loop, and returns it and its settings. Nothing is read or sent yet.
+    /// Declares the stores of the loop, and returns the loop and its settings. Nothing is read or sent yet.
     ///
     /// # Errors
-    /// When the configuration cannot be used; it is checked for that before.
+    /// If the configuration is invalid, although it was validated before.
     fn build(setup: &mut Setup<'_>, stores: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)>;
 
     /// Messages of `crownlabs plan` about an object, in addition to the problems of its plan.
@@ -125,8 +159,8 @@ pub trait Definition: Reconciler + Sized {
         Vec::new()
     }
 
-    /// Objects that the loop makes once others have done their part, for the loops that `crownlabs plan` runs after it:
-    /// with placeholders for what only they know.
+    /// Objects that the loop creates once other components have done their part, for the loops that `crownlabs plan`
+    /// runs after it. Placeholders stand for values that only those components know.
     fn foreseen(
         _observed: &Self::Observed,
         _settings: &Self::Settings,
@@ -138,12 +172,12 @@ pub trait Definition: Reconciler + Sized {
 
 /// How a replica loop is built.
 pub trait ReplicaDefinition: ReplicaLoop {
-    /// Whether the loop uses the API server. A process in which nothing does starts without one.
+    /// Whether the loop uses the API server. A process starts without an API server if none of its loops uses it.
     const USES_API_SERVER: bool = true;
 
     /// Declares the stores of the loop, and returns it. Nothing is read or sent yet.
     ///
     /// # Errors
-    /// When the configuration cannot be used; it is checked for that before.
+    /// If the configuration is invalid, although it was validated before.
     fn build(setup: &mut Setup<'_>, stores: &mut StoreSet<'_>) -> anyhow::Result<Self>;
 }

@@ -1,4 +1,4 @@
-//! `crownlabs why`: the facts about an Instance as text, and for programs.
+//! `crownlabs why`: the facts about an Instance, as text and as JSON.
 
 use std::fmt::Write;
 
@@ -16,13 +16,14 @@ pub fn text(why: &Why, now: Timestamp) -> String {
     let mut text = String::new();
     head(&mut text, why, now);
     section(&mut text, "It waits for:", waits(why, now));
+    section(&mut text, "Its Template is not ready:", template_waits(why, now));
     section(&mut text, "Warnings about its objects:", warnings(why, now));
     section(&mut text, "What happens next:", next(why, now));
-    section(&mut text, "Who may stop or delete it:", enders(why));
+    section(&mut text, "Users who may stop or delete it:", enders(why));
     text
 }
 
-/// The same for programs.
+/// Returns the same facts as JSON.
 pub fn value(why: &Why, now: Timestamp) -> Value {
     let environment = |(name, phase): &(String, InstancePhase)| json!({"name": name, "phase": phase});
     json!({
@@ -35,13 +36,14 @@ pub fn value(why: &Why, now: Timestamp) -> Value {
         "url": why.url,
         "environments": why.environments.iter().map(environment).collect::<Vec<_>>(),
         "waitsFor": waits(why, now),
+        "templateWaitsFor": template_waits(why, now),
         "warnings": warnings(why, now),
         "next": next(why, now),
         "mayEnd": enders(why),
     })
 }
 
-/// A heading and indented lines, if there are any.
+/// Appends a heading and indented lines, if there are any.
 fn section(text: &mut String, heading: &str, lines: Vec<String>) {
     if !lines.is_empty() {
         let _ = writeln!(text, "{heading}");
@@ -51,7 +53,7 @@ fn section(text: &mut String, heading: &str, lines: Vec<String>) {
     }
 }
 
-/// Its name, its Tenant and its state.
+/// Appends the name of the Instance, its Tenant and its state.
 fn head(text: &mut String, why: &Why, now: Timestamp) {
     let _ = writeln!(
         text,
@@ -66,7 +68,7 @@ fn head(text: &mut String, why: &Why, now: Timestamp) {
         .since
         .as_ref()
         .map_or_else(String::new, |since| format!(", for {} ({})", span(since, now), since.0));
-    let asked = if why.is_to_run { "it is to run" } else { "it is to be off" };
+    let asked = if why.is_to_run { "it should run" } else { "it should be off" };
     let phase = match why.phase.to_string() {
         phase if phase.is_empty() => "unknown".to_owned(),
         phase => phase,
@@ -93,13 +95,18 @@ fn waits(why: &Why, now: Timestamp) -> Vec<String> {
     why.waits.iter().map(|condition| sentence(condition, now)).collect()
 }
 
-/// The message of a condition, its reason and its time.
-fn sentence(condition: &Condition, now: Timestamp) -> String {
+/// The conditions that keep its Template from being ready.
+fn template_waits(why: &Why, now: Timestamp) -> Vec<String> {
+    why.template_waits.iter().map(|condition| sentence(condition, now)).collect()
+}
+
+/// Returns the message of a condition with its reason and age.
+pub fn sentence(condition: &Condition, now: Timestamp) -> String {
     let Condition { type_, reason, message, last_transition_time, .. } = condition;
     format!("{message} ({type_}: {reason}, for {})", span(last_transition_time, now))
 }
 
-/// The warnings about its objects, or why they are not known.
+/// The warnings about its objects, or the reason why they are unknown.
 fn warnings(why: &Why, now: Timestamp) -> Vec<String> {
     let line = |warning: &Warning| {
         let Warning { about, reason, message, times, last } = warning;
@@ -113,21 +120,21 @@ fn warnings(why: &Why, now: Timestamp) -> Vec<String> {
     }
 }
 
-/// The next steps of the automation, and its last ones.
+/// The conditions of the automation, its next steps, and the limits that the Template sets.
 fn next(why: &Why, now: Timestamp) -> Vec<String> {
     let conditions = why.automation.iter().map(|condition| sentence(condition, now));
     let steps = why.next.iter().map(|next| step(next, &why.tenant, now));
     conditions.chain(steps).chain(why.limits.as_deref().map(limits)).collect()
 }
 
-/// What happens, why and when, and who was warned.
+/// Describes a step: the action, its reason and time, and the warnings that were sent.
 fn step(step: &Step, tenant: &str, now: Timestamp) -> String {
     let because = match step.because {
-        Because::Unused => "Because nobody uses it",
+        Because::Unused => "Because it is unused",
         Because::Off => "Because it stays stopped",
         Because::Age => "Because of its age",
     };
-    // Who asks may not read the Template.
+    // `end` is `None` if the user may not read the Template.
     let then = |when: &str| {
         step.end.map_or_else(|| format!("the Instance is stopped or deleted{when}"), |end| end.sentence(when))
     };
@@ -150,7 +157,7 @@ fn step(step: &Step, tenant: &str, now: Timestamp) -> String {
     line
 }
 
-/// The times that its Template says.
+/// The time limits that its Template sets.
 fn limits(limits: &[Limit]) -> String {
     let said = |Limit { because, end, after }: &Limit| match because {
         Because::Unused => format!("{} after {after} without use", end.action()),
@@ -158,16 +165,16 @@ fn limits(limits: &[Limit]) -> String {
         Because::Age => format!("{} at the age of {after}", end.action()),
     };
     if limits.is_empty() {
-        return "Its Template sets no time after which it is stopped or deleted".to_owned();
+        return "Its Template sets no time limit for stopping or deleting it".to_owned();
     }
-    format!("Its Template says: {}", limits.iter().map(said).collect::<Vec<_>>().join(", "))
+    format!("Limits set by its Template: {}", limits.iter().map(said).collect::<Vec<_>>().join(", "))
 }
 
-/// The users who may end it.
+/// The users who may stop or delete it.
 fn enders(why: &Why) -> Vec<String> {
     let said = |ender: &Ender| match ender {
         Ender::Tenant(name) => format!("{name}, its Tenant"),
-        Ender::Managers(names) => format!("{}, who manage its course", names.join(", ")),
+        Ender::Managers(names) => format!("managers of its course: {}", names.join(", ")),
         Ender::UnknownManagers => "the managers of its course".to_owned(),
         Ender::Administrators => "administrators".to_owned(),
     };
@@ -180,6 +187,7 @@ mod tests {
     use crate::api::instance::Instance;
     use crate::api::template::Template;
     use crate::api::why::{About, Facts};
+    use crate::fixtures::time;
 
     fn instance(status: &Value) -> Instance {
         let spec = json!({
@@ -198,14 +206,14 @@ mod tests {
 
     fn told(status: &Value, template: Option<&Template>, managers: Option<&[String]>) -> String {
         let instance = instance(status);
-        let now = "2026-01-01T00:12:30Z".parse().expect("a time");
+        let now = time("2026-01-01T00:12:30Z");
         let facts =
             Facts { instance: &instance, owner: Some("ada"), template, managers, warnings: Ok(Vec::new()) };
         text(&facts.why(), now)
     }
 
     #[test]
-    fn what_an_instance_waits_for_is_said_once_with_its_reason_and_since_when() {
+    fn an_obstacle_is_shown_once_with_its_reason_and_age() {
         let message = "Template workspace-tea/desktop not found";
         let status = json!({"phase": "CreationLoopBackoff", "observedGeneration": 1, "conditions": [
             condition("Ready", "False", "TemplateNotFound", "See condition Reconciled"),
@@ -214,11 +222,11 @@ mod tests {
         ]});
         let expected = "\
 Instance tenant-ada/box of Tenant ada, Template workspace-tea/desktop
-Phase CreationLoopBackoff; it is to run, for 12 min (2026-01-01T00:00:00Z)
+Phase CreationLoopBackoff; it should run, for 12 min (2026-01-01T00:00:00Z)
 The daemon has not acted on the last change of its spec yet
 It waits for:
   Template workspace-tea/desktop not found (Reconciled: TemplateNotFound, for 12 min)
-Who may stop or delete it:
+Users who may stop or delete it:
   ada, its Tenant
   the managers of its course
   administrators
@@ -227,7 +235,7 @@ Who may stop or delete it:
     }
 
     #[test]
-    fn promises_are_told_with_their_deadline_and_who_was_warned() {
+    fn next_steps_are_shown_with_their_deadline_and_the_warnings_sent() {
         let template = json!({"metadata": {"name": "desktop", "namespace": "workspace-tea"}, "spec": {
             "environmentList": [{"name": "a", "persistent": true}], "cleanup": {"stopAfterInactivity": "7d", "deleteAfterInactivity": "30d"},
             "deleteAfter": "365d"}});
@@ -241,36 +249,51 @@ Who may stop or delete it:
         ]});
         let expected = "\
 Instance tenant-ada/box of Tenant ada, Template workspace-tea/desktop
-Phase Ready; it is to run, for 12 min (2026-01-01T00:00:00Z)
+Phase Ready; it should run, for 12 min (2026-01-01T00:00:00Z)
 URL https://labs/box
 What happens next:
   2 of 3 warnings were sent (Inactive: Overdue, for 12 min)
-  Because nobody uses it, the Instance is stopped at 2026-01-02T03:12:30Z, in 1 d 3 h, and its disk is kept, so that it can be started again; ada was warned 2 times, the last time at 2025-12-31T00:00:00Z
+  Because it is unused, the Instance is stopped at 2026-01-02T03:12:30Z, in 1 d 3 h, and its disk is kept, so that it can be started again; ada was warned 2 times, the last time at 2025-12-31T00:00:00Z
   Because of its age, a warning is due at 2026-06-01T00:00:00Z; the Instance is deleted after the warnings, with all data in it
-  Its Template says: stopped after 7d without use, deleted after 30d off, deleted at the age of 365d
-Who may stop or delete it:
+  Limits set by its Template: stopped after 7d without use, deleted after 30d off, deleted at the age of 365d
+Users who may stop or delete it:
   ada, its Tenant
-  bob, eve, who manage its course
+  managers of its course: bob, eve
   administrators
 ";
         assert_eq!(told(&status, Some(&template), Some(&["bob".to_owned(), "eve".to_owned()])), expected);
-        // Without a disk it cannot be started again.
+        // Without a persistent disk it cannot be started again.
         let mut lost = template.clone();
         lost.spec.environment_list[0].persistent = false;
         let deleted = told(&status, Some(&lost), None);
-        let line = "  Because nobody uses it, the Instance is deleted at 2026-01-02T03:12:30Z, in 1 d 3 h, with all data in it; ";
+        let line = "  Because it is unused, the Instance is deleted at 2026-01-02T03:12:30Z, in 1 d 3 h, with all data in it; ";
         assert!(deleted.contains(line), "{deleted}");
-        assert!(deleted.contains("Its Template says: deleted after 7d without use, "), "{deleted}");
-        // Who may not read the Template is told nothing that may be wrong.
+        assert!(deleted.contains("Limits set by its Template: deleted after 7d without use, "), "{deleted}");
+        // If the user may not read the Template, the sentence claims neither outcome.
         let unknown = told(&status, None, None);
-        let line = "  Because nobody uses it, the Instance is stopped or deleted at 2026-01-02T03:12:30Z, in 1 d 3 h; ada";
+        let line = "  Because it is unused, the Instance is stopped or deleted at 2026-01-02T03:12:30Z, in 1 d 3 h; ada";
         assert!(unknown.contains(line), "{unknown}");
     }
 
     #[test]
-    fn warnings_about_its_objects_are_told_to_people_and_programs() {
+    fn obstacles_of_the_template_are_shown_unless_the_instance_repeats_them() {
+        let words = "environment a: the cluster has no Ingress class";
+        let template = json!({"metadata": {"name": "desktop", "namespace": "workspace-tea"}, "spec": {},
+            "status": {"conditions": [condition("Ready", "False", "IngressClassMissing", words)]}});
+        let template: Template = serde_json::from_value(template).expect("a Template");
+        let ready =
+            json!({"phase": "Ready", "conditions": [condition("Ready", "True", "Ready", "It can be used")]});
+        let lines = "Its Template is not ready:\n  environment a: the cluster has no Ingress class (Ready: IngressClassMissing, for 12 min)\n";
+        let text = told(&ready, Some(&template), None);
+        assert!(text.contains(lines), "{text}");
+        let reconciled = condition("Reconciled", "False", "IngressClassMissing", &format!("{words}; more"));
+        let text = told(&json!({"phase": "Starting", "conditions": [reconciled]}), Some(&template), None);
+        assert!(!text.contains("Its Template is not ready") && text.contains(words), "{text}");
+    }
+
+    #[test]
+    fn warnings_about_its_objects_are_shown_as_text_and_json() {
         let about = About { kind: "Pod".to_owned(), name: "lab-1".to_owned() };
-        let time = |text: &str| Some(Time(text.parse().expect("a time")));
         let warning = |message: &str, times, last| Warning {
             about: about.clone(),
             reason: "FailedMount".to_owned(),
@@ -280,8 +303,10 @@ Who may stop or delete it:
         };
         let instance =
             instance(&json!({"phase": "Starting", "environments": [{"name": "a", "phase": "Off"}]}));
-        let warnings =
-            vec![warning("not yet", 7, time("2026-01-01T00:11:30Z")), warning("mount failed", 1, None)];
+        let warnings = vec![
+            warning("not yet", 7, Some(Time(time("2026-01-01T00:11:30Z")))),
+            warning("mount failed", 1, None),
+        ];
         let mut facts = Facts {
             instance: &instance,
             owner: None,
@@ -289,12 +314,12 @@ Who may stop or delete it:
             managers: None,
             warnings: Ok(warnings),
         };
-        let now = "2026-01-01T00:12:30Z".parse().expect("a time");
+        let now = time("2026-01-01T00:12:30Z");
         let expected = "\
 Warnings about its objects:
   Pod lab-1: not yet (FailedMount, 7 times, 1 min ago)
   Pod lab-1: mount failed (FailedMount)
-Who may stop";
+Users who may stop";
         let told = text(&facts.why(), now);
         assert!(told.contains(expected), "{told}");
         let value = value(&facts.why(), now);
@@ -304,13 +329,14 @@ Who may stop";
             "running": true, "phase": "Starting", "url": "",
             "environments": [{"name": "a", "phase": "Off"}],
             "waitsFor": [],
+            "templateWaitsFor": [],
             "warnings": ["Pod lab-1: not yet (FailedMount, 7 times, 1 min ago)", "Pod lab-1: mount failed (FailedMount)"],
             "next": [],
             "mayEnd": ["ada, its Tenant", "the managers of its course", "administrators"],
         });
-        assert_eq!(value.to_string(), expected.to_string(), "also in this order");
-        facts.warnings = Err("you may not read the events".to_owned());
+        assert_eq!(value.to_string(), expected.to_string(), "the order counts too");
+        facts.warnings = Err("you are not allowed to read the events".to_owned());
         let told = text(&facts.why(), now);
-        assert!(told.contains("objects:\n  you may not read the events\n"), "{told}");
+        assert!(told.contains("objects:\n  you are not allowed to read the events\n"), "{told}");
     }
 }

@@ -1,4 +1,4 @@
-//! Reads what is explained from a cluster, with the rights of whoever asks.
+//! Reads the facts from a cluster, with the permissions of the user who runs the command.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,40 +10,35 @@ use serde_json::Value;
 
 use super::{course, instance};
 use crate::api::instance::{Instance, InstanceKind};
-use crate::api::labels;
-use crate::api::names;
 use crate::api::template::{Template, TemplateKind};
 use crate::api::tenancy::tenant_of;
 use crate::api::tenant::TenantKind;
 use crate::api::why::{Event, Facts, Row, WARNINGS, Warning, is_waiting, managers, pods_of, sort};
 use crate::api::workspace::WorkspaceKind;
-use crate::api::{Kind, Object};
+use crate::api::{Kind, Object, labels, names};
 use crate::config::nearest;
 use crate::kinds::{NamespaceKind, PodKind};
 use crate::manager::start_up::{self, ClusterOptions};
 use crate::offline::format::Format;
-use crate::runtime::client;
-use crate::runtime::clock;
 use crate::runtime::error::ApiError;
 use crate::runtime::gate::Gate;
 use crate::runtime::plan::KindInfo;
+use crate::runtime::{client, clock};
 
-/// How long all requests of a command may take.
+/// The time limit for all requests of a command.
 const LIMIT: Duration = Duration::from_mins(1);
 
-/// The text of `crownlabs why` for an Instance. `name` is its namespace and name, with a slash between them, or its name in the
-/// namespace of the options or the context.
+/// Returns the text of `crownlabs why` for an Instance. `name` is its namespace and name, separated by a slash. If it
+/// is only the name, the namespace comes from the options or the kubeconfig context.
 ///
 /// # Errors
-/// When there is no such Instance, or the cluster cannot be read.
+/// When the Instance does not exist, or the cluster cannot be read.
 pub async fn why(name: &str, cluster: &ClusterOptions, format: Option<Format>) -> anyhow::Result<String> {
     let (namespace, name) = name.split_once('/').map_or((None, name), |(of, name)| (Some(of), name));
     if let (Some(of), Some(other)) = (namespace, &cluster.namespace)
         && of != other
     {
-        bail!(
-            "the Instance is in namespace {of:?} by its name and in {other:?} by --namespace: leave one of them out"
-        );
+        bail!("the name gives namespace {of:?} and --namespace gives {other:?}: omit one of them");
     }
     within(async {
         let client = connect(cluster).await?;
@@ -51,7 +46,7 @@ pub async fn why(name: &str, cluster: &ClusterOptions, format: Option<Format>) -
         let namespace = namespace.as_str();
         let instance: Instance = get::<InstanceKind>(&client, namespace, name).await?;
         let reference = &instance.spec.template_ref;
-        // Who asks may see less than the daemon; then less is said.
+        // The user may have fewer permissions than the daemon; the output then contains fewer facts.
         let template = get::<TemplateKind>(&client, &reference.namespace, &reference.name).await.ok();
         let workspace = template.as_ref().map(|template| template.spec.workspace_ref.name.clone());
         let managers = match workspace {
@@ -77,7 +72,8 @@ pub async fn why(name: &str, cluster: &ClusterOptions, format: Option<Format>) -
     .await
 }
 
-/// The text of `crownlabs status` for a course: a table of its Instances, or of those in the namespace of the options.
+/// Returns the text of `crownlabs status` for a course: a table of its Instances, or only of those in the namespace of
+/// the options.
 ///
 /// # Errors
 /// When the cluster cannot be read.
@@ -86,7 +82,8 @@ pub async fn status(
     cluster: &ClusterOptions,
     format: Option<Format>,
 ) -> anyhow::Result<String> {
-    names::check_dns_label(workspace).with_context(|| format!("{workspace:?} is no Workspace"))?;
+    names::check_dns_label(workspace)
+        .with_context(|| format!("{workspace:?} is not a valid Workspace name"))?;
     within(async {
         let client = connect(cluster).await?;
         let namespace = cluster.namespace.as_deref().unwrap_or_default();
@@ -96,7 +93,12 @@ pub async fn status(
         if instances.is_empty() {
             exists(&client, workspace).await?;
         }
-        let mut templates: BTreeMap<(String, String), Option<Template>> = BTreeMap::new();
+        // A user without the permission to list Templates sees only the table.
+        let own = format!("workspace-{workspace}");
+        let of_course: Vec<Template> = list::<TemplateKind>(&client, &own, "").await.unwrap_or_default();
+        let key = |template: &Template| (template.namespace().to_owned(), template.name().to_owned());
+        let mut templates: BTreeMap<(String, String), Option<Template>> =
+            of_course.iter().map(|template| (key(template), Some(template.clone()))).collect();
         let mut rows = Vec::new();
         for instance in &instances {
             let reference = &instance.spec.template_ref;
@@ -110,8 +112,8 @@ pub async fn status(
         let now = clock::now();
         sort(&mut rows, now);
         match format {
-            Some(format) => format.write(&course::value(workspace, &rows)),
-            None => Ok(course::table(&rows, now)),
+            Some(format) => format.write(&course::value(workspace, &rows, &of_course, now)),
+            None => Ok(course::table(&rows, now) + &course::templates(&of_course, now)),
         }
     })
     .await
@@ -136,7 +138,7 @@ async fn warnings(client: &Client, instance: &Instance) -> anyhow::Result<Vec<Wa
     Ok(crate::api::why::warnings(instance, pods.iter().map(Object::name), found))
 }
 
-/// An error with the names that may have been meant, if there is no such Workspace. Who may not read them learns nothing.
+/// Returns an error with similar names if the Workspace does not exist. Succeeds if the user may not list Workspaces.
 async fn exists(client: &Client, workspace: &str) -> anyhow::Result<()> {
     let Ok(all) = list::<WorkspaceKind>(client, "", "").await else { return Ok(()) };
     if all.iter().any(|found| found.name() == workspace) {
@@ -146,12 +148,12 @@ async fn exists(client: &Client, workspace: &str) -> anyhow::Result<()> {
     let others: Vec<&str> = all.iter().take(10).map(Object::name).collect();
     match meant {
         Some(meant) => bail!("Workspace {workspace} not found; did you mean {meant}?"),
-        None if others.is_empty() => bail!("Workspace {workspace} not found; there is none"),
-        None => bail!("Workspace {workspace} not found; there are, for example: {}", others.join(", ")),
+        None if others.is_empty() => bail!("Workspace {workspace} not found; no Workspace exists"),
+        None => bail!("Workspace {workspace} not found; existing Workspaces include {}", others.join(", ")),
     }
 }
 
-/// A failed request for something, as one plain sentence.
+/// Turns a failed request into one plain sentence.
 fn sentence(what: &str, error: kube::Error) -> anyhow::Error {
     if !matches!(error, kube::Error::Api(_)) {
         let mut innermost: &dyn std::error::Error = &error;
@@ -162,27 +164,29 @@ fn sentence(what: &str, error: kube::Error) -> anyhow::Error {
     }
     match ApiError::from(error) {
         ApiError::NotFound(_) => anyhow!("{what} not found"),
-        ApiError::Forbidden(message) => anyhow!("you may not read {what}: {message}"),
+        ApiError::Forbidden(message) => anyhow!("you are not allowed to read {what}: {message}"),
         error => anyhow!("{what} cannot be read: {error}"),
     }
 }
 
-/// An object.
+/// Reads an object.
 async fn get<K: Kind>(client: &Client, namespace: &str, name: &str) -> anyhow::Result<Object<K>> {
     if K::NAMESPACED {
-        names::check_dns_label(namespace).with_context(|| format!("{namespace:?} is no namespace"))?;
+        names::check_dns_label(namespace)
+            .with_context(|| format!("{namespace:?} is not a valid namespace name"))?;
     }
-    names::check_object_name(name).with_context(|| format!("{name:?} is no name of {}", K::KIND))?;
+    names::check_object_name(name).with_context(|| format!("{name:?} is not a valid name of {}", K::KIND))?;
     let path = format!("{}/{name}", KindInfo::of::<K>().path(namespace));
     let what = format!("{} {namespace}/{name}", K::KIND);
-    // In two steps, since the stores read objects from values, too: once more from text would be much code.
+    // In two steps: the stores already deserialise objects from values, and deserialising them from text as well would
+    // add much code.
     let value: Result<Value, _> = client.request(Request::get(path).body(Vec::new())?).await;
     let value = value.map_err(|error| sentence(&what, error))?;
     serde_json::from_value(value).with_context(|| format!("{what} cannot be read"))
 }
 
-/// The objects of a namespace, or of all of them, with a label; all where `query` is empty. It is part of a path, so it must
-/// be encoded.
+/// Lists the objects of a namespace, or of all namespaces, that match `query`; all objects if it is empty. `query` is
+/// part of a URL, so it must be encoded.
 async fn list<K: Kind>(client: &Client, namespace: &str, query: &str) -> anyhow::Result<Vec<Object<K>>> {
     let mut objects = Vec::new();
     let read = |item| objects.push(serde_json::from_value(item));

@@ -1,5 +1,5 @@
 //! `crownlabs why` and `crownlabs status`: the state of an Instance and its next steps, and the Instances of a course.
-//! The facts are those of [`api::why`](crate::api::why); here they are read from a cluster, and told in the words of
+//! The facts come from [`api::why`](crate::api::why). This module reads them from a cluster and phrases them like
 //! conditions and events.
 
 pub mod course;

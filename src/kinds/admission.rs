@@ -4,14 +4,14 @@ use macro_rules_attribute::apply;
 
 use super::{Unread, foreign_part, kind};
 
-/// The fields that we read of the client configuration of a webhook.
+/// The fields of a webhook's client configuration that we read.
 #[apply(foreign_part)]
 pub struct WebhookClientConfig {
-    /// The certificates of the authorities that the API server trusts, in PEM, still in base64.
+    /// The CA certificates that the API server trusts, in PEM, encoded in base64.
     pub ca_bundle: Option<String>,
 }
 
-/// The fields that we read of a webhook.
+/// The fields of a webhook that we read.
 #[apply(foreign_part)]
 pub struct WebhookEntry {
     /// The name of the webhook.
@@ -20,7 +20,7 @@ pub struct WebhookEntry {
     pub client_config: WebhookClientConfig,
 }
 
-/// The fields that we read of a webhook configuration.
+/// The fields of a webhook configuration that we read.
 #[apply(foreign_part)]
 pub struct WebhookEntries {
     /// The webhooks of the configuration.

@@ -1,4 +1,4 @@
-//! Kinds of Kubernetes itself that several control loops read.
+//! Core kinds of Kubernetes that several control loops read.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::{Unread, foreign_part, kept, kind};
 use crate::api::meta::TextMap;
 use crate::api::text::Text;
 
-/// The fields that we read of a condition that another controller sets.
+/// The fields of another controller's condition that we read.
 #[apply(foreign_part)]
 pub struct ForeignCondition {
     /// The type of the condition.
@@ -24,37 +24,62 @@ pub struct ForeignCondition {
     pub message: String,
 }
 
-kind!(/// A Namespace, of which only the metadata is read: its labels say whether it is ours.
-    NamespaceKind, Namespace, "", "v1", "Namespace", "namespaces", namespaced: false, Unread, Unread);
+/// The fields of a Namespace's status that we read.
+#[apply(foreign_part)]
+pub struct NamespaceStatus {
+    /// The obstacles to its deletion, if there are any.
+    #[serde(deserialize_with = "obstacles")]
+    pub conditions: Vec<ForeignCondition>,
+}
 
-/// The fields that we read of the spec of a Service.
+/// The conditions that report obstacles to a deletion while they are true. The first one is the cause of the others.
+const OBSTACLES: [&str; 5] = [
+    "NamespaceDeletionDiscoveryFailure",
+    "NamespaceDeletionGroupVersionParsingFailure",
+    "NamespaceDeletionContentFailure",
+    "NamespaceContentRemaining",
+    "NamespaceFinalizersRemaining",
+];
+
+fn obstacles<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ForeignCondition>, D::Error> {
+    let rank = |condition: &ForeignCondition| OBSTACLES.iter().position(|known| condition.type_ == *known);
+    let mut found = kept(deserializer, |condition: &ForeignCondition| {
+        condition.status == "True" && rank(condition).is_some()
+    })?;
+    found.sort_by_key(rank);
+    Ok(found)
+}
+kind!(/// A Namespace: its labels say whether it is ours, and its status the obstacles to its deletion.
+    NamespaceKind, Namespace, "", "v1", "Namespace", "namespaces", namespaced: false, Unread, NamespaceStatus);
+
+/// The fields of a Service's spec that we read.
 #[apply(foreign_part)]
 pub struct ServiceSpec {
-    /// The IP address inside the cluster that the API server has assigned.
+    /// The cluster IP address that the API server assigned.
     #[serde(rename = "clusterIP")]
     pub cluster_ip: Option<String>,
 }
 kind!(/// A Service.
     ServiceKind, Service, "", "v1", "Service", "services", namespaced: true, ServiceSpec, Unread);
 
-kind!(/// A Secret. Its `spec` is the field `data`, whose values are still in base64.
+kind!(/// A Secret. Its `spec` is the field `data`, with values encoded in base64.
     SecretKind, Secret, "", "v1", "Secret", "secrets", namespaced: true, TextMap, Unread,
     body: "data");
 kind!(/// A Secret with a private key, whose data is not shared as interned text.
     CertificateSecretKind, CertificateSecret, "", "v1", "Secret", "secrets", namespaced: true,
     BTreeMap<String, String>, Unread, body: "data", largest: 4 << 20);
 
-kind!(/// A storage class, of which only the name is read.
+kind!(/// A storage class. Only the metadata is read: an annotation marks the default class.
     StorageClassKind, StorageClass, "storage.k8s.io", "v1", "StorageClass", "storageclasses", namespaced: false,
     Unread, Unread);
 
-/// The fields that we read of the spec of a `PersistentVolumeClaim`.
+/// The fields of a `PersistentVolumeClaim`'s spec that we read.
 #[apply(foreign_part)]
 pub struct ClaimSpec {
-    /// Its storage class; the API server sets the default one where there is one.
+    /// Its storage class; the API server sets the default class if there is one.
     pub storage_class_name: Option<Text>,
 }
-/// The fields that we read of the status of a `PersistentVolumeClaim`.
+/// The fields of a `PersistentVolumeClaim`'s status that we read.
 #[apply(foreign_part)]
 pub struct ClaimStatus {
     /// `Pending`, `Bound` or `Lost`.
@@ -64,28 +89,43 @@ kind!(/// A `PersistentVolumeClaim`.
     PersistentVolumeClaimKind, PersistentVolumeClaim, "", "v1", "PersistentVolumeClaim",
     "persistentvolumeclaims", namespaced: true, ClaimSpec, ClaimStatus);
 
-/// The fields that we read of the spec of a Deployment.
+/// The fields of a Deployment's spec that we read.
 #[apply(foreign_part)]
 pub struct DeploymentSpec {
-    /// The desired number of pods; 1 is the default of the API server.
+    /// The desired number of pods; the API server defaults it to 1.
     pub replicas: Option<i32>,
-    /// The pods.
+    /// The template of its pods.
     pub template: PodTemplate,
 }
-/// The fields that we read of the pods of a Deployment.
+/// The fields of a Deployment's pod template that we read.
 #[apply(foreign_part)]
 pub struct PodTemplate {
-    /// Their spec.
+    /// The metadata of the pods.
+    pub metadata: PodTemplateMetadata,
+    /// The spec of the pods.
     pub spec: PodVolumes,
+}
+/// The metadata of the pods of a Deployment.
+#[apply(foreign_part)]
+pub struct PodTemplateMetadata {
+    /// The annotations of the pods.
+    pub annotations: PodAnnotations,
+}
+/// The annotation of the pods of a Deployment that we read.
+#[apply(foreign_part)]
+pub struct PodAnnotations {
+    /// The time of the last restart on request ([`crate::api::labels::RESTARTED_AT`]).
+    #[serde(rename = "crownlabs.polito.it/restarted-at")]
+    pub restarted_at: Option<Text>,
 }
 /// The volumes of the pods of a Deployment.
 #[apply(foreign_part)]
 pub struct PodVolumes {
-    /// The shared volumes. All others are dropped while decoding.
+    /// The shared volumes. All others are dropped during decoding.
     #[serde(deserialize_with = "shared_volumes")]
     pub volumes: Vec<PodVolume>,
 }
-/// A volume on NFS.
+/// An NFS volume.
 #[apply(foreign_part)]
 pub struct PodVolume {
     /// Its name in the pod.
@@ -102,7 +142,7 @@ pub struct NfsSource {
     pub path: String,
 }
 
-/// The beginning of the names of shared volumes in the pod of an Instance; their number follows.
+/// The prefix of the names of shared volumes in the pod of an Instance, followed by their number.
 pub const SHARED_VOLUME_NAME: &str = "nfs";
 
 fn shared_volumes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PodVolume>, D::Error> {
@@ -110,13 +150,13 @@ fn shared_volumes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PodV
         volume.name.starts_with(SHARED_VOLUME_NAME) && volume.nfs.is_some()
     })
 }
-/// The fields that we read of the status of a Deployment.
+/// The fields of a Deployment's status that we read.
 #[apply(foreign_part)]
 pub struct DeploymentStatus {
     /// The number of pods that are ready.
     pub ready_replicas: Option<i32>,
-    /// `ReplicaFailure`, and `Progressing` while it is false. All others are dropped while decoding: they change several
-    /// times in a rollout, and each change would cause a reconcile for nothing.
+    /// `ReplicaFailure`, and `Progressing` while it is false. All others are dropped during decoding: they change
+    /// several times in a rollout, and each change would cause a needless reconcile.
     #[serde(deserialize_with = "failures")]
     pub conditions: Vec<ForeignCondition>,
 }
@@ -132,7 +172,7 @@ kind!(/// A Deployment.
     DeploymentKind, Deployment, "apps", "v1", "Deployment", "deployments", namespaced: true,
     DeploymentSpec, DeploymentStatus);
 
-/// The fields that we read of the spec of a Pod.
+/// The fields of a Pod's spec that we read.
 #[apply(foreign_part)]
 pub struct PodSpec {
     /// The name of the node that the pod is scheduled to.
@@ -140,22 +180,22 @@ pub struct PodSpec {
     /// The labels that the node must have.
     pub node_selector: Option<BTreeMap<String, String>>,
 }
-/// The fields that we read of the status of a Pod. Of a pod that starts or runs as it should, that is the phase alone.
+/// The fields of a Pod's status that we read. A pod that starts or runs normally has only the phase.
 #[apply(foreign_part)]
 pub struct PodStatus {
     /// `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`.
     pub phase: Option<String>,
-    /// Why it has failed, as one word, such as `Evicted`.
+    /// The reason for its failure, as one word, such as `Evicted`.
     pub reason: Option<String>,
-    /// The same, as a sentence.
+    /// The explanation of its failure, as a sentence.
     pub message: Option<String>,
     /// The condition `PodScheduled` while it is false.
     #[serde(deserialize_with = "unscheduled")]
     pub conditions: Vec<ForeignCondition>,
-    /// The containers that are run before the others, as `containerStatuses`.
+    /// The init containers, filtered like `container_statuses`.
     #[serde(deserialize_with = "hindered")]
     pub init_container_statuses: Vec<ContainerStatus>,
-    /// The containers that wait for something else than their turn, or that have ended.
+    /// The containers that wait for a reason other than their turn, or have terminated.
     #[serde(deserialize_with = "hindered")]
     pub container_statuses: Vec<ContainerStatus>,
 }
@@ -166,31 +206,31 @@ fn unscheduled<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Foreign
     })
 }
 
-/// The fields that we read of the status of a container.
+/// The fields of a container's status that we read.
 #[apply(foreign_part)]
 pub struct ContainerStatus {
     /// The name of the container.
     pub name: String,
     /// Whether its readiness probe succeeds.
     pub ready: bool,
-    /// Its state now.
+    /// Its current state.
     pub state: ContainerState,
-    /// Its state before it was started again.
+    /// Its state before the last restart.
     pub last_state: ContainerState,
 }
 
-/// The state of a container: one of these, or none.
+/// The state of a container: one of these fields, or none.
 #[apply(foreign_part)]
 pub struct ContainerState {
-    /// It waits.
+    /// It is waiting.
     pub waiting: Option<ContainerWaiting>,
-    /// It runs.
+    /// It is running.
     pub running: Option<Unread>,
-    /// It has ended.
+    /// It has terminated.
     pub terminated: Option<ContainerTerminated>,
 }
 
-/// Why a container waits.
+/// The reason why a container is waiting.
 #[apply(foreign_part)]
 pub struct ContainerWaiting {
     /// The reason, as one word.
@@ -199,7 +239,7 @@ pub struct ContainerWaiting {
     pub message: String,
 }
 
-/// The end of a container.
+/// The termination of a container.
 #[apply(foreign_part)]
 pub struct ContainerTerminated {
     /// Its exit code.
@@ -208,13 +248,13 @@ pub struct ContainerTerminated {
     pub reason: String,
     /// Its termination message, or the end of its log.
     pub message: String,
-    /// When it ended.
+    /// The time of termination.
     pub finished_at: Option<Time>,
 }
 
 impl ContainerStatus {
-    /// How it has ended, now or before it was restarted; `None` of one that is ready, as one is that is run before the others
-    /// and has done its work.
+    /// Returns how it terminated, now or before the last restart. `None` if it is ready; an init container that has
+    /// completed is ready.
     pub fn end(&self) -> Option<&ContainerTerminated> {
         let ended = [&self.state, &self.last_state].into_iter().find_map(|state| state.terminated.as_ref());
         ended.filter(|_| !self.ready)

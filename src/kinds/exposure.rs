@@ -1,24 +1,25 @@
-//! Services of type `LoadBalancer`, as the public exposure loop reads them.
+//! Services of type `LoadBalancer`, as read by the public exposure loop.
 
 use std::collections::BTreeMap;
 
 use macro_rules_attribute::apply;
+use serde::Deserializer;
 use serde_json::Value;
 
-use super::{foreign_part, kind};
+use super::{ForeignCondition, foreign_part, kept, kind};
 use crate::api::wire::Optional;
 
-/// The fields that we read of the spec of a Service of type `LoadBalancer`.
+/// The fields of a `LoadBalancer` Service's spec that we read.
 #[apply(foreign_part)]
 pub struct LoadBalancerServiceSpec {
-    /// The type of the Service: `LoadBalancer`, unless somebody changed it.
+    /// The type of the Service: `LoadBalancer`, unless a user changed it.
     #[serde(rename = "type")]
     pub type_: String,
     /// The labels of the pods that receive the traffic.
     pub selector: BTreeMap<String, String>,
     /// The ports of the Service.
     pub ports: Vec<ServicePort>,
-    /// The families of its addresses, `IPv4` or `IPv6`. The first one cannot be changed.
+    /// The families of its addresses, `IPv4` or `IPv6`. The first one is immutable.
     pub ip_families: Optional<Vec<String>>,
 }
 
@@ -29,32 +30,50 @@ pub struct ServicePort {
     pub name: String,
     /// The port number on the public address.
     pub port: u16,
-    /// The port of the pod: a number, unless somebody changed it to a name.
+    /// The port of the pod: a number, unless a user changed it to a name.
     pub target_port: Value,
-    /// `TCP`, `UDP` or `SCTP`; `TCP` is the default of the API server.
+    /// `TCP`, `UDP` or `SCTP`; the API server defaults it to `TCP`.
     pub protocol: String,
 }
 
-/// The fields that we read of its status.
+/// The fields of its status that we read.
 #[apply(foreign_part)]
 pub struct LoadBalancerServiceStatus {
     /// The report of the load balancer.
     pub load_balancer: LoadBalancerStatus,
+    /// The conditions that report a rejection by the load balancer. All others are dropped during decoding.
+    #[serde(deserialize_with = "refusals")]
+    pub conditions: Vec<ForeignCondition>,
+}
+
+/// The conditions that report a rejection by the load balancer, each with the status that means rejection: Cilium's
+/// condition since version 1.15, Cilium's earlier one, and the condition that Kubernetes defines for all load
+/// balancers.
+const REFUSALS: [(&str, &str); 3] = [
+    ("cilium.io/IPAMRequestSatisfied", "False"),
+    ("io.cilium/lb-ipam-request-satisfied", "False"),
+    ("LoadBalancerPortsError", "True"),
+];
+
+fn refusals<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ForeignCondition>, D::Error> {
+    kept(deserializer, |condition: &ForeignCondition| {
+        REFUSALS.contains(&(condition.type_.as_str(), condition.status.as_str()))
+    })
 }
 
 /// The report of a load balancer.
 #[apply(foreign_part)]
 pub struct LoadBalancerStatus {
-    /// The addresses at which the Service can be reached.
+    /// The addresses of the Service.
     pub ingress: Vec<LoadBalancerIngress>,
 }
 
 /// An address of a load balancer.
 #[apply(foreign_part)]
 pub struct LoadBalancerIngress {
-    /// The IP address; empty if there is only a host name.
+    /// The IP address; empty if only a host name is set.
     pub ip: String,
-    /// The host name; empty if there is only an IP address.
+    /// The host name; empty if only an IP address is set.
     pub hostname: String,
 }
 kind!(/// A Service of type `LoadBalancer`.

@@ -4,14 +4,25 @@ use macro_rules_attribute::apply;
 
 use super::{ForeignCondition, Unread, foreign_part, kind};
 
-/// The state of a route at one Gateway.
+/// A Gateway, as referenced by a route.
+#[apply(foreign_part)]
+pub struct RouteParent {
+    /// Its namespace; empty if it is the namespace of the route.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
+/// The status of a route at one Gateway.
 #[apply(foreign_part)]
 pub struct RouteParentStatus {
+    /// The Gateway.
+    pub parent_ref: RouteParent,
     /// The conditions that the Gateway's controller sets: `Accepted`, `ResolvedRefs`.
     pub conditions: Vec<ForeignCondition>,
 }
 
-/// The fields that we read of the status of an `HTTPRoute`.
+/// The fields of an `HTTPRoute`'s status that we read.
 #[apply(foreign_part)]
 pub struct HttpRouteStatus {
     /// One entry for each Gateway.
@@ -20,3 +31,5 @@ pub struct HttpRouteStatus {
 kind!(/// An `HTTPRoute`.
     HttpRouteKind, HttpRoute, "gateway.networking.k8s.io", "v1", "HTTPRoute", "httproutes",
     namespaced: true, Unread, HttpRouteStatus);
+kind!(/// A Gateway. Only the name is read.
+    GatewayKind, Gateway, "gateway.networking.k8s.io", "v1", "Gateway", "gateways", namespaced: true, Unread, Unread);

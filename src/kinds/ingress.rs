@@ -1,32 +1,72 @@
-//! Ingresses, and the types of their paths.
+//! Ingresses, their path types, and whether they have an address.
 
 use k8s_openapi::api::networking::v1::{HTTPIngressPath, IngressRule};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{Unread, kind};
+use crate::api::text::Text;
 
-/// The type of a path that means what the Ingress controller makes of it, such as a regular expression.
+/// The type of a path that the Ingress controller interprets, for example as a regular expression.
 pub const IMPLEMENTATION_SPECIFIC: &str = "ImplementationSpecific";
 
-/// The fields that we read of the spec of an Ingress.
+/// The fields of an Ingress's spec that we read.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 pub struct IngressSpec {
-    /// All rules, if the type of a path of one has to be corrected ([`has_wrong_type`]); else none, to save memory.
+    /// Its class; the API server sets the default class if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ingress_class_name: Option<Text>,
+    /// All rules if any of their paths has a type to correct ([`has_wrong_type`]); otherwise empty, to save memory.
     #[serde(deserialize_with = "faulty_rules")]
     pub rules: Vec<IngressRule>,
 }
-kind!(/// An Ingress.
-    IngressKind, Ingress, "networking.k8s.io", "v1", "Ingress", "ingresses", namespaced: true, IngressSpec, Unread);
+/// The fields of an Ingress's status that we read: whether its controller has published an address. Controllers that do
+/// not publish addresses never write it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct IngressStatus {
+    /// Whether an address is published.
+    #[serde(rename = "loadBalancer", with = "published")]
+    pub is_published: bool,
+}
 
-/// Whether a path is a regular expression: it has characters that mean something in one, a dot excepted. The NGINX Ingress
-/// controller refuses such a path of type `Exact` or `Prefix` (`strict-validate-path-type`, which is on by default since its
+/// Reduces the addresses of an Ingress to whether there are any.
+mod published {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use serde_json::{Value, json};
+
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct LoadBalancer {
+        ingress: Option<Vec<Value>>,
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+        let balancer = Option::<LoadBalancer>::deserialize(deserializer)?.unwrap_or_default();
+        Ok(balancer.ingress.is_some_and(|addresses| !addresses.is_empty()))
+    }
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    pub fn serialize<S: Serializer>(is_published: &bool, serializer: S) -> Result<S::Ok, S::Error> {
+        let balancer = if *is_published { json!({"ingress": [{}]}) } else { json!({}) };
+        balancer.serialize(serializer)
+    }
+}
+
+kind!(/// An Ingress.
+    IngressKind, Ingress, "networking.k8s.io", "v1", "Ingress", "ingresses", namespaced: true, IngressSpec, IngressStatus);
+kind!(/// An Ingress class. Only the name is read.
+    IngressClassKind, IngressClass, "networking.k8s.io", "v1", "IngressClass", "ingressclasses", namespaced: false,
+    Unread, Unread);
+
+/// Whether a path is a regular expression: it contains a special character other than a dot. The NGINX Ingress
+/// controller rejects such a path if its type is `Exact` or `Prefix` (`strict-validate-path-type`, on by default since
 /// version 1.12).
 pub fn is_regex_path(path: &str) -> bool {
     path.contains(['(', ')', '[', ']', '{', '}', '*', '+', '?', '^', '$', '|', '\\'])
 }
 
-/// Whether a path is a regular expression and its type does not say so.
+/// Whether a path is a regular expression but its type does not allow one.
 pub fn has_wrong_type(path: &HTTPIngressPath) -> bool {
     path.path.as_deref().is_some_and(is_regex_path) && path.path_type != IMPLEMENTATION_SPECIFIC
 }
@@ -57,7 +97,24 @@ mod tests {
     }
 
     #[test]
-    fn only_rules_that_have_to_be_corrected_are_kept() {
+    fn an_ingress_with_an_address_is_published() {
+        for (status, expected) in [
+            (json!({}), false),
+            (json!({"loadBalancer": null}), false),
+            (json!({"loadBalancer": {}}), false),
+            (json!({"loadBalancer": {"ingress": []}}), false),
+            (json!({"loadBalancer": {"ingress": [{"ip": "10.0.0.1"}]}}), true),
+            (json!({"loadBalancer": {"ingress": [{"hostname": "lb.example.org"}]}}), true),
+        ] {
+            let read: IngressStatus = serde_json::from_value(status.clone()).expect("a status");
+            assert_eq!(read.is_published, expected, "{status}");
+            let again = serde_json::to_value(read).expect("JSON");
+            assert_eq!(serde_json::from_value::<IngressStatus>(again).expect("a status"), read);
+        }
+    }
+
+    #[test]
+    fn rules_are_kept_only_if_one_needs_correction() {
         let kept = |path: &str, type_: &str| {
             let paths = json!([{"path": "/", "pathType": "Prefix", "backend": {}},
                 {"path": path, "pathType": type_, "backend": {}}]);

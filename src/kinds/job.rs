@@ -1,4 +1,4 @@
-//! Jobs: the arguments of their containers, their result, and their pods.
+//! Jobs: the arguments and the destination of their containers, their result, and their pods.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use macro_rules_attribute::apply;
@@ -7,48 +7,69 @@ use serde::Deserializer;
 use super::{ContainerStatus, ForeignCondition, Unread, foreign_part, kept, kind};
 use crate::api::wire::Optional;
 
-/// The fields that we read of a container.
+/// The fields of a container that we read.
 #[apply(foreign_part)]
 pub struct JobContainer {
     /// The arguments of its entry point.
     pub args: Optional<Vec<String>>,
+    /// The environment variable [`UPLOAD_DESTINATION`]. All others are dropped during decoding.
+    #[serde(deserialize_with = "destination")]
+    pub env: Optional<Vec<JobVariable>>,
 }
 
-/// The fields that we read of the spec of a Job's pods.
+/// The environment variable of an uploader that contains the upload URL.
+pub const UPLOAD_DESTINATION: &str = "DESTINATION_URL";
+
+/// The fields of an environment variable that we read.
+#[apply(foreign_part)]
+pub struct JobVariable {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: Optional<String>,
+}
+
+fn destination<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<JobVariable>, D::Error> {
+    kept(deserializer, |variable: &JobVariable| variable.name == UPLOAD_DESTINATION)
+}
+
+/// The spec fields of a Job pod that we read.
 #[apply(foreign_part)]
 pub struct JobPod {
     /// The containers of the pod.
     pub containers: Vec<JobContainer>,
 }
 
-/// The fields that we read of a pod template.
+/// The fields of a pod template that we read.
 #[apply(foreign_part)]
 pub struct JobTemplate {
     /// The spec of the pods.
     pub spec: JobPod,
 }
 
-/// The fields that we read of the spec of a Job.
+/// The fields of a Job's spec that we read.
 #[apply(foreign_part)]
 pub struct JobSpec {
     /// The template of its pods.
     pub template: JobTemplate,
 }
 
-/// The fields that we read of the status of a Job.
+/// The fields of a Job's status that we read.
 #[apply(foreign_part)]
 pub struct JobStatus {
     /// The number of its pods that are pending or running.
     pub active: Option<i32>,
+    /// The number of its pods that are ready.
+    pub ready: Option<i32>,
     /// The number of its pods that have succeeded.
     pub succeeded: Option<i32>,
     /// The number of its pods that have failed.
     pub failed: Option<i32>,
-    /// The time at which the Job controller started the Job.
+    /// The time when the Job controller started the Job.
     pub start_time: Option<Time>,
-    /// The time at which the Job was complete.
+    /// The time when the Job completed.
     pub completion_time: Option<Time>,
-    /// The conditions `Complete` and `Failed`, if they are true. All others are dropped while decoding.
+    /// The conditions `Complete` and `Failed`, if they are true. All others are dropped during decoding.
     #[serde(deserialize_with = "ends")]
     pub conditions: Vec<ForeignCondition>,
 }
@@ -57,7 +78,7 @@ fn ends<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ForeignConditi
     conditions_with(deserializer, &["Complete", "Failed"], "True")
 }
 
-/// The conditions of these types that have this status.
+/// Reads the conditions that have one of these types and this status.
 fn conditions_with<'de, D: Deserializer<'de>>(
     deserializer: D,
     types: &[&str],
@@ -71,7 +92,12 @@ kind!(/// A Job.
     JobKind, Job, "batch", "v1", "Job", "jobs", namespaced: true, JobSpec, JobStatus, encoded: true);
 
 impl Job {
-    /// The result of the Job, from the first of its final conditions; `None` while it is not finished.
+    /// Whether one of its pods is ready, so the Job is running.
+    pub fn is_ready(&self) -> bool {
+        self.status.ready.unwrap_or(0) > 0
+    }
+
+    /// Returns the result of the Job, from the first of its final conditions; `None` while it is not finished.
     pub fn end(&self) -> Option<JobEnd<'_>> {
         let condition = self.status.conditions.first()?;
         Some(if condition.type_ == "Complete" { JobEnd::Complete } else { JobEnd::Failed(condition) })
@@ -83,16 +109,16 @@ impl Job {
 pub enum JobEnd<'a> {
     /// The Job has succeeded.
     Complete,
-    /// The Job has failed; the condition says why.
+    /// The Job has failed, for the reason in the condition.
     Failed(&'a ForeignCondition),
 }
 
-/// The fields that we read of the status of a pod of a Job.
+/// The status fields of a Job pod that we read.
 #[apply(foreign_part)]
 pub struct PodOfJobStatus {
     /// `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`.
     pub phase: String,
-    /// The condition `PodScheduled`, if it is false. All others are dropped while decoding.
+    /// The condition `PodScheduled`, if it is false. All others are dropped during decoding.
     #[serde(deserialize_with = "unscheduled")]
     pub conditions: Optional<Vec<ForeignCondition>>,
     /// The init containers.
@@ -108,5 +134,5 @@ fn unscheduled<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Foreign
 kind!(/// A pod of a Job.
     PodOfJobKind, PodOfJob, "", "v1", "Pod", "pods", namespaced: true, Unread, PodOfJobStatus, encoded: true);
 
-kind!(/// A Secret, of which only the metadata is read: whether it exists.
+kind!(/// A Secret. Only the metadata is read, to see whether it exists.
     SecretNameKind, SecretName, "", "v1", "Secret", "secrets", namespaced: true, Unread, Unread);

@@ -1,4 +1,4 @@
-//! Kinds of KubeVirt and of CDI, its importer of disks.
+//! Kinds of KubeVirt and of CDI, its disk importer.
 
 use macro_rules_attribute::apply;
 use serde::Deserializer;
@@ -8,35 +8,35 @@ use super::{ForeignCondition, Unread, foreign_part, kept, kind};
 use crate::api::text::Text;
 use crate::api::wire::Optional;
 
-/// The fields that we read of the devices of a virtual machine.
+/// The fields of the devices of a virtual machine that we read.
 #[apply(foreign_part)]
 pub struct Devices {
     /// The network interfaces, with all their fields: we write the list back with a fixed MAC address.
     pub interfaces: Optional<Vec<Value>>,
 }
 
-/// The fields that we read of a domain, the hardware of a virtual machine.
+/// The fields of a domain that we read. A domain is the hardware of a virtual machine.
 #[apply(foreign_part)]
 pub struct Domain {
     /// The devices of the virtual machine.
     pub devices: Devices,
 }
 
-/// The fields that we read of the spec in a template.
+/// The fields of the spec in a template that we read.
 #[apply(foreign_part)]
 pub struct MachineSpec {
     /// The hardware of the virtual machine.
     pub domain: Domain,
 }
 
-/// The fields that we read of the template of a `VirtualMachine`.
+/// The fields of the template of a `VirtualMachine` that we read.
 #[apply(foreign_part)]
 pub struct MachineTemplate {
     /// The spec of the `VirtualMachineInstance`.
     pub spec: MachineSpec,
 }
 
-/// The fields that we read of the spec of a `VirtualMachine`.
+/// The fields of a `VirtualMachine`'s spec that we read.
 #[apply(foreign_part)]
 pub struct VirtualMachineSpec {
     /// Whether the virtual machine should run; KubeVirt accepts either this or the strategy.
@@ -47,14 +47,14 @@ pub struct VirtualMachineSpec {
     pub template: MachineTemplate,
 }
 
-/// The fields that we read of the status of a `VirtualMachine`.
+/// The fields of a `VirtualMachine`'s status that we read.
 #[apply(foreign_part)]
 pub struct VirtualMachineStatus {
     /// The state for users: `Provisioning`, `Starting`, `Running`, …
     pub printable_status: String,
     /// Whether the readiness probe succeeds.
     pub ready: bool,
-    /// The conditions, from which the cause of a failure is taken.
+    /// The conditions, which report the cause of a failure.
     pub conditions: Vec<ForeignCondition>,
 }
 kind!(/// A `VirtualMachine`: a persistent virtual machine, running or stopped.
@@ -70,7 +70,7 @@ pub struct MachineInterface {
     pub mac: String,
 }
 
-/// The fields that we read of the status of a `VirtualMachineInstance`.
+/// The fields of a `VirtualMachineInstance`'s status that we read.
 #[apply(foreign_part)]
 pub struct VirtualMachineInstanceStatus {
     /// `Pending`, `Scheduling`, `Scheduled`, `Running`, `Succeeded`, `Failed` or `Unknown`.
@@ -84,21 +84,21 @@ kind!(/// A `VirtualMachineInstance`: a running virtual machine.
     VirtualMachineInstanceKind, VirtualMachineInstance, "kubevirt.io", "v1", "VirtualMachineInstance",
     "virtualmachineinstances", namespaced: true, Unread, VirtualMachineInstanceStatus);
 
-/// The fields that we read of the status of a `DataVolume`.
+/// The fields of a `DataVolume`'s status that we read.
 #[apply(foreign_part)]
 pub struct DataVolumeStatus {
     /// `Pending`, `ImportInProgress`, `Succeeded`, `Failed`, …
     pub phase: String,
     /// The progress of the import, for example `41.5%`, or `N/A`.
     pub progress: String,
-    /// How often the importer was started again.
+    /// The number of restarts of the importer.
     pub restart_count: i32,
-    /// The condition `Running` while it is false for another reason than that the import is about to begin or complete.
+    /// The condition `Running` while it is false, except while the import is about to begin or is complete.
     #[serde(deserialize_with = "failed_import")]
     pub conditions: Vec<ForeignCondition>,
 }
 
-/// The reasons of imports that begin or are complete.
+/// The reasons of imports that are about to begin or are complete.
 const EXPECTED: [&str; 5] = ["", "Pending", "ContainerCreating", "PodInitializing", "Completed"];
 
 fn failed_import<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ForeignCondition>, D::Error> {

@@ -1,5 +1,5 @@
-//! Kinds of Kubernetes and of other projects, with those of their fields that a control loop reads. All other
-//! fields are skipped while decoding.
+//! Kinds of Kubernetes and other projects, with only the fields that a control loop reads. All other fields are skipped
+//! during decoding.
 
 mod admission;
 mod core;
@@ -25,8 +25,9 @@ pub use self::tenancy::*;
 
 pub(crate) use crate::api::object::kind;
 
-/// Makes a struct a part of a kind of others, with those of its fields that we read. Keys are in `camelCase`. Any field may be
-/// absent, and then has its default value; an `Option` and an `Optional` are not written then.
+/// Derives the traits of a part of another project's kind, which has only the fields that we read. Keys are in
+/// `camelCase`. An absent field gets its default value; an `Option` or `Optional` with its default value is not
+/// serialised.
 macro_rules! foreign_part {
     ($($item:tt)*) => {
         #[serde_with::apply(
@@ -40,7 +41,7 @@ macro_rules! foreign_part {
 }
 use foreign_part;
 
-/// Reads a list, or `null`, of which only some elements are kept.
+/// Reads a list, or `null`, and keeps only some elements.
 fn kept<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
     is_kept: impl FnMut(&T) -> bool,
@@ -51,6 +52,6 @@ fn kept<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     Ok(list)
 }
 
-/// A spec or status of which we read nothing.
+/// A spec or status without any field that we read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, Deserialize)]
 pub struct Unread {}

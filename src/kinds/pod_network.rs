@@ -1,4 +1,4 @@
-//! Kubernetes' own kinds that the leader side of pod networks reads.
+//! The Kubernetes kinds that the leader side of pod networks reads.
 
 use std::collections::BTreeMap;
 
@@ -11,15 +11,15 @@ use crate::api::quantity::RawQuantity;
 use crate::api::text::Text;
 use crate::api::wire::Optional;
 
-/// The fields that we read of the spec of a pod with additional interfaces.
+/// The spec fields of a pod with additional interfaces that we read.
 #[apply(foreign_part)]
 pub struct NetworkedPodSpec {
-    /// The name of the node that the pod is scheduled to; empty before.
+    /// The name of the node that the pod is scheduled to; empty while it is not scheduled.
     pub node_name: Text,
     /// Whether it uses the network of its node.
     pub host_network: bool,
 }
-/// The fields that we read of its status.
+/// The fields of its status that we read.
 #[apply(foreign_part)]
 pub struct NetworkedPodStatus {
     /// `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`.
@@ -32,35 +32,35 @@ kind!(/// A pod that may have additional interfaces.
 /// The condition `Ready` of a node.
 #[apply(foreign_part)]
 pub struct NodeReady {
-    /// Always `Ready`: all others are dropped while decoding.
+    /// Always `Ready`: all other conditions are dropped during decoding.
     #[serde(rename = "type")]
     pub type_: String,
     /// `True`, `False` or `Unknown`.
     pub status: String,
-    /// Since when.
+    /// The time of the last transition.
     pub last_transition_time: Option<Time>,
 }
-/// The fields that we read of a node besides its status.
+/// The fields of a node, except its status, that we read.
 #[apply(foreign_part)]
 pub struct NodeBody {
-    /// Its metadata once more.
+    /// Its metadata again, with all labels.
     #[serde(skip_serializing)]
     pub metadata: NodeLabels,
-    /// Which pods it takes.
+    /// The settings that decide which pods are scheduled to it.
     pub spec: NodeSpec,
 }
-/// All labels of a node, by which pods select it: more of them than are kept of other objects.
+/// All labels of a node, for node selectors: the common metadata keeps only some labels.
 #[apply(foreign_part)]
 pub struct NodeLabels {
     /// The labels.
     pub labels: BTreeMap<String, String>,
 }
-/// Which pods a node takes.
+/// The fields of a node's spec that decide which pods are scheduled to it.
 #[apply(foreign_part)]
 pub struct NodeSpec {
-    /// Whether it takes no new pods (`kubectl cordon`).
+    /// Whether it is cordoned (`kubectl cordon`).
     pub unschedulable: bool,
-    /// What keeps pods away that do not tolerate it.
+    /// Its taints, which keep pods away unless they tolerate them.
     pub taints: Vec<Taint>,
 }
 /// A taint of a node.
@@ -71,37 +71,35 @@ pub struct Taint {
     /// `NoSchedule`, `PreferNoSchedule` or `NoExecute`.
     pub effect: String,
 }
-/// The fields that we read of the status of a node. What its kubelet writes besides, such as a heartbeat, changes nothing
-/// here.
+/// The fields of a node's status that we read. Other updates by its kubelet, such as heartbeats, cause no change here.
 #[apply(foreign_part)]
 pub struct NodeStatus {
     /// The condition `Ready`, if there is one.
     #[serde(deserialize_with = "ready")]
     pub conditions: Vec<NodeReady>,
-    /// How much of each resource its pods can have together.
+    /// The amount of each resource that is available to its pods.
     pub allocatable: BTreeMap<String, RawQuantity>,
 }
 
 fn ready<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<NodeReady>, D::Error> {
     kept(deserializer, |condition: &NodeReady| condition.type_ == "Ready")
 }
-kind!(/// A node: whether it is ready, and how much room it has for which pods.
+kind!(/// A node: whether it is ready, which pods it accepts, and its allocatable resources.
     NodeKind, Node, "", "v1", "Node", "nodes", namespaced: false, NodeBody, NodeStatus, body: "");
 
 kind!(/// A `ConfigMap` with a record of pod networks. Its `spec` is the field `data`.
     NetworkRecordKind, NetworkRecord, "", "v1", "ConfigMap", "configmaps", namespaced: true,
     BTreeMap<String, String>, Unread, body: "data", largest: 4 << 20);
 
-/// The fields that we read of the spec of a sample Deployment: those that we write, but for its selector, which nobody can
-/// change.
+/// The fields of a sample Deployment's spec that we read: all that we write, except the immutable selector.
 #[apply(foreign_part)]
 pub struct SampleSpec {
     /// The number of pods.
     pub replicas: Option<i32>,
-    /// The pods.
+    /// The template of its pods.
     pub template: SampleTemplate,
 }
-/// The pods of a sample Deployment.
+/// The pod template of a sample Deployment.
 #[apply(foreign_part)]
 pub struct SampleTemplate {
     /// Their metadata.
@@ -120,25 +118,25 @@ pub struct SampleLabels {
 pub struct SamplePod {
     /// The service account.
     pub service_account_name: String,
-    /// Whether they get its token.
+    /// Whether its token is mounted.
     pub automount_service_account_token: Option<bool>,
     /// Whether they use the network of their node.
     pub host_network: Optional<bool>,
-    /// As whom they run.
+    /// The security context of the pods.
     pub security_context: SamplePodSecurity,
     /// Their containers.
     pub containers: Vec<SampleContainer>,
 }
-/// As whom the pods of a sample Deployment run.
+/// The security context of a sample Deployment's pods.
 #[apply(foreign_part)]
 pub struct SamplePodSecurity {
-    /// Whether root is refused.
+    /// Whether running as root is rejected.
     pub run_as_non_root: Option<bool>,
-    /// The user.
+    /// The user ID.
     pub run_as_user: Option<i64>,
-    /// The filter of system calls.
+    /// The seccomp profile.
     pub seccomp_profile: BTreeMap<String, String>,
-    /// Kernel parameters of their network.
+    /// The kernel parameters of their network namespace.
     pub sysctls: Vec<BTreeMap<String, String>>,
 }
 /// A container of a sample Deployment.
@@ -148,21 +146,21 @@ pub struct SampleContainer {
     pub name: String,
     /// Its image.
     pub image: String,
-    /// When the image is pulled.
+    /// The image pull policy.
     pub image_pull_policy: String,
     /// Its command.
     pub command: Vec<String>,
-    /// Its rights.
+    /// Its security context.
     pub security_context: SampleContainerSecurity,
 }
-/// The rights of a container of a sample Deployment.
+/// The security context of a sample Deployment's container.
 #[apply(foreign_part)]
 pub struct SampleContainerSecurity {
-    /// Whether it may get more rights than it began with.
+    /// Whether it may gain more privileges than its parent process.
     pub allow_privilege_escalation: Option<bool>,
-    /// Whether it runs as the kernel's equal.
+    /// Whether it is privileged.
     pub privileged: Option<bool>,
-    /// The capabilities that are added and dropped.
+    /// The capabilities to add and drop.
     pub capabilities: BTreeMap<String, Vec<String>>,
 }
 kind!(/// A sample Deployment.

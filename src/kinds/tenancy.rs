@@ -1,6 +1,6 @@
 //! Kinds that the tenant and workspace loops create: RBAC, quotas, network policies and storage.
 //!
-//! Fields that we enforce are JSON values as they come from the API server, because they are only compared.
+//! Enforced fields are JSON values as the API server sends them, because they are only compared.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{Unread, foreign_part, kind};
 use crate::api::wire::Optional;
 
-/// The fields that we read of the spec of a `ResourceQuota`.
+/// The fields of a `ResourceQuota`'s spec that we read.
 #[apply(foreign_part)]
 pub struct ResourceQuotaSpec {
     /// The limit of each resource by its name, for example `limits.cpu`.
@@ -20,19 +20,19 @@ kind!(/// A `ResourceQuota`.
     ResourceQuotaKind, ResourceQuota, "", "v1", "ResourceQuota", "resourcequotas", namespaced: true,
     ResourceQuotaSpec, Unread, encoded: true);
 
-/// What a `ResourceQuota` allows and what is used of it.
+/// The limits and the usage of a `ResourceQuota`.
 #[apply(foreign_part)]
 pub struct QuotaUsage {
-    /// The limit of each resource by its name, as it is enforced now.
+    /// The limit of each resource by its name, as currently enforced.
     pub hard: BTreeMap<String, String>,
-    /// How much of each is used.
+    /// The used amount of each resource.
     pub used: BTreeMap<String, String>,
 }
-kind!(/// A `ResourceQuota` of an administrator, of which only the use is read.
+kind!(/// An administrator's `ResourceQuota`. Only the usage is read.
     UsedQuotaKind, UsedQuota, "", "v1", "ResourceQuota", "resourcequotas", namespaced: true,
     Unread, QuotaUsage, encoded: true);
 
-/// The fields that we read of the spec of a `LimitRange`.
+/// The fields of a `LimitRange`'s spec that we read.
 #[apply(foreign_part)]
 pub struct LimitRangeSpec {
     /// Default and maximum requests and limits for each type of object.
@@ -42,34 +42,34 @@ kind!(/// A `LimitRange`.
     LimitRangeKind, LimitRange, "", "v1", "LimitRange", "limitranges", namespaced: true,
     LimitRangeSpec, Unread, encoded: true);
 
-/// The fields that we read of the spec of a `NetworkPolicy`.
+/// The fields of a `NetworkPolicy`'s spec that we read.
 #[apply(foreign_part)]
 pub struct NetworkPolicySpec {
     /// The pods that the policy applies to.
     pub pod_selector: Value,
     /// The traffic that these pods accept.
     pub ingress: Value,
-    /// Which traffic the policy is about: `Ingress`, `Egress` or both.
+    /// The directions of traffic that the policy applies to: `Ingress`, `Egress` or both.
     pub policy_types: Optional<Vec<String>>,
 }
 kind!(/// A `NetworkPolicy`.
     NetworkPolicyKind, NetworkPolicy, "networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies",
     namespaced: true, NetworkPolicySpec, Unread, encoded: true);
 
-/// The fields that we read of a role.
+/// The fields of a role that we read.
 #[apply(foreign_part)]
 pub struct Rules {
-    /// What the role allows.
+    /// The rules of the role.
     pub rules: Value,
 }
 kind!(/// A `ClusterRole`.
     ClusterRoleKind, ClusterRole, "rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles",
     namespaced: false, Rules, Unread, body: "", encoded: true);
 
-/// The fields that we read of a role binding.
+/// The fields of a role binding that we read.
 #[apply(foreign_part)]
 pub struct Binding {
-    /// The role. The API server does not allow it to be changed.
+    /// The role, which is immutable.
     pub role_ref: Value,
     /// The users, groups and service accounts that have the role.
     pub subjects: Value,
@@ -81,11 +81,13 @@ kind!(/// A `RoleBinding`.
     RoleBindingKind, RoleBinding, "rbac.authorization.k8s.io", "v1", "RoleBinding", "rolebindings",
     namespaced: true, Binding, Unread, body: "", encoded: true);
 
-/// The fields that we read of the spec of a claim for an NFS volume.
+/// The spec fields of a claim for an NFS volume that we read.
 #[apply(foreign_part)]
 pub struct NfsClaimSpec {
     /// The storage that the claim requests.
     pub resources: Requests,
+    /// Its storage class; the API server sets the default class if there is one.
+    pub storage_class_name: Option<String>,
     /// The name of the volume that the claim is bound to.
     pub volume_name: Option<String>,
 }
@@ -95,7 +97,7 @@ pub struct Requests {
     /// The amount of each resource by its name, for example `storage`.
     pub requests: BTreeMap<String, String>,
 }
-/// The fields that we read of the status of a claim.
+/// The fields of a claim's status that we read.
 #[apply(foreign_part)]
 pub struct NfsClaimStatus {
     /// `Pending`, `Bound` or `Lost`.
@@ -105,7 +107,7 @@ kind!(/// A `PersistentVolumeClaim` for an NFS volume: a personal or shared volu
     NfsClaimKind, NfsClaim, "", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", namespaced: true,
     NfsClaimSpec, NfsClaimStatus, encoded: true);
 
-/// The fields that we read of the spec of a `PersistentVolume`.
+/// The fields of a `PersistentVolume`'s spec that we read.
 #[apply(foreign_part)]
 pub struct VolumeSpec {
     /// The source of the volume, if it is provided by a CSI driver.
@@ -114,7 +116,7 @@ pub struct VolumeSpec {
 /// The source of a CSI volume.
 #[apply(foreign_part)]
 pub struct VolumeSource {
-    /// The attributes that the CSI driver has set; for NFS, `server` and `share` among them.
+    /// The attributes that the CSI driver has set, for NFS including `server` and `share`.
     pub volume_attributes: BTreeMap<String, String>,
 }
 kind!(/// A `PersistentVolume`.

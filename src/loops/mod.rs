@@ -1,4 +1,4 @@
-//! The table of control loops, and a loop independent of its type.
+//! The table of control loops, and a type-independent interface to a loop.
 
 mod simulation;
 
@@ -6,7 +6,7 @@ use futures::future::{BoxFuture, FutureExt};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use self::simulation::simulate;
+use self::simulation::{Refused, simulate};
 use crate::api::Kind;
 use crate::config::Controllers;
 use crate::config::loops::{Toggle, for_each_loop};
@@ -32,13 +32,13 @@ use crate::runtime::replica::{Replica, ReplicaLoop};
 use crate::runtime::store::StoreFactory;
 use crate::runtime::store_set::{DeclaredStores, StoreSet};
 
-/// A control loop as the table lists it.
+/// A control loop as an entry of the table.
 pub struct Loop {
-    /// Its key below `controllers` in the configuration; its name in metrics, readiness and logs.
+    /// Its key below `controllers` in the configuration. It is also its name in metrics, readiness and logs.
     pub name: &'static str,
-    /// A sentence on what it does.
+    /// A sentence that describes it.
     pub description: &'static str,
-    /// Which processes run it.
+    /// The processes that run it.
     pub runs_in: RunsIn,
     /// Whether it uses the API server.
     pub uses_api_server: bool,
@@ -48,25 +48,25 @@ pub struct Loop {
     pub build: fn(&mut Setup<'_>, &mut StoreFactory) -> anyhow::Result<Built>,
 }
 
-/// Where a loop works.
+/// The processes that run a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunsIn {
     /// In the replica that holds the lease.
     Leader,
     /// In every replica.
     Replica,
-    /// In a process on every node, as a replica loop: a `DaemonSet` of the same binary with other loops enabled.
+    /// In a process on every node, as a replica loop: a `DaemonSet` runs the same binary with other loops enabled.
     Node,
 }
 
-/// A loop that has been built.
+/// A loop after it has been built.
 pub enum Built {
-    /// One of the leader.
+    /// A leader loop.
     Leader(Box<dyn BuiltLoop>),
-    /// One of every replica.
+    /// A replica loop.
     #[cfg(feature = "daemon")]
     Replica(Replica),
-    /// One of every replica, in a build without the daemon.
+    /// A replica loop, in a build without the daemon.
     #[cfg(not(feature = "daemon"))]
     Absent,
 }
@@ -83,7 +83,7 @@ macro_rules! runs_in {
     };
 }
 
-/// Whether a loop uses the API server. A reconciler always does.
+/// Whether a loop uses the API server. Reconcilers always do.
 macro_rules! uses_api_server {
     (leader, $loop:ty) => {
         true
@@ -93,7 +93,7 @@ macro_rules! uses_api_server {
     };
 }
 
-/// A loop of a replica or node does one thing at a time.
+/// A replica or node loop works on one object at a time.
 macro_rules! concurrency {
     (leader, $config:expr) => {
         $config.concurrency
@@ -128,40 +128,44 @@ pub struct Planned {
     pub kind: &'static str,
     /// The key of the object.
     pub key: ObjectKey,
-    /// Whether it is ours.
+    /// Whether this installation manages it.
     pub is_ours: bool,
-    /// The object after the patch of the plan; `None` when it is not ours, does not exist because only the configuration names
-    /// it, or nothing is made for it and it stays as it is but for its status.
+    /// The object after the patch of the plan. `None` if it is not managed, if it does not exist because only the
+    /// configuration names it, or if nothing is made for it and only its status changes.
     pub object: Option<Value>,
     /// The objects that would be created for it.
     pub made: Vec<Value>,
-    /// Objects that this or another loop makes for it once others have done their part, with placeholders for what only
-    /// they know.
+    /// Objects that this or another loop will create later, after other components have acted, with placeholders for
+    /// values that only those components know.
     pub foreseen: Vec<Value>,
-    /// The problems and remarks about it.
+    /// Problems with the object, and remarks.
     pub messages: Vec<String>,
-    /// Whether one of the problems stays until somebody changes the files.
+    /// Whether one of the problems persists until the files are changed.
     pub is_refused: bool,
-    /// All that is made or changed, with the status, as it is afterwards, and what is written of each.
+    /// All objects that are created or changed, with their final status, and a description of the write.
     pub written: Vec<(Value, String)>,
 }
 
-/// A loop that has been built, independent of its type.
+/// A built loop, independent of its type.
 pub trait BuiltLoop: Send + Sync {
-    /// A reconcile of each of its objects, in the order of their names, as if every step succeeded. Nothing is sent, and
+    /// Plans a reconcile of each of its objects, ordered by name, as if every step succeeded. Nothing is sent, and
     /// effects have no result.
     fn plan(&self, now: Timestamp) -> Vec<Planned>;
 
-    /// The stores that it waits for.
+    /// Like [`plan`](Self::plan), but the API server rejects writes of this kind with this error.
+    #[cfg(test)]
+    fn plan_refused(&self, now: Timestamp, refused: Option<Refused<'_>>) -> Vec<Planned>;
+
+    /// The stores that the loop waits for.
     fn needs(&self) -> &[Need];
 
-    /// What a reconcile of each of its objects would write, in the order of their names. Only reads are sent.
+    /// Previews the writes of a reconcile of each of its objects, ordered by name. Only reads are sent.
     fn preview<'a>(&'a self, writer: &'a Writer, now: Timestamp) -> BoxFuture<'a, Vec<Previewed>>;
 
-    /// Whether its objects are in namespaces.
+    /// Whether its objects are namespaced.
     fn is_namespaced(&self) -> bool;
 
-    /// The control loop, with up to `concurrency` reconciles at once.
+    /// Converts it to a control loop with up to `concurrency` concurrent reconciles.
     fn into_control_loop(self: Box<Self>, connections: &Connections, concurrency: usize) -> ControlLoop;
 }
 
@@ -179,7 +183,7 @@ fn replica<R: ReplicaDefinition>(setup: &mut Setup<'_>, factory: &mut StoreFacto
     Ok(Built::Replica(Replica::new(built, set.finish().needs)))
 }
 
-/// Builds a loop of every node.
+/// Builds a node loop.
 #[cfg(feature = "daemon")]
 fn node<R: ReplicaDefinition>(setup: &mut Setup<'_>, factory: &mut StoreFactory) -> anyhow::Result<Built> {
     replica::<R>(setup, factory)
@@ -196,7 +200,7 @@ fn node<R>(setup: &mut Setup<'_>, factory: &mut StoreFactory) -> anyhow::Result<
     replica::<R>(setup, factory)
 }
 
-/// Builds a loop of the leader.
+/// Builds a leader loop.
 fn leader<R: Definition>(setup: &mut Setup<'_>, factory: &mut StoreFactory) -> anyhow::Result<Built> {
     build::<R>(setup, factory).map(Built::Leader)
 }
@@ -211,12 +215,26 @@ pub fn build<R: Definition>(
     Ok(Box::new(BuiltReconciler { reconciler, settings, stores: set.finish() }))
 }
 
-impl<R: Definition> BuiltLoop for BuiltReconciler<R> {
-    fn plan(&self, now: Timestamp) -> Vec<Planned> {
+impl<R: Definition> BuiltReconciler<R> {
+    /// Simulates a reconcile of each object, ordered by name.
+    fn simulate(&self, now: Timestamp, refused: Option<Refused<'_>>) -> Vec<Planned> {
         let mut keys = (self.stores.keys)();
         keys.sort();
-        let simulate = |key| simulate(&self.reconciler, &self.settings, &self.stores.written, key, now);
-        keys.into_iter().map(simulate).collect()
+        let Self { reconciler, settings, stores } = self;
+        keys.into_iter()
+            .map(|key| simulate(reconciler, settings, &stores.written, key, now, refused))
+            .collect()
+    }
+}
+
+impl<R: Definition> BuiltLoop for BuiltReconciler<R> {
+    fn plan(&self, now: Timestamp) -> Vec<Planned> {
+        self.simulate(now, None)
+    }
+
+    #[cfg(test)]
+    fn plan_refused(&self, now: Timestamp, refused: Option<Refused<'_>>) -> Vec<Planned> {
+        self.simulate(now, refused)
     }
 
     fn needs(&self) -> &[Need] {
@@ -256,12 +274,12 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::config::Config;
+    use crate::config::{Config, ParentRef};
     use crate::runtime::gate::Gate;
     use crate::runtime::plan::to_value;
     use crate::runtime::selection::{Label, Selection};
 
-    /// The rows of the README about the loops, with the lines that enclose them.
+    /// The rows of the README's table of loops, with the lines around them.
     fn readme_block() -> String {
         let controllers = Controllers::default();
         let rows: Vec<String> = LOOPS
@@ -293,11 +311,19 @@ mod tests {
         );
     }
 
-    /// Builds every loop, with all that can be switched on.
-    pub fn build_all() -> StoreFactory {
+    /// A configuration with every feature that needs rights.
+    pub fn everything() -> Config {
         let mut config = Config::default();
         config.controllers.instance.gateway_api.enabled = true;
+        let gateway = ParentRef { name: "labs".to_owned(), namespace: "gateways".to_owned() };
+        config.controllers.instance.gateway_api.parent_refs.push(gateway);
         config.controllers.snapshot.vm_registry_secret = "login".to_owned();
+        config
+    }
+
+    /// Builds every loop with [`everything`].
+    pub fn build_all() -> StoreFactory {
+        let config = everything();
         let mut setup = Setup::new(&config, Gate::closed());
         let mut factory = StoreFactory::default();
         for entry in LOOPS {
@@ -307,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shipped_role_lets_the_loops_watch_what_they_declare_and_nothing_else() {
+    fn the_shipped_role_grants_exactly_the_watches_that_the_loops_declare() {
         let documents: Vec<Value> =
             serde_saphyr::from_multiple(include_str!("../../manifests/10-rbac.yaml")).expect("YAML");
         let role =
@@ -322,7 +348,7 @@ mod tests {
         };
         let mut watched = BTreeSet::new();
         for rule in role["rules"].as_array().expect("rules") {
-            // What is bound to one name is the webhooks' own.
+            // Rules bound to a name belong to the webhooks.
             if texts(&rule["verbs"]).contains(&"watch".to_owned()) && rule["resourceNames"].is_null() {
                 for group in texts(&rule["apiGroups"]) {
                     watched.extend(
@@ -338,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_asked_for_by_label_and_by_name_only() {
+    fn secrets_are_read_by_label_and_by_name_only() {
         let found = build_all().selections("secrets");
         let is_one = |selection: &Selection| {
             selection.name.is_some() || matches!(selection.label, Some(Label::Is(..)))

@@ -1,10 +1,10 @@
-//! The rights of each loop of the leader and of the webhooks, as the chart grants them: what their stores declare.
+//! The rights of each leader loop and of the webhooks, as the chart grants them: the rights that their stores declare.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 
-use super::tests::build_all;
+use super::tests::{build_all, everything};
 use super::{LOOPS, RunsIn};
 use crate::reference::check_file;
 use crate::webhook::setup as webhook;
@@ -12,26 +12,26 @@ use crate::webhook::setup as webhook;
 const HEAD: &str = "\
 # Generated from the code by `make generate`; do not edit.
 #
-# What each loop may do in the whole cluster: `API group/resource: verbs`. The ClusterRole has the sum of those that are
-# enabled, so a loop that is off adds nothing. `get` is for objects that a store does not hold: one without our labels that
-# has the name of a child, or one that is read again before a final refusal. `delete` of children that are never deleted is
-# for one that has lost its owner reference: the admission plugin OwnerReferencesPermissionEnforcement demands it of
-# whoever sets that again. `update` of finalizers is what it demands for blockOwnerDeletion. Where a loop declares its
-# stores (src/controllers), the reason for any other right is said. Rights for objects of certain names, or in one
-# namespace, are in templates/rbac.yaml.
+# The rights of each loop in the whole cluster: `API group/resource: verbs`. The ClusterRole has the rights of all enabled
+# loops, so a loop that is off adds none. `get` is for objects that a store does not hold: an object without our labels
+# that has the name of a child, or an object that is read again before a final refusal. `delete` of children that are
+# never deleted is for children that have lost their owner reference: the admission plugin
+# OwnerReferencesPermissionEnforcement requires this right to set the reference again. For blockOwnerDeletion, it requires
+# `update` of finalizers. The reason for any other right is stated where a loop declares its stores (src/controllers).
+# Rights for objects of certain names, or in one namespace, are in templates/rbac.yaml.
 
-# Any loop of the leader. `patch` counts an event that comes again.
+# All leader loops. `patch` increments the count of a repeated event.
 common:
   events.k8s.io/events: create patch
 ";
 
-/// The verbs, in their order.
+/// The verbs, in display order.
 const VERBS: [&str; 7] = ["get", "list", "watch", "create", "update", "patch", "delete"];
 
 #[test]
 fn the_rights_of_the_chart_are_up_to_date() {
     let mut factory = build_all();
-    webhook::stores(&mut factory);
+    webhook::stores(&mut factory, &everything());
     let loops = LOOPS.iter().filter(|entry| entry.runs_in == RunsIn::Leader).map(|entry| entry.name);
     let mut page = HEAD.to_owned();
     for name in loops.chain([webhook::NAME]) {

@@ -6,26 +6,31 @@ use serde_json::Value;
 use super::Planned;
 use crate::api::Kind;
 use crate::api::reason::{self, Reason};
+use crate::api::requirements::OF_CLUSTERS;
 use crate::controllers::setup::Definition;
-use crate::runtime::ObjectKey;
-use crate::runtime::apply::{Applied, rewritten};
-use crate::runtime::merge;
-use crate::runtime::plan::{Plan, to_value};
+use crate::runtime::apply::{Applied, Failure, rewritten};
+use crate::runtime::error::ApiError;
+use crate::runtime::plan::{Desired, Plan, to_value};
 use crate::runtime::problem::Problem;
 use crate::runtime::reconcile::{Answer, Reconcile, Step};
 use crate::runtime::reconciler::Reconciler;
 use crate::runtime::store::WrittenStores;
+use crate::runtime::{ObjectKey, merge};
 
-/// The reasons that are about nodes and storage, of which files say nothing.
-const OF_CLUSTERS: [Reason; 2] = [reason::STORAGE_CLASS_NOT_FOUND, reason::NO_NODE];
+/// The reasons that may be resolved by other files. `crownlabs plan` reports these itself, with the file.
+const OF_OTHER_FILES: [Reason; 1] = [reason::WORKSPACE_NOT_FOUND];
 
-/// A reconcile in which every step succeeds, and nothing is sent.
+/// A kind whose writes the API server rejects, with its error.
+pub type Refused<'a> = (&'static str, &'a ApiError);
+
+/// Simulates a reconcile: every step succeeds except the writes in `refused`, and nothing is sent.
 pub fn simulate<R: Definition>(
     reconciler: &R,
     settings: &R::Settings,
     stores: &WrittenStores,
     key: ObjectKey,
     now: Timestamp,
+    refused: Option<Refused<'_>>,
 ) -> Planned {
     let mut planned = Planned { kind: R::Kind::KIND, key, ..Planned::default() };
     let mut reconcile = Reconcile::<R>::new(settings);
@@ -44,9 +49,12 @@ pub fn simulate<R: Definition>(
                 before = to_value(observed.as_ref());
                 after = patched::<R>(observed, plan);
                 take::<R>(&mut planned, observed, plan, stores);
+                let is_refused = |object: &Value| refused.is_some_and(|(kind, _)| object["kind"] == kind);
+                planned.written.retain(|(object, _)| !is_refused(object));
                 planned.messages.extend(R::remarks(observed, settings, now));
                 planned.foreseen = R::foreseen(observed, settings, plan);
-                Answer::Applied(Applied::default(), Vec::new())
+                let failures = failures(plan, refused);
+                Answer::Applied(Applied { failures, ..Applied::default() }, Vec::new())
             }
             Step::Patch(patch) => {
                 merge::apply(&mut after, &patch.patch);
@@ -70,16 +78,33 @@ pub fn simulate<R: Definition>(
     planned
 }
 
-/// Takes what a plan says.
+/// The writes of a plan that are rejected.
+fn failures<E>(plan: &Plan<E>, refused: Option<Refused<'_>>) -> Vec<Failure> {
+    let Some((kind, error)) = refused else { return Vec::new() };
+    let writes = plan.ensure.iter().filter(|desired| desired.kind.kind == kind);
+    let failure = |desired: &Desired| Failure {
+        component: desired.component.clone(),
+        kind,
+        name: desired.key.name.to_string(),
+        error: error.clone(),
+    };
+    writes.map(failure).collect()
+}
+
+/// Adds the messages of a plan.
 fn take<R: Reconciler>(
     planned: &mut Planned,
     observed: &R::Observed,
     plan: &Plan<R::Effect>,
     stores: &WrittenStores,
 ) {
-    planned.messages = plan.problems.iter().map(|problem| problem.message.clone()).collect();
-    let refuses = |problem: &Problem| !problem.waiting && !OF_CLUSTERS.contains(&problem.reason);
-    planned.is_refused = plan.problems.iter().any(refuses);
+    // Files contain no information about nodes and classes.
+    let is_of_files = |problem: &&Problem| {
+        !OF_CLUSTERS.contains(&problem.reason) && !OF_OTHER_FILES.contains(&problem.reason)
+    };
+    let problems = || plan.problems.iter().filter(is_of_files);
+    planned.messages = problems().map(|problem| problem.message.clone()).collect();
+    planned.is_refused = problems().any(|problem| !problem.waiting);
     let is_written = !plan.ensure.is_empty() || !plan.patches.is_empty();
     planned.object = planned.object.take().filter(|_| is_written).map(|_| patched::<R>(observed, plan));
     planned.made = made(plan);
@@ -94,7 +119,7 @@ fn take<R: Reconciler>(
     }
 }
 
-/// The object with the patch that the plan has for it.
+/// Returns the object after the plan's patch for it.
 fn patched<R: Reconciler>(observed: &R::Observed, plan: &Plan<R::Effect>) -> Value {
     let object = observed.as_ref();
     let mut patched = to_value(object);

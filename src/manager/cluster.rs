@@ -14,38 +14,38 @@ use crate::runtime::gate::Gate;
 
 /// The clients of the API server.
 pub struct Cluster {
-    /// Sends requests whoever leads.
+    /// Sends requests whether or not this replica leads.
     pub ungated: Client,
     /// Reads as a user.
     pub users: UserClient,
-    /// What the loops of the leader read and write with.
+    /// The connections that the loops of the leader read and write with.
     pub connections: Connections,
 }
 
-/// Whether anything that is enabled needs the API server: a loop that uses it, or the webhooks. A configuration without
-/// any loop needs it too, because nothing else of it says what the process is for.
+/// Whether an enabled component needs the API server: a loop that uses it, or the webhooks. A configuration without any
+/// loop also needs it, because nothing else in it states the purpose of the process.
 pub fn is_needed(config: &Config) -> bool {
     let mut enabled = enabled(config).peekable();
     config.server.webhook.enabled || enabled.peek().is_none() || enabled.any(|entry| entry.uses_api_server)
 }
 
-/// Whether the process takes part in the leader election: it is on, and something of the process works for the leader
-/// only, which is a loop of the leader, or the renewal of the webhooks' own certificate. A process with loops of every
-/// replica or node alone would take the lease from those that have something to do with it.
+/// Whether the process takes part in the leader election: the election is on, and a component of the process works only
+/// on the leader. Such a component is a loop of the leader, or the renewal of the webhooks' own certificate. A process
+/// that only has replica or node loops would take the lease from processes that need it.
 pub fn takes_part(config: &Config) -> bool {
     let webhook = &config.server.webhook;
     let renews = webhook.enabled && webhook.certificate_dir.is_empty();
     config.leader_election.enabled && (renews || enabled(config).any(|entry| entry.runs_in == RunsIn::Leader))
 }
 
-/// The gate of the process: closed until it leads, if it takes part in the election. Says so if it does not, although the
-/// election is on.
+/// The gate of the process. It is closed until the process leads, if the process takes part in the election. Logs a
+/// message if the election is on but the process does not take part.
 pub fn gate(config: &Config) -> Gate {
     if takes_part(config) {
         return Gate::closed();
     }
     if config.leader_election.enabled {
-        info!("nothing that is enabled needs the lease, so this process leaves it to others");
+        info!("no enabled component needs the lease, so this process does not take part in the election");
     }
     Gate::open()
 }
@@ -56,10 +56,11 @@ fn enabled(config: &Config) -> impl Iterator<Item = &'static Loop> {
 }
 
 impl Cluster {
-    /// Waits for the API server of a kubeconfig, or of the environment, to answer. Writes of the loops pass `gate`.
+    /// Waits until the API server of a kubeconfig, or of the environment, answers. Writes of the loops pass through
+    /// `gate`.
     ///
     /// # Errors
-    /// When there is no kubeconfig, it cannot be used, or the API server refuses the account.
+    /// When there is no kubeconfig, it is invalid, or the API server rejects the account.
     pub async fn connect(
         file: Option<PathBuf>,
         config: &Config,
@@ -91,7 +92,7 @@ mod tests {
         Config::parse("test", &format!("{head}{more}")).expect("a configuration")
     }
 
-    /// A configuration with these loops only.
+    /// A configuration that enables only these loops.
     fn only(server: &str, election: bool, loops: &[(&str, &str)]) -> Config {
         let controllers = ::cluster::config::only(loops);
         parsed(&format!("leaderElection: {{enabled: {election}}}\nserver: {{{server}}}\n{controllers}"))
@@ -100,7 +101,7 @@ mod tests {
     const METRICS: (&str, &str) = ("instanceMetrics", "");
     const TRACKER: (&str, &str) = ("sshTracker", "");
 
-    /// The tests and the bench start daemons with few loops.
+    /// The tests and the benchmark start daemons with few loops.
     #[test]
     fn only_the_loops_that_a_test_names_are_enabled() {
         for loops in [&[][..], &[METRICS], &[TRACKER, METRICS], &[("tenant", "concurrency: 2")]] {
@@ -112,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_process_needs_follows_from_what_is_enabled() {
+    fn the_api_server_is_needed_by_enabled_loops_that_use_it_and_by_webhooks() {
         assert!(is_needed(&parsed("")), "the defaults");
         for election in [false, true] {
             assert!(!is_needed(&only("", election, &[METRICS])), "it does not lead");
@@ -123,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn only_who_has_work_for_a_leader_takes_part_in_the_election() {
+    fn only_a_process_with_work_for_a_leader_takes_part_in_the_election() {
         assert!(takes_part(&parsed("")), "the defaults");
         for loops in [&[][..], &[METRICS], &[("podConfigNode", "nodeName: a"), TRACKER]] {
             assert!(!takes_part(&only("", true, loops)), "{loops:?}");
@@ -132,7 +133,10 @@ mod tests {
                 "{loops:?}: it renews the certificate"
             );
             let of_others = "webhook: {enabled: true, certificateDir: /c}";
-            assert!(!takes_part(&only(of_others, true, loops)), "{loops:?}: somebody else renews it");
+            assert!(
+                !takes_part(&only(of_others, true, loops)),
+                "{loops:?}: its certificate comes from a folder"
+            );
             let with_leader = [loops, &[("podConfig", "")]].concat();
             assert!(takes_part(&only("", true, &with_leader)), "{with_leader:?}");
             assert!(!takes_part(&only("", false, &with_leader)), "{with_leader:?}");

@@ -12,10 +12,10 @@ use crate::runtime::files::WatchedFile;
 use crate::runtime::merge;
 use crate::runtime::plan::to_value;
 
-/// The keys of which a change counts at once; a change of any other counts at the next start.
+/// The keys whose change is applied at once; a change of any other key is applied at the next start.
 pub const RELOADED: [&str; 1] = ["log.filter"];
 
-/// Watches the configuration file, and applies what is [`RELOADED`].
+/// Watches the configuration file and applies changes of the keys in [`RELOADED`].
 pub fn configuration_file(path: PathBuf, running: Arc<Config>, filter: LogFilter) -> WatchedFile {
     let name = path.display().to_string();
     let mut current = running.log.filter.clone();
@@ -24,7 +24,7 @@ pub fn configuration_file(path: PathBuf, running: Arc<Config>, filter: LogFilter
         let config = match Config::parse(&name, text) {
             Ok(config) => config,
             Err(error) => {
-                warn!(%error, "the configuration has changed and cannot be used; the old one stays");
+                warn!(%error, "the changed configuration is invalid; the previous one stays in effect");
                 return;
             }
         };
@@ -37,21 +37,21 @@ pub fn configuration_file(path: PathBuf, running: Arc<Config>, filter: LogFilter
         }
         let keys = restarting(&running, &config).join(", ");
         if !keys.is_empty() {
-            info!(keys, "the configuration has changed; these keys count at the next start");
+            info!(keys, "the configuration has changed; these keys take effect at the next start");
         }
     })
 }
 
-/// The paths of the keys in which two configurations differ and that count at the next start.
+/// The paths of the keys that differ between two configurations and are applied only at the next start.
 fn restarting(old: &Config, new: &Config) -> Vec<String> {
     changed(old, new).into_iter().filter(|key| !RELOADED.contains(&key.as_str())).collect()
 }
 
-/// The paths of the keys in which two configurations differ.
+/// The paths of the keys that differ between two configurations.
 fn changed(old: &Config, new: &Config) -> Vec<String> {
     fn collect(path: &str, difference: &Value, old: &Value, paths: &mut Vec<String>) {
         match (difference, old) {
-            // Below a key that only one of them has, nothing else is named.
+            // If only one of them has the key, no key below it is reported.
             (Value::Object(members), Value::Object(known)) => {
                 for (key, value) in members {
                     let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };

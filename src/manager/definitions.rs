@@ -1,5 +1,5 @@
-//! Whether the CRDs that are installed are those of this version: a daemon that is newer than they are writes fields that
-//! the API server drops.
+//! Checks that the installed CRDs match this version: a daemon that is newer than its CRDs writes fields that the API
+//! server drops.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -16,36 +16,36 @@ use crate::api::crd::crds;
 use crate::runtime::definitions::{dropped_fields, foreign_versions};
 use crate::runtime::error::with_sources;
 use crate::runtime::readiness::Readiness;
-use crate::runtime::store::StoreFactory;
+use crate::runtime::store::{Rights, StoreFactory};
 use crate::runtime::task::Task;
 
 /// The name in the readiness.
 const NAME: &str = "CRDs";
 /// The metric, with the label `crd`.
 const METRIC: &str = "crownlabs_crd_mismatch";
-/// The time between two looks while something is wrong.
+/// The time between two checks while there is a fault.
 const AGAIN: Duration = Duration::from_secs(30);
-/// The kinds whose status the loops write that this process runs. Those of others may be another program's, and their CRDs
-/// with it.
-fn written(factory: &StoreFactory) -> BTreeSet<&'static str> {
-    let all = factory.rights.values().flat_map(BTreeMap::keys);
+/// The kinds whose status is written by loops of this process. Other kinds may belong to another program, including
+/// their CRDs.
+fn written(rights: &BTreeMap<&'static str, Rights>) -> BTreeSet<&'static str> {
+    let all = rights.values().flat_map(BTreeMap::keys);
     all.filter(|(_, subresource)| *subresource == "status").map(|(kind, _)| kind.kind).collect()
 }
 
-/// The CRDs that are looked at: those of `CrownLabs`, and of other groups those that are written.
+/// The CRDs to check: the CRDs of `CrownLabs`, and CRDs of other groups that the loops write.
 fn looked_at(written: &BTreeSet<&str>) -> impl Iterator<Item = CustomResourceDefinition> {
     crds().into_iter().filter(|crd| crd.spec.group == GROUP || written.contains(&*crd.spec.names.kind))
 }
-/// The number of fields that a sentence names.
+/// The maximum number of fields in a message.
 const NAMED: usize = 5;
 
-/// The task that looks at the CRDs of the kinds that loops with stores of this factory write.
+/// Returns the task that checks the CRDs of the kinds that are written by loops with stores of this factory.
 pub fn task(client: &Client, factory: &StoreFactory, readiness: &Readiness) -> Task {
-    Task::new(NAME, watch(client.clone(), written(factory), readiness.clone()))
+    Task::new(NAME, watch(client.clone(), written(&factory.rights), readiness.clone()))
 }
 
-/// Looks at the CRDs, and again until nothing is wrong: whoever installs others later, installs another version of the
-/// daemon, too. Says what is wrong in the log, in the readiness and in the metric. The loops work all the same. Never returns.
+/// Checks the CRDs, and repeats the check until there is no fault: later changes of the CRDs come with another version
+/// of the daemon. Reports faults in the log, the readiness and the metric. The loops keep working. Never returns.
 async fn watch(client: Client, written: BTreeSet<&'static str>, readiness: Readiness) {
     let mut before = Vec::new();
     loop {
@@ -55,7 +55,7 @@ async fn watch(client: Client, written: BTreeSet<&'static str>, readiness: Readi
                 warn!("{sentence}");
             }
             if wrong.is_empty() {
-                info!("the CRDs are those of this version now");
+                info!("the CRDs now match this version");
             }
         }
         readiness.set_notice(NAME, (!wrong.is_empty()).then(|| wrong.join(" ")));
@@ -67,7 +67,12 @@ async fn watch(client: Client, written: BTreeSet<&'static str>, readiness: Readi
     }
 }
 
-/// What is wrong, a sentence each. A CRD that is not installed is missed by the loops that need it.
+/// The faults of the CRDs of the kinds that loops with these rights write, one sentence each.
+pub async fn faults(client: &Client, rights: &BTreeMap<&'static str, Rights>) -> Vec<String> {
+    look(client, &written(rights)).await
+}
+
+/// Returns the faults, one sentence each. A CRD that is not installed is reported by the loops that need it.
 async fn look(client: &Client, written: &BTreeSet<&str>) -> Vec<String> {
     let mut wrong = Vec::new();
     for ours in looked_at(written) {
@@ -79,8 +84,8 @@ async fn look(client: &Client, written: &BTreeSet<&str>) -> Vec<String> {
             Err(kube::Error::Api(status)) if status.code == 404 => Value::Null,
             Err(error) => {
                 let why = with_sources(&error);
-                wrong.push(format!("It is not known whether the CRD {name} is that of this version: {why}."));
-                // Of the others it would say the same.
+                wrong.push(format!("Cannot determine whether the CRD {name} matches this version: {why}."));
+                // The other requests would fail in the same way.
                 return wrong;
             }
         };
@@ -100,20 +105,20 @@ fn of_fields(name: &str, dropped: &[String]) -> String {
     let more = dropped.len().saturating_sub(NAMED);
     let more = if more == 0 { String::new() } else { format!(" and {more} more") };
     format!(
-        "The CRD {name} is older than this daemon: the API server drops what is written to {named}{more}; apply the CRDs of \
+        "The CRD {name} is older than this daemon: the API server drops the fields {named}{more}; apply the CRDs of \
          this version."
     )
 }
 
 fn of_versions(name: &str, foreign: &[String]) -> String {
     format!(
-        "Objects of the CRD {name} may be stored as {}, which the CRDs of this version do not have, so the API server refuses \
-         these; write the objects anew, then take that out of status.storedVersions.",
+        "Objects of the CRD {name} may be stored as {}. The CRDs of this version do not have that version, so the API server \
+         rejects them; rewrite the objects, then remove it from status.storedVersions.",
         foreign.join(", ")
     )
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "daemon"))]
 mod tests {
     use serde_json::json;
 
@@ -123,7 +128,7 @@ mod tests {
     use crate::runtime::api_server::{ApiServer, refused};
     use crate::runtime::gate::Gate;
 
-    /// The kinds whose status loops of the usual installation write.
+    /// The kinds whose status is written by the loops of a default installation.
     const WRITTEN: [&str; 6] =
         ["Instance", "InstanceSnapshot", "SharedVolume", "Template", "Tenant", "Workspace"];
 
@@ -132,7 +137,7 @@ mod tests {
         let fields: Vec<String> = (1..=7).map(|field| format!("status.f{field}")).collect();
         let of = |count: usize| of_fields("x", &fields[..count]);
         assert!(
-            of(5).contains("to status.f1, status.f2, status.f3, status.f4, status.f5; apply"),
+            of(5).contains("fields status.f1, status.f2, status.f3, status.f4, status.f5; apply"),
             "{}",
             of(5)
         );
@@ -144,8 +149,8 @@ mod tests {
         let mut config = Config::default();
         let kinds = |config: &Config| {
             let mut factory = StoreFactory::default();
-            build_loops(config, &Gate::closed(), None, &mut factory).expect("built");
-            let written = written(&factory);
+            build_loops(config, &Gate::closed(), &Readiness::default(), None, &mut factory).expect("built");
+            let written = written(&factory.rights);
             let looked_at: Vec<String> = looked_at(&written).map(|crd| crd.spec.names.kind).collect();
             (written, looked_at)
         };
@@ -163,7 +168,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_crd_that_is_not_there_is_no_fault_and_one_that_cannot_be_read_is_said_once() {
+    async fn a_missing_crd_is_not_a_fault_and_an_unreadable_one_is_reported_once() {
         let server = ApiServer::start(|asked| match asked.name() {
             name if name.starts_with("imagelists.") => refused(404, "NotFound", "no such CRD"),
             name if name.starts_with("sharedvolumes.") => refused(403, "Forbidden", "not for you"),
@@ -176,8 +181,8 @@ mod tests {
         let wrong = look(&server.client(), &WRITTEN.into()).await;
         let [sentence] = &*wrong else { panic!("{wrong:?}") };
         let begin =
-            "It is not known whether the CRD sharedvolumes.crownlabs.polito.it is that of this version: ";
+            "Cannot determine whether the CRD sharedvolumes.crownlabs.polito.it matches this version: ";
         assert!(sentence.starts_with(begin) && sentence.contains("not for you"), "{sentence}");
-        assert_eq!(server.lines().len(), 6, "the others are not asked for");
+        assert_eq!(server.lines().len(), 6, "the other CRDs are not requested");
     }
 }

@@ -25,7 +25,7 @@ impl LogFilter {
     /// Replaces the filter, for example by `info,crownlabs::runtime=debug`.
     ///
     /// # Errors
-    /// If the directives cannot be parsed; the filter is unchanged then.
+    /// If the directives cannot be parsed. The filter is unchanged then.
     pub fn set(&self, directives: &str) -> anyhow::Result<()> {
         (self.set)(EnvFilter::try_new(directives)?)?;
         Ok(())
@@ -42,8 +42,8 @@ pub fn start(log: &Log) -> anyhow::Result<LogFilter> {
     Ok(LogFilter { set: Arc::new(move |filter| handle.reload(filter)) })
 }
 
-/// The layer that writes lines to what `to` returns. They have no colours: these begin with the character that is to come from
-/// nobody else.
+/// The layer that writes lines to the writer that `to` returns. Lines have no colours, because colour codes begin with
+/// the escape character, which must not appear in the log.
 fn lines<S, W>(format: LogFormat, to: fn() -> W) -> Box<dyn Layer<S> + Send + Sync>
 where
     S: Subscriber + for<'span> LookupSpan<'span>,
@@ -60,7 +60,7 @@ where
     }
 }
 
-/// Writes each event, which comes at once, on one line, without control characters.
+/// Writes each event, received in a single call, on one line and without control characters.
 struct Lines<W> {
     to: W,
     escape: fn(&str) -> String,
@@ -104,7 +104,7 @@ pub mod tests {
         }
     }
 
-    /// What is logged in that format.
+    /// Returns the output of `log` in a format.
     pub fn logged(format: LogFormat, log: impl FnOnce()) -> String {
         let subscriber = Registry::default().with(lines(format, || Written));
         tracing::subscriber::with_default(subscriber, log);
@@ -112,7 +112,7 @@ pub mod tests {
     }
 
     #[test]
-    fn whatever_is_logged_an_event_is_one_line_without_control_characters() {
+    fn an_event_is_one_line_without_control_characters() {
         let text = "a\u{1b}]0;title\u{7}\r\n2026 INFO forged\u{9b}2J\u{202e}\u{2028}\u{7f}b";
         let event = || {
             let _span = info_span!("reconcile", object = text).entered();

@@ -1,22 +1,23 @@
-//! Start-up and shut-down: which loops run, who leads, what is served.
+//! Start and stop of the process: the loops that run, the leader election, and the servers.
 //!
 //! ```text
 //! start ── stores fill (every replica) ── lease ── workers (the leader) ── SIGTERM ── drain ── release
 //! ```
 //!
-//! The process ends when the lease is lost: a restart is the one way back that needs no proof that
-//! nothing of the former leader is left.
+//! The process ends when the lease is lost: only a restart guarantees that no state of the former leader remains.
 
 #[cfg(feature = "daemon")]
 mod cluster;
 #[cfg(feature = "daemon")]
 mod configuration_file;
+pub mod definitions;
 #[cfg(feature = "daemon")]
-mod definitions;
+mod former;
 #[cfg(feature = "daemon")]
 pub mod lease;
 #[cfg(feature = "daemon")]
 pub mod logging;
+pub mod outages;
 #[cfg(feature = "daemon")]
 mod process;
 #[cfg(feature = "daemon")]

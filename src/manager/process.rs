@@ -8,13 +8,13 @@ use metrics::gauge;
 use crate::runtime::clock;
 use crate::runtime::metrics::precise;
 
-/// Clock ticks in a second, the unit of times in `/proc`: `USER_HZ`, which is 100 on Linux (`man 5 proc`).
+/// Clock ticks per second, the unit of times in `/proc`: `USER_HZ`, which is 100 on Linux (`man 5 proc`).
 const TICKS: u64 = 100;
 const TICKS_IN_SECOND: f64 = 100.0;
 /// Bytes in a page of memory, the unit of sizes in `/proc/self/stat`.
 const PAGE: f64 = 4096.0;
 
-/// An identity that no other process has: the name of the pod, or of the host, and a random part.
+/// Returns an identity that is unique to this process: the name of the pod or of the host, and a random part.
 pub fn identity() -> String {
     let host = std::env::var("POD_NAME")
         .or_else(|_| fs::read_to_string("/proc/sys/kernel/hostname").map(|name| name.trim().to_owned()))
@@ -34,14 +34,14 @@ pub fn record_start() {
     }
 }
 
-/// The time at which the process started, in seconds since 1970: the time at which the machine did, and the ticks between.
+/// The start time of the process in seconds since 1970: the boot time of the machine plus the ticks since then.
 fn start_time(stat: &str, machine: &str) -> Option<f64> {
     let booted = machine.lines().find_map(|line| line.strip_prefix("btime "))?.trim().parse::<u32>().ok()?;
     let ticks = usize::try_from(field(stat, 22)?).ok()?;
     Some(f64::from(booted) + precise(ticks) / TICKS_IN_SECOND)
 }
 
-/// Sets the gauges of the process to the present values. One that cannot be read keeps its last value.
+/// Sets the gauges of the process to the current values. A value that cannot be read leaves its gauge unchanged.
 pub fn record() {
     if let Some(pages) = field(&stat(), 24).and_then(|pages| usize::try_from(pages).ok()) {
         gauge!("process_resident_memory_bytes").set(precise(pages) * PAGE);
@@ -51,8 +51,8 @@ pub fn record() {
     }
 }
 
-/// The CPU time of the process in the text format of Prometheus, to be appended to the exporter's text: the
-/// exporter's counters are integers, and whole seconds are too coarse. Empty if the time cannot be read.
+/// The CPU time of the process in the text format of Prometheus, to be appended to the exporter's text: the exporter's
+/// counters are integers, and whole seconds are too coarse. Empty if the time cannot be read.
 pub fn exposition() -> String {
     cpu_time(&stat()).unwrap_or_default()
 }
@@ -73,8 +73,9 @@ fn stat() -> String {
     fs::read_to_string("/proc/self/stat").unwrap_or_default()
 }
 
-/// A field of `/proc/self/stat` by its number in `man 5 proc`, from 3: 14 and 15 are the user and system
-/// time, 22 the start in ticks after that of the machine, 24 the resident memory. Field 2, the name of the program in parentheses, may contain anything.
+/// A field of `/proc/self/stat` by its number in `man 5 proc`, from 3 on: 14 and 15 are the user and system time, 22 is
+/// the start time in ticks since boot, 24 is the resident memory. Field 2, the name of the program in parentheses, may
+/// contain any characters.
 fn field(stat: &str, number: usize) -> Option<u64> {
     let (_, fields) = stat.rsplit_once(')')?;
     fields.split_whitespace().nth(number.checked_sub(3)?)?.parse().ok()
@@ -100,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn the_start_is_counted_from_that_of_the_machine() {
+    fn the_start_time_is_the_boot_time_plus_the_ticks() {
         let stat = "7 (a) b (c) S 1 1 1 0 -1 4194560 100 0 0 0 1234 71 0 0 20 0 4 0 950 1000 512 1";
         let machine = "cpu  1 2 3\nbtime 1700000000\nprocesses 9\n";
         assert_eq!(start_time(stat, machine), Some(1_700_000_009.5));

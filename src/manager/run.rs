@@ -1,4 +1,4 @@
-//! What `crownlabs run` does: it starts everything, leads, and ends in order.
+//! Implements `crownlabs run`: starts everything, leads, and shuts down in order.
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -8,70 +8,67 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::Context;
-use futures::StreamExt;
 use futures::future::join_all;
-use futures::join;
 use futures::stream::FuturesUnordered;
+use futures::{StreamExt, join};
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Client;
 use tracing::{info, warn};
 
 use super::cluster::{Cluster, gate, is_needed, takes_part};
 use super::configuration_file::configuration_file;
-use super::definitions;
-use super::lease::{Election, Watchdog};
+use super::lease::{Election, Guard, Watchdog};
 use super::logging::LogFilter;
-use super::process;
 use super::servers::{Exposed, serve, servers};
 use super::start_up::{accounts, mailer, prometheus, stop_signal};
-use super::telemetry;
+use super::{definitions, former, outages, process, telemetry};
 use crate::config::Config;
 use crate::config::loops::Toggle;
 use crate::controllers::setup::{Endpoint, Setup};
 use crate::loops::{Built, LOOPS};
 use crate::runtime::control_loop::ControlLoop;
 use crate::runtime::events::Recorder;
-use crate::runtime::files;
 use crate::runtime::gate::Gate;
+use crate::runtime::object_events::EventLists;
 use crate::runtime::readiness::Readiness;
 use crate::runtime::replica::{Replica, Replicas};
 use crate::runtime::store::StoreFactory;
 use crate::runtime::task::{Task, first_ended};
-use crate::runtime::watch_health;
+use crate::runtime::{files, watch_health};
 use crate::webhook::setup::{self as webhook, Ending};
 
 /// The exit code after the lease was lost.
 pub const EXIT_LEASE_LOST: u8 = 3;
-/// How long a replica whose first loop could work waits for the stores of the others before it takes the lease.
+/// How long a replica with at least one loop ready to work waits for the stores of other loops before it takes the
+/// lease.
 const OTHER_STORES: Duration = Duration::from_secs(10);
-/// A stop takes this long at most; Kubernetes kills the process after 30 s (`terminationGracePeriodSeconds`).
+/// The time limit of a stop; Kubernetes kills the process after 30 s (`terminationGracePeriodSeconds`).
 const STOP_LIMIT: Duration = Duration::from_secs(27);
-/// What is in work at a stop has this long to end. The rest is for the lease and for admission reviews.
+/// The time limit for reconciles in progress during a stop. The rest is for the lease and for admission reviews.
 const DRAIN_LIMIT: Duration = Duration::from_secs(18);
 
-/// What `run` is started with.
+/// The options of `run`.
 pub struct Options {
     /// The configuration.
     pub config: Config,
-    /// The file that it came from, watched for a new log filter.
+    /// The file with the configuration, watched for a new log filter.
     pub config_file: PathBuf,
-    /// A kubeconfig other than that of the environment.
+    /// A kubeconfig that replaces the one of the environment.
     pub kubeconfig: Option<PathBuf>,
-    /// The log, whose filter is changed at run time.
+    /// The log, whose filter can change while the process runs.
     pub log: LogFilter,
 }
 
-/// Runs until SIGTERM or SIGINT, or until something without which there is no point in going on
-/// ends.
+/// Runs until SIGTERM or SIGINT, or until an essential task ends.
 ///
 /// # Errors
-/// When the daemon cannot start, or had to stop by itself.
+/// When the daemon cannot start, or stops because of a failure.
 pub async fn run(options: Options) -> anyhow::Result<()> {
     let mut stop = pin!(stop_signal()?);
     let started = tokio::select! {
         biased;
         () = &mut stop => {
-            // The API server may never answer. Nothing has been begun that would have to end.
+            // The API server may never answer. Nothing has been started yet that would need a clean stop.
             info!("stopped before the start was complete");
             return Ok(());
         }
@@ -80,10 +77,12 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     lead(started, stop).await
 }
 
-/// What runs once the start is complete, until the process stops.
+/// The parts that run from the end of the start-up until the process stops.
 struct Started {
-    /// The election, where there is one.
+    /// The election, if there is one.
     election: Option<Election>,
+    /// Waits for other installations; `None` without an API server.
+    guard: Option<Guard>,
     gate: Gate,
     /// The loops of the leader.
     loops: Vec<ControlLoop>,
@@ -93,7 +92,7 @@ struct Started {
     webhooks: Option<Ending>,
 }
 
-/// Connects to the API server, if anything needs it, and builds what runs.
+/// Connects to the API server if necessary, and builds the parts that run.
 async fn start(options: Options) -> anyhow::Result<Started> {
     let metrics = telemetry::install()?;
     process::record_start();
@@ -107,14 +106,13 @@ async fn start(options: Options) -> anyhow::Result<Started> {
     let cluster = if is_needed(&config) {
         Some(Cluster::connect(options.kubeconfig.clone(), &config, &gate, &identity).await?)
     } else {
-        info!("nothing that is enabled needs the API server");
+        info!("no enabled component needs the API server");
         None
     };
     let mut factory = StoreFactory::default();
-    let (mut loops, replicas, setup) = build_loops(&config, &gate, cluster.as_ref(), &mut factory)?;
-    if let Some(accounts) = setup.accounts.clone() {
-        tasks.push(Task::new("Keycloak", accounts.watch_outage(readiness.clone())));
-    }
+    let (mut loops, replicas, setup) =
+        build_loops(&config, &gate, &readiness, cluster.as_ref(), &mut factory)?;
+    tasks.extend(outages::tasks(&setup));
     let mut files = vec![configuration_file(options.config_file, Arc::clone(&config), options.log)];
     files.extend(setup.files);
     for Endpoint { name, address, handler } in setup.endpoints {
@@ -135,22 +133,29 @@ async fn start(options: Options) -> anyhow::Result<Started> {
     }
     if let Some(Cluster { ungated, .. }) = &cluster {
         let events = Recorder::new(ungated.clone(), "crownlabs", &identity);
-        tasks.extend(loops.iter().map(|it| track(it, &readiness, &events, &config)));
+        for it in &loops {
+            let track = it.track(readiness.clone(), events.clone(), subject(&config));
+            tasks.push(Task::new("readiness", track));
+        }
     }
     let replicas = Replicas::start(replicas, &readiness);
     readiness.complete();
     let queues = loops.iter().map(|control_loop| Arc::clone(control_loop.queue())).collect();
-    // Set once: the loops are fixed from here on.
+    // Set once: the loops do not change from here on.
     let _ = exposed.set(Exposed { queues, expositions: setup.expositions, gauges: setup.gauges });
     tasks.push(Task::new("files", files::watch(files)));
-    let elected = cluster.filter(|_| takes_part);
-    let election = elected.map(|Cluster { ungated, .. }| {
-        Election::new(ungated, config.leader_election.clone(), identity, gate.clone())
+    let Setup { censuses, notices, rivals, .. } = setup;
+    let former = former::report(censuses, notices, config.selector.clone(), readiness.clone());
+    tasks.push(Task::new("former configuration", former));
+    let guard = cluster.as_ref().map(|Cluster { ungated, .. }| {
+        Guard::new(ungated.clone(), config.leader_election.clone(), rivals, readiness)
     });
-    Ok(Started { election, gate, loops, replicas, tasks, webhooks: ending })
+    let elected = cluster.filter(|_| takes_part);
+    let election = elected.map(|it| Election::new(it.ungated, &config, identity, gate.clone()));
+    Ok(Started { election, guard, gate, loops, replicas, tasks, webhooks: ending })
 }
 
-/// The watches that fill the stores, and the task that reports those that are broken.
+/// The watches that fill the stores, and the task that reports broken watches.
 fn watches(factory: StoreFactory, client: &Client, readiness: &Readiness) -> Vec<Task> {
     let (mut tasks, mut watches) = (Vec::new(), Vec::new());
     for (kind, health, watch) in factory.watches(client) {
@@ -161,19 +166,23 @@ fn watches(factory: StoreFactory, client: &Client, readiness: &Readiness) -> Vec
     tasks
 }
 
-/// The loops that are enabled, and what they ask of the process.
+/// Builds the enabled loops, and returns their requirements on the process.
 pub(super) fn build_loops<'a>(
     config: &'a Config,
     gate: &Gate,
+    readiness: &Readiness,
     cluster: Option<&Cluster>,
     factory: &mut StoreFactory,
 ) -> anyhow::Result<(Vec<ControlLoop>, Vec<Replica>, Setup<'a>)> {
     let mut setup = Setup::new(config, gate.clone());
+    setup.outages = readiness.outages.clone();
+    let outages = &setup.outages;
     setup.ungated = cluster.map(|cluster| cluster.ungated.clone());
-    setup.accounts = accounts(config, gate)?;
-    setup.mailer = mailer(config, gate)?;
-    setup.prometheus = prometheus(config)?;
+    setup.accounts = accounts(config, gate)?.map(|it| it.reporting_to(outages));
+    setup.mailer = mailer(config, gate)?.map(|it| it.reporting_to(outages));
+    setup.prometheus = prometheus(config)?.map(|it| it.reporting_to(outages));
     setup.users = cluster.map(|cluster| cluster.users.clone());
+    setup.events = EventLists::new(cluster.map(|cluster| cluster.connections.writer.clone()));
     let (mut loops, mut replicas) = (Vec::new(), Vec::new());
     for entry in LOOPS {
         let Toggle { enabled, concurrency } = (entry.toggle)(&config.controllers);
@@ -191,36 +200,31 @@ pub(super) fn build_loops<'a>(
     Ok((loops, replicas, setup))
 }
 
-/// The task that says how a loop of the leader fares.
-fn track(of: &ControlLoop, readiness: &Readiness, events: &Recorder, config: &Config) -> Task {
-    Task::new("readiness", of.track(readiness.clone(), events.clone(), subject(config)))
-}
-
-/// Waits for the lease, runs the loops, and ends them when asked to.
+/// Waits for the lease, runs the loops, and stops them on request.
 async fn lead(started: Started, asked: impl Future<Output = ()>) -> anyhow::Result<()> {
-    let Started { election, gate, loops, mut replicas, tasks, webhooks } = started;
+    let Started { election, guard, gate, loops, mut replicas, tasks, webhooks } = started;
     let elected = election.as_ref();
     let mut asked = pin!(asked);
     let mut ended = pin!(first_ended(tasks));
     let stopping = Arc::new(AtomicBool::new(false));
-    let mut work = Box::pin(work(elected, gate, &loops, Arc::clone(&stopping)));
+    let mut work = Box::pin(work((elected, guard.as_ref()), gate, &loops, Arc::clone(&stopping)));
     tokio::select! {
         biased;
-        () = &mut asked => info!("asked to stop: no new work is begun"),
+        () = &mut asked => info!("stop requested: no new work is started"),
         result = &mut work => return result.context("leading ended"),
-        name = &mut ended => anyhow::bail!("the task {name} ended, which it must not"),
-        name = replicas.ended() => anyhow::bail!("the loop {name} ended, which it must not"),
+        name = &mut ended => anyhow::bail!("the task {name} ended unexpectedly"),
+        name = replicas.ended() => anyhow::bail!("the loop {name} ended unexpectedly"),
     }
-    // From here on a lost lease is no failure.
+    // From here on, losing the lease is not a failure.
     stopping.store(true, Ordering::SeqCst);
     for controller in &loops {
         controller.stop();
     }
     let is_working = loops.iter().any(ControlLoop::is_working);
     let drained = async move {
-        // The lease is renewed until the last reconcile has ended, so that none of its writes is refused.
+        // The lease is renewed until the last reconcile has ended, so that none of its writes is rejected.
         if is_working && tokio::time::timeout(DRAIN_LIMIT, &mut work).await.is_err() {
-            warn!("some reconciles did not end in time; the next start finishes what they began");
+            warn!("some reconciles did not end in time; they are repeated after the next start");
         }
         drop(work);
         let released = async {
@@ -228,7 +232,7 @@ async fn lead(started: Started, asked: impl Future<Output = ()>) -> anyhow::Resu
                 election.release().await;
             }
         };
-        // Admission reviews are answered until here: our own writes need them, too.
+        // Admission reviews are answered until here, because the daemon's own writes also need them.
         let reviewed = async {
             if let Some(webhooks) = webhooks {
                 webhooks.finish().await;
@@ -238,47 +242,58 @@ async fn lead(started: Started, asked: impl Future<Output = ()>) -> anyhow::Resu
     };
     let all = async { join!(drained, replicas.finish()) };
     if tokio::time::timeout(STOP_LIMIT, all).await.is_err() {
-        warn!("not everything ended in time; it is finished at the next start");
+        warn!("some tasks did not end in time; they are completed after the next start");
     }
     info!("stopped");
     Ok(())
 }
 
-/// Waits for the lease, if there is an election, and runs the loops until they are stopped or the lease is lost.
+/// Waits for the lease, if there is an election. Then runs the loops until they are stopped or the lease is lost.
 async fn work(
-    elected: Option<&Election>,
+    (elected, guard): (Option<&Election>, Option<&Guard>),
     gate: Gate,
     loops: &[ControlLoop],
     stopping: Arc<AtomicBool>,
 ) -> anyhow::Result<()> {
-    // The stores first: a leader that does not know the world yet would only keep others waiting. But a kind that
+    // Wait for the stores first: a leader with empty stores would only delay other replicas. However, a kind that
     // cannot be listed stops only the loops that need it.
     settled(loops).await;
+    if let Some(guard) = guard {
+        guard.clear().await;
+    }
     let mut working = pin!(run_all(loops));
     let Some(election) = elected else {
         working.await;
         return Ok(());
     };
     let lease = election.lead().await;
+    let own = lease.clone();
+    let conflict = async {
+        match guard {
+            Some(guard) => guard.conflict(&own).await,
+            None => std::future::pending().await,
+        }
+    };
     let _watchdog = Watchdog::start(gate, stopping).context("the lease watchdog cannot start")?;
     let mut held = pin!(election.hold(lease));
     tokio::select! {
         lost = &mut held => Err(lost.into()),
+        conflict = conflict => Err(conflict.into()),
         () = &mut working => Ok(()),
     }
 }
 
-/// Waits until the stores of all loops are filled; once those of one are, for the others no longer than
-/// [`OTHER_STORES`].
+/// Waits until the stores of all loops are filled. After the stores of one loop are filled, it waits at most
+/// [`OTHER_STORES`] for the others.
 async fn settled(loops: &[ControlLoop]) {
     let mut waits: FuturesUnordered<_> = loops.iter().map(ControlLoop::settled).collect();
     if waits.next().await.is_some() {
-        // What is missing then is shown by the readiness of the loops.
+        // The readiness of the loops then shows the missing stores.
         drop(tokio::time::timeout(OTHER_STORES, waits.collect::<()>()).await);
     }
 }
 
-/// Runs the loops until they are stopped. Without any, what there is else goes on by itself.
+/// Runs the loops until they are stopped. Without loops, it never returns, and the other parts continue to run.
 async fn run_all(loops: &[ControlLoop]) {
     if loops.is_empty() {
         return std::future::pending().await;
@@ -286,7 +301,7 @@ async fn run_all(loops: &[ControlLoop]) {
     join_all(loops.iter().map(ControlLoop::run)).await;
 }
 
-/// What events about the daemon itself are about: its lease.
+/// The object that events about the daemon itself refer to: its lease.
 fn subject(config: &Config) -> ObjectReference {
     ObjectReference {
         api_version: Some("coordination.k8s.io/v1".to_owned()),

@@ -16,13 +16,13 @@ use crate::runtime::queue::Queue;
 use crate::runtime::readiness::Readiness;
 use crate::runtime::task::Task;
 
-/// What `/metrics` shows beside the recorder's metrics, once the loops are built.
+/// The additional content of `/metrics`, available once the loops are built.
 pub struct Exposed {
-    /// The work queues, which are measured for each answer.
+    /// The work queues, which are measured for each response.
     pub queues: Vec<Arc<Queue>>,
     /// The families that loops render themselves.
     pub expositions: Vec<Exposition>,
-    /// Sets gauges of loops, for each answer.
+    /// Functions that set gauges of loops for each response.
     pub gauges: Vec<Measure>,
 }
 
@@ -32,8 +32,8 @@ fn probe((ready, report): (bool, String)) -> Response<Bytes> {
     text(status, report)
 }
 
-/// The servers of `/healthz`, `/readyz`, `/readyz/<loop>` and `/metrics`, as far as they are switched on.
-/// `/readyz/webhook` is that of the whole replica where the webhooks are off.
+/// Starts the servers of `/healthz`, `/readyz`, `/readyz/<loop>` and `/metrics` that are enabled. Without webhooks,
+/// `/readyz/webhook` reports the readiness of the whole replica.
 ///
 /// # Errors
 /// When an address cannot be bound.
@@ -47,7 +47,7 @@ pub async fn servers(
     let health = http_server::read_only(move |path| match path {
         "/healthz" | "/livez" => Some(text(StatusCode::OK, "ok\n")),
         "/readyz" | "/ready" => Some(probe(readiness.report())),
-        // The probe of the pod: whether it gets admission reviews does not depend on loops that miss something.
+        // The readiness probe of the pod: a loop with missing dependencies does not stop admission reviews.
         "/readyz/webhook" => {
             Some(probe(readiness.report_of("webhook").unwrap_or_else(|| readiness.report())))
         }
@@ -61,6 +61,7 @@ pub async fn servers(
             exposed.iter().flat_map(|exposed| &exposed.gauges).for_each(|measure| measure());
             let mut body = metrics.render() + &process::exposition();
             exposed.iter().flat_map(|exposed| &exposed.expositions).for_each(|append| append(&mut body));
+            telemetry::former::append(&mut body);
             response(StatusCode::OK, telemetry::CONTENT_TYPE, body)
         })
     });
@@ -71,7 +72,7 @@ pub async fn servers(
     Ok(tasks)
 }
 
-/// A server, unless it is off.
+/// Starts a server, unless it is off.
 ///
 /// # Errors
 /// When its address cannot be bound.
@@ -82,7 +83,7 @@ pub async fn serve(
 ) -> anyhow::Result<Option<Task>> {
     let Some(address) = address else { return Ok(None) };
     let listener = http_server::bind(&format!("server.{name}"), address).await?;
-    // The port that the system has chosen, where the configuration has port 0.
+    // If the configuration has port 0, this is the port that the system has chosen.
     let address = listener.local_addr().unwrap_or(address);
     info!(%address, "serving {name}");
     Ok(Some(Task::new(name, Server::new(handler).serve(listener, std::future::pending()))))

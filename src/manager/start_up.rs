@@ -1,4 +1,4 @@
-//! What the process needs before anything runs: signals, the cluster, Keycloak, mail.
+//! The prerequisites of the process: signals, the cluster, Keycloak, mail.
 
 #[cfg(feature = "daemon")]
 use std::future::Future;
@@ -19,7 +19,7 @@ use crate::config::{Config, MailTransport};
 use crate::controllers::accounts::Accounts;
 use crate::runtime::gate::Gate;
 
-/// Ends at the first SIGTERM or SIGINT.
+/// Completes at the first SIGTERM or SIGINT.
 #[cfg(feature = "daemon")]
 pub fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
     let mut term = signal(SignalKind::terminate()).context("SIGTERM cannot be caught")?;
@@ -32,20 +32,20 @@ pub fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
     })
 }
 
-/// Which cluster, and which namespace of it.
+/// The cluster, and a namespace in it.
 #[derive(Debug, Clone, Default)]
 pub struct ClusterOptions {
-    /// `--kubeconfig`; else `KUBECONFIG`, else that of the user, else that of the pod.
+    /// `--kubeconfig`; otherwise `KUBECONFIG`, the user's kubeconfig, or the pod's service account.
     pub kubeconfig: Option<PathBuf>,
-    /// `--context`; else the current one of the kubeconfig.
+    /// `--context`; otherwise the current context of the kubeconfig.
     pub context: Option<String>,
-    /// `--namespace`; else that of the context.
+    /// `--namespace`; otherwise the namespace of the context.
     pub namespace: Option<String>,
 }
 
-/// The cluster that the options name.
+/// Returns the kubeconfig of the cluster that the options name.
 pub fn kubeconfig(options: &ClusterOptions) -> BoxFuture<'_, anyhow::Result<kube::Config>> {
-    // Boxed, so that the code is there once and not in each command.
+    // Boxed, so that the code is compiled once and not in each command.
     read_kubeconfig(options).boxed()
 }
 
@@ -55,7 +55,7 @@ async fn read_kubeconfig(options: &ClusterOptions) -> anyhow::Result<kube::Confi
     let mut config = match (kubeconfig, context) {
         (None, None) => kube::Config::infer()
             .await
-            .context("no cluster to talk to: give --kubeconfig FILE, set KUBECONFIG, or run in a pod")?,
+            .context("no cluster is configured: pass --kubeconfig FILE, set KUBECONFIG, or run in a pod")?,
         (None, Some(context)) => kube::Config::from_kubeconfig(&chosen)
             .await
             .with_context(|| format!("--context {context} cannot be used"))?,
@@ -73,30 +73,27 @@ async fn read_kubeconfig(options: &ClusterOptions) -> anyhow::Result<kube::Confi
     Ok(config)
 }
 
-/// The way to accounts and roles, where Keycloak is configured. Nothing is sent yet.
+/// Returns the client for accounts and roles, if Keycloak is configured. Sends nothing.
 pub fn accounts(config: &Config, gate: &Gate) -> anyhow::Result<Option<Accounts>> {
     let keycloak = &config.integrations.keycloak;
-    if !keycloak.enabled {
-        return Ok(None);
-    }
-    let keycloak = Keycloak::new(keycloak, gate.clone()).context("Keycloak cannot be used")?;
-    Ok(Some(Accounts::new(keycloak)))
+    let made = || Keycloak::new(keycloak, gate.clone()).context("Keycloak cannot be used");
+    Ok(keycloak.enabled.then(made).transpose()?.map(Accounts::new))
 }
 
-/// The way to tenants by mail, where a transport is configured. Nothing is sent yet.
+/// Returns the client for mail to tenants, if a transport is configured. Sends nothing.
 pub fn mailer(config: &Config, gate: &Gate) -> anyhow::Result<Option<Mailer>> {
     let mail = &config.integrations.mail;
     let is_on = mail.transport != MailTransport::None;
     is_on.then(|| Mailer::new(mail, gate.clone())).transpose()
 }
 
-/// The metrics by which the use of Instances is seen, where a URL is configured. Nothing is sent yet.
+/// Returns the client for the metrics that show when Instances were used, if a URL is configured. Sends nothing.
 pub fn prometheus(config: &Config) -> anyhow::Result<Option<Prometheus>> {
     let prometheus = &config.integrations.prometheus;
     (!prometheus.url.is_empty()).then(|| Prometheus::new(prometheus)).transpose()
 }
 
-/// Waits for the API server to answer.
+/// Waits until the API server answers.
 pub async fn connect(client: &kube::Client) -> anyhow::Result<()> {
     let mut wait = Duration::from_millis(500);
     loop {
@@ -124,7 +121,7 @@ mod tests {
     use crate::config::{MailConfig, MailTls, PrometheusConfig};
 
     #[test]
-    fn what_is_wrong_with_a_server_is_said_with_its_key_once() {
+    fn the_error_of_a_server_names_its_key_once() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = |name: &str, text: &str| {
             let path = folder.path().join(name);

@@ -15,12 +15,12 @@ use super::socket::Socket;
 pub struct Address {
     /// The number of the link.
     pub link: u32,
-    /// The address, and the prefix length of the range that the link reaches by it.
+    /// The address, with the prefix length of its on-link range.
     pub net: IpNet,
 }
 
 impl Address {
-    /// The address that a message is about.
+    /// Parses the address in a message.
     pub(super) fn read(AddressMessage { header, attributes, .. }: &AddressMessage) -> Option<Self> {
         let (mut local, mut other) = (None, None);
         for attribute in attributes {
@@ -30,14 +30,14 @@ impl Address {
                 _ => {}
             }
         }
-        // They differ on point-to-point links only, where `IFA_ADDRESS` is that of the other side.
+        // They differ on point-to-point links only, where `IFA_ADDRESS` is the peer's address.
         let net = IpNet::new(local.or(other)?, header.prefix_len).ok()?;
         Some(Self { link: header.index, net })
     }
 }
 
 impl Socket {
-    /// All addresses of the namespace.
+    /// Lists all addresses of the namespace.
     pub fn addresses(&mut self) -> io::Result<Vec<Address>> {
         let request = RouteNetlinkMessage::GetAddress(AddressMessage::default());
         self.list(&request, |message| match message {
@@ -46,8 +46,8 @@ impl Socket {
         })
     }
 
-    /// Adds an address: of IPv4 with the broadcast address of its range, of IPv6 without asking the neighbours whether it
-    /// is taken. One that is there already is as good.
+    /// Adds an address. An IPv4 address gets the broadcast address of its range; an IPv6 address skips duplicate
+    /// address detection. Succeeds if the address already exists.
     pub fn add_address(&mut self, Address { link, net }: &Address) -> io::Result<()> {
         let mut request = self.handle.address().add(*link, net.addr(), net.prefix_len());
         if let IpNet::V6(_) = net {
@@ -59,7 +59,7 @@ impl Socket {
         }
     }
 
-    /// Removes an address. One that is gone already is as good.
+    /// Removes an address. Succeeds if the address does not exist.
     pub fn remove_address(&mut self, Address { link, net }: &Address) -> io::Result<()> {
         let message = match net {
             IpNet::V4(net) => AddressMessageBuilder::<Ipv4Addr>::new()

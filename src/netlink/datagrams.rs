@@ -1,5 +1,5 @@
-//! The socket below a connection of rtnetlink, which sees what the library only logs: it passes over a message that it cannot
-//! read, so a list would be shorter than it is.
+//! The socket below an rtnetlink connection. The library only logs and skips a message that it cannot parse, so a list
+//! would silently lack an entry. This socket counts the messages that arrive.
 
 use std::cell::Cell;
 use std::io;
@@ -10,15 +10,16 @@ use bytes::BufMut;
 use rtnetlink::packet_core::NetlinkBuffer;
 use rtnetlink::sys::{AsyncSocket, Socket, SocketAddr, TokioSocket};
 
-/// More than the largest datagram: the kernel divides lists into parts of at most 32 KiB, and a single message is smaller.
+/// More than the largest datagram: the kernel splits lists into parts of at most 32 KiB, and a single message is
+/// smaller.
 pub(super) const LARGEST: usize = 64 * 1024;
 
-/// How many messages of an answer have arrived.
+/// The number of messages of an answer that have arrived.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Arrived {
-    /// The number of the request that they answer, the last one.
+    /// The sequence number of the latest request.
     sequence: u32,
-    /// How many, with the one that ends the answer.
+    /// The number of messages, including the one that ends the answer.
     pub count: usize,
 }
 
@@ -36,8 +37,8 @@ impl Arrived {
     }
 }
 
-/// A socket that counts the messages that arrive. Of those that wait it reads one datagram each time that the connection is
-/// polled: what is in it is taken before the next one is read, so a long list is never in memory as a whole.
+/// A socket that counts the messages that arrive. It reads one datagram each time the connection is polled, and the
+/// messages in it are processed before the next datagram is read. A long list is therefore never in memory as a whole.
 pub(super) struct Datagrams {
     socket: TokioSocket,
     buffer: Cell<Vec<u8>>,
@@ -46,7 +47,7 @@ pub(super) struct Datagrams {
 }
 
 impl Datagrams {
-    /// Where the messages are counted.
+    /// Returns the counter of messages.
     pub fn arrived(&self) -> Rc<Cell<Arrived>> {
         Rc::clone(&self.arrived)
     }
@@ -62,43 +63,30 @@ impl AsyncSocket for Datagrams {
     }
 
     fn new(protocol: isize) -> io::Result<Self> {
-        Ok(Self {
-            socket: TokioSocket::new(protocol)?,
-            buffer: Cell::new(Vec::with_capacity(LARGEST)),
-            arrived: Rc::default(),
-            has_read: Cell::new(false),
-        })
+        let (socket, buffer) = (TokioSocket::new(protocol)?, Cell::new(Vec::with_capacity(LARGEST)));
+        Ok(Self { socket, buffer, arrived: Rc::default(), has_read: Cell::new(false) })
     }
 
-    fn poll_send(&self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.socket.poll_send(context, bytes)
+    fn poll_send(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.socket.poll_send(cx, bytes)
     }
 
-    fn poll_send_to(
-        &self,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-        address: &SocketAddr,
-    ) -> Poll<io::Result<usize>> {
-        self.socket.poll_send_to(context, bytes, address)
+    fn poll_send_to(&self, cx: &mut Context<'_>, buf: &[u8], addr: &SocketAddr) -> Poll<io::Result<usize>> {
+        self.socket.poll_send_to(cx, buf, addr)
     }
 
-    fn poll_recv<B: BufMut>(&self, context: &mut Context<'_>, into: &mut B) -> Poll<io::Result<()>> {
-        self.poll_recv_from(context, into).map_ok(|_| ())
+    fn poll_recv<B: BufMut>(&self, cx: &mut Context<'_>, into: &mut B) -> Poll<io::Result<()>> {
+        self.poll_recv_from(cx, into).map_ok(|_| ())
     }
 
-    fn poll_recv_from<B: BufMut>(
-        &self,
-        context: &mut Context<'_>,
-        into: &mut B,
-    ) -> Poll<io::Result<SocketAddr>> {
+    fn poll_recv_from<B: BufMut>(&self, cx: &mut Context<'_>, into: &mut B) -> Poll<io::Result<SocketAddr>> {
         if self.has_read.replace(false) {
-            context.waker().wake_by_ref();
+            cx.waker().wake_by_ref();
             return Poll::Pending;
         }
         let mut buffer = self.buffer.take();
         buffer.clear();
-        let read = self.socket.poll_recv_from(context, &mut buffer);
+        let read = self.socket.poll_recv_from(cx, &mut buffer);
         if let Poll::Ready(Ok(_)) = read {
             self.has_read.set(true);
             self.arrived.set(self.arrived.get().count(&buffer));
@@ -108,19 +96,20 @@ impl AsyncSocket for Datagrams {
         read
     }
 
-    fn poll_recv_from_full(&self, context: &mut Context<'_>) -> Poll<io::Result<(Vec<u8>, SocketAddr)>> {
-        self.socket.poll_recv_from_full(context)
+    fn poll_recv_from_full(&self, cx: &mut Context<'_>) -> Poll<io::Result<(Vec<u8>, SocketAddr)>> {
+        self.socket.poll_recv_from_full(cx)
     }
 }
 
-/// The messages of a datagram, each with its header. What has no proper header is one message, which cannot be decoded.
+/// Splits a datagram into its messages, including their headers. A remainder without a valid header is returned as one
+/// message, which fails to decode.
 pub(super) fn messages(mut datagram: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         if datagram.is_empty() {
             return None;
         }
         let length = NetlinkBuffer::new_checked(datagram).map_or(datagram.len(), |header| {
-            // It is checked to be no more than there is.
+            // `new_checked` has verified that the length does not exceed the buffer.
             usize::try_from(header.length()).unwrap_or(usize::MAX)
         });
         let (message, rest) = datagram.split_at_checked(length)?;
@@ -135,7 +124,7 @@ mod tests {
 
     use super::*;
 
-    /// A message of that length, which answers the request of that number.
+    /// A message of the given length that answers the request with the given number.
     fn message(length: u8, sequence: u8) -> Vec<u8> {
         let mut bytes = vec![0; usize::from(length)];
         bytes[..4].copy_from_slice(&u32::from(length).to_ne_bytes());
@@ -149,7 +138,7 @@ mod tests {
         assert_eq!(arrived, Arrived { sequence: 1, count: 2 });
         let arrived = arrived.count(&message(16, 1));
         assert_eq!(arrived, Arrived { sequence: 1, count: 3 });
-        // The end of an answer for which nobody waits any more, and the answer.
+        // The end of an answer that is no longer awaited, and the next answer.
         let arrived = arrived.count(&message(16, 2)).count(&[message(24, 3), message(16, 3)].concat());
         assert_eq!(arrived, Arrived { sequence: 3, count: 2 });
     }

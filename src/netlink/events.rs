@@ -1,5 +1,6 @@
-//! Events about links and their addresses. The messages are read from the socket itself, when the next ones are asked for: a connection of rtnetlink would collect them, without a bound. The kernel keeps as many as the socket's buffer takes,
-//! and says when there were more.
+//! Events about links and their addresses. The messages are read from the socket directly, when the next events are
+//! requested: an rtnetlink connection would collect them without a limit. The kernel keeps as many messages as fit in
+//! the socket's buffer, and reports when it dropped some.
 
 use std::io;
 
@@ -22,11 +23,11 @@ const GROUPS: u32 = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR;
 /// A change in a namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// A link has changed, appeared or ended.
+    /// A link was changed, added or removed.
     Link(Link),
-    /// A link has got or lost an address.
+    /// An address was added to a link or removed from it.
     Address(Address),
-    /// There were more changes than the socket's buffer takes, or one that cannot be read.
+    /// The socket's buffer overflowed, or a message could not be parsed.
     Lost,
 }
 
@@ -37,12 +38,12 @@ pub struct Events {
 }
 
 impl Events {
-    /// Begins to receive the events of a namespace.
+    /// Starts to receive the events of a namespace.
     pub async fn of(namespace: Namespace) -> io::Result<Self> {
         let runtime = Handle::current();
         let socket = in_thread(move |thread| {
             thread.enter(&namespace)?;
-            // The thread ends, and the runtime waits for the socket.
+            // The thread ends, and the runtime of the caller polls the socket.
             let _inside = runtime.enter();
             let mut socket = TokioSocket::new(NETLINK_ROUTE)?;
             socket.socket_mut().bind(&SocketAddr::new(0, GROUPS))?;
@@ -51,14 +52,14 @@ impl Events {
         Ok(Self { socket: socket.await??, buffer: Vec::with_capacity(LARGEST) })
     }
 
-    /// The next changes. May be dropped while it waits: nothing is lost.
+    /// Waits for the next changes. Cancel safe: no event is lost if the future is dropped.
     pub async fn next(&mut self) -> io::Result<Vec<Event>> {
         let Self { socket, buffer } = self;
         buffer.clear();
         match socket.recv_from(buffer).await {
             Ok(_) => Ok(messages(buffer).filter_map(event).collect()),
             Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {
-                // Until these are read, the kernel drops what comes, and does not say so again.
+                // Until these are read, the kernel drops new messages without another error.
                 while matches!(socket.recv_from(buffer).now_or_never(), Some(Ok(_))) {
                     buffer.clear();
                 }
@@ -69,7 +70,7 @@ impl Events {
     }
 }
 
-/// The event of a message; `None` if it is about something else.
+/// The event in a message; `None` if the message is about something else.
 fn event(message: &[u8]) -> Option<Event> {
     let Ok(message) = NetlinkMessage::deserialize(message) else { return Some(Event::Lost) };
     match message.payload {

@@ -22,17 +22,17 @@ pub struct Link {
     pub name: String,
     /// Its hardware address; `None` for links without.
     pub mac: Option<Mac>,
-    /// What it is: `veth`, `bridge`, …; empty for network devices.
+    /// Its type: `veth`, `bridge`, …; empty for network devices.
     pub kind: String,
-    /// Whether it is switched on.
+    /// Whether it is administratively up.
     pub is_up: bool,
-    /// Whether packets can pass: it is on, and so is its other end.
+    /// Whether packets can pass: both this link and its other end are up.
     pub is_operational: bool,
-    /// The number of the bridge of which it is a port; 0 for none.
+    /// The index of the bridge that it is a port of; 0 if it is not a port.
     pub master: u32,
-    /// Of a veth, the number of the other end in its own namespace.
+    /// The index of a veth's other end in that end's namespace.
     pub peer: u32,
-    /// Its alias, a text that anybody may give it; empty for none.
+    /// Its alias, a text that any user of the namespace can set; empty if unset.
     pub alias: String,
 }
 
@@ -50,7 +50,7 @@ pub struct NewLink {
 pub struct Pair {
     /// The end in the namespace of the socket.
     pub here: NewLink,
-    /// The bridge of which that end becomes a port.
+    /// The index of the bridge that end is attached to.
     pub master: u32,
     /// The end in the other namespace.
     pub there: NewLink,
@@ -91,22 +91,22 @@ fn link(message: RouteNetlinkMessage) -> Option<Link> {
 }
 
 impl Socket {
-    /// All links of the namespace.
+    /// Lists all links of the namespace.
     pub fn links(&mut self) -> io::Result<Vec<Link>> {
         self.list(&request(LinkMessageBuilder::default()), link)
     }
 
-    /// A link; `None` if there is none of that number.
+    /// Returns the link with this index; `None` if it does not exist.
     pub fn link(&mut self, index: u32) -> io::Result<Option<Link>> {
         self.get(request(LinkUnspec::new_with_index(index)), link)
     }
 
-    /// The link of that name; `None` if there is none.
+    /// Returns the link with this name; `None` if it does not exist.
     pub fn link_named(&mut self, name: &str) -> io::Result<Option<Link>> {
         self.get(request(LinkUnspec::new_with_name(name)), link)
     }
 
-    /// Creates a bridge that is switched on. It keeps its hardware address, whatever ports it gets.
+    /// Creates a bridge that is up. It keeps its hardware address when ports are added.
     ///
     /// # Errors
     /// `AlreadyExists` when the name is taken.
@@ -114,14 +114,15 @@ impl Socket {
         self.create(LinkBridge::new(name).address(mac.0.to_vec()).build())
     }
 
-    /// Creates a veth pair: one end here, switched on and a port of the bridge, and the other in another namespace,
-    /// switched off and without address.
+    /// Creates a veth pair. The end in this namespace is up and attached to the bridge; the end in the other namespace
+    /// is down and has no address.
     ///
     /// # Errors
-    /// `AlreadyExists` when one of the names is taken. Nothing is left then.
+    /// `AlreadyExists` when one of the names is taken. Neither end is left behind.
     pub fn create_pair(&mut self, pair: &Pair, namespace: &Namespace) -> io::Result<()> {
         let Pair { here, master, there } = pair;
-        // In the same request, so that the other end is never elsewhere, and never has another hardware address.
+        // One request configures both ends, so the other end never appears in another namespace or with another
+        // hardware address.
         let peer = LinkUnspec::new_with_name(&there.name)
             .address(there.mac.0.to_vec())
             .setns_by_fd(namespace.as_fd().as_raw_fd())
@@ -134,27 +135,27 @@ impl Socket {
         self.create(pair.build())
     }
 
-    /// Gives a link an alias.
+    /// Sets the alias of a link.
     pub fn set_alias(&mut self, index: u32, alias: &str) -> io::Result<()> {
         self.set(LinkUnspec::new_with_index(index).alias(alias))
     }
 
-    /// Gives a link a hardware address.
+    /// Sets the hardware address of a link.
     pub fn set_mac(&mut self, index: u32, mac: Mac) -> io::Result<()> {
         self.set(LinkUnspec::new_with_index(index).address(mac.0.to_vec()))
     }
 
-    /// Switches a link on.
+    /// Brings a link up.
     pub fn set_up(&mut self, index: u32) -> io::Result<()> {
         self.set(LinkUnspec::new_with_index(index).up())
     }
 
-    /// Makes a link a port of a bridge.
+    /// Attaches a link to a bridge.
     pub fn set_master(&mut self, index: u32, master: u32) -> io::Result<()> {
         self.set(LinkUnspec::new_with_index(index).controller(master))
     }
 
-    /// Deletes a link, and the other end of a pair. One that is gone already is as good.
+    /// Deletes a link, and with it the other end of a pair. Succeeds if the link does not exist.
     pub fn delete_link(&mut self, index: u32) -> io::Result<()> {
         match self.change(self.handle.link().del(index).execute()) {
             Err(error) if error.raw_os_error() == Some(libc::ENODEV) => Ok(()),

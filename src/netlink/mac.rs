@@ -8,9 +8,9 @@ use std::fmt;
 pub struct Mac(pub [u8; 6]);
 
 impl Mac {
-    /// An address that derives from these texts: always the same from the same ones. It is a locally administered address
-    /// of one station (IEEE 802: of the two lowest bits of the first byte, 2 is set and 1 is not), so that no network
-    /// device of a manufacturer has it.
+    /// Derives an address from texts: equal texts give equal addresses. It is a locally administered unicast address
+    /// (IEEE 802: of the two lowest bits of the first byte, 2 is set and 1 is not), so it never equals an address that
+    /// a manufacturer assigned.
     pub fn derived(parts: &[&str]) -> Self {
         let mut context = ring::digest::Context::new(&ring::digest::SHA256);
         for part in parts {
@@ -28,10 +28,7 @@ impl Mac {
 
 impl fmt::Display for Mac {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (place, byte) in self.0.iter().enumerate() {
-            write!(formatter, "{}{byte:02x}", if place == 0 { "" } else { ":" })?;
-        }
-        Ok(())
+        formatter.write_str(&self.0.map(|byte| format!("{byte:02x}")).join(":"))
     }
 }
 
@@ -40,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_local_of_one_station_and_depends_on_every_part() {
+    fn an_address_is_local_unicast_and_depends_on_every_part() {
         let one = Mac::derived(&["uid", "data", "pod"]);
         assert_eq!(one, Mac::derived(&["uid", "data", "pod"]));
         assert_eq!(one.0[0] & 3, 2, "{one}");

@@ -1,20 +1,20 @@
-//! Links, addresses and routes of network namespaces, by the kernel's own protocol (rtnetlink(7)), which the crate of that name
-//! speaks.
+//! Links, addresses and routes of network namespaces, through the kernel's rtnetlink protocol (rtnetlink(7)) and the
+//! crate of the same name.
 //!
-//! | file | what it is |
+//! | file | content |
 //! |---|---|
 //! | `socket.rs` | a socket that sends a request and waits for its answer |
-//! | `datagrams.rs` | the socket below it, which notices what the library cannot read |
+//! | `datagrams.rs` | the socket below it, which detects messages that the library cannot parse |
 //! | `namespace.rs` | network namespaces, and the thread that enters them |
 //! | `link.rs` | links: list, create, change, delete |
-//! | `address.rs`, `route.rs` | addresses; which routes lead into a range |
+//! | `address.rs`, `route.rs` | addresses; routes that lead into a range |
 //! | `mac.rs` | hardware addresses that derive from a text |
 //! | `events.rs` | events about links |
 //! | `announce.rs` | announces an address to the neighbours |
 //!
-//! Sockets belong to the namespace in which they were opened, threads to that which they entered last. So everything
-//! here is done in a plain thread ([`in_thread`]), which ends with its work: no thread of the async runtime ever leaves
-//! its namespace. The thread has a runtime of its own, which waits for its sockets and starts no further threads.
+//! A socket stays in the namespace that it was opened in; a thread is in the namespace that it entered last. All work
+//! is therefore done in a plain thread ([`in_thread`]) that ends afterwards, and no thread of the async runtime ever
+//! leaves its namespace. The plain thread has its own runtime, which polls its sockets and starts no further threads.
 
 mod address;
 mod announce;

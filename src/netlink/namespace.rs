@@ -17,7 +17,7 @@ use super::socket::Socket;
 /// The name of the threads, in at most 15 bytes.
 const THREAD: &str = "pod-network";
 
-/// A network namespace. It lives as long as this handle does, so a handle is kept no longer than it is used.
+/// A network namespace. It exists as long as this handle does, so keep a handle no longer than necessary.
 #[derive(Debug)]
 pub struct Namespace {
     file: File,
@@ -32,7 +32,7 @@ impl Namespace {
         Ok(Self { id: (metadata.dev(), metadata.ino()), file })
     }
 
-    /// What two handles of the same namespace have in common (namespaces(7)): device and inode.
+    /// The identity of the namespace (namespaces(7)), device and inode: equal for two handles of the same namespace.
     pub fn id(&self) -> (u64, u64) {
         self.id
     }
@@ -44,21 +44,24 @@ impl AsFd for Namespace {
     }
 }
 
-/// A thread that may enter namespaces, because nothing else runs in it.
+/// A thread that may enter namespaces, because no other code runs in it.
 #[derive(Default)]
 pub struct NamespaceThread {
-    /// What waits for the sockets; `None` until there is one.
+    /// The runtime that polls the sockets; `None` until the first socket is opened.
     runtime: Option<Rc<Runtime>>,
 }
 
 impl NamespaceThread {
-    /// Enters a namespace. What the thread opens from now on belongs to it.
-    #[expect(clippy::unused_self, reason = "who has it is in a thread that may do this")]
+    /// Enters a namespace. Sockets that the thread opens afterwards belong to it.
+    #[expect(
+        clippy::unused_self,
+        reason = "`self` proves that the caller runs in a thread that may enter namespaces"
+    )]
     pub fn enter(&mut self, namespace: &Namespace) -> io::Result<()> {
         Ok(setns(namespace, CloneFlags::CLONE_NEWNET)?)
     }
 
-    /// Enters a namespace, and opens a socket in it, which stays there.
+    /// Enters a namespace and opens a socket in it. The socket stays in that namespace.
     pub fn socket(&mut self, namespace: &Namespace) -> io::Result<Socket> {
         self.enter(namespace)?;
         Socket::open(self.runtime()?)
@@ -73,10 +76,10 @@ impl NamespaceThread {
     }
 }
 
-/// Does something in a thread of its own, which ends with it.
+/// Runs `work` in a new thread, which ends afterwards.
 ///
 /// # Errors
-/// When the thread cannot be started, or has panicked.
+/// When the thread cannot be started, or panics.
 pub async fn in_thread<T: Send + 'static>(
     work: impl FnOnce(&mut NamespaceThread) -> T + Send + 'static,
 ) -> io::Result<T> {

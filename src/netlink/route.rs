@@ -1,4 +1,4 @@
-//! Routes: only those that lead into certain ranges are kept, so that a large table costs no memory.
+//! Routes. Only routes into certain ranges are kept, so a large routing table takes no memory.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -13,15 +13,15 @@ use crate::api::ip_range::overlap;
 /// A route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Route {
-    /// Where it leads.
+    /// Its destination.
     pub range: IpNet,
-    /// The number of the link through which it leads; 0 for none or several.
+    /// The index of the outgoing link; 0 if it has none or several.
     pub link: u32,
 }
 
 impl Route {
-    /// The route that a message is about, unless it is a default route, or one that the kernel made for an address or a
-    /// multicast group.
+    /// Parses the route in a message. Default routes, and routes that the kernel created for an address or a multicast
+    /// group, are skipped.
     fn read(RouteMessage { header, attributes, .. }: &RouteMessage) -> Option<Self> {
         let is_counted = header.destination_prefix_length > 0
             && header.table != libc::RT_TABLE_LOCAL
@@ -47,8 +47,8 @@ impl Route {
 }
 
 impl Socket {
-    /// The routes that lead to an address in one of these ranges, other than default routes and those to addresses of the
-    /// namespace itself.
+    /// Lists the routes that overlap one of these ranges. Default routes and routes to the namespace's own addresses
+    /// are left out.
     pub fn routes_into(&mut self, ranges: &[IpNet]) -> io::Result<Vec<Route>> {
         let mut routes = Vec::new();
         for (family, is_of) in [

@@ -1,5 +1,5 @@
-//! A socket that sends a request and waits for its answer. The requests and answers are those of rtnetlink; here is that they
-//! end, and that what was not understood is an error.
+//! A socket that sends a request and waits for its answer. It adds two guarantees to rtnetlink: every request ends
+//! within a time limit, and a message that cannot be parsed is an error.
 
 use std::cell::Cell;
 use std::io;
@@ -22,9 +22,9 @@ use tokio::time::timeout;
 
 use super::datagrams::{Arrived, Datagrams};
 
-/// How long an answer may take. Changes of links wait for each other, in the whole kernel.
+/// The time limit of an answer. The kernel serialises all changes of links.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How often a list is begun again that changed while it was read.
+/// The number of attempts to read a list that changes while it is read.
 const ATTEMPTS: usize = 5;
 
 /// A socket in a network namespace. It is used in the thread that opened it.
@@ -35,25 +35,26 @@ pub struct Socket {
     runtime: Rc<Runtime>,
 }
 
-/// What the kernel has answered.
+/// The kernel's answer to a request.
 struct Answer<T> {
-    /// What was asked for.
+    /// The requested items.
     found: Vec<T>,
-    /// How many messages were read, with those that say something else.
+    /// The number of messages that were parsed, including messages without a requested item.
     count: usize,
-    /// Whether something has changed while it was put together.
+    /// Whether a change interrupted the answer.
     is_interrupted: bool,
 }
 
 impl Socket {
-    /// A socket in the namespace of this thread.
+    /// Opens a socket in the namespace of this thread.
     pub(super) fn open(runtime: Rc<Runtime>) -> io::Result<Self> {
         let socket = {
             let _inside = runtime.enter();
             Datagrams::new(NETLINK_ROUTE)?
         };
         let arrived = socket.arrived();
-        // Messages that answer no request that is waited for, such as one that took too long, are dropped: there is no receiver.
+        // Messages without a waiting request, such as the answer to one that timed out, are dropped: there is no
+        // receiver.
         let (mut connection, handle, _) = rtnetlink::from_socket(socket);
         connection.set_forward_done(true);
         Ok(Self { connection, handle, arrived, runtime })
@@ -64,7 +65,7 @@ impl Socket {
         self.wait(request)?.map_err(failed)
     }
 
-    /// Asks for one object; `None` if there is no such link.
+    /// Requests one object; `None` if the link does not exist.
     pub(super) fn get<T>(
         &mut self,
         request: RouteNetlinkMessage,
@@ -76,7 +77,7 @@ impl Socket {
         }
     }
 
-    /// Asks for a list, of which those are kept that `each` returns. What changes while it is read makes it begin again.
+    /// Requests a list, and keeps the items that `each` returns. Starts again if the list changes while it is read.
     pub(super) fn list<T>(
         &mut self,
         request: &RouteNetlinkMessage,
@@ -88,11 +89,11 @@ impl Socket {
                 return Ok(answer.found);
             }
         }
-        Err(io::Error::new(io::ErrorKind::Interrupted, "the list changed each time while it was read"))
+        Err(io::Error::new(io::ErrorKind::Interrupted, "the list changed during every attempt to read it"))
     }
 
-    /// Asks, and reads the answer to its end. An answer of which a message cannot be read is an error, because what it is about
-    /// would seem not to be there.
+    /// Sends a request and reads the whole answer. A message that cannot be parsed is an error; otherwise its object
+    /// would seem not to exist.
     fn ask<T>(
         &mut self,
         request: RouteNetlinkMessage,
@@ -126,30 +127,30 @@ impl Socket {
             return Ok(answer);
         }
         let message = format!(
-            "{} of {all} messages of the kernel about links, addresses or routes cannot be read: one of them has a property \
-             that this version of the daemon does not know, or a text that is not UTF-8",
+            "{} of {all} kernel messages about links, addresses or routes cannot be parsed: one of them has an attribute \
+             that this version of the daemon does not support, or a text that is not UTF-8",
             all.abs_diff(answer.count),
         );
         Err(io::Error::new(io::ErrorKind::InvalidData, message))
     }
 
-    /// Waits for what the connection brings about.
+    /// Drives the connection until `work` completes.
     fn wait<T>(&mut self, work: impl Future<Output = T>) -> io::Result<T> {
         let Self { connection, runtime, .. } = self;
         let work = pin!(work);
         match runtime.block_on(async { timeout(PATIENCE, select(connection, work)).await }) {
             Ok(Either::Right((result, _))) => Ok(result),
-            // Its requests would seem to be carried out.
-            Ok(Either::Left(((), _))) => Err(io::Error::other("the connection to the kernel has ended")),
+            // Otherwise its requests would seem to have been carried out.
+            Ok(Either::Left(((), _))) => Err(io::Error::other("the connection to the kernel has closed")),
             Err(_) => {
-                let message = format!("the kernel has not answered within {} s", PATIENCE.as_secs());
+                let message = format!("the kernel did not answer within {} s", PATIENCE.as_secs());
                 Err(io::Error::new(io::ErrorKind::TimedOut, message))
             }
         }
     }
 }
 
-/// The kernel's reason, if it has refused a request.
+/// Returns the kernel's error, if the kernel rejected the request.
 fn failed(error: Error) -> io::Error {
     match error {
         Error::NetlinkError(message) => message.to_io(),

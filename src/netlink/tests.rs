@@ -1,4 +1,4 @@
-//! On the real kernel, in network namespaces of the test.
+//! Tests against the real kernel, in network namespaces that the tests create.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -6,14 +6,14 @@ use std::process::Command;
 
 use super::*;
 
-/// A network namespace that is removed at the end.
+/// A network namespace that is removed on drop.
 struct Made(String);
 
 impl Made {
     fn new(name: &str) -> Self {
         let name = format!("nl{}{name}", std::process::id());
         let made = Command::new("ip").args(["netns", "add", &name]).status().expect("ip runs");
-        assert!(made.success(), "the tests of network namespaces are run by root");
+        assert!(made.success(), "the tests of network namespaces must run as root");
         Self(name)
     }
 
@@ -44,7 +44,7 @@ fn address(link: u32, text: &str) -> Address {
 }
 
 #[tokio::test]
-async fn a_pair_is_made_in_one_step_and_ends_as_one() {
+async fn a_pair_is_created_in_one_step_and_deleted_as_one() {
     let (node, pod) = (Made::new("node"), Made::new("pod"));
     let mut events = Events::of(node.open()).await.expect("events");
     let (node_space, pod_space) = (node.open(), pod.open());
@@ -60,7 +60,8 @@ async fn a_pair_is_made_in_one_step_and_ends_as_one() {
         let taken = here.create_bridge(&end("labbr0")).map_err(|error| error.kind());
         assert_eq!(taken, Err(std::io::ErrorKind::AlreadyExists));
         here.add_address(&address(bridge.index, "10.77.0.1/24")).expect("an address");
-        here.add_address(&address(bridge.index, "10.77.0.1/24")).expect("the same is as good");
+        here.add_address(&address(bridge.index, "10.77.0.1/24"))
+            .expect("adding an existing address succeeds");
 
         let pair = Pair { here: end("hdata4711"), master: bridge.index, there: end("data4711") };
         here.create_pair(&pair, &pod_space).expect("a pair");
@@ -83,7 +84,7 @@ async fn a_pair_is_made_in_one_step_and_ends_as_one() {
         let again = Pair { here: end("hother"), ..pair };
         let taken = here.create_pair(&again, &pod_space).map_err(|error| error.kind());
         assert_eq!(taken, Err(std::io::ErrorKind::AlreadyExists));
-        assert_eq!(here.link_named("hother").expect("an answer"), None, "no end alone");
+        assert_eq!(here.link_named("hother").expect("an answer"), None, "neither end is left behind");
         let ours = there.addresses().expect("addresses");
         for wanted in ["10.77.0.2/24", "fd00:7::2/64"] {
             assert!(ours.contains(&address(inner.index, wanted)), "{ours:?}");
@@ -105,9 +106,9 @@ async fn a_pair_is_made_in_one_step_and_ends_as_one() {
     ends(&node, &pod, &mut events).await;
 }
 
-/// The node knows of the pair, which then ends; all of it was told.
+/// Checks that the node has a neighbour entry for the pod, deletes the pair, and checks that all changes were reported.
 async fn ends(node: &Made, pod: &Made, events: &mut Events) {
-    // The node knows who has the address, without having asked.
+    // The announcement creates the node's neighbour entry; the node has sent no request.
     let begin = std::time::Instant::now();
     while !node.ip("neigh show dev labbr0").contains(&end("data4711").mac.to_string()) {
         assert!(begin.elapsed().as_secs() < 20, "{}", node.ip("neigh show"));
@@ -119,14 +120,14 @@ async fn ends(node: &Made, pod: &Made, events: &mut Events) {
         let mut here = thread.socket(&node_space).expect("a socket");
         let host = here.link_named("hdata4711").expect("an answer").expect("the host end");
         here.delete_link(host.index).expect("deleted");
-        here.delete_link(host.index).expect("what is gone is as good");
+        here.delete_link(host.index).expect("deleting a deleted link succeeds");
         assert_eq!(here.link(host.index).expect("an answer"), None);
         let refused = here.set_up(host.index).map_err(|error| error.raw_os_error());
         assert_eq!(refused, Err(Some(libc::ENODEV)));
         let bridge = here.link_named("labbr0").expect("an answer").expect("the bridge");
         let gateway = address(bridge.index, "10.77.0.1/24");
         here.remove_address(&gateway).expect("removed");
-        here.remove_address(&gateway).expect("what is gone is as good");
+        here.remove_address(&gateway).expect("removing a removed address succeeds");
         assert!(!here.addresses().expect("addresses").contains(&gateway));
     })
     .await
@@ -141,14 +142,14 @@ async fn ends(node: &Made, pod: &Made, events: &mut Events) {
                     is_renamed |= link.alias == "a mark";
                 }
                 Event::Address(found) => is_addressed |= found.net == address(0, "10.77.0.1/24").net,
-                Event::Lost => panic!("there were few"),
+                Event::Lost => panic!("too few events to lose any"),
             }
         }
     }
 }
 
 #[tokio::test]
-async fn lists_of_many_parts_are_whole() {
+async fn a_list_in_many_parts_is_complete() {
     const LINKS: usize = 100;
     let node = Made::new("many");
     let space = node.open();
@@ -174,12 +175,12 @@ async fn lists_of_many_parts_are_whole() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_is_not_taken_for_absent() {
+async fn a_link_that_cannot_be_parsed_is_an_error() {
     let node = Made::new("odd");
     node.ip("link add fine up type bridge");
     node.ip("link add odd up type bridge");
     let mut events = Events::of(node.open()).await.expect("events");
-    // The library reads texts of UTF-8 only.
+    // The library parses only UTF-8 texts.
     let alias = std::ffi::OsStr::from_bytes(&[0xff]);
     let set = Command::new("ip").args(["-n", &node.0, "link", "set", "odd", "alias"]).arg(alias).status();
     assert!(set.expect("ip runs").success());
@@ -188,26 +189,26 @@ async fn what_cannot_be_read_is_not_taken_for_absent() {
     in_thread(move |thread| {
         let mut socket = thread.socket(&space).expect("a socket");
         assert!(socket.link_named("fine").expect("an answer").is_some());
-        let error = socket.links().expect_err("a link is missing");
+        let error = socket.links().expect_err("one link cannot be parsed");
         assert_eq!(error.kind(), std::io::ErrorKind::InvalidData, "{error}");
-        assert!(error.to_string().starts_with("1 of 3 messages"), "{error}");
-        let error = socket.link_named("odd").expect_err("it is there");
+        assert!(error.to_string().starts_with("1 of 3 kernel messages"), "{error}");
+        let error = socket.link_named("odd").expect_err("the link exists");
         assert_eq!(error.kind(), std::io::ErrorKind::InvalidData, "{error}");
-        socket.addresses().expect("others are not concerned");
+        socket.addresses().expect("addresses are not affected");
     })
     .await
     .expect("the thread ends");
 }
 
 #[tokio::test]
-async fn changes_that_nobody_reads_are_dropped_and_told_of() {
+async fn an_overflow_of_unread_changes_is_reported() {
     let node = Made::new("flood");
     let mut events = Events::of(node.open()).await.expect("events");
     let space = node.open();
     in_thread(move |thread| {
         let mut socket = thread.socket(&space).expect("a socket");
-        let lo = socket.link_named("lo").expect("an answer").expect("it is there").index;
-        // The kernel tells of the alias of a link that is on.
+        let lo = socket.link_named("lo").expect("an answer").expect("the loopback device").index;
+        // The kernel reports a changed alias only for a link that is up.
         socket.set_up(lo).expect("up");
         for number in 0..1000 {
             socket.set_alias(lo, &format!("number {number}")).expect("an alias");
@@ -217,29 +218,29 @@ async fn changes_that_nobody_reads_are_dropped_and_told_of() {
     .expect("the thread ends");
     let told = events.next().await.expect("events");
     assert_eq!(told, [Event::Lost]);
-    // What comes after is told of again.
+    // Later changes are reported again.
     node.ip("link set lo alias last");
     let is_told = async {
         let is_last = |event: &Event| matches!(event, Event::Link(lo) if lo.alias == "last");
         while !events.next().await.expect("events").iter().any(is_last) {}
     };
-    tokio::time::timeout(std::time::Duration::from_secs(20), is_told).await.expect("it is told of");
+    tokio::time::timeout(std::time::Duration::from_secs(20), is_told).await.expect("the change is reported");
 }
 
 #[tokio::test]
-async fn handles_of_one_namespace_have_one_id_and_no_other_thread_is_moved() {
+async fn handles_of_one_namespace_have_one_id_and_other_threads_stay() {
     let (one, other) = (Made::new("one"), Made::new("other"));
     assert_eq!(one.open().id(), one.open().id());
     assert_ne!(one.open().id(), other.open().id());
-    let before = Namespace::open("/proc/thread-self/ns/net".as_ref()).expect("that of the thread").id();
+    let before = Namespace::open("/proc/thread-self/ns/net".as_ref()).expect("the thread's namespace").id();
     let inside = one.open();
     let wanted = inside.id();
     let seen = in_thread(move |thread| {
         thread.enter(&inside).expect("entered");
-        Namespace::open("/proc/thread-self/ns/net".as_ref()).expect("that of the thread").id()
+        Namespace::open("/proc/thread-self/ns/net".as_ref()).expect("the thread's namespace").id()
     });
     assert_eq!(seen.await.expect("the thread ends"), wanted);
-    let after = Namespace::open("/proc/thread-self/ns/net".as_ref()).expect("that of the thread").id();
+    let after = Namespace::open("/proc/thread-self/ns/net".as_ref()).expect("the thread's namespace").id();
     assert_eq!(before, after);
     let panics = in_thread(|_| panic!("a defect")).await.map_err(|error| error.to_string());
     assert_eq!(panics, Err::<(), _>("the thread has panicked".to_owned()));

@@ -1,4 +1,4 @@
-//! Fields of custom resources that their schema does not know: the API server would drop them.
+//! Unknown fields of custom resources, which the API server would drop.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
@@ -7,7 +7,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 use crate::config::nearest;
 use crate::config::tree::{Content, Entry, Node};
 
-/// The members of `metadata` that Kubernetes knows; the schemas of custom resources do not list them.
+/// The members of `metadata` in Kubernetes; the schemas of custom resources do not list them.
 const METADATA: [&str; 15] = [
     "annotations",
     "creationTimestamp",
@@ -39,7 +39,8 @@ pub struct UnknownField {
     pub message: String,
 }
 
-/// The unknown fields of a document: an object of one of our kinds, or a `List` of such. Others have none.
+/// The unknown fields of a document: an object of one of our kinds, or a `List` of such objects. Other documents have
+/// none.
 pub fn unknown(document: &Node, definitions: &[CustomResourceDefinition]) -> Vec<UnknownField> {
     let text = |key: &str| document.get(key).and_then(Node::text).unwrap_or_default();
     let (api_version, kind) = (text("apiVersion"), text("kind"));
@@ -82,7 +83,7 @@ struct UnknownFields<'a> {
 }
 
 impl UnknownFields<'_> {
-    /// Compares a value with its schema. What is wrong in another way is for the API server to say.
+    /// Compares a value with its schema. Other faults are left to the API server.
     fn node(&mut self, path: &str, node: &Node, schema: &JSONSchemaProps) {
         match &node.content {
             Content::Map(entries) => entries.iter().for_each(|entry| self.entry(path, entry, schema)),
@@ -120,7 +121,8 @@ impl UnknownFields<'_> {
     }
 }
 
-/// The path of a field. A name that has a dot or slash, such as a reference to a Workspace, is in brackets and quotes.
+/// Returns the path of a field. A name with a dot or slash, such as a reference to a Workspace, is put in brackets and
+/// quotes.
 fn join(path: &str, key: &str) -> String {
     match (path, key.contains(['.', '/'])) {
         ("", false) => key.to_owned(),
@@ -196,7 +198,7 @@ status: {phase: Ready, nonsense: 1}
     }
 
     #[test]
-    fn the_items_of_a_list_are_looked_at() {
+    fn the_items_of_a_list_are_checked() {
         let text = "kind: List\nitems:\n- apiVersion: crownlabs.polito.it/v1alpha1\n  kind: Workspace\n  \
                     metadata: {name: tea}\n  spec: {pretyName: Tea}\n";
         let message = "Workspace tea: unknown field spec.pretyName, which the API server drops; did you mean \
@@ -205,7 +207,7 @@ status: {phase: Ready, nonsense: 1}
     }
 
     #[test]
-    fn what_the_schema_does_not_describe_is_not_judged() {
+    fn content_without_a_schema_is_not_checked() {
         for text in [
             "apiVersion: crownlabs.polito.it/v9\nkind: Instance\nspec: {x: 1}\n",
             "apiVersion: example.org/v1alpha2\nkind: Instance\nspec: {x: 1}\n",

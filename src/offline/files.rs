@@ -1,11 +1,11 @@
-//! The files that `crownlabs plan` reads: those that are named, standard input, and those in folders.
+//! Reads the input files of `crownlabs plan`: named files, standard input, and files in folders.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-/// The endings of the names of files that are read in a folder, as `kubectl` has them.
+/// The extensions of files that are read from a folder, as in `kubectl`.
 const ENDINGS: [&str; 3] = ["json", "yaml", "yml"];
 
 /// A file and its content.
@@ -16,11 +16,10 @@ pub struct Input {
     pub text: String,
 }
 
-/// Reads files and those in folders, in the order in which they are given and of the names in a folder. `-` is standard
-/// input.
+/// Reads files, and the files in folders sorted by name, in the given order. `-` is standard input.
 ///
 /// # Errors
-/// When one cannot be read, or a folder has none.
+/// When a file cannot be read, or a folder contains no file.
 pub fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<Input>> {
     let mut inputs = Vec::new();
     for path in paths {
@@ -35,7 +34,7 @@ pub fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<Input>> {
     Ok(inputs)
 }
 
-/// The files of a folder, but not of the folders in it.
+/// The files of a folder, without subfolders.
 fn within(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let unreadable = || format!("{} cannot be read", folder.display());
     let mut files = Vec::new();

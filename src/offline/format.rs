@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::api::shown;
 
-/// A format that programs read.
+/// An output format for programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// JSON, indented.
@@ -15,7 +15,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// A value as a document that ends with a newline, without control characters.
+    /// Formats a value as a document that ends with a newline, without control characters.
     ///
     /// # Errors
     /// Never for values that were made from objects.
@@ -27,8 +27,8 @@ impl Format {
             if !document.contains(|character| character != '\n' && shown::is_control(character)) {
                 return Ok(document);
             }
-            // What the serialiser leaves as it is, such as what turns the direction of text. JSON is YAML, and has a way to
-            // write it.
+            // The serialiser does not escape some characters, such as those that change the direction of text. JSON is
+            // valid YAML and can escape them.
         }
         Ok(shown::escaped_json(&format!("{value:#}\n")).into_owned())
     }

@@ -1,5 +1,5 @@
-//! `crownlabs plan`: the objects that the loops would make for the custom resources in files, without a
-//! cluster. The plan is the very function that `run` uses; only the stores are filled from files.
+//! `crownlabs plan`: the objects that the loops would make for the custom resources in files, without a cluster. It
+//! uses the same plan function as `run`; only the stores are filled from files.
 
 pub mod fields;
 mod files;
@@ -18,45 +18,44 @@ use self::format::Format;
 use crate::api::crd::crds;
 use crate::api::labels::selector_string;
 use crate::api::pod_config::PodConfigKind;
-use crate::api::shown;
 use crate::api::template::TemplateKind;
 use crate::api::tenant::TenantKind;
 use crate::api::workspace::WorkspaceKind;
-use crate::api::{GROUP, Kind};
+use crate::api::{GROUP, Kind, shown};
 use crate::config::{Config, tree};
 use crate::controllers::setup::Setup;
 use crate::kinds::{NamespaceKind, SecretKind};
 use crate::loops::{Built, BuiltLoop, LOOPS, Planned};
-use crate::runtime::clock;
 use crate::runtime::gate::Gate;
-use crate::runtime::merge;
 use crate::runtime::plan::to_value;
 use crate::runtime::store::StoreFactory;
+use crate::runtime::{clock, merge};
 
 /// The output of `crownlabs plan`.
 #[derive(Debug, Default)]
 pub struct Output {
-    /// The objects: each custom resource of which something is made, as it would be labelled, followed by that.
+    /// Each custom resource with its labels, followed by the objects that are made for it. Resources without such
+    /// objects are omitted.
     pub objects: Vec<Value>,
-    /// Objects that cannot be made, or were not looked at, a sentence each.
+    /// Objects that cannot be made or were ignored, one sentence each.
     pub messages: Vec<String>,
-    /// Whether something cannot be made until somebody changes something.
+    /// Whether an object cannot be made until the files change.
     pub is_refused: bool,
 }
 
-/// What `crownlabs plan` knows besides the files.
+/// Information in addition to the files.
 #[derive(Debug, Default)]
 pub struct Surroundings {
-    /// The namespace of objects that name none.
+    /// The namespace of objects without a namespace.
     pub namespace: Option<String>,
-    /// The objects of a cluster. Nothing is planned for them; those of the files take their place.
+    /// The objects of a cluster. Nothing is planned for them; objects in the files replace them.
     pub cluster: Option<Vec<Value>>,
-    /// What could not be read of the cluster, a sentence each.
+    /// The parts of the cluster that could not be read, one sentence each.
     pub messages: Vec<String>,
 }
 
 impl Output {
-    /// The objects: YAML documents, or a `List` as JSON.
+    /// Formats the objects as YAML documents, or as a `List` in JSON.
     ///
     /// # Errors
     /// Never for objects that come from [`plan`].
@@ -67,7 +66,7 @@ impl Output {
         }
     }
 
-    /// The objects as YAML documents.
+    /// Formats the objects as YAML documents.
     ///
     /// # Errors
     /// Never for objects that come from [`plan`].
@@ -80,14 +79,14 @@ impl Output {
         Ok(text)
     }
 
-    /// Adds the plan for an object. `printed` are the names of the objects that have one already: two loops may work on
-    /// one kind.
+    /// Adds the plan for an object. `printed` contains the names of objects that are already in the output, because two
+    /// loops may work on the same kind.
     fn add(&mut self, planned: Planned, config: &Config, printed: &mut BTreeSet<String>) {
         let Planned { kind, key, is_ours, object, made, messages, is_refused, .. } = planned;
         let name = format!("{kind} {key}");
         if !is_ours {
             let labels = selector_string(&config.selector);
-            self.messages.push(format!("{name} is left alone: it does not carry {labels} (selector)"));
+            self.messages.push(format!("{name} is skipped: it does not have the labels {labels} (selector)"));
             return;
         }
         self.is_refused |= is_refused;
@@ -98,8 +97,8 @@ impl Output {
     }
 }
 
-/// Plans for everything in the files and folders: they are the cluster, nothing has been made in it yet, and it has
-/// `KubeVirt`.
+/// Plans for all objects in the files and folders. They are taken as the whole cluster, no object has been created for
+/// them yet, and `KubeVirt` is installed.
 ///
 /// # Errors
 /// When a file cannot be read or is not YAML; the message names it.
@@ -107,18 +106,18 @@ pub fn plan(files: &[PathBuf], config: &Config) -> anyhow::Result<Output> {
     plan_with(files, config, Surroundings::default())
 }
 
-/// The same, with what else is known.
+/// The same, with additional information about the cluster.
 ///
 /// # Errors
 /// As [`plan`].
 pub fn plan_with(files: &[PathBuf], config: &Config, around: Surroundings) -> anyhow::Result<Output> {
     let (definitions, mut documents, mut messages) = (crds(), Vec::new(), Vec::new());
     for Input { name, text } in files::read(files)? {
-        // The reader's own files: no budget of documents or nodes.
+        // The files come from the caller, so the number of documents and nodes is not limited.
         let options = serde_saphyr::options! { budget: None };
         let read: Vec<Value> = serde_saphyr::from_multiple_with_options(&text, options)
             .map_err(|error| anyhow::anyhow!("{name}: {error}"))?;
-        // The same once more, with the lines.
+        // Parse them again to get the lines.
         let lines = tree::documents(&text).map_err(|error| anyhow::anyhow!("{name}: {error}"))?;
         for UnknownField { line, message, .. } in
             lines.iter().flat_map(|document| fields::unknown(document, &definitions))
@@ -141,7 +140,7 @@ pub fn plan_with(files: &[PathBuf], config: &Config, around: Surroundings) -> an
     Ok(output)
 }
 
-/// Puts an object that names no namespace into this one, if objects of its kind are in namespaces.
+/// Sets the namespace of an object without one, if its kind is namespaced.
 fn settle(document: &mut Value, namespace: &str, definitions: &[CustomResourceDefinition]) {
     let kind = document["kind"].as_str().unwrap_or_default();
     let is_ours = |crd: &&CustomResourceDefinition| crd.spec.names.kind == kind;
@@ -152,13 +151,13 @@ fn settle(document: &mut Value, namespace: &str, definitions: &[CustomResourceDe
     }
 }
 
-/// The loops that make objects, and the cluster that they look at.
+/// The loops that make objects, and the cluster that they observe.
 struct Planning<'a> {
     cluster: Cluster<'a>,
-    /// The loops of cluster-scoped kinds: what Workspaces and Tenants get, Instances need.
+    /// The loops of cluster-scoped kinds: Instances need the objects that these make for Workspaces and Tenants.
     of_cluster: Vec<Box<dyn BuiltLoop>>,
     in_namespaces: Vec<Box<dyn BuiltLoop>>,
-    /// Objects that were not looked at, a sentence each.
+    /// Objects that were ignored, one sentence each.
     messages: Vec<String>,
 }
 
@@ -168,7 +167,7 @@ impl<'a> Planning<'a> {
         known: Option<Vec<Value>>,
         config: &'a Config,
     ) -> anyhow::Result<Self> {
-        // Nobody is asked: every address counts as confirmed.
+        // No request is sent to Keycloak: every address counts as confirmed.
         let mut setup = Setup::new(config, Gate::closed());
         let mut factory = StoreFactory::default();
         let enabled = LOOPS.iter().filter(|entry| (entry.toggle)(&config.controllers).enabled);
@@ -244,14 +243,14 @@ struct Cluster<'a> {
     config: &'a Config,
     /// Kind, namespace and name of each object.
     seen: BTreeSet<[String; 3]>,
-    /// Those of them that are in a cluster and not in the files.
+    /// The objects that are in a cluster but not in the files.
     known: BTreeSet<[String; 3]>,
-    /// The namespaces that custom resources of the files are in: a loop looks at these only if their namespace is there.
+    /// The namespaces of custom resources in the files: a loop processes these only if their namespace exists.
     namespaces: BTreeSet<String>,
 }
 
 impl Cluster<'_> {
-    /// Takes an object of a file; a message when no loop looks at its kind.
+    /// Adds an object of a file. Returns a message if no loop uses its kind.
     fn take(&mut self, mut document: Value) -> anyhow::Result<Option<String>> {
         let text =
             |pointer: &str| document.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -263,13 +262,13 @@ impl Cluster<'_> {
             self.namespaces.insert(namespace);
         }
         match kind.as_str() {
-            // Every namespace of the files is ours.
+            // Every namespace in the files is managed.
             NamespaceKind::KIND => self.label(&mut document),
             SecretKind::KIND => encode(&mut document),
             _ => {}
         }
         if document.pointer("/metadata/uid").is_none() {
-            // The API server gives each object a uid; here a placeholder stands for it.
+            // The API server gives each object a uid; this is a placeholder.
             merge::apply(&mut document, &json!({"metadata": {"uid": format!("<uid {kind}/{name}>")}}));
         }
         let is_input = is_custom || kind == NamespaceKind::KIND || kind == SecretKind::KIND;
@@ -277,17 +276,15 @@ impl Cluster<'_> {
             is_input && self.factory.offer(&document).with_context(|| format!("a {kind} cannot be read"))?;
         Ok(match kind.as_str() {
             _ if taken => None,
-            SecretKind::KIND => {
-                Some(format!("Secret {} is not looked at: no loop reads it", shown::shown(&name)))
-            }
+            SecretKind::KIND => Some(format!("Secret {} is ignored: no loop reads it", shown::shown(&name))),
             kind => {
                 let kind = shown::shown(kind);
-                Some(format!("kind {kind} is not looked at: no loop that runs makes anything of it"))
+                Some(format!("kind {kind} is ignored: no enabled loop creates objects for it"))
             }
         })
     }
 
-    /// Adds an object of a cluster, unless the files have it.
+    /// Adds an object of a cluster, unless it is in the files.
     fn provide_known(&mut self, object: Value) -> anyhow::Result<()> {
         let name = identity(&object);
         if !self.seen.contains(&name) {
@@ -297,20 +294,20 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// Whether the object is in a cluster and not in the files.
+    /// Whether the object is in a cluster but not in the files.
     fn is_known(&self, Planned { kind, key, .. }: &Planned) -> bool {
         self.known.contains(&[(*kind).to_owned(), key.namespace.to_string(), key.name.to_string()])
     }
 
-    /// Adds what administrators would have made, the namespace of the personal volumes, and marks every store as
-    /// filled.
+    /// Adds the objects that administrators would create and the namespace of the personal volumes, and marks every
+    /// store as filled.
     fn begin(&mut self) -> anyhow::Result<()> {
         self.provide_namespace(&self.config.controllers.tenant.my_drive.namespace)?;
         self.factory.end_lists();
         Ok(())
     }
 
-    /// Adds an object that a loop makes, unless the files have it.
+    /// Adds an object that a loop makes, unless it is in the files.
     fn provide(&mut self, object: &Value) -> anyhow::Result<()> {
         if !self.seen.contains(&identity(object)) {
             self.take(object.clone())?;
@@ -318,7 +315,7 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// Adds the namespaces of objects that nobody has made.
+    /// Adds missing namespaces of objects.
     fn provide_namespaces(&mut self) -> anyhow::Result<()> {
         std::mem::take(&mut self.namespaces).iter().try_for_each(|name| self.provide_namespace(name))
     }
@@ -332,13 +329,13 @@ impl Cluster<'_> {
     }
 }
 
-/// Kind, namespace and name of an object.
+/// Returns kind, namespace and name of an object.
 fn identity(object: &Value) -> [String; 3] {
     ["/kind", "/metadata/namespace", "/metadata/name"]
         .map(|pointer| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned())
 }
 
-/// The names of the Workspaces that an object names, each with the object.
+/// Returns the names of the Workspaces that an object refers to, each with a description of the object.
 fn workspaces_of(object: &Value) -> Vec<(String, String)> {
     let [kind, namespace, name] = identity(object);
     let names = match kind.as_str() {
@@ -356,11 +353,11 @@ fn workspaces_of(object: &Value) -> Vec<(String, String)> {
     names.map(|workspace| (format!("{kind} {place}"), workspace.to_owned())).collect()
 }
 
-/// The objects of a document: itself, or those of a `List`.
+/// Returns the objects of a document: the document itself, or the items of a `List`.
 fn items(document: Value) -> Vec<Value> {
     match document {
         Value::Null => Vec::new(),
-        // An ImageList is none: it has no items.
+        // An ImageList does not count as a list, because it has no items.
         Value::Object(mut list)
             if list.get("kind").and_then(Value::as_str).is_some_and(|kind| {
                 kind == "List" || kind.ends_with("List") && list.contains_key("items")
@@ -375,7 +372,7 @@ fn items(document: Value) -> Vec<Value> {
     }
 }
 
-/// Makes a Secret what the API server keeps: `stringData` encoded into `data`.
+/// Converts a Secret to its stored form: `stringData` is encoded into `data`.
 fn encode(secret: &mut Value) {
     let Some(members) = secret.as_object_mut() else { return };
     let Some(Value::Object(plain)) = members.remove("stringData") else { return };

@@ -1,4 +1,4 @@
-//! Whether the Instances of a cluster are named as new ones would be.
+//! Checks whether the Instances of a cluster have the names that new ones would get.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,8 @@ use serde_json::Value;
 use crate::api::labels;
 use crate::config::Layout;
 
-/// The sentence that none of the Instances with one environment, which have these Services, has the configured layout.
+/// Reports that no Instance with one environment has the configured layout. The Instances are recognised by their
+/// Services.
 pub fn mismatch(services: &[Value], configured: Layout) -> Option<String> {
     let mut of_instances: BTreeMap<(&str, &str), Vec<Layout>> = BTreeMap::new();
     for service in services {
@@ -19,35 +20,20 @@ pub fn mismatch(services: &[Value], configured: Layout) -> Option<String> {
         let namespace = metadata["namespace"].as_str().unwrap_or_default();
         of_instances.entry((namespace, instance)).or_default().push(layout);
     }
-    let alone: Vec<Layout> = of_instances
-        .into_values()
-        .filter_map(|layouts| match layouts[..] {
-            [only] => Some(only),
-            _ => None,
-        })
-        .collect();
-    let other = match configured {
-        Layout::Classic => Layout::PerEnvironment,
-        Layout::PerEnvironment => Layout::Classic,
+    let alone: Vec<Layout> =
+        of_instances.into_values().filter(|layouts| layouts.len() == 1).flatten().collect();
+    let (name, other, other_name) = match configured {
+        Layout::Classic => ("classic", Layout::PerEnvironment, "perEnvironment"),
+        Layout::PerEnvironment => ("perEnvironment", Layout::Classic, "classic"),
     };
     let is_other = !alone.is_empty() && alone.iter().all(|layout| *layout == other);
     is_other.then(|| {
         format!(
-            "controllers.instance.layout is {}, and each of the {} Instances with one environment that have a Service is {}: \
-             set it so, unless the dashboard of this cluster has changed, too",
-            word(configured),
-            alone.len(),
-            word(other)
+            "controllers.instance.layout is {name}, but each of the {} Instances with one environment and a Service is {other_name}: \
+             change the key to match, unless the dashboard of this cluster changes as well",
+            alone.len()
         )
     })
-}
-
-/// A layout as the configuration has it.
-fn word(layout: Layout) -> &'static str {
-    match layout {
-        Layout::Classic => "classic",
-        Layout::PerEnvironment => "perEnvironment",
-    }
 }
 
 #[cfg(test)]
@@ -65,10 +51,10 @@ mod tests {
     }
 
     #[test]
-    fn a_layout_that_no_instance_of_the_cluster_has_is_told() {
+    fn a_layout_that_no_instance_of_the_cluster_has_is_reported() {
         let classic = [service("a", None), service("b", None)];
         let suffixed = [service("a", Some("main")), service("b", Some("main"))];
-        // Of several environments, each has its own, whatever is configured.
+        // Each of several environments has its own Service in either layout.
         let several = [service("a", Some("one")), service("a", Some("two"))];
         let mixed = [service("a", None), service("b", Some("main"))];
         let foreign = [json!({"metadata": {"name": "x", "namespace": "tenant-ada"}})];

@@ -1,5 +1,5 @@
-//! The writes of the daemon in a live cluster: `crownlabs plan --kubeconfig` and `crownlabs takeover check`. Loops and
-//! stores are those of `run`; the gate is closed for ever, so nothing but reads can be sent.
+//! The writes of the daemon in a live cluster: `crownlabs plan --kubeconfig` and `crownlabs takeover check`. They use
+//! the loops and stores of `run` with a permanently closed gate, so only reads are sent.
 
 mod layout;
 mod obstacles;
@@ -23,31 +23,30 @@ use crate::manager::start_up::{self, ClusterOptions};
 use crate::offline::format::Format;
 use crate::offline::{Output, plan_with};
 use crate::runtime::client::{self, UserClient, Writer};
-use crate::runtime::clock;
 use crate::runtime::gate::Gate;
 use crate::runtime::preview::Previewed;
-use crate::runtime::readiness;
 use crate::runtime::store::StoreFactory;
 use crate::runtime::watch_health::WatchHealth;
+use crate::runtime::{clock, readiness};
 
-/// How long the API server may take to say its version.
+/// The time limit for the API server's version.
 const ANSWER: Duration = Duration::from_secs(10);
-/// How long a list may fail until it is given up.
+/// How long a list may keep failing.
 const LIST: Duration = Duration::from_secs(5);
-/// The time between two looks at the lists.
+/// The interval between checks of the lists.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// The text that is printed, and whether there are no findings.
+/// The text to print, and whether there are no findings.
 #[derive(Debug)]
 pub struct Findings {
     /// For people.
     pub text: String,
-    /// `plan`: nothing would be written. `takeover check`: nothing stands in the way.
+    /// For `plan`: there are no writes. For `takeover check`: there are no obstacles.
     pub is_clean: bool,
 }
 
-/// The writes of the loops in a cluster now: those of a reconcile of each object, and, where Keycloak or Prometheus
-/// answer from here and the answer changes the plan, the reconcile after it. What follows from writes is not looked at.
+/// Previews the writes of the loops in a cluster: one reconcile of each object, and a second one if the answer of
+/// Keycloak or Prometheus changes the plan. Consequences of the writes are not included.
 ///
 /// # Errors
 /// When the cluster cannot be read.
@@ -70,8 +69,8 @@ pub async fn changes(
     Ok(Findings { text, is_clean })
 }
 
-/// What the loops would make for the custom resources in files, beside the Workspaces, Tenants, Templates and shared volumes
-/// of a cluster.
+/// Plans the objects that the loops would make for the custom resources in files, with the Workspaces, Tenants,
+/// Templates and shared volumes of a cluster.
 ///
 /// # Errors
 /// When a file or the cluster cannot be read.
@@ -84,7 +83,7 @@ pub async fn plan_beside(
     plan_with(files, config, surroundings::read(&live.client, cluster.namespace.clone()).await?)
 }
 
-/// The same, for a cluster that the Go operators run: what would change for its users, and what stands in the way.
+/// Previews the takeover of a cluster that the Go operators run: the changes for its users, and the obstacles.
 ///
 /// # Errors
 /// When the cluster cannot be read.
@@ -103,17 +102,17 @@ pub async fn takeover(
     Ok(Findings { text, is_clean: obstacles.is_empty() })
 }
 
-/// A cluster that is only read.
+/// A cluster with read-only access.
 struct Live {
     client: Client,
     writer: Writer,
     users: UserClient,
 }
 
-/// The previews of its objects.
+/// The previews of a cluster's objects.
 struct Previews {
     previews: Vec<Previewed>,
-    /// The loops that were not looked at, a sentence each.
+    /// The loops that were not previewed, one sentence each.
     messages: Vec<String>,
 }
 
@@ -130,7 +129,7 @@ impl Live {
         Ok(Self { client, writer, users })
     }
 
-    /// Fills the stores of the loops that are enabled, and asks each loop what it would write.
+    /// Fills the stores of the enabled loops, and previews the writes of each loop.
     async fn preview(&self, config: &Config) -> anyhow::Result<Previews> {
         let gate = Gate::closed();
         let mut setup = Setup::new(config, gate.clone());
@@ -141,7 +140,7 @@ impl Live {
         let mut factory = StoreFactory::default();
         let mut loops = Vec::new();
         for entry in LOOPS.iter().filter(|entry| (entry.toggle)(&config.controllers).enabled) {
-            // Replica loops write nothing in the cluster that anybody else has.
+            // Replica loops write no objects that other programs also write.
             if let Built::Leader(built) = (entry.build)(&mut setup, &mut factory)? {
                 loops.push((entry.name, built));
             }
@@ -172,10 +171,7 @@ impl Live {
 }
 
 /// Waits until the stores of the loops are filled.
-async fn listed(
-    loops: &[(&str, Box<dyn BuiltLoop>)],
-    health: &[(&'static str, WatchHealth)],
-) -> anyhow::Result<()> {
+async fn listed(loops: &[(&str, Box<dyn BuiltLoop>)], health: &[(&str, WatchHealth)]) -> anyhow::Result<()> {
     let settled = join_all(loops.iter().map(|(_, built)| readiness::settled(built.needs())));
     let given_up = async {
         loop {

@@ -6,11 +6,9 @@ use kube::Client;
 use serde_json::Value;
 
 use super::layout::mismatch;
-use crate::api::GROUP;
 use crate::api::crd::crds;
-use crate::api::labels;
-use crate::config::Config;
-use crate::config::tree;
+use crate::api::{GROUP, labels};
+use crate::config::{Config, tree};
 use crate::loops::LOOPS;
 use crate::offline::fields;
 use crate::runtime::apply::{Verb, Write};
@@ -19,7 +17,7 @@ use crate::runtime::definitions::foreign_versions;
 use crate::runtime::error::with_sources;
 use crate::runtime::preview::Previewed;
 
-/// The images of the Go operators, by the last part of their names, and the loops that do the same work.
+/// The images of the Go operators, by the last component of their names, with the loops that replace them.
 const OPERATORS: [(&str, &[&str]); 10] = [
     (
         "operator",
@@ -35,7 +33,7 @@ const OPERATORS: [(&str, &[&str]); 10] = [
     ("webssh", &["webSsh"]),
     ("exam-agent", &["examAgent"]),
 ];
-/// The kinds of workloads in which they run.
+/// The kinds of workloads that run the Go operators.
 const WORKLOADS: [(&str, &str); 3] =
     [("Deployment", "deployments"), ("StatefulSet", "statefulsets"), ("DaemonSet", "daemonsets")];
 /// The kinds of webhook configurations.
@@ -43,30 +41,28 @@ const WEBHOOKS: [(&str, &str); 2] = [
     ("ValidatingWebhookConfiguration", "validatingwebhookconfigurations"),
     ("MutatingWebhookConfiguration", "mutatingwebhookconfigurations"),
 ];
-/// The Service of the daemon's own webhooks, in any namespace.
-const OWN_SERVICE: &str = "crownlabs-webhook";
 
-/// The obstacles, a sentence each.
+/// The obstacles, one sentence each.
 #[derive(Debug, Default)]
 pub struct Obstacles {
-    /// Operators that run and do what an enabled loop does.
+    /// Operators that do the work of an enabled loop.
     operators: Vec<String>,
-    /// Webhooks for our kinds that are not the daemon's.
+    /// Webhooks for our kinds that the daemon does not serve.
     webhooks: Vec<String>,
-    /// Versions in which objects are stored and that our CRDs do not have.
+    /// Versions of stored objects that our CRDs do not have.
     stored: Vec<String>,
     /// Fields of custom resources that our CRDs do not have.
     dropped: Vec<String>,
-    /// That Instances are named otherwise than new ones would be.
+    /// Instances whose names differ from the names that new ones would get.
     layout: Vec<String>,
-    /// Writes that end something that users have.
+    /// Writes that interrupt users.
     interruptions: Vec<String>,
-    /// Lists that could not be read: no obstacle, but not known to be none.
+    /// Lists that could not be read. They are not obstacles, but may hide some.
     pub unread: Vec<String>,
 }
 
 impl Obstacles {
-    /// Looks for all of them.
+    /// Finds all obstacles.
     pub async fn find(client: &Client, config: &Config, previews: &[Previewed]) -> Self {
         let writes = previews.iter().flat_map(|preview| &preview.writes);
         let interruptions = writes.filter_map(interruption).collect();
@@ -81,7 +77,8 @@ impl Obstacles {
         for (kind, plural) in WEBHOOKS {
             let path = format!("/apis/admissionregistration.k8s.io/v1/{plural}");
             let configurations = found.read(client, &path, "").await;
-            found.webhooks.extend(configurations.iter().filter_map(|object| webhook(kind, object)));
+            let own = (&*config.server.webhook.service_name, &*config.leader_election.namespace);
+            found.webhooks.extend(configurations.iter().filter_map(|object| webhook(kind, object, own)));
         }
         let managed = format!("&labelSelector={}%3D{}", labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE);
         let services = found.read(client, "/api/v1/services", &managed).await;
@@ -91,48 +88,49 @@ impl Obstacles {
         found
     }
 
-    /// The obstacles, with a name and a heading for each sort.
+    /// The obstacles of each kind, with the name and the heading of the kind.
     pub fn sections(&self) -> [(&'static str, &'static str, &[String]); 6] {
         [
             (
                 "operators",
-                "These run and do the same work; stop them before the daemon starts:",
+                "These operators do the same work; stop them before the daemon starts:",
                 &self.operators,
             ),
             (
                 "webhooks",
-                "These webhooks are answered by others; delete them when those are stopped, since the API server refuses \
-                 every write that it cannot ask them about:",
+                "Other programs serve these webhooks. Stop those programs, install the daemon, then delete the webhooks: \
+                 until then, the API server rejects every write that a webhook cannot review:",
                 &self.webhooks,
             ),
             (
                 "fields",
-                "These fields are in no CRD of the daemon, so the next write of their object drops them:",
+                "The daemon's CRDs do not have these fields, so the next write of each object drops them:",
                 &self.dropped,
             ),
             (
                 "storedVersions",
-                "Objects of these CRDs were stored in versions that the daemon's CRDs do not have, which the API server \
-                 therefore refuses; write the objects anew, then take the version out of status.storedVersions:",
+                "Objects of these CRDs were stored in versions that the daemon's CRDs do not have, so the API server \
+                 rejects the daemon's CRDs; rewrite the objects, then remove the versions from \
+                 status.storedVersions:",
                 &self.stored,
             ),
-            ("layout", "New Instances would be named otherwise than those that are there:", &self.layout),
-            ("interruptions", "These writes interrupt somebody or delete something:", &self.interruptions),
+            ("layout", "New Instances would get other names than existing ones:", &self.layout),
+            ("interruptions", "These writes interrupt users or delete something:", &self.interruptions),
         ]
     }
 
-    /// How many there are.
+    /// The number of obstacles.
     pub fn count(&self) -> usize {
         self.sections().iter().map(|(.., found)| found.len()).sum()
     }
 
-    /// Whether there is none.
+    /// Whether there are no obstacles.
     pub fn is_empty(&self) -> bool {
         self.count() == 0
     }
 
-    /// The versions in which objects of our kinds are stored and that our CRDs do not have: the API server refuses the CRDs
-    /// as long as that is so.
+    /// Returns the versions of stored objects of our kinds that our CRDs do not have: the API server rejects the CRDs
+    /// as long as there are any.
     async fn stored_versions(&mut self, client: &Client) -> Vec<String> {
         let definitions = crds();
         let installed =
@@ -140,10 +138,8 @@ impl Obstacles {
         let mut found = Vec::new();
         for crd in installed {
             let name = name_of(&crd);
-            let Some(ours) = definitions.iter().find(|ours| ours.metadata.name.as_ref() == Some(&name))
-            else {
-                continue;
-            };
+            let ours = definitions.iter().find(|ours| ours.metadata.name.as_ref() == Some(&name));
+            let Some(ours) = ours else { continue };
             let foreign = foreign_versions(&crd, ours);
             if !foreign.is_empty() {
                 found.push(format!("{name}: {}", foreign.join(", ")));
@@ -152,10 +148,10 @@ impl Obstacles {
         found
     }
 
-    /// The fields of custom resources that our CRDs do not have, each with the first object that has it.
+    /// Returns the fields of custom resources that our CRDs do not have, each with the first object that contains it.
     async fn fields(&mut self, client: &Client) -> Vec<String> {
         let definitions = crds();
-        // Of each field, how many objects have it, and the first of them.
+        // For each field, the number of objects with it, and the first of them.
         let mut found: BTreeMap<String, (usize, String)> = BTreeMap::new();
         for definition in &definitions {
             let spec = &definition.spec;
@@ -176,7 +172,7 @@ impl Obstacles {
         found.into_iter().map(sentence).collect()
     }
 
-    /// The objects of a list, as JSON; none where the kind is not served.
+    /// Reads the objects of a list, as JSON. Returns no objects if the kind is not served.
     async fn read(&mut self, client: &Client, path: &str, query: &str) -> Vec<Value> {
         let mut objects = Vec::new();
         match each_listed(client, path, query, |object| objects.push(object)).await {
@@ -188,13 +184,10 @@ impl Obstacles {
     }
 }
 
-/// A workload that runs an operator whose work an enabled loop does.
+/// Returns a workload that runs an operator whose work an enabled loop does.
 fn operator(kind: &str, object: &Value, is_enabled: &dyn Fn(&&str) -> bool) -> Option<String> {
-    let replicas = match kind {
-        "DaemonSet" => object.pointer("/status/desiredNumberScheduled"),
-        _ => object.pointer("/spec/replicas"),
-    };
-    let replicas = replicas.and_then(Value::as_u64).unwrap_or_default();
+    let pointer = if kind == "DaemonSet" { "/status/desiredNumberScheduled" } else { "/spec/replicas" };
+    let replicas = object.pointer(pointer).and_then(Value::as_u64).unwrap_or_default();
     let containers = object.pointer("/spec/template/spec/containers")?.as_array()?;
     let images = containers.iter().filter_map(|container| container["image"].as_str());
     let (image, loops) = images.into_iter().find_map(|image| {
@@ -215,8 +208,9 @@ fn is_image(image: &str, name: &str) -> bool {
     last == name && parts.next().is_some_and(|project| project.starts_with("crownlabs"))
 }
 
-/// A webhook configuration about our kinds that does not ask the daemon.
-fn webhook(kind: &str, object: &Value) -> Option<String> {
+/// Returns a webhook configuration for our kinds that does not call this Service of the daemon, such as a leftover of
+/// another release.
+fn webhook(kind: &str, object: &Value, (name, namespace): (&str, &str)) -> Option<String> {
     let webhooks = object["webhooks"].as_array()?;
     let is_about_us = |webhook: &&Value| {
         let rules = webhook["rules"].as_array().into_iter().flatten();
@@ -224,14 +218,14 @@ fn webhook(kind: &str, object: &Value) -> Option<String> {
     };
     let other = webhooks.iter().filter(is_about_us).find_map(|webhook| {
         let service = &webhook["clientConfig"]["service"];
-        (service["name"] != OWN_SERVICE).then_some(service)
+        (service["name"] != name || service["namespace"] != namespace).then_some(service)
     })?;
     let text = |member: &str| other[member].as_str().unwrap_or("an address").to_owned();
     let service = if other.is_null() { text("") } else { format!("{}/{}", text("namespace"), text("name")) };
-    Some(format!("{kind} {}, answered by {service}", name_of(object)))
+    Some(format!("{kind} {}, served by {service}", name_of(object)))
 }
 
-/// The interruption that a write causes for its users.
+/// Returns the interruption that a write causes for users.
 fn interruption(write: &Write) -> Option<String> {
     let what = match (write.verb, write.kind.kind) {
         (Verb::Delete, _) => "is deleted",
@@ -241,7 +235,7 @@ fn interruption(write: &Write) -> Option<String> {
     Some(format!("{} {}: {what}", write.kind.kind, write.key))
 }
 
-/// Namespace and name of an object.
+/// Returns the namespace and the name of an object.
 fn name_of(object: &Value) -> String {
     let text = |member: &str| object["metadata"][member].as_str().unwrap_or_default();
     match text("namespace") {

@@ -1,4 +1,4 @@
-//! The objects of a cluster that those in files refer to, for `crownlabs plan -f FILE --kubeconfig FILE`.
+//! The cluster objects that objects in files refer to, for `crownlabs plan -f FILE --kubeconfig FILE`.
 
 use kube::Client;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ use crate::runtime::error::with_sources;
 use crate::runtime::merge;
 use crate::runtime::plan::KindInfo;
 
-/// Reads them. What may not be read, or is not served, is said in a message.
+/// Reads these objects. A message reports kinds that cannot be read or are not served.
 ///
 /// # Errors
 /// When the API server does not answer.
@@ -26,7 +26,7 @@ pub async fn read(client: &Client, namespace: Option<String>) -> anyhow::Result<
     add::<TenantKind>(&mut found, client, "").await?;
     add::<TemplateKind>(&mut found, client, "").await?;
     add::<SharedVolumeKind>(&mut found, client, "").await?;
-    // The loop of Tenants makes it, or an administrator.
+    // The Tenant loop or an administrator creates this Secret.
     let drives = format!("&fieldSelector=metadata.name%3D{MY_DRIVE_SECRET}");
     add::<SecretKind>(&mut found, client, &drives).await?;
     Ok(found)
@@ -42,7 +42,7 @@ async fn add<K: Kind>(found: &mut Surroundings, client: &Client, query: &str) ->
     match each_listed(client, &kind.path(""), query, read).await {
         Err(kube::Error::Api(status)) => {
             let (plural, message) = (K::PLURAL, &status.message);
-            let known = "only those in the files are known";
+            let known = "only the objects in the files are known";
             found.messages.push(format!("the {plural} of the cluster cannot be read, so {known}: {message}"));
             Ok(())
         }

@@ -1,4 +1,4 @@
-//! Writes as text, for people: an object and loop at a time, the writes below, the fields below these.
+//! Formats writes as text for people: each object and loop, followed by its writes and their fields.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,24 +10,24 @@ use crate::api::shown::{cut, escaped_json, message};
 use crate::runtime::apply::{Verb, Write};
 use crate::runtime::preview::Previewed;
 
-/// The most characters of a value that are shown.
+/// The maximum length of a displayed value, in characters.
 const MOST: usize = 120;
 
-/// The fields of statuses that the Go operators do not know.
+/// The status fields that the Go operators do not know.
 const ADDED: [&str; 3] = ["conditions", "environments", "observedGeneration"];
 
-/// All writes, and how many there are.
+/// Formats all writes, and their number.
 pub fn changes(previews: &[Previewed], messages: &[String]) -> String {
     let mut text = String::new();
     for preview in previews {
         object(&mut text, preview, &|_| true);
     }
-    lines(&mut text, "Not looked at:", messages.iter());
+    lines(&mut text, "Not checked:", messages.iter());
     summary(&mut text, previews);
     text
 }
 
-/// The obstacles, and the writes that matter to users: statuses only if they change what they had.
+/// Formats the obstacles and the writes that matter to users. Statuses are included only if existing fields change.
 pub fn takeover(obstacles: &Obstacles, previews: &[Previewed], messages: &[String]) -> String {
     let mut text = String::new();
     for (_, heading, found) in obstacles.sections() {
@@ -38,7 +38,7 @@ pub fn takeover(obstacles: &Obstacles, previews: &[Previewed], messages: &[Strin
         object(&mut written, preview, &|write| !only_adds(write));
     }
     if !written.is_empty() {
-        let _ = writeln!(text, "What the daemon would write:\n{written}");
+        let _ = writeln!(text, "The daemon would write:\n{written}");
     }
     let additions =
         previews.iter().flat_map(|preview| &preview.writes).filter(|write| only_adds(write)).count();
@@ -46,26 +46,26 @@ pub fn takeover(obstacles: &Obstacles, previews: &[Previewed], messages: &[Strin
         let fields = ADDED.join(", ");
         let _ = writeln!(text, "{additions} statuses get fields that the Go operators ignore ({fields}).");
     }
-    lines(&mut text, "Not looked at:", messages.iter().chain(&obstacles.unread));
+    lines(&mut text, "Not checked:", messages.iter().chain(&obstacles.unread));
     summary(&mut text, previews);
     let count = obstacles.count();
     let verdict = match count {
-        0 => "Nothing stands in the way.".to_owned(),
-        1 => "1 thing stands in the way.".to_owned(),
-        count => format!("{count} things stand in the way."),
+        0 => "No obstacles were found.".to_owned(),
+        1 => "1 obstacle was found.".to_owned(),
+        count => format!("{count} obstacles were found."),
     };
     let _ = writeln!(text, "{verdict}");
     text
 }
 
-/// Whether a write only adds fields to a status that the Go operators do not know.
+/// Whether a write only adds status fields that the Go operators do not know.
 fn only_adds(write: &Write) -> bool {
     let is_known = |key: &String| !ADDED.contains(&&**key);
     write.subresource == Some("status")
         && write.body["status"].as_object().is_some_and(|status| !status.keys().any(is_known))
 }
 
-/// A heading with lines below it, if there are lines.
+/// Appends a heading and the lines below it, if there are any.
 fn lines<'a>(text: &mut String, heading: &str, lines: impl Iterator<Item = &'a String>) {
     let mut lines = lines.peekable();
     if lines.peek().is_none() {
@@ -78,7 +78,7 @@ fn lines<'a>(text: &mut String, heading: &str, lines: impl Iterator<Item = &'a S
     text.push('\n');
 }
 
-/// The writes and problems of one object.
+/// Appends the writes and problems of one object.
 fn object(text: &mut String, preview: &Previewed, is_shown: &dyn Fn(&Write) -> bool) {
     let Previewed { controller, kind, key, writes, later, problems } = preview;
     let shown =
@@ -90,7 +90,7 @@ fn object(text: &mut String, preview: &Previewed, is_shown: &dyn Fn(&Write) -> b
     let _ = writeln!(text, "{kind} {key} ({controller})");
     text.push_str(&writes);
     if !later.is_empty() {
-        let _ = writeln!(text, "  after that, by what Keycloak or Prometheus says:");
+        let _ = writeln!(text, "  after that, depending on Keycloak or Prometheus:");
         text.push_str(&later);
     }
     for problem in problems {
@@ -98,7 +98,7 @@ fn object(text: &mut String, preview: &Previewed, is_shown: &dyn Fn(&Write) -> b
     }
 }
 
-/// A write, and below it the fields that it changes.
+/// Formats a write, followed by the fields that it changes.
 fn written(write: &Write) -> String {
     let mut text = String::new();
     let subresource = write.subresource.map_or_else(String::new, |name| format!(", {name}"));
@@ -121,7 +121,7 @@ pub fn verb(verb: Verb) -> &'static str {
     }
 }
 
-/// The fields that a merge patch changes, a line each: `path: before -> after`.
+/// Collects the fields that a merge patch changes, one line each: `path: before -> after`.
 fn fields(path: &str, before: &Value, change: &Value, found: &mut Vec<String>) {
     match change {
         Value::Object(members) if !members.is_empty() => {
@@ -139,7 +139,7 @@ fn fields(path: &str, before: &Value, change: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// A value, cut where it is long; `-` for none.
+/// Formats a value, truncated if it is long; `-` for none.
 fn shown(value: &Value) -> String {
     if value.is_null() {
         return "-".to_owned();
@@ -147,7 +147,7 @@ fn shown(value: &Value) -> String {
     cut(&escaped_json(&value.to_string()), MOST).into_owned()
 }
 
-/// How many objects were looked at, and how many writes there are.
+/// Appends the number of objects and the number of writes.
 fn summary(text: &mut String, previews: &[Previewed]) {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for write in previews.iter().flat_map(|preview| &preview.writes) {
@@ -155,13 +155,10 @@ fn summary(text: &mut String, previews: &[Previewed]) {
         *counts.entry(what).or_default() += 1;
     }
     let count = |what: &str| counts.get(what).copied().unwrap_or_default();
+    let [create, patch, delete, status] = ["create", "patch", "delete", "status"].map(count);
     let _ = writeln!(
         text,
-        "{} objects looked at: {} to create, {} to patch, {} to delete, {} statuses to write",
-        previews.len(),
-        count("create"),
-        count("patch"),
-        count("delete"),
-        count("status")
+        "{} objects checked: {create} to create, {patch} to patch, {delete} to delete, {status} statuses to write",
+        previews.len()
     );
 }

@@ -1,4 +1,4 @@
-//! Writes as values, for programs.
+//! Formats writes as values for programs.
 
 use serde_json::{Map, Value, json};
 
@@ -8,7 +8,7 @@ use super::text::verb;
 use crate::runtime::apply::Write;
 use crate::runtime::preview::Previewed;
 
-/// The writes of each object of which something would be written, or which has a problem.
+/// The writes of each object that has writes or a problem.
 pub fn changes(Previews { previews, messages }: &Previews) -> Value {
     let has_something = |found: &&Previewed| {
         !(found.writes.is_empty() && found.later.is_empty() && found.problems.is_empty())
@@ -17,7 +17,7 @@ pub fn changes(Previews { previews, messages }: &Previews) -> Value {
     json!({"objects": objects, "notLookedAt": messages})
 }
 
-/// The same, with the obstacles.
+/// The same, and the obstacles.
 pub fn takeover(obstacles: &Obstacles, previews: &Previews) -> Value {
     let found: Map<String, Value> =
         obstacles.sections().into_iter().map(|(name, _, found)| (name.to_owned(), json!(found))).collect();

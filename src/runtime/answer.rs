@@ -1,4 +1,4 @@
-//! The answer of the API server to a request for more than one object, which is read while it arrives.
+//! An API server response with more than one object, read while it arrives.
 
 use std::time::Duration;
 
@@ -13,18 +13,18 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::client::{NoAnswer, REQUEST_TIMEOUT};
 use super::pieces::{Items, Piece};
 
-/// How long an answer may take from its begin to its end.
+/// The time limit for a whole response.
 pub const LONGEST_ANSWER: Duration = Duration::from_mins(5);
-/// The most bytes of a refusal that are read.
+/// The maximum size of an error response, in bytes. The rest is not read.
 const LARGEST_REFUSAL: usize = 64 << 10;
 
-/// What is read of a list beside its items.
+/// The metadata of a list.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ListMetadata {
-    /// The version at which it was made.
+    /// The resource version of the list.
     pub resource_version: String,
-    /// The token of the next page, in base64 for URLs; empty at the end of the list.
+    /// The token of the next page, in URL-safe base64; empty for the last page.
     #[serde(rename = "continue")]
     pub next: String,
 }
@@ -32,38 +32,39 @@ pub struct ListMetadata {
 /// A list, or a page of one, without its items.
 #[derive(Deserialize)]
 pub struct ListHead {
-    /// What is beside them.
+    /// The metadata of the list.
     #[serde(default)]
     pub metadata: ListMetadata,
 }
 
-/// The body of an answer.
+/// The body of a response.
 pub struct Answer<B> {
     body: B,
     until: Instant,
 }
 
 impl<B: HttpBody<Data = Bytes> + Unpin> Answer<B> {
-    /// An answer that begins now.
+    /// Starts the time limit of a response.
     pub fn new(body: B) -> Self {
         Self { body, until: Instant::now() + LONGEST_ANSWER }
     }
 
-    /// The next bytes; `None` at the end. Nothing may take as long as [`REQUEST_TIMEOUT`], nor the whole answer as long as
-    /// [`LONGEST_ANSWER`]: a large one may take longer than a request, as long as it arrives.
+    /// Returns the next bytes; `None` at the end. Each chunk must arrive within [`REQUEST_TIMEOUT`], and the whole
+    /// response within [`LONGEST_ANSWER`]: a large response may take longer than a request as long as data keeps
+    /// arriving.
     ///
     /// # Errors
-    /// When the answer breaks off, or does not come in time.
+    /// When the response breaks off or times out.
     pub async fn next<E: From<B::Error> + From<NoAnswer>>(&mut self) -> Result<Option<Bytes>, E> {
         let until = self.until.min(Instant::now() + REQUEST_TIMEOUT);
         Ok(timeout_at(until, self.frame()).await.map_err(|_| NoAnswer)??)
     }
 
-    /// Reads a page of a list, and gives its items to `each` while they arrive. Returns what is beside them, and the number of
-    /// bytes; `None` if the answer is no list.
+    /// Reads a page of a list, and passes its items to `each` while they arrive. Returns the metadata of the list and
+    /// the number of bytes; `None` if the response is not a list.
     ///
     /// # Errors
-    /// When the answer breaks off, or does not come in time, or `each` fails.
+    /// When the response breaks off or times out, or `each` fails.
     pub async fn page<E: From<B::Error> + From<NoAnswer>>(
         mut self,
         mut each: impl FnMut(Piece<'_>) -> Result<(), E>,
@@ -84,13 +85,13 @@ impl<B: HttpBody<Data = Bytes> + Unpin> Answer<B> {
         Ok(head.map(|ListHead { metadata }| (metadata, length)))
     }
 
-    /// The next bytes, without a deadline; `None` at the end.
+    /// Returns the next bytes, without a time limit; `None` at the end.
     ///
     /// # Errors
-    /// When the answer breaks off.
+    /// When the response breaks off.
     pub async fn frame(&mut self) -> Result<Option<Bytes>, B::Error> {
         while let Some(frame) = self.body.frame().await {
-            // Anything else is a trailer.
+            // Any other frame holds trailers.
             if let Ok(data) = frame?.into_data() {
                 return Ok(Some(data));
             }
@@ -99,10 +100,10 @@ impl<B: HttpBody<Data = Bytes> + Unpin> Answer<B> {
     }
 }
 
-/// The answer to a request.
+/// Sends a request and returns the response.
 ///
 /// # Errors
-/// When the API server refuses it, or does not answer.
+/// When the API server rejects the request or does not respond.
 pub async fn ask(client: &Client, request: http::Request<Vec<u8>>) -> kube::Result<Answer<Body>> {
     let answer = client.send(request.map(Body::from)).await?;
     let (code, body) = (answer.status(), answer.into_body());

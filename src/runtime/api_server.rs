@@ -1,5 +1,5 @@
-//! An API server for tests of the requests that the runtime makes: it answers as a test says, and remembers what it was
-//! asked.
+//! An API server for tests of the runtime's requests. The test provides the responses, and the server records the
+//! requests.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -23,13 +23,13 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// The last name in the path.
+    /// Returns the last name in the path.
     pub fn name(&self) -> &str {
         let path = self.line.split('?').next().unwrap_or_default();
         path.rsplit('/').next().unwrap_or_default()
     }
 
-    /// Whether the line begins with this.
+    /// Whether the request line starts with `begin`.
     pub fn is(&self, begin: &str) -> bool {
         self.line.starts_with(begin)
     }
@@ -37,13 +37,13 @@ impl Asked {
 
 /// A server that runs until the runtime of its test ends.
 pub struct ApiServer {
-    /// How it is reached.
+    /// The configuration of clients that connect to it.
     pub config: kube::Config,
     asked: Arc<Mutex<Vec<Asked>>>,
 }
 
 impl ApiServer {
-    /// Starts a server; `answer` returns the status code and the body of each answer.
+    /// Starts a server; `answer` returns the status code and the body of each response.
     pub async fn start(answer: impl Fn(&Asked) -> (u16, Value) + Send + Sync + 'static) -> Self {
         let listener = bind("test", ([127, 0, 0, 1], 0).into()).await.expect("a socket");
         let address = listener.local_addr().expect("an address");
@@ -62,28 +62,28 @@ impl ApiServer {
         Self { config: kube::Config::new(url), asked }
     }
 
-    /// A writer whose gate is open.
+    /// Returns a writer with an open gate.
     pub fn writer(&self) -> Writer {
         Writer::new(self.config.clone(), Gate::open()).expect("a writer")
     }
 
-    /// A client whose gate is open.
+    /// Returns a client with an open gate.
     pub fn client(&self) -> kube::Client {
         client::build(self.config.clone(), Gate::open()).expect("a client")
     }
 
-    /// What it was asked since the last call.
+    /// Returns the requests since the last call.
     pub fn asked(&self) -> Vec<Asked> {
         std::mem::take(&mut *self.asked.lock())
     }
 
-    /// The same, without the bodies.
+    /// Returns the request lines since the last call.
     pub fn lines(&self) -> Vec<String> {
         self.asked().into_iter().map(|asked| asked.line).collect()
     }
 }
 
-/// The answer to a request that is refused.
+/// Returns an error response.
 pub fn refused(code: u16, reason: &str, message: &str) -> (u16, Value) {
     let status = json!({
         "kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason, "message": message,

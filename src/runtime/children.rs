@@ -1,4 +1,4 @@
-//! The children of an object: what a loop makes for it.
+//! The children of an object: the objects that a loop creates for it.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -10,7 +10,8 @@ use super::store_set::{Declaration, enqueue_controller};
 use crate::api::meta::Metadata;
 use crate::api::{Kind, Object};
 
-/// The children of one object and other objects that have their names, whoever owns them, as the stores have them.
+/// The children of one object, and other objects that have one of its children's names regardless of their owner, as
+/// cached in the stores.
 #[derive(Clone, Default, derive_more::Debug)]
 #[debug("Children({})", _0.len())]
 pub struct Children(Vec<Arc<dyn AnyObject>>);
@@ -24,9 +25,14 @@ impl Children {
         })
     }
 
-    /// The object of a kind with this name in a namespace; that is empty for a kind without namespaces.
+    /// Returns the object of a kind with this name in a namespace, which is empty for a cluster-scoped kind.
     pub fn get<T: Kind>(&self, namespace: &str, name: &str) -> Option<&Object<T>> {
         self.of().find(|object| object.name() == name && object.namespace() == namespace)
+    }
+
+    /// Returns the object of a kind with this name in the namespace of `owner`, if `owner` is its controller.
+    pub fn own<T: Kind, O: Kind>(&self, owner: &Object<O>, name: &str) -> Option<&Object<T>> {
+        self.get(owner.namespace(), name).filter(|object| object.is_controlled_by(owner))
     }
 
     /// The uids of the controllers of all objects.
@@ -34,10 +40,17 @@ impl Children {
         self.0.iter().filter_map(|object| Some(&*object.metadata().controller()?.uid))
     }
 
+    /// The uids of the controllers of the objects with this name.
+    pub fn controllers_of(&self, name: &str) -> impl Iterator<Item = &str> {
+        let named =
+            self.0.iter().map(|object| object.metadata()).filter(move |metadata| *metadata.name == *name);
+        named.filter_map(|metadata| Some(&*metadata.controller()?.uid))
+    }
+
     /// The first object of a kind.
     ///
     /// # Panics
-    /// Without one.
+    /// If there is no such object.
     #[cfg(test)]
     pub fn first<T: Kind>(&self) -> &Object<T> {
         self.of().next().expect("an object of the kind")
@@ -63,15 +76,15 @@ impl Children {
 
 /// A child before and after a change.
 pub struct ChildChange<'a> {
-    /// Its metadata before; `None` when it is new.
+    /// Its metadata before the change; `None` when it was created.
     pub old: Option<&'a Metadata>,
-    /// Its metadata after; `None` when it has been deleted.
+    /// Its metadata after the change; `None` when it was deleted.
     pub new: Option<&'a Metadata>,
-    /// Whether the loop itself has written it.
+    /// Whether the change was written by the loop itself.
     pub is_own: bool,
 }
 
-/// Adds the objects that a change of a child concerns to the queue.
+/// Adds the objects affected by a change of a child to the queue.
 type Wake = Arc<dyn Fn(&ChildChange<'_>, &Queue) + Send + Sync>;
 
 /// The stores of the kinds of children that a loop declares.
@@ -81,13 +94,14 @@ pub struct ChildStores {
 }
 
 impl ChildStores {
-    /// No stores yet. `wake` is called with each change of a child, and adds the objects that it concerns to the queue.
+    /// Creates an empty set of stores. `wake` is called for each change of a child, and adds the affected objects to
+    /// the queue.
     pub fn new(wake: impl Fn(&ChildChange<'_>, &Queue) + Send + Sync + 'static) -> Self {
         Self { stores: Vec::new(), wake: Arc::new(wake) }
     }
 
-    /// The same for children that objects of kind `O` control: these are added to the queue, the former controller and the
-    /// present one, unless the loop itself has written the child.
+    /// Creates an empty set of stores for children that are controlled by objects of kind `O`. A change adds the former
+    /// and the current controller to the queue, unless the loop itself wrote it.
     pub fn of_controller<O: Kind>() -> Self {
         Self::new(|change, queue| {
             for metadata in [change.old, change.new].into_iter().flatten().filter(|_| !change.is_own) {
@@ -96,7 +110,7 @@ impl ChildStores {
         })
     }
 
-    /// Ends the declaration of the store of a kind of children, which the loop writes.
+    /// Completes the declaration of a store of children, which the loop writes.
     pub fn add<T: Kind>(&mut self, declaration: Declaration<'_, '_, T>) -> Arc<Store<T>> {
         let (wake, name) = (Arc::clone(&self.wake), declaration.loop_name());
         let store = declaration
@@ -111,12 +125,12 @@ impl ChildStores {
         store
     }
 
-    /// The objects of this store, which others make for children, are among the children as well.
+    /// Includes the objects of this store, which others create for children, among the children.
     pub fn read<T: Kind>(&mut self, store: &Arc<Store<T>>) {
         self.stores.push(Arc::<Store<T>>::clone(store));
     }
 
-    /// The children that the object with this uid controls, of the kinds whose stores have the index
+    /// Returns the children that the object with this uid controls, from the stores that have the index
     /// [`super::store::ByController`], and all objects that have one of these keys.
     pub fn children(&self, uid: &str, keys: &[ObjectKey]) -> Children {
         let mut all = Vec::new();

@@ -1,12 +1,12 @@
 //! The current time. Only this module reads the clock; plans and reports get the time as a parameter.
 //!
-//! The clock of a machine can be wrong, and step. The API server states its time in every answer, so there are two
-//! readings: [`stated`] is the time of the API server, by which promises are dated, and [`now`] the earlier one of
-//! both, by which deadlines are judged. A clock of this machine that is wrong makes no deadline come early.
+//! The clock of a host can be wrong, and step. The API server states its time in every response, so there are two
+//! readings: [`stated`] is the time of the API server and dates promises; [`now`] is the earlier of both clocks and
+//! decides whether a deadline has passed. A wrong host clock therefore never makes a deadline pass early.
 //!
-//! An answer has whole seconds, cut off, and may arrive late: it says that the time of the API server is at least so much. The
-//! highest of these counts, and goes on with the monotonic clock of this machine. Neither reading ever goes back: while
-//! a clock is behind what was read before, that is read again.
+//! The `Date` header of a response is truncated to whole seconds and may arrive late, so it is a lower bound for the
+//! time of the API server. The highest bound counts, and advances with the monotonic clock of this host. Neither
+//! reading ever goes back: while a clock is behind an earlier reading, the earlier reading is returned again.
 
 use std::time::{Duration, Instant};
 
@@ -14,34 +14,35 @@ use jiff::fmt::rfc2822;
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
 
-/// How far an answer may be behind the estimate: it has whole seconds, and may have been on its way for one.
+/// The tolerated lag of a response behind the estimate: up to a second for truncation, and up to a second for the
+/// transfer.
 const SLACK: SignedDuration = SignedDuration::from_secs(2);
-/// By which part of what is beyond [`SLACK`] an answer corrects the estimate: several in a row say that the clock of the API
-/// server was set back, and a single one that it was late.
+/// A response corrects the estimate by its excess over [`SLACK`], divided by this number. Several excesses in a row
+/// mean that the API server's clock was set back; a single one means that the response was late.
 const CORRECTION: i32 = 8;
 
 static CLOCK: Mutex<Clock> = Mutex::new(Clock { stated: None, latest: None });
 
 struct Clock {
-    /// The estimated time of the API server at the last answer, and when that arrived.
+    /// The estimated time of the API server at the last response, and the arrival time of that response.
     stated: Option<(Timestamp, Instant)>,
-    /// The two readings that were given last, once the API server has stated its time.
+    /// The two most recent readings, once the API server has stated its time.
     latest: Option<(Timestamp, Timestamp)>,
 }
 
-/// Takes the header `Date` of an answer of the API server. What is no date is ignored.
+/// Processes the header `Date` of an API server response. An invalid date is ignored.
 pub fn state(date: &str) {
     if let Ok(time) = rfc2822::DateTimeParser::new().parse_timestamp(date) {
         CLOCK.lock().state(time, Instant::now());
     }
 }
 
-/// The current time: the earlier one of this machine's and the API server's.
+/// The current time: the earlier of this host's and the API server's.
 pub fn now() -> Timestamp {
     CLOCK.lock().read(local(), Instant::now()).0
 }
 
-/// The current time of the API server; that of this machine before the first answer.
+/// The current time of the API server; before the first response, the time of this host.
 pub fn stated() -> Timestamp {
     CLOCK.lock().read(local(), Instant::now()).1
 }
@@ -54,7 +55,7 @@ impl Clock {
         time.checked_add(passed).ok()
     }
 
-    /// Takes a time that the API server has stated.
+    /// Processes a time that the API server has stated.
     fn state(&mut self, time: Timestamp, now: Instant) {
         let corrected = match self.estimate(now) {
             Some(estimate) if estimate >= time => {
@@ -66,7 +67,7 @@ impl Clock {
         self.stated = Some((corrected, now));
     }
 
-    /// The two readings, of which the first is the earlier one of both clocks, and the second that of the API server.
+    /// Returns the two readings: the earlier of both clocks, and the time of the API server.
     fn read(&mut self, local: Timestamp, now: Instant) -> (Timestamp, Timestamp) {
         let Some(stated) = self.estimate(now) else { return (local, local) };
         let (mut judged, mut dated) = (stated.min(local), stated);
@@ -79,16 +80,16 @@ impl Clock {
 }
 
 fn local() -> Timestamp {
-    #[expect(clippy::disallowed_methods, reason = "this is the one place")]
+    #[expect(clippy::disallowed_methods, reason = "the only place that reads the clock")]
     Timestamp::now()
 }
 
-/// A time in seconds, as Kubernetes writes it: `2026-11-20T10:00:00Z`.
+/// Formats a time in seconds, like Kubernetes: `2026-11-20T10:00:00Z`.
 pub fn rfc3339(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// A duration as Go writes it: `26h3m4s`, `72h0m0s`, `1m0s`, `1.5s`, `500ms`, `0s`.
+/// Formats a duration like Go: `26h3m4s`, `72h0m0s`, `1m0s`, `1.5s`, `500ms`, `0s`.
 pub fn go_duration(duration: Duration) -> String {
     let (minutes, seconds) = (duration.as_secs() / 60, duration.as_secs() % 60);
     let whole = match minutes {
@@ -109,16 +110,16 @@ mod tests {
         Timestamp::from_millisecond(millis).expect("a time")
     }
 
-    /// A clock that has not been told anything, and an instant from which milliseconds are counted.
+    /// A clock without a stated time, and a function that returns the instant after some milliseconds.
     fn clock() -> (Clock, impl Fn(u64) -> Instant) {
         let begin = Instant::now();
         (Clock { stated: None, latest: None }, move |millis| begin + Duration::from_millis(millis))
     }
 
     #[test]
-    fn a_wrong_clock_makes_nothing_early() {
+    fn a_wrong_clock_makes_no_deadline_early() {
         let (mut clock, after) = clock();
-        assert_eq!(clock.read(at(9_000_000), after(0)), (at(9_000_000), at(9_000_000)), "no answer yet");
+        assert_eq!(clock.read(at(9_000_000), after(0)), (at(9_000_000), at(9_000_000)), "no response yet");
         clock.state(at(95_000), after(0));
         assert_eq!(clock.read(at(9_000_000), after(5_000)), (at(100_000), at(100_000)), "ahead");
         let (mut clock, after) = self::clock();
@@ -126,15 +127,15 @@ mod tests {
         assert_eq!(clock.read(at(50_000), after(5_000)), (at(50_000), at(100_000)), "behind");
         let (mut clock, after) = self::clock();
         clock.state(Timestamp::MAX, after(0));
-        assert_eq!(clock.read(at(50_000), after(5_000)), (at(50_000), at(50_000)), "no such time");
+        assert_eq!(clock.read(at(50_000), after(5_000)), (at(50_000), at(50_000)), "an impossible time");
     }
 
     #[test]
-    fn a_clock_that_is_set_back_is_followed_without_going_back() {
+    fn the_reading_follows_a_clock_that_is_set_back_without_going_back() {
         let (mut clock, after) = clock();
         clock.state(at(1_000_000), after(0));
         clock.read(at(5_000_000), after(0));
-        // The API server, a minute behind by now, answers ten times a second.
+        // The API server, now a minute behind, responds ten times a second.
         let mut before = at(0);
         for tenth in 1..=1_500 {
             let time = 100 * tenth;
@@ -149,7 +150,8 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Answers have whole seconds and arrive up to a second late; the time never goes back, and is never ahead of the true one.
+        /// Responses have whole seconds and arrive up to a second late. The time never goes back, and is never ahead of
+        /// the true time.
         #[test]
         fn the_time_never_goes_back(answers in proptest::collection::vec((1..2_000_u64, 0..1_000_u64), 1..100)) {
             let (mut clock, after) = clock();
@@ -168,12 +170,12 @@ mod tests {
     }
 
     #[test]
-    fn the_date_of_an_answer_is_the_time_of_the_api_server() {
+    fn the_date_of_a_response_is_the_time_of_the_api_server() {
         let begin = local();
-        // A time that is true for the other tests of this process, too.
+        // The true time, which is also correct for the other tests of this process.
         state(&begin.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string());
         state("tomorrow");
-        assert!(CLOCK.lock().stated.is_some(), "the date is known");
+        assert!(CLOCK.lock().stated.is_some(), "the date was parsed");
         let (minute, stated) = (SignedDuration::from_mins(1), stated());
         assert!(stated.duration_since(begin).abs() < minute, "{stated}, not {begin}");
     }

@@ -8,7 +8,7 @@ use crate::api::reason::Reason;
 use crate::api::shown;
 use crate::api::text::Text;
 
-/// A condition to be written. [`merge`] adds the time of its last transition.
+/// A condition to write. [`merge`] adds the time of its last transition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Observation {
     /// Its type, for example `Ready`.
@@ -22,14 +22,14 @@ pub struct Observation {
 }
 
 impl Observation {
-    /// A condition that is true or false.
+    /// Creates a condition with status `True` or `False`.
     pub fn new(type_: ConditionType, holds: bool, reason: Reason, message: impl Into<String>) -> Self {
         Self { type_, holds: Some(holds), reason, message: shown::message(&message.into()) }
     }
 }
 
-/// The new list of conditions: those in `observed` added or updated, those of the types in `retired`
-/// removed, and all others unchanged, because other loops write them.
+/// Returns the new list of conditions: those in `observed` are added or updated, those with a type in `retired` are
+/// removed, and all others are kept, because other loops write them.
 pub fn merge(
     old: &[Condition],
     observed: &[Observation],
@@ -71,7 +71,7 @@ pub fn merge(
     list
 }
 
-/// The time in whole seconds, as the API server stores it: a time with fractions would differ after it is
+/// Truncates a time to whole seconds, as stored by the API server. With a fraction, the value would differ when it is
 /// read back.
 pub fn whole_seconds(time: Timestamp) -> Timestamp {
     Timestamp::from_second(time.as_second()).unwrap_or(time)

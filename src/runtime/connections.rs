@@ -1,6 +1,7 @@
-//! The connections of a server, whatever it speaks: they are accepted, bounded in number, and asked to end when the server
-//! stops. When one more arrives than there may be, the one that has waited longest for a request ends. So idle clients never
-//! keep others out, a request that has begun is always answered, and a stream goes on.
+//! The connections of a server, independent of the protocol. They are accepted, limited in number, and asked to close
+//! when the server stops. When a new connection exceeds the limit, the connection that has waited longest for a complete
+//! request is closed. Idle and slow clients therefore never lock others out, every complete request gets a response, and
+//! streams continue; they do not count.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -15,15 +16,15 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{sleep, timeout};
 use tracing::debug;
 
-/// How long a new connection waits for a place that another one is asked to leave, before a further one is asked, too. One that
-/// ends takes less, unless its client does not take its last answer.
+/// The time that a new connection waits for an idle one to close before the next idle one is asked as well. Closing
+/// usually takes less, unless the client does not read its last response.
 const ASK_AGAIN: Duration = Duration::from_millis(20);
 
-/// How long to wait after a connection could not be accepted.
+/// The pause after a connection could not be accepted.
 const REFUSED: Duration = Duration::from_millis(100);
 
-/// Accepts connections, at most `limit` at the same time, until `stop` completes. Each is served by `serve` on a task of its
-/// own. Completes when all of them have ended.
+/// Accepts connections, at most `limit` at the same time, until `stop` completes. `serve` handles each connection in
+/// its own task. Completes when all connections are closed.
 pub async fn accept<S: Future<Output = ()> + Send + 'static>(
     listener: TcpListener,
     limit: usize,
@@ -46,7 +47,7 @@ pub async fn accept<S: Future<Output = ()> + Send + 'static>(
                 tokio::spawn(serve(stream, address, place));
             }
             Err(error) => {
-                // The process is out of file descriptors, or the client has gone away already.
+                // The process is out of file descriptors, or the client has already disconnected.
                 debug!(%error, "a connection could not be accepted");
                 sleep(REFUSED).await;
             }
@@ -57,15 +58,15 @@ pub async fn accept<S: Future<Output = ()> + Send + 'static>(
     connections.stopping.closed().await;
 }
 
-/// The places for connections, and who waits for a request.
+/// The slots for connections, and the connections that wait for a request.
 struct Connections {
     places: Arc<Semaphore>,
     waiting: Mutex<Waiting>,
-    /// Whether the server stops. Each connection has a receiver, and drops it when it ends.
+    /// Whether the server stops. Each connection has a receiver, and drops it when it closes.
     stopping: watch::Sender<bool>,
 }
 
-/// The connections without a request, in the order in which they began to wait.
+/// The connections without a request, ordered by the beginning of their wait.
 #[derive(Default)]
 struct Waiting {
     connections: BTreeMap<u64, Arc<Notify>>,
@@ -73,14 +74,14 @@ struct Waiting {
 }
 
 impl Connections {
-    /// At most this number of connections.
+    /// Creates slots for this number of connections.
     fn new(limit: usize) -> Arc<Self> {
         let places = Arc::new(Semaphore::new(limit.min(Semaphore::MAX_PERMITS)));
         Arc::new(Self { places, waiting: Mutex::default(), stopping: watch::Sender::new(false) })
     }
 
-    /// The place of a connection that has arrived. Without a free one, it asks the connection that has waited longest
-    /// for a request to end, and waits until any does.
+    /// Returns the slot of a new connection. If none is free, asks the connection that has waited longest for a request
+    /// to close, and waits until any connection does.
     async fn place(self: &Arc<Self>) -> Connection {
         let mut place = Arc::clone(&self.places).try_acquire_owned().ok();
         while place.is_none() {
@@ -89,7 +90,8 @@ impl Connections {
             if let Some((_, end)) = longest {
                 end.notify_one();
             }
-            // The semaphore is never closed. Where all serve requests, one of them can be asked once it is answered.
+            // The semaphore is never closed. If all connections serve requests, the next attempt asks one that has
+            // finished its response.
             place = timeout(ASK_AGAIN, acquired).await.ok().and_then(Result::ok);
         }
         let connection = Connection {
@@ -97,70 +99,73 @@ impl Connections {
             end: Arc::default(),
             turn: Mutex::default(),
             stopping: self.stopping.subscribe(),
-            _place: place,
+            slot: Mutex::new(place),
         };
         connection.wait();
         connection
     }
 }
 
-/// The place of one connection; dropped when the connection has ended.
+/// A connection, with its slot. The slot is released when the connection becomes a stream or is dropped.
 pub struct Connection {
     all: Arc<Connections>,
     end: Arc<Notify>,
     turn: Mutex<Turn>,
     stopping: watch::Receiver<bool>,
-    _place: Option<OwnedSemaphorePermit>,
+    slot: Mutex<Option<OwnedSemaphorePermit>>,
 }
 
-/// What a connection does.
+/// The state of a connection.
 #[derive(Default)]
 struct Turn {
-    /// Its place among those that wait.
+    /// Its position among the connections that wait.
     waits: Option<u64>,
     open: Open,
 }
 
-/// What may be lost when a connection is closed.
+/// The data that may be lost when a connection is closed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Open {
-    /// Nothing: there was no request yet that is complete.
+    /// Nothing: no request was complete yet.
     #[default]
     Fresh,
-    /// The rest of the last answer, if the client has not taken it yet.
+    /// The rest of the last response, if the client has not read it yet.
     Answered,
-    /// Nothing any more: others need the memory of what its client has not taken.
+    /// Nothing: the unread response was given up because its memory is needed.
     Untaken,
-    /// The answer to a request.
+    /// The response to a request.
     Serving,
-    /// The rest of a stream: it has no end of its own, so it keeps its place from others, and delays no stop.
-    Streaming,
 }
 
 impl Connection {
-    /// A request has begun.
+    /// A request is complete.
     pub fn serve(&self) {
         self.leave();
         self.turn.lock().open = Open::Serving;
     }
 
-    /// The answer to the request is a stream.
+    /// The response to the request is a stream, which needs no slot: the handler limits the number of streams.
     pub fn stream(&self) {
-        self.turn.lock().open = Open::Streaming;
+        drop(self.slot.lock().take());
     }
 
-    /// What may be lost when it is closed now.
+    /// Whether all slots are in use.
+    pub fn is_crowded(&self) -> bool {
+        self.all.places.available_permits() == 0
+    }
+
+    /// Returns the data that may be lost if the connection is closed now.
     pub fn open(&self) -> Open {
         self.turn.lock().open
     }
 
-    /// Asks it to end at once, with what its client has not taken.
+    /// Asks the connection to close at once, and gives up the unread response.
     pub fn end(&self) {
         self.turn.lock().open = Open::Untaken;
         self.end.notify_one();
     }
 
-    /// It does not wait any more.
+    /// Removes the connection from the waiting ones.
     fn leave(&self) {
         let waits = self.turn.lock().waits.take();
         if let Some(turn) = waits {
@@ -168,7 +173,7 @@ impl Connection {
         }
     }
 
-    /// It waits for a request from now on.
+    /// The connection waits for a request from now on.
     pub fn wait(&self) {
         self.leave();
         let mut waiting = self.all.waiting.lock();
@@ -183,7 +188,8 @@ impl Connection {
         }
     }
 
-    /// Completes when the connection has to end: whether because another one needs its place, or the memory of its answer.
+    /// Completes when the connection has to close. True if its slot or its response's memory is needed for another
+    /// connection, false if the server stops.
     pub async fn ended(&self) -> bool {
         tokio::select! {
             () = self.end.notified() => true,
@@ -210,31 +216,34 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn the_one_that_has_waited_longest_ends_and_a_request_never() {
+    async fn the_longest_waiting_connection_closes_and_a_serving_one_does_not() {
         let connections = Connections::new(2);
         let place = || connections.place().now_or_never();
         let (first, second) = (place().expect("free"), place().expect("free"));
         assert_eq!(first.open(), Open::Fresh);
         first.serve();
         assert_eq!(first.open(), Open::Serving);
-        assert!(place().is_none(), "there are two places");
-        assert!(first.ended().now_or_never().is_none(), "it serves a request");
+        assert!(place().is_none(), "both slots are taken");
+        assert!(first.ended().now_or_never().is_none(), "it is serving a request");
         assert!(second.ended().now_or_never().is_some());
         drop(second);
         let third = place().expect("the place of the second");
-        first.stream();
-        assert_eq!(first.open(), Open::Streaming);
+        assert!(first.is_crowded());
         first.wait();
         assert_eq!(first.open(), Open::Answered);
         assert!(place().is_none());
         assert!(third.ended().now_or_never().is_some(), "it has waited longer than the first");
         assert!(first.ended().now_or_never().is_none());
-        drop((first, third));
+        first.serve();
+        first.stream();
+        assert!(!first.is_crowded());
+        let fourth = place().expect("a stream has no slot");
+        drop((first, third, fourth));
         assert!(connections.waiting.lock().connections.is_empty());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn one_that_does_not_end_delays_a_new_one_by_a_moment() {
+    async fn a_connection_that_does_not_close_delays_a_new_one_only_briefly() {
         let connections = Connections::new(3);
         let (stuck, other, serving) =
             (connections.place().await, connections.place().await, connections.place().await);

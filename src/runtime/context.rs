@@ -1,5 +1,4 @@
-//! The context of a control loop: the apply engine, the event recorder, and the bounds of the periodic
-//! reconcile.
+//! The context of a control loop: the apply engine, the event recorder, and the bounds of the resync period.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -14,23 +13,23 @@ use super::events::{EventNote, Recorder};
 use super::store::WrittenStores;
 use crate::api::{Kind, Object};
 
-/// How long the status waits for the events about it.
+/// The time that the status waits for its events.
 const EVENT_HEADSTART: Duration = Duration::from_millis(500);
 
-/// What a control loop writes through.
+/// The clients and settings that a control loop writes with.
 pub struct Context {
     /// Writes to the cluster.
     pub engine: Engine,
     /// Publishes events.
     events: Recorder,
-    /// The shortest and the longest time between two reconciles of an object that does not change.
+    /// The shortest and the longest time between two reconciles of an unchanged object.
     pub resync: (Duration, Duration),
 }
 
 impl Context {
-    /// Publishes the events, then writes the status if it differs, and returns whether it did. In this
-    /// order, a crash in between publishes an event twice rather than never. But an event that hangs does not
-    /// delay the status: that is written after [`EVENT_HEADSTART`] in any case.
+    /// Publishes the events, then writes the status if it differs. Returns whether the status was written. In this
+    /// order, a crash in between publishes an event twice rather than never. A hanging event does not block the status:
+    /// it is written after [`EVENT_HEADSTART`] at the latest.
     ///
     /// # Errors
     /// When the status could not be written. An event that could not be written is only logged.
@@ -53,21 +52,21 @@ impl Context {
     }
 }
 
-/// The connections that the contexts of all loops share.
+/// The connections that all contexts share.
 pub struct Connections {
-    /// `kube`'s client, which sends writes only while the lease is held. Events are written through it.
+    /// `kube`'s client, which sends writes only while the lease is held. It is used for events.
     pub client: Client,
     /// The writer of the apply engines, which sends writes only while the lease is held.
     pub writer: Writer,
-    /// The name of this process, which events name as the reporting instance.
+    /// The name of this process, which is the reporting instance of its events.
     pub identity: String,
-    /// The shortest and the longest time between two reconciles of an object that does not change.
+    /// The shortest and the longest time between two reconciles of an unchanged object.
     pub resync: (Duration, Duration),
 }
 
 impl Connections {
-    /// The context of the loop called `name`. `stores` are those of the kinds that it writes; its events
-    /// name `event_source` as their source.
+    /// Creates the context of the loop called `name`. `stores` are the stores of the kinds that it writes;
+    /// `event_source` is the source of its events.
     pub fn context(&self, name: &'static str, event_source: &str, stores: WrittenStores) -> Context {
         let engine = Engine::new(self.writer.clone(), stores, name);
         let events = Recorder::new(self.client.clone(), event_source, &self.identity);
@@ -107,14 +106,14 @@ mod tests {
         })
     }
 
-    /// Whether the status was written, and whether the event was answered.
+    /// Whether the status was written, and whether the event got a response.
     #[derive(Default)]
     struct Seen {
         status: Notify,
         event: AtomicBool,
     }
 
-    /// An API server that does not answer to an event before the status has been written.
+    /// An API server that does not respond to an event before the status is written.
     async fn answer(
         seen: Arc<Seen>,
         request: Request<Incoming>,
@@ -125,7 +124,7 @@ mod tests {
             seen.status.notify_one();
             return Ok(Response::new(Full::from(instance("Ready").to_string())));
         }
-        // When its sender gives up, this ends here.
+        // If the client gives up, this future is dropped here.
         seen.status.notified().await;
         seen.event.store(true, Ordering::SeqCst);
         Ok(Response::new(Full::new(body)))
@@ -163,6 +162,6 @@ mod tests {
         let (before, after) = (read(instance("Starting")), read(instance("Ready")));
         let notes = [EventNote::warning(crate::api::reason::EXPIRED, "a message")];
         assert_eq!(context.publish(&before, &notes, &after.status).await, Ok(true));
-        assert!(seen.event.load(Ordering::SeqCst), "the event was given up before the status was written");
+        assert!(seen.event.load(Ordering::SeqCst), "the event was abandoned before the status was written");
     }
 }

@@ -1,5 +1,4 @@
-//! A control loop as the manager runs it: the stores that it waits for, when its workers run, and how it
-//! stops.
+//! A control loop as the manager runs it: the stores that it waits for, when its workers run, and how it stops.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -17,7 +16,7 @@ use super::readiness::{self, LoopState, Need, Readiness};
 use super::store_set::{DeclaredStores, Keys};
 use crate::api::reason;
 
-/// A loop, ready to run.
+/// A control loop, ready to run.
 pub struct ControlLoop {
     name: &'static str,
     queue: Arc<Queue>,
@@ -32,8 +31,8 @@ pub struct ControlLoop {
 }
 
 impl ControlLoop {
-    /// The control loop of a reconciler that reads these stores, with up to `concurrency` reconciles at
-    /// once.
+    /// Creates the control loop of a reconciler that reads these stores, with up to `concurrency` concurrent
+    /// reconciles.
     pub fn new<R: ReconcileKey>(reconciler: R, stores: DeclaredStores, concurrency: usize) -> Self {
         let DeclaredStores { queue, needs, keys, .. } = stores;
         let (reconciler, queued) = (Arc::new(reconciler), Arc::clone(&queue));
@@ -56,7 +55,7 @@ impl ControlLoop {
         }
     }
 
-    /// Waits until each store of the loop is synced, or its kind is known not to be served.
+    /// Waits until each store of the loop is synced, or its kind is found not to be served.
     pub async fn settled(&self) {
         readiness::settled(&self.needs).await;
     }
@@ -81,7 +80,7 @@ impl ControlLoop {
         self.working.store(false, Ordering::SeqCst);
     }
 
-    /// Stops the loop: no new reconcile begins, those under way end normally.
+    /// Stops the loop: no new reconcile begins, and running ones finish normally.
     pub fn stop(&self) {
         self.stopping.send_replace(true);
         self.queue.close();
@@ -97,8 +96,8 @@ impl ControlLoop {
         self.working.load(Ordering::SeqCst)
     }
 
-    /// Updates the readiness of the loop whenever it changes, and publishes an event about `subject` when
-    /// CRDs are missing. Never returns.
+    /// Updates the readiness of the loop whenever it changes, and publishes an event about `subject` when CRDs are
+    /// missing. Never returns.
     pub fn track(
         &self,
         readiness: Readiness,
@@ -112,7 +111,7 @@ impl ControlLoop {
             name,
             needs,
             leading,
-            // A kind that was missing is served.
+            // A kind that was missing is now served.
             move || keys().into_iter().for_each(|key| queue.add(key, Priority::Background)),
             async move |state| {
                 announce(name, state, &events, &subject).await;
@@ -125,7 +124,7 @@ impl ControlLoop {
 async fn announce(name: &str, state: &LoopState, events: &Recorder, subject: &ObjectReference) {
     let crds = match state {
         LoopState::WaitingForCrd(crds) | LoopState::Degraded(crds) => crds.join(", "),
-        // Once for each kind that it waits for: `/readyz` names those that are left.
+        // Called once for each kind that it waits for; `/readyz` names the remaining ones.
         LoopState::Starting(kinds) => {
             debug!(controller = name, ?kinds, "starting");
             return;
@@ -136,7 +135,7 @@ async fn announce(name: &str, state: &LoopState, events: &Recorder, subject: &Ob
         }
     };
     let message = format!(
-        "The {name} loop misses CRDs that are not installed: {crds}; it uses them as soon as they are"
+        "The {name} loop needs CRDs that are not installed: {crds}; it uses them once they are installed"
     );
     warn!(controller = name, crds, "CRDs are not installed");
     events.publish_about(subject, &EventNote::warning(reason::WAITING_FOR_CRD, message)).await;
@@ -159,18 +158,18 @@ mod tests {
     use crate::runtime::store_set::StoreSet;
     use crate::runtime::watch::Selection;
 
-    /// Tells what it prepares and reconciles.
+    /// Sends a message for each call.
     struct Telling(mpsc::UnboundedSender<String>);
 
     impl ReconcileKey for Telling {
         const NAME: &'static str = "telling";
 
         async fn prepare(&self) {
-            self.0.send("prepared".to_owned()).expect("somebody listens");
+            self.0.send("prepared".to_owned()).expect("the receiver exists");
         }
 
         async fn reconcile(&self, key: &ObjectKey) -> Result<Action, ReconcileError> {
-            self.0.send(key.name.to_string()).expect("somebody listens");
+            self.0.send(key.name.to_string()).expect("the receiver exists");
             Ok(Action::AwaitChange)
         }
     }

@@ -14,13 +14,13 @@ use super::key::ObjectKey;
 use super::metrics::{ERROR, LoopMetrics, REQUEUE_AFTER, SUCCESS};
 use super::queue::{Action, Queue};
 
-/// Why a reconcile failed; it is tried again with backoff.
+/// The reason why a reconcile failed. It is retried with backoff.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ReconcileError {
-    /// What happened.
+    /// The error message.
     pub message: String,
-    /// After how long it may be tried again at the earliest, as the API server asks.
+    /// The minimum time before the retry, as requested by the API server.
     pub retry_after: Duration,
 }
 
@@ -30,25 +30,25 @@ impl From<String> for ReconcileError {
     }
 }
 
-/// Reconciles the object of a key. The workers call it.
+/// Reconciles the object with a key. The workers call it.
 pub trait ReconcileKey: Send + Sync + 'static {
     /// The name of the loop, in metrics and logs.
     const NAME: &'static str;
 
-    /// Prepares for the first reconcile of a new leader; ends when everything is ready.
+    /// Prepares for the first reconcile after becoming the leader. Completes when everything is ready.
     fn prepare(&self) -> impl Future<Output = ()> + Send {
         async {}
     }
 
-    /// Reconciles the object of that key, which may no longer exist.
+    /// Reconciles the object with this key, which may no longer exist.
     fn reconcile(&self, key: &ObjectKey) -> impl Future<Output = Result<Action, ReconcileError>> + Send;
 }
 
-/// Runs `concurrency` workers until the queue is closed, and returns when the last reconcile has ended. If
-/// the future is dropped, reconciles under way are aborted.
+/// Runs `concurrency` workers until the queue is closed, and returns when the last reconcile has finished. If the
+/// future is dropped, running reconciles are aborted.
 pub async fn run<R: ReconcileKey>(reconciler: Arc<R>, queue: Arc<Queue>, concurrency: usize) {
     let metrics = LoopMetrics::new(R::NAME, concurrency);
-    // Each worker is a task, so that an event for one worker does not poll the others.
+    // Each worker is a task, so an event for one worker does not poll the others.
     let mut workers = JoinSet::new();
     for _ in 0..concurrency.max(1) {
         workers.spawn(work(Arc::clone(&reconciler), Arc::clone(&queue), metrics.clone()));
@@ -62,7 +62,7 @@ async fn work<R: ReconcileKey>(reconciler: Arc<R>, queue: Arc<Queue>, metrics: L
         let span = info_span!("reconcile", controller = R::NAME, object = %job.key);
         metrics.begin();
         let begin = Instant::now();
-        // A panic while one object is reconciled must not stop the others.
+        // A panic in the reconcile of one object must not stop the others.
         let result = AssertUnwindSafe(reconciler.reconcile(&job.key))
             .catch_unwind()
             .instrument(span.clone())
@@ -88,13 +88,13 @@ async fn work<R: ReconcileKey>(reconciler: Arc<R>, queue: Arc<Queue>, metrics: L
 fn log(result: &Result<Action, ReconcileError>, failures: u32, took: Duration) {
     match result {
         Err(error) if failures >= 3 => {
-            error!(failures = failures + 1, %error, "the reconcile failed; it is tried again later");
+            error!(failures = failures + 1, %error, "the reconcile failed; retrying later");
         }
         Err(error) if failures > 0 => {
-            warn!(failures = failures + 1, %error, "the reconcile failed; it is tried again shortly");
+            warn!(failures = failures + 1, %error, "the reconcile failed; retrying shortly");
         }
-        // Conflicts and similar errors are usually gone at the second attempt.
-        Err(error) => info!(%error, "the reconcile failed; it is tried again in a moment"),
+        // Conflicts and similar errors usually disappear on the second attempt.
+        Err(error) => info!(%error, "the reconcile failed; retrying in a moment"),
         Ok(action) => debug!(?took, ?action, "reconciled"),
     }
 }

@@ -1,10 +1,10 @@
-//! What the CRDs that are installed in a cluster have and lack, compared with those of this version.
+//! Compares the CRDs installed in a cluster with the CRDs of this version.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::{Map, Value};
 
-/// The versions in which objects of an installed CRD may be stored and that `ours` does not have. As long as there are
-/// such, the API server refuses `ours`.
+/// Returns the stored versions of an installed CRD that `ours` does not have. While there are any, the API server
+/// rejects `ours`.
 pub fn foreign_versions(installed: &Value, ours: &CustomResourceDefinition) -> Vec<String> {
     let stored = installed["status"]["storedVersions"].as_array().into_iter().flatten();
     let is_ours = |version: &&str| ours.spec.versions.iter().any(|known| known.name == **version);
@@ -12,8 +12,8 @@ pub fn foreign_versions(installed: &Value, ours: &CustomResourceDefinition) -> V
     foreign.map(str::to_owned).collect()
 }
 
-/// The fields of the status that `ours` has and an installed CRD does not, by their paths: the API server drops them from
-/// what is written, and says nothing. A version that is not installed is not served either, and lacks nothing here.
+/// Returns the paths of the status fields that `ours` has and an installed CRD does not. The API server silently drops
+/// these fields from writes. A version that is not installed is not served either, so it is not reported here.
 pub fn dropped_fields(installed: &Value, ours: &CustomResourceDefinition) -> Vec<String> {
     let mut found = Vec::new();
     for version in &ours.spec.versions {
@@ -28,7 +28,7 @@ pub fn dropped_fields(installed: &Value, ours: &CustomResourceDefinition) -> Vec
     found
 }
 
-/// Adds the paths of what the schema `ours` has and `theirs` does not.
+/// Adds the paths of the fields that the schema `ours` has and `theirs` does not.
 fn compare(path: &str, ours: &Value, theirs: &Value, found: &mut Vec<String>) {
     if theirs["x-kubernetes-preserve-unknown-fields"] == true {
         return;
@@ -63,14 +63,14 @@ mod tests {
     use super::*;
     use crate::api::crd::crds;
 
-    /// Our CRD of a kind, as the API server returns it.
+    /// Returns our CRD of a kind, as returned by the API server.
     fn installed(kind: &str) -> (CustomResourceDefinition, Value) {
         let ours = crds().into_iter().find(|crd| crd.spec.names.kind == kind).expect("a kind of ours");
         let value = serde_json::to_value(&ours).expect("JSON");
         (ours, value)
     }
 
-    /// The properties of the status, as they are installed.
+    /// The properties of the installed status.
     fn status(installed: &mut Value) -> &mut Value {
         &mut installed["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"]["properties"]
     }
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn our_own_definitions_lack_nothing() {
+    fn our_own_crds_lack_no_field() {
         for ours in crds() {
             let installed = serde_json::to_value(&ours).expect("JSON");
             assert_eq!(dropped_fields(&installed, &ours), [""; 0]);
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named_by_its_path() {
+    fn a_missing_field_is_reported_by_its_path() {
         let (ours, mut older) = installed("Instance");
         let status = status(&mut older);
         remove(status, "observedGeneration");
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_keeps_what_it_does_not_know_lacks_nothing() {
+    fn a_schema_that_preserves_unknown_fields_lacks_no_field() {
         let (ours, mut open) = installed("Instance");
         let properties = status(&mut open);
         properties["inactivity"] = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
@@ -120,13 +120,13 @@ mod tests {
         let (ours, mut bare) = installed("Tenant");
         remove(&mut bare["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"], "status");
         assert_eq!(dropped_fields(&bare, &ours), ["status"]);
-        // Of a version that is not there, nothing is known.
+        // A version that is not installed is not compared.
         bare["spec"]["versions"][0]["name"] = "v9".into();
         assert_eq!(dropped_fields(&bare, &ours), [""; 0]);
     }
 
     #[test]
-    fn versions_are_foreign_that_ours_does_not_have() {
+    fn a_stored_version_that_our_crd_lacks_is_foreign() {
         let (ours, mut installed) = installed("Tenant");
         installed["status"] = json!({"storedVersions": ["v1alpha1", "v1alpha2"]});
         assert_eq!(foreign_versions(&installed, &ours), ["v1alpha1"]);

@@ -1,62 +1,63 @@
-//! The errors of requests to the API server, as far as loops handle them differently.
+//! The errors of API server requests that loops handle differently.
 
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 
-/// A request that did not succeed.
+/// The error of a failed request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ApiError {
     /// The object was changed or replaced since it was read (409).
     #[error("the object has changed meanwhile: {0}")]
     Conflict(String),
-    /// An object of that name exists already (409).
-    #[error("an object of that name exists already: {0}")]
+    /// An object with that name already exists (409).
+    #[error("an object of that name already exists: {0}")]
     AlreadyExists(String),
     /// The object, or its namespace, or its kind, does not exist (404).
     #[error("not found: {0}")]
     NotFound(String),
-    /// A `ResourceQuota` refuses the object (403).
+    /// A `ResourceQuota` rejects the object (403).
     #[error("{0}")]
     QuotaExceeded(String),
-    /// We are not allowed to do this (401, 403).
+    /// The daemon is not authorised to do this (401, 403).
     #[error("refused by the API server: {0}")]
     Forbidden(String),
-    /// The object is not valid (400, 422).
+    /// The object is invalid (400, 422).
     #[error("refused by the API server as invalid: {0}")]
     Invalid(String),
-    /// Overload, outage, timeout: the same request may succeed later (429, 5xx, no answer).
+    /// Overload, outage or timeout: the same request may succeed later (429, 5xx, no response).
     #[error("{message}")]
     Transient {
-        /// What happened.
+        /// The error message.
         message: String,
-        /// After how long the API server asks to try again, if it says so.
+        /// The retry delay requested by the API server, if any.
         retry_after: Option<Duration>,
     },
-    /// A precondition does not hold: the store was late. Nothing was deleted, and the store has it now.
+    /// A precondition does not hold because the store lagged behind. Nothing was deleted, and the store is up to date
+    /// now.
     #[error("{0}")]
     Stale(String),
-    /// The list that was asked for is longer than what is kept of one.
+    /// The requested list exceeds the size limit.
     #[error("{0}")]
     TooLong(String),
-    /// The lease is not held (any more): nothing was sent.
+    /// The lease is not held (any more): no request was sent.
     #[error("not the leader: nothing was sent")]
     NotLeader,
-    /// An object of that name exists and belongs to another owner. Nothing was written to it.
+    /// An object with that name belongs to another owner. It was not changed.
     #[error("{kind} {name} exists and {owner}")]
     NameConflict {
         /// Kind of the object.
         kind: &'static str,
         /// Its name.
         name: String,
-        /// To whom it belongs, as the end of the message: `belongs to Instance a`.
+        /// The owner, as the end of the message: `belongs to Instance a`.
         owner: String,
     },
 }
 
 impl ApiError {
-    /// Whether a retry can succeed without a change by anybody. Such failures are logged and retried but not
-    /// reported to users: their conditions and events would disappear again at once.
+    /// Whether a retry can succeed without a change by a user. Such failures are logged and retried but not reported to
+    /// users: their conditions and events would disappear again at once.
     pub fn is_transient(&self) -> bool {
         matches!(
             self,
@@ -69,18 +70,18 @@ impl ApiError {
         )
     }
 
-    /// Whether the API server does not answer, or is not able to.
+    /// Whether the API server does not respond, or cannot process the request.
     pub fn is_away(&self) -> bool {
         matches!(self, Self::Transient { .. })
     }
 
-    /// Whether there is nothing to be tried again: the object has been deleted meanwhile, or the lease is not held. The next
-    /// watch event, or the new leader, continues.
+    /// Whether a retry is pointless: the object was deleted meanwhile, or the lease is not held. The next watch event,
+    /// or the new leader, continues.
     pub fn is_over(&self) -> bool {
         matches!(self, Self::NotFound(_) | Self::NotLeader)
     }
 
-    /// After how long the request may be sent again at the earliest, as the API server asks.
+    /// Returns the minimum time before the request may be repeated, as requested by the API server.
     pub fn retry_after(&self) -> Duration {
         match self {
             Self::Transient { retry_after: Some(after), .. } => *after,
@@ -88,7 +89,7 @@ impl ApiError {
         }
     }
 
-    /// A transient error with this message.
+    /// Creates a transient error with this message.
     pub fn transient(message: impl Into<String>) -> Self {
         Self::Transient { message: message.into(), retry_after: None }
     }
@@ -104,25 +105,25 @@ impl From<kube::Error> for ApiError {
     }
 }
 
-/// The error that the lease gate answers with instead of sending a write.
+/// The error that the lease gate returns instead of sending a write.
 #[derive(Debug, thiserror::Error)]
 #[error("the lease is not held")]
 pub struct NotLeader;
 
 impl ApiError {
-    /// The error of a failed `Status` of the API server.
+    /// Maps a failed `Status` of the API server to an error.
     pub(super) fn from_status(status: &kube::core::Status) -> Self {
         let message = status.message.clone();
         match (status.code, status.reason.as_str()) {
             (409, "AlreadyExists") => Self::AlreadyExists(message),
             (409, _) => Self::Conflict(message),
             (404, _) => Self::NotFound(message),
-            // A namespace that is being deleted refuses creations with 403.
+            // A namespace that is being deleted rejects creations with 403.
             (403, _) if message.contains("because it is being terminated") => Self::transient(message),
             (403, _) if message.contains("exceeded quota") => Self::QuotaExceeded(message),
-            // Quotas are initialised by a controller; until then creations are refused.
+            // A controller initialises quotas; until then creations are rejected.
             (403, _) if message.contains("status unknown for quota") => Self::transient(message),
-            // The API server learns of the kinds of new CRDs for the check of owners within half a minute.
+            // For the check of owner references, the API server discovers the kinds of new CRDs within half a minute.
             (403, _) if message.contains("cannot find RESTMapping") => Self::transient(message),
             (401 | 403, _) => Self::Forbidden(message),
             (400 | 405 | 406 | 413 | 415 | 422, _) => Self::Invalid(message),
@@ -137,19 +138,19 @@ impl ApiError {
     }
 }
 
-/// An answer of the API server, decoded.
+/// Decodes a response of the API server.
 pub fn decoded<T: DeserializeOwned>(answer: &[u8]) -> Result<T, ApiError> {
     serde_json::from_slice(answer).map_err(|error| unreadable(&error))
 }
 
-/// The error of an answer that is not what was asked for.
+/// The error for a response that cannot be decoded.
 pub fn unreadable(error: &serde_json::Error) -> ApiError {
-    ApiError::transient(format!("the answer cannot be read: {error}"))
+    ApiError::transient(format!("the response cannot be decoded: {error}"))
 }
 
-/// An error and all its sources, on one line.
+/// Formats an error and all its sources on one line.
 pub fn with_sources(error: &dyn std::error::Error) -> String {
-    // kube appends the whole `Status` in its debug form; the message precedes it.
+    // kube appends the whole `Status` in its debug format; the message precedes it.
     let brief = |error: &dyn std::error::Error| {
         let text = error.to_string();
         text.split(" (Status {").next().unwrap_or_default().to_owned()
@@ -183,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_of_the_api_server_are_told_apart() {
+    fn responses_of_the_api_server_map_to_errors() {
         let transient = |message: &str, seconds: Option<u64>| ApiError::Transient {
             message: message.to_owned(),
             retry_after: seconds.map(Duration::from_secs),
@@ -218,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_gate_refuses_was_not_sent() {
+    fn a_write_rejected_by_the_gate_was_not_sent() {
         let of =
             |error: Box<dyn std::error::Error + Send + Sync>| ApiError::from(kube::Error::Service(error));
         assert_eq!(of(Box::new(NotLeader)), ApiError::NotLeader);
@@ -230,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_may_pass_by_itself_is_transient() {
+    fn only_errors_that_can_resolve_themselves_are_transient() {
         let text = String::new;
         let conflict = ApiError::NameConflict { kind: "Secret", name: text(), owner: text() };
         for (error, expected) in [

@@ -1,23 +1,25 @@
 //! Kubernetes Events, which `kubectl describe` shows.
 //!
-//! Loops publish an event when a condition changes, so a problem that lasts is reported once. Events are
-//! best effort: one that cannot be written is logged. `kube`'s recorder aggregates them: the same event
-//! about the same object within six minutes increments a count instead of being written again.
+//! Loops publish an event when a condition changes, so a lasting problem is reported once. Events are best effort: if
+//! one cannot be written, the failure is logged. `kube`'s recorder aggregates them: a repeated event about the same
+//! object within six minutes increments a count instead of creating another event, if it is among the last events of the
+//! loop.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Client;
 use kube::runtime::events::{self, Reporter};
+use parking_lot::Mutex;
 use tracing::warn;
 
 use super::ObjectKey;
 use super::error::with_sources;
 use super::plan::KindInfo;
 use crate::api::reason::Reason;
-use crate::api::shown;
-use crate::api::{Kind, Object};
+use crate::api::{Kind, Object, shown};
 
 pub use kube::runtime::events::EventType;
 
@@ -30,7 +32,7 @@ pub struct EventNote {
     pub reason: Reason,
     /// Its message, a sentence for users.
     pub message: String,
-    /// The object that it is about; `None` for the object that is reconciled.
+    /// The object that it is about; `None` for the reconciled object.
     pub regarding: Option<Regarding>,
 }
 
@@ -59,14 +61,14 @@ impl Regarding {
 }
 
 impl EventNote {
-    /// An event.
+    /// Creates an event.
     pub fn new(type_: EventType, reason: Reason, message: impl Into<String>) -> Self {
         #[cfg(test)]
         assert!(crate::api::reason::Row::declares(reason, "Event"), "{reason} is not declared for events");
         Self { type_, reason, message: message.into(), regarding: None }
     }
 
-    /// An event of type `Warning`.
+    /// Creates an event of type `Warning`.
     pub fn warning(reason: Reason, message: impl Into<String>) -> Self {
         Self::new(EventType::Warning, reason, message)
     }
@@ -75,22 +77,42 @@ impl EventNote {
 /// The longest event message that the API accepts, in bytes.
 const MESSAGE_LIMIT: usize = 1024;
 
-/// How long an event may take to be written.
+/// The time limit for writing an event.
 const DEADLINE: Duration = Duration::from_secs(5);
+
+/// The number of events after which `kube`'s recorder is replaced. It keeps each event with its texts for six minutes, and
+/// goes through all of them at each publication. An event takes 3 KB, and ten thousand Instances may begin to wait at once.
+const MOST_KEPT: usize = 128;
 
 /// Publishes the events of one loop.
 #[derive(Clone)]
-pub struct Recorder(events::Recorder);
+pub struct Recorder {
+    client: Client,
+    reporter: Reporter,
+    /// The recorder of `kube`, and the number of events that it was used for.
+    current: Arc<Mutex<(events::Recorder, usize)>>,
+}
 
 impl Recorder {
-    /// A recorder that names `controller` as the reporting controller of its events, and `identity`, this
+    /// Creates a recorder whose events have `controller` as the reporting controller, and `identity`, the name of this
     /// process, as the reporting instance.
     pub fn new(client: Client, controller: &str, identity: &str) -> Self {
         let reporter = Reporter { controller: controller.to_owned(), instance: Some(identity.to_owned()) };
-        Self(events::Recorder::new(client, reporter))
+        let recorder = events::Recorder::new(client.clone(), reporter.clone());
+        Self { client, reporter, current: Arc::new(Mutex::new((recorder, 0))) }
     }
 
-    /// Publishes an event about an object, or about the one that it names itself.
+    /// Returns the recorder for one event.
+    fn current(&self) -> events::Recorder {
+        let mut current = self.current.lock();
+        if current.1 == MOST_KEPT {
+            *current = (events::Recorder::new(self.client.clone(), self.reporter.clone()), 0);
+        }
+        current.1 += 1;
+        current.0.clone()
+    }
+
+    /// Publishes an event about an object, or about the object in `note.regarding`.
     pub async fn publish<T: Kind>(&self, object: &Object<T>, note: &EventNote) {
         let own = || Regarding {
             kind: KindInfo::of::<T>(),
@@ -101,12 +123,12 @@ impl Recorder {
         self.publish_about(&regarding.reference(), note).await;
     }
 
-    /// Publishes an event about the object that the reference names.
+    /// Publishes an event about the referenced object.
     pub async fn publish_about(&self, reference: &ObjectReference, note: &EventNote) {
         let mut message = shown::message(&note.message);
         message.truncate(message.floor_char_boundary(MESSAGE_LIMIT));
-        // The recorder merges events with the same action and reason and keeps the first message, so the
-        // action contains a hash of the message.
+        // The recorder merges events with the same action and reason and keeps the first message, so the action
+        // contains a hash of the message.
         let mut hasher = DefaultHasher::new();
         message.hash(&mut hasher);
         let event = events::Event {
@@ -116,7 +138,7 @@ impl Recorder {
             note: Some(message),
             secondary: None,
         };
-        let failed = match tokio::time::timeout(DEADLINE, self.0.publish(&event, reference)).await {
+        let failed = match tokio::time::timeout(DEADLINE, self.current().publish(&event, reference)).await {
             Ok(Ok(())) => return,
             Ok(Err(error)) => with_sources(&error),
             Err(_) => "the API server did not answer in time".to_owned(),
@@ -181,5 +203,25 @@ mod tests {
         ] {
             assert_eq!(body[member], expected, "{member}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_repetition_is_counted_until_many_other_events_have_followed() {
+        let api = ApiServer::start(|asked| (201, asked.body.clone())).await;
+        let recorder = Recorder::new(api.client(), "Tests", "replica-1");
+        let object = object::<ServiceKind>("ns");
+        let publish = async |message: &str| {
+            recorder.publish(&object, &EventNote::warning(reason::EXPIRED, message)).await;
+            let asked = api.asked();
+            let last = asked.last().expect("a request");
+            (last.line.split(' ').next().unwrap_or_default().to_owned(), last.body["series"]["count"].clone())
+        };
+        assert_eq!(publish("first").await, ("POST".to_owned(), Value::Null));
+        assert_eq!(publish("first").await, ("PATCH".to_owned(), json!(2)));
+        for n in 0..MOST_KEPT {
+            assert_eq!(publish(&n.to_string()).await.0, "POST");
+        }
+        assert_eq!(publish("first").await, ("POST".to_owned(), Value::Null));
+        assert_eq!(recorder.clone().current.lock().1, 3, "clones share it");
     }
 }

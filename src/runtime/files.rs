@@ -1,6 +1,6 @@
-//! Files that are read again when they change: the configuration's log filter, and those that `…File` keys
-//! name. Kubernetes replaces mounted ConfigMaps and Secrets within a minute; reading the files every few
-//! seconds costs less than watching folders that are replaced through symbolic links.
+//! Files that are read again when they change: the configuration's log filter, and the files named by `…File` keys.
+//! Kubernetes replaces mounted ConfigMaps and Secrets within a minute. Reading the files every few seconds costs less
+//! than watching folders that are replaced through symbolic links.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use tracing::warn;
 /// The time between two checks.
 const PERIOD: Duration = Duration::from_secs(5);
 
-/// Called with the new content; `None` when the file cannot be read.
+/// Called with the new content; `None` if the file cannot be read.
 type Changed = Box<dyn FnMut(Option<&[u8]>) + Send>;
 
-/// A file, and what to do when its content has changed.
+/// A file, with a callback for changes of its content.
 pub struct WatchedFile {
-    /// The key of the configuration that names it.
+    /// The configuration key that names it.
     pub key: &'static str,
     /// The path of the file.
     pub path: PathBuf,
@@ -26,8 +26,8 @@ pub struct WatchedFile {
 }
 
 impl WatchedFile {
-    /// The file that a `key` of the configuration names. Reads it now and calls `changed` with its content
-    /// (`None` when it cannot be read), and again after each change.
+    /// Watches the file that the configuration key `key` names. Reads it now and calls `changed` with its content
+    /// (`None` if it cannot be read), and again after each change.
     pub fn new(
         key: &'static str,
         path: PathBuf,
@@ -38,13 +38,13 @@ impl WatchedFile {
         Self { key, path, content, changed: Box::new(changed) }
     }
 
-    /// Whether the file could be read at the last check.
+    /// Whether the last check could read the file.
     pub fn is_readable(&self) -> bool {
         self.content.is_some()
     }
 }
 
-/// What the content of a file comes to; `None` while there is none that can be used. Clones share it.
+/// The parsed content of a file; `None` while the file is missing or invalid. Clones share it.
 #[derive(Clone)]
 pub struct FileCell<T>(Arc<RwLock<Option<T>>>);
 
@@ -55,13 +55,13 @@ impl<T> Default for FileCell<T> {
 }
 
 impl<T: Clone + Send + Sync + 'static> FileCell<T> {
-    /// What the file says now.
+    /// Returns the current value.
     pub fn get(&self) -> Option<T> {
         self.0.read().clone()
     }
 
-    /// Watches the file that a `key` of the configuration names: `read` says what its content comes to. While it comes to nothing,
-    /// the log says what follows from that.
+    /// Watches the file that the configuration key `key` names, and parses its content with `read`. While there is no
+    /// valid value, the consequence `otherwise` is logged.
     pub fn watch(
         &self,
         key: &'static str,
@@ -79,7 +79,7 @@ impl<T: Clone + Send + Sync + 'static> FileCell<T> {
         })
     }
 
-    /// One that has this value.
+    /// Creates a cell with this value.
     #[cfg(test)]
     pub fn holding(value: T) -> Self {
         Self(Arc::new(RwLock::new(Some(value))))
@@ -92,7 +92,7 @@ pub async fn watch(mut files: Vec<WatchedFile>) {
     loop {
         tick.tick().await;
         for file in &mut files {
-            // Small local files: a read is quicker than the hand-over to another thread.
+            // The files are small and local: reading one takes less time than handing it over to another thread.
             let content = std::fs::read(&file.path).ok();
             if content != file.content {
                 (file.changed)(content.as_deref());
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_file_is_told_of_when_its_content_is_another() {
+    async fn a_change_of_the_content_is_reported() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("key");
         let told: Arc<Mutex<Vec<Option<Vec<u8>>>>> = Arc::default();
@@ -121,7 +121,7 @@ mod tests {
         std::fs::write(&path, "one").expect("written");
         assert!(WatchedFile::new("a.key", path.clone(), |_| ()).is_readable());
         let news = || std::mem::take(&mut *told.lock().expect("no panic"));
-        assert_eq!(news(), [None], "at first there was none");
+        assert_eq!(news(), [None], "the file did not exist at first");
         let watching = tokio::spawn(watch(vec![file]));
         for (content, expected) in [
             (Some("one"), vec![Some(b"one".to_vec())]),

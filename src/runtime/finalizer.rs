@@ -11,8 +11,8 @@ pub fn holds<T: Kind>(object: &Object<T>, finalizer: &str) -> bool {
     object.metadata.finalizers.iter().any(|held| held == finalizer)
 }
 
-/// The finalizers of an object and one more, for a patch of `metadata.finalizers`; `None` when it has it
-/// already.
+/// Returns the finalizers of an object and one more, for a patch of `metadata.finalizers`; `None` if the object already
+/// has it.
 pub fn added<T: Kind>(object: &Object<T>, finalizer: &str) -> Option<Vec<String>> {
     if holds(object, finalizer) {
         return None;
@@ -21,7 +21,7 @@ pub fn added<T: Kind>(object: &Object<T>, finalizer: &str) -> Option<Vec<String>
     Some(held.chain([finalizer.to_owned()]).collect())
 }
 
-/// The patch that removes a finalizer, after which the API server can delete the object; `None` when it does
+/// Returns the patch that removes a finalizer, so that the API server can delete the object; `None` if the object does
 /// not have it.
 pub fn removal<T: Kind>(object: &Object<T>, finalizer: &str) -> Option<ObjectPatch> {
     let held = object.metadata.finalizers.iter();

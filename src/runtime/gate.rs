@@ -1,7 +1,7 @@
 //! The gate in front of the API server: writes are sent only while the lease is held.
 //!
-//! The gate is the outermost layer of the client that the leader loops use, so no code path can bypass it.
-//! Times are those of `CLOCK_MONOTONIC`, which also advances while the process is stopped.
+//! The gate is the outermost layer of the client that the leader loops use, so no code path can bypass it. It uses
+//! `CLOCK_MONOTONIC`, which also advances while the process is stopped.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -14,7 +14,7 @@ pub struct Gate {
     open_until: Arc<AtomicU64>,
 }
 
-/// The time from which this process counts milliseconds.
+/// The start of this process's count of milliseconds.
 fn epoch() -> Instant {
     static EPOCH: OnceLock<Instant> = OnceLock::new();
     *EPOCH.get_or_init(Instant::now)
@@ -25,13 +25,13 @@ fn millis(time: Instant) -> u64 {
 }
 
 impl Gate {
-    /// A closed gate.
+    /// Creates a closed gate.
     pub fn closed() -> Self {
         let _ = epoch();
         Self { open_until: Arc::new(AtomicU64::new(0)) }
     }
 
-    /// A gate that is always open, for a process without leader election.
+    /// Creates a gate that is always open, for a process without leader election.
     pub fn open() -> Self {
         Self { open_until: Arc::new(AtomicU64::new(u64::MAX)) }
     }
@@ -51,7 +51,7 @@ impl Gate {
         self.remaining().is_some()
     }
 
-    /// For how long writes may be sent; `None` when the gate is closed.
+    /// Returns the remaining time of an open gate; `None` if the gate is closed.
     pub fn remaining(&self) -> Option<Duration> {
         let until = self.open_until.load(Ordering::SeqCst);
         let left = until.checked_sub(millis(Instant::now()))?;
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn passes_until_the_deadline_and_not_after() {
+    fn the_gate_is_open_until_its_deadline() {
         let gate = Gate::closed();
         assert!(!gate.is_open());
         gate.open_until(Instant::now() + Duration::from_mins(1));

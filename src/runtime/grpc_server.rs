@@ -1,6 +1,6 @@
-//! A gRPC server: HTTP/2 without TLS, for services inside of the cluster. Memory is bounded whatever clients send: by the
-//! number of connections, of which the one that has waited longest ends for a new one, and by the number of requests in
-//! each. How long a message may be is a matter of the handler.
+//! A gRPC server: HTTP/2 without TLS, for services inside the cluster. Memory is bounded for any client: by the number
+//! of connections and by the number of requests in each. If there are too many connections, the one that has waited
+//! longest closes. The handler limits the length of messages.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -22,25 +22,25 @@ use tracing::debug;
 
 use super::connections::{Connection, accept};
 
-/// Answers a request, whose body it reads.
+/// Handles a request, including its body.
 pub type Handler = Arc<dyn Fn(Request<Incoming>) -> BoxFuture<'static, Response<Body>> + Send + Sync>;
 
-/// The most connections at the same time.
+/// The maximum number of concurrent connections.
 const CONNECTIONS: usize = 256;
-/// The most requests of one connection at the same time.
+/// The maximum number of concurrent requests in one connection.
 const REQUESTS: u32 = 16;
-/// What a connection may send before it is read, in bytes; the least that HTTP/2 allows is more than any request has.
+/// The flow control window in bytes. It is the minimum that HTTP/2 allows, and larger than any request.
 const WINDOW: u32 = 65_535;
-/// The longest headers of a request, in bytes.
+/// The maximum size of a request's headers, in bytes.
 const LONGEST_HEADERS: u32 = 8 << 10;
-/// How long a request may take to arrive and to be answered.
+/// The time limit for a request to arrive and for its response.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
-/// A connection on which nothing came for this time is asked whether its client is still there.
+/// The server checks that the client still responds after a connection was idle for this long.
 const KEEP_ALIVE: Duration = Duration::from_mins(1);
-/// How long a connection has to end that is asked to: its requests are answered until then.
+/// The time limit of a connection that is asked to close. Its requests are processed until then.
 const END_LIMIT: Duration = Duration::from_secs(5);
 
-/// Serves until `stop` completes, and then for at most 5 s, in which the requests that have begun are answered.
+/// Serves until `stop` completes, and then for up to 5 s, so that running requests can finish.
 pub async fn serve(listener: TcpListener, handler: Handler, stop: impl Future<Output = ()>) {
     let serve = |stream, _, place| connection(stream, Arc::clone(&handler), place);
     accept(listener, CONNECTIONS, stop, serve).await;
@@ -74,7 +74,7 @@ async fn connection(stream: TcpStream, handler: Handler, place: Connection) {
         },
         _ = place.ended() => {
             connection.as_mut().graceful_shutdown();
-            // One whose client never finishes the first exchange would not end by itself.
+            // A connection whose client never completes the handshake would not close otherwise.
             let _ = timeout(END_LIMIT, connection).await;
         }
     }

@@ -19,7 +19,7 @@ pub struct ObjectKey {
 }
 
 impl ObjectKey {
-    /// A key from its parts.
+    /// Creates a key from its parts.
     pub fn new(namespace: impl Into<Text>, name: impl Into<Text>) -> Self {
         Self { namespace: namespace.into(), name: name.into() }
     }
@@ -29,10 +29,10 @@ impl ObjectKey {
         Self { namespace: object.metadata.namespace.clone(), name: object.metadata.name.clone() }
     }
 
-    /// Refuses a name that no object can have: it never becomes a part of a path.
+    /// Rejects an invalid name, so that it never becomes part of a path.
     ///
     /// # Errors
-    /// [`ApiError::Invalid`], which says what is wrong with which name.
+    /// [`ApiError::Invalid`], with the name and the rule that it violates.
     pub fn check(&self) -> Result<(), ApiError> {
         let invalid = |error: NameError| ApiError::Invalid(error.to_string());
         names::check_object_name(&self.name).map_err(invalid)?;
@@ -43,7 +43,7 @@ impl ObjectKey {
     }
 }
 
-/// The parts of a key, to look an object up without a copy of them. Hashes like [`ObjectKey`].
+/// The parts of a key, to look up an object without copying them. Hashes like [`ObjectKey`].
 #[derive(Hash)]
 pub struct KeyRef<'a> {
     pub namespace: &'a str,

@@ -1,12 +1,12 @@
-//! JSON merge patches (RFC 7396): applying them, and finding the patch that is needed.
+//! JSON merge patches (RFC 7396): applying and computing them.
 
 /// Applies a merge patch to a value (RFC 7396, section 2).
 pub use json_patch::merge as apply;
 use serde_json::{Map, Value};
 
-/// The smallest merge patch after which `current` has every field of `wanted`; `None` if it already has them.
-/// Fields that `wanted` does not name are left as they are, a `null` in it means that the field must be
-/// absent, and arrays are compared and replaced as a whole.
+/// Returns the smallest merge patch that gives `current` every field of `wanted`; `None` if it already has them. Fields
+/// that `wanted` does not name are left unchanged, a `null` in it means that the field must be absent, and arrays are
+/// compared and replaced as a whole.
 pub fn required(current: &Value, wanted: &Value) -> Option<Value> {
     match (current, wanted) {
         (_, Value::Object(wanted)) => {
@@ -26,8 +26,7 @@ pub fn required(current: &Value, wanted: &Value) -> Option<Value> {
     }
 }
 
-/// The merge patch from `old` to `new`, with `null` for fields that are no longer there; `None` if they are
-/// equal.
+/// Returns the merge patch from `old` to `new`, with `null` for removed fields; `None` if they are equal.
 pub fn difference(old: &Value, new: &Value) -> Option<Value> {
     match (old, new) {
         (Value::Object(old), Value::Object(new)) => {
@@ -56,7 +55,7 @@ mod tests {
     use super::*;
 
     fn json_value() -> impl Strategy<Value = Value> {
-        // Without null: a stored object has none, and a merge patch cannot set one.
+        // Without null: a stored object never contains null, and a merge patch cannot set it.
         let leaf = prop_oneof![any::<bool>().prop_map(Value::from), (0..3i32).prop_map(Value::from)];
         leaf.prop_recursive(3, 24, 4, |inner| {
             prop_oneof![
@@ -84,7 +83,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_required_is_required_once(current in object(), wanted in object()) {
+        fn nothing_is_required_after_the_patch_is_applied(current in object(), wanted in object()) {
             let mut patched = current.clone();
             if let Some(patch) = required(&current, &wanted) {
                 apply(&mut patched, &patch);

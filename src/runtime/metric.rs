@@ -1,4 +1,4 @@
-//! How metrics are declared, and those of reconciles, queues, requests and watches.
+//! Declares metrics: the macro, and the metrics of reconciles, queues, requests and watches.
 
 /// A metric of the daemon.
 pub struct Metric {
@@ -11,23 +11,23 @@ pub struct Metric {
     /// Its labels, each with its values.
     #[cfg(test)]
     pub labels: &'static [(&'static str, &'static str)],
-    /// What to look at.
+    /// Advice for administrators.
     #[cfg(test)]
     pub look: &'static str,
 }
 
 /// The type of a metric.
 pub enum Kind {
-    /// A number that only rises.
+    /// A number that only increases.
     Counter,
-    /// A number that rises and falls.
+    /// A number that can increase and decrease.
     Gauge,
-    /// Durations in seconds, by these upper bounds.
+    /// Durations in seconds, with these upper bounds of the buckets.
     Histogram(&'static [f64]),
 }
 
-/// Declares a list of metrics: type, name, labels with their values, help text, and what to look at. Labels and the last
-/// text are for the reference (`docs/reference/metrics.md`) and not in the program.
+/// Declares a list of metrics: type, name, labels with their values, help text, and advice for administrators. Labels
+/// and advice are only for the reference (`docs/reference/metrics.md`) and are not compiled into the program.
 macro_rules! declare_metrics {
     ($(#[$about:meta])* $list:ident;
      $($kind:ident $(($buckets:expr))? => $name:literal by {$($label:ident: $values:literal),*} $help:literal $look:literal;)+) => {
@@ -60,14 +60,14 @@ pub const REQUEST_BUCKETS: [f64; 14] =
     [0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 45.0, 60.0, 120.0];
 
 declare_metrics! {
-    /// Those of reconciles, as in controller-runtime.
+    /// The metrics of reconciles, as in controller-runtime.
     RECONCILES;
     Counter => "controller_runtime_reconcile_total" by {
         controller: "the loop",
-        result: "`success`, `error`, or `requeue_after`: it is looked at again after a time"
+        result: "`success`, `error`, or `requeue_after`: it is reconciled again after some time"
     }
         "Total number of reconciliations per controller and result"
-        "`error` that rises all the time: the log names objects and errors.";
+        "`error` rises all the time: see the log for objects and errors.";
     Counter => "controller_runtime_reconcile_errors_total" by {controller: "the loop"}
         "Total number of reconciliation errors per controller"
         "The same as `controller_runtime_reconcile_total{result=\"error\"}`.";
@@ -82,18 +82,28 @@ declare_metrics! {
         "The key `concurrency` of the loop.";
     Gauge => "controller_runtime_active_workers" by {controller: "the loop"}
         "Number of currently used workers per controller"
-        "At the maximum for minutes: raise `concurrency`, or see what the workers wait for.";
+        "At the maximum for minutes: raise `concurrency`, or find out why the workers wait.";
 }
 
 declare_metrics! {
-    /// Those of queues and requests, as in client-go, and of watches.
+    /// The metrics of systems outside the cluster.
+    OUTAGES;
+    Gauge => "outside_systems_down" by {
+        system: "`keycloak`, `prometheus`, `issuer`, `mail`, `registry`, `exam_server`"
+    }
+        "Number of failing servers outside the cluster by system"
+        "Above 0 for minutes: `/readyz` shows URL, error and duration of each outage, and the log its start and end.";
+}
+
+declare_metrics! {
+    /// The metrics of queues and requests, as in client-go, and of watches.
     QUEUES_AND_REQUESTS;
     Gauge => "workqueue_depth" by {name: "the loop", controller: "the loop"}
         "Current depth of workqueue"
         "It falls to 0 between changes. If not, see `workqueue_oldest_item_seconds`.";
     Counter => "workqueue_adds_total" by {name: "the loop", controller: "the loop"}
         "Total number of adds handled by workqueue"
-        "Its rate at rest is that of `resync`. More: something changes objects all the time.";
+        "At rest, its rate is determined by `resync`. If it is higher, objects change all the time.";
     Counter => "workqueue_retries_total" by {name: "the loop", controller: "the loop"}
         "Total number of retries handled by workqueue"
         "It rises with errors.";
@@ -102,33 +112,33 @@ declare_metrics! {
         "The 99th percentile above some seconds: raise `concurrency`.";
     Histogram(&QUEUE_BUCKETS) => "workqueue_work_duration_seconds" by {name: "the loop", controller: "the loop"}
         "Time in seconds that processing an item from workqueue takes"
-        "As `controller_runtime_reconcile_time_seconds`.";
+        "See `controller_runtime_reconcile_time_seconds`.";
     Gauge => "workqueue_unfinished_work_seconds" by {name: "the loop", controller: "the loop"}
         "Seconds of work that is in progress and not yet observed by workqueue_work_duration_seconds"
         "It grows: workers hang.";
     Gauge => "workqueue_longest_running_processor_seconds" by {name: "the loop", controller: "the loop"}
-        "Seconds for which the longest running processor of workqueue has been running"
+        "Seconds that the longest running processor of workqueue has been running"
         "Above 600: a worker hangs. The log names the object.";
     Gauge => "workqueue_oldest_item_seconds" by {name: "the loop", controller: "the loop"}
-        "Seconds for which the object that waits longest in workqueue has been waiting for a worker"
+        "Seconds that the longest waiting object of workqueue has been waiting for a worker"
         "It grows: workers hang or fail.";
     Counter => "rest_client_requests_total" by {
-        code: "the HTTP status, or `<error>` without an answer",
+        code: "the HTTP status, or `<error>` without a response",
         method: "the HTTP method",
         host: "the API server"
     }
         "Number of requests to the API server by status code, method and host"
-        "`5..`, `429` or `<error>` that rise: the API server is overloaded or away.";
+        "`5..`, `429` or `<error>` rises: the API server is overloaded or unreachable.";
     Histogram(&REQUEST_BUCKETS) => "rest_client_request_duration_seconds" by {
         verb: "the HTTP method",
         host: "the API server"
     }
         "Latency in seconds of requests to the API server by verb and host"
-        "The 99th percentile above a second: the API server is slow. Watches count until their first answer.";
+        "The 99th percentile above a second: the API server is slow. The time of a watch ends with the first response.";
     Gauge => "store_staleness_seconds" by {kind: "the plural name of the kind"}
-        "Seconds for which the watch of a kind has been broken; 0 while it follows the cluster"
-        "Above 60: the watch is broken. The log says why, `/readyz` which loops need it.";
+        "Seconds that the watch of a kind has been broken; 0 while it works"
+        "Above 60: the watch is broken. The log shows the reason, `/readyz` the affected loops.";
     Counter => "crownlabs_objects_skipped_total" by {kind: "the plural name of the kind"}
-        "Number of objects that were listed or watched and left out, because they are too large or cannot be read"
-        "It rises: the log names the object. It is shortened or deleted by whoever made it.";
+        "Number of listed or watched objects that were skipped because they are too large or cannot be parsed"
+        "It rises: the log names the object. Ask its owner to shorten or delete it.";
 }

@@ -1,5 +1,4 @@
-//! Metrics under the names and labels of controller-runtime, so that existing dashboards and
-//! alerts work.
+//! Metrics with the names and labels of controller-runtime, so that existing dashboards and alerts work.
 
 use std::time::Duration;
 
@@ -18,7 +17,7 @@ pub struct QueueMetrics {
 }
 
 impl QueueMetrics {
-    /// Metrics of the queue of that loop.
+    /// Creates the metrics of a loop's queue.
     pub fn new(name: &'static str) -> Self {
         Self {
             depth: gauge!("workqueue_depth", "name" => name, "controller" => name),
@@ -33,8 +32,8 @@ impl QueueMetrics {
     }
 }
 
-/// The values of the label `result`: a reconcile succeeded, failed and is retried with backoff, or succeeded and the object is
-/// reconciled again after some time.
+/// The values of the label `result`: the reconcile succeeded, failed and is retried with backoff, or succeeded and is
+/// repeated after some time.
 pub(super) const SUCCESS: &str = "success";
 pub(super) const ERROR: &str = "error";
 pub(super) const REQUEUE_AFTER: &str = "requeue_after";
@@ -50,8 +49,7 @@ pub struct LoopMetrics {
 }
 
 impl LoopMetrics {
-    /// Metrics of the loop of that name, which runs up to `concurrency` reconciles at once. All series
-    /// start at zero.
+    /// Creates the metrics of a loop that runs up to `concurrency` concurrent reconciles. All series start at zero.
     pub fn new(name: &'static str, concurrency: usize) -> Self {
         gauge!("controller_runtime_max_concurrent_reconciles", "controller" => name)
             .set(precise(concurrency));
@@ -87,7 +85,7 @@ impl LoopMetrics {
     }
 }
 
-/// A count as a gauge value; exact up to 2^32.
+/// Converts a count to a gauge value; exact up to 2^32.
 pub fn precise(count: usize) -> f64 {
     f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }

@@ -1,19 +1,21 @@
-//! What all control loops share. Nothing here knows what an instance, a tenant or a workspace is.
+//! The modules that all control loops share. They do not depend on the meaning of an Instance, a Tenant or a Workspace.
 //!
-//! | module | what it is |
+//! | module | content |
 //! |---|---|
-//! | [`reconciler`], [`reconcile`], [`driver`] | the trait of a control loop, the order of a reconcile as a state machine, and the driver that carries its steps out |
-//! | [`preview`] | what a reconcile would write, in a cluster that is only read |
+//! | [`reconciler`], [`reconcile`], [`driver`] | the trait of a control loop, the steps of a reconcile as a state machine, and the driver that carries them out |
+//! | [`preview`] | computes the writes of a reconcile, in a cluster that is only read |
 //! | [`store`], [`selection`], [`watch`], [`resume`], [`store_set`] | the shared stores: one for each kind and selector, filled by one watch and by the responses to our own writes; the stores of one loop |
-//! | [`answer`], [`pieces`] | answers of the API server that are read while they arrive, object by object |
+//! | [`answer`], [`pieces`] | responses of the API server, read object by object while they arrive |
 //! | [`queue`], [`controller`], [`control_loop`], [`readiness`] | the work queue with its two priorities, the workers of a loop, when they run, and the readiness of the replica |
-//! | [`replica`] | loops that work for the replica that they run in, elected or not |
+//! | [`replica`] | loops that work in every replica, independent of leader election |
 //! | [`plan`], [`component`], [`problem`], [`merge`], [`finalizer`], [`apply`] | the plan of a reconcile as a value, JSON merge patches, finalizers, and the apply engine |
-//! | [`conditions`], [`events`] | status conditions and Kubernetes Events |
-//! | [`definitions`] | the CRDs that are installed, compared with ours |
-//! | [`context`], [`client`], [`gate`], [`error`] | the clients of the API server, which count requests and refuse writes while the lease is not held; their errors |
-//! | [`files`], [`replace`], [`connections`], [`http_server`], [`grpc_server`], [`task`] | files that are read again when they change, and files that are replaced as a whole; the connections of servers, the HTTP servers and those of gRPC; tasks that must not end |
-//! | [`certificate`] | the certificate that a server shows |
+//! | [`conditions`], [`events`], [`object_events`] | status conditions and Kubernetes Events; the causes of waits in the events of a namespace |
+//! | [`cluster`] | the stores of the cluster resources that environments need: nodes, classes, Gateways, KubeVirt |
+//! | [`definitions`] | compares the installed CRDs with ours |
+//! | [`context`], [`client`], [`gate`], [`error`] | the clients of the API server, which count requests and reject writes while the lease is not held; their errors |
+//! | [`files`], [`replace`], [`connections`], [`http_server`], [`grpc_server`], [`task`] | files that are read again when they change; atomic replacement of files; the connections of servers, the HTTP server and the gRPC server; tasks that must not end |
+//! | [`certificate`] | the certificate that a server presents |
+//! | [`sighting`] | whether another replica holds a Lease |
 //! | [`metrics`], [`clock`], [`key`] | metrics; the clock; the key of an object |
 
 pub mod answer;
@@ -24,6 +26,7 @@ pub mod certificate;
 pub mod children;
 pub mod client;
 pub mod clock;
+pub mod cluster;
 pub mod component;
 pub mod conditions;
 pub mod connections;
@@ -43,6 +46,8 @@ pub mod key;
 pub mod merge;
 pub mod metric;
 pub mod metrics;
+pub mod object_events;
+pub mod outages;
 pub mod pieces;
 pub mod plan;
 pub mod preview;
@@ -56,6 +61,7 @@ pub mod replace;
 pub mod replica;
 pub mod resume;
 pub mod selection;
+pub mod sighting;
 #[cfg(test)]
 pub mod silent;
 pub mod single_flight;

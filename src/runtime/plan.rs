@@ -1,5 +1,4 @@
-//! The plan of a reconcile: what it intends to write, as a value that can be printed, compared and carried
-//! out in part.
+//! The plan of a reconcile: the intended writes, as a value that can be printed, compared and carried out in part.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -13,6 +12,7 @@ use super::component::Component;
 use super::error::ApiError;
 use super::key::ObjectKey;
 use super::merge;
+use super::object_events::About;
 use super::problem::Problem;
 use crate::api::meta::Metadata;
 use crate::api::{Kind, Object};
@@ -31,12 +31,12 @@ pub struct KindInfo {
 }
 
 impl KindInfo {
-    /// The names of `T`.
+    /// Returns the names of the kind `T`.
     pub const fn of<T: Kind>() -> Self {
         Self { group: T::GROUP, version: T::VERSION, kind: T::KIND, plural: T::PLURAL }
     }
 
-    /// `<group>/<version>`, or the version alone for the core group.
+    /// Returns `<group>/<version>`, or only the version for the core group.
     pub fn api_version(&self) -> String {
         if self.group.is_empty() {
             self.version.to_owned()
@@ -45,7 +45,7 @@ impl KindInfo {
         }
     }
 
-    /// The path of the collection in `namespace`; of the cluster-wide collection if that is empty.
+    /// Returns the path of the collection in `namespace`; of the cluster-wide collection if that is empty.
     pub fn path(&self, namespace: &str) -> String {
         let root = if self.group.is_empty() { "/api" } else { "/apis" };
         let version = self.api_version();
@@ -56,22 +56,22 @@ impl KindInfo {
         }
     }
 
-    /// The path of an object.
+    /// Returns the path of an object.
     ///
     /// # Errors
-    /// As of [`ObjectKey::check`].
+    /// As for [`ObjectKey::check`].
     pub fn object_path(&self, key: &ObjectKey) -> Result<String, ApiError> {
         key.check()?;
         Ok(format!("{}/{}", self.path(&key.namespace), key.name))
     }
 }
 
-/// A complete object, ready to be sent.
+/// A complete object, ready to send.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Manifest(Value);
 
 impl Manifest {
-    /// An object of that kind with this metadata and these further members (`spec`, …).
+    /// Builds an object of a kind with this metadata and these further members (`spec`, …).
     ///
     /// # Panics
     /// Never for types that serialise to JSON objects with text keys, as all API types do.
@@ -86,73 +86,72 @@ impl Manifest {
         Self(Value::Object(object))
     }
 
-    /// The object with a merge patch applied.
+    /// Applies a merge patch to the object.
     pub fn merged(mut self, patch: &Value) -> Self {
         merge::apply(&mut self.0, patch);
         self
     }
 
-    /// The object as JSON.
+    /// Returns the object as JSON.
     pub fn json(&self) -> &Value {
         &self.0
     }
 }
 
-/// A value that serialises without failure, as JSON.
+/// Converts a value that always serialises to JSON.
 pub fn to_value<T: Serialize>(value: &T) -> Value {
-    // API types have text keys and no fallible serialisers: the only two causes of an error.
+    // API types have text keys and no fallible serialisers, so neither of the two causes of an error exists.
     serde_json::to_value(value).unwrap_or_default()
 }
 
-/// An object that must exist, and its enforced fields. All other fields are written at creation only; later
-/// changes of them by others are kept.
+/// An object that must exist, and its enforced fields. All other fields are written only at creation; later changes of
+/// them by others are kept.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Desired {
     /// Kind.
     pub kind: KindInfo,
     /// Namespace and name of the object.
     pub key: ObjectKey,
-    /// The component that the object belongs to, for example an environment. After a name conflict in it, its objects in
-    /// later waves are not written, nor those of its parts.
+    /// The component that the object belongs to, for example an environment. After a name conflict in a component,
+    /// objects of the component and its parts in later waves are not written.
     pub component: Component,
     /// Objects of a lower wave are written first.
     pub wave: u8,
-    /// The whole object, sent when it does not exist. `None` if the store holds the object, so that nothing
-    /// is built in vain; if it has been deleted meanwhile, the next reconcile creates it.
+    /// The whole object, sent if it does not exist. `None` if the store holds the object, which saves building it; if
+    /// the object is deleted meanwhile, the next reconcile creates it.
     pub manifest: Option<Manifest>,
-    /// Labels that it must carry; others are kept.
+    /// Labels that it must have; others are kept.
     pub labels: BTreeMap<String, String>,
-    /// Annotations that it must carry (`Some`) or must not (`None`); others are kept.
+    /// Annotations that it must have (`Some`) or must not have (`None`); others are kept.
     pub annotations: BTreeMap<String, Option<String>>,
     /// The reference to its owner; the default for [`Ownership::Unowned`].
     pub owner: OwnerReference,
     /// Whether it is deleted with its owner.
     pub ownership: Ownership,
-    /// An object without a controller is adopted, unless it has one of these labels with another value than this; `None`
-    /// stands for any value. They say whose it is.
+    /// The labels that identify its owner. An object without a controller is adopted, unless it has one of these labels
+    /// with another value; `None` means that any value prevents adoption.
     pub identity: BTreeMap<String, Option<String>>,
-    /// An object without a controller is adopted only if it has all of these labels; `None` for no such rule.
+    /// An object without a controller is adopted only if it has all of these labels; `None` disables the rule.
     pub known_by: Option<BTreeMap<String, String>>,
-    /// The members of the manifest that are enforced as a whole in an object that the store does not hold, because it has
+    /// The members of the manifest that are enforced as a whole if the store does not hold the object because it has
     /// lost its labels.
     pub members: Vec<String>,
     /// Further enforced fields, as a JSON merge patch; `Null` for none.
     pub fields: Value,
 }
 
-/// What happens to an object when its owner is deleted.
+/// The fate of an object when its owner is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ownership {
-    /// It is deleted by the garbage collector: it has an owner reference with `controller: true`.
+    /// The garbage collector deletes it: it has an owner reference with `controller: true`.
     Controlled,
-    /// It is kept: it has no owner reference to its owner, and is recognised by its labels.
+    /// It is kept: it has no owner reference to its owner, and is identified by its labels.
     Kept,
-    /// It has no owner: the configuration names it. Whoever owns it otherwise is none of our business, and its owner
-    /// references are left alone.
+    /// It has no owner: the configuration names it. Owner references that it may have are not changed.
     Unowned,
 }
 
-/// An object to be deleted, with the uid and resource version of the store as preconditions.
+/// An object to delete, with the uid and resource version in the store as preconditions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Removal {
     /// Kind.
@@ -165,29 +164,29 @@ pub struct Removal {
     pub uid: String,
     /// Its resource version.
     pub resource_version: String,
-    /// What has to hold; for what cannot be made again as it was.
+    /// The preconditions, for objects that cannot be recreated unchanged.
     pub preconditions: Vec<Precondition>,
 }
 
-/// What has to hold for a deletion, by the store and by the API server, which is asked right before. If something differs,
-/// nothing is deleted, the store takes it, and the object is reconciled again.
+/// A precondition of a deletion, checked against the store and, immediately before, the API server. If something
+/// differs, nothing is deleted, the store is updated, and the object is reconciled again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Precondition {
-    /// This object exists and is as the store has it: its spec, and whether it is being deleted.
+    /// This object exists, and the store has its current spec and deletion state.
     Object(KindInfo, ObjectKey),
-    /// The store has every object of this kind that is in this namespace.
+    /// The store has every object of this kind in this namespace.
     Within(KindInfo, String),
-    /// The store has every object of its selection as it is: spec, labels and annotations.
+    /// The store has the current spec, labels and annotations of every object of its selection.
     Every(KindInfo),
 }
 
 impl Precondition {
-    /// This object.
+    /// The precondition for this object.
     pub fn object<T: Kind>(object: &Object<T>) -> Self {
         Self::Object(KindInfo::of::<T>(), ObjectKey::of(object))
     }
 
-    /// The kind that is looked at.
+    /// Returns the kind that is checked.
     pub fn kind(&self) -> KindInfo {
         match self {
             Self::Object(kind, _) | Self::Within(kind, _) | Self::Every(kind) => *kind,
@@ -196,12 +195,12 @@ impl Precondition {
 }
 
 impl Removal {
-    /// The removal of an object with this uid and resource version.
+    /// Creates the removal of an object with its uid and resource version.
     pub fn of<T: Kind>(object: &Object<T>, component: Component) -> Self {
         Self::seen(KindInfo::of::<T>(), &object.metadata, component)
     }
 
-    /// The removal of an object of that kind with this metadata.
+    /// Creates the removal of an object of a kind with this metadata.
     pub fn seen(kind: KindInfo, metadata: &Metadata, component: Component) -> Self {
         Self {
             kind,
@@ -213,13 +212,13 @@ impl Removal {
         }
     }
 
-    /// The same, with these preconditions.
+    /// Sets the preconditions.
     pub fn with_preconditions(self, preconditions: impl Into<Vec<Precondition>>) -> Self {
         Self { preconditions: preconditions.into(), ..self }
     }
 }
 
-/// A JSON merge patch of one object, with its uid, and in most cases its resource version, as preconditions.
+/// A JSON merge patch of one object, with its uid and usually its resource version as preconditions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ObjectPatch {
     /// See [`Desired::component`].
@@ -232,52 +231,54 @@ pub struct ObjectPatch {
     pub subresource: Option<&'static str>,
     /// The uid of the object, a precondition of the patch.
     pub uid: String,
-    /// The resource version of the object, a precondition of the patch; `None` for no such precondition.
+    /// The resource version of the object, a precondition of the patch; `None` if there is no such precondition.
     pub resource_version: Option<String>,
     /// The patch, without the preconditions.
     pub patch: Value,
 }
 
-/// Everything that a reconcile intends to do. `E` is the type of its effects outside of the cluster.
+/// Everything that a reconcile intends to do. `E` is the type of its effects outside the cluster.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan<E = ()> {
-    /// Patches of the object itself, and of others that exist already.
+    /// Patches of the object itself, and of other existing objects.
     pub patches: Vec<ObjectPatch>,
     /// The objects that must exist.
     pub ensure: Vec<Desired>,
-    /// The objects to be deleted.
+    /// The objects to delete.
     pub remove: Vec<Removal>,
-    /// Effects outside of the cluster, carried out at the same time as the writes.
+    /// Effects outside the cluster, carried out concurrently with the writes.
     pub effects: Vec<E>,
-    /// What cannot be done, and why; reported in conditions and events.
+    /// The objects that this object waits for. Their events are read until a plan awaits none.
+    pub awaited: Option<About>,
+    /// The problems that prevent parts of the plan, reported in conditions and events.
     pub problems: Vec<Problem>,
-    /// When the object is reconciled again if nothing changes.
+    /// The time of the next reconcile if nothing changes.
     pub requeue: Requeue,
-    /// What has to hold before anything is written; for what the plan has others destroy.
+    /// The preconditions of all writes, for a plan that causes other components to destroy something.
     pub preconditions: Vec<Precondition>,
-    /// Objects that the plan depends on and that the stores may be late with: they are read from the API
-    /// server, and the plan is made again, before it is carried out. For refusals that are final.
+    /// Objects that the plan depends on although the stores may lag behind. Before the plan is carried out, they are
+    /// read from the API server, and a new plan is made. For rejections that are final.
     pub confirm: Vec<(KindInfo, ObjectKey)>,
-    /// Whether a report is also written before the plan is carried out. That write is valid only for the
-    /// resource version in the store, so a process with an outdated store goes no further.
+    /// Whether a report is also written before the plan is carried out. That write is valid only for the resource
+    /// version in the store, so a process with an outdated store does not continue.
     pub announce: bool,
-    /// Whether the waves after one with a failure are left out.
+    /// Whether the waves after a wave with a failure are skipped.
     pub stop_at_failure: bool,
-    /// The finalizer that is removed from the object once everything else has succeeded.
+    /// The finalizer that is removed from the object after everything else has succeeded.
     pub remove_finalizer: Option<&'static str>,
-    /// What has to hold for the removal of the finalizer, after which the object is gone.
+    /// The preconditions for the removal of the finalizer. The object is gone afterwards.
     pub finalizer_preconditions: Vec<Precondition>,
 }
 
 impl ObjectPatch {
-    /// A patch of an object, valid only for its resource version in the store; `None` when the object
-    /// already has all that `wanted` names.
+    /// Creates a patch of an object, valid only for its resource version in the store; `None` if the object already has
+    /// all fields of `wanted`.
     pub fn of<T: Kind>(object: &Object<T>, wanted: &Value) -> Option<Self> {
         let current = json!({"metadata": to_value(&object.metadata), "spec": to_value(&object.spec)});
         Some(Self::exactly(object, merge::required(&current, wanted)?))
     }
 
-    /// This patch of an object, valid only for its resource version in the store.
+    /// Creates a patch of an object, valid only for its resource version in the store.
     pub fn exactly<T: Kind>(object: &Object<T>, patch: Value) -> Self {
         Self {
             component: Component::Whole,
@@ -291,7 +292,7 @@ impl ObjectPatch {
     }
 }
 
-/// When an object is wanted again although nothing has changed.
+/// The time of the next reconcile of an object if nothing changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Requeue {
     /// At its periodic reconcile.
@@ -299,7 +300,7 @@ pub enum Requeue {
     Resync,
     /// After this time, or at its periodic reconcile if that is earlier.
     After(Duration),
-    /// Never: only a change can make a difference.
+    /// Never: only a change requires another reconcile.
     OnChange,
 }
 
@@ -310,6 +311,7 @@ impl<E> Default for Plan<E> {
             ensure: Vec::new(),
             remove: Vec::new(),
             effects: Vec::new(),
+            awaited: None,
             problems: Vec::new(),
             requeue: Requeue::default(),
             preconditions: Vec::new(),

@@ -1,18 +1,17 @@
-//! What a loop would write in a live cluster.
+//! Computes the writes of a loop in a live cluster.
 
 use futures::future::join_all;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::ObjectKey;
 use super::apply::{Applied, Engine, Write};
-use super::merge;
 use super::plan::{ObjectPatch, Plan, to_value};
 use super::reconcile::{Answer, End, Reconcile, Step};
 use super::reconciler::{EffectOutcome, EffectResult, Reconciler};
+use super::{ObjectKey, merge};
 use crate::api::Kind;
 
-/// What the reconcile of an object of a live cluster would write.
+/// The writes of the reconcile of one object.
 #[derive(Debug)]
 pub struct Previewed {
     /// The name of the loop.
@@ -21,16 +20,17 @@ pub struct Previewed {
     pub kind: &'static str,
     /// The key of the object.
     pub key: ObjectKey,
-    /// The writes, those of its status last.
+    /// The writes, ending with the status.
     pub writes: Vec<Write>,
-    /// What a second reconcile would write besides. It follows at once, because an effect has changed what the plan depends on.
+    /// The additional writes of a second reconcile. It follows immediately if an effect has changed something that the
+    /// plan depends on.
     pub later: Vec<Write>,
-    /// Its problems, and what could not be written.
+    /// Its problems, and the failed writes.
     pub problems: Vec<String>,
 }
 
-/// What the driver would write for an object; `None` when it is not ours, or left to the garbage collector. The gate has to be
-/// closed: effects are carried out as far as they only read.
+/// Computes the writes of the driver for an object; `None` if the object is not ours, or is left to the garbage
+/// collector. The gate must be closed: effects are carried out as far as they only read.
 pub async fn preview<R: Reconciler>(
     reconciler: &R,
     settings: &R::Settings,
@@ -51,15 +51,15 @@ pub async fn preview<R: Reconciler>(
     Some(Previewed { controller: R::NAME, kind: R::Kind::KIND, key, writes, later, problems })
 }
 
-/// One reconcile of which nothing is written.
+/// One reconcile without any write.
 struct Preview<'a, R: Reconciler> {
     reconciler: &'a R,
     engine: &'a Engine,
     key: &'a ObjectKey,
-    /// What would have been written to the object itself, as merge patches.
+    /// The merge patches that would have been sent for the object itself.
     own: Vec<Value>,
     writes: Vec<Write>,
-    /// The write of the status: the last one, where a report announces the plan.
+    /// The write of the status: the last one if a report announces the plan.
     status: Option<Write>,
     problems: Vec<String>,
 }
@@ -69,7 +69,7 @@ impl<'a, R: Reconciler> Preview<'a, R> {
         Self { reconciler, engine, key, own, writes: Vec::new(), status: None, problems: Vec::new() }
     }
 
-    /// Goes through the steps; `None` if nothing is planned.
+    /// Runs the steps; `None` if nothing is planned.
     async fn run(&mut self, settings: &R::Settings, now: Timestamp) -> Option<End> {
         let mut reconcile = Reconcile::<R>::new(settings);
         loop {
@@ -99,7 +99,7 @@ impl<'a, R: Reconciler> Preview<'a, R> {
                 return checked.into();
             }
             Step::Apply(observed, plan) => return self.apply(observed, plan).await,
-            Step::Settle(observed, outcome) => self.reconciler.settle(observed, outcome),
+            Step::Settle(observed, _, outcome) => self.reconciler.settle(observed, outcome),
             Step::Patch(patch) => {
                 self.note(patch);
                 self.writes.push(self.engine.patching(patch));
@@ -113,7 +113,7 @@ impl<'a, R: Reconciler> Preview<'a, R> {
         Answer::Done
     }
 
-    /// The object, with what would have been written to it.
+    /// Returns the object, with the merge patches applied.
     fn observe(&self) -> Option<R::Observed> {
         let mut observed = self.reconciler.observe(self.key)?;
         if !self.own.is_empty() {
@@ -130,7 +130,7 @@ impl<'a, R: Reconciler> Preview<'a, R> {
     async fn apply(&mut self, observed: &R::Observed, plan: &Plan<R::Effect>) -> Answer<R> {
         let (writes, failures) = self.engine.preview(plan).await;
         let effects = plan.effects.iter().map(|effect| self.reconciler.perform(observed, effect));
-        // What fails here is what writes, or what cannot be reached from here: nothing is known of it.
+        // An effect fails here if it writes, or if its server cannot be reached. Its outcome is unknown.
         let known = |effect: EffectOutcome<EffectResult<R>>| match effect.error {
             Some(_) => EffectOutcome { result: None, error: None },
             None => effect,
@@ -144,7 +144,7 @@ impl<'a, R: Reconciler> Preview<'a, R> {
         Answer::Applied(Applied { is_written, is_incomplete: false, failures }, effects)
     }
 
-    /// Notes a patch of the object itself.
+    /// Records a patch of the object itself.
     fn note(&mut self, patch: &ObjectPatch) {
         let is_own =
             patch.kind.kind == R::Kind::KIND && patch.key == *self.key && patch.subresource.is_none();
@@ -162,11 +162,11 @@ mod tests {
     use crate::runtime::api_server::{ApiServer, refused};
     use crate::runtime::component::Component;
     use crate::runtime::problem::Problem;
-    use crate::runtime::reconciler::{Effect, EffectError, PlanFn, Report, ReportFn};
+    use crate::runtime::reconciler::{Effect, EffectError, Reconciled, Report};
     use crate::runtime::store::{Store, WrittenStores};
     use crate::runtime::watch::Selection;
 
-    /// A question, or something that would change what is outside.
+    /// A query, or a change outside the cluster.
     #[derive(Debug, Clone, Copy)]
     enum Outside {
         Ask,
@@ -177,7 +177,7 @@ mod tests {
         type Result = ();
     }
 
-    /// A Deployment, and whether the question was answered.
+    /// A Deployment, and whether the query got a response.
     #[derive(derive_more::AsRef, derive_more::AsMut)]
     struct Observed(
         #[as_ref(Deployment)]
@@ -186,7 +186,7 @@ mod tests {
         bool,
     );
 
-    /// Pauses Deployments, once its question was answered, or once it has changed something outside.
+    /// Pauses Deployments after its query got a response, or after it changed something outside the cluster.
     struct Asking {
         deployments: Arc<Store<DeploymentKind>>,
         is_answered: AtomicBool,
@@ -198,7 +198,12 @@ mod tests {
         type Observed = Observed;
         type Settings = Outside;
         type Effect = Outside;
-        const PLAN: PlanFn<Self> = |Observed(deployment, is_answered), effect, _| {
+
+        fn plan(
+            Observed(deployment, is_answered): &Observed,
+            effect: &Outside,
+            _: Timestamp,
+        ) -> Plan<Outside> {
             if !is_answered {
                 return Plan { effects: vec![*effect], ..Plan::default() };
             }
@@ -206,13 +211,15 @@ mod tests {
             let wanted =
                 json!({"spec": {"paused": true}, "metadata": {"labels": {"told": is_told.to_string()}}});
             Plan { patches: ObjectPatch::of(&**deployment, &wanted).into_iter().collect(), ..Plan::default() }
-        };
-        const REPORT: ReportFn<Self> = |Observed(deployment, _), _, _, outcome, _| {
-            let is_done = outcome.effects.iter().any(|effect| effect.result.is_some());
+        }
+
+        fn report(done: &Reconciled<'_, Observed, Outside, Outside>) -> Report<DeploymentKind> {
+            let Observed(deployment, _) = done.observed;
+            let is_done = done.outcome.effects.iter().any(|effect| effect.result.is_some());
             let ready_replicas = if is_done { Some(7) } else { deployment.status.ready_replicas };
             let status = DeploymentStatus { ready_replicas, ..DeploymentStatus::default() };
             Report { requeue_at_once: is_done, ..Report::new(status, Vec::new()) }
-        };
+        }
 
         fn observe(&self, key: &ObjectKey) -> Option<Observed> {
             let deployment = self.deployments.get(&key.namespace, &key.name)?;
@@ -238,11 +245,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_follows_from_an_answer_is_said_and_nothing_is_sent() {
+    async fn a_preview_includes_the_writes_after_a_query_and_sends_nothing() {
         for (effect, first, later) in
             [(Outside::Ask, vec![Some("status")], vec![None]), (Outside::Change, vec![], vec![])]
         {
-            let api = ApiServer::start(|_| refused(500, "InternalError", "nothing is to be sent")).await;
+            let api = ApiServer::start(|_| refused(500, "InternalError", "no request is expected")).await;
             let deployments = Arc::new(Store::new(true));
             let object = json!({
                 "kind": "Deployment", "status": {"readyReplicas": 1},
@@ -254,11 +261,12 @@ mod tests {
             let engine = Engine::new(api.writer(), stores, "asking");
             let asking = Asking { deployments, is_answered: AtomicBool::new(false) };
             let key = ObjectKey::new("ns", "a");
-            let found =
-                preview(&asking, &effect, &engine, key, Timestamp::UNIX_EPOCH).await.expect("it is ours");
+            let found = preview(&asking, &effect, &engine, key, Timestamp::UNIX_EPOCH)
+                .await
+                .expect("the Deployment is ours");
             let names = |writes: &[Write]| writes.iter().map(|write| write.subresource).collect::<Vec<_>>();
             assert_eq!((names(&found.writes), names(&found.later)), (first, later), "{found:?}");
-            // The second reconcile knows what the first one has written.
+            // The second reconcile includes the writes of the first one.
             assert!(
                 found.later.iter().all(|write| write.body["metadata"]["labels"]["told"] == "true"),
                 "{found:?}"

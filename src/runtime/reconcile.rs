@@ -1,16 +1,16 @@
-//! One reconcile of an object, as a state machine that says which step comes next. It makes no request and knows no clock:
-//! the [`super::driver`] carries the steps out, [`super::preview`] says what they would write, and proofs simulate them.
+//! One reconcile of an object, as a state machine that determines the next step. It sends no request and reads no
+//! clock: [`super::driver`] carries out the steps, [`super::preview`] computes their writes, and proofs simulate them.
 //!
 //! | step | next |
 //! |---|---|
-//! | observe | the plan is made; an object that is gone, or left to the garbage collector, is forgotten, and that is the end |
-//! | refresh, observe | only with [`Plan::confirm`]; the plan is made again |
+//! | observe | the plan is made; an object that is gone, or left to the garbage collector, is dropped: the end |
+//! | refresh, observe | only with [`Plan::confirm`]; a new plan is made |
 //! | publish | only with [`Plan::announce`]: the report before the plan |
 //! | check | only with [`Plan::preconditions`] |
-//! | apply | writes, and effects outside of the cluster at the same time |
-//! | observe | unless nothing was done: the stores now hold the answers |
-//! | settle | what the loop keeps in memory is updated |
-//! | check, patch | only with [`Plan::remove_finalizer`], once all else has succeeded: the end |
+//! | apply | writes, and concurrent effects outside the cluster |
+//! | observe | unless nothing was done: the stores now hold the responses |
+//! | settle | the loop updates its state in memory |
+//! | check, patch | only with [`Plan::remove_finalizer`], after everything else has succeeded: the end |
 //! | patch, observe | only if the report has a patch of the object |
 //! | publish | events and status: the end |
 
@@ -19,50 +19,50 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::ObjectKey;
 use super::apply::{Applied, Failure};
 use super::controller::ReconcileError;
 use super::error::ApiError;
-use super::finalizer;
 use super::plan::{KindInfo, ObjectPatch, Plan, Precondition, Requeue};
-use super::reconciler::{EffectOutcome, EffectResult, Outcome, Reconciler, Report};
+use super::reconciler::{EffectOutcome, EffectResult, Outcome, Reconciled, Reconciler, Report};
+use super::{ObjectKey, finalizer};
 use crate::api::{Kind, Object};
 
-/// After how long at most an object that a `ResourceQuota` refused is reconciled again: no watch shows when
-/// a quota has capacity again.
-pub const QUOTA_RETRY: Duration = Duration::from_mins(1);
+/// The maximum time until the next reconcile of an object if a `ResourceQuota` rejected one of its children, or if a
+/// child's name is taken by an object of another owner. No watch shows when a quota has capacity again, or when an
+/// object is deleted that no store holds.
+pub const REFUSED_RETRY: Duration = Duration::from_mins(1);
 
-/// What is to be done next.
+/// The next step.
 pub enum Step<'a, R: Reconciler> {
     /// Observe the object. The answer is [`Answer::Observed`].
     Observe,
-    /// Read these objects from the API server, so that the stores have them as they are.
+    /// Read these objects from the API server, so that the stores are up to date.
     Refresh(&'a [(KindInfo, ObjectKey)]),
-    /// Compare with the API server that all of this is so.
+    /// Check these preconditions against the API server.
     Check(&'a [Precondition]),
     /// Carry out the plan for this observation. The answer is [`Answer::Applied`].
     Apply(&'a R::Observed, &'a Plan<R::Effect>),
-    /// Update what the loop keeps in memory.
-    Settle(&'a R::Observed, &'a Outcome<EffectResult<R>>),
+    /// Update the loop's state in memory.
+    Settle(&'a R::Observed, &'a Plan<R::Effect>, &'a Outcome<EffectResult<R>>),
     /// Send this patch of the object.
     Patch(&'a ObjectPatch),
     /// Publish the events, then write the status if it differs.
     Publish(&'a R::Observed, &'a Report<R::Kind>),
-    /// Drop what the loop keeps in memory about the object.
+    /// Drop the loop's state of the object.
     Forget,
     /// Nothing: the reconcile has ended.
     End(&'a End),
 }
 
-/// What came of a step.
+/// The result of a step.
 pub enum Answer<R: Reconciler> {
     /// It was done.
     Done,
     /// It failed.
     Failed(ApiError),
-    /// The object was observed; `None` when it does not exist or is not ours.
+    /// The object was observed; `None` if it does not exist or is not ours.
     Observed(Option<R::Observed>),
-    /// The plan was carried out, each effect with this outcome.
+    /// The plan was carried out, and each effect had this outcome.
     Applied(Applied, Vec<EffectOutcome<EffectResult<R>>>),
 }
 
@@ -72,12 +72,12 @@ impl<R: Reconciler> From<Result<(), ApiError>> for Answer<R> {
     }
 }
 
-/// How a reconcile ends.
+/// The end of a reconcile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum End {
     /// The object does not exist, or is not ours.
     Gone,
-    /// It is reconciled again once something has changed.
+    /// It is reconciled again after a change.
     AwaitChange,
     /// It is reconciled again at its periodic reconcile, or after this time if that is sooner.
     Requeue(Option<Duration>),
@@ -87,25 +87,25 @@ pub enum End {
     Failed(ReconcileError),
 }
 
-/// A reconcile that is under way.
+/// A reconcile in progress.
 pub struct Reconcile<'s, R: Reconciler> {
     settings: &'s R::Settings,
     stage: Stage,
-    /// What was observed last.
+    /// The last observation.
     observed: Option<R::Observed>,
     plan: Plan<R::Effect>,
     outcome: Outcome<EffectResult<R>>,
-    /// The report, and the object as the patch of the report has left it.
+    /// The report, and the object after the report's patch.
     report: Option<Report<R::Kind>>,
     patched: Option<R::Observed>,
     removal: Option<ObjectPatch>,
-    /// Whether the plan is made again at once: it did not know an object that was adopted, or somebody has changed the spec
-    /// meanwhile.
+    /// Whether a new plan is needed at once: the plan did not know an object that was adopted, or another client has
+    /// changed the spec meanwhile.
     is_outdated: bool,
     end: End,
 }
 
-/// The step that a reconcile has come to.
+/// The current step of a reconcile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Observe,
@@ -125,7 +125,7 @@ enum Stage {
 }
 
 impl<'s, R: Reconciler> Reconcile<'s, R> {
-    /// A reconcile with these settings, of which nothing has been done yet.
+    /// Creates a reconcile with these settings, before its first step.
     pub fn new(settings: &'s R::Settings) -> Self {
         Self {
             settings,
@@ -141,7 +141,7 @@ impl<'s, R: Reconciler> Reconcile<'s, R> {
         }
     }
 
-    /// The next step. [`Reconcile::answer`] says what came of it.
+    /// Returns the next step. [`Reconcile::answer`] takes its result.
     pub fn step(&self) -> Step<'_, R> {
         let patch = || self.report.as_ref().and_then(|report| report.patch.as_ref());
         let step = match (self.stage, &self.observed) {
@@ -151,7 +151,7 @@ impl<'s, R: Reconciler> Reconcile<'s, R> {
             (Stage::Refresh, _) => Some(Step::Refresh(&self.plan.confirm)),
             (Stage::Check, _) => Some(Step::Check(&self.plan.preconditions)),
             (Stage::Apply, Some(observed)) => Some(Step::Apply(observed, &self.plan)),
-            (Stage::Settle, Some(observed)) => Some(Step::Settle(observed, &self.outcome)),
+            (Stage::Settle, Some(observed)) => Some(Step::Settle(observed, &self.plan, &self.outcome)),
             (Stage::CheckFinalizer, _) => Some(Step::Check(&self.plan.finalizer_preconditions)),
             (Stage::RemoveFinalizer, _) => self.removal.as_ref().map(Step::Patch),
             (Stage::Patch, _) => patch().map(Step::Patch),
@@ -165,7 +165,7 @@ impl<'s, R: Reconciler> Reconcile<'s, R> {
         step.unwrap_or(Step::End(&self.end))
     }
 
-    /// Takes what came of the step, and goes on to the next one. Plan and report are made for the time `now`.
+    /// Takes the result of the step, and advances to the next one. Plan and report are made for the time `now`.
     pub fn answer(&mut self, answer: Answer<R>, now: Timestamp) {
         self.stage = match (self.stage, answer) {
             (Stage::Observe | Stage::ObserveConfirmed, Answer::Observed(observed)) => {
@@ -189,28 +189,30 @@ impl<'s, R: Reconciler> Reconcile<'s, R> {
                 self.end = self.next();
                 Stage::End
             }
-            // What was announced is carried out now.
+            // The plan was announced and is carried out now.
             (Stage::Publish, Answer::Done) => Stage::Check,
             (Stage::CheckFinalizer | Stage::RemoveFinalizer, Answer::Failed(error)) => {
                 self.failed(&error, "finalizer: ")
             }
             (Stage::Publish, Answer::Failed(error)) => self.failed(&error, "status: "),
             (_, Answer::Failed(error)) => self.failed(&error, ""),
-            // The end of what is removed or forgotten; no step has another answer.
+            // The end of a removed or dropped object; no step has any other answer.
             _ => Stage::End,
         };
     }
 
-    /// The object was observed. The plan is made; if it names objects to be confirmed, it is made once more.
+    /// Handles the observed object: makes the plan. If the plan names objects to confirm, a second plan is made after
+    /// they are read.
     fn observed(&mut self, observed: Option<R::Observed>, now: Timestamp) -> Stage {
-        let Some(observed) = observed else { return self.gone() };
+        let Some(mut observed) = observed else { return self.gone() };
         let object = observed.as_ref();
         if object.is_terminating()
             && !R::FINALIZER.is_some_and(|finalizer| finalizer::holds(object, finalizer))
         {
             return Stage::Forget;
         }
-        self.plan = (R::PLAN)(&observed, self.settings, now);
+        R::complete(&mut observed, None, self.settings);
+        self.plan = R::plan(&observed, self.settings, now);
         self.observed = Some(observed);
         if self.stage == Stage::Observe && !self.plan.confirm.is_empty() {
             return Stage::Refresh;
@@ -218,13 +220,13 @@ impl<'s, R: Reconciler> Reconcile<'s, R> {
         if self.plan.announce { self.report(now) } else { Stage::Check }
     }
 
-    /// The object does not exist (any more).
+    /// Handles an object that does not exist (any more).
     fn gone(&mut self) -> Stage {
         self.end = End::Gone;
         Stage::Forget
     }
 
-    /// The plan was carried out.
+    /// Handles the result of the plan.
     fn applied(&mut self, applied: Applied, effects: Vec<EffectOutcome<EffectResult<R>>>) -> Stage {
         let Applied { is_written, is_incomplete, failures } = applied;
         let is_unchanged = !is_written && effects.is_empty();
@@ -233,7 +235,7 @@ impl<'s, R: Reconciler> Reconcile<'s, R> {
         if self.outcome.lost_lease() {
             return Stage::End;
         }
-        // Nobody is told of what was planned from old knowledge: the next plan is made from what is known now.
+        // A plan from stale objects is not reported: the next plan is made from the current ones.
         if let Some(stale) = self.outcome.stale() {
             self.end = End::Failed(ReconcileError::from(stale.to_string()));
             return Stage::End;
@@ -241,10 +243,11 @@ impl<'s, R: Reconciler> Reconcile<'s, R> {
         if is_unchanged { Stage::Settle } else { Stage::ObserveAgain }
     }
 
-    /// The object was observed after writes and effects. If somebody else has changed its spec meanwhile, it has the
-    /// generation that the plan has left, because that is what the report is about.
+    /// Handles the object after writes and effects. If another client has changed its spec meanwhile, the object gets
+    /// the generation that resulted from the plan, because the report is about that generation.
     fn observed_again(&mut self, observed: Option<R::Observed>) -> Stage {
         let (Some(mut observed), Some(planned)) = (observed, &self.observed) else { return self.gone() };
+        R::complete(&mut observed, Some(planned), self.settings);
         let (planned, object) = (planned.as_ref(), observed.as_mut());
         if !planned.uid().is_empty() && planned.uid() != object.uid() {
             // Another object has the name now.
@@ -260,7 +263,7 @@ impl<'s, R: Reconciler> Reconcile<'s, R> {
         Stage::Settle
     }
 
-    /// The memory of the loop is up to date: the finalizer is removed, or a report is made.
+    /// Continues after the loop has updated its state: removes the finalizer, or makes a report.
     fn settled(&mut self, now: Timestamp) -> Stage {
         let finalizer = self.plan.remove_finalizer.filter(|_| self.outcome.is_success());
         let Some((finalizer, observed)) = finalizer.zip(self.observed.as_ref()) else {
@@ -273,23 +276,26 @@ impl<'s, R: Reconciler> Reconcile<'s, R> {
     /// Makes the report, before or after the plan is carried out.
     fn report(&mut self, now: Timestamp) -> Stage {
         let Some(observed) = &self.observed else { return Stage::End };
-        let report = (R::REPORT)(observed, self.settings, &self.plan, &self.outcome, now);
+        let Self { settings, plan, outcome, .. } = self;
+        let report = R::report(&Reconciled { observed, settings, plan, outcome, now });
         let stage = if report.patch.is_some() { Stage::Patch } else { Stage::Publish };
         (self.report, self.patched) = (Some(report), None);
         stage
     }
 
-    /// When the object is reconciled again, after the last report was published.
+    /// Determines the next reconcile, after the last report was published.
     fn next(&self) -> End {
         let Self { plan, outcome, .. } = self;
-        // What is being deleted waits for others, unless the plan names a time after which it does not.
+        // An object that is being deleted waits for changes, unless the plan names a time.
         let is_terminating =
             self.observed.as_ref().is_some_and(|observed| observed.as_ref().is_terminating());
         if is_terminating && outcome.is_success() && !matches!(plan.requeue, Requeue::After(_)) {
             return End::AwaitChange;
         }
-        let is_quota = |error: &ApiError| matches!(error, ApiError::QuotaExceeded(_));
-        let failed = outcome.failures.iter().filter(|failure| !is_quota(&failure.error));
+        // The report says so. Repeating the write would be rejected again.
+        let is_refused =
+            |error: &ApiError| matches!(error, ApiError::QuotaExceeded(_) | ApiError::NameConflict { .. });
+        let failed = outcome.failures.iter().filter(|failure| !is_refused(&failure.error));
         let mut errors: Vec<String> = failed.map(ToString::to_string).collect();
         errors.extend(outcome.effect_failures().map(|problem| problem.message.clone()));
         if !errors.is_empty() {
@@ -300,16 +306,19 @@ impl<'s, R: Reconciler> Reconcile<'s, R> {
         if self.is_outdated || self.report.as_ref().is_some_and(|report| report.requeue_at_once) {
             return End::Again;
         }
-        let quota = outcome.failures.iter().any(|failure| is_quota(&failure.error)).then_some(QUOTA_RETRY);
+        let is_any_refused = outcome.failures.iter().any(|failure| is_refused(&failure.error));
+        let retry = is_any_refused.then_some(REFUSED_RETRY);
+        let reported = self.report.as_ref().and_then(|report| report.requeue_after);
+        let soonest = retry.into_iter().chain(reported).min();
         match plan.requeue {
-            Requeue::OnChange if quota.is_none() => End::AwaitChange,
-            Requeue::After(after) => End::Requeue(Some(quota.map_or(after, |quota| quota.min(after)))),
-            Requeue::OnChange | Requeue::Resync => End::Requeue(quota),
+            Requeue::OnChange if soonest.is_none() => End::AwaitChange,
+            Requeue::After(after) => End::Requeue(Some(soonest.map_or(after, |soonest| soonest.min(after)))),
+            Requeue::OnChange | Requeue::Resync => End::Requeue(soonest),
         }
     }
 
-    /// A request failed. After `NotFound` (the object has been deleted meanwhile) and `NotLeader` there is no retry: the
-    /// next watch event, or the new leader, continues.
+    /// Handles a failed request. After `NotFound` (the object was deleted meanwhile) and `NotLeader` there is no retry:
+    /// the next watch event, or the new leader, continues.
     fn failed(&mut self, error: &ApiError, what: &str) -> Stage {
         if !error.is_over() {
             let message = format!("{what}{error}");
@@ -319,8 +328,8 @@ impl<'s, R: Reconciler> Reconcile<'s, R> {
     }
 }
 
-/// The generation of an object after a plan for it was carried out: the next one if that has changed its spec. `None` for
-/// one that did not exist.
+/// Returns the generation of an object after its plan was carried out: the next one if the plan has changed its spec.
+/// `None` if the object did not exist.
 fn generation_after<T: Kind, E, F>(object: &Object<T>, plan: &Plan<E>, outcome: &Outcome<F>) -> Option<i64> {
     let (kind, key) = (KindInfo::of::<T>(), ObjectKey::of(object));
     let changes_spec = |patch: &ObjectPatch| {

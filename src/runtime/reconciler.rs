@@ -1,14 +1,16 @@
-//! The trait of a control loop. [`super::reconcile`] says when which of its functions is called:
+//! The trait of a control loop. [`super::reconcile`] defines the order of the calls:
 //!
-//! | function | what it does | pure |
+//! | function | purpose | pure |
 //! |---|---|---|
-//! | [`Reconciler::observe`] | reads what the stores have about an object | no, but makes no request |
-//! | [`Reconciler::PLAN`] | returns what is to be written, deleted, and done outside of the cluster | yes |
-//! | [`Reconciler::perform`] | carries out one effect outside of the cluster | no |
-//! | [`Reconciler::REPORT`] | returns the new status, conditions and events | yes |
+//! | [`Reconciler::observe`] | reads an object and its children from the stores | no, but sends no request |
+//! | [`Reconciler::complete`] | adds the values that both plan and report derive from an observation | yes |
+//! | [`Reconciler::plan`] | returns the writes, the deletions, and the effects outside the cluster | yes |
+//! | [`Reconciler::perform`] | carries out one effect outside the cluster | no |
+//! | [`Reconciler::report`] | returns the new status, conditions and events | yes |
 
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use metrics::{Label, counter};
@@ -17,6 +19,7 @@ use super::ObjectKey;
 use super::apply::Failure;
 use super::error::ApiError;
 use super::events::EventNote;
+use super::object_events::ObjectEvents;
 use super::plan::{KindInfo, ObjectPatch, Plan};
 use super::problem::Problem;
 use super::watch::Selection;
@@ -24,13 +27,13 @@ use crate::api::{Kind, Object};
 
 /// A control loop over the objects of one kind.
 ///
-/// The process may die between any two writes and effects of a plan: the next reconcile observes what exists
-/// and plans the rest.
+/// The process may die between any two writes and effects of a plan. The next reconcile observes what exists and plans
+/// the rest.
 pub trait Reconciler: Sized + Send + Sync + 'static {
     /// The name of the loop: its key in the configuration, its label in metrics, its name in logs.
     const NAME: &'static str;
-    /// The finalizer that the loop puts on its objects. Without one, an object that is being deleted is left
-    /// to the garbage collector.
+    /// The finalizer that the loop adds to its objects. Without one, an object that is being deleted is left to the
+    /// garbage collector.
     const FINALIZER: Option<&'static str> = None;
     /// The kind of the objects that the loop reconciles.
     type Kind: Kind;
@@ -38,26 +41,36 @@ pub trait Reconciler: Sized + Send + Sync + 'static {
     type Observed: AsRef<Object<Self::Kind>> + AsMut<Arc<Object<Self::Kind>>> + Send + Sync;
     /// The settings that plan and report depend on. They do not change while the process runs.
     type Settings: Send + Sync;
-    /// The type of effects outside of the cluster; `()` for loops without any.
+    /// The type of effects outside the cluster; `()` for loops without any.
     type Effect: Effect;
 
-    /// Returns the plan for an object. For an object that is being deleted, it is called only while that has
-    /// [`Reconciler::FINALIZER`].
-    const PLAN: PlanFn<Self>;
-    /// Returns the report of a reconcile; unless the loop says otherwise, nothing is reported. The observation is
-    /// read again after the writes, so it contains their responses; its generation is the one that was planned for.
-    const REPORT: ReportFn<Self> = |observed, _, _, _, _| Report::unchanged(observed.as_ref());
+    /// Returns the plan for an object: a pure function. For an object that is being deleted, it is called only while
+    /// the object has [`Reconciler::FINALIZER`].
+    fn plan(observed: &Self::Observed, settings: &Self::Settings, now: Timestamp) -> Plan<Self::Effect>;
 
-    /// The objects that a new leader reads from the API server before its first reconcile, for loops that
-    /// choose what no two objects may have: its watches may be late. The loop writes their kinds.
+    /// Returns the report of a reconcile, a pure function; by default, nothing is reported.
+    fn report(done: &Reconciled<'_, Self::Observed, Self::Settings, Self::Effect>) -> Report<Self::Kind> {
+        Report::unchanged(done.observed.as_ref())
+    }
+
+    /// Returns the objects that a new leader reads from the API server before its first reconcile. It is for loops that
+    /// allocate unique values, because watches may lag behind. The loop must write these kinds.
     fn read_first(&self) -> Vec<(KindInfo, Selection)> {
         Vec::new()
     }
 
-    /// Reads what the stores have about an object; `None` when it does not exist or is not ours.
+    /// Reads an object and its children from the stores; `None` if it does not exist or is not ours.
     fn observe(&self, key: &ObjectKey) -> Option<Self::Observed>;
 
-    /// Carries out one effect of a plan, at the same time as the writes. It must be idempotent.
+    /// Completes an observation, before its plan or its report. For a report, `planned` is the observation of the plan.
+    fn complete(
+        _observed: &mut Self::Observed,
+        _planned: Option<&Self::Observed>,
+        _settings: &Self::Settings,
+    ) {
+    }
+
+    /// Carries out one effect of a plan, concurrently with the writes. It must be idempotent.
     fn perform(
         &self,
         _observed: &Self::Observed,
@@ -66,39 +79,55 @@ pub trait Reconciler: Sized + Send + Sync + 'static {
         async { EffectOutcome { result: None, error: None } }
     }
 
-    /// The counter to increment when a status cannot be written.
+    /// Returns the counter to increment when a status cannot be written.
     fn status_error() -> Option<Counter> {
         None
     }
 
-    /// Drops what the loop keeps in memory about an object that does not exist any more, or is left to the
-    /// garbage collector.
+    /// Returns the events that the loop reads about the objects that its plans await ([`Plan::awaited`]).
+    fn object_events(&self) -> Option<&ObjectEvents> {
+        None
+    }
+
+    /// Drops the loop's in-memory state of an object that no longer exists, or is left to the garbage collector.
     fn forget(&self, _key: &ObjectKey) {}
 
-    /// Updates what the loop keeps in memory about an object after its plan was carried out.
+    /// Updates the loop's in-memory state of an object after its plan was carried out.
     fn settle(&self, _observed: &Self::Observed, _outcome: &Outcome<EffectResult<Self>>) {}
 }
 
-/// The type of [`Reconciler::PLAN`], a pure function of the observation, the settings and the time.
-pub type PlanFn<R> = fn(
-    &<R as Reconciler>::Observed,
-    &<R as Reconciler>::Settings,
-    Timestamp,
-) -> Plan<<R as Reconciler>::Effect>;
+/// A plan and its outcome, which a report is about.
+pub struct Reconciled<'a, O, S, E: Effect = ()> {
+    /// The object, observed again after the writes, so that it contains their responses. Its generation is the
+    /// generation of the plan.
+    pub observed: &'a O,
+    /// The settings of the loop.
+    pub settings: &'a S,
+    /// The plan.
+    pub plan: &'a Plan<E>,
+    /// The outcome of the plan.
+    pub outcome: &'a Outcome<E::Result>,
+    /// The time of the report.
+    pub now: Timestamp,
+}
 
-/// The type of [`Reconciler::REPORT`], a pure function of the observation, the settings, the plan, its outcome and
-/// the time.
-pub type ReportFn<R> = fn(
-    &<R as Reconciler>::Observed,
-    &<R as Reconciler>::Settings,
-    &Plan<<R as Reconciler>::Effect>,
-    &Outcome<EffectResult<R>>,
-    Timestamp,
-) -> Report<<R as Reconciler>::Kind>;
+#[cfg(test)]
+impl<'a, O, S, E: Effect> Reconciled<'a, O, S, E> {
+    /// Creates one for a test of a report.
+    pub fn of(
+        observed: &'a O,
+        settings: &'a S,
+        plan: &'a Plan<E>,
+        outcome: &'a Outcome<E::Result>,
+        now: Timestamp,
+    ) -> Self {
+        Self { observed, settings, plan, outcome, now }
+    }
+}
 
-/// Something to be done outside of the cluster.
+/// An action outside the cluster.
 pub trait Effect: Send + Sync {
-    /// What the report learns from it.
+    /// The result for the report.
     type Result: Send + Sync;
 }
 
@@ -114,7 +143,7 @@ pub type EffectResult<R> = <<R as Reconciler>::Effect as Effect>::Result;
 pub struct EffectOutcome<R> {
     /// Its result.
     pub result: Option<R>,
-    /// Why it failed, or a part of it.
+    /// The error, if it failed completely or in part.
     pub error: Option<EffectError>,
 }
 
@@ -125,23 +154,22 @@ impl<R> EffectOutcome<R> {
     }
 }
 
-/// Why an effect could not be carried out.
+/// The reason why an effect could not be carried out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EffectError {
     /// The lease is not held (any more): nothing was changed.
     NotLeader,
-    /// It failed, and is tried again with backoff.
+    /// It failed, and is retried with backoff.
     Failed(Problem),
-    /// It was not carried out yet. The problem is reported, but this is no failure: whoever carries it out adds the object
-    /// to the queue when it can go on.
+    /// It was not carried out yet. The problem is reported, but does not count as a failure: the component that carries
+    /// out the effect adds the object to the queue when it can continue.
     Postponed(Problem),
 }
 
 /// The outcome of a plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome<R> {
-    /// Whether the plan has been carried out. `false` only in the report that is written before
-    /// ([`Plan::announce`]).
+    /// Whether the plan was carried out. `false` only in the report that is written beforehand ([`Plan::announce`]).
     pub is_applied: bool,
     /// The writes that failed.
     pub failures: Vec<Failure>,
@@ -188,7 +216,7 @@ impl<R> Outcome<R> {
         self.failures.is_empty() && self.effects.iter().all(|effect| effect.error.is_none())
     }
 
-    /// A deletion that was not made because a precondition did not hold.
+    /// Returns a deletion that was not sent because a precondition did not hold.
     pub fn stale(&self) -> Option<&Failure> {
         self.failures.iter().find(|failure| matches!(failure.error, ApiError::Stale(_)))
     }
@@ -200,41 +228,44 @@ impl<R> Outcome<R> {
     }
 }
 
-/// The report of a reconcile: what is written to the status, the events, the metrics and the log.
+/// The report of a reconcile: the status, the events, the metrics and the log line to write.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report<K: Kind> {
     /// The whole status. It is written if it differs from the one in the store.
     pub status: K::Status,
-    /// Events about what has changed.
+    /// Events about the changes.
     pub events: Vec<EventNote>,
     /// A patch of the object itself, written before the status.
     pub patch: Option<ObjectPatch>,
-    /// Whether the object is reconciled again at once, because an effect has changed what the plan depends
+    /// Whether the object is reconciled again at once, because an effect has changed something that the plan depends
     /// on.
     pub requeue_at_once: bool,
+    /// The maximum time until the next reconcile, because the status changes then.
+    pub requeue_after: Option<Duration>,
     /// Counters that every report increments.
     pub counters: Vec<Counter>,
-    /// A log line, written once the status has been written and only if that differed.
+    /// A log line, written after the status and only if the status differed.
     pub log: Option<String>,
     /// Values for histograms, recorded under the same condition.
     pub measurements: Vec<Measurement>,
 }
 
 impl<K: Kind> Report<K> {
-    /// A report of a status and events.
+    /// Creates a report with a status and events.
     pub fn new(status: K::Status, events: Vec<EventNote>) -> Self {
         Self {
             status,
             events,
             patch: None,
             requeue_at_once: false,
+            requeue_after: None,
             counters: Vec::new(),
             log: None,
             measurements: Vec::new(),
         }
     }
 
-    /// A report without changes: the status stays as it is.
+    /// Creates a report without changes: the status is kept.
     pub fn unchanged(object: &Object<K>) -> Self {
         Self::new(object.status.clone(), Vec::new())
     }
@@ -258,13 +289,13 @@ impl Counter {
         counter!(self.name, labels_of(&self.labels)).increment(1);
     }
 
-    /// Makes the series appear with the value 0, if it is not there.
+    /// Creates the series with the value 0, if it does not exist.
     pub fn start(&self) {
         counter!(self.name, labels_of(&self.labels)).increment(0);
     }
 }
 
-/// The labels as the recorder takes them.
+/// Converts labels to the recorder's type.
 pub fn labels_of(labels: &Labels) -> Vec<Label> {
     labels.iter().map(|(name, value)| Label::new(*name, value.clone())).collect()
 }
@@ -298,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outcome_says_what_has_failed() {
+    fn an_outcome_classifies_its_failures() {
         let problem = || Problem::fault(Component::Whole, crate::api::reason::INVALID_SPEC, "why".to_owned());
         let other = ApiError::Invalid("no".to_owned());
         let stale = ApiError::Stale("it changed".to_owned());
@@ -319,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_is_there_before_it_counts() {
+    fn a_counter_exists_before_its_first_increment() {
         let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
         let handle = recorder.handle();
         let counter = Counter { name: "things_total", labels: vec![("kind", "odd".to_owned())] };

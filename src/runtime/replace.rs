@@ -1,4 +1,4 @@
-//! Replaces a file as a whole: whoever reads it finds the former content or the new one, also after a crash.
+//! Replaces a file atomically: readers find the former content or the new one, also after a crash.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, Permissions};
@@ -6,14 +6,14 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Gives a file this content and this mode, if its content differs, and returns whether it did. What is new is complete
-/// on the disk before it takes the place of the former content.
+/// Gives a file this content and this mode if its content differs. Returns whether it did. The new content is
+/// completely on disk before it replaces the former content.
 ///
 /// # Errors
-/// When the file or its folder cannot be written; the former content is still there.
+/// When the file or its folder cannot be written; the former content is kept.
 pub fn replace(path: &Path, content: &[u8], mode: u32) -> io::Result<bool> {
     let new = draft(path)?;
-    // Left over by a process that was killed; its content may be incomplete.
+    // A draft left over by a killed process. Its content may be incomplete.
     match fs::remove_file(&new) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -26,12 +26,12 @@ pub fn replace(path: &Path, content: &[u8], mode: u32) -> io::Result<bool> {
         let _ = fs::remove_file(&new);
     }
     written?;
-    // The name is on the disk once the folder is.
+    // Syncing the folder puts the new name on disk.
     File::open(path.parent().unwrap_or(Path::new("/")))?.sync_all()?;
     Ok(true)
 }
 
-/// Whether a file has this content. It is read in pieces: the file of public keys is as long as there are Tenants.
+/// Whether a file has this content. It is read in pieces: the file of public keys grows with the number of Tenants.
 fn has_content(path: &Path, content: &[u8]) -> io::Result<bool> {
     let mut file = File::open(path)?;
     if file.metadata()?.len() != u64::try_from(content.len()).unwrap_or(u64::MAX) {
@@ -49,9 +49,9 @@ fn has_content(path: &Path, content: &[u8]) -> io::Result<bool> {
     }
 }
 
-/// The name of the new file until it is complete: in the same folder, so that a rename can replace the old one.
+/// Returns the name of the draft, in the same folder, so that a rename can replace the old file.
 fn draft(path: &Path) -> io::Result<PathBuf> {
-    let name = path.file_name().ok_or_else(|| io::Error::other("the path names no file"))?;
+    let name = path.file_name().ok_or_else(|| io::Error::other("the path has no file name"))?;
     let mut hidden = OsString::from(".");
     hidden.push(name);
     hidden.push(".new");
@@ -59,10 +59,10 @@ fn draft(path: &Path) -> io::Result<PathBuf> {
 }
 
 fn write(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
-    // `create_new` follows no symbolic link. Nobody else can read the file before it has its mode.
+    // `create_new` does not follow symbolic links. Other users cannot read the file before it has its mode.
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     file.write_all(content)?;
-    // Whatever the umask is.
+    // Independent of the umask.
     file.set_permissions(Permissions::from_mode(mode))?;
     file.sync_all()
 }
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_process_left_is_removed_and_no_link_is_followed() {
+    fn a_leftover_draft_is_removed_and_links_are_not_followed() {
         let folder = tempfile::tempdir().expect("a folder");
         let (path, elsewhere) = (folder.path().join("keys"), folder.path().join("elsewhere"));
         fs::write(&elsewhere, "mine").expect("written");
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_the_place_of_the_draft_and_cannot_be_removed_is_told() {
+    fn a_draft_that_cannot_be_removed_is_an_error() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("keys");
         replace(&path, b"one", 0o644).expect("written");

@@ -1,4 +1,4 @@
-//! Loops that work for the replica that they run in, elected or not: files, packet capture, servers.
+//! Loops that work in every replica, independent of leader election: files, packet capture, servers.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use tracing::{info, warn};
 
 use super::readiness::{self, LoopState, Need, Readiness};
 
-/// A replica loop has this long to end once the process is asked to stop.
+/// The time limit for replica loops to end after the process is asked to stop.
 const STOP_LIMIT: Duration = Duration::from_secs(10);
 
 /// A loop that works in every replica. It writes nothing to the cluster that a second replica could contradict.
@@ -20,20 +20,20 @@ pub trait ReplicaLoop: Sized + Send + 'static {
     /// The name of the loop: its key in the configuration, its name in readiness and logs.
     const NAME: &'static str;
 
-    /// Works until `stop` asks it to end; it must not end before. It is called once the stores of the loop are synced,
-    /// and tells `health` when it works and when it does not.
+    /// Works until `stop` asks it to end; it must not end earlier. It is called after the stores of the loop are
+    /// synced, and reports to `health` whether it works.
     fn run(self, health: Health, stop: Stop) -> impl Future<Output = ()> + Send;
 }
 
-/// What a part of a loop has said last: nothing yet, that it works, or why it does not.
+/// The last report of a part of a loop: none yet, that it works, or why it does not.
 type Said = Option<Result<(), String>>;
 
-/// Tells the readiness of the replica how a loop fares. Until the first call, it is starting.
+/// Reports the health of a loop to the readiness of the replica. Until the first report, the loop is starting.
 #[derive(Clone)]
 pub struct Health {
     name: &'static str,
     readiness: Readiness,
-    /// What each part of the loop has said last.
+    /// The last report of each part of the loop.
     said: Arc<Mutex<Vec<Said>>>,
     part: usize,
 }
@@ -43,18 +43,18 @@ impl Health {
         Self { name, readiness, said: Arc::new(Mutex::new(vec![None])), part: 0 }
     }
 
-    /// The same for two parts of the loop that do not wait for each other: the loop works once both do.
+    /// Divides the health between two independent parts of the loop. The loop works once both parts do.
     pub fn divided(self) -> [Self; 2] {
         *self.said.lock() = vec![None, None];
         [0, 1].map(|part| Self { part, ..self.clone() })
     }
 
-    /// The loop works.
+    /// Reports that the loop works.
     pub fn ready(&self) {
         self.say(Ok(()));
     }
 
-    /// The loop does not work; `why` is a sentence that says what is wrong and what would be right.
+    /// Reports that the loop does not work; `why` is a sentence that says what is wrong and how to fix it.
     pub fn failing(&self, why: impl Into<String>) {
         self.say(Err(why.into()));
     }
@@ -87,13 +87,13 @@ impl Stop {
         let _ = self.0.clone().wait_for(|asked| *asked).await;
     }
 
-    /// Whether the process has been asked to stop.
+    /// Whether the process was asked to stop.
     pub fn is_asked(&self) -> bool {
         *self.0.borrow()
     }
 }
 
-/// A replica loop that has been built, independent of its type.
+/// A replica loop with its type erased.
 pub struct Replica {
     name: &'static str,
     needs: Vec<Need>,
@@ -101,13 +101,13 @@ pub struct Replica {
 }
 
 impl Replica {
-    /// A loop that begins once what it needs is there.
+    /// Wraps a loop that begins once its needs are met.
     pub fn new<R: ReplicaLoop>(built: R, needs: Vec<Need>) -> Self {
         let run = |health, stop| async move { built.run(health, stop).await }.boxed();
         Self { name: R::NAME, needs, run: Box::new(run) }
     }
 
-    /// Waits for the stores of the loop, then runs it until `stop`. Readiness names the CRDs that are missing.
+    /// Waits for the stores of the loop, then runs it until `stop`. Readiness names the missing CRDs.
     async fn work(self, readiness: Readiness, stop: Stop) {
         let Self { name, needs, run } = self;
         let ready = async {
@@ -129,7 +129,7 @@ impl Replica {
     }
 }
 
-/// The replica loops of the process, while they run.
+/// The running replica loops of the process.
 pub struct Replicas {
     running: JoinSet<&'static str>,
     stop: watch::Sender<bool>,
@@ -151,8 +151,8 @@ impl Replicas {
         Self { running, stop }
     }
 
-    /// Completes with the name of a loop that has ended by itself, which none may; its name is empty where it panicked.
-    /// Pending for ever while all run, and where there is none.
+    /// Completes with the name of a loop that has ended although no loop may; the name is empty if the loop panicked.
+    /// Never completes while all loops run, or without loops.
     pub async fn ended(&mut self) -> &'static str {
         match self.running.join_next().await {
             Some(ended) => ended.unwrap_or_default(),
@@ -160,7 +160,7 @@ impl Replicas {
         }
     }
 
-    /// Asks all loops to end, and waits until they have, for ten seconds at most.
+    /// Asks all loops to end, and waits for them, for at most ten seconds.
     pub async fn finish(mut self) {
         self.stop.send_replace(true);
         let all = async { while self.running.join_next().await.is_some() {} };
@@ -176,7 +176,7 @@ mod tests {
     use crate::kinds::NamespaceKind;
     use crate::runtime::store::Store;
 
-    /// A loop with these needs that is called `name`.
+    /// Creates a loop with these needs that is called `name`.
     fn replica<F: Future<Output = ()> + Send + 'static>(
         name: &'static str,
         needs: Vec<Need>,
@@ -185,19 +185,19 @@ mod tests {
         Replica { name, needs, run: Box::new(|health, stop| run(health, stop).boxed()) }
     }
 
-    /// What readiness says of a loop, once everything has come to rest.
+    /// Returns the readiness of a loop, once everything is idle.
     async fn said(readiness: &Readiness, name: &str) -> String {
         tokio::time::sleep(Duration::from_secs(1)).await;
         readiness.report_of(name).expect("known").1
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_loop_begins_when_its_stores_are_synced_and_says_how_it_fares() {
+    async fn a_loop_begins_when_its_stores_are_synced_and_reports_its_health() {
         let store = Store::<NamespaceKind>::new(true);
         let (breaks, mut is_broken) = watch::channel(false);
         let run = |health: Health, stop: Stop| async move {
             health.ready();
-            is_broken.changed().await.expect("the test goes on");
+            is_broken.changed().await.expect("the test continues");
             health.failing("no such thing");
             stop.asked().await;
         };
@@ -225,7 +225,7 @@ mod tests {
         let [one, other] = Health::new("test", readiness.clone()).divided();
         let said = || readiness.report_of("test").map(|report| report.1);
         one.ready();
-        assert_eq!(said(), None, "the other one has said nothing yet");
+        assert_eq!(said(), None, "the other part has not reported yet");
         other.failing("no address");
         one.failing("no answer");
         assert_eq!(said().as_deref(), Some("[!] test: no answer; no address\n"));
@@ -236,17 +236,17 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_loop_that_ends_by_itself_is_named() {
+    async fn a_loop_that_ends_unexpectedly_is_named() {
         let ends = |_, stop: Stop| async move { assert!(!stop.is_asked()) };
         let goes_on = |_, stop: Stop| async move { stop.asked().await };
         let loops = vec![replica("first", Vec::new(), goes_on), replica("second", Vec::new(), ends)];
         assert_eq!(Replicas::start(loops, &Readiness::default()).ended().await, "second");
         let none = Replicas::start(Vec::new(), &Readiness::default()).ended().now_or_never();
-        assert_eq!(none, None, "none ends where there is none");
+        assert_eq!(none, None, "there is no loop to end");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_loop_that_does_not_end_is_left_after_ten_seconds() {
+    async fn a_loop_that_does_not_end_is_abandoned_after_ten_seconds() {
         let (told, mut asked) = watch::channel(None);
         let stays = |_, stop: Stop| async move {
             told.send_replace(Some(stop.is_asked()));

@@ -1,13 +1,14 @@
-//! Whether a watch may resume where it broke off.
+//! Checks whether a watch may resume where it was interrupted.
 //!
-//! When etcd is restored from a backup, resource versions go backwards. A watch that resumes at a version which the API
-//! server has not reached again is accepted, and shows nothing until it is reached: whatever changes meanwhile is missed.
-//! So before a watch resumes that did not end by its own time limit, one object is listed, whose list has the present
-//! version. If that is older, the watch is answered as the API server answers one whose version is too old, and all
-//! objects are listed anew.
+//! When etcd is restored from a backup, resource versions go backwards. If a watch resumes at a version that the API
+//! server has not reached again, the API server accepts it and shows nothing until that version is reached, so changes
+//! in between are missed. A watch that ended by its own time limit may resume directly. Before any other watch resumes,
+//! one object is listed, because the response has the current version. If that version is older, the watch gets the API
+//! server's response for a version that is too old, and all objects are listed again.
 //!
-//! A watch that comes back late, when that version has been reached again, cannot tell. So what one watch has seen holds for
-//! all watches of the process ([`Restores`]): each that has listed its objects before ends, and lists them anew.
+//! A watch that resumes late, when the version has been reached again, cannot detect the restore. A restore that one
+//! watch detects therefore applies to all watches of the process ([`Restores`]): each watch that listed its objects
+//! before the restore was detected ends, and lists them again.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,16 +27,16 @@ use tower::service_fn;
 
 use super::answer::ListHead;
 
-/// How long a watch lasts that ends by its own time limit: kube asks for 290 s, and gives up after 295 s itself.
+/// The duration of a watch that ended by its own time limit: kube asks for 290 s, and itself gives up after 295 s.
 const WHOLE: std::ops::Range<Duration> = Duration::from_secs(280)..Duration::from_secs(294);
 
-/// Of the object that is listed nothing is read, and it may be large.
+/// Requests only the metadata of the listed object, which may be large.
 const METADATA: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
-/// The frames of a body until something happens.
+/// The frames of a body until the next restore.
 type Until = TakeUntil<BodyStream<Body>, BoxFuture<'static, bool>>;
 
-/// How often the watches of a process have seen that etcd was restored from a backup. Clones share it.
+/// The number of times that the watches of a process have detected a restore of etcd from a backup. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct Restores(Arc<watch::Sender<u64>>);
 
@@ -44,8 +45,8 @@ impl Restores {
         *self.0.borrow()
     }
 
-    /// A watch has seen that etcd was restored, since it listed its objects. `before` is the count when it did: if another
-    /// one has seen a restore since, it is the same.
+    /// Records that a watch has detected a restore since it listed its objects. `before` is the count at the time of
+    /// the list. If another watch has recorded a restore since then, it is the same restore.
     fn seen(&self, before: u64) {
         self.0.send_if_modified(|count| {
             let is_news = *count == before;
@@ -54,7 +55,7 @@ impl Restores {
         });
     }
 
-    /// The answer to a watch, which ends when a restore is seen after the first `before` ones.
+    /// Wraps the response to a watch so that it ends when the next restore after the first `before` ones is recorded.
     fn until_the_next(&self, before: u64, answer: Response<Body>) -> Response<StreamBody<Until>> {
         let mut restores = self.0.subscribe();
         // An error means that the process ends, too.
@@ -63,28 +64,28 @@ impl Restores {
     }
 }
 
-/// What is known about the requests of one watch.
+/// The state of the requests of one watch.
 #[derive(Default)]
 struct Requests {
     last: Last,
-    /// The number of restores that had been seen when the last list began.
+    /// The number of recorded restores when the last list began.
     restores: u64,
 }
 
-/// What the last request of a watch came to.
+/// The result of the last request of a watch.
 #[derive(Default)]
 enum Last {
-    /// A list was answered, or nothing was asked yet.
+    /// A list succeeded, or there was no request yet.
     #[default]
     List,
     /// A watch began.
     Watch(Instant),
-    /// A request was not answered, or with an error.
+    /// A request failed, or got no response.
     Failure,
 }
 
 impl Last {
-    /// Whether the next watch begins where nothing can have happened unseen.
+    /// Whether the next watch resumes without a gap.
     fn is_certain(&self) -> bool {
         match self {
             Self::List => true,
@@ -94,7 +95,8 @@ impl Last {
     }
 }
 
-/// A client for one watch, which lists everything anew where it cannot resume. `restores` is that of the process.
+/// Creates a client for one watch, which makes the watch list all objects again if it cannot resume. `restores` is
+/// shared by the process.
 pub fn checked(client: Client, restores: Restores) -> Client {
     let namespace = client.default_namespace().to_owned();
     let requests = Arc::new(Mutex::new(Requests::default()));
@@ -137,26 +139,26 @@ pub fn checked(client: Client, restores: Restores) -> Client {
     Client::new(service, namespace)
 }
 
-/// Whether a request is for a page of a list, and not the first one.
+/// Whether a request is for a page of a list other than the first one.
 fn is_continued(uri: &Uri) -> bool {
     uri.query().unwrap_or_default().split('&').any(|pair| pair.starts_with("continue="))
 }
 
-/// The resource version from which a request watches; `None` if it is no watch.
+/// Returns the resource version where a watch request begins; `None` if the request is not a watch.
 fn watched_version(uri: &Uri) -> Option<u64> {
     let pairs = || uri.query().unwrap_or_default().split('&');
     let version = pairs().find_map(|pair| pair.strip_prefix("resourceVersion="))?;
     pairs().any(|pair| pair == "watch=true").then(|| version.parse().ok()).flatten()
 }
 
-/// The request that lists one of the objects that `uri` watches.
+/// Returns the request that lists one of the objects that `uri` watches.
 fn head_of(uri: &Uri) -> String {
     let selectors = uri.query().unwrap_or_default().split('&').filter(|pair| pair.contains("Selector="));
     let query: Vec<&str> = selectors.chain(["limit=1"]).collect();
     format!("{}?{}", uri.path(), query.join("&"))
 }
 
-/// The version that the API server has now; `None` if it names none that can be compared.
+/// Returns the current version of the API server; `None` if it is not comparable.
 async fn present_version(client: &Client, uri: &Uri) -> kube::Result<Option<u64>> {
     let request = Request::get(head_of(uri))
         .header(ACCEPT, METADATA)
@@ -166,9 +168,9 @@ async fn present_version(client: &Client, uri: &Uri) -> kube::Result<Option<u64>
     Ok(metadata.resource_version.parse().ok())
 }
 
-/// The answer to a watch from a version that does not exist any more. `why` is the beginning of a sentence.
+/// Returns the response to a watch from a version that no longer exists. `why` is the beginning of a sentence.
 fn expired(why: &str) -> Response<Body> {
-    let message = format!("{why} etcd was restored from a backup; everything is listed anew");
+    let message = format!("{why} etcd was restored from a backup; all objects are listed again");
     let event = json!({"type": "ERROR", "object": {
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
         "message": message, "reason": "Expired", "code": 410,
@@ -219,15 +221,15 @@ mod tests {
             (began(290), true),
             (began(300), false),
         ] {
-            // A machine that has just been started has no such time.
+            // A host that was started recently has no such time.
             assert!(last.is_none_or(|last| last.is_certain() == expected));
         }
     }
 
-    /// What an API server was asked, and what it refuses: the requests whose path contains this.
+    /// The requests that an API server got, and the part of the path that it rejects.
     type Asked = Arc<Mutex<(Vec<String>, &'static str)>>;
 
-    /// Part of no path.
+    /// Occurs in no path.
     const NOTHING: &str = "nothing";
 
     /// An API server at the version `present`.
@@ -254,7 +256,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_watch_that_broke_off_resumes_where_the_api_server_still_is() {
+    async fn an_interrupted_watch_resumes_unless_the_api_server_went_back() {
         const HEAD: &str = "/api/v1/pods?limit=1";
         for (present, is_refused) in [("41", true), ("42", false), ("43", false), ("unknown", false)] {
             let (server, seen) = server(present);
@@ -264,8 +266,8 @@ mod tests {
             send(&client, "/api/v1/pods?limit=500").await;
             assert!(!send(&client, WATCH).await.contains("410"), "{present}");
             assert_eq!(asked().len(), 2);
-            // The next one follows a watch that ended early, and the one after that a watch that was refused: by the API
-            // server, or because everything has to be listed anew, for which it is not asked again.
+            // The next watch follows one that ended early. The one after that follows a rejected watch: rejected by the
+            // API server, or because all objects have to be listed again; then the version is not requested again.
             for (refused, of_old_world) in [(NOTHING, &[HEAD][..]), ("watch=true", &[])] {
                 seen.lock().1 = refused;
                 let answer = send(&client, WATCH).await;
@@ -277,8 +279,8 @@ mod tests {
             send(&client, "/api/v1/pods?limit=500").await;
             asked();
             send(&client, WATCH).await;
-            assert_eq!(asked(), [WATCH], "after a list nothing is checked");
-            // A list that was refused says nothing about where the API server is.
+            assert_eq!(asked(), [WATCH], "a watch after a list is not checked");
+            // A rejected list does not reveal the version of the API server.
             seen.lock().1 = "limit=500";
             send(&client, "/api/v1/pods?limit=500").await;
             asked();
@@ -306,13 +308,13 @@ mod tests {
         Client::new(service, "default")
     }
 
-    /// What a watch shows until it ends; `None` if it does not end.
+    /// Returns the content of a watch until it ends; `None` if it does not end.
     async fn shown(client: &Client) -> Option<String> {
         tokio::time::timeout(Duration::from_mins(1), send(client, WATCH)).await.ok()
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_one_watch_has_seen_holds_for_all() {
+    async fn a_restore_seen_by_one_watch_ends_all_watches() {
         let present = Arc::new(AtomicU64::new(42));
         let (server, restores) = (silent_server(&present), Restores::default());
         let (early, late) = (checked(server.clone(), restores.clone()), checked(server, restores.clone()));
@@ -324,9 +326,9 @@ mod tests {
         let running = tokio::spawn(async move { send(&running, WATCH).await });
         tokio::time::sleep(Duration::from_secs(10)).await;
         assert!(!running.is_finished());
-        // The first one is answered by an older world, the second one comes back when that has reached the version again.
+        // The first watch finds an older version; the second one resumes when that version has been reached again.
         present.store(41, Ordering::SeqCst);
-        let why = shown(&early).await.expect("refused");
+        let why = shown(&early).await.expect("an expired response");
         assert!(
             why.contains("at version 41, which is older than the last one seen, 42: etcd was restored"),
             "{why}"
@@ -335,19 +337,19 @@ mod tests {
         assert_eq!(ended.expect("a watch that was running ends").expect("no panic"), "");
         present.store(43, Ordering::SeqCst);
         for _ in 0..2 {
-            let why = shown(&late).await.expect("refused");
+            let why = shown(&late).await.expect("an expired response");
             assert!(why.contains("another watch has seen that etcd was restored"), "{why}");
             assert!(why.contains("\"code\":410"), "{why}");
-            // A page of a list that began before is no new list.
+            // A page of a list that began before the restore is not a new list.
             send(&late, &format!("{LIST}&continue=abc")).await;
         }
-        // Once all is listed anew, the watch runs; and so it is with the one that has seen it.
+        // After a new list the watch runs, also for the client that detected the restore.
         for client in [&late, &early] {
             send(client, LIST).await;
             assert_eq!(shown(client).await, None);
         }
         assert_eq!(restores.count(), 1);
-        // Two watches see the same restore. The next one is another.
+        // Two watches detect the same restore. The next one is another restore.
         for (before, count) in [(0, 1), (1, 2), (1, 2)] {
             restores.seen(before);
             assert_eq!(restores.count(), count, "{before}");

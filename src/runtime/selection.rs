@@ -1,26 +1,26 @@
-//! Which objects of a kind a store holds.
+//! Selects the objects of a kind that a store holds.
 
 use serde_json::Value;
 
-/// Which objects of a kind are watched: those for which each of its members holds.
+/// The conditions on the watched objects of a kind. An object has to satisfy all of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// They are in this namespace. They are asked for in it alone, for which a Role is enough.
+    /// Only objects in this namespace. A Role is then sufficient for the requests.
     pub namespace: Option<String>,
-    /// What their labels say.
+    /// A condition on their labels.
     pub label: Option<Label>,
-    /// They have this name.
+    /// Only the object with this name in a namespace.
     pub name: Option<String>,
 }
 
-/// A condition about a label, by its key.
+/// A condition on a label, by its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Label {
-    /// It is there.
+    /// The label exists.
     Present(&'static str),
-    /// It is there, with this value.
+    /// The label exists and has this value.
     Is(&'static str, &'static str),
-    /// It is not there.
+    /// The label does not exist.
     Absent(&'static str),
 }
 
@@ -28,33 +28,33 @@ impl Selection {
     /// All objects.
     pub const ALL: Self = Self { namespace: None, label: None, name: None };
 
-    /// Those for which this holds.
+    /// The objects that satisfy this condition.
     pub const fn of(label: Label) -> Self {
         Self { label: Some(label), ..Self::ALL }
     }
 
-    /// Those with this label, whatever its value.
+    /// The objects with this label, regardless of its value.
     pub const fn labelled(key: &'static str) -> Self {
         Self::of(Label::Present(key))
     }
 
-    /// Those with this label and value.
+    /// The objects with this label and value.
     pub const fn label(key: &'static str, value: &'static str) -> Self {
         Self::of(Label::Is(key, value))
     }
 
-    /// Those of this name.
+    /// The objects with this name.
     pub fn named(name: impl Into<String>) -> Self {
         Self { name: Some(name.into()), ..Self::ALL }
     }
 
-    /// Those of them that are in this namespace.
+    /// Restricts the selection to this namespace.
     #[must_use]
     pub fn within(self, namespace: impl Into<String>) -> Self {
         Self { namespace: Some(namespace.into()), ..self }
     }
 
-    /// The label selector; `None` where they are not selected by a label.
+    /// Returns the label selector; `None` if there is no condition on labels.
     pub fn label_selector(&self) -> Option<String> {
         self.label.map(|label| match label {
             Label::Present(key) => key.to_owned(),
@@ -63,12 +63,13 @@ impl Selection {
         })
     }
 
-    /// The field selector; `None` where they are not selected by name.
+    /// Returns the field selector; `None` if there is no condition on the name.
     pub fn field_selector(&self) -> Option<String> {
         self.name.as_ref().map(|name| format!("metadata.name={name}"))
     }
 
-    /// The label that they have, with its value where it has to have one; `None` where they are selected otherwise.
+    /// Returns the label that all selected objects have, with its value if that is fixed; `None` if there is no such
+    /// label.
     pub fn label_of_all(&self) -> Option<(&'static str, Option<&'static str>)> {
         match self.label? {
             Label::Present(key) => Some((key, None)),
@@ -77,21 +78,21 @@ impl Selection {
         }
     }
 
-    /// The namespace in which they are asked for; empty for all of the cluster.
+    /// Returns the namespace of the requests; empty for the whole cluster.
     pub fn namespace(&self) -> &str {
         self.namespace.as_deref().unwrap_or_default()
     }
 
-    /// The parameters that select them in the path of a list; empty for all.
+    /// Returns the query parameters of a list; empty for all objects.
     pub fn query(&self) -> String {
         let parameters = [("labelSelector", self.label_selector()), ("fieldSelector", self.field_selector())];
-        // Of the characters of a selector, these are not allowed in a query as they are.
+        // The characters of selectors that must be encoded in a query.
         let encoded = |text: String| text.replace('=', "%3D").replace('/', "%2F");
         let given = parameters.into_iter().filter_map(|(name, text)| Some((name, encoded(text?))));
         given.map(|(name, text)| format!("{name}={text}")).collect::<Vec<_>>().join("&")
     }
 
-    /// Whether an object, as JSON, is one of them.
+    /// Whether an object, as JSON, is selected.
     pub fn matches(&self, object: &Value) -> bool {
         let has = |member: &str, wanted: &Option<String>| {
             wanted.as_ref().is_none_or(|wanted| object["metadata"][member] == **wanted)

@@ -1,10 +1,10 @@
-//! A value that is asked for by one caller at a time.
+//! A value that is requested by one caller at a time.
 
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-/// A value that is asked for when it is needed. Those who need it while one asks wait, and get the same answer, also a failure: if
-/// each asked again, each would wait as long as the one before it.
+/// A value that is requested on demand. Callers that need it during a request wait, and get the same result, including
+/// a failure: if each of them sent another request, each would wait for all the previous ones.
 pub struct SingleFlight<T, E>(Mutex<Option<(Instant, Result<T, E>)>>);
 
 impl<T, E> Default for SingleFlight<T, E> {
@@ -14,15 +14,15 @@ impl<T, E> Default for SingleFlight<T, E> {
 }
 
 impl<T: Clone, E: Clone> SingleFlight<T, E> {
-    /// One that knows the value already.
+    /// Creates a value that is already known.
     pub fn known(value: T) -> Self {
         Self(Mutex::new(Some((Instant::now(), Ok(value)))))
     }
 
-    /// The value, as long as it is `usable`; else it is asked for anew.
+    /// Returns the value while it is `usable`; otherwise requests it again.
     ///
     /// # Errors
-    /// Those of `ask`. They are not kept for those who come later.
+    /// The errors of `ask`. They are not kept for later callers.
     pub async fn get(
         &self,
         usable: impl Fn(&T) -> bool,
@@ -51,7 +51,8 @@ mod tests {
 
     use super::*;
 
-    /// Asks three at once, each of which would take a second; the answer is the number of times that one asked, until `even`.
+    /// Calls `get` three times concurrently; each request takes a second. Returns the results: the number of the
+    /// request. Even numbers are usable.
     async fn three(
         flight: &SingleFlight<u32, u32>,
         asked: &AtomicU32,
@@ -66,20 +67,20 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn those_who_wait_get_one_answer() {
+    async fn concurrent_callers_get_one_result() {
         let (flight, asked) = (SingleFlight::default(), AtomicU32::new(0));
         assert_eq!(three(&flight, &asked, false).await, [Err(1); 3]);
         assert_eq!(three(&flight, &asked, true).await, [Ok(2); 3], "a failure is not kept");
-        assert_eq!(three(&flight, &asked, true).await, [Ok(2); 3], "a value is, while it is usable");
+        assert_eq!(three(&flight, &asked, true).await, [Ok(2); 3], "a value is kept while it is usable");
         assert_eq!(
             three(&SingleFlight::known(1), &asked, true).await,
             [Ok(3); 3],
-            "one that is not is replaced"
+            "an unusable value is replaced"
         );
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_leaves_hands_over_to_the_next() {
+    async fn a_cancelled_caller_hands_over_to_the_next() {
         let (flight, asked) = (SingleFlight::<u32, u32>::default(), AtomicU32::new(0));
         let never = flight.get(|_| true, std::future::pending);
         assert!(tokio::time::timeout(Duration::from_secs(1), never).await.is_err());

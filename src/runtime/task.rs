@@ -13,13 +13,13 @@ pub struct Task {
 }
 
 impl Task {
-    /// A task of that name.
+    /// Creates a task with this name.
     pub fn new(name: &'static str, future: impl Future<Output = ()> + Send + 'static) -> Self {
         Self { name, future: future.boxed() }
     }
 }
 
-/// Runs all tasks, and names the first one that ends.
+/// Runs all tasks, and returns the name of the first one that ends.
 pub async fn first_ended(tasks: Vec<Task>) -> &'static str {
     let mut running = JoinSet::new();
     let names: HashMap<_, _> =
@@ -36,12 +36,12 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn the_first_that_ends_is_named_however_it_ends() {
+    async fn the_first_task_that_ends_or_panics_is_named() {
         let tasks = |end: BoxFuture<'static, ()>| {
             vec![Task::new("goes on", std::future::pending()), Task::new("ends", end)]
         };
         assert_eq!(first_ended(tasks(async {}.boxed())).await, "ends");
-        assert_eq!(first_ended(tasks(async { panic!("as it happens") }.boxed())).await, "ends");
+        assert_eq!(first_ended(tasks(async { panic!("a defect") }.boxed())).await, "ends");
         assert_eq!(first_ended(Vec::new()).now_or_never(), None);
     }
 }

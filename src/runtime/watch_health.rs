@@ -1,4 +1,4 @@
-//! Whether the watches work: since when the API server has not answered one, or has shown nothing, and why.
+//! The health of the watches: how long the API server has not responded to a watch, or has shown nothing, and why.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::readiness::Readiness;
 /// A watch that has been broken for this long is reported.
 const REPORTED_AFTER: Duration = Duration::from_mins(1);
 /// A watch that has shown nothing for this long is silent: the API server sends a bookmark each minute, and ends every
-/// watch after 290 s, as `kube` asks; 5 s later, `kube` gives it up and begins another.
+/// watch after 290 s, as `kube` requests; 5 s later, `kube` abandons it and starts another.
 const SILENT_AFTER: Duration = Duration::from_mins(5);
 /// The time between two checks.
 const PERIOD: Duration = Duration::from_secs(5);
@@ -24,38 +24,38 @@ pub struct WatchHealth(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// The first request that has not succeeded.
+    /// The time of the first request since the last success.
     broken_since: Option<Instant>,
-    /// What the last one ended with.
+    /// The error of the last request.
     reason: Option<String>,
-    /// When the API server last showed something: a list, an event, a bookmark, the end of a watch.
+    /// The last time the API server showed something: a list, an event, a bookmark, or the end of a watch.
     heard: Option<Instant>,
 }
 
 impl WatchHealth {
-    /// A request has been sent.
+    /// Records that a request was sent.
     pub fn asks(&self) {
         self.state(|state| {
             state.broken_since.get_or_insert_with(Instant::now);
         });
     }
 
-    /// The kind is not served: there is nothing to hear.
+    /// Records that the kind is not served, so no events are expected.
     pub fn rests(&self) {
         self.state(|state| *state = State::default());
     }
 
-    /// A request has been answered.
+    /// Records a successful response.
     pub fn works(&self) {
         self.state(|state| (state.broken_since, state.reason) = (None, None));
     }
 
-    /// The API server has shown something.
+    /// Records that the API server has shown something.
     pub fn hears(&self) {
         self.state(|state| state.heard = Some(Instant::now()));
     }
 
-    /// The watch broke off, or could not begin.
+    /// Records that the watch was interrupted, or could not begin.
     pub fn broke(&self, reason: &str) {
         self.state(|state| {
             state.broken_since.get_or_insert_with(Instant::now);
@@ -63,12 +63,12 @@ impl WatchHealth {
         });
     }
 
-    /// For how long the store has not followed the cluster, and why; `None` while it does.
+    /// Returns how long the store has not followed the cluster, and why; `None` while it does.
     pub fn broken(&self) -> Option<(Duration, String)> {
         self.state(|state| {
             let silence = state.heard.map(|heard| heard.elapsed()).filter(|silence| *silence >= SILENT_AFTER);
             let Some(since) = state.broken_since else {
-                let reason = "the API server keeps the watch open and sends nothing, not even its end";
+                let reason = "the API server keeps the watch open but sends nothing";
                 return silence.map(|silence| (silence, reason.to_owned()));
             };
             let reason = state.reason.clone().unwrap_or_else(|| "the API server does not answer".to_owned());
@@ -81,8 +81,8 @@ impl WatchHealth {
     }
 }
 
-/// Reports the watches that are broken, in the metric `store_staleness_seconds`, in the readiness, and in the log. Each has
-/// the plural name of its kind; of several watches of one kind the worst counts. Never returns.
+/// Reports broken watches in the metric `store_staleness_seconds`, in the readiness, and in the log. Each watch has the
+/// plural name of its kind; if there are several watches of one kind, the worst counts. Never returns.
 pub async fn report(watches: Vec<(&'static str, WatchHealth)>, readiness: Readiness) {
     let mut kinds: Vec<&'static str> = watches.iter().map(|(kind, _)| *kind).collect();
     kinds.sort_unstable();
@@ -99,16 +99,13 @@ pub async fn report(watches: Vec<(&'static str, WatchHealth)>, readiness: Readin
             gauge.set(stale.as_secs_f64());
             let broken = worst.filter(|(stale, _)| *stale >= REPORTED_AFTER);
             let sentence = broken.as_ref().map(|(stale, reason)| {
-                format!("broken for {} s, what is known of these objects is old: {reason}", stale.as_secs())
+                format!("broken for {} s, cached objects may be stale: {reason}", stale.as_secs())
             });
             let was_broken = readiness.set_watch(kind, sentence);
             match broken {
                 Some((stale, reason)) if !was_broken => {
                     let seconds = stale.as_secs();
-                    warn!(
-                        kind,
-                        seconds, reason, "the watch is broken: what is known of these objects is old"
-                    );
+                    warn!(kind, seconds, reason, "the watch is broken: cached objects may be stale");
                 }
                 None if was_broken => info!(kind, "the watch works again"),
                 _ => {}
@@ -122,30 +119,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_watch_is_broken_from_the_first_request_without_an_answer_on() {
+    fn a_watch_is_broken_from_its_first_request_without_a_response() {
         let health = WatchHealth::default();
         assert_eq!(health.broken(), None);
         health.asks();
-        let (first, reason) = health.broken().expect("no answer yet");
+        let (first, reason) = health.broken().expect("no response yet");
         assert_eq!(reason, "the API server does not answer");
         health.broke("forbidden");
         health.asks();
-        let (second, reason) = health.broken().expect("still no answer");
+        let (second, reason) = health.broken().expect("still no response");
         assert!(second >= first && reason == "forbidden", "{reason}");
         health.works();
         assert_eq!(health.broken(), None);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_watch_is_broken_when_it_shows_nothing_for_longer_than_any_watch_lasts() {
+    async fn a_watch_is_broken_if_it_is_silent_for_longer_than_any_watch_lasts() {
         let health = WatchHealth::default();
         health.works();
         tokio::time::advance(SILENT_AFTER).await;
-        assert_eq!(health.broken(), None, "nothing was shown yet: the first list is awaited");
+        assert_eq!(health.broken(), None, "nothing was shown yet: the first list is pending");
         health.hears();
         tokio::time::advance(Duration::from_secs(SILENT_AFTER.as_secs() - 1)).await;
         assert_eq!(health.broken(), None);
-        // That it is begun again, and again is silent, is no sign of life.
+        // A restarted watch that is silent again is still silent.
         health.asks();
         health.works();
         tokio::time::advance(Duration::from_secs(1)).await;
@@ -168,7 +165,7 @@ mod tests {
         let watches = vec![("pods", one.clone()), ("pods", other.clone()), ("nodes", fine)];
         let log = tempfile::NamedTempFile::new().expect("a file");
         let written = log.reopen().expect("the same file");
-        // Only for this thread, on which the whole test runs.
+        // Only for this thread, which runs the whole test.
         let _guard = tracing::subscriber::set_default(
             tracing_subscriber::fmt().with_ansi(false).with_writer(Arc::new(written)).finish(),
         );

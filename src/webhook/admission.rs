@@ -1,111 +1,114 @@
-//! The paths of the webhooks, and the rule of each.
+//! The paths of the webhooks, with the rule of each.
 
 use std::sync::Arc;
 
 use futures::FutureExt;
-use futures::future::BoxFuture;
 use parking_lot::Mutex;
 
 use super::bounded::MOST_VALUES;
 use super::decision::{Decision, Denial};
 use super::instance::reservations::Reservations;
-use super::instance::{names, quota, records, tenant_ref};
+use super::instance::{names, quota, records, tenant_ref, times};
 use super::lookup::Lookup;
 use super::requester::{Bypass, Requester};
-use super::review::Request;
+use super::review::{Operation, Request};
 use super::server::{Rule, Rules};
-use super::template;
 use super::tenant::{self, defaults, rules};
-use super::texts;
 use super::view::View;
+use super::{preserved, template, texts};
 use crate::api::instance::InstanceKind;
 use crate::api::instance_snapshot::InstanceSnapshotKind;
 use crate::api::shared_volume::SharedVolumeKind;
 use crate::api::template::TemplateKind;
 use crate::api::tenant::TenantKind;
 use crate::api::{GROUP, Kind};
+use crate::config::SwitchedOff;
 use crate::runtime::clock;
 use crate::runtime::store::Change;
 
-/// What a webhook decides on a request that concerns it.
-type Decide = fn(Arc<Admission>, Request) -> BoxFuture<'static, Decision>;
+/// Decides on a request that concerns a webhook.
+type Decide = fn(&Admission, &Request, &dyn View) -> Decision;
 
-/// The webhooks: the paths of each, the resources whose objects it reads, and what it decides. The second path of those
-/// of Tenants is that of the former operators.
-const WEBHOOKS: [(&[&str], &[&str], Decide); 5] = [
-    (
-        &["/defaulter-v1alpha2-tenant", "/mutate-v1alpha2-tenant"],
-        &[TenantKind::PLURAL],
-        |admission, request| async move { defaults::complete(&request, &admission.tenant) }.boxed(),
-    ),
+/// The webhooks: the paths of each, the resources whose objects it reads, and its decision. The second path of the
+/// Tenant webhooks is the path of the former operators.
+const WEBHOOKS: [(&[&str], &[&str], Decide); 6] = [
+    (&["/defaulter-v1alpha2-tenant", "/mutate-v1alpha2-tenant"], &[TenantKind::PLURAL], |of, request, _| {
+        defaults::complete(request, &of.tenant)
+    }),
     (
         &["/validator-v1alpha2-tenant", "/validate-v1alpha2-tenant"],
         &[TenantKind::PLURAL],
-        |admission, request| async move { admission.validate_tenant(&request).await }.boxed(),
+        |of, request, view| {
+            of.with_switched_off(request, rules::validate(request, &of.tenant, view, clock::now()))
+        },
     ),
-    (&["/validator-v1alpha2-instance"], &[InstanceKind::PLURAL], |admission, request| {
-        async move { admission.validate_instance(&request).await }.boxed()
+    (&["/defaulter-v1alpha2-template"], &[TemplateKind::PLURAL], |_, request, _| {
+        preserved::complete(request)
     }),
-    (&["/validator-v1alpha2-template"], &[TemplateKind::PLURAL], |admission, request| {
-        async move { admission.validate_template(&request).await }.boxed()
+    (&["/validator-v1alpha2-instance"], &[InstanceKind::PLURAL], |of, request, view| {
+        of.with_switched_off(request, of.admit_instance(request, view))
     }),
-    // What no other webhook reads, and students and managers write: only its texts are bounded.
-    (&["/validator-texts"], &[SharedVolumeKind::PLURAL, InstanceSnapshotKind::PLURAL], |_, _| {
-        async { Decision::allowed() }.boxed()
+    (&["/validator-v1alpha2-template"], &[TemplateKind::PLURAL], |of, request, view| {
+        of.with_switched_off(request, template::validate(request, &of.tenant.bypass, view))
+    }),
+    // Kinds without another webhook: texts are bounded, and disabled loops are reported.
+    (&["/validator-texts"], &[SharedVolumeKind::PLURAL, InstanceSnapshotKind::PLURAL], |of, request, _| {
+        of.with_switched_off(request, Decision::allowed())
     }),
 ];
 
-/// All that the rules need: their settings, the view of the cluster, and the recent admissions.
+/// The inputs of the rules: their settings, the view of the cluster, and recent admissions.
 pub struct Admission {
     tenant: tenant::Settings,
-    instance: quota::Settings,
+    quota: quota::Settings,
+    off: SwitchedOff,
     lookup: Lookup,
     reservations: Mutex<Reservations>,
 }
 
 impl Admission {
-    /// The rules with these settings, evaluated over the objects that `lookup` finds.
-    pub fn new(tenant: tenant::Settings, instance: quota::Settings, lookup: Lookup) -> Self {
-        Self { tenant, instance, lookup, reservations: Mutex::default() }
+    /// Creates the rules with these settings, evaluated with the objects that `lookup` finds.
+    pub fn new(tenant: tenant::Settings, quota: quota::Settings, off: SwitchedOff, lookup: Lookup) -> Self {
+        Self { tenant, quota, off, lookup, reservations: Mutex::default() }
     }
 
     /// The rules by path.
     pub fn rules(self: &Arc<Self>) -> Rules {
-        let webhooks = WEBHOOKS.into_iter();
-        webhooks
-            .flat_map(|(paths, plurals, decide)| paths.iter().map(move |path| (*path, plurals, decide)))
-            .map(|(path, plurals, decide)| (path, self.rule(plurals, decide)))
-            .collect()
+        let rules = |(paths, plurals, decide): (&'static [&str], _, _)| {
+            paths.iter().map(move |path| (*path, self.rule(plurals, decide)))
+        };
+        WEBHOOKS.into_iter().flat_map(rules).collect()
     }
 
-    /// A rule for objects of these resources; `decide` is called for requests that concern them.
+    /// Returns a rule for objects of these resources. `decide` is called for requests that concern them.
     fn rule(self: &Arc<Self>, plurals: &'static [&'static str], decide: Decide) -> Rule {
         let admission = Arc::clone(self);
         Arc::new(move |request| {
-            let bypass = &admission.tenant.bypass;
-            let refused = out_of_scope(&request, plurals).or_else(|| too_large(&request, bypass));
-            match refused.or_else(|| too_long(&request, bypass)) {
-                Some(decision) => async { decision }.boxed(),
-                None => decide(Arc::clone(&admission), request),
+            let admission = Arc::clone(&admission);
+            async move {
+                let bypass = &admission.tenant.bypass;
+                let refused = out_of_scope(&request, plurals).or_else(|| too_large(&request, bypass));
+                match refused.or_else(|| too_long(&request, bypass)) {
+                    Some(decision) => decision,
+                    None => admission.lookup.decide(|view| decide(&admission, &request, view)).await,
+                }
             }
+            .boxed()
         })
     }
 
-    async fn validate_tenant(&self, request: &Request) -> Decision {
-        let now = clock::now();
-        self.lookup.decide(|view| rules::validate(request, &self.tenant, view, now)).await
+    /// Adds a warning to the decision for each field of the object that the configuration turns off.
+    fn with_switched_off(&self, request: &Request, decision: Decision) -> Decision {
+        let is_ours = self.tenant.bypass.requester(&request.user_info) == Requester::Ourselves;
+        if is_ours || !decision.is_allowed() || request.operation == Operation::Delete {
+            return decision;
+        }
+        let sentences = self.off.in_object(&request.resource.plural, &request.object);
+        sentences.into_iter().fold(decision, Decision::with_warning)
     }
 
-    async fn validate_template(&self, request: &Request) -> Decision {
-        self.lookup.decide(|view| template::validate(request, &self.tenant.bypass, view)).await
-    }
-
-    async fn validate_instance(&self, request: &Request) -> Decision {
-        self.lookup.decide(|view| self.admit_instance(request, view)).await
-    }
-
-    /// Takes note of a change of an Instance in the store. Its reservation ends when the store shows it
-    /// running, so that it is counted there, or when it is deleted.
+    /// Processes a change of an Instance in the store. Its reservation ends when the store shows it running, because it
+    /// is counted there from then on, or when it is deleted.
     pub fn note(&self, change: &Change<InstanceKind>) {
         let mut reservations = self.reservations.lock();
         match (&change.old, &change.new) {
@@ -115,62 +118,75 @@ impl Admission {
         }
     }
 
-    /// Validates the start of an Instance and reserves its quota under one lock, so that no two requests
-    /// are admitted for the same free quota.
+    /// Validates the start of an Instance and reserves its quota under one lock, so that two requests cannot be
+    /// admitted for the same free quota.
     fn admit_instance(&self, request: &Request, view: &dyn View) -> Decision {
-        let checked = || {
-            tenant_ref::check(request, view).and_then(|()| names::check(request, self.instance.layout, view))
-        };
-        if !self.instance.is_exempt(request)
+        let checked =
+            || tenant_ref::check(request, view).and_then(|()| names::check(request, self.quota.layout, view));
+        if !self.quota.is_exempt(request)
             && let Err(denial) = checked()
         {
             return Decision::denied(denial);
         }
-        if let Err(denial) = records::check(request, &self.tenant.bypass) {
+        let annotations = records::check(request, &self.tenant.bypass).and_then(|()| times::check(request));
+        if let Err(denial) = annotations {
             return Decision::denied(denial);
         }
         let now = clock::now();
-        // A rule that panics leaves the reservations unchanged.
+        // If a rule panics, the reservations stay unchanged.
         let mut reservations = self.reservations.lock();
         let pending = reservations.pending(view, now);
-        let (decision, admitted) = quota::validate(request, &self.instance, view, &pending);
+        let (decision, admitted) = quota::validate(request, &self.quota, view, &pending);
         if let Some(admitted) = admitted.filter(|_| !request.dry_run) {
             reservations.add(admitted, now);
         }
-        decision
+        drop(reservations);
+        let obstacles = if decision.is_allowed() { obstacles(request, view) } else { Vec::new() };
+        obstacles.into_iter().fold(decision, Decision::with_warning)
     }
 }
 
-/// The decision on a request that no rule applies to: objects of other resources than these are refused, and
-/// subresources, such as the status, are admitted. `None` if the rule decides.
+/// The obstacles for the Instance that a request starts. They may disappear, for example when an autoscaler adds a
+/// node.
+fn obstacles(request: &Request, view: &dyn View) -> Vec<String> {
+    let started = quota::starting(request).ok().flatten();
+    let template = started.and_then(|instance| {
+        let reference = instance.spec.template_ref;
+        view.template(&reference.namespace, &reference.name)
+    });
+    template.map(|template| view.obstacles(&template)).unwrap_or_default()
+}
+
+/// The decision on a request that no rule applies to. Objects of other resources are rejected; subresources, such as
+/// the status, are admitted. `None` if the rule decides.
 fn out_of_scope(request: &Request, plurals: &[&str]) -> Option<Decision> {
     let resource = &request.resource;
     if resource.group != GROUP || !plurals.contains(&&*resource.plural) {
         let what = format!("{}.{}", resource.plural, resource.group);
-        return Some(Decision::denied(Denial::malformed(format!("there is no rule for {what} here"))));
+        return Some(Decision::denied(Denial::malformed(format!("this webhook has no rule for {what}"))));
     }
     (!request.sub_resource.is_empty()).then(Decision::allowed)
 }
 
-/// The decision on an object with more values than the rules read: only those to whom the rules do not apply may write it,
-/// among them the administrator who makes it shorter.
+/// The decision on an object with more values than the rules read. Only users who are exempt from the rules may write
+/// it, such as an administrator who shortens it.
 fn too_large(request: &Request, bypass: &Bypass) -> Option<Decision> {
     let which = match (request.object.is_too_large, request.old_object.is_too_large) {
         (false, false) => return None,
         (true, _) => "the object",
-        (false, true) => "the object as it is stored",
+        (false, true) => "the stored object",
     };
     let message = format!("{which} has more than {MOST_VALUES} values");
     Some(match bypass.requester(&request.user_info) {
         Requester::Ourselves => Decision::allowed(),
         Requester::Administrator => Decision::allowed().with_warning(format!("{message}: it is not checked")),
         Requester::Other => Decision::denied(Denial::malformed(format!(
-            "{message}: it has to be shorter; an administrator may change it"
+            "{message}: shorten it, or ask an administrator to change it"
         ))),
     })
 }
 
-/// The refusal of new texts that are too long. The rule is for users, not for administrators and ourselves.
+/// Returns the refusal of new texts that are too long. Administrators and the daemon itself are exempt.
 fn too_long(request: &Request, bypass: &Bypass) -> Option<Decision> {
     let is_bound = bypass.requester(&request.user_info) == Requester::Other;
     let is_tenant = request.resource.plural == TenantKind::PLURAL;
@@ -202,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_with_too_many_values_is_up_to_administrators() {
+    fn only_administrators_may_write_an_object_with_too_many_values() {
         let bypass = Bypass { groups: vec!["admins".to_owned()], own_user: "daemon".to_owned() };
         let long = json!({"spec": {"publicKeys": vec![""; MOST_VALUES]}});
         let long = || serde_json::from_value(long.clone()).expect("an object");
@@ -217,12 +233,12 @@ mod tests {
         };
         assert_eq!(decide("ada", short().into(), short().into()), None);
         let refusal = |decision: Option<Decision>| {
-            decision.expect("a decision").outcome.expect_err("a refusal").message().clone()
+            decision.expect("a decision").outcome.expect_err("a refusal").message
         };
         let message = refusal(decide("ada", long(), short().into()));
         assert!(message.starts_with("the object has more than 20000 values: "), "{message}");
         let message = refusal(decide("ada", short().into(), long()));
-        assert!(message.starts_with("the object as it is stored has more than 20000 values: "), "{message}");
+        assert!(message.starts_with("the stored object has more than 20000 values: "), "{message}");
         assert_eq!(decide("daemon", long(), long()), Some(Decision::allowed()));
         let admitted = decide("admin", short().into(), long()).expect("a decision");
         assert!(admitted.is_allowed() && admitted.warnings[0].ends_with("it is not checked"), "{admitted:?}");

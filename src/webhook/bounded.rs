@@ -1,7 +1,7 @@
-//! JSON whose size a client determines: what it takes as a tree is bounded by the number of its values.
+//! Parses JSON of untrusted size: the number of values in the resulting tree is limited.
 //!
-//! A short text such as `[0,0,…]` takes fifty times its length as a tree. Objects that people write have some hundred
-//! values; the longest, Tenants in very many Workspaces, have a few thousand.
+//! A short text such as `[0,0,…]` takes fifty times its length as a tree. Typical objects have a few hundred values;
+//! the largest, Tenants in very many Workspaces, have a few thousand.
 
 use std::cell::Cell;
 use std::fmt;
@@ -12,14 +12,14 @@ use serde_json::{Map, Value};
 
 use crate::api::wire::first;
 
-/// The most values that an object may have: each text, number, list and map counts as one.
+/// The maximum number of values of an object: each text, number, list and map counts as one.
 pub const MOST_VALUES: usize = 20_000;
 
-/// An object as JSON, without its `status` and its `metadata.managedFields`, which no rule reads.
+/// An object as JSON, without `status` and `metadata.managedFields`, because no rule reads them.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct BoundedObject {
     value: Value,
-    /// Whether it has more than [`MOST_VALUES`]; it is read as null then.
+    /// Whether it has more than [`MOST_VALUES`] values. It is then read as null.
     pub is_too_large: bool,
 }
 
@@ -52,7 +52,7 @@ impl<'de> Deserialize<'de> for BoundedObject {
     }
 }
 
-/// The most texts of a list that are read; those that follow are passed over.
+/// The maximum number of texts that are read from a list; further texts are skipped.
 const MOST_TEXTS: usize = 5_000;
 
 /// Reads a list of texts, or null.
@@ -60,7 +60,7 @@ pub fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, 
     first(deserializer, MOST_TEXTS, |_| false)
 }
 
-/// Which members are left out.
+/// The position of a map, which determines the members that are skipped.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Position {
     Object,
@@ -69,7 +69,7 @@ enum Position {
 }
 
 impl Position {
-    /// The place of a member; `None` if it is left out.
+    /// Returns the position of a member; `None` if it is skipped.
     fn of_member(self, name: &str) -> Option<Self> {
         match (self, name) {
             (Self::Object, "status") | (Self::Metadata, "managedFields") => None,
@@ -79,7 +79,7 @@ impl Position {
     }
 }
 
-/// Reads a value as long as values are `left`; then what follows is passed over, and the result is not whole.
+/// Reads a value until `left` values have been read. The rest is skipped, and the result is incomplete.
 #[derive(Clone, Copy)]
 struct Tree<'b> {
     left: &'b Cell<usize>,
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_is_read_as_it_is_without_what_no_rule_reads() {
+    fn an_object_is_read_unchanged_but_for_the_members_that_no_rule_reads() {
         let text = r#"{"kind": "Tenant", "metadata": {"name": "ada", "managedFields": [{}], "labels": {"status": "x"}},
             "spec": {"a": [1, -1, 0.5, true, null, "text"], "status": {}, "metadata": {"managedFields": 1}},
             "status": {"phase": "Ready"}}"#;
@@ -178,14 +178,14 @@ mod tests {
     }
 
     #[test]
-    fn one_value_more_than_the_most_is_too_much() {
+    fn an_object_above_the_maximum_number_of_values_is_too_large() {
         let list = |items: usize| format!("[{}]", vec!["0"; items].join(","));
         let map = |members: usize| {
             let members: Vec<String> = (0..members).map(|n| format!("\"{n}\":[]")).collect();
             format!("{{{}}}", members.join(","))
         };
         for of_length in [&list as &dyn Fn(usize) -> String, &map] {
-            // The list itself is a value.
+            // The list itself counts as a value.
             let most = read(&of_length(MOST_VALUES - 1));
             assert!(!most.is_too_large && !most.is_null());
             let more = read(&of_length(MOST_VALUES));

@@ -5,9 +5,9 @@ use json_patch::PatchOperation;
 /// Whether a request is admitted, with changes to the object and warnings to the user.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decision {
-    /// The changes that the API server makes to the object before it stores it, or why it must not store it.
+    /// The changes that the API server makes to the object before it stores it, or the reason for the refusal.
     pub outcome: Result<Vec<PatchOperation>, Denial>,
-    /// Warnings, which `kubectl` shows to the user whose request it is.
+    /// Warnings, which `kubectl` shows to the user.
     pub warnings: Vec<String>,
 }
 
@@ -17,7 +17,7 @@ impl Decision {
         Self::patched(Vec::new())
     }
 
-    /// Admits the request with these changes of the object.
+    /// Admits the request with these changes to the object.
     pub fn patched(patch: Vec<PatchOperation>) -> Self {
         Self { outcome: Ok(patch), warnings: Vec::new() }
     }
@@ -27,7 +27,7 @@ impl Decision {
         Self { outcome: Err(denial), warnings: Vec::new() }
     }
 
-    /// The same decision with one more warning.
+    /// Adds a warning to the decision.
     pub fn with_warning(mut self, warning: impl Into<String>) -> Self {
         self.warnings.push(warning.into());
         self
@@ -45,62 +45,41 @@ impl From<Result<(), Denial>> for Decision {
     }
 }
 
-/// Why a request is refused. The API server returns code, reason and message to the user.
+/// The reason why a request is refused. The API server returns it to the user.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Denial {
-    /// The object cannot be read (400).
-    #[error("{0}")]
-    Malformed(String),
-    /// The rules do not allow the change (403).
-    #[error("{0}")]
-    Forbidden(String),
-    /// An object that the rules need does not exist (404).
-    #[error("{0}")]
-    NotFound(String),
-    /// The change would remove something that is in use (409).
-    #[error("{0}")]
-    Conflict(String),
-    /// The rules cannot be applied, for example because a Workspace that the object names does not exist
-    /// (500).
-    #[error("{0}")]
-    Internal(String),
+#[error("{message}")]
+pub struct Denial {
+    /// The HTTP status code.
+    pub code: u16,
+    /// The reason as defined by Kubernetes (`metav1.StatusReason`).
+    pub reason: &'static str,
+    /// The message for the user.
+    pub message: String,
 }
 
 impl Denial {
-    /// A [`Denial::Malformed`] with this message.
+    /// The object is invalid.
     pub fn malformed(message: impl Into<String>) -> Self {
-        Self::Malformed(message.into())
+        Self { code: 400, reason: "BadRequest", message: message.into() }
     }
 
-    /// A [`Denial::Forbidden`] with this message.
+    /// The rules forbid the change.
     pub fn forbidden(message: impl Into<String>) -> Self {
-        Self::Forbidden(message.into())
+        Self { code: 403, reason: "Forbidden", message: message.into() }
     }
 
-    /// The HTTP status code.
-    pub const fn code(&self) -> u16 {
-        match self {
-            Self::Malformed(_) => 400,
-            Self::Forbidden(_) => 403,
-            Self::NotFound(_) => 404,
-            Self::Conflict(_) => 409,
-            Self::Internal(_) => 500,
-        }
+    /// An object that the rules need does not exist.
+    pub fn not_found(message: String) -> Self {
+        Self { code: 404, reason: "NotFound", message }
     }
 
-    /// The reason, in the words of Kubernetes (`metav1.StatusReason`).
-    pub const fn reason(&self) -> &'static str {
-        match self {
-            Self::Malformed(_) => "BadRequest",
-            Self::Forbidden(_) => "Forbidden",
-            Self::NotFound(_) => "NotFound",
-            Self::Conflict(_) => "Conflict",
-            Self::Internal(_) => "InternalError",
-        }
+    /// The change would remove something that is in use.
+    pub fn conflict(message: String) -> Self {
+        Self { code: 409, reason: "Conflict", message }
     }
 
-    /// The message for the user.
-    pub fn message(&self) -> String {
-        self.to_string()
+    /// The rules cannot be applied, for example because a Workspace that the object names does not exist.
+    pub fn internal(message: String) -> Self {
+        Self { code: 500, reason: "InternalError", message }
     }
 }

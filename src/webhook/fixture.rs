@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::review::{Operation, Request, Resource, UserInfo};
+use super::review::{Operation, Options, Request, Resource, UserInfo};
 use super::view::View;
 use crate::api::quota::Objects;
 use crate::api::{Instance, Template, Tenant, Workspace};
@@ -19,6 +19,7 @@ pub struct TestCluster {
     templates: BTreeMap<ObjectKey, Arc<Template>>,
     instances: BTreeMap<ObjectKey, Arc<Instance>>,
     namespaces: BTreeMap<String, String>,
+    obstacles: Vec<String>,
 }
 
 impl TestCluster {
@@ -99,6 +100,12 @@ impl TestCluster {
         self
     }
 
+    /// Adds an obstacle for all Templates.
+    pub fn with_obstacle(mut self, obstacle: &str) -> Self {
+        self.obstacles.push(obstacle.to_owned());
+        self
+    }
+
     /// Adds the Instance that this JSON describes.
     pub fn with_instance(mut self, json: &Value) -> Self {
         let instance: Instance = read(json);
@@ -127,13 +134,16 @@ impl View for TestCluster {
         let of_namespace = self.instances.iter().filter(|(key, _)| key.namespace == namespace);
         of_namespace.map(|(_, instance)| Arc::clone(instance)).collect()
     }
+    fn obstacles(&self, _: &Template) -> Vec<String> {
+        self.obstacles.clone()
+    }
 }
 
 fn read<T: serde::de::DeserializeOwned>(json: &Value) -> T {
     serde_json::from_value(json.clone()).expect("an object")
 }
 
-/// A Tenant as it is stored. Its Workspaces are given as `name:role`.
+/// A stored Tenant. Its Workspaces are given as `name:role`.
 pub fn tenant(name: &str, workspaces: &[&str]) -> Value {
     let entries: Vec<Value> = workspaces
         .iter()
@@ -149,7 +159,7 @@ pub fn tenant(name: &str, workspaces: &[&str]) -> Value {
     })
 }
 
-/// An Instance of the Template `template`, given as `namespace/name`, for the Tenant `ada`.
+/// An Instance of `template` (given as `namespace/name`) for the Tenant `ada`.
 pub fn instance(namespace: &str, name: &str, template: &str, running: bool) -> Value {
     let (template_namespace, template) = template.split_once('/').expect("namespace/name");
     json!({
@@ -169,7 +179,7 @@ pub fn merged(mut object: Value, patch: &Value) -> Value {
     object
 }
 
-/// A request of a user without special groups. It is a creation if `old` is null.
+/// A request of a user without special groups. It creates the object if `old` is null.
 pub fn request(user: &str, plural: &str, old: Value, new: Value) -> Request {
     let text = |pointer: &str| new.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
     Request {
@@ -187,5 +197,6 @@ pub fn request(user: &str, plural: &str, old: Value, new: Value) -> Request {
         object: new.into(),
         old_object: old.into(),
         dry_run: false,
+        options: Options::default(),
     }
 }

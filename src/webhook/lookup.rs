@@ -1,8 +1,8 @@
 //! The view of the rules: the shared stores, and objects that are not in the stores yet.
 //!
-//! Watches may be a moment late: a Template that the user created just before an Instance may not be in
-//! the store. So if a rule refuses a request and did not find an object, the object is read from the API
-//! server, and the rule is evaluated again. An ordinary review needs no request to the API server.
+//! Watches may lag behind: a Template that the user created just before an Instance may not be in the store. If a rule
+//! refuses a request and an object was missing, the object is read from the API server and the rule is evaluated again.
+//! An ordinary review needs no request to the API server.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
@@ -18,16 +18,17 @@ use super::view::View;
 use crate::api::instance::InstanceKind;
 use crate::api::names::{check_dns_label, check_object_name};
 use crate::api::quota::Objects;
+use crate::api::requirements::{Surroundings, VolumeState, obstacles};
 use crate::api::template::TemplateKind;
 use crate::api::tenancy::tenant_of;
 use crate::api::tenant::TenantKind;
 use crate::api::workspace::WorkspaceKind;
-use crate::api::{Instance, Kind, Object, Template, Tenant, Workspace};
+use crate::api::{GenericRef, Instance, Kind, Object, Template, Tenant, Workspace};
 use crate::kinds::NamespaceKind;
-use crate::runtime::ObjectKey;
+use crate::runtime::cluster::ClusterStores;
 use crate::runtime::error::with_sources;
 use crate::runtime::store::{ByNamespace, Store};
-use crate::runtime::watch;
+use crate::runtime::{ObjectKey, watch};
 
 /// The stores that the rules read.
 #[derive(Clone)]
@@ -42,139 +43,114 @@ pub struct Stores {
     pub instances: Arc<Store<InstanceKind>>,
     /// All namespaces.
     pub namespaces: Arc<Store<NamespaceKind>>,
+    /// The parts of the cluster that environments need.
+    pub cluster: Arc<ClusterStores>,
 }
 
-/// An object that was not in its store.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Missing {
-    Tenant(String),
-    Workspace(String),
-    Template(ObjectKey),
-}
-
-/// The missing objects that the API server has.
-#[derive(Default)]
-struct Fetched {
-    tenants: HashMap<String, Arc<Tenant>>,
-    workspaces: HashMap<String, Arc<Workspace>>,
-    templates: HashMap<ObjectKey, Arc<Template>>,
-}
-
-/// How long the look-ups for one decision may take together: the API server waits for it.
+/// The time limit for all look-ups of one decision, because the API server waits for the decision.
 const DEADLINE: Duration = Duration::from_secs(2);
 
-/// Evaluates rules over the stores, and reads from the API server what is missing there.
+/// Evaluates rules with the stores, and reads missing objects from the API server.
 pub struct Lookup {
     stores: Stores,
     client: Client,
 }
 
 impl Lookup {
-    /// Finds objects in `stores`, and by `client` if they are not there.
+    /// Creates a look-up that finds objects in `stores`, or reads them with `client`.
     pub fn new(stores: Stores, client: Client) -> Self {
         Self { stores, client }
     }
 
-    /// The decision of a rule. The rule is evaluated a second time if it refuses the request while an object
-    /// is missing in the stores that the API server has.
+    /// Returns the decision of a rule. If the rule refuses the request while an object is missing in the stores, and
+    /// the API server returns the object, the rule is evaluated a second time.
     pub async fn decide(&self, rule: impl Fn(&dyn View) -> Decision) -> Decision {
-        let (decision, missing) = self.evaluate(&Fetched::default(), &rule);
-        if decision.is_allowed() || missing.is_empty() {
+        let Stores { tenants, workspaces, templates, .. } = &self.stores;
+        let (tenants, workspaces, templates) = (Seen::of(tenants), Seen::of(workspaces), Seen::of(templates));
+        let mut view = StoreView { stores: &self.stores, tenants, workspaces, templates };
+        let decision = rule(&view);
+        if decision.is_allowed() {
             return decision;
         }
-        let fetched = self.fetch(missing).await;
-        if fetched.is_empty() { decision } else { self.evaluate(&fetched, &rule).0 }
+        let (client, end) = (&self.client, Instant::now() + DEADLINE);
+        let tenants = view.tenants.fetch(client, end).await;
+        let workspaces = view.workspaces.fetch(client, end).await;
+        let templates = view.templates.fetch(client, end).await;
+        if tenants || workspaces || templates { rule(&view) } else { decision }
+    }
+}
+
+/// The objects of one kind that a rule sees: those of the store, and those that the API server has returned.
+struct Seen<'a, T: Kind> {
+    store: &'a Store<T>,
+    fetched: HashMap<ObjectKey, Arc<Object<T>>>,
+    /// The objects that a rule has not found.
+    missing: RefCell<BTreeSet<ObjectKey>>,
+}
+
+impl<'a, T: Kind> Seen<'a, T> {
+    fn of(store: &'a Store<T>) -> Self {
+        Self { store, fetched: HashMap::new(), missing: RefCell::default() }
     }
 
-    fn evaluate(
-        &self,
-        fetched: &Fetched,
-        rule: impl Fn(&dyn View) -> Decision,
-    ) -> (Decision, BTreeSet<Missing>) {
-        let view = StoreView { stores: &self.stores, fetched, missing: RefCell::default() };
-        let decision = rule(&view);
-        (decision, view.missing.into_inner())
-    }
-
-    async fn fetch(&self, missing: BTreeSet<Missing>) -> Fetched {
-        let mut fetched = Fetched::default();
-        let end = Instant::now() + DEADLINE;
-        for each in missing {
-            match each {
-                Missing::Tenant(name) => {
-                    let found = self.get(&ObjectKey::new("", &name), end).await;
-                    fetched.tenants.extend(found.map(|found| (name, found)));
-                }
-                Missing::Workspace(name) => {
-                    let found = self.get(&ObjectKey::new("", &name), end).await;
-                    fetched.workspaces.extend(found.map(|found| (name, found)));
-                }
-                Missing::Template(key) => {
-                    let found = self.get(&key, end).await;
-                    fetched.templates.extend(found.map(|found| (key, found)));
-                }
+    fn get(&self, namespace: &str, name: &str) -> Option<Arc<Object<T>>> {
+        self.store.get(namespace, name).or_else(|| {
+            let key = ObjectKey::new(namespace, name);
+            let fetched = self.fetched.get(&key).cloned();
+            if fetched.is_none() {
+                self.missing.borrow_mut().insert(key);
             }
-        }
-        fetched
+            fetched
+        })
     }
 
-    async fn get<T: Kind>(&self, key: &ObjectKey, end: Instant) -> Option<Arc<Object<T>>> {
-        // A user has written the reference: nothing can have a name that is not valid.
-        let is_valid = check_object_name(&key.name).is_ok()
-            && (!T::NAMESPACED || check_dns_label(&key.namespace).is_ok());
-        if !is_valid {
-            return None;
+    /// Reads the missing objects from the API server. Returns whether it has returned one.
+    async fn fetch(&mut self, client: &Client, end: Instant) -> bool {
+        for key in self.missing.take() {
+            let found = look_up(client, &key, end).await;
+            self.fetched.extend(found.map(|found| (key, found)));
         }
-        let looked_up = watch::get(self.client.clone(), &key.namespace, &key.name);
-        let failed = match timeout_at(end, looked_up).await {
-            Ok(Ok(found)) => return found.map(Arc::new),
-            Ok(Err(error)) => with_sources(&error),
-            Err(_) => "the API server did not answer in time".to_owned(),
-        };
-        warn!(kind = T::KIND, object = %key, error = failed, "an object cannot be looked up");
-        None
+        !self.fetched.is_empty()
     }
 }
 
-impl Fetched {
-    fn is_empty(&self) -> bool {
-        self.tenants.is_empty() && self.workspaces.is_empty() && self.templates.is_empty()
+/// Reads an object from the API server; `None` if it does not exist, or the API server does not return it in time.
+async fn look_up<T: Kind>(client: &Client, key: &ObjectKey, end: Instant) -> Option<Arc<Object<T>>> {
+    // A user has written the reference: an object with an invalid name cannot exist.
+    let is_valid =
+        check_object_name(&key.name).is_ok() && (!T::NAMESPACED || check_dns_label(&key.namespace).is_ok());
+    if !is_valid {
+        return None;
     }
+    let looked_up = watch::get(client.clone(), &key.namespace, &key.name);
+    let failed = match timeout_at(end, looked_up).await {
+        Ok(Ok(found)) => return found.map(Arc::new),
+        Ok(Err(error)) => with_sources(&error),
+        Err(_) => "the API server did not answer in time".to_owned(),
+    };
+    warn!(kind = T::KIND, object = %key, error = failed, "an object cannot be looked up");
+    None
 }
 
-/// The stores and the fetched objects, for one evaluation of a rule. Records which objects are missing.
+/// The view of one decision.
 struct StoreView<'a> {
     stores: &'a Stores,
-    fetched: &'a Fetched,
-    missing: RefCell<BTreeSet<Missing>>,
-}
-
-impl StoreView<'_> {
-    fn recorded<T>(&self, found: Option<T>, missing: impl FnOnce() -> Missing) -> Option<T> {
-        if found.is_none() {
-            self.missing.borrow_mut().insert(missing());
-        }
-        found
-    }
+    tenants: Seen<'a, TenantKind>,
+    workspaces: Seen<'a, WorkspaceKind>,
+    templates: Seen<'a, TemplateKind>,
 }
 
 impl Objects for StoreView<'_> {
     fn tenant(&self, name: &str) -> Option<Arc<Tenant>> {
-        let found = self.stores.tenants.get("", name).or_else(|| self.fetched.tenants.get(name).cloned());
-        self.recorded(found, || Missing::Tenant(name.to_owned()))
+        self.tenants.get("", name)
     }
 
     fn workspace(&self, name: &str) -> Option<Arc<Workspace>> {
-        let found =
-            self.stores.workspaces.get("", name).or_else(|| self.fetched.workspaces.get(name).cloned());
-        self.recorded(found, || Missing::Workspace(name.to_owned()))
+        self.workspaces.get("", name)
     }
 
     fn template(&self, namespace: &str, name: &str) -> Option<Arc<Template>> {
-        let key = ObjectKey::new(namespace, name);
-        let found = self.stores.templates.get(namespace, name);
-        let found = found.or_else(|| self.fetched.templates.get(&key).cloned());
-        self.recorded(found, || Missing::Template(key))
+        self.templates.get(namespace, name)
     }
 }
 
@@ -187,15 +163,26 @@ impl View for StoreView<'_> {
     fn instances(&self, namespace: &str) -> Vec<Arc<Instance>> {
         self.stores.instances.by::<ByNamespace>(namespace)
     }
+
+    fn obstacles(&self, template: &Template) -> Vec<String> {
+        let cluster = &self.stores.cluster;
+        let (has, is_there) = (cluster.get(), |_: &GenericRef| VolumeState::Exported);
+        let around = Surroundings::of_template(&has, &is_there, cluster.has_import_secret(None));
+        let environments = template.spec.environment_list.iter();
+        let found = environments.flat_map(|environment| obstacles(&template.spec, environment, &around));
+        found.map(|obstacle| obstacle.message).collect()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Config;
     use crate::runtime::silent::SilentServer;
+    use crate::runtime::store::StoreFactory;
     use crate::webhook::decision::Denial;
 
-    /// Look-ups at a server, with stores that are empty.
+    /// A look-up with a server and empty stores.
     fn lookup(server: &SilentServer) -> Lookup {
         let stores = Stores {
             tenants: Arc::new(Store::new(true)),
@@ -203,11 +190,14 @@ mod tests {
             templates: Arc::new(Store::new(true)),
             instances: Arc::new(Store::new(true)),
             namespaces: Arc::new(Store::new(true)),
+            cluster: Arc::new(
+                super::super::setup::cluster(&mut StoreFactory::default(), &Config::default()).0,
+            ),
         };
         Lookup::new(stores, Client::try_from(server.config()).expect("a client"))
     }
 
-    /// A rule that needs a Tenant, a Workspace and a Template of these names.
+    /// A rule that requires a Tenant, a Workspace and a Template of these names.
     fn needs<'a>(namespace: &'a str, name: &'a str) -> impl Fn(&dyn View) -> Decision + 'a {
         move |view| {
             let found = (view.tenant(name), view.workspace(name), view.template(namespace, name));
@@ -230,14 +220,14 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_can_be_no_name_is_not_looked_up() {
+    async fn invalid_names_are_not_looked_up() {
         let server = SilentServer::start();
         let lookup = lookup(&server);
         let begin = Instant::now();
         for name in ["", "my vm", "..", "../x", "a/b", "x?y", "x#y", "x%2Fy", "UPPER"] {
             assert!(!lookup.decide(needs("workspace-tea", name)).await.is_allowed(), "{name}");
         }
-        // Only a Template is in a namespace.
+        // Only the Template is namespaced.
         for namespace in ["", "my vm", "..", "../x", "a/b", "x?y", "x#y", "x%2Fy", "a.b", "UPPER"] {
             let rule = |view: &dyn View| match view.template(namespace, "small") {
                 Some(_) => Decision::allowed(),

@@ -1,14 +1,15 @@
 //! The admission webhooks, which the API server calls before it stores a Tenant, a Template or an Instance.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
-//! | [`review`], `bounded`, [`decision`] | the `AdmissionReview` that is received, and what the response is made from |
-//! | [`requester`], [`view`] | which users the rules do not apply to; the objects of the cluster that the rules read |
+//! | [`review`], `bounded`, [`decision`] | the received `AdmissionReview`, and the parts of the response |
+//! | [`requester`], [`view`] | the users who are exempt from the rules; the objects of the cluster that the rules read |
 //! | [`tenant`], [`instance`], `template`, `texts` | the rules: pure functions of the request, the settings, the view and the time |
+//! | `preserved` | the fields of a Template that the official page drops because it does not know them |
 //! | [`admission`], [`lookup`] | the paths of the webhooks; the view of the rules, made from the shared stores |
 //! | [`server`] | the HTTPS server |
-//! | [`setup`] | puts all of this together |
-//! | [`certificate`] | the serving certificate: of our own authority and renewed by the leader, or from a folder |
+//! | [`setup`] | assembles these parts |
+//! | [`certificate`] | the serving certificate: issued by the daemon's authority and renewed by the leader, or from a folder |
 
 pub mod admission;
 mod bounded;
@@ -18,6 +19,7 @@ pub mod decision;
 mod fixture;
 pub mod instance;
 pub mod lookup;
+mod preserved;
 pub mod requester;
 pub mod review;
 pub mod server;

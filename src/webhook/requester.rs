@@ -1,17 +1,17 @@
-//! Which users the rules for Tenants do not apply to.
+//! The users who are exempt from the rules for Tenants.
 
 use super::review::UserInfo;
 
-/// The users to whom the rules for Tenants do not apply.
+/// The users who are exempt from the rules for Tenants.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Bypass {
-    /// The groups of administrators (`server.webhook.bypassGroups`). Upper and lower case differ.
+    /// The groups of administrators (`server.webhook.bypassGroups`), case-sensitive.
     pub groups: Vec<String>,
     /// The user name of this daemon, whose loops change Tenants themselves.
     pub own_user: String,
 }
 
-/// The role of the user who sent a request, as far as the rules distinguish it.
+/// The role of the user who sent a request, as far as the rules distinguish roles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Requester {
     /// This daemon.
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_own_user_matches_nobody() {
+    fn an_empty_own_user_matches_no_request() {
         let nobody = UserInfo::default();
         assert_eq!(Bypass::default().requester(&nobody), Requester::Other);
     }

@@ -5,9 +5,9 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
 use super::bounded::{self, BoundedObject};
-use super::decision::Decision;
+use super::decision::{Decision, Denial};
 
-/// What the request does to the object.
+/// The operation of a request on its object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Operation {
@@ -28,7 +28,7 @@ pub struct UserInfo {
     /// The user name.
     #[serde(deserialize_with = "or_default")]
     pub username: String,
-    /// The groups that the user is in.
+    /// The groups of the user.
     #[serde(deserialize_with = "bounded::texts")]
     pub groups: Vec<String>,
 }
@@ -63,7 +63,7 @@ pub struct Request {
     /// The namespace of the object; empty for cluster-scoped kinds.
     #[serde(default, deserialize_with = "or_default")]
     pub namespace: String,
-    /// What the request does.
+    /// The operation of the request.
     pub operation: Operation,
     /// The user who sent the request.
     #[serde(default)]
@@ -77,10 +77,22 @@ pub struct Request {
     /// Whether the request is a dry run, which stores nothing.
     #[serde(default, deserialize_with = "or_default")]
     pub dry_run: bool,
+    /// The options of the request.
+    #[serde(default, deserialize_with = "or_default")]
+    pub options: Options,
+}
+
+/// The options of a request: `CreateOptions`, `UpdateOptions`, `PatchOptions` or `DeleteOptions`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Options {
+    /// The field manager that the client has set; empty if it has set none.
+    #[serde(deserialize_with = "or_default")]
+    pub field_manager: String,
 }
 
 impl Request {
-    /// The name of the object, also if the API server has generated it.
+    /// The name of the object, even if the API server has generated it.
     pub fn object_name(&self) -> &str {
         let own = || self.object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
         if self.name.is_empty() { own() } else { &self.name }
@@ -94,14 +106,14 @@ fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
     Option::<T>::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
-/// Why a body is not an `AdmissionReview` that can be answered.
+/// The reason why a body is not a valid `AdmissionReview`.
 #[derive(Debug, thiserror::Error)]
 pub enum ReviewError {
     /// The body is not JSON, or a member has the wrong type.
     #[error("the body is not an AdmissionReview: {0}")]
     Unreadable(#[from] serde_json::Error),
     /// The body is another kind of object, or another version of `AdmissionReview`.
-    #[error("the body is {kind:?} of {api_version:?}; AdmissionReview of admission.k8s.io/v1 is answered")]
+    #[error("the body is {kind:?} of {api_version:?}; expected AdmissionReview of admission.k8s.io/v1")]
     Version {
         /// The `apiVersion` of the body.
         api_version: String,
@@ -119,7 +131,7 @@ const KIND: &str = "AdmissionReview";
 /// Reads the request of an `AdmissionReview`.
 ///
 /// # Errors
-/// When the body is no `AdmissionReview`, or one of another version, or has no request.
+/// When the body is not an `AdmissionReview`, has another version, or has no request.
 pub fn read(body: &[u8]) -> Result<Request, ReviewError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -137,7 +149,7 @@ pub fn read(body: &[u8]) -> Result<Request, ReviewError> {
     request.ok_or(ReviewError::NoRequest)
 }
 
-/// The `AdmissionReview` with the response to the request of that uid.
+/// Returns the `AdmissionReview` with the response to the request with this uid.
 pub fn response(uid: &str, decision: &Decision) -> Value {
     let mut response = json!({"uid": uid, "allowed": decision.is_allowed()});
     if !decision.warnings.is_empty() {
@@ -152,10 +164,9 @@ pub fn response(uid: &str, decision: &Decision) -> Value {
             response["patch"] = json!(patch);
         }
         Err(denial) => {
-            response["status"] = json!({
-                "status": "Failure", "code": denial.code(), "reason": denial.reason(),
-                "message": denial.message(),
-            });
+            let Denial { code, reason, message } = denial;
+            let status = json!({"status": "Failure", "code": code, "reason": reason, "message": message});
+            response["status"] = status;
         }
     }
     json!({"apiVersion": API_VERSION, "kind": KIND, "response": response})
@@ -167,7 +178,6 @@ mod tests {
     use json_patch::{PatchOperation, RemoveOperation};
 
     use super::*;
-    use crate::webhook::decision::Denial;
 
     fn review(request: &Value) -> Vec<u8> {
         json!({"apiVersion": API_VERSION, "kind": KIND, "request": request}).to_string().into_bytes()
@@ -187,9 +197,10 @@ mod tests {
             "uid": "u", "resource": {"group": "g", "version": "v", "resource": "r"}, "operation": "UPDATE",
             "subResource": null, "name": null, "namespace": null, "dryRun": null, "object": null,
             "oldObject": null, "userInfo": {"username": "ada", "groups": null, "extra": {"a": ["b"]}},
-            "options": {"kind": "UpdateOptions"},
+            "options": {"kind": "UpdateOptions", "fieldManager": "kubectl-edit"},
         });
         let request = read(&review(&nulls)).expect("readable");
+        assert_eq!(request.options.field_manager, "kubectl-edit");
         assert_eq!(request.user_info.username, "ada");
         assert!(request.user_info.groups.is_empty() && request.object.is_null());
     }
@@ -209,7 +220,7 @@ mod tests {
         for (body, words) in [
             ("{", "not an AdmissionReview"),
             ("[]", "not an AdmissionReview"),
-            ("{}", "admission.k8s.io/v1 is answered"),
+            ("{}", "expected AdmissionReview of admission.k8s.io/v1"),
             (old.as_str(), "v1beta1"),
             (empty.as_str(), "has no request"),
         ] {

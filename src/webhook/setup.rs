@@ -1,5 +1,5 @@
-//! Puts the webhooks together: stores, rules, server and certificate. Every replica serves them, also
-//! without the lease; only the leader renews the certificate.
+//! Assembles the webhooks: stores, rules, server and certificate. Every replica serves them, even without the lease;
+//! only the leader renews the certificate.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -22,13 +22,13 @@ use super::certificate::rotator::{self, Rotator};
 use super::instance::quota;
 use super::lookup::{Lookup, Stores};
 use super::requester::Bypass;
-use super::server;
-use super::tenant;
+use super::{server, tenant};
 use crate::api::Kind;
-use crate::config::{Config, WebhookConfig};
+use crate::config::{Config, SwitchedOff, WebhookConfig};
 use crate::runtime::ObjectKey;
 use crate::runtime::certificate::folder;
 use crate::runtime::certificate::resolver::{CertificateResolver, Served};
+use crate::runtime::cluster::{ClusterStores, MachineStores};
 use crate::runtime::context::Connections;
 use crate::runtime::control_loop::ControlLoop;
 use crate::runtime::controller::ReconcileKey;
@@ -46,16 +46,16 @@ use crate::runtime::watch::Selection;
 pub const NAME: &str = "webhook";
 /// The key of the configuration that names the folder with the certificate.
 const CERTIFICATE_DIR: &str = "server.webhook.certificateDir";
-/// What the certificate is for.
+/// The use of the certificate.
 pub(super) const SERVED: Served =
     Served { what: "admission reviews", gauge: "crownlabs_webhook_certificate_expiration_timestamp_seconds" };
-/// How long reviews are still accepted after the daemon was asked to stop: it takes a moment until the
-/// Service sends none to this pod any more.
+/// How long reviews are accepted after the daemon was asked to stop: the Service takes a moment to stop sending
+/// requests to this pod.
 const LINGER: Duration = Duration::from_secs(3);
-/// How long requests that have begun may take after that.
+/// The time limit for requests in progress after that.
 const DRAIN: Duration = Duration::from_secs(10);
 
-/// The webhooks, put together.
+/// The parts of the webhooks.
 pub struct Webhooks {
     /// The tasks that serve, and that report the readiness.
     pub tasks: Vec<Task>,
@@ -63,7 +63,7 @@ pub struct Webhooks {
     pub files: Vec<WatchedFile>,
     /// The loop that renews the certificate, unless it comes from a folder.
     pub rotator: Option<ControlLoop>,
-    /// How the server is stopped.
+    /// Stops the server.
     pub ending: Ending,
 }
 
@@ -74,8 +74,8 @@ pub struct Ending {
 }
 
 impl Ending {
-    /// Serves for another 3 s, then closes the port, and returns when the requests that have begun are
-    /// answered, after 10 s at the latest.
+    /// Serves for another 3 s, then closes the port, and returns when the requests in progress are answered, after 10 s
+    /// at the latest.
     pub async fn finish(mut self) {
         tokio::time::sleep(LINGER).await;
         self.stop.send_replace(true);
@@ -86,8 +86,8 @@ impl Ending {
     }
 }
 
-/// Puts the webhooks together. Nothing runs before the tasks are spawned. `ungated` is a client that sends
-/// requests without the lease, by which the user name of this daemon is read.
+/// Assembles the webhooks. They start when the tasks are spawned. `ungated` is a client that sends requests without the
+/// lease; it is used to read the user name of this daemon.
 ///
 /// # Errors
 /// When the address cannot be bound, or the API server does not return the user name.
@@ -103,7 +103,7 @@ pub async fn set_up(
     let listener = bind("server.webhook.listen", address).await?;
     let own_user = own_user(ungated).await?;
     info!(address = %listener.local_addr().unwrap_or(address), user = own_user, "serving admission reviews");
-    let (stores, needs) = stores(factory);
+    let (stores, needs) = stores(factory, whole);
     let resolver = Arc::new(CertificateResolver::new(SERVED));
     let folder = Path::new(&config.certificate_dir);
     let (mut files, rotator) = if config.certificate_dir.is_empty() {
@@ -131,6 +131,7 @@ pub async fn set_up(
             personal_workspaces: tenants.personal_workspace.enabled,
             layout: whole.controllers.instance.layout,
         },
+        SwitchedOff::of(&whole.controllers),
         Lookup::new(stores.clone(), connections.client.clone()),
     ));
     let noting = Arc::clone(&admission);
@@ -149,33 +150,42 @@ async fn own_user(client: Client) -> anyhow::Result<String> {
     let review = Api::<SelfSubjectReview>::all(client)
         .create(&PostParams::default(), &SelfSubjectReview::default())
         .await
-        .context("the API server does not say which account this is")?;
+        .context("the API server did not return the name of this account")?;
     let user = review.status.and_then(|status| status.user_info).and_then(|user| user.username);
-    user.filter(|name| !name.is_empty()).context("the API server knows no name for this account")
+    user.filter(|name| !name.is_empty()).context("the API server returned an empty name for this account")
 }
 
-/// Creates the stores, and says which are waited for: all.
-pub fn stores(factory: &mut StoreFactory) -> (Stores, Vec<Need>) {
+/// Creates the stores of the parts of the cluster that environments need, and the needs for them.
+pub(super) fn cluster(factory: &mut StoreFactory, config: &Config) -> (ClusterStores, Vec<Need>) {
+    let mut set = StoreSet::new(NAME, factory);
+    let of_machines = MachineStores::declare(&mut set);
+    let cluster = ClusterStores::declare(&mut set, config.requirements(), of_machines, |_| {});
+    (cluster, set.finish().needs)
+}
+
+/// Creates the stores, and returns the needs: all of them must be filled.
+pub fn stores(factory: &mut StoreFactory, config: &Config) -> (Stores, Vec<Need>) {
     fn store<T: Kind>(of: &mut StoreFactory, needs: &mut Vec<Need>, verbs: &'static str) -> Arc<Store<T>> {
         of.allow(NAME, (KindInfo::of::<T>(), ""), verbs);
         let store = of.store(&Selection::ALL);
         needs.push(Need::of(&*store, true));
         store
     }
-    let mut needs = Vec::new();
-    // Some are read, if a rule would refuse a request because they are not in the store yet.
+    let (cluster, mut needs) = cluster(factory, config);
+    // Some are read directly if a rule would refuse a request because an object is not in the store yet.
     let stores = Stores {
         tenants: store(factory, &mut needs, "get list watch"),
         workspaces: store(factory, &mut needs, "get list watch"),
         templates: store(factory, &mut needs, "get list watch"),
         instances: store(factory, &mut needs, "list watch"),
         namespaces: store(factory, &mut needs, "list watch"),
+        cluster: Arc::new(cluster),
     };
     stores.instances.index::<ByNamespace>();
     (stores, needs)
 }
 
-/// The loop that renews the certificate, and the watch by which every replica receives it.
+/// Returns the loop that renews the certificate, and the watch that delivers it to every replica.
 fn rotation(
     config: &Config,
     connections: &Connections,
@@ -209,14 +219,14 @@ fn rotation(
             .on_change(move |_, queue| queue.add(of_validating.clone(), Priority::Change))
             .get(),
     };
-    // On a new cluster none of the objects exists, and no watch event would start the first reconciliation.
+    // On a new cluster, none of the objects exists, so no watch event would start the first reconciliation.
     set.queue().add(secret.clone(), Priority::Change);
     let rotator = Rotator::new(stores, connections.writer.clone(), secret, names);
     ControlLoop::new(rotator, set.finish(), 1)
 }
 
-/// The names of the certificate: those of the Service, which API servers use, and the IP address of the
-/// port unless it is `0.0.0.0` or `::`.
+/// The names of the certificate: the names of the Service, which API servers use, and the IP address of the port unless
+/// it is `0.0.0.0` or `::`.
 fn names(config: &Config, address: SocketAddr) -> Vec<String> {
     let service = format!("{}.{}", config.server.webhook.service_name, config.leader_election.namespace);
     let mut names = vec![format!("{service}.svc"), format!("{service}.svc.cluster.local"), service];
@@ -226,7 +236,7 @@ fn names(config: &Config, address: SocketAddr) -> Vec<String> {
     names
 }
 
-/// The task that serves as soon as the stores are filled, and how it is stopped.
+/// Returns the task that serves once the stores are filled, and the handle that stops it.
 fn serve(
     listener: TcpListener,
     resolver: Arc<CertificateResolver>,
@@ -247,7 +257,7 @@ fn serve(
             return;
         }
         ended.send_replace(true);
-        // The process is about to end. Until then, this task must not end, which would count as a failure.
+        // The process is about to end. This task must not end first, because its end would count as a failure.
         std::future::pending::<()>().await;
     };
     (Task::new(NAME, server), ending)

@@ -1,5 +1,5 @@
-//! Bounds new texts: who may edit an object can store a mebibyte in it, which every reader of the object holds in memory and
-//! shows somewhere. What an object had before may stay, so everything else of it can still be changed.
+//! Limits new texts: a user who may edit an object could store a mebibyte in it, which every reader of the object would
+//! hold in memory and display. Existing texts are kept, so that other fields can still be changed.
 
 use std::collections::HashSet;
 
@@ -8,24 +8,24 @@ use serde_json::Value;
 use super::decision::Denial;
 use crate::api::shown::{self, shown};
 
-/// The most characters of texts of people, by the name of the field.
+/// The maximum length of texts for people, in characters, by field name.
 const OF_PEOPLE: [(&str, usize); 4] =
     [("prettyName", shown::MOST), ("firstName", shown::MOST), ("lastName", shown::MOST), ("email", 320)];
-/// The most characters of other texts: addresses are the longest, of which browsers and servers take as many.
+/// The maximum length of other texts, in characters. The longest are URLs, which browsers and servers also limit to
+/// this length.
 const OF_OTHERS: usize = 2_048;
-/// The list whose texts have a rule of their own (`tenant::input`).
+/// The list whose texts have a separate rule (`tenant::input`).
 const PUBLIC_KEYS: &str = "publicKeys";
-/// The most bytes of all texts of an object, with its annotations.
+/// The maximum total size of all texts of an object in bytes, including its annotations.
 const OF_OBJECT: usize = 64 << 10;
-/// The same of a Tenant, which may have 64 KiB of keys and be in thousands of Workspaces, and both twice: `kubectl apply` keeps
-/// a copy in an annotation.
+/// The same for a Tenant, which may have 64 KiB of keys and be in thousands of Workspaces. Both may occur twice,
+/// because `kubectl apply` keeps a copy in an annotation.
 const OF_TENANT: usize = 512 << 10;
 
 /// Checks the texts of an object. `old` is null if it is created.
 ///
 /// # Errors
-/// When a text that is not in `old`, or all of them together, are too long. The message names the field, how long it is, and
-/// how long it may be.
+/// When a text that is not in `old`, or the total, is too long. The message names the field, its length and the limit.
 pub fn check(old: &Value, new: &Value, is_tenant: bool) -> Result<(), Denial> {
     let ((before, _), (now, annotations)) = (texts(old), texts(new));
     let known: HashSet<&str> = before.iter().map(|text| text.value).collect();
@@ -34,7 +34,7 @@ pub fn check(old: &Value, new: &Value, is_tenant: bool) -> Result<(), Denial> {
         let length = value.chars().count();
         if length > most && !known.contains(value) {
             let path = shown(path);
-            let message = format!("{path} has {length} characters: at most {most} are possible");
+            let message = format!("{path} has {length} characters: at most {most} are allowed");
             return Err(Denial::malformed(message));
         }
     }
@@ -42,13 +42,13 @@ pub fn check(old: &Value, new: &Value, is_tenant: bool) -> Result<(), Denial> {
     let (most, length) = (if is_tenant { OF_TENANT } else { OF_OBJECT }, bytes(&now));
     if length > most && length > bytes(&before) {
         let message =
-            format!("spec and metadata.annotations have {length} bytes of text: at most {most} are possible");
+            format!("spec and metadata.annotations have {length} bytes of text: at most {most} are allowed");
         return Err(Denial::malformed(message));
     }
     Ok(())
 }
 
-/// The texts of an object, and how many of them are in annotations: the first ones.
+/// The texts of an object, and the number of texts in annotations, which come first.
 fn texts(object: &Value) -> (Vec<Text<'_>>, usize) {
     let mut found = Vec::new();
     collect("metadata.annotations", "", &object["metadata"]["annotations"], &mut found);
@@ -59,14 +59,14 @@ fn texts(object: &Value) -> (Vec<Text<'_>>, usize) {
 
 /// A text of an object.
 struct Text<'a> {
-    /// Where it is: `spec.contentUrls.desktop.origin`.
+    /// Its path, such as `spec.contentUrls.desktop.origin`.
     path: String,
     /// The name of its field.
     name: &'a str,
     value: &'a str,
 }
 
-/// Adds the texts within a value, and the names of members.
+/// Collects the texts within a value, and the names of members.
 fn collect<'a>(path: &str, name: &'a str, value: &'a Value, found: &mut Vec<Text<'a>>) {
     match value {
         Value::String(value) => found.push(Text { path: path.to_owned(), name, value }),
@@ -95,7 +95,7 @@ mod tests {
     use crate::webhook::fixture::{instance, merged, tenant};
 
     fn refusal(old: &Value, new: &Value) -> String {
-        check(old, new, new["kind"] == "Tenant").err().map(|denial| denial.message()).unwrap_or_default()
+        check(old, new, new["kind"] == "Tenant").err().map(|denial| denial.message).unwrap_or_default()
     }
 
     #[test]
@@ -106,17 +106,17 @@ mod tests {
             (json!({"spec": {"prettyName": long(200)}}), ""),
             (
                 json!({"spec": {"prettyName": long(201)}}),
-                "spec.prettyName has 201 characters: at most 200 are possible",
+                "spec.prettyName has 201 characters: at most 200 are allowed",
             ),
             (json!({"spec": {"statusCheckUrl": long(2_048)}}), ""),
             (
                 json!({"spec": {"contentUrls": {"desktop": {"origin": long(2_049)}}}}),
-                "spec.contentUrls.desktop.origin has 2049 characters: at most 2048 are possible",
+                "spec.contentUrls.desktop.origin has 2049 characters: at most 2048 are allowed",
             ),
             (
                 json!({"spec": {"nodeSelector": {long(2_049): "x"}}}),
                 &*format!(
-                    "the name spec.nodeSelector.{}… has 2049 characters: at most 2048 are possible",
+                    "the name spec.nodeSelector.{}… has 2049 characters: at most 2048 are allowed",
                     long(172)
                 ),
             ),
@@ -130,7 +130,7 @@ mod tests {
             for said in [refusal(&Value::Null, &new), refusal(&box_(), &new)] {
                 assert!(said.starts_with(expected) && said.is_empty() == expected.is_empty(), "{said}");
             }
-            // What is stored may stay, and move, while something else changes.
+            // Stored texts may stay, or move, while another field changes.
             assert_eq!(refusal(&new, &merged(new.clone(), &json!({"spec": {"running": false}}))), "");
         }
         let many: Vec<Value> = (0..100).map(|n| json!({"name": format!("{n}{}", long(900))})).collect();
@@ -145,7 +145,7 @@ mod tests {
         let keys = json!({"spec": {"publicKeys": vec!["k".repeat(2_800); 20]}});
         assert_eq!(refusal(&Value::Null, &merged(tenant("ada", &courses), &keys)), "");
         let name = json!({"spec": {"firstName": "a\u{1b}".repeat(101)}});
-        let expected = "spec.firstName has 202 characters: at most 200 are possible";
+        let expected = "spec.firstName has 202 characters: at most 200 are allowed";
         assert_eq!(refusal(&Value::Null, &merged(tenant("ada", &[]), &name)), expected);
     }
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The checks of `tests/book.sh`: `check.py` reads the pages, `check.py FOLDER` the book that was built of them.
+"""The checks of `tests/book.sh`: `check.py` checks the pages, `check.py FOLDER` the book built from them.
 
-Each fault is a line with its place, what is wrong, and what would be right."""
+Each error is a line with its place, the problem, and the fix."""
 
 import posixpath
 import re
@@ -13,22 +13,22 @@ from urllib.parse import unquote
 import pages
 
 SUMMARY = "docs/SUMMARY.md"
-# What both the book and the hosts of repositories show as it is meant.
+# The languages that both the book and repository hosts highlight correctly.
 LANGUAGES = {"bash", "console", "json", "promql", "rust", "sh", "text", "toml", "yaml"}
 ALERTS = {"NOTE", "TIP", "IMPORTANT", "WARNING", "CAUTION"}
 UNKNOWN = [
     (re.compile(r"^[ \t]*(!!!|\?\?\?\+?|:::)"), "a block of another program: write a paragraph"),
-    (re.compile(r"\{\{|\{%"), "a directive of a template: only one of those who show the page knows it"),
+    (re.compile(r"\{\{|\{%"), "a directive of a template: only one renderer of the page supports it"),
     (re.compile(r"^\[TOC\]", re.IGNORECASE), "a table of contents: the book makes its own"),
     (re.compile(r"\[\["), "a link of a wiki: write [text](page.md)"),
-    (re.compile(r"\{[:#.][^}]*\}\s*$"), "an attribute: only one of those who show the page knows it"),
+    (re.compile(r"\{[:#.][^}]*\}\s*$"), "an attribute: only one renderer of the page supports it"),
     (re.compile(r"\$\$"), "a formula: write it as text or code"),
     (re.compile(r"\[\^[^\]]+\]"), "a footnote: write a sentence"),
 ]
 
 
 def syntax(page, text):
-    """What one of those who show a page would show as it is written."""
+    """Syntax that one of the renderers would show verbatim."""
     faults = []
     for first, _, language in pages.fences(text):
         if language not in LANGUAGES:
@@ -46,7 +46,7 @@ def syntax(page, text):
 
 
 def relative(page, text, read, files):
-    """Links of a page to what the repository does not have. `read` returns the text of a file."""
+    """Links of a page to files that are missing in the repository. `read` returns the text of a file."""
     faults = []
     for first, _, link in pages.links(text):
         if pages.ELSEWHERE.match(link):
@@ -61,7 +61,7 @@ def relative(page, text, read, files):
 
 
 def table_of_contents(text, files):
-    """Pages that SUMMARY.md does not name, or not as it should."""
+    """Pages that are missing in SUMMARY.md, and wrong entries in it."""
     wanted = {name for name in files if name.startswith("docs/") and name.endswith(".md")} - {SUMMARY}
     named = [pages.target(SUMMARY, link)[0] for _, _, link in pages.links(text)]
     faults = [f"{SUMMARY}: {page} is missing: every page is in the table of contents" for page in sorted(wanted - set(named))]
@@ -71,7 +71,7 @@ def table_of_contents(text, files):
 
 
 def sources(root=pages.ROOT):
-    """The faults of all documents of a repository."""
+    """The errors in all documents of a repository."""
     files = pages.tracked(root)
     read = lambda name: (root / name).read_text()
     faults = table_of_contents(read(SUMMARY), files)
@@ -84,7 +84,7 @@ def sources(root=pages.ROOT):
 
 
 class Page(HTMLParser):
-    """What a page of the book refers to, and what can be referred to in it."""
+    """The links and the link targets of a page of the book."""
 
     def __init__(self, text):
         super().__init__()
@@ -103,7 +103,7 @@ class Page(HTMLParser):
 
 
 def in_repository(link, files, read):
-    """What is wrong with a link to the repository; None if nothing is, or it leads elsewhere."""
+    """The error in a link to the repository; None if it is correct, or leads elsewhere."""
     here = pages.place("", files)
     ways = [] if here.startswith("file:") else ["tree", "edit"]
     prefixes = [here] + [here.replace("/blob/HEAD", f"/{way}/HEAD") for way in ways]
@@ -120,7 +120,7 @@ def in_repository(link, files, read):
 
 
 def built(folder, root=pages.ROOT):
-    """The faults of a book: links that lead nowhere, and what is loaded from elsewhere."""
+    """The errors of a book: broken links, and files that are loaded from other hosts."""
     folder = Path(folder).resolve()
     found = {path: Page(path.read_text()) for path in sorted(folder.rglob("*.html"))}
     files = pages.tracked(root)

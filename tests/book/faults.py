@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Shows that every check of the book can fail: small repositories and books, each with one fault."""
+"""Shows that every check of the book can fail: small repositories and books, each with one error."""
 
 import os
 import subprocess
@@ -55,8 +55,8 @@ class Faults(unittest.TestCase):
             ("a page that is not named", {"docs/lost.md": "# Lost\n"}, "docs/lost.md is missing"),
             ("a page that is named twice", {"docs/SUMMARY.md": SUMMARY + "- [Again](more.md)\n"}, "more.md is named twice"),
             ("a draft", {"docs/SUMMARY.md": SUMMARY + "- [Later]()\n"}, "a chapter without a page"),
-            ("a page that is not there", {"docs/SUMMARY.md": SUMMARY + "- [x](x.md)\n"}, "docs/SUMMARY.md:6: x.md: the repository has no"),
-            ("a file that is not there", {"src/a.rs": None}, "../src/a.rs: the repository has no such file"),
+            ("a missing page", {"docs/SUMMARY.md": SUMMARY + "- [x](x.md)\n"}, "docs/SUMMARY.md:6: x.md: the repository has no"),
+            ("a missing file", {"src/a.rs": None}, "../src/a.rs: the repository has no such file"),
             ("a link out of the repository", {"README.md": "[x](../../x.md)\n"}, "../../x.md: the repository has no"),
             ("an anchor", {"docs/more.md": "# More\n\n[start](#more)\n"}, "docs/more.md#the-end: docs/more.md has no"),
             ("an anchor of the page itself", {"docs/more.md": more + "[x](#none)\n"}, "#none: docs/more.md has no"),

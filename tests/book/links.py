@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A preprocessor of mdBook: links of pages to files that are not in the book lead to the repository.
 
-In the repository, such a link is relative and works where the page is read there. In the book there is no such file."""
+In the repository, such a link is relative and works. The file is not in the book."""
 
 import json
 import sys
@@ -12,12 +12,12 @@ DOCS = "docs"
 
 
 def is_in_book(path):
-    """Whether mdBook has the file: pages and what lies beside them."""
+    """Whether mdBook has the file: pages and the files beside them."""
     return path.startswith(f"{DOCS}/")
 
 
 def rewritten(page, text, files):
-    """The text of a page with those links changed."""
+    """The text of a page with these links changed."""
     done, parts = 0, []
     for first, end, link in pages.links(text):
         if link.startswith("#") or pages.ELSEWHERE.match(link):

@@ -1,4 +1,4 @@
-"""Reading Markdown, and where links in it lead."""
+"""Reads Markdown, and resolves its links."""
 
 import os
 import re
@@ -19,12 +19,12 @@ ELSEWHERE = re.compile(r"^([a-zA-Z][a-zA-Z0-9+.-]*:|//)")
 
 
 def blank(match):
-    """Spaces in place of the text, so that what follows stays where it is."""
+    """Spaces in place of the text, so that the following text keeps its position."""
     return re.sub(r"[^\n]", " ", match.group(0))
 
 
 def fences(text):
-    """The blocks of code: number of the first line, the line after the last, language. An open one ends the text."""
+    """The blocks of code: number of the first line, the line after the last, language. An unclosed block ends the text."""
     found, opened = [], None
     lines = text.split("\n")
     for number, line in enumerate(lines):
@@ -54,7 +54,7 @@ def prose(text):
 
 
 def links(text):
-    """Each link as its first and last place in the text, and where it leads."""
+    """Each link as its first and last place in the text, and its target."""
     for match in LINK.finditer(prose(text)):
         group = next(number for number in (1, 2, 3) if match.group(number))
         yield match.start(group), match.end(group), match.group(group)
@@ -82,14 +82,14 @@ def anchors(text):
 
 
 def tracked(root=ROOT):
-    """The files of the repository, also those that are not committed yet."""
+    """The files of the repository, including uncommitted ones."""
     command = ["git", "-C", str(root), "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
     names = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split("\0")
     return {name for name in names if name and (root / name).exists()}
 
 
 def target(page, link):
-    """The path in the repository to which a relative link of a page leads, and its fragment. None leads out of it."""
+    """The path in the repository of a relative link on a page, and its fragment. None if it leads out of the repository."""
     path, _, fragment = link.partition("#")
     if not path:
         return page, fragment
@@ -102,7 +102,7 @@ def is_folder(path, files):
 
 
 def place(path, files, root=ROOT):
-    """The address of a file or folder of the repository: where it is published, or here if it is not."""
+    """The address of a file or folder of the repository: published, or local if the repository is not published."""
     base = os.environ.get("BOOK_REPOSITORY", "")
     if not base:
         return (root / path).as_uri()

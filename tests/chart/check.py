@@ -26,7 +26,8 @@ BASE = ROOT / "manifests/kustomize/base"
 
 
 HEAD = "# Rendered from manifests/chart by `make chart`; do not edit.\n"
-# Plain files that are nothing but what the chart adds with these values, each in its folder.
+# Plain files that contain only the objects that the chart adds with these values, each in its
+# folder.
 ADDED = {
     "instance-metrics": {"instanceMetrics": {"enabled": True}},
     "pod-networks": PODS,
@@ -34,7 +35,7 @@ ADDED = {
 
 
 class Dumper(yaml.SafeDumper):
-    """Writes texts of several lines as such."""
+    """Writes multi-line texts as blocks."""
 
 
 def string(dumper, value):
@@ -45,12 +46,12 @@ Dumper.add_representer(str, string)
 
 
 def dumped(found):
-    """Objects as the chart renders them, without the labels by which Helm finds its objects."""
+    """Objects as the chart renders them, without the labels that Helm uses to find its objects."""
     return yaml.dump_all([cleaned(document) for document in found], Dumper=Dumper, sort_keys=False, width=120)
 
 
 def made():
-    """The files that are made of the chart, with their text."""
+    """The files generated from the chart, with their text."""
     plain = by_key(rendered(*SETS["plain"]))
     files = {BASE / "crownlabs.yaml": HEAD + dumped(plain[key] for key in sorted(plain))}
     for folder, values in ADDED.items():
@@ -86,7 +87,7 @@ class Rendering(unittest.TestCase):
                     namespaced = document["kind"] not in render.CLUSTER_SCOPED
                     self.assertEqual("namespace" in document["metadata"], namespaced)
 
-    def test_selectors_and_ports_are_those_of_the_pods(self):
+    def test_selectors_and_ports_match_the_pods(self):
         for name, values in SETS.items():
             found = rendered(*values)
             pods = render.pods(found)
@@ -122,7 +123,7 @@ class Rendering(unittest.TestCase):
             [package] = Path(folder).iterdir()
             self.assertEqual(text(*SETS["everything"], chart=package), text(*SETS["everything"]))
 
-    def test_the_version_is_that_of_the_daemon(self):
+    def test_the_version_equals_the_version_of_the_daemon(self):
         version = re.search(r'^version = "(.*)"', (ROOT / "Cargo.toml").read_text(), re.M)[1]
         chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
         self.assertEqual((chart["version"], chart["appVersion"]), (version, version))
@@ -145,7 +146,7 @@ class Rendering(unittest.TestCase):
         self.assertEqual(daemon["securityContext"]["capabilities"], {"drop": ["ALL"]})
         self.assertTrue(daemon["securityContext"]["runAsNonRoot"])
 
-    def test_the_pods_on_nodes_have_a_folder_of_the_node_and_nothing_else(self):
+    def test_the_pods_on_nodes_mount_only_one_folder_of_the_node(self):
         found = by_key(rendered(*SETS["everything"]))
         pod = found["DaemonSet crownlabs-instance-metrics/crownlabs-instance-metrics"]["spec"]["template"]["spec"]
         [container] = pod["containers"]
@@ -170,12 +171,12 @@ class Rendering(unittest.TestCase):
         policy = found["NetworkPolicy crownlabs-instance-metrics/crownlabs-instance-metrics"]["spec"]
         self.assertEqual((policy["policyTypes"], policy.get("egress")), (["Ingress", "Egress"], None))
 
-    def test_the_pods_that_make_links_have_three_capabilities_and_an_account_of_their_own(self):
+    def test_the_pods_that_create_links_have_three_capabilities_and_a_separate_account(self):
         found = by_key(rendered(*SETS["everything"]))
         pod = found["DaemonSet crownlabs-pod-networks/crownlabs-pod-networks"]["spec"]["template"]["spec"]
         [container] = pod["containers"]
         self.assertEqual(container["securityContext"], {
-            # The API server demands it with SYS_ADMIN.
+            # The API server requires it with SYS_ADMIN.
             "allowPrivilegeEscalation": True, "readOnlyRootFilesystem": True, "runAsUser": 0, "runAsGroup": 0,
             "appArmorProfile": {"type": "Unconfined"},
             "capabilities": {"drop": ["ALL"], "add": ["NET_ADMIN", "SYS_ADMIN", "SYS_PTRACE"]},
@@ -198,7 +199,7 @@ class Rendering(unittest.TestCase):
         self.assertEqual(verbs, {"list", "watch", "create", "patch"})
         self.assertNotIn("DaemonSet crownlabs-pod-networks/crownlabs-pod-networks", by_key(rendered()))
 
-    def test_the_policy_of_nodes_is_that_of_the_security_model(self):
+    def test_the_policy_of_nodes_matches_the_security_model(self):
         page = (ROOT / "docs/security-model.md").read_text()
         blocks = [documents(block) for block in re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)]
         account = "system:serviceaccount:crownlabs-pod-networks:crownlabs-pod-networks"
@@ -221,7 +222,7 @@ class Rendering(unittest.TestCase):
         [condition] = policy["spec"]["matchConditions"]
         self.assertIn('"system:serviceaccount:nodes:staging-crownlabs-pod-networks"', condition["expression"])
 
-    def test_the_policy_of_nodes_needs_an_api_server_that_names_them(self):
+    def test_the_policy_of_nodes_needs_an_api_server_with_node_names_in_tokens(self):
         for version in ("1.31.9", "v1.30.0-eks-1234"):
             with self.subTest(version):
                 done = template(PODS, kubernetes=version)
@@ -234,7 +235,7 @@ class Rendering(unittest.TestCase):
             with self.subTest(version):
                 text(PODS, kubernetes=version)
 
-    def test_metrics_are_for_prometheus_alone(self):
+    def test_only_prometheus_reaches_the_metrics(self):
         everything = [*SETS["everything"], {"networkPolicy": {"prometheusNamespace": "watching"}}]
         found = rendered(*everything)
         pods = render.pods(found)
@@ -255,31 +256,32 @@ class Rendering(unittest.TestCase):
                     "from": [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "watching"}}}],
                     "ports": [{"port": "metrics"}],
                 })
-                # No rule of a pod is for all of its ports, and all others are as open as they were.
+                # No rule of a pod covers all of its ports, and all other ports are as open as
+                # before.
                 self.assertTrue(all(rule.get("ports") for rule in rules))
                 self.assertLessEqual(ports, {port["port"] for rule in rules for port in rule["ports"]})
-        # Unless it is said where Prometheus is, everybody may, and the notes say so.
+        # Unless the values say where Prometheus is, any pod may connect, and the notes say so.
         open_to_all = {"networkPolicy": {"prometheusNamespace": ""}}
         for policy in rendered(*SETS["everything"], open_to_all):
             if policy["kind"] == "NetworkPolicy" and "metrics" in json.dumps(policy["spec"].get("ingress")):
                 [rule] = [rule for rule in policy["spec"]["ingress"] if {"port": "metrics"} in rule["ports"]]
                 self.assertNotIn("from", rule)
-        sentence = "every pod of the cluster may read them"
+        sentence = "every pod of the cluster can read them"
         self.assertIn(sentence, render.notes(render.NETWORK))
         self.assertNotIn(sentence, render.notes(render.NETWORK, {"networkPolicy": {"prometheusNamespace": "watching"}}))
 
-    def test_the_notes_say_which_exposure_is_for_new_sites_and_who_logs_people_in(self):
+    def test_the_notes_name_the_exposure_for_new_sites_and_routes_without_login(self):
         routes = {"enabled": True, "parentRefs": [{"name": "labs", "namespace": "gateways"}]}
         of = lambda **keys: {"config": {"controllers": {"instance": {"gatewayApi": routes | keys}}}}
-        new_site, open_to_all = "a new site should use the Gateway API", "everybody who reaches the Gateway opens every machine"
+        new_site, open_to_all = "A new site should use the Gateway API", "any client of the Gateway can open every machine"
         for values, wanted in (({}, [new_site]), (of(), [open_to_all]), (of(authenticated=True), []), (off("instance"), [])):
             with self.subTest(values):
                 found = render.notes(render.NETWORK, values)
                 self.assertEqual([sentence for sentence in (new_site, open_to_all) if sentence in found], wanted)
 
-    def test_the_notes_say_what_the_bastion_asks_for_and_what_is_missing_without_it(self):
+    def test_the_notes_name_the_label_for_the_bastion_and_the_effects_without_it(self):
         one = {"bastion": {"enabled": True, "inDaemon": True}}
-        uncounted, label = "Nobody counts SSH connections", "allow-instance-access=true pod-security.kubernetes.io/enforce=privileged"
+        uncounted, label = "SSH connections are not counted", "allow-instance-access=true pod-security.kubernetes.io/enforce=privileged"
         prometheus = {"prometheus": {"url": "http://prometheus:9090"}}
         stops = {"config": {"controllers": {"inactivity": {"enabled": True}}, "integrations": prometheus}}
         for values, wanted in (([], []), ([stops], [uncounted]), ([stops, BASTION], []), ([stops, one], [label])):
@@ -287,7 +289,7 @@ class Rendering(unittest.TestCase):
                 found = render.notes(render.NETWORK, *values)
                 self.assertEqual([sentence for sentence in (uncounted, label) if sentence in found], wanted)
 
-    def test_it_has_to_be_said_who_calls_the_webhooks(self):
+    def test_the_values_must_restrict_the_callers_of_the_webhooks(self):
         webhook = lambda *values: [
             rule for rule in by_key(rendered(*values, network={}))[f"NetworkPolicy {NAMESPACE}/crownlabs"]["spec"]["ingress"]
             if {"port": "webhook"} in rule["ports"]
@@ -302,21 +304,60 @@ class Rendering(unittest.TestCase):
         self.assertEqual(webhook(networks)[0]["from"], [
             {"ipBlock": {"cidr": "0.0.0.0/0", "except": ["10.0.0.0/16"]}}, {"ipBlock": {"cidr": "::/0", "except": ["fd00::/56"]}},
         ])
-        # The API server shows a certificate, or nobody calls them, or there are policies of one's own.
+        # The API server presents a certificate, or nothing calls the webhooks, or the administrator
+        # has other policies.
         certificate = {"secrets": {"webhookClientCa": {"name": "client-ca"}}}
         self.assertEqual(webhook(certificate), [{"ports": [{"port": "webhook"}]}])
         self.assertEqual(webhook({"config": {"server": {"webhook": {"enabled": False}}}}), [])
         text(policy(enabled=False), network={})
         for values, expected in [
             (servers, "open to 192.0.2.1/32."),
-            (networks, "open to all addresses outside of 10.0.0.0/16, fd00::/56"),
-            (certificate, "open to every pod and host; who shows no certificate"),
+            (networks, "open to all addresses outside 10.0.0.0/16, fd00::/56"),
+            (certificate, "open to every pod and host, but clients without a certificate"),
             (policy(enabled=False), "the webhooks answer every pod"),
         ]:
             with self.subTest(values):
                 self.assertIn(expected, render.notes(values))
 
-    def test_hard_anti_affinity_leaves_room_for_a_roll(self):
+    def test_users_are_rejected_without_a_daemon_but_administrators_are_not(self):
+        of_kinds = lambda *values, **options: [
+            document for document in rendered(*values, **options) if document["kind"].endswith("WebhookConfiguration")
+        ]
+        groups = {"config": {"server": {"webhook": {"bypassGroups": ["site:admins", 'a"b']}}}}
+        for document in of_kinds(groups, {"serviceAccount": {"name": "robot"}}):
+            self.assertEqual(document["metadata"]["annotations"], {"helm.sh/resource-policy": "keep"})
+            found = {webhook["name"]: webhook for webhook in document["webhooks"]}
+            users = {name for name in found if not name.startswith("bypass.")}
+            self.assertEqual(set(found), users | {f"bypass.{name}" for name in users})
+            for name in users:
+                [user, bypass] = found[name], found[f"bypass.{name}"]
+                differing = {key for key in user if user[key] != bypass[key]}
+                self.assertEqual(differing, {"name", "failurePolicy", "matchConditions"})
+                self.assertEqual((user["failurePolicy"], bypass["failurePolicy"]), ("Fail", "Ignore"))
+                # Users may delete without a running daemon. The defaults of Templates are for edits
+                # on the official page.
+                written = ["UPDATE"] if name.startswith("mutate.template.") else ["CREATE", "UPDATE"]
+                self.assertEqual([rule["operations"] for rule in user["rules"]], [written])
+                self.assertEqual(user["matchConditions"][:-1], bypass["matchConditions"][:-1])
+                unless, only = user["matchConditions"][-1], bypass["matchConditions"][-1]
+                self.assertEqual(unless["expression"], f"!({only['expression']})", "each request matches one of them")
+                for who in (f'"system:serviceaccount:{NAMESPACE}:robot"', '["site:admins","a\\"b","system:serviceaccounts:kube-system"]'):
+                    self.assertIn(who, only["expression"])
+        for document in of_kinds({"webhook": {"failurePolicy": "Ignore"}}):
+            self.assertNotIn("annotations", document["metadata"], "it would refuse nothing")
+            self.assertEqual({webhook["failurePolicy"] for webhook in document["webhooks"]}, {"Ignore"})
+        command = "kubectl delete validatingwebhookconfiguration,mutatingwebhookconfiguration crownlabs-webhook"
+        for values, expected, is_kept in [
+            ({}, "keeps the webhook configurations", True),
+            ({"webhook": {"failurePolicy": "Ignore"}}, "while no replica answers", False),
+            ({"config": {"server": {"webhook": {"enabled": False}}}}, "a manager can edit every Tenant", False),
+        ]:
+            with self.subTest(values):
+                said = render.notes(render.NETWORK, values)
+                self.assertIn(expected, said)
+                self.assertEqual(command in said, is_kept)
+
+    def test_hard_anti_affinity_leaves_room_for_a_rolling_update(self):
         found = by_key(rendered({"podAntiAffinity": "hard"}))[f"Deployment {NAMESPACE}/crownlabs"]["spec"]
         [term] = found["template"]["spec"]["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
         self.assertLessEqual(term["labelSelector"]["matchLabels"].items(), found["template"]["metadata"]["labels"].items())
@@ -332,7 +373,7 @@ class Plain(unittest.TestCase):
     maxDiff = None
 
     def compare(self, files, values):
-        """Fails if the chart and the files differ in anything but labels that only describe an object."""
+        """Fails if the chart and the files differ, except for labels that only describe an object."""
         plain = by_key(document for file in files for document in documents(file.read_text()))
         chart = by_key(rendered(*values))
         chart = {key: document for key, document in chart.items() if document["kind"] != "CustomResourceDefinition"}
@@ -348,16 +389,16 @@ class Plain(unittest.TestCase):
             with self.subTest(key):
                 self.assertEqual(ours, theirs)
 
-    def test_the_plain_manifests_are_what_the_chart_renders(self):
+    def test_the_plain_manifests_equal_the_rendered_chart(self):
         files = sorted((ROOT / "manifests").glob("*.yaml"))
         self.assertGreater(len(files), 7)
         self.compare(files, SETS["plain"])
 
-    def test_the_plain_bastion_is_what_the_chart_renders(self):
+    def test_the_plain_bastion_equals_the_rendered_chart(self):
         files = [*sorted((ROOT / "manifests").glob("*.yaml")), ROOT / "manifests/bastion/bastion.yaml"]
         self.compare(files, [*SETS["plain"], BASTION])
 
-    def test_the_plain_exam_agent_is_what_the_chart_renders(self):
+    def test_the_plain_exam_agent_equals_the_rendered_chart(self):
         added = {key: document for key, document in by_key(rendered(*SETS["plain"], EXAMS)).items() if key not in by_key(rendered(*SETS["plain"]))}
         plain = by_key(documents((ROOT / "manifests/exam-agent/exam-agent.yaml").read_text()))
         self.assertEqual(sorted(plain), sorted(added))
@@ -368,7 +409,7 @@ class Plain(unittest.TestCase):
             with self.subTest(key):
                 self.assertEqual(ours, theirs)
 
-    def test_the_defaults_differ_from_them_by_rights_of_loops_that_are_off(self):
+    def test_the_defaults_differ_only_by_the_rights_of_disabled_loops(self):
         watched = {"networkPolicy": {"prometheusNamespace": "monitoring"}}
         default, plain = by_key(rendered(watched)), by_key(rendered(*SETS["plain"]))
         default = {key: document for key, document in default.items() if document["kind"] != "CustomResourceDefinition"}
@@ -383,7 +424,7 @@ class Plain(unittest.TestCase):
         pod_networks = {right for right in missing if right[0] == "podconfig.opdev.io" or right[1] == "nodes" or right[2] == "podconfigs.podconfig.opdev.io"}
         self.assertEqual(missing - pod_networks, lists | {("crownlabs.polito.it", "instances", "", "delete")})
 
-    def test_the_crds_are_those_of_the_code(self):
+    def test_the_crds_match_the_code(self):
         crds = by_key(document for file in (ROOT / "manifests/crds").iterdir() for document in documents(file.read_text()))
         integer = by_key(documents(configuration.crownlabs("crd", "--quota-cpu", "integer").stdout))
         self.assertNotEqual(integer, crds)
@@ -395,7 +436,7 @@ class Plain(unittest.TestCase):
             lost = by_key(rendered({"crds": {"keep": False, **values}}))
             self.assertEqual({key: document for key, document in lost.items() if key in crds}, expected)
 
-    def test_what_is_made_of_the_chart_is_up_to_date(self):
+    def test_files_generated_from_the_chart_are_up_to_date(self):
         for file, wanted in made().items():
             with self.subTest(file.name):
                 self.assertEqual(file.read_text(), wanted, "run `make chart`")
@@ -410,7 +451,7 @@ class Rights(unittest.TestCase):
     def writes(self, found, group, resource):
         return {verb for g, r, _, verb in found if (g, r) == (group, resource)} - {"get", "list", "watch"}
 
-    def test_a_loop_that_is_off_has_no_rights(self):
+    def test_a_disabled_loop_has_no_rights(self):
         ours, all_on = "crownlabs.polito.it", self.of(*SETS["plain"])
         alone = [
             ("snapshot", ours, "instancesnapshots"), ("snapshot", ours, "instancesnapshots/status"),
@@ -427,7 +468,7 @@ class Rights(unittest.TestCase):
                 found = {right for right in self.of(off(loop)) if right[3] != "bind"}
                 self.assertFalse(self.writes(found, group, resource))
 
-    def test_rights_that_loops_share_are_absent_once_all_of_them_are_off(self):
+    def test_shared_rights_are_absent_if_all_their_loops_are_off(self):
         for resource, loops in {
             ("", "services"): ("instance", "publicExposure"),
             ("networking.k8s.io", "networkpolicies"): ("tenant", "publicExposure"),
@@ -443,10 +484,10 @@ class Rights(unittest.TestCase):
 
     def test_each_loop_has_its_rights_somewhere(self):
         loops = set(yaml.safe_load((CHART / "files/rights.yaml").read_text())) - {"common", "webhook"}
-        # The loops of the bastion have rights of their own.
+        # The loops of the bastion have separate rights.
         every = yaml.safe_load((ROOT / "config/crownlabs.yaml").read_text())["controllers"]
-        # Those of the exam agent are for one namespace, and so are those of pod networks on a node; the use of containers
-        # needs none. The dashboard has an account of its own.
+        # The rules of the exam agent are for one namespace, and so are the rules of pod networks on a node. The usage of
+        # containers needs no rights. The dashboard has a separate account.
         elsewhere = {"bastion", "sshTracker", "webSsh", "dashboard", "examAgent", "instanceMetrics", "podConfigNode"}
         self.assertEqual(loops | elsewhere, set(every))
 
@@ -454,7 +495,7 @@ class Rights(unittest.TestCase):
         given = yaml.safe_load((CI / "nothing.yaml").read_text())["config"]["controllers"]
         self.assertEqual(given, off(*ON)["config"]["controllers"])
 
-    def test_the_exam_agent_has_rights_in_its_namespace_alone(self):
+    def test_the_exam_agent_has_rights_only_in_its_namespace(self):
         alone = off(*ON)
         found = by_key(rendered(alone, EXAMS))
         ours = "crownlabs.polito.it"
@@ -483,7 +524,7 @@ class Rights(unittest.TestCase):
         own = by_key(rendered(EXAMS, path, {"secrets": {"examAgentCertificate": {"name": "tls"}}}))[ingress]["metadata"]["annotations"]
         self.assertEqual(own["nginx.ingress.kubernetes.io/backend-protocol"], "HTTPS")
 
-    def test_what_is_bound_follows_the_loops(self):
+    def test_bindable_roles_depend_on_the_loops(self):
         bound = lambda *values: {right[2] for right in self.of(*values) if right[3] == "bind"}
         role = {"config": {"controllers": {"tenant": {"sandboxClusterRole": "own"}}}}
         self.assertEqual(bound() - bound(role), {"crownlabs-sandbox"})
@@ -491,18 +532,18 @@ class Rights(unittest.TestCase):
         self.assertNotIn("crownlabs-manage-tenants", bound(off("workspace")))
         self.assertEqual(bound(off("workspace", "tenant")), set())
 
-    def test_the_webhooks_bring_their_rights(self):
+    def test_the_webhooks_add_their_rights(self):
         registers = lambda values: any(right[0] == "admissionregistration.k8s.io" for right in self.of(*values))
         self.assertTrue(registers([]))
         self.assertFalse(registers([{"config": {"server": {"webhook": {"enabled": False}}}}]))
         self.assertFalse(registers([{"webhook": {"certManager": {"enabled": True}}}]))
-        # Without the loops whose rights include it, the Secret of the certificate has a Role.
+        # Without the loops whose rules include it, the Secret of the certificate has a Role.
         few = by_key(rendered(off("instance", "tenant")))
         role = rights(few[f"Role {NAMESPACE}/crownlabs-webhook"])
         self.assertEqual(self.writes(role, "", "secrets"), {"create", "patch"})
         self.assertNotIn(f"Role {NAMESPACE}/crownlabs-webhook", by_key(rendered()))
 
-    def test_only_what_is_in_namespaces_is_a_part_of_view_and_edit(self):
+    def test_only_namespaced_resources_are_aggregated_to_view_and_edit(self):
         prefix, found = "rbac.authorization.k8s.io/aggregate-to-", {"view": set(), "edit": set()}
         for document in rendered():
             for label in document["metadata"].get("labels", {}):

@@ -1,4 +1,4 @@
-"""The checks of what the chart makes of the configuration, and of alerts and dashboard."""
+"""The checks of the configuration that the chart renders, and of alerts and dashboard."""
 
 import json
 import os
@@ -25,7 +25,7 @@ def run(*args, **options):
 
 
 def crownlabs(*args, **options):
-    """Runs the daemon's program: that of the variable CROWNLABS, or the one of this checkout."""
+    """Runs the daemon's program: from the variable CROWNLABS, or from this checkout."""
     program = [os.environ["CROWNLABS"]] if "CROWNLABS" in os.environ else ["cargo", "run", "--quiet", "--locked", "--"]
     return run(*program, *args, **options)
 
@@ -44,7 +44,7 @@ class Configuration(unittest.TestCase):
         self.assertNotEqual(done.returncode, 0, "it is accepted")
         return done.stderr
 
-    def test_the_schema_is_that_of_the_configuration(self):
+    def test_the_schema_equals_the_schema_of_the_configuration(self):
         schema = crownlabs("config", "schema", check=True).stdout
         made = run("python3", "tests/chart/schema.py", input=schema, check=True).stdout
         self.assertEqual((CHART / "values.schema.json").read_text(), made, "run `make chart`")
@@ -65,7 +65,7 @@ class Configuration(unittest.TestCase):
         unused = set(schema["properties"]) - set(values) - {"global"}
         self.assertEqual(unused, set())
 
-    def test_wrong_values_are_refused_with_their_key(self):
+    def test_invalid_values_are_rejected_with_their_key(self):
         for values, expected in [
             ({"config": {"controllers": {"instance": {"concurency": 3}}}}, "'concurency' not allowed"),
             ({"config": {"resync": {"min": "soon"}}}, "/config/resync/min"),
@@ -118,7 +118,7 @@ class Configuration(unittest.TestCase):
                 self.assertIn(f"config.{'.'.join(path)}: it is /elsewhere, and", said)
                 self.assertIn(f"mounted at {mounted}: leave this key out", said)
 
-    def test_values_of_the_go_operators_make_values_of_this_chart(self):
+    def test_values_of_the_go_operators_are_converted_to_values_of_this_chart(self):
         for file in sorted((ROOT / "tests/recorded/operators-values").iterdir()):
             with self.subTest(file.name), tempfile.TemporaryDirectory() as folder:
                 made = crownlabs("config", "from-values", file, "--namespace", "labs", check=True).stdout
@@ -129,7 +129,8 @@ class Configuration(unittest.TestCase):
                     Path(folder, "configuration.yaml").write_text(found[name]["data"]["crownlabs.yaml"])
                     done = crownlabs("config", "check", Path(folder, "configuration.yaml"))
                     self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-                # The same as the configuration alone, but for the files, which the chart mounts elsewhere.
+                # The same as the configuration alone, except for the files, which the chart mounts
+                # elsewhere.
                 alone = crownlabs("config", "from-values", file, "--namespace", "labs", "--configuration", check=True).stdout
                 main, alone = effective(configuration(found[MAIN])), effective(yaml.safe_load(alone))
                 files = re.compile("(File|Dir)$")
@@ -144,7 +145,7 @@ class Configuration(unittest.TestCase):
                 found = configuration(by_key(rendered(values))[MAIN])
                 self.assertEqual(found["controllers"]["termination"]["statusCheckInterval"], duration)
 
-    def test_the_daemon_accepts_what_is_rendered(self):
+    def test_the_daemon_accepts_the_rendered_configuration(self):
         with tempfile.TemporaryDirectory() as folder:
             for values in ([], [BASTION], [METRICS], [EVERYTHING], [CHART / "ci/nothing.yaml"], [CHART / "ci/one-deployment.yaml"]):
                 for document in rendered(*values):
@@ -166,7 +167,7 @@ class Configuration(unittest.TestCase):
         of_instances = found["ValidatingWebhookConfiguration /crownlabs-webhook"]["webhooks"][1]["namespaceSelector"]
         self.assertEqual(of_instances, {"matchLabels": {"example.com/side": "staging"}})
 
-    def test_a_change_of_the_configuration_rolls_the_pods_and_nothing_else_does(self):
+    def test_only_a_change_of_the_configuration_rolls_the_pods(self):
         def checksums(*values):
             found = pods(rendered(BASTION, *values))
             both = (f"Deployment {NAMESPACE}/crownlabs", "Deployment crownlabs-bastion/crownlabs-bastion")
@@ -195,7 +196,7 @@ class Configuration(unittest.TestCase):
         for volume in files:
             [item] = volume.get("secret", {}).get("items", [None])
             path = mounts[volume["name"]] + (f"/{item['path']}" if item else "")
-            # Of the folder of a registry, the configuration names the files.
+            # For the folder of a registry, the configuration names the files in it.
             self.assertIn(f'"{path}/' if "/registries/" in path else f'"{path}"', config)
         folders = {"secrets": {"mailConfig": {"name": "crownmail-configs"}, "webhookCertificate": {"name": "tls"}}}
         found = by_key(rendered(folders, {"webhook": {"caBundle": "QUJD"}}))
@@ -212,7 +213,9 @@ class Configuration(unittest.TestCase):
         self.assertIn(f"Issuer {NAMESPACE}/{certificate['issuerRef']['name']}", found)
         for kind in ("Mutating", "Validating"):
             annotations = found[f"{kind}WebhookConfiguration /crownlabs-webhook"]["metadata"]["annotations"]
-            self.assertEqual(annotations, {"cert-manager.io/inject-ca-from": f"{NAMESPACE}/crownlabs-webhook"})
+            self.assertEqual(annotations, {
+                "cert-manager.io/inject-ca-from": f"{NAMESPACE}/crownlabs-webhook", "helm.sh/resource-policy": "keep",
+            })
         [volume] = [
             volume["secret"]["secretName"]
             for volume in found[f"Deployment {NAMESPACE}/crownlabs"]["spec"]["template"]["spec"]["volumes"]
@@ -220,14 +223,14 @@ class Configuration(unittest.TestCase):
         ]
         self.assertEqual(volume, certificate["secretName"])
 
-    def test_what_listens_nowhere_has_no_port_service_or_rule(self):
+    def test_a_disabled_server_has_no_port_service_or_rule(self):
         found = by_key(rendered({"config": {"server": {"keycloakEvents": {"listen": ""}, "webhook": {"enabled": False}}}}))
         self.assertNotIn(f"Service {NAMESPACE}/crownlabs-keycloak-wh", found)
         self.assertNotIn(f"Service {NAMESPACE}/crownlabs-webhook", found)
         [rule] = found[f"NetworkPolicy {NAMESPACE}/crownlabs"]["spec"]["ingress"]
         self.assertEqual([port["port"] for port in rule["ports"]], ["health", "metrics"])
 
-    def test_the_bastion_leaves_the_other_loops_to_the_other_pods(self):
+    def test_the_bastion_runs_none_of_the_loops_of_the_other_pods(self):
         found = by_key(rendered(BASTION))
         main = effective(configuration(found[MAIN]))["controllers"]
         bastion = effective(configuration(found[OF_BASTION]))["controllers"]
@@ -244,7 +247,7 @@ class Configuration(unittest.TestCase):
 
 class Monitoring(unittest.TestCase):
     def metrics(self):
-        """The metrics of the reference, which is made from the code, with the series that Prometheus makes of histograms."""
+        """The metrics of the reference, which is generated from the code, with the series of histograms."""
         page = (ROOT / "docs/reference/metrics.md").read_text()
         found = set()
         for name, kind in re.findall(r"^\| `([a-z_]+)` \| (counter|gauge|histogram) \|", page, re.MULTILINE):
@@ -267,7 +270,7 @@ class Monitoring(unittest.TestCase):
                 self.assertTrue(used)
                 self.assertLessEqual(set(used), self.metrics())
 
-    def test_an_alert_is_there_if_what_it_is_about_is(self):
+    def test_an_alert_exists_if_its_loop_is_enabled(self):
         def names(*values):
             found = [document for document in rendered({"prometheusRule": {"enabled": True}}, *values)]
             [rule] = [document for document in found if document["kind"] == "PrometheusRule"]
@@ -283,7 +286,7 @@ class Monitoring(unittest.TestCase):
         without = names({"config": {"server": {"webhook": {"enabled": False}}}})
         self.assertEqual(names() - without, {"CrownlabsWebhookCertificateExpiring", "CrownlabsWebhookErrors"})
 
-        # Who has no work for a leader takes no lease.
+        # A pod without work for a leader takes no lease.
         page = (ROOT / "docs/reference/configuration.md").read_text()
         loops = set(re.findall(r"^## controllers\.(\w+)$", page, re.MULTILINE))
         self.assertGreater(len(loops), 15)
@@ -305,6 +308,6 @@ class Monitoring(unittest.TestCase):
             done = run("promtool", "test", "rules", f"{folder}/alerts.yaml")
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
-    def test_the_dashboard_is_rendered_as_it_is(self):
+    def test_the_grafana_dashboard_is_rendered_unchanged(self):
         found = by_key(rendered(EVERYTHING))[f"ConfigMap {NAMESPACE}/crownlabs-grafana-dashboard"]
         self.assertEqual(json.loads(found["data"]["crownlabs.json"]), json.loads((CHART / "files/dashboard.json").read_text()))

@@ -1,4 +1,4 @@
-"""The dashboard, in pods of its own."""
+"""The dashboard in separate pods."""
 
 import unittest
 
@@ -16,7 +16,7 @@ class Dashboard(unittest.TestCase):
     def found(self, *more):
         return by_key(rendered(ON, *more))
 
-    def test_its_account_may_see_what_has_changed_and_nothing_else(self):
+    def test_its_account_may_only_watch_objects(self):
         found = self.found()
         rules = found["ClusterRole /crownlabs-dashboard"]["rules"]
         kinds = ["instances", "templates", "tenants", "workspaces"]
@@ -32,11 +32,11 @@ class Dashboard(unittest.TestCase):
         [watch, *more] = self.found(impersonates)["ClusterRole /crownlabs-dashboard"]["rules"]
         self.assertEqual(watch, rules[0])
         self.assertEqual(more, yaml.safe_load((CHART / "files/impersonation.yaml").read_text())["rules"])
-        # The verb without a constraint would give it whatever its users may do.
+        # Without a constraint, the verb would give the dashboard everything that its users may do.
         verbs = {verb for rule in more for verb in rule["verbs"]}
         self.assertEqual({verb for verb in verbs if not verb.startswith("impersonate-on:user-info:")}, {"impersonate:user-info"})
 
-    def test_its_pods_run_it_alone_and_the_others_do_not(self):
+    def test_its_pods_run_only_the_dashboard_and_the_others_do_not(self):
         configuration = lambda name: yaml.safe_load(self.found()[f"ConfigMap {name}"]["data"]["crownlabs.yaml"])
         own = configuration(NAME)
         self.assertEqual([loop for loop, keys in own["controllers"].items() if keys.get("enabled", True)], ["dashboard"])
@@ -47,7 +47,7 @@ class Dashboard(unittest.TestCase):
         self.assertNotIn("dashboard", configuration(f"{NAMESPACE}/crownlabs")["controllers"])
         self.assertNotIn(f"Deployment {NAME}", by_key(rendered()))
 
-    def test_what_it_lacks_is_said(self):
+    def test_missing_settings_are_reported(self):
         for values, message in (
             ({"dashboard": {"host": ""}}, "dashboard.host"),
             ({"dashboard": {"secret": {"name": ""}}}, "dashboard.secret.name"),
@@ -59,7 +59,7 @@ class Dashboard(unittest.TestCase):
             self.assertNotEqual(done.returncode, 0, values)
             self.assertIn(message, done.stderr)
 
-    def test_browsers_reach_it_by_an_ingress_or_a_gateway_and_nobody_else(self):
+    def test_only_an_ingress_or_a_gateway_reaches_it(self):
         self.assertEqual([key for key in self.found() if key.startswith(("Ingress", "HTTPRoute")) and key.endswith(NAME)], [])
         gateway = {"enabled": True, "parentRefs": [{"name": "gateway", "namespace": "infra"}]}
         found = self.found({"dashboard": {"ingress": {"enabled": True}, "httpRoute": gateway}})

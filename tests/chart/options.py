@@ -1,4 +1,4 @@
-"""The checks of what the values change in images, pods and monitoring."""
+"""The checks of the values for images, pods and monitoring."""
 
 import json
 import re
@@ -19,13 +19,13 @@ DIGESTS = {name: f"sha256:{letter * 64}" for name, letter in (("crownlabs", "a")
 
 
 def images(source):
-    """The images of the pods, and the one of the Job of snapshots."""
+    """The images of the pods, and the image of the Job for snapshots."""
     found = {c["image"] for _, pod in pods(source).values() for c in pod["spec"]["containers"]}
     return found | {configuration(by_key(source)[MAIN])["controllers"]["snapshot"]["containerExportImg"]}
 
 
 class Images(unittest.TestCase):
-    def test_a_registry_is_that_of_all_images(self):
+    def test_a_registry_applies_to_all_images(self):
         names = {f"mirror.example.com/x/crownlabs/{name}:0.1.0" for name in DIGESTS}
         self.assertEqual(images(rendered(BASTION, {"global": {"imageRegistry": "mirror.example.com/x"}})), names)
         self.assertEqual(images(rendered(BASTION)), {f"crownlabs/{name}:0.1.0" for name in DIGESTS})
@@ -47,7 +47,7 @@ class Images(unittest.TestCase):
             self.assertEqual(images(found), pinned)
             listed = yaml.safe_load(yaml.safe_load(Path(chart, "Chart.yaml").read_text())["annotations"]["artifacthub.io/images"])
             self.assertEqual({image["image"] for image in listed}, pinned)
-            # In a registry of one's own they have the same digests.
+            # In a private registry they have the same digests.
             mirror = {"global": {"imageRegistry": "mirror.example.com"}}
             wanted = {f"mirror.example.com/crownlabs/{name}@{digest}" for name, digest in DIGESTS.items()}
             self.assertEqual(images(rendered(BASTION, mirror, chart=package)), wanted)
@@ -78,7 +78,7 @@ class Pods(unittest.TestCase):
             if selector:
                 self.assertFalse(selector.items() <= pod["metadata"]["labels"].items(), document["metadata"]["name"])
 
-    def test_probes_network_and_names_are_those_of_the_values(self):
+    def test_probes_network_and_names_follow_the_values(self):
         pod = pods(rendered(EVERYTHING))[DAEMON][1]["spec"]
         [container] = pod["containers"]
         self.assertEqual(container["livenessProbe"], {"httpGet": {"path": "/healthz", "port": "health"}, "periodSeconds": 10, "timeoutSeconds": 5})
@@ -87,17 +87,18 @@ class Pods(unittest.TestCase):
         self.assertEqual(pod["dnsConfig"], {"options": [{"name": "ndots", "value": "1"}]})
         self.assertEqual(pod["hostAliases"][0]["hostnames"], ["auth.example.com"])
         found = by_key(rendered({"hostNetwork": True, "namespace": {"create": True}}))
-        # In the network of a node its ports are taken: there is no room for a second pod while it rolls.
+        # In the network of a node its ports are taken: there is no room for a second pod during a
+        # rolling update.
         self.assertEqual(found[DAEMON]["spec"]["strategy"]["rollingUpdate"], {"maxSurge": 0, "maxUnavailable": 1})
         labels = found[f"Namespace /{NAMESPACE}"]["metadata"]["labels"]
         self.assertEqual(labels["pod-security.kubernetes.io/enforce"], "privileged")
         plain = pods(rendered())[DAEMON][1]["spec"]
         self.assertFalse({"hostNetwork", "dnsPolicy", "dnsConfig", "hostAliases"} & set(plain))
 
-    def test_objects_of_ones_own_are_rendered(self):
+    def test_extra_objects_are_rendered(self):
         self.assertIn(f"ConfigMap {NAMESPACE}/crownlabs-own", by_key(rendered(EVERYTHING)))
 
-    def test_openshift_chooses_users_and_admits_what_needs_more(self):
+    def test_openshift_assigns_users_and_admits_privileged_pods(self):
         shift = {"openshift": {"enabled": True}}
         nodes = {"instanceMetrics": {"enabled": True}, "podNetworks": {"enabled": True}}
         found = by_key(rendered(shift, nodes, BASTION, hooks=True))
@@ -140,7 +141,7 @@ class OneDeployment(unittest.TestCase):
         own = configuration(by_key(rendered(IN_DAEMON, {"bastion": {"config": {"controllers": {"sshTracker": {"snaplen": 200}}}}}))[MAIN])
         self.assertEqual(own["controllers"]["sshTracker"], {"enabled": True, "snaplen": 200})
 
-    def test_the_server_has_what_it_has_in_pods_of_its_own(self):
+    def test_the_server_is_configured_as_in_separate_pods(self):
         spec = lambda values, name: pods(rendered(values))[name][1]["spec"]
         one, separate = spec(IN_DAEMON, DAEMON), spec(BASTION, "Deployment crownlabs-bastion/crownlabs-bastion")
         self.assertEqual(one["containers"][1], separate["containers"][1])
@@ -171,7 +172,7 @@ class OneDeployment(unittest.TestCase):
         labels = found[f"Namespace /{NAMESPACE}"]["metadata"]["labels"]
         self.assertEqual(labels["pod-security.kubernetes.io/enforce"], "restricted")
 
-    def test_its_account_may_what_the_loops_need(self):
+    def test_its_account_has_the_rights_of_the_loops(self):
         found = by_key(rendered(IN_DAEMON))
         account = {"kind": "ServiceAccount", "name": "crownlabs", "namespace": NAMESPACE}
         for binding in ("ClusterRoleBinding /crownlabs-bastion", f"RoleBinding {NAMESPACE}/crownlabs-bastion"):
@@ -181,7 +182,7 @@ class OneDeployment(unittest.TestCase):
         role = found[f"Role {NAMESPACE}/crownlabs-bastion"]["rules"]
         self.assertEqual(role, separate["Role crownlabs-bastion/crownlabs-bastion"]["rules"])
 
-    def test_port_22_leads_to_machines_alone_and_the_other_loops_talk_to_everybody(self):
+    def test_port_22_reaches_only_machines_and_the_other_loops_reach_everything(self):
         found = by_key(rendered(IN_DAEMON))
         policy = found[f"NetworkPolicy {NAMESPACE}/crownlabs-bastion"]["spec"]
         [machines, others] = policy["egress"]
@@ -194,11 +195,11 @@ class OneDeployment(unittest.TestCase):
         ingress = found[f"NetworkPolicy {NAMESPACE}/crownlabs"]["spec"]["ingress"]
         [everybody] = [rule for rule in ingress if "from" not in rule]
         self.assertLessEqual({"ssh", "web-ssh"}, {port["port"] for port in everybody["ports"]})
-        # The policy of what comes in is one, so that no other closes the webhooks.
+        # There is only one ingress policy, so that no other policy blocks the webhooks.
         of_ingress = [d for d in found.values() if d["kind"] == "NetworkPolicy" and "Ingress" in d["spec"]["policyTypes"]]
         self.assertEqual(len(of_ingress), 1)
 
-    def test_what_does_not_go_together_is_refused(self):
+    def test_conflicting_values_are_rejected(self):
         for values, expected in (
             ({"hostNetwork": True}, "hostNetwork: with bastion.inDaemon"),
             ({"bastion": {"config": {"resync": {"min": "1h"}}}}, "set resync below config"),
@@ -239,7 +240,7 @@ class Watching(unittest.TestCase):
         base = "https://github.com/netgroup-polito/CrownLabs/blob/v0.1.0/docs/alerts.md"
         self.assertEqual(sorted(urls), sorted(f"{base}{section}" for section in sections))
 
-    def test_uses_are_read_from_the_bastion_of_this_release_or_from_none(self):
+    def test_usage_is_read_only_from_the_bastion_of_this_release(self):
         def queries(*values):
             given = {"config": {"integrations": {"prometheus": {"url": "http://prometheus:9090"}}}}
             made = configuration(by_key(rendered(given, *values))[MAIN])
@@ -251,7 +252,7 @@ class Watching(unittest.TestCase):
         self.assertEqual(queries(IN_DAEMON), bastion)
         few = {"bastion": {"config": {"controllers": {"webSsh": {"enabled": False}}}}}
         self.assertEqual(queries(BASTION, few), {"bastionSshAvailable": bastion["bastionSshAvailable"], "webSshData": ""})
-        # Who names another bastion is believed.
+        # Queries that the values set are kept.
         own = {"config": {"integrations": {"prometheus": {"queries": {"bastionSshAvailable": "up"}}}}}
         self.assertEqual(queries(own), {"bastionSshAvailable": "up", "webSshData": ""})
         self.assertNotIn("queries", text({"crds": {"install": False}}))

@@ -1,4 +1,4 @@
-"""Renders the chart, reads manifests, and brings both into a form that can be compared."""
+"""Renders the chart, reads manifests, and normalises both for comparison."""
 
 import copy
 import json
@@ -13,26 +13,28 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "manifests/chart"
 NAMESPACE = "crownlabs-system"
-# Of the control plane of the tests. A helm that was built by `go build` would take a version that the chart refuses.
+# The version of the tests' control plane. A helm built with `go build` would assume a version that the chart
+# rejects.
 KUBERNETES = "1.36.3"
 HELM = os.environ.get("HELM", "helm")
 CLUSTER_SCOPED = {
     "Namespace", "ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition", "MutatingWebhookConfiguration",
     "ValidatingWebhookConfiguration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
 }
-# What every installation has to say: where the pods are that must not call the webhooks.
+# Every installation must say which pods must not call the webhooks.
 NETWORK = {"networkPolicy": {"podNetworks": ["10.244.0.0/16"]}}
-# What Helm adds to objects, and the annotation by which a change of the configuration rolls the pods.
+# The fields that Helm adds to objects, and the annotation that rolls the pods when the configuration
+# changes.
 OF_HELM = {
     "helm.sh/chart", "helm.sh/resource-policy", "app.kubernetes.io/managed-by", "app.kubernetes.io/version",
     "app.kubernetes.io/instance", "checksum/config",
 }
-# The values of these keys replace the default as a whole, as in the daemon.
+# The values of these keys replace the default completely, as in the daemon.
 WHOLE = {"selector", "namespaceLabels", "sandboxLabels"}
 
 
 class Loader(yaml.CSafeLoader if hasattr(yaml, "CSafeLoader") else yaml.SafeLoader):
-    """Refuses a key that is written twice, which the API server does too."""
+    """Rejects duplicate keys, as the API server does."""
 
 
 def mapping(loader, node):
@@ -61,13 +63,13 @@ def values_file(values):
 
 
 def template(*values, chart=CHART, release="crownlabs", kubernetes=KUBERNETES, network=NETWORK, hooks=False):
-    """The output of `helm template`. Each of `values` is a file or a mapping; later ones win. `hooks` are what `helm test` makes."""
+    """The output of `helm template`. Each of `values` is a file or a mapping; later ones win. `hooks` are the objects of `helm test`."""
     options = ["--no-hooks"] * (not hooks) + [option for one in (network, *values) for option in ("-f", values_file(one))]
     return helm("template", release, chart, "-n", NAMESPACE, "--kube-version", kubernetes, *options)
 
 
 def notes(*values):
-    """What `helm install` says after it: without a cluster, it renders no notes, so here they are an object."""
+    """The notes of `helm install`. Without a cluster, helm renders no notes, so here they are an object."""
     with tempfile.TemporaryDirectory() as folder:
         chart = Path(shutil.copytree(CHART, Path(folder, "chart")))
         body = Path(chart, "templates/NOTES.txt").read_text()
@@ -121,7 +123,7 @@ def effective(configuration, defaults=None):
 
 
 def rights(role):
-    """The rights of a role, as (group, resource, name, verb). One for a name is left out where all names are allowed."""
+    """The rights of a role, as (group, resource, name, verb). A right for one name is left out if all names are allowed."""
     found = set()
     for rule in role["rules"]:
         for group in rule["apiGroups"]:
@@ -132,13 +134,13 @@ def rights(role):
 
 
 def cleaned(value):
-    """Without what is Helm's own, and without members that are empty."""
+    """The object without Helm's fields and without empty members."""
     if isinstance(value, list):
         return [cleaned(item) for item in value]
     if not isinstance(value, dict):
         return value
     members = {name: cleaned(item) for name, item in value.items() if name not in OF_HELM}
-    # An empty selector selects everything: it stays.
+    # An empty selector selects everything, so it stays.
     kept = {"namespaceSelector", "podSelector", "spec"}
     return {name: item for name, item in members.items() if name in kept or item not in (None, {}, "")}
 

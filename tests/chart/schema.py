@@ -9,12 +9,12 @@ import sys
 from pathlib import Path
 
 CHART = Path(__file__).resolve().parents[2] / "manifests/chart"
-# Go's regular expressions have no lookahead. At the beginning of a pattern, this one asks for at least one character.
+# Go's regular expressions have no lookahead. At the beginning of a pattern, this one requires at least one character.
 NOT_EMPTY = "^(?=.)"
 
 
 def for_go(node):
-    """Replaces the lookahead by a minimal length, in the whole schema."""
+    """Replaces the lookahead with a minimal length in the whole schema."""
     if isinstance(node, list):
         for item in node:
             for_go(item)

@@ -11,7 +11,7 @@ END = "<!-- The end of the table. -->\n"
 
 
 def rows(source):
-    """The keys that have a comment or a default, as (path, default, comment). What is below `config` is the daemon's."""
+    """The keys that have a comment or a default, as (path, default, comment). Keys below `config` belong to the daemon."""
     values, path, comment, below = yaml.safe_load(source), [], [], None
     for line in source.splitlines():
         indent = len(line) - len(line.lstrip())
@@ -24,7 +24,7 @@ def rows(source):
             continue
         found = re.match(r"([\w-]+):(?:\s+(.*))?$", text)
         if not found:
-            # An empty line ends a comment that is about no key.
+            # An empty line ends a comment that belongs to no key.
             comment = []
             continue
         path = [*path[: indent // 2], found[1]]
@@ -35,7 +35,7 @@ def rows(source):
         if found[1] == "config":
             below, default = indent, default or "see values.yaml"
         elif not default and (isinstance(value, list) or any("/" in key or "." in key for key in value)):
-            # A list, or what is no section: keys that are not those of the chart.
+            # A list, or a key that is not a section: the keys in it are not keys of the chart.
             below, default = indent, json.dumps(value)
         yield ".".join(path), default, " ".join(comment)
         comment = []
@@ -56,7 +56,7 @@ def written(readme, values):
     head, _, rest = readme.partition(BEGIN)
     _, found, tail = rest.partition(END)
     if not found:
-        raise AssertionError("manifests/chart/README.md lacks the comments between which the table of values is")
+        raise AssertionError("manifests/chart/README.md lacks the comments around the table of values")
     return head + BEGIN + "\n" + table(values) + "\n" + END + tail
 
 

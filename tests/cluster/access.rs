@@ -1,4 +1,4 @@
-//! How tests reach the API server of a cluster: clients, kubeconfigs, `kubectl`, and requests as the administrator.
+//! Access to the API server of a cluster for tests: clients, kubeconfigs, `kubectl`, and requests as the administrator.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,9 +16,16 @@ use super::direct::{Direct, User};
 use super::kubeconfig::{self, Credentials};
 
 impl Cluster {
-    /// A client with the administrator's rights. It belongs to the runtime in which it is made.
+    /// A client with the administrator's rights. It belongs to the runtime that creates it.
     pub async fn client(&self) -> Result<Client> {
         client_of(&self.admin_kubeconfig, "crownlabs-tests").await
+    }
+
+    /// A client for the administrator that impersonates a user. It belongs to the runtime that creates it.
+    pub async fn client_as(&self, user: &str) -> Result<Client> {
+        let mut config = config_of(&self.admin_kubeconfig, "crownlabs-tests").await?;
+        config.auth_info.impersonate = Some(user.to_owned());
+        Ok(Client::try_from(config)?)
     }
 
     /// A client with the rights of a service account.
@@ -30,19 +37,19 @@ impl Cluster {
     pub fn kubectl(&self) -> Command {
         let mut command = Command::new(&self.programs.assets.kubectl);
         command.env("KUBECONFIG", &self.admin_kubeconfig);
-        // Other clusters will use the same ports, so each cluster has a discovery cache of its own.
+        // Other clusters will use the same ports, so each cluster has its own discovery cache.
         command.env("KUBECACHEDIR", self.dir().join("kubectl-cache"));
         command
     }
 
-    /// An object, or `None` when it does not exist. `kind` is a plural name, with the group behind a dot where the
+    /// An object, or `None` if it does not exist. `kind` is a plural name, followed by a dot and the group if the
     /// plural name alone is ambiguous.
     pub fn get(&self, kind: &str, namespace: &str, name: &str) -> Result<Option<Value>> {
         let (direct, [kind, namespace, name]) = (self.direct()?, [kind, namespace, name].map(str::to_owned));
         self.background.run(async move { direct.get(&kind, &namespace, &name).await })?
     }
 
-    /// The objects of some kinds (separated by commas) in a namespace; the empty namespace stands for all of them.
+    /// The objects of some kinds (separated by commas) in a namespace; the empty namespace stands for all namespaces.
     pub fn list(&self, kinds: &str, namespace: &str) -> Result<Vec<Value>> {
         let (direct, [kinds, namespace]) = (self.direct()?, [kinds, namespace].map(str::to_owned));
         self.background.run(async move { direct.list(&kinds, &namespace).await })?
@@ -82,13 +89,13 @@ impl Cluster {
         self.background.run(async move { direct.delete(&kind, &namespace, &name, policy).await })?
     }
 
-    /// Deletes all objects of a kind in a namespace, and what they own as `policy` says.
+    /// Deletes all objects of a kind in a namespace, and their dependents according to `policy`.
     pub fn delete_all(&self, kind: &str, namespace: &str, policy: PropagationPolicy) -> Result<()> {
         let (direct, [kind, namespace]) = (self.direct()?, [kind, namespace].map(str::to_owned));
         self.background.run(async move { direct.delete_all(&kind, &namespace, policy).await })?
     }
 
-    /// Whether the authorizer allows a user something: see [`Direct::may`].
+    /// Whether the authorizer allows a user a request: see [`Direct::may`].
     pub fn may(&self, user: User, verb: &str, resource: &str, namespace: &str, name: &str) -> Result<bool> {
         let direct = self.direct()?;
         let [verb, resource, namespace, name] = [verb, resource, namespace, name].map(str::to_owned);
@@ -113,7 +120,7 @@ impl Cluster {
         })
     }
 
-    /// The kubeconfig of another administrator, whose requests the audit log has under this name.
+    /// The kubeconfig of another administrator, whose requests appear in the audit log under this name.
     pub fn administrator(&self, name: &str) -> Result<PathBuf> {
         self.programs.kubeconfig(name, Some("system:masters"))
     }
@@ -130,14 +137,14 @@ impl Cluster {
         self.background.run(async move { direct.token(&namespace, &account).await })?
     }
 
-    /// A token of a person, as Keycloak would issue it, that is valid for as many seconds from now: the API server takes the
+    /// A token of a user, as Keycloak would issue it, valid for this many seconds from now. The API server takes the
     /// user's name and groups from it.
     pub fn user_token(&self, name: &str, groups: &[&str], seconds: i64) -> Result<String> {
         self.issuer.token(name, groups, seconds)
     }
 
-    /// The URL of the issuer of these tokens, which takes each of them as a refresh token, too. Its certificate is of
-    /// [`Cluster::ca_file`].
+    /// The URL of the issuer of these tokens, which accepts each of them as a refresh token, too. Its certificate is
+    /// signed by [`Cluster::ca_file`].
     pub fn issuer_url(&self) -> &str {
         self.issuer.url()
     }
@@ -156,7 +163,7 @@ impl Cluster {
     pub fn kubeconfig_via(&self, server: &str, namespace: &str, service_account: &str) -> Result<PathBuf> {
         let port = server.rsplit(':').next().unwrap_or_default();
         let path = self.dir().join(format!("{namespace}-{service_account}-{port}.kubeconfig"));
-        // Some tests start many daemons one after the other: the token of the first is good for all of them.
+        // Some tests start many daemons one after the other. They all use the token of the first.
         if path.exists() {
             return Ok(path);
         }
@@ -168,8 +175,12 @@ impl Cluster {
 
 /// A client made from a kubeconfig, which sends `user_agent` with every request.
 pub async fn client_of(kubeconfig: &Path, user_agent: &'static str) -> Result<Client> {
+    Ok(Client::try_from(config_of(kubeconfig, user_agent).await?)?)
+}
+
+async fn config_of(kubeconfig: &Path, user_agent: &'static str) -> Result<kube::Config> {
     let kubeconfig = Kubeconfig::read_from(kubeconfig)?;
     let mut config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
     config.headers.push((http::header::USER_AGENT, http::HeaderValue::from_static(user_agent)));
-    Ok(Client::try_from(config)?)
+    Ok(config)
 }

@@ -1,7 +1,7 @@
-//! The programs of the control plane, which `programs.sh` finds or makes, and the cache of what is built once.
+//! The programs of the control plane, which `programs.sh` finds or builds, and the cache of the builds.
 //!
-//! Builds are kept in a cache folder, one sub-folder per module, named after a hash of what it is built from. With a
-//! file lock, test processes that start at the same time build only once.
+//! Builds are kept in a cache folder, one sub-folder per module, named after a hash of its sources. With a file
+//! lock, test processes that start at the same time build only once.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -15,13 +15,12 @@ use anyhow::{Context as _, Result, anyhow, bail};
 
 use super::processes::tail;
 
-/// Whether the control plane is that of the oldest Kubernetes that is supported: `OLDEST` in the environment, as for
-/// `programs.sh`.
+/// Whether the control plane has the oldest supported Kubernetes: `OLDEST` in the environment, as for `programs.sh`.
 pub fn is_oldest() -> bool {
     env::var_os("OLDEST").is_some_and(|value| !value.is_empty() && value != "0")
 }
 
-/// The version that the API server reports: that of its Go module.
+/// The version that the API server reports: the version of its Go module.
 pub fn kubernetes_version() -> &'static str {
     let newest = include_str!("go/kubernetes/go.mod");
     let requirement = if is_oldest() { include_str!("go/kubernetes-oldest/go.mod") } else { newest }
@@ -30,7 +29,7 @@ pub fn kubernetes_version() -> &'static str {
     requirement.and_then(|rest| rest.split(' ').next()).unwrap_or_default()
 }
 
-/// Where each program is.
+/// The paths of the programs.
 #[derive(Debug, Clone)]
 pub struct Assets {
     /// The database of the API server.
@@ -48,7 +47,7 @@ pub struct Assets {
 }
 
 impl Assets {
-    /// Finds every program, and makes those that the cache does not have yet.
+    /// Finds every program, and builds the programs that are not in the cache yet.
     ///
     /// The error names what is missing: Go, its version, or the module that did not build.
     pub fn get() -> Result<Self> {
@@ -61,20 +60,20 @@ impl Assets {
     }
 }
 
-/// oauth2-proxy, which is built when the cache does not have it.
+/// The path of oauth2-proxy, which is built if it is not in the cache.
 pub fn oauth2_proxy() -> Result<PathBuf> {
     programs(&["oauth2-proxy"])?.remove("oauth2-proxy").context("programs.sh names no oauth2-proxy")
 }
 
-/// The kubelet, which is made when the cache does not have it.
+/// The path of the kubelet, which is built if it is not in the cache.
 pub fn kubelet() -> Result<PathBuf> {
     programs(&["kubelet"])?.remove("kubelet").context("programs.sh names no kubelet")
 }
 
-/// The paths of programs by their names. Those that are missing are made, with the progress on standard error.
+/// The paths of programs by their names. Missing programs are built, with the progress on standard error.
 fn programs(names: &[&str]) -> Result<BTreeMap<String, PathBuf>> {
     let script = source_dir().join("programs.sh");
-    // Not `output()`, which would keep the progress from the terminal.
+    // Not `output()`, which would hide the progress from the terminal.
     let child = Command::new(&script).args(names).stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
     let output = child.and_then(std::process::Child::wait_with_output);
     let output = output.with_context(|| format!("running {}", script.display()))?;
@@ -107,7 +106,7 @@ pub fn source_dir() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The files that determine the build of a Go module, as one text to be hashed.
+/// The files that determine the build of a Go module, as one text for the hash.
 pub fn module_inputs(folder: &str) -> Result<String> {
     let dir = source_dir().join("go").join(folder);
     ["go.mod", "go.sum"].iter().try_fold(String::new(), |text, name| {
@@ -137,7 +136,7 @@ pub fn cached(
         return Ok(target);
     }
     print_line(&format!(
-        "test cluster: building {name} once (about {duration} from nothing) into {}",
+        "test cluster: building {name} once (about {duration} with empty caches) into {}",
         target.display()
     ));
     let scratch = tempfile::Builder::new().prefix("building-").tempdir_in(cache)?;

@@ -1,4 +1,4 @@
-//! The audit log of the API server: who sent which request, and how it was answered. Tests count requests with it.
+//! The audit log of the API server: the sender of each request, and the response. Tests count requests with it.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// The audit policy: one entry per request at level `Metadata`, written when the answer is complete (that of a watch
+/// The audit policy: one entry per request at level `Metadata`, written when the response is complete (for a watch,
 /// when the watch ends).
 pub const POLICY: &str = "\
 apiVersion: audit.k8s.io/v1
@@ -28,12 +28,12 @@ pub struct Audit {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mark(u64);
 
-/// One answered request. A text is empty where the request has no such part.
+/// One answered request. A text is empty if the request has no such part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditEntry {
-    /// For example `system:serviceaccount:crownlabs-system:crownlabs`.
+    /// The user, for example `system:serviceaccount:crownlabs-system:crownlabs`.
     pub user: String,
-    /// For example `crownlabs/0.1.0`.
+    /// The user agent, for example `crownlabs/0.1.0`.
     pub user_agent: String,
     /// get, list, watch, create, update, patch, delete, deletecollection.
     pub verb: String,
@@ -49,11 +49,11 @@ pub struct AuditEntry {
     pub name: String,
     /// HTTP status.
     pub code: u16,
-    /// Why the request was refused.
+    /// The reason for the rejection.
     pub message: String,
     /// Path and query.
     pub request_uri: String,
-    /// When the answer was complete.
+    /// The time of the end of the response.
     pub stage_timestamp: Timestamp,
 }
 
@@ -85,7 +85,7 @@ impl AuditEntry {
     }
 }
 
-/// More bytes than a line of the log has.
+/// The longest line of the log is shorter than this, in bytes.
 const LONGEST: u64 = 4 << 20;
 
 impl Audit {
@@ -94,7 +94,7 @@ impl Audit {
         Self { path: path.to_owned() }
     }
 
-    /// The end of the log now: of its last line that is complete.
+    /// The current end of the log: the end of its last complete line.
     pub fn mark(&self) -> Result<Mark> {
         let mut log = File::open(&self.path).with_context(|| format!("opening {}", self.path.display()))?;
         let start = log.metadata()?.len().saturating_sub(LONGEST);
@@ -107,7 +107,8 @@ impl Audit {
 
     /// Every request answered since `mark`, and the position to continue from.
     ///
-    /// The API server writes an entry before it ends the answer, so requests whose answer was read completely are there.
+    /// The API server writes an entry before it ends the answer, so every request whose response was read completely is
+    /// in the log.
     pub fn read(&self, mark: Mark) -> Result<(Vec<AuditEntry>, Mark)> {
         let mut log = File::open(&self.path).with_context(|| format!("opening {}", self.path.display()))?;
         log.seek(SeekFrom::Start(mark.0))?;

@@ -18,13 +18,13 @@ impl Background {
         Ok(Self { runtime: Some(runtime) })
     }
 
-    /// The handle with which tasks are started.
+    /// The handle that starts tasks.
     pub fn handle(&self) -> &Handle {
         // Only `drop` takes it.
         self.runtime.as_ref().expect("the runtime lives until it is dropped").handle()
     }
 
-    /// Runs a future to its end and returns its result. It blocks, and may be called on a thread of another runtime.
+    /// Runs a future to its end and returns its result. It blocks, and may be called from a thread of another runtime.
     pub fn run<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> Result<T> {
         let (sender, result) = channel();
         self.handle().spawn(async move {

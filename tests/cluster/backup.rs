@@ -1,4 +1,4 @@
-//! Backups of etcd, and what an administrator does to restore one.
+//! Backups of etcd, and the steps of an administrator who restores one.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,14 +8,14 @@ use anyhow::{Result, ensure};
 use super::Cluster;
 
 impl Cluster {
-    /// Copies the data of etcd. The control plane is away meanwhile.
+    /// Copies the data of etcd. The control plane is stopped during the copy.
     pub fn back_up(&self, name: &str) -> Result<PathBuf> {
         let backup = self.dir().join(name);
         self.while_stopped(|data| copy(data, &backup))?;
         Ok(backup)
     }
 
-    /// Replaces the data of etcd by a backup: resource versions go backwards.
+    /// Replaces the data of etcd with a backup: resource versions go backwards.
     pub fn restore(&self, backup: &Path) -> Result<()> {
         self.while_stopped(|data| {
             std::fs::remove_dir_all(data)?;

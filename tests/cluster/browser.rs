@@ -1,4 +1,4 @@
-//! A browser that has a terminal open: the WebSocket of web SSH, as the web client uses it.
+//! A browser with an open terminal: the WebSocket of web SSH, as the web client uses it.
 
 use std::net::TcpStream;
 use std::time::Duration;
@@ -15,14 +15,14 @@ pub struct Browser {
     socket: WebSocket<TcpStream>,
 }
 
-/// What the daemon sends.
+/// A message or event from the daemon.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Received {
     /// Output of the shell.
     Data(String),
     /// The reason for the end.
     Error(String),
-    /// The sign of life.
+    /// The response to a ping.
     Pong,
     /// The close frame, with its code.
     Close(u16),
@@ -30,7 +30,7 @@ pub enum Received {
     End,
 }
 
-/// The first message of the web client, in its capitalisation.
+/// The first message of the web client, with the same capitalisation.
 pub fn request(token: &str, namespace: &str, instance: &str) -> Value {
     json!({
         "namespace": namespace, "vmName": instance, "token": token,
@@ -66,7 +66,7 @@ impl Browser {
         self.send_text(&message.to_string());
     }
 
-    /// Sends a text as it is.
+    /// Sends a text unchanged.
     pub fn send_text(&mut self, text: &str) {
         self.socket.send(Message::text(text)).expect("sent");
     }
@@ -130,7 +130,7 @@ impl Browser {
         output
     }
 
-    /// How the terminal ends: the last error and the code by which it is closed, whatever comes before.
+    /// The end of the terminal: the last error and the close code. Earlier messages are skipped.
     pub fn end(&mut self) -> (String, u16) {
         let mut error = String::new();
         loop {
@@ -146,7 +146,7 @@ impl Browser {
         }
     }
 
-    /// The connection below.
+    /// The underlying connection.
     pub fn stream(&mut self) -> &mut TcpStream {
         self.socket.get_mut()
     }

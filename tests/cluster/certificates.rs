@@ -9,7 +9,7 @@ use rcgen::{
     KeyUsagePurpose,
 };
 
-/// The address of the Service `kubernetes`: the first that Services get.
+/// The address of the Service `kubernetes`: the first address of Services.
 pub const SERVICE: &str = "10.0.0.1";
 
 /// The CA of a cluster and the files that its servers read.

@@ -9,8 +9,8 @@ fn on_by_default() -> Vec<String> {
     loops.iter().filter(|(_, keys)| keys["enabled"] == true).map(|(name, _)| name.clone()).collect()
 }
 
-/// The line of a configuration with which these loops run and no others. Each has its keys in the form of YAML in one
-/// line, such as `concurrency: 2, notificationInterval: 1d`, or "".
+/// The line of a configuration that turns on only these loops. Each has its keys as YAML in one line, such as
+/// `concurrency: 2, notificationInterval: 1d`, or "".
 pub fn only(loops: &[(&str, &str)]) -> String {
     let is_off = |name: &String| loops.iter().all(|(on, _)| on != name);
     let off = on_by_default().into_iter().filter(is_off).map(|name| format!("{name}: {{enabled: false}}"));
@@ -18,8 +18,8 @@ pub fn only(loops: &[(&str, &str)]) -> String {
     format!("controllers: {{{}}}\n", off.chain(on).collect::<Vec<_>>().join(", "))
 }
 
-/// The webhook configurations of the project, for a server at that port of this machine in place of a Service, and for the
-/// namespaces with this value of the selector label.
+/// The webhook configurations of the project, for a server at that port of this machine in place of a Service, and for
+/// the namespaces with this value of the selector label.
 pub fn webhooks(selector: &str, port: u16) -> String {
     let text = include_str!("../../manifests/40-webhooks.yaml");
     let service = "service: {name: crownlabs-webhook, namespace: crownlabs-system, path: ";

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::assets::{cached, go, module_inputs, run_logged};
 
-/// A CRD of `KubeVirt` or CDI that is installed.
+/// A CRD of `KubeVirt` or CDI to install.
 struct Definition {
     /// The group and the plural, as in the name of the file that controller-gen writes.
     file: &'static str,
@@ -43,10 +43,10 @@ const KUBEVIRT: [Definition; 3] = [
     },
 ];
 
-/// The CRDs of the Gateway API that are installed.
+/// The CRDs of the Gateway API to install.
 const GATEWAY: [&str; 3] = ["gatewayclasses", "gateways", "httproutes"];
 
-/// Part of the name in the cache. It is incremented when this file makes something else from the same modules.
+/// Part of the name in the cache. It is incremented when this file generates something else from the same modules.
 const RECIPE: &str = "recipe 1";
 
 /// The folder with the CRDs of `VirtualMachine`, `VirtualMachineInstance` and `DataVolume`.
@@ -92,8 +92,8 @@ fn complete(crd: &mut Value, short_names: &[&str], status: bool) -> Result<()> {
     Ok(())
 }
 
-/// Writes the CRDs of `VirtualMachine`, `VirtualMachineInstance` and `DataVolume` into a folder of a cluster without the
-/// schemas of their projects: the API server then knows their names and takes any field. Nothing is built for this.
+/// Writes the CRDs of `VirtualMachine`, `VirtualMachineInstance` and `DataVolume` into a folder of a cluster, without
+/// the schemas of their projects: the API server then knows their names and accepts any field. This needs no build.
 /// Returns the paths.
 pub fn without_schemas(dir: &Path) -> Result<Vec<PathBuf>> {
     let folder = dir.join("crds");

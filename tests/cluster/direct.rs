@@ -1,5 +1,5 @@
-//! Does with single objects what `kubectl` does, without starting a process: tests that wait for something ask many
-//! times a second.
+//! Reads and writes single objects like `kubectl`, without starting a process: tests that wait for a state poll
+//! many times a second.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ use kube::{Api, Client};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-/// The field manager of what is written.
+/// The field manager of the writes.
 const MANAGER: &str = "kubectl";
 
 /// Resources that exist for the authorizer only: the objects of the verb `impersonate`.
@@ -49,7 +49,7 @@ impl Direct {
         Self { client, kinds: Mutex::default() }
     }
 
-    /// An object, or `None` when it does not exist. The namespace is ignored for cluster-scoped kinds.
+    /// An object, or `None` if it does not exist. The namespace is ignored for cluster-scoped kinds.
     pub async fn get(&self, kind: &str, namespace: &str, name: &str) -> Result<Option<Value>> {
         let served = self.served(kind).await?;
         match self.ask(&format!("{}/{name}", path(&served, namespace))).await {
@@ -59,7 +59,7 @@ impl Direct {
         }
     }
 
-    /// The objects of some kinds (separated by commas) in a namespace; the empty namespace stands for all of them.
+    /// The objects of some kinds (separated by commas) in a namespace; the empty namespace stands for all namespaces.
     pub async fn list(&self, kinds: &str, namespace: &str) -> Result<Vec<Value>> {
         let lists = kinds.split(',').map(async |kind| {
             let served = self.served(kind).await?;
@@ -118,7 +118,7 @@ impl Direct {
         patched.map(drop).with_context(|| format!("{kind} {name}"))
     }
 
-    /// Deletes an object, and what it owns as `policy` says. Returns its uid if it is still there (finalizers).
+    /// Deletes an object, and its dependents according to `policy`. Returns its uid if it still exists (finalizers).
     pub async fn delete(
         &self,
         kind: &str,
@@ -132,7 +132,7 @@ impl Direct {
         Ok(answer.left().and_then(|object| object.metadata.uid))
     }
 
-    /// Deletes all objects of a kind in a namespace, and what they own as `policy` says, in one request.
+    /// Deletes all objects of a kind in a namespace, and their dependents according to `policy`, in one request.
     pub async fn delete_all(&self, kind: &str, namespace: &str, policy: PropagationPolicy) -> Result<()> {
         let api = self.api(&self.served(kind).await?, namespace);
         let params = DeleteParams { propagation_policy: Some(policy), ..DeleteParams::default() };
@@ -150,7 +150,8 @@ impl Direct {
         status.and_then(|status| status.token).context("a token request without an answer")
     }
 
-    /// Whether the authorizer allows a user something. `resource` is a plural name, with a subresource behind a slash.
+    /// Whether the authorizer allows a user a request. `resource` is a plural name, followed by a slash and a
+    /// subresource if needed.
     pub async fn may(
         &self,
         user: &User,
@@ -190,13 +191,13 @@ impl Direct {
     async fn ask(&self, path: &str) -> Result<Value, kube::Error> {
         let request = || Request::get(path).body(Vec::new()).map_err(kube::Error::HttpError);
         match self.client.request(request()?).await {
-            // The server may close a connection in the moment in which it is used again.
+            // The server may close a connection just as it is reused.
             Err(kube::Error::Service(_)) => self.client.request(request()?).await,
             answer => answer,
         }
     }
 
-    /// How a kind is served. The discovery is repeated for a kind that is not known yet.
+    /// How a kind is served. The discovery is repeated for an unknown kind.
     async fn served(&self, kind: &str) -> Result<Served> {
         let known = || self.kinds.lock();
         if let Some(served) = known().get(kind) {

@@ -1,5 +1,5 @@
-//! A small exporter for Prometheus: it counts requests and connections as an NGINX Ingress controller, the SSH tracker
-//! and web SSH do, with their names and labels, and can raise its counters as if machines were in use.
+//! A small exporter for Prometheus. It counts requests and connections like an NGINX Ingress controller, the SSH
+//! tracker and web SSH, with the same names and labels, and can raise its counters as if machines were in use.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -18,7 +18,7 @@ use super::prometheus::Target;
 /// The time between two connections to a machine that is in use.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// The exporters that this one stands for.
+/// The exporters that this one simulates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Source {
     Ingress,
@@ -67,7 +67,7 @@ pub struct Counter {
 }
 
 impl Counter {
-    /// That of the requests to a Service through the Ingress.
+    /// The counter of requests to a Service through the Ingress.
     pub fn requests(namespace: &str, service: &str) -> Self {
         let labels = format!(
             r#"namespace="{namespace}",service="{service}",ingress="{service}",method="GET",status="200""#
@@ -75,13 +75,13 @@ impl Counter {
         Self { source: Source::Ingress, labels }
     }
 
-    /// That of the SSH connections through the bastion to an address.
+    /// The counter of SSH connections through the bastion to an address.
     pub fn ssh(address: &str) -> Self {
         let labels = format!(r#"destination_ip="{address}",destination_port="22""#);
         Self { source: Source::Ssh, labels }
     }
 
-    /// That of the SSH connections in the browser to an address.
+    /// The counter of SSH connections in the browser to an address.
     pub fn web_ssh(address: &str) -> Self {
         let labels = format!(r#"destination_ip="{address}",destination_port="22""#);
         Self { source: Source::WebSsh, labels }
@@ -130,13 +130,13 @@ impl Exporter {
         Ok(Self { address, state, _background: background })
     }
 
-    /// What Prometheus has to scrape: each source is a target of its own.
+    /// The targets for Prometheus: one for each source.
     pub fn targets(&self) -> Vec<Target> {
         Source::ALL.map(|source| self.target(source, source.labels())).into()
     }
 
-    /// The requests alone, as ingress-nginx is scraped by the `ServiceMonitor` of its own chart: that has a Service for its
-    /// metrics, which is named after the release.
+    /// The requests alone, as the `ServiceMonitor` of ingress-nginx's own chart scrapes them. That chart has a Service
+    /// for the metrics, which is named after the release.
     pub fn ingress_nginx(&self, release: &str) -> Target {
         let service = format!("{release}-controller-metrics");
         let labels = [
@@ -163,7 +163,7 @@ impl Exporter {
         self.state.lock().count(counter);
     }
 
-    /// From now on, the machine of that counter is in use: it is counted five times a second.
+    /// From now on, the machine of that counter is in use: its counter rises five times a second.
     pub fn begin(&self, counter: &Counter) {
         self.state.lock().used.insert(counter.clone());
     }

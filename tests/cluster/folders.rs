@@ -30,13 +30,13 @@ pub fn temporary_dir() -> Result<TempDir> {
 /// The beginning of the names of temporary folders; the process id follows.
 const RUN_PREFIX: &str = "crownlabs-cluster-";
 
-/// Removes the folders of test processes that were killed before they could do it.
+/// Removes the folders of test processes that were killed before they could remove them.
 fn remove_leftovers() {
     for entry in fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let pid = name.strip_prefix(RUN_PREFIX).and_then(|rest| rest.split('-').next());
         if pid.is_some_and(|pid| Path::new("/proc/self").exists() && !Path::new("/proc").join(pid).exists()) {
-            // Fails when another user made the folder.
+            // Fails if another user created the folder.
             let _ = fs::remove_dir_all(entry.path());
         }
     }

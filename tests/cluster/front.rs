@@ -1,4 +1,4 @@
-//! NGINX with a certificate, in front of what serves HTTP here: Keycloak, and the replicas of the dashboard in turn.
+//! NGINX with a certificate, in front of HTTP servers: Keycloak, and the replicas of the dashboard in turn.
 
 use std::fs;
 use std::net::TcpStream;
@@ -13,7 +13,7 @@ pub struct Front {
     _process: Process,
 }
 
-/// What is served at a port.
+/// A server at a port.
 pub struct Served {
     /// The port.
     pub port: u16,
@@ -23,7 +23,7 @@ pub struct Served {
     pub behind: Vec<u16>,
 }
 
-/// A certificate for the names of this machine, and its key. It is its own authority.
+/// A self-signed certificate for the names of this machine, and its key.
 pub fn certificate(folder: &Path) -> (PathBuf, PathBuf) {
     let names = ["127.0.0.1", "localhost", "labs.localhost", "machines.localhost", "evil.labs.localhost"];
     let made = rcgen::generate_simple_self_signed(names.map(str::to_owned)).expect("a certificate");
@@ -34,7 +34,7 @@ pub fn certificate(folder: &Path) -> (PathBuf, PathBuf) {
 }
 
 impl Front {
-    /// Serves these, with the certificate in this folder. More lines may follow in each server.
+    /// Starts these servers, with the certificate in this folder. Each may have more lines of configuration.
     pub fn start(folder: &Path, name: &str, served: &[Served]) -> Self {
         let own = folder.join(name);
         fs::create_dir(&own).expect("a folder");

@@ -1,4 +1,4 @@
-//! The client of the service `instmetrics.InstanceMetrics`, as the desktop of an Instance has it.
+//! The client of the service `instmetrics.InstanceMetrics`, as in the desktop of an Instance.
 
 use anyhow::{Context as _, Result};
 use http::uri::PathAndQuery;
@@ -13,26 +13,26 @@ struct ContainerMetricsRequest {
     pod_name: String,
 }
 
-/// What the service says of a pod.
+/// The answer of the service about a pod.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct ContainerMetrics {
-    /// Processors, in percent of one.
+    /// The processor usage, in percent of one processor.
     #[prost(float, tag = "1")]
     pub cpu_perc: f32,
-    /// Memory, in bytes.
+    /// The memory usage, in bytes.
     #[prost(uint64, tag = "2")]
     pub mem_bytes: u64,
-    /// Files, in bytes.
+    /// The size of its files, in bytes.
     #[prost(uint64, tag = "3")]
     pub disk_bytes: u64,
 }
 
-/// Asks the service at an address, as host and port, about a pod. Fails where nothing answers.
+/// Asks the service at an address (host and port) about a pod. Fails if nothing answers.
 pub async fn ask(address: &str, pod: &str) -> Result<Result<ContainerMetrics, Status>> {
     call(address, "/instmetrics.InstanceMetrics/ContainerMetrics", pod).await
 }
 
-/// The same by a method of that path.
+/// The same through the method at that path.
 pub async fn call(
     address: &str,
     method: &'static str,

@@ -1,6 +1,6 @@
-//! The issuer of the tokens of people, in place of Keycloak: an `OpenID` provider of two static documents, which the API
-//! server trusts as it would trust Keycloak. A start of Keycloak takes half a minute, and this nothing. It takes each token that
-//! it has issued as a refresh token, too, and answers with another for the same person.
+//! The issuer of user tokens, in place of Keycloak: an `OpenID` provider with two static documents, which the API
+//! server trusts as it would trust Keycloak. Keycloak takes half a minute to start; this issuer starts at once. It
+//! accepts each of its tokens as a refresh token, too, and answers with a new token for the same user.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -28,36 +28,36 @@ use super::background::Background;
 use super::certificates::Certificates;
 use super::ports::Ports;
 
-/// The client for which tokens are issued.
+/// The client of the tokens.
 pub const CLIENT: &str = "kubernetes";
-/// How they are signed.
+/// The signature algorithm of the tokens.
 pub const ALGORITHM: &str = "ES256";
 /// The claims with the name and the groups of a user.
 pub const NAME: &str = "preferred_username";
 pub const GROUPS: &str = "groups";
 /// The name of the key.
 const KEY: &str = "test";
-/// How long a token lasts that is asked for by another, in seconds.
+/// The lifetime of a token that is issued for another one, in seconds.
 const LIFE: i64 = 3_600;
 /// The length of a coordinate of the public key, in bytes.
 const COORDINATE: usize = 32;
 
 /// The URL of the issuer of a cluster.
 pub fn url(ports: &Ports) -> String {
-    format!("https://127.0.0.1:{}", ports.issuer())
+    format!("https://127.0.0.1:{}", ports.issuer.number())
 }
 
 /// A running issuer. It ends with the runtime that it was started in.
 pub struct Issuer(Arc<Signer>);
 
-/// What signs its tokens.
+/// The key that signs the tokens.
 struct Signer {
     url: String,
     key: EcdsaKeyPair,
 }
 
 impl Issuer {
-    /// Starts it with the certificate of the API server, which is for this machine.
+    /// Starts the issuer with the certificate of the API server, which is valid for this machine.
     pub fn start(background: &Background, ports: &Ports, certificates: &Certificates) -> Result<Self> {
         let (url, random) = (url(ports), SystemRandom::new());
         let algorithm = &ECDSA_P256_SHA256_FIXED_SIGNING;
@@ -67,7 +67,7 @@ impl Issuer {
         let signer = Arc::new(Signer { url, key });
         let pages = Arc::new(Pages::of(Arc::clone(&signer)));
         let acceptor = acceptor(certificates)?;
-        let port = ports.issuer();
+        let port = ports.issuer.number();
         let listener =
             background.run(async move { TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await })??;
         background.handle().spawn(async move {
@@ -104,7 +104,8 @@ impl Signer {
         Ok(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
     }
 
-    /// The answer to a form with a refresh token; `None` if there is none in it. No character of a token is encoded in a form.
+    /// The response to a form with a refresh token; `None` if the form has no token. No character of a token is encoded
+    /// in a form.
     fn refreshed(&self, form: &[u8]) -> Option<Value> {
         let mut fields = std::str::from_utf8(form).ok()?.split('&');
         let refresh_token = fields.find_map(|field| field.strip_prefix("refresh_token="))?;
@@ -127,7 +128,7 @@ struct Pages {
 impl Pages {
     fn of(signer: Arc<Signer>) -> Self {
         let Signer { url, key } = &*signer;
-        // A point: a byte that says so, and two coordinates.
+        // A point: a byte for its format, and two coordinates.
         let (x, y) = key.public_key().as_ref()[1..].split_at(COORDINATE);
         let [x, y] = [x, y].map(|coordinate| URL_SAFE_NO_PAD.encode(coordinate));
         let key =
@@ -148,7 +149,7 @@ impl Pages {
         let (head, body) = request.into_parts();
         let (status, page) = match head.uri.path() {
             "/token" => {
-                // A body that breaks off has no token in it.
+                // An incomplete body has no token.
                 let body = body.collect().await.map(Collected::to_bytes).unwrap_or_default();
                 match self.signer.refreshed(&body) {
                     Some(tokens) => (StatusCode::OK, tokens.to_string()),
@@ -184,6 +185,6 @@ async fn serve(stream: TcpStream, acceptor: TlsAcceptor, pages: Arc<Pages>) {
         let pages = Arc::clone(&pages);
         async move { Ok::<_, std::convert::Infallible>(pages.answer(request).await) }
     });
-    // Whoever breaks off has what it wanted.
+    // A client that disconnects needs no more.
     let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }

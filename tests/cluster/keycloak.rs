@@ -18,7 +18,7 @@ use tempfile::TempDir;
 use super::assets;
 use super::background::Background;
 use super::folders::temporary_dir;
-use super::ports::Ports;
+use super::ports::Port;
 use super::processes::Process;
 use super::smtp::SmtpSink;
 
@@ -28,8 +28,8 @@ pub const VERSION: &str = "26.7.0";
 const MAVEN_PLUGIN: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1";
 /// The options of `kc.sh build`, which is run once: a start takes half as long after that.
 const BUILD_OPTIONS: [&str; 2] = ["--db=dev-file", "--cache=local"];
-/// The options with which `bin/kc.sh` starts Java, with a small heap and without the second compiler, which pays only
-/// after minutes. The script itself is not used: killing it would leave the server running.
+/// The options of `bin/kc.sh` for Java, with a small heap and without the second compiler, which pays off only after
+/// minutes. The script itself is not used: killing it would leave the server running.
 const JAVA_OPTIONS: [&str; 15] = [
     "-Xms64m",
     "-Xmx384m",
@@ -49,7 +49,7 @@ const JAVA_OPTIONS: [&str; 15] = [
     "--enable-native-access=ALL-UNNAMED",
 ];
 
-/// The client of the master realm with which tests use the admin API, and its secret.
+/// The client of the master realm that tests use for the admin API, and its secret.
 const ADMIN_CLIENT: &str = "test-bed";
 const ADMIN_SECRET: &str = "test-bed";
 
@@ -65,7 +65,7 @@ pub struct KeycloakServer {
     mail: SmtpSink,
     port: u16,
     _home: TempDir,
-    _ports: Ports,
+    _port: Port,
 }
 
 impl KeycloakServer {
@@ -73,11 +73,11 @@ impl KeycloakServer {
     pub fn start() -> Result<Self> {
         let cache = assets::cache_dir()?;
         let home = home_of(&distribution(&cache)?)?;
-        let ports = Ports::reserve(&cache)?;
-        let port = ports.first();
+        let reserved = Port::reserve()?;
+        let port = reserved.number();
         let (admin, mail) = (Admin::new(&format!("http://127.0.0.1:{port}"))?, SmtpSink::start()?);
         let process = launch(home.path(), port)?;
-        let mut server = Self { process, admin, mail, port, _home: home, _ports: ports };
+        let mut server = Self { process, admin, mail, port, _home: home, _port: reserved };
         server.await_answer()?;
         Ok(server)
     }
@@ -125,8 +125,8 @@ impl KeycloakServer {
         &self.mail
     }
 
-    /// Sends a request to the admin API as an administrator and returns the answer's body; `path` is below
-    /// `/admin/realms`. Fails unless the status is a success.
+    /// Sends a request to the admin API as an administrator and returns the body of the response; `path` is
+    /// below `/admin/realms`. Fails unless the status is a success.
     pub fn admin(&self, method: &Method, path: &str, body: &Value) -> Result<Value> {
         let (status, answer) = self.admin.ask(method, &format!("/admin/realms{path}"), body)?;
         if !status.is_success() {
@@ -159,7 +159,7 @@ impl KeycloakServer {
         self.admin(&Method::POST, "", &realm).map(drop)
     }
 
-    /// The object of the list at `path` whose member `key` has this value. Fails when there is none.
+    /// The object of the list at `path` whose member `key` has this value. Fails if there is no such object.
     pub fn find(&self, path: &str, key: &str, value: &str) -> Result<Value> {
         let list = self.admin(&Method::GET, path, &Value::Null)?;
         let mut all = list.as_array().into_iter().flatten();
@@ -168,7 +168,7 @@ impl KeycloakServer {
     }
 }
 
-/// A client by which users log in at dashboards at these URLs, as docs/keycloak.md makes it.
+/// A client for the login of users at dashboards with these URLs, as docs/keycloak.md creates it.
 pub fn login_client(name: &str, secret: &str, urls: &[String]) -> Value {
     let groups = json!({
         "name": "groups", "protocol": "openid-connect", "protocolMapper": "oidc-usermodel-client-role-mapper",
@@ -193,7 +193,7 @@ pub fn kcadm() -> Result<PathBuf> {
     Ok(distribution(&assets::cache_dir()?)?.join("bin/kcadm.sh"))
 }
 
-/// The keys of a realm. By default they would be RSA keys, whose generation takes seconds.
+/// The keys of a realm. The default RSA keys take seconds to generate.
 fn key_providers() -> Value {
     let provider = |name: &str, config: Value| json!({"name": name, "providerId": format!("{name}-generated"), "config": config});
     json!([
@@ -215,11 +215,11 @@ fn launch(home: &Path, port: u16) -> Result<Process> {
         "start".to_owned(),
         "--optimized".to_owned(),
         "--http-enabled=true".to_owned(),
-        // With a proxy in front of it, its URL is that of the proxy.
+        // Behind a proxy, its URL is the URL of the proxy.
         "--proxy-headers=xforwarded".to_owned(),
         "--http-host=127.0.0.1".to_owned(),
         format!("--http-port={port}"),
-        // Tokens are valid at the address at which they were requested, which may be that of a proxy.
+        // Tokens are valid at the address where they were requested, which may be the address of a proxy.
         "--hostname-strict=false".to_owned(),
     ]);
     let environment =

@@ -17,8 +17,8 @@ pub enum Credentials<'a> {
     Token(&'a str),
 }
 
-/// Writes a kubeconfig to `path`. For an `http` server (the fault proxy) nobody uses the CA, but without one every client
-/// would load those of the system.
+/// Writes a kubeconfig to `path`. For an `http` server (the fault proxy) the CA is unused, but without it every client
+/// would load the CAs of the system.
 pub fn write(path: &Path, server: &str, ca: &Path, credentials: &Credentials) -> Result<()> {
     let user: Value = match credentials {
         Credentials::Certificate(files) => {
@@ -34,8 +34,8 @@ pub fn write(path: &Path, server: &str, ca: &Path, credentials: &Credentials) ->
         "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
         "current-context": "test",
     });
-    // JSON is YAML, and every reader of kubeconfigs accepts it.
-    // Another test may read the same file at this moment: it is replaced as a whole.
+    // JSON is YAML, and every reader of kubeconfigs accepts it. Another test may read the same file at the
+    // same time, so it is replaced atomically.
     let mut new = NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
     new.write_all(&serde_json::to_vec_pretty(&kubeconfig)?)?;
     new.persist(path).with_context(|| format!("writing the kubeconfig {}", path.display())).map(drop)

@@ -30,6 +30,7 @@ pub mod helm;
 pub mod instance_metrics;
 mod issuer;
 pub mod keycloak;
+pub mod kstatus;
 mod kubeconfig;
 pub mod network;
 pub mod nginx;
@@ -62,6 +63,7 @@ use tempfile::TempDir;
 pub use audit::Audit;
 pub use issuer::CLIENT;
 pub use options::{Options, TrustedIssuer};
+pub use ports::reserve_port;
 
 use access::client_of;
 use assets::Assets;
@@ -77,7 +79,7 @@ use standin::StandIn;
 
 /// A running control plane. When it is dropped, its programs end and a temporary folder is removed.
 ///
-/// Its methods may be called from any thread and from async tests; those that are not `async` block.
+/// Its methods may be called from any thread and from async tests. Methods that are not `async` block.
 pub struct Cluster {
     options: Options,
     // Dropped in this order: the stand-in, the programs (last started first), the folder.
@@ -93,8 +95,10 @@ pub struct Cluster {
     programs: Programs,
     #[expect(dead_code, reason = "the folder is removed when this is dropped")]
     temporary: Option<TempDir>,
-    /// Whether all programs were ready once.
+    /// Whether all programs have been ready once.
     is_complete: AtomicBool,
+    /// Whether claims get volumes, see `Options::furnished`.
+    is_furnished: AtomicBool,
 }
 
 impl Cluster {
@@ -105,7 +109,7 @@ impl Cluster {
         let programs = Programs {
             assets,
             certificates: Certificates::create(&dir.join("certificates"))?,
-            ports: Ports::reserve(&assets::cache_dir()?)?,
+            ports: Ports::reserve()?,
             dir,
             owner_references_guarded: options.owner_references_guarded,
             spare: options.spare,
@@ -128,6 +132,7 @@ impl Cluster {
             temporary,
             direct: Mutex::new(None),
             is_complete: AtomicBool::new(false),
+            is_furnished: AtomicBool::new(options.furnished),
             options,
         };
         cluster.await_etcd()?;
@@ -140,17 +145,21 @@ impl Cluster {
             cluster.start_stand_in(false)?;
         }
         cluster.wait_for("kube-controller-manager", objects::service_accounts_work)?;
+        if cluster.options.furnished {
+            cluster.background.run(cluster.furnishing())??;
+        }
         cluster.is_complete.store(true, Ordering::Relaxed);
         Ok(cluster)
     }
 
-    /// Starts what simulates nodes, pods and virtual machines, and waits until the nodes are ready.
+    /// Starts the simulators of nodes, pods and virtual machines, and waits until the nodes are ready.
     fn start_simulators(&self) -> Result<()> {
         let simulators = [self.programs.kube_scheduler()?, self.programs.kwok()?];
         self.others.lock().extend(simulators);
-        let (admin, nodes) = (self.admin_kubeconfig.clone(), self.options.nodes);
+        let admin = self.admin_kubeconfig.clone();
+        let (nodes, machines) = (self.options.nodes, self.options.furnished);
         self.background.run(async move {
-            objects::create_nodes(&client_of(&admin, "test-cluster").await?, nodes).await
+            objects::create_nodes(&client_of(&admin, "test-cluster").await?, nodes, machines).await
         })??;
         self.start_stand_in(self.options.kubevirt)?;
         self.wait_for("kwok", objects::nodes_ready)
@@ -198,7 +207,7 @@ impl Cluster {
         self.wait_for("kube-apiserver", objects::apiserver_ready)
     }
 
-    /// Kills etcd. The API server goes on, and answers with errors or not at all.
+    /// Kills etcd. The API server keeps running, and answers with errors or not at all.
     pub fn stop_etcd(&self) {
         self.etcd.lock().take();
     }
@@ -211,8 +220,9 @@ impl Cluster {
         self.wait_for("kube-apiserver", objects::apiserver_ready)
     }
 
-    /// Waits until etcd answers. An API server that is started earlier ends after 20 s, and etcd takes longer than that
-    /// to make its files where a disk still has gigabytes of others to write: it flushes them although it was told not to.
+    /// Waits until etcd answers. An API server that starts earlier exits after 20 s. etcd takes longer than that to
+    /// create its files if the disk still has gigabytes of other files to write: it flushes them despite its option not
+    /// to.
     fn await_etcd(&self) -> Result<()> {
         let address = self.programs.etcd_address();
         let deadline = Instant::now() + self.options.timeout;
@@ -246,6 +256,26 @@ impl Cluster {
         self.stop_controller_manager();
         self.start_controller_manager()?;
         if self.options.simulate { self.start_stand_in(true) } else { Ok(()) }
+    }
+
+    /// Adds the objects that a cluster without `Options::furnished` lacks: the storage classes with a provisioner, and
+    /// the Secret. Virtual machines are installed after it.
+    pub fn furnish(&self) -> Result<()> {
+        self.is_furnished.store(true, Ordering::Relaxed);
+        self.background.run(self.furnishing())??;
+        self.start_stand_in(self.options.kubevirt)
+    }
+
+    /// Marks all nodes as able to run virtual machines, as KubeVirt does.
+    pub fn mark_nodes(&self) -> Result<()> {
+        let admin = self.admin_kubeconfig.clone();
+        let marked = async move { objects::mark_nodes(&client_of(&admin, "test-cluster").await?).await };
+        self.background.run(marked)?
+    }
+
+    fn furnishing(&self) -> impl Future<Output = Result<()>> + Send + 'static {
+        let admin = self.admin_kubeconfig.clone();
+        async move { objects::furnish(&client_of(&admin, "test-cluster").await?).await }
     }
 
     /// The process ids of all programs.
@@ -288,6 +318,7 @@ impl Cluster {
         let kubeconfig = self.programs.kubeconfig(standin::USER_AGENT, Some("system:masters"))?;
         let settings = standin::Settings {
             machines,
+            storage: self.is_furnished.load(Ordering::Relaxed),
             load_balancer: self.options.load_balancer,
             machine_delay: self.options.machine_delay,
             log: self.dir().join("stand-in.log"),
@@ -295,13 +326,14 @@ impl Cluster {
         let client =
             self.background.run(async move { client_of(&kubeconfig, standin::USER_AGENT).await })??;
         let mut stand_in = self.stand_in.lock();
-        // The running one is stopped first: two would do everything twice.
+        // The running stand-in is stopped first: two of them would do everything twice.
         stand_in.take();
         *stand_in = Some(StandIn::start(self.background.handle(), client, settings)?);
         Ok(())
     }
 
-    /// Waits until `check` succeeds, trying every 30 ms. Fails with the end of a log if a program ends or time is up.
+    /// Waits until `check` succeeds, retrying every 30 ms. Fails with the end of a log if a program ends or the time
+    /// is up.
     fn wait_for<F>(&self, program: &'static str, check: fn(Client) -> F) -> Result<()>
     where
         F: Future<Output = Result<()>> + Send + 'static,
@@ -335,7 +367,7 @@ impl Cluster {
         self.others.lock().iter_mut().try_for_each(Process::check)
     }
 
-    /// Starts the programs again that have ended because the API server was away, such as the scheduler.
+    /// Restarts the programs, such as the scheduler, that have ended because the API server was away.
     pub fn start_ended_programs(&self) -> Result<()> {
         self.controller_manager.lock().iter_mut().try_for_each(Process::start_again)?;
         self.others.lock().iter_mut().try_for_each(Process::start_again)

@@ -19,12 +19,12 @@ use nix::sys::socket::{
 pub struct Namespace(File);
 
 impl Namespace {
-    /// A namespace with a loopback device. Panics where the rights are missing, as nothing could be tested then.
+    /// A namespace with a loopback device. Panics if the rights are missing, because nothing could be tested then.
     #[expect(clippy::new_without_default, reason = "it asks the kernel")]
     pub fn new() -> Self {
         let make = || {
             unshare(CloneFlags::CLONE_NEWNET)
-                .expect("the test makes network namespaces, for which it has to be run by root");
+                .expect("the test creates network namespaces, so it must run as root");
             File::open("/proc/thread-self/ns/net").expect("the namespace of this thread")
         };
         let namespace = Self(thread::spawn(make).join().expect("a namespace"));
@@ -37,7 +37,7 @@ impl Namespace {
         Self(File::open(format!("/proc/{process}/ns/net")).expect("the process runs"))
     }
 
-    /// A path at which another process finds this namespace, such as `nsenter --net=PATH`.
+    /// A path under which another process finds this namespace, such as `nsenter --net=PATH`.
     pub fn path(&self) -> PathBuf {
         format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd()).into()
     }
@@ -63,13 +63,13 @@ impl Namespace {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// Makes two devices that are the ends of a cable, `device` here and `eth0` there, both up.
+    /// Creates two devices that are the ends of a cable, `device` here and `eth0` there, both up.
     pub fn connect(&self, device: &str, other: &Self) {
         let there = other.path();
         self.ip(&format!("link add {device} type veth peer name eth0 netns {}", there.display()));
         self.ip(&format!("link set {device} up"));
         other.ip("link set eth0 up");
-        // The kernel activates them a moment later, and drops what is sent before.
+        // The kernel activates them with a short delay, and drops earlier frames.
         let begin = Instant::now();
         while !self.ip(&format!("link show dev {device}")).contains("state UP") {
             assert!(begin.elapsed() < Duration::from_secs(30), "{device} is not up");
@@ -87,7 +87,7 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// The sender at a device of the namespace of this thread.
+    /// A sender at a device in the namespace of this thread.
     pub fn new(device: &str) -> Self {
         let socket = socket(AddressFamily::Packet, SockType::Raw, SockFlag::SOCK_CLOEXEC, None);
         let is_wanted = |name: &str, address: &Option<SockaddrStorage>| {
@@ -97,7 +97,7 @@ impl Sender {
         let found = devices.find(|found| is_wanted(&found.interface_name, &found.address));
         let address = found.and_then(|found| found.address).expect("the device");
         Self {
-            socket: socket.expect("a packet socket, for which the test has to be run by root"),
+            socket: socket.expect("a packet socket: the test must run as root"),
             device: *address.as_link_addr().expect("the address of a link"),
         }
     }

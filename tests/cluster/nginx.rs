@@ -1,4 +1,4 @@
-//! Debian's NGINX in the place of ingress-nginx, with a configuration that is made of Ingresses as ingress-nginx makes it.
+//! Debian's NGINX in place of ingress-nginx, with a configuration built from Ingresses as ingress-nginx builds it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,20 +12,21 @@ use serde_json::Value;
 
 use super::processes::Process;
 
-/// The annotations that it knows. An Ingress with another one must not be served without what that one asks for.
+/// The annotations that it knows. It must not serve an Ingress with an unknown annotation.
 const REWRITE: &str = "nginx.ingress.kubernetes.io/rewrite-target";
 const TIMEOUTS: [&str; 2] =
     ["nginx.ingress.kubernetes.io/proxy-read-timeout", "nginx.ingress.kubernetes.io/proxy-send-timeout"];
 const AUTH: &str = "nginx.ingress.kubernetes.io/auth-url";
-/// Where ingress-nginx sends people who are not logged in. Here they get 401: for all others it changes nothing.
+/// The login page: ingress-nginx redirects users to it who are not logged in. Here they get 401. For other users it
+/// changes nothing.
 const SIGN_IN: &str = "nginx.ingress.kubernetes.io/auth-signin";
-/// How long it may take to listen.
+/// The longest time until it listens.
 const DEADLINE: Duration = Duration::from_mins(1);
 
 /// A running NGINX.
 pub struct Nginx {
     folder: PathBuf,
-    /// Ends with it.
+    /// The process ends with this value.
     _process: Process,
 }
 
@@ -33,18 +34,18 @@ pub struct Nginx {
 struct Location {
     path: String,
     rewrite: Option<String>,
-    /// The URL that says whether somebody is logged in, if it is asked.
+    /// The URL of the login check, if there is one.
     auth: Option<String>,
     backend: String,
 }
 
 impl Nginx {
-    /// Starts it in a folder that does not exist yet, with HTTPS at an address, or HTTP if not `is_tls`. `login` is the address
-    /// of the OAuth2 proxy: without it, no Ingress may ask one. `backend` is the address, as `host:port`, behind the port of a
-    /// Service, as an Ingress names both, in a namespace.
+    /// Starts it in a folder that does not exist yet, with HTTPS at an address, or HTTP if not `is_tls`. `login` is the
+    /// address of the OAuth2 proxy; without it, no Ingress may use one. `backend` returns the address, as `host:port`,
+    /// behind a Service and its port, as an Ingress names both, in a namespace.
     ///
     /// # Errors
-    /// If an Ingress asks for something that is not known here, or the program does not start.
+    /// If an Ingress has an unknown annotation, or the program does not start.
     pub fn start(
         folder: &Path,
         address: SocketAddr,
@@ -57,7 +58,7 @@ impl Nginx {
         let servers = servers(&listen, login, ingresses, backend)?;
         fs::create_dir(folder).with_context(|| format!("creating {}", folder.display()))?;
         let (certificate, key) = (folder.join("fake.crt"), folder.join("fake.key"));
-        // As that which ingress-nginx has where there is none.
+        // Like the certificate that ingress-nginx uses by default.
         let mut openssl = Command::new("openssl");
         openssl.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]);
         openssl.args(["-subj", "/CN=Kubernetes Ingress Controller Fake Certificate"]);
@@ -87,7 +88,7 @@ impl Nginx {
         Ok(Self { folder: folder.to_path_buf(), _process: process })
     }
 
-    /// The requests so far, each with its path, the status of the answer, and the user agent.
+    /// The requests so far, each with its path, the status of the response, and the user agent.
     ///
     /// # Errors
     /// If the log cannot be read.
@@ -96,8 +97,8 @@ impl Nginx {
     }
 }
 
-/// What ingress-nginx makes of Ingresses: a server for each host. Where one path of a host is rewritten, all are regular
-/// expressions, the longest first.
+/// The configuration for Ingresses, as in ingress-nginx: a server for each host. If one path of a host is rewritten,
+/// all paths are regular expressions, the longest first.
 fn servers(
     listen: &str,
     login: Option<SocketAddr>,

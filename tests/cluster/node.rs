@@ -1,7 +1,7 @@
-//! A node that runs pods: the kubelet on a real [`Containerd`], and a scheduler. What is missing of one is kube-proxy: of all
-//! Services, pods reach that of the API server alone, and the API server reaches pods at their own addresses.
+//! A node that runs pods: the kubelet on a real [`Containerd`], and a scheduler. It has no kube-proxy: pods reach only
+//! one Service, the API server's, and the API server reaches pods at their own addresses.
 //!
-//! The network of the node is that of the thread that starts it, which must have entered a namespace of its own
+//! The node uses the network of the thread that starts it. That thread must have entered a namespace
 //! ([`Namespace::enter`]) before it started the cluster.
 
 use std::fmt::Write as _;
@@ -14,14 +14,13 @@ use std::thread;
 use anyhow::{Context as _, Result};
 use serde_json::json;
 
-use super::Cluster;
-use super::assets;
 use super::certificates::SERVICE;
 use super::containerd::Containerd;
 use super::network::Namespace;
 use super::processes::Process;
+use super::{Cluster, assets};
 
-/// The address of the node, as the first one that `kind` makes has it.
+/// The address of the node, as in the first cluster that `kind` creates.
 const ADDRESS: &str = "172.18.0.2";
 
 /// A running node. It ends, with all pods, when it is dropped.
@@ -40,7 +39,7 @@ impl Node {
             "link add node0 type bridge".to_owned(),
             format!("addr add {ADDRESS}/16 dev node0"),
             "link set node0 up".to_owned(),
-            // The kubelet wants one.
+            // The kubelet requires a default route.
             "route add default dev node0".to_owned(),
             format!("addr add {SERVICE}/32 dev lo"),
         ] {
@@ -67,7 +66,7 @@ impl Node {
     }
 }
 
-/// Passes on what is sent to the Service `kubernetes`.
+/// Forwards connections to the Service `kubernetes`.
 fn forward(port: u16) -> Result<()> {
     let listener = TcpListener::bind((SERVICE, 443))?;
     thread::spawn(move || {
@@ -76,7 +75,7 @@ fn forward(port: u16) -> Result<()> {
             for (from, to) in [(&client, &server), (&server, &client)] {
                 let (Ok(mut from), Ok(mut to)) = (from.try_clone(), to.try_clone()) else { continue };
                 thread::spawn(move || {
-                    // A connection that breaks ends both ways.
+                    // A broken connection ends both directions.
                     let _ = io::copy(&mut from, &mut to);
                     let _ = to.shutdown(Shutdown::Write);
                 });
@@ -99,7 +98,7 @@ fn start_kubelet(cluster: &Cluster, containerd: &Containerd) -> Result<Process> 
         "failCgroupV1": false,
         "failSwapOn": false,
         "containerRuntimeEndpoint": format!("unix://{}", containerd.socket().display()),
-        // A disk of this machine that is nearly full is no matter of the test.
+        // A nearly full disk on this machine does not affect the test.
         "evictionHard": {"memory.available": "1Mi", "nodefs.available": "0%", "imagefs.available": "0%"},
         "imageGCHighThresholdPercent": 100,
         "podLogsDir": logs(containerd),
@@ -125,7 +124,7 @@ fn logs(containerd: &Containerd) -> PathBuf {
     containerd.dir().join("pods")
 }
 
-/// Adds the files below a folder to a text, each behind its path.
+/// Adds the files below a folder to a text, each after its path.
 fn read_all(folder: &Path, text: &mut String) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();

@@ -7,28 +7,28 @@ use tempfile::TempDir;
 
 use super::assets;
 use super::folders::temporary_dir;
-use super::ports::Ports;
+use super::ports::Port;
 use super::processes::Process;
 use super::prometheus::page;
 
-/// The option that says where it listens.
+/// The option for its address.
 const LISTEN: &str = "--http-address=";
 
 /// A running proxy. It is killed when it is dropped.
 pub struct OAuth2Proxy {
     _process: Process,
     port: u16,
-    _ports: Ports,
+    _port: Port,
     _log: TempDir,
 }
 
 impl OAuth2Proxy {
-    /// Starts the program with the arguments and the environment of its container, but at a port of loopback, and waits
-    /// until it is ready, which it says at the path `probe`.
+    /// Starts the program with the arguments and the environment of its container, but on a loopback port, and waits
+    /// until the path `probe` reports that it is ready.
     pub fn start(arguments: &[String], environment: &[(&str, &str)], probe: &str) -> Result<Self> {
         let folder = temporary_dir()?;
-        let ports = Ports::reserve(&assets::cache_dir()?)?;
-        let port = ports.first();
+        let reserved = Port::reserve()?;
+        let port = reserved.number();
         let mut arguments = arguments.to_vec();
         let listen = arguments.iter_mut().find(|argument| argument.starts_with(LISTEN));
         *listen.with_context(|| format!("{LISTEN} is missing"))? = format!("{LISTEN}127.0.0.1:{port}");
@@ -40,7 +40,7 @@ impl OAuth2Proxy {
             ensure!(begin.elapsed() < Duration::from_mins(1), process.failure("does not become ready"));
             std::thread::sleep(Duration::from_millis(50));
         }
-        Ok(Self { _process: process, port, _ports: ports, _log: folder })
+        Ok(Self { _process: process, port, _port: reserved, _log: folder })
     }
 
     /// The URL of the server.

@@ -8,14 +8,21 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use futures::future::try_join_all;
-use k8s_openapi::api::core::v1::{Node, ServiceAccount};
+use k8s_openapi::api::core::v1::{Node, Secret, ServiceAccount};
+use k8s_openapi::api::networking::v1::IngressClass;
+use k8s_openapi::api::storage::v1::StorageClass;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::runtime::wait::{await_condition, conditions};
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::json;
 
-/// Whether etcd says that it can be read and written.
+use super::standin::PROVISIONER;
+
+/// The label of nodes that run virtual machines.
+const RUNS_MACHINES: &str = "kubevirt.io/schedulable";
+
+/// Whether etcd reports that it can be read and written.
 pub fn etcd_healthy(address: SocketAddr) -> bool {
     let limit = Duration::from_secs(2);
     let ask = || -> io::Result<String> {
@@ -35,7 +42,7 @@ pub async fn apiserver_ready(client: Client) -> Result<()> {
     Ok(())
 }
 
-/// Succeeds when the controller manager works: it has created the service account that pods need.
+/// Succeeds when the controller manager works, that is, when it has created the service account that pods need.
 pub async fn service_accounts_work(client: Client) -> Result<()> {
     let accounts: Api<ServiceAccount> = Api::namespaced(client, "default");
     accounts.get("default").await.context("no default service account yet")?;
@@ -55,17 +62,47 @@ pub async fn nodes_ready(client: Client) -> Result<()> {
     Ok(())
 }
 
-/// Creates the nodes that kwok simulates.
-pub async fn create_nodes(client: &Client, count: usize) -> Result<()> {
+/// Creates the storage classes and the Ingress class of a cluster, and the import Secret of CDI.
+pub async fn furnish(client: &Client) -> Result<()> {
+    let params = PostParams::default();
+    let storage: Api<StorageClass> = Api::all(client.clone());
+    for (name, is_default) in [("standard", true), ("rook-nfs", false)] {
+        let default = json!({"storageclass.kubernetes.io/is-default-class": is_default.to_string()});
+        let class = json!({
+            "metadata": {"name": name, "annotations": default}, "provisioner": PROVISIONER,
+        });
+        storage.create(&params, &serde_json::from_value(class)?).await?;
+    }
+    let ingress: Api<IngressClass> = Api::all(client.clone());
+    let class = json!({"metadata": {"name": "test"}, "spec": {"controller": "example.org/test"}});
+    ingress.create(&params, &serde_json::from_value(class)?).await?;
+    let secrets: Api<Secret> = Api::namespaced(client.clone(), "default");
+    let secret = json!({"metadata": {"name": "registry-credentials-cdi"}});
+    secrets.create(&params, &serde_json::from_value(secret)?).await?;
+    Ok(())
+}
+
+/// Gives all nodes the label of nodes that run virtual machines.
+pub async fn mark_nodes(client: &Client) -> Result<()> {
+    let nodes: Api<Node> = Api::all(client.clone());
+    let label = json!({"metadata": {"labels": {(RUNS_MACHINES): "true"}}});
+    for node in nodes.list(&ListParams::default()).await? {
+        nodes.patch(&node.name_any(), &PatchParams::default(), &Patch::Merge(&label)).await?;
+    }
+    Ok(())
+}
+
+/// Creates the nodes that kwok simulates. `machines` is whether they have the label of nodes that run virtual machines.
+pub async fn create_nodes(client: &Client, count: usize, machines: bool) -> Result<()> {
     let nodes: Api<Node> = Api::all(client.clone());
     for number in 0..count {
         let name = format!("node-{number}");
+        let mut labels = json!({"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "type": "kwok"});
+        if machines {
+            labels[RUNS_MACHINES] = "true".into();
+        }
         let node: Node = serde_json::from_value(json!({
-            "metadata": {
-                "name": name,
-                "labels": {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "type": "kwok"},
-                "annotations": {"kwok.x-k8s.io/node": "fake"},
-            },
+            "metadata": {"name": name, "labels": labels, "annotations": {"kwok.x-k8s.io/node": "fake"}},
         }))?;
         nodes.create(&PostParams::default(), &node).await.with_context(|| format!("creating {name}"))?;
     }

@@ -1,59 +1,63 @@
-//! How a cluster is started.
+//! The options of a cluster.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// An issuer whose tokens the API server accepts, beside that of the tests.
+/// An issuer whose tokens the API server accepts, in addition to the issuer of the tests.
 #[derive(Debug, Clone)]
 pub struct TrustedIssuer {
     /// Its URL.
     pub url: String,
     /// The file with the certificate of its authority, in PEM.
     pub authority: PathBuf,
-    /// The client for which the tokens are.
+    /// The client of the tokens.
     pub client: String,
 }
 
-/// How a cluster is started. With `Options::default()` everything is on except the Gateway API, with one node.
+/// The options of a cluster. With `Options::default()` everything is on except the Gateway API, with one node.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Folder for logs, keys and data, kept afterwards; `None`: a temporary one.
+    /// The folder for logs, keys and data, kept afterwards; `None`: a temporary one.
     pub dir: Option<PathBuf>,
     /// YAML files with CRDs, installed before the controllers start, so that the garbage collector knows them
     /// from the beginning (it looks for new ones only every 30 s).
     pub crds: Vec<PathBuf>,
     /// Whether nodes, pods, storage and virtual machines are simulated; otherwise objects stay as they are written.
     pub simulate: bool,
-    /// Whether volumes, and addresses of Services where `load_balancer` is set, are simulated even if `simulate` is not.
+    /// Whether volumes are simulated even if `simulate` is off, and addresses of Services if `load_balancer` is set.
     pub storage: bool,
-    /// Whether pods are to run, on a [`Node`](crate::node::Node) that the test starts, with `simulate` off: the API server calls
-    /// webhooks at the addresses of their pods, as nothing here leads to a Service.
+    /// Whether pods run, on a [`Node`](crate::node::Node) that the test starts, with `simulate` off. The API server
+    /// calls webhooks at the addresses of their pods, because Services are not routed here.
     pub node: bool,
     /// How many nodes are simulated; one holds 2,000 pods.
     pub nodes: usize,
+    /// Whether the cluster has the usual additions of administrators: a default storage class, a storage class for
+    /// MyDrive, an Ingress class, nodes marked by KubeVirt, and the import Secret of CDI.
+    pub furnished: bool,
     /// Whether the CRDs of `KubeVirt` and CDI are installed.
     pub kubevirt: bool,
     /// Whether these CRDs have the schemas of their projects, which Go generates. Without them, any field is accepted.
     pub schemas: bool,
     /// Whether the CRDs of the Gateway API are installed.
     pub gateway: bool,
-    /// Whether Services of type `LoadBalancer` get the address that they ask for.
+    /// Whether Services of type `LoadBalancer` get the requested address.
     pub load_balancer: bool,
-    /// Whether only who may delete an object may name another one as its owner, so that the garbage collector deletes it
-    /// with that one (the admission plugin `OwnerReferencesPermissionEnforcement`, which many clusters have not).
+    /// Whether only users who may delete an object may name another object as its owner, so that the garbage collector
+    /// deletes it with its owner (the admission plugin `OwnerReferencesPermissionEnforcement`, which many clusters do
+    /// not have).
     pub owner_references_guarded: bool,
-    /// Whether the programs save processor time, as tests want it and a bench does not: they collect garbage less often
-    /// (the heap of an API server that serves one of them is small, and would be collected all the time), and the
-    /// controllers of which nothing here has objects do not run.
+    /// Whether the programs save processor time, which suits tests but not a bench. They collect garbage less often
+    /// (the heap of an API server for one test is small, and would be collected all the time), and the controllers
+    /// without objects here do not run.
     pub spare: bool,
-    /// More issuers of the tokens of people: the claims of their names and groups are those of the tests' own.
+    /// More issuers of user tokens. The claims with names and groups are the same as in the tests' own issuer.
     pub issuers: Vec<TrustedIssuer>,
-    /// How often quotas are looked at again that nothing has changed, such as those that were made before the CRD of what
-    /// they count was known.
+    /// The interval between two checks of unchanged quotas, such as quotas that are older than the CRD of the resource
+    /// that they count.
     pub quota_period: Duration,
     /// How long an import, a boot and a shut-down of a simulated virtual machine take, each.
     pub machine_delay: Duration,
-    /// How long each program has to become ready.
+    /// How long each program may take to become ready.
     pub timeout: Duration,
 }
 
@@ -66,6 +70,7 @@ impl Default for Options {
             storage: false,
             node: false,
             nodes: 1,
+            furnished: true,
             kubevirt: true,
             schemas: true,
             gateway: false,
@@ -73,7 +78,7 @@ impl Default for Options {
             owner_references_guarded: true,
             spare: true,
             issuers: Vec::new(),
-            // As by default.
+            // The default of Kubernetes.
             quota_period: Duration::from_mins(5),
             machine_delay: Duration::from_millis(300),
             timeout: Duration::from_mins(2),

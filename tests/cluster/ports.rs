@@ -1,69 +1,85 @@
-//! Ports on loopback that are reserved for one cluster: a server that is restarted must find its port free.
+//! Ports on loopback that are reserved for one test process.
+//!
+//! A port that is found by binding to port 0 and released again may be given to another server at once. These ports
+//! lie below the kernel's range for port 0 and outgoing connections (32768 and up), and a lock on a file reserves each
+//! of them for one process of the machine.
 
 use std::fs::{self, File};
 use std::net::TcpListener;
-use std::path::Path;
 use std::process;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context as _, Result, bail};
+use parking_lot::Mutex;
 
-/// The number of ports in a block.
-const SIZE: u16 = 4;
-/// The first port of the first block. Blocks lie below the kernel's range for outgoing connections (32768 and up),
-/// which could otherwise occupy a port while its server is down.
+use super::assets;
+
+/// The first port.
 const FIRST: u16 = 20_000;
-/// The number of blocks.
-const BLOCKS: u16 = 2_500;
+/// The number of ports.
+const COUNT: u32 = 10_000;
+/// The distance of the first ports of two processes with consecutive identifiers.
+const STRIDE: u32 = 61;
 
-/// A block of ports that no other test process of this machine uses until it is dropped.
-pub struct Ports {
-    first: u16,
+/// The place of the next port to try. Processes begin at different places.
+static NEXT: LazyLock<AtomicU32> = LazyLock::new(|| AtomicU32::new(process::id().wrapping_mul(STRIDE)));
+/// The ports that this process keeps until it ends.
+static KEPT: Mutex<Vec<Port>> = Mutex::new(Vec::new());
+
+/// A port that no other test of this machine gets until it is dropped. A server that is restarted finds it free.
+pub struct Port {
+    number: u16,
     /// The lock on this file is the reservation.
     _lock: File,
 }
 
-impl Ports {
-    /// Reserves a block whose ports are all free. Fails when there is none.
-    pub fn reserve(cache: &Path) -> Result<Self> {
-        let dir = cache.join("ports");
+impl Port {
+    /// Reserves a free port. Fails if there is none.
+    pub fn reserve() -> Result<Self> {
+        let dir = assets::cache_dir()?.join("ports");
         fs::create_dir_all(&dir).with_context(|| format!("creating {}", dir.display()))?;
-        let start = u16::try_from(process::id() % u32::from(BLOCKS)).unwrap_or_default();
-        for offset in 0..BLOCKS {
-            let first = FIRST + (start + offset) % BLOCKS * SIZE;
-            let lock = File::create(dir.join(format!("{first}.lock")))?;
-            if lock.try_lock().is_ok() && (first..first + SIZE).all(is_free) {
-                return Ok(Self { first, _lock: lock });
+        for _ in 0..COUNT {
+            let place = NEXT.fetch_add(1, Ordering::Relaxed) % COUNT;
+            let number = FIRST + u16::try_from(place)?;
+            let lock = File::create(dir.join(format!("{number}.lock")))?;
+            if lock.try_lock().is_ok() && TcpListener::bind(("127.0.0.1", number)).is_ok() {
+                return Ok(Self { number, _lock: lock });
             }
         }
-        bail!("no free ports between {FIRST} and {}", FIRST + BLOCKS * SIZE)
+        bail!("no free port from {FIRST} on: {COUNT} are in use")
     }
 
-    /// The first port of the block, for a server other than a control plane.
-    pub fn first(&self) -> u16 {
-        self.first
-    }
-
-    /// The port at which etcd serves the API server.
-    pub fn etcd(&self) -> u16 {
-        self.first
-    }
-
-    /// The port at which etcd would serve its peers.
-    pub fn etcd_peer(&self) -> u16 {
-        self.first + 1
-    }
-
-    /// The port of the API server.
-    pub fn kube_apiserver(&self) -> u16 {
-        self.first + 2
-    }
-
-    /// The port of the issuer of users' tokens.
-    pub fn issuer(&self) -> u16 {
-        self.first + 3
+    /// The number of the port.
+    pub fn number(&self) -> u16 {
+        self.number
     }
 }
 
-fn is_free(port: u16) -> bool {
-    TcpListener::bind(("127.0.0.1", port)).is_ok()
+/// Reserves a port until this process ends and returns its number. Fails if no port is free.
+pub fn reserve_port() -> Result<u16> {
+    let port = Port::reserve()?;
+    let number = port.number();
+    KEPT.lock().push(port);
+    Ok(number)
+}
+
+/// The ports of a control plane.
+pub struct Ports {
+    /// The port of etcd for the API server.
+    pub etcd: Port,
+    /// The port of etcd for its peers.
+    pub etcd_peer: Port,
+    /// The port of the API server.
+    pub kube_apiserver: Port,
+    /// The port of the issuer of users' tokens.
+    pub issuer: Port,
+}
+
+impl Ports {
+    /// Reserves the ports.
+    pub fn reserve() -> Result<Self> {
+        let [etcd, etcd_peer] = [Port::reserve()?, Port::reserve()?];
+        Ok(Self { etcd, etcd_peer, kube_apiserver: Port::reserve()?, issuer: Port::reserve()? })
+    }
 }

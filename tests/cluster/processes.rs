@@ -1,4 +1,4 @@
-//! Child processes that are killed when their parent ends, however it ends, and whose output is kept in a log.
+//! Child processes that are killed when their parent ends, however it ends, and whose output goes to a log.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -44,7 +44,7 @@ impl Process {
         Ok(Self { name, program, args, environment, child, log })
     }
 
-    /// Starts the program again if it has ended by itself, as the kubelet would.
+    /// Restarts the program if it has exited, as the kubelet would.
     pub fn start_again(&mut self) -> Result<()> {
         if self.child.try_wait()?.is_some() {
             self.child = child(&self.program, &self.args, &self.environment, &self.log)?;
@@ -57,7 +57,7 @@ impl Process {
         self.child.id()
     }
 
-    /// Fails with the end of the log if the program has ended by itself.
+    /// Fails with the end of the log if the program has exited.
     pub fn check(&mut self) -> Result<()> {
         match self.child.try_wait()? {
             None => Ok(()),
@@ -65,12 +65,12 @@ impl Process {
         }
     }
 
-    /// An error with the program's name, what is wrong with it, and the end of its log.
+    /// An error with the program's name, the problem, and the end of its log.
     pub fn failure(&self, what: &str) -> Error {
         anyhow!("{} {what}; the end of {}:\n{}", self.name, self.log.display(), tail(&self.log, 15))
     }
 
-    /// Asks the program to end, as the kubelet does before it kills one, and waits for its end.
+    /// Asks the program to end, as the kubelet does before it kills a process, and waits for its end.
     pub fn terminate(&mut self) {
         let asked = Command::new("kill").arg(self.id().to_string()).status();
         if asked.is_ok_and(|status| status.success()) {
@@ -109,8 +109,8 @@ pub fn tail(path: &Path, lines: usize) -> String {
     all[all.len().saturating_sub(lines)..].join("\n")
 }
 
-/// A command whose process the kernel kills when the thread that started it ends; this needs util-linux' `setpriv`,
-/// and is left out where that is not installed.
+/// A command whose process the kernel kills when the thread that started it ends. This needs util-linux' `setpriv`,
+/// and is omitted if that is not installed.
 fn bound_to_parent(program: &Path) -> Command {
     static SETPRIV: LazyLock<Option<PathBuf>> = LazyLock::new(|| find_on_path("setpriv"));
     match &*SETPRIV {
@@ -128,7 +128,7 @@ fn find_on_path(program: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|dir| dir.join(program)).find(|path| path.is_file())
 }
 
-/// A command to start, and where the result goes.
+/// A command to start, and the channel for the result.
 type Order = (Command, Sender<io::Result<Child>>);
 
 /// Starts a command from one thread that lives as long as this process: the kernel sends the parent-death signal when

@@ -9,15 +9,14 @@ use anyhow::Result;
 use serde_json::json;
 
 use super::assets::{Assets, is_oldest};
-use super::audit;
 use super::certificates::Certificates;
-use super::issuer;
 use super::kubeconfig::{self, Credentials};
 use super::options::TrustedIssuer;
 use super::ports::Ports;
 use super::processes::Process;
+use super::{audit, issuer};
 
-/// The controllers that have nothing to do on a cluster of the tests, but watch what others write.
+/// Controllers that have nothing to do on a test cluster, but watch many objects.
 const IDLE_CONTROLLERS: [&str; 16] = [
     "certificatesigningrequest-approving-controller",
     "certificatesigningrequest-cleaner-controller",
@@ -37,16 +36,16 @@ const IDLE_CONTROLLERS: [&str; 16] = [
     "validatingadmissionpolicy-status-controller",
 ];
 
-/// More of them, which the oldest Kubernetes that is supported does not have.
+/// More idle controllers, which the oldest supported Kubernetes does not have.
 const NEWER_IDLE_CONTROLLERS: [&str; 3] = [
     "podcertificaterequest-cleaner-controller",
     "selinux-warning-controller",
     "volumeattributesclass-protection-controller",
 ];
 
-/// What is needed to start the programs of one cluster.
+/// The settings for the programs of one cluster.
 pub struct Programs {
-    /// Where the programs are.
+    /// The paths of the programs.
     pub assets: Assets,
     /// The folder of the cluster.
     pub dir: PathBuf,
@@ -58,9 +57,9 @@ pub struct Programs {
     pub owner_references_guarded: bool,
     /// Whether they save processor time.
     pub spare: bool,
-    /// More issuers of the tokens of people.
+    /// More issuers of user tokens.
     pub issuers: Vec<TrustedIssuer>,
-    /// How often quotas are looked at again.
+    /// The interval at which quotas are checked again.
     pub quota_period: Duration,
     /// Whether webhooks are called at the addresses of their pods.
     pub node: bool,
@@ -69,12 +68,12 @@ pub struct Programs {
 impl Programs {
     /// The URL of the API server.
     pub fn server(&self) -> String {
-        format!("https://127.0.0.1:{}", self.ports.kube_apiserver())
+        format!("https://127.0.0.1:{}", self.ports.kube_apiserver.number())
     }
 
-    /// Where etcd serves the API server.
+    /// The address of etcd for the API server.
     pub fn etcd_address(&self) -> SocketAddr {
-        (Ipv4Addr::LOCALHOST, self.ports.etcd()).into()
+        (Ipv4Addr::LOCALHOST, self.ports.etcd.number()).into()
     }
 
     /// The authority of the certificates.
@@ -101,10 +100,10 @@ impl Programs {
         Process::start_with(name, program, args, environment, self.dir.join(format!("{name}.log")))
     }
 
-    /// Starts etcd, without fsync: nothing here has to survive a power failure.
+    /// Starts etcd, without fsync: the data need not survive a power failure.
     pub fn etcd(&self) -> Result<Process> {
-        let client = format!("http://127.0.0.1:{}", self.ports.etcd());
-        let peer = format!("http://127.0.0.1:{}", self.ports.etcd_peer());
+        let client = format!("http://127.0.0.1:{}", self.ports.etcd.number());
+        let peer = format!("http://127.0.0.1:{}", self.ports.etcd_peer.number());
         let args = [
             "--name=test".to_owned(),
             format!("--data-dir={}", self.dir.join("etcd").display()),
@@ -134,12 +133,12 @@ impl Programs {
         fs::write(&admission, admission_configuration(&users))?;
         let plugins = if self.owner_references_guarded { "OwnerReferencesPermissionEnforcement" } else { "" };
         let args = [
-            format!("--etcd-servers=http://127.0.0.1:{}", self.ports.etcd()),
+            format!("--etcd-servers=http://127.0.0.1:{}", self.ports.etcd.number()),
             "--bind-address=127.0.0.1".to_owned(),
             "--advertise-address=127.0.0.1".to_owned(),
             // The API refuses a loopback address as an endpoint of the `kubernetes` Service.
             "--endpoint-reconciler-type=none".to_owned(),
-            format!("--secure-port={}", self.ports.kube_apiserver()),
+            format!("--secure-port={}", self.ports.kube_apiserver.number()),
             format!("--client-ca-file={}", file("ca.crt")),
             format!("--tls-cert-file={}", file("apiserver.crt")),
             format!("--tls-private-key-file={}", file("apiserver.key")),
@@ -150,7 +149,7 @@ impl Programs {
             "--authorization-mode=RBAC".to_owned(),
             format!("--enable-admission-plugins={plugins}"),
             format!("--admission-control-config-file={}", admission.display()),
-            // Enough for more than 60,000 Services, which are of the first family unless they ask for the other.
+            // Enough for more than 60,000 Services, which use the first family unless they request the other.
             "--service-cluster-ip-range=10.0.0.0/16,fd00:10::/112".to_owned(),
             "--allow-privileged=true".to_owned(),
             format!("--audit-policy-file={}", policy.display()),
@@ -163,7 +162,8 @@ impl Programs {
         self.start("kube-apiserver", &self.assets.kube_apiserver, &args)
     }
 
-    /// The file that says whose tokens of people are accepted: those of `issuer.rs`, in place of Keycloak, and those of others.
+    /// The authentication configuration: the API server accepts user tokens of `issuer.rs` (in place of Keycloak) and
+    /// of `issuers`.
     fn authentication(&self) -> Result<PathBuf> {
         let own = TrustedIssuer {
             url: issuer::url(&self.ports),
@@ -176,7 +176,7 @@ impl Programs {
             authenticators.push(json!({
                 "issuer": {"url": url, "certificateAuthority": authority, "audiences": [client]},
                 "claimMappings": {
-                    // No prefix: a user has the name of the Tenant.
+                    // No prefix: the user name equals the name of the Tenant.
                     "username": {"claim": issuer::NAME, "prefix": ""},
                     "groups": {"claim": issuer::GROUPS, "prefix": ""},
                 },
@@ -193,8 +193,7 @@ impl Programs {
         Ok(path)
     }
 
-    /// Starts the controller manager with the controllers that it starts by default, or with those that have something
-    /// to do here.
+    /// Starts the controller manager with its default controllers, or only with those that have something to do here.
     pub fn kube_controller_manager(&self) -> Result<Process> {
         let kubeconfig = self.kubeconfig("system:kube-controller-manager", None)?;
         let file = |name: &str| self.certificates.file(name).display().to_string();
@@ -252,8 +251,8 @@ impl Programs {
     }
 }
 
-/// The configuration of admission with which the API server shows webhooks the client certificate that a kubeconfig has
-/// for their server.
+/// The admission configuration. It makes the API server present to webhooks the client certificate that a kubeconfig
+/// has for their server.
 fn admission_configuration(kubeconfig: &Path) -> String {
     format!(
         "apiVersion: apiserver.config.k8s.io/v1

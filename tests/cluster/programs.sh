@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# Where the programs of the test cluster come from: the folder KUBEBUILDER_ASSETS, else the cache, which is filled with the
-# archives that the projects release, where they can be reached, and else with what Go makes of their modules (go/).
+# The sources of the programs of the test cluster: the folder KUBEBUILDER_ASSETS, else the cache. The cache is filled with
+# the projects' release archives if they can be reached, else with programs that Go builds from their modules (go/).
 #
-#   programs.sh NAME…          makes what is missing; prints the name and the path of each program
-#   programs.sh --from NAME…   prints what they would be taken from: `cache`, `archives` or `modules`
+# programs.sh NAME… builds missing programs; prints the name and the path of each program programs.sh --from NAME… prints
+# their source: `cache`, `archives` or `modules`
 #
-# With OLDEST=1, the programs of Kubernetes are those of the oldest version that is supported (go/kubernetes-oldest).
-# A reason for a failure is printed to standard output, too, and progress to standard error. See README.md.
+# With OLDEST=1, the programs of Kubernetes have the oldest supported version (go/kubernetes-oldest). The reason for a
+# failure is printed to standard output, too, and progress to standard error. See README.md.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 
 fail() { echo "$*"; exit 1; }
 say() { echo "test cluster: $*" >&2; }
 
-# The version of a Go module that the programs of a folder below go/ are made of.
+# The version of the Go module for the programs of a folder below go/.
 version() { sed -n "s|^[[:space:]]*$2 \(v[^ ]*\).*|\1|p" "$here/go/$1/go.mod" | head -1; }
 newest=$(version kubernetes k8s.io/kubernetes)
 # The module of Kubernetes' programs, and its version.
@@ -23,7 +23,7 @@ kubernetes=$(version "$control_plane" k8s.io/kubernetes)
 etcd=$(version etcd go.etcd.io/etcd/server/v3)
 kwok=$(version kwok sigs.k8s.io/kwok)
 
-# The folder of a program's module, its main package, and the usual times on two cores.
+# The folder of a program's module, its main package, and the usual build times on two cores.
 module() {
 	case $1 in
 	kube-apiserver | kube-controller-manager | kube-scheduler | kubectl | kubelet) echo "$control_plane" ;;
@@ -42,8 +42,8 @@ package() {
 declare -A usual=([kubernetes]="9 minutes" [kubernetes-oldest]="9 minutes" [etcd]="1 minute" [kwok]="1 minute" [oauth2-proxy]="1 minute")
 declare -A megabytes=([kubernetes]=320 [kubernetes-oldest]=310 [etcd]=25 [kwok]=65)
 
-# The cache, and the folder in it of some programs of one module. Its name has the hash (FNV-1a, 64 bits) of what they are
-# built from.
+# The cache, and the folder in it of some programs of one module. Its name has the hash (FNV-1a, 64 bits) of their
+# sources.
 cache=${CROWNLABS_CACHE:-${XDG_CACHE_HOME:+$XDG_CACHE_HOME/crownlabs}}
 cache=${cache:-${HOME:+$HOME/.cache/crownlabs}}
 [ -n "$cache" ] || fail "no folder for the cache of the test cluster: set CROWNLABS_CACHE"
@@ -70,17 +70,17 @@ case $(uname -sm) in
 esac
 github=$archives/github.com
 
-# Prints a small file. Ends within five seconds if nobody answers.
+# Prints a small file. Ends within five seconds if there is no response.
 small() { curl --fail --silent --location --connect-timeout 5 --max-time "${2:-20}" "$1"; }
-# Fetches large files, all at the same time: pairs of a URL and a file. Each ends if nobody answers, or if less than 50 kB
-# arrive each second for ten seconds.
+# Fetches large files, all at the same time: pairs of a URL and a file. Each ends if there is no response, or if less than
+# 50 kB arrive each second for ten seconds.
 large() {
 	local arguments=()
 	while [ $# -gt 0 ]; do arguments+=(--output "$2" "$1"); shift 2; done
 	curl --fail --silent --location --parallel --connect-timeout 5 --max-time 1800 --speed-time 10 --speed-limit 50000 \
 		"${arguments[@]}" 2>/dev/null
 }
-# Where the checksums of a module's archives are.
+# The URL of the checksums of a module's archives.
 checksums() {
 	case $1 in
 	kubernetes*) echo "$archives/dl.k8s.io/$kubernetes/bin/${machine/-//}/$2.sha256" ;;
@@ -88,21 +88,21 @@ checksums() {
 	kwok) echo "$archives/api.github.com/repos/kubernetes-sigs/kwok/releases/tags/$kwok" ;;
 	esac
 }
-# Whether archives are to be had for a module: one small request, answered within five seconds. Once it has failed, nobody is
-# asked again.
+# Whether archives of a module can be reached: one small request, answered within five seconds. After a failure, no more
+# requests are sent.
 reachable() {
 	[ -n "$machine" ] && [ "$archives" != none ] && [ "$1" != oauth2-proxy ] && command -v curl >/dev/null || return 1
 	small "$(checksums "$1" "$2")" 5 >/dev/null || { archives=none; return 1; }
 }
-# The checksum of a file in what is read: a line of sha256sum, the sum alone, or the digest after the file's name in the answer of
-# GitHub's API about a release.
+# Reads the checksum of a file from the input: a line of sha256sum, the sum alone, or the digest after the file's name in the
+# response of GitHub's API about a release.
 sum_of() {
 	tr -d '\r' | tr '{,' '\n' | awk -v file="$1" '
 		$2 == file || $2 == "*" file || (NF == 1 && $1 ~ /^[0-9a-f]+$/) { print $1; exit }
 		/"name":/ { named = index($0, "\"" file "\"") > 0 }
 		named && /"digest":/ { sub(/.*"sha256:/, ""); sub(/".*/, ""); print; exit }'
 }
-# Where a program's archive is.
+# The URL of a program's archive.
 archive() {
 	case $1 in
 	etcd) echo "$github/etcd-io/etcd/releases/download/$etcd/etcd-$etcd-$machine.tar.gz" ;;
@@ -110,7 +110,8 @@ archive() {
 	*) echo "$archives/dl.k8s.io/$kubernetes/bin/${machine/-//}/$1" ;;
 	esac
 }
-# Fills a folder with some programs of a module from archives with the right checksums. Says what is wrong.
+# Fills a folder with some programs of a module from archives with the right checksums. Prints the error if
+# it fails.
 from_archives() {
 	local module=$1 out=$2 name url sums found wanted=() fetched=()
 	shift 2
@@ -136,7 +137,7 @@ from_archives() {
 	(cd "$out" && chmod 755 "$@")
 }
 
-# Fills a folder with some programs of a module, by Go.
+# Fills a folder with some programs of a module, built by Go.
 from_modules() {
 	local module=$1 out=$2 name packages=() wanted found log=$2/build.log
 	shift 2
@@ -153,17 +154,18 @@ from_modules() {
 	# The compiler collects its garbage less often, and writes nothing for debuggers: this saves a third of the time.
 	(cd "$here/go/$module" && CGO_ENABLED=0 GOGC=${GOGC:-400} GOMEMLIMIT=${GOMEMLIMIT:-2GiB} go build -trimpath \
 		-gcflags=all=-dwarf=false -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$kubernetes" -o "$output" "${packages[@]}") >"$log" 2>&1 ||
-		fail "building $module for the test cluster failed; the end of what \`go build\` said:
+		fail "building $module for the test cluster failed; the end of the output of \`go build\`:
 $(tail -20 "$log")"
 }
 
-# Sorts the programs: `path` has where they are or will be, `missing` those that are to be made, by module, `folders` where.
+# Sorts the programs: `path` has their current or future paths, `missing` the programs to build, by module, and `folders`
+# their folders.
 declare -A path=() missing=() folders=()
 sort_out() {
 	local name names module dir
 	declare -A asked=()
 	for name in "$@"; do module "$name" >/dev/null || fail "there is no program $name"; done
-	# In one order, whatever the caller's, because it matters to the hash.
+	# A fixed order, whatever the caller's, because the hash depends on it.
 	for name in kube-apiserver kube-controller-manager kube-scheduler kubectl kubelet etcd kwok oauth2-proxy; do
 		[[ " $* " = *" $name "* ]] || continue
 		module=$(module "$name")
@@ -181,7 +183,7 @@ sort_out() {
 	done
 }
 
-# Makes a program folder of a module in the cache. It gets its name when it is complete.
+# Creates a program folder of a module in the cache. It gets its name when it is complete.
 make_folder() {
 	local module=$1 begin=$SECONDS dir=${folders[$1]} out
 	shift
@@ -197,7 +199,7 @@ make_folder() {
 		fi
 	fi
 	if [ ! -f "$out/$1" ]; then
-		say "building $module $(version_of "$module") once from Go modules (about ${usual[$module]} from nothing) …"
+		say "building $module $(version_of "$module") once from Go modules (about ${usual[$module]} with empty caches) …"
 		from_modules "$module" "$out" "$@"
 	fi
 	mv "$out" "$dir"
@@ -230,7 +232,7 @@ if [ ${#missing[@]} -gt 0 ]; then
 	exec 9>"$cache/build.lock"
 	flock -n 9 || { say "waiting for another build, $cache/build.lock"; flock 9; }
 	scratch=
-	# Nothing that is half made stays behind.
+	# Nothing incomplete stays behind.
 	trap '[ -z "$scratch" ] || rm -rf "$scratch"' EXIT
 	trap 'exit 130' INT TERM HUP
 	for module in "$control_plane" etcd kwok oauth2-proxy; do

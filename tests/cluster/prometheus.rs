@@ -1,5 +1,5 @@
-//! A real Prometheus: with samples that a test chooses, of any time, which are written into its storage before it starts,
-//! so that no test waits for scrapes; or one that scrapes a daemon, or an [`Exporter`](super::exporter::Exporter).
+//! A real Prometheus. It has samples that a test chooses, of any time, which are written into its storage before it
+//! starts, so that no test waits for scrapes; or it scrapes a daemon, or an [`Exporter`](super::exporter::Exporter).
 
 use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 use super::assets;
 use super::folders::temporary_dir;
-use super::ports::Ports;
+use super::ports::Port;
 use super::processes::Process;
 
 /// Samples in the text format of `OpenMetrics`.
@@ -34,7 +34,7 @@ impl Samples {
     }
 }
 
-/// What is scraped.
+/// A target of the scrapes.
 #[derive(Debug, Clone)]
 pub struct Target {
     /// The name of the job.
@@ -52,7 +52,7 @@ pub struct PrometheusServer {
     _process: Process,
     port: u16,
     _folder: TempDir,
-    _ports: Ports,
+    _port: Port,
 }
 
 impl PrometheusServer {
@@ -98,8 +98,8 @@ impl PrometheusServer {
     fn start_in(folder: TempDir, configuration: &str) -> Result<Self> {
         let (data, config) = (folder.path().join("data"), folder.path().join("prometheus.yml"));
         std::fs::write(&config, configuration)?;
-        let ports = Ports::reserve(&assets::cache_dir()?)?;
-        let port = ports.first();
+        let reserved = Port::reserve()?;
+        let port = reserved.number();
         let args = [
             format!("--config.file={}", config.display()),
             format!("--storage.tsdb.path={}", data.display()),
@@ -119,7 +119,7 @@ impl PrometheusServer {
             }
             thread::sleep(Duration::from_millis(50));
         }
-        Ok(Self { _process: process, port, _folder: folder, _ports: ports })
+        Ok(Self { _process: process, port, _folder: folder, _port: reserved })
     }
 
     fn address(&self) -> String {
@@ -131,7 +131,7 @@ impl PrometheusServer {
         format!("http://{}", self.address())
     }
 
-    /// The value of a query whose result is one series; `None` where it has none.
+    /// The value of a query with one series as its result; `None` if the result is empty.
     pub fn value(&self, query: &str) -> Result<Option<f64>> {
         let query = query.bytes().map(|byte| format!("%{byte:02X}")).collect::<Vec<_>>().concat();
         let answer: Value =
@@ -140,12 +140,13 @@ impl PrometheusServer {
         value.map(|value| value.parse().context("a number")).transpose()
     }
 
-    /// How many requests the server has answered, by itself counted, without those for its metrics.
+    /// The number of requests that the server has answered, according to its own metrics, without requests
+    /// for those metrics.
     pub fn requests(&self) -> Result<u64> {
         self.counted(|labels| !labels.contains("handler=\"/metrics\""))
     }
 
-    /// The same, of those to one path.
+    /// The same for the requests to one path.
     pub fn requests_of(&self, path: &str) -> Result<u64> {
         self.counted(|labels| labels.contains(&format!("handler=\"{path}\"")))
     }

@@ -13,9 +13,9 @@ use super::folders::temporary_dir;
 use super::processes::Process;
 use super::request::send;
 
-/// How long the start may take on a machine that does something else, too.
+/// How long the start may take on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// An index without entries: the smallest that a registry takes as an image.
+/// An index without entries: the smallest that a registry accepts as an image.
 const INDEX: &str =
     r#"{"schemaVersion":2,"mediaType":"application/vnd.oci.image.index.v1+json","manifests":[]}"#;
 const INDEX_TYPE: &str = "application/vnd.oci.image.index.v1+json";
@@ -31,13 +31,13 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// Starts an empty registry at this address, which is a host and a port. Nobody logs in.
+    /// Starts an empty registry at this address (host and port), without login.
     pub fn start(address: &str) -> Result<Self> {
         Self::start_in(temporary_dir()?, address, "", "")
     }
 
-    /// Starts an empty registry in a folder, with the lines `auth` in its configuration and that value of the header
-    /// `Authorization` in pushes.
+    /// Starts an empty registry in a folder, with the lines `auth` in its configuration. Pushes send this value of
+    /// the header `Authorization`.
     pub fn start_in(folder: TempDir, address: &str, auth: &str, authorization: &str) -> Result<Self> {
         let (config, images) = (folder.path().join("config.yml"), folder.path().join("images"));
         let text = format!(
@@ -59,7 +59,7 @@ impl Registry {
         self.process.kill();
     }
 
-    /// Starts the process again, with what it had before.
+    /// Restarts the process with its earlier data.
     pub fn start_again(&mut self) -> Result<()> {
         self.process.start_again()?;
         self.await_start()

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
-/// How long an answer may take on a machine that does something else, too.
+/// How long a response may take on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// What a server has answered.
+/// The response of a server.
 pub struct Answer {
     /// The status, such as 200.
     pub status: u16,
@@ -19,14 +19,14 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// A header; empty if there is none.
+    /// A header; empty if it is missing.
     pub fn header(&self, wanted: &str) -> &str {
         let mut headers = self.head.lines().filter_map(|line| line.split_once(": "));
         headers.find(|(name, _)| name.eq_ignore_ascii_case(wanted)).map_or("", |(_, value)| value)
     }
 }
 
-/// Sends a request to a server, given as host and port, with these headers. Returns its answer, whatever the status is.
+/// Sends a request to a server (host and port) with these headers. Returns its response, whatever the status is.
 pub fn send(address: &str, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Result<Answer> {
     let mut stream = TcpStream::connect(address).with_context(|| address.to_owned())?;
     stream.set_read_timeout(Some(PATIENCE))?;

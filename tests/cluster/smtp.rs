@@ -1,5 +1,5 @@
-//! A mail server that keeps what it receives: plain SMTP (RFC 5321) on loopback, without TLS and login. It can refuse
-//! the mails to an address.
+//! A mail server that keeps the mails that it receives: plain SMTP (RFC 5321) on loopback, without TLS and login. It
+//! can reject the mails to an address.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ impl SmtpSink {
         self.address.port()
     }
 
-    /// From now on, mails to that address are refused with the temporary error 451.
+    /// From now on, mails to that address are rejected with the temporary error 451.
     pub fn refuse(&self, recipient: &str) {
         self.state.lock().refused.push(recipient.to_owned());
     }

@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 use super::processes::{Process, tail};
 
-/// The first line of a terminal. What is typed after it goes to the command.
+/// The first line of a terminal. Input after it goes to the command.
 pub const OPEN: &str = "open\r\n";
 
 /// A running SSH server. It accepts one key, for root, because tests run as root. It is killed when it is dropped.
@@ -23,9 +23,9 @@ pub struct Sshd {
 impl Sshd {
     /// Starts a server at `address` with its files in `dir`. It accepts the key of [`key_pair`] that is `dir/key`. In
     /// place of a login shell, it prints [`OPEN`] and runs `command`; the variable `SHLVL` keeps bash from reading the
-    /// profile of root, which could read what is typed.
+    /// profile of root, which could consume the input.
     pub fn start(dir: &Path, address: SocketAddr, command: &str) -> Result<Self> {
-        // The folder in which its unprivileged children are locked up.
+        // The chroot folder of its unprivileged children.
         fs::create_dir_all("/run/sshd")?;
         let name = address.to_string().replace([':', '[', ']'], "-");
         let (config, host_key) =
@@ -63,13 +63,13 @@ MaxStartups 1000\nPerSourceMaxStartups none\nSetEnv SHLVL=2\nForceCommand echo o
         stream.read_exact(&mut begin).is_ok() && &begin == b"SSH-"
     }
 
-    /// Kills the server that accepts connections; those that are open stay.
+    /// Kills the server that accepts connections; open connections stay.
     pub fn kill(&mut self) {
         self.process.kill();
     }
 }
 
-/// Makes a pair of keys without passphrase, `path` and `path.pub`, unless it exists.
+/// Creates a pair of keys without passphrase, `path` and `path.pub`, unless it exists.
 pub fn key_pair(path: &Path) -> Result<PathBuf> {
     if !path.exists() {
         run(Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(path))?;
@@ -77,7 +77,7 @@ pub fn key_pair(path: &Path) -> Result<PathBuf> {
     Ok(path.to_owned())
 }
 
-/// An address that this machine has while the value lives, on its loopback interface.
+/// An address that this machine has on its loopback interface while the value lives.
 pub struct LocalAddress(IpAddr);
 
 impl LocalAddress {
@@ -91,7 +91,7 @@ impl LocalAddress {
 impl Drop for LocalAddress {
     fn drop(&mut self) {
         let length = if self.0.is_ipv4() { 32 } else { 128 };
-        // A failure leaves an address behind that nobody else has.
+        // A failure leaves an address behind that is used nowhere else.
         let _ =
             run(Command::new("ip").args(["address", "del", &format!("{}/{length}", self.0), "dev", "lo"]));
     }

@@ -1,18 +1,18 @@
-//! The blocks of the documents, and what the comment above each says.
+//! The blocks of the documents, and the comment above each.
 //!
 //! The comment is invisible in a rendered page. It has one of these forms:
 //!
-//! - `<!-- commands: SCENE -->`: the block is run in this scene, as its beginning is.
-//! - `<!-- commands: SCENE, continued -->`: the block goes on where the block before it ended: in the same shell, folder and
+//! - `<!-- commands: SCENE -->`: the block runs in this scene, from its initial state.
+//! - `<!-- commands: SCENE, continued -->`: the block continues after the previous block: in the same shell, folder and
 //!   cluster.
-//! - `<!-- commands: not run: REASON -->`: nobody runs it.
+//! - `<!-- commands: not run: REASON -->`: the block is not run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The languages of blocks whose lines are commands; in `console`, those that begin with `$ `.
+/// The languages of blocks whose lines are commands; in `console`, only lines that begin with `$ `.
 const COMMANDS: [&str; 3] = ["sh", "bash", "console"];
-/// The languages of blocks that nobody types.
+/// The languages of blocks without commands.
 const OTHERS: [&str; 10] =
     ["yaml", "json", "text", "mermaid", "rust", "toml", "promql", "diff", "html", "ini"];
 
@@ -25,23 +25,23 @@ pub struct Block {
     pub line: usize,
     /// Its language.
     pub language: String,
-    /// What is between the fences, without the indentation of these.
+    /// The text between the fences, without their indentation.
     pub text: String,
-    /// What is to be done with it; a text without commands has nothing to be done.
+    /// The task for the block; a block without commands has none.
     pub task: Option<Task>,
 }
 
-/// What the comment above a block says.
+/// The content of the comment above a block.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Task {
-    /// It is run.
+    /// The block is run.
     Run { scene: String, continued: bool },
-    /// It is not, for this reason.
+    /// The block is not run, for this reason.
     NotRun(String),
 }
 
 impl Block {
-    /// Where it is, for messages.
+    /// The place of the block, for messages.
     pub fn place(&self) -> String {
         format!("{}:{}", self.document, self.line)
     }
@@ -51,7 +51,7 @@ impl Block {
         COMMANDS.contains(&self.language.as_str())
     }
 
-    /// The commands.
+    /// The commands of the block.
     pub fn commands(&self) -> String {
         if self.language != "console" {
             return self.text.clone();
@@ -85,7 +85,7 @@ pub fn documents() -> Vec<String> {
     found
 }
 
-/// All blocks of the documents, in their order. Panics with everything that is wrong with them.
+/// All blocks of the documents, in their order. Panics with a list of all errors in them.
 pub fn all() -> Vec<Block> {
     let (mut blocks, mut faults) = (Vec::new(), Vec::new());
     for document in documents() {
@@ -99,7 +99,7 @@ pub fn all() -> Vec<Block> {
     blocks
 }
 
-/// Reads a document. Returns its blocks, or what is wrong with them.
+/// Reads a document. Returns its blocks, or its errors.
 pub fn read(document: &str, text: &str) -> Result<Vec<Block>, Vec<String>> {
     let mut reader = Reader { document, blocks: Vec::new(), faults: Vec::new(), note: None };
     let mut lines = text.lines().enumerate();
@@ -137,7 +137,7 @@ impl<'a> Fence<'a> {
         let text = line.trim_start();
         let mark = text.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
         let (marks, rest) = text.split_at(text.len() - text.trim_start_matches(mark).len());
-        // In one line, a text between backquotes is no block.
+        // Text between backquotes on one line is not a block.
         if marks.len() < 3 || rest.contains('`') {
             return None;
         }
@@ -153,7 +153,7 @@ impl<'a> Fence<'a> {
     }
 }
 
-/// A document while it is read.
+/// A document that is being read.
 struct Reader<'a> {
     document: &'a str,
     blocks: Vec<Block>,
@@ -179,7 +179,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Complains about a comment that no block follows.
+    /// Reports a comment that is not followed by a block.
     fn unused(&mut self) {
         if let Some((line, _)) = self.note.take() {
             self.fault(line, "the comment about commands is not directly above a block");
@@ -211,18 +211,18 @@ impl Reader<'_> {
     }
 }
 
-/// What is missing where a block of commands has no comment.
+/// The error for a block of commands without a comment.
 pub const UNNAMED: &str = "nobody runs these commands. Write one of these lines above the block:
   <!-- commands: SCENE -->             with a scene of tests/commands/scenes.rs: they are run there
   <!-- commands: SCENE, continued -->  they go on where the block before them ended
   <!-- commands: not run: REASON -->   if nothing here can run them";
 
-/// Reads what follows `<!-- commands:`.
+/// Reads the text after `<!-- commands:`.
 fn task(note: &str) -> Result<Task, String> {
     let note = note.trim().strip_suffix("-->").ok_or("the comment does not end in its line")?.trim();
     if let Some(reason) = note.strip_prefix("not run") {
         let reason = reason.trim_start_matches(':').trim();
-        // A word is no reason.
+        // One word is not a reason.
         if reason.split(' ').count() < 3 {
             return Err("say why nothing runs the block: `not run: REASON`".to_owned());
         }

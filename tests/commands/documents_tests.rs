@@ -1,4 +1,4 @@
-//! What is wrong with a document is found.
+//! Errors in a document are found.
 
 use crate::documents::{Block, Task, UNNAMED, read};
 
@@ -31,9 +31,9 @@ fn a_block_has_the_task_of_the_comment_above_it() {
 }
 
 #[test]
-fn a_block_that_nobody_runs_is_a_fault_with_what_to_do() {
+fn a_block_without_a_comment_is_an_error_with_a_hint() {
     assert_eq!(faults("# A\n\n```sh\nls\n```\n"), [format!("a.md:3: {UNNAMED}")]);
-    // A comment is about one block, the next one.
+    // A comment applies to one block, the next one.
     let twice = faults("<!-- commands: a -->\n```sh\nls\n```\n\n```sh\nls\n```\n");
     assert_eq!(twice, [format!("a.md:6: {UNNAMED}")]);
     let between = faults("<!-- commands: a -->\nText.\n```sh\nls\n```\n");
@@ -41,7 +41,7 @@ fn a_block_that_nobody_runs_is_a_fault_with_what_to_do() {
 }
 
 #[test]
-fn comments_and_blocks_that_cannot_be_read_are_faults() {
+fn invalid_comments_and_blocks_are_errors() {
     for (text, what) in [
         ("<!-- commands: not run -->\n```sh\n```\n", "a.md:1: say why nothing runs"),
         ("<!-- commands: not run: no -->\n```sh\n```\n", "a.md:1: say why nothing runs"),

@@ -1,5 +1,5 @@
-//! Every command of the documents is run as it stands there, on a real control plane, a real Keycloak, and this machine: see
-//! [`documents`] for how a document says where, and [`scenes`] for what is there then.
+//! Runs every command of the documents as written, on a real control plane, a real Keycloak, and this machine: see
+//! [`documents`] for how a document names the scene, and [`scenes`] for the state at its beginning.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
@@ -14,6 +14,7 @@ mod lab;
 mod outcomes;
 mod parts;
 mod people;
+mod rights;
 mod scenes;
 mod shell;
 mod site;
@@ -30,7 +31,7 @@ use site::{NAMESPACE, RELEASE, Site, helm};
 use stage::{Stage, plays_of};
 
 #[test]
-fn every_block_is_run_or_says_why_not() {
+fn every_block_is_run_or_has_a_reason_why_not() {
     let blocks = all();
     let plays = plays(&blocks).unwrap_or_else(|faults| panic!("{}", faults.join("\n")));
     let unused = unused(&plays);
@@ -52,7 +53,7 @@ fn every_block_is_run_or_says_why_not() {
 
 #[test]
 fn on_this_machine() {
-    // Before `cargo` replaces it.
+    // Before `cargo` replaces the binary.
     site::crownlabs();
     for play in plays_of(Lane::Machine) {
         Stage::new(&play, None).perform(&play, "");
@@ -60,7 +61,7 @@ fn on_this_machine() {
 }
 
 #[test]
-fn in_a_cluster_that_has_nothing() {
+fn in_an_empty_cluster() {
     let play_alone = |play: &Play| {
         let site = Site::start(Vec::new(), true);
         Stage::new(play, Some(&site)).perform(play, "");
@@ -69,12 +70,12 @@ fn in_a_cluster_that_has_nothing() {
         let plays = plays_of(Lane::Cluster);
         let threads: Vec<_> = plays.into_iter().map(|play| scope.spawn(move || play_alone(&play))).collect();
         let ended: Vec<_> = threads.into_iter().map(thread::ScopedJoinHandle::join).collect();
-        assert!(ended.iter().all(Result::is_ok), "what panicked is above");
+        assert!(ended.iter().all(Result::is_ok), "the panic is above");
     });
 }
 
 #[test]
-fn where_the_chart_is_installed() {
+fn with_the_chart_installed() {
     let site = Site::start(Vec::new(), true);
     for play in plays_of(Lane::Installed) {
         parts::install(&site);
@@ -83,13 +84,13 @@ fn where_the_chart_is_installed() {
 }
 
 #[test]
-fn where_objects_are() {
+fn with_objects() {
     let site = Site::start(lab::crd_files(), false);
     parts::namespace(&site, NAMESPACE);
     let (others, operators): (Vec<_>, Vec<_>) = plays_of(Lane::Objects)
         .into_iter()
         .partition(|play| !["operators", "moved"].contains(&play.scene.name));
-    // The operators last: after them a daemon was there.
+    // The operators come last: after them a daemon has run.
     for play in others.into_iter().chain(operators) {
         let stage = Stage::new(&play, Some(&site));
         parts::apply_shown(&site, &play);

@@ -1,4 +1,4 @@
-//! What is to be seen after blocks that contain some commands.
+//! The results to check after blocks that contain certain commands.
 
 use std::collections::BTreeMap;
 
@@ -11,21 +11,21 @@ use crate::people;
 use crate::site::{BASTION, NAMESPACE, RELEASE, Site, helm};
 use cluster::keycloak::{KeycloakServer, OPERATOR, ROLES_CLIENT};
 
-/// A block that has been run.
+/// A block that has run.
 pub struct After<'a> {
     /// The block.
     pub block: &'a Block,
-    /// What it has printed.
+    /// The output of the block.
     pub log: &'a str,
     /// The cluster.
     pub site: Option<&'a Site>,
     /// The Keycloak server.
     pub keycloak: Option<&'a KeycloakServer>,
-    /// The objects of users before it: see [`users_objects`].
+    /// The objects of users before the block: see [`users_objects`].
     pub before: BTreeMap<String, Value>,
 }
 
-/// What a block contains, what is to be seen then, and who looks.
+/// The text of a block, the expected result, and the function that checks it.
 type Outcome = (&'static str, &'static str, fn(&After<'_>));
 
 const OUTCOMES: [Outcome; 23] = [
@@ -58,7 +58,7 @@ const OUTCOMES: [Outcome; 23] = [
     ("make demo DASHBOARD=1", "a machine that is started on a page, and one that is refused", shown),
 ];
 
-/// Asserts what is to be seen. Returns what that was.
+/// Asserts the expected results. Returns their names.
 pub fn assert_all(after: &After<'_>) -> Vec<&'static str> {
     let commands = after.block.commands();
     let mut seen = vec!["it ended well"];
@@ -82,7 +82,7 @@ impl After<'_> {
     }
 }
 
-/// The uids of the Workspaces, Tenants and Instances; nothing where their CRDs are not installed.
+/// The uids of the Workspaces, Tenants and Instances; empty if their CRDs are not installed.
 pub fn users_objects(site: Option<&Site>) -> BTreeMap<String, Value> {
     let Some(site) = site else { return BTreeMap::new() };
     let kinds = ["workspaces", "tenants", "instances"];
@@ -112,11 +112,15 @@ fn shown(after: &After<'_>) {
 
 fn planned(after: &After<'_>) {
     let document = std::fs::read_to_string(project().join(&after.block.document)).expect("the document");
-    let mut words = document.split_whitespace();
-    let said =
-        words.by_ref().find(|word| *word == "prints").and_then(|_| words.next()?.parse::<usize>().ok());
+    let mut words = document.split_whitespace().skip_while(|word| *word != "prints");
+    let said = words.find_map(|word| word.parse::<usize>().ok());
     let printed = after.log.lines().filter(|line| line.starts_with("apiVersion:")).count();
-    assert_eq!(Some(printed), said, "objects, and what {} says: `It prints … objects`", after.block.document);
+    assert_eq!(
+        Some(printed),
+        said,
+        "objects, and what {} says: `prints the … objects`",
+        after.block.document
+    );
 }
 
 fn installed(after: &After<'_>) {
@@ -164,16 +168,19 @@ fn web_key(after: &After<'_>) {
     };
     let data = after.get(kind, NAMESPACE, name)["data"][member].clone();
     let text = data.as_str().unwrap_or_default();
-    // The beginnings of a public key, and of a private one in base64.
+    // The beginning of a public key, and of a private one in base64.
     assert!(text.starts_with("ssh-ed25519 ") || text.starts_with("LS0tLS1CRUdJTi"), "{data}");
 }
 
 fn uninstalled(after: &After<'_>) {
     let lab = &after.site().lab;
     assert_eq!(lab.get("deployments", NAMESPACE, RELEASE), None, "the release is gone");
-    let webhooks = lab.list("mutatingwebhookconfigurations,validatingwebhookconfigurations", "");
-    assert_eq!(webhooks, Vec::<Value>::new());
-    if !after.block.text.contains("kubectl delete") {
+    let is_whole = after.block.text.contains("kubectl delete");
+    for kind in ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"] {
+        let is_there = lab.get(kind, "", "crownlabs-webhook").is_some();
+        assert_eq!(is_there, !is_whole, "{kind}: without them, a student can become a manager");
+    }
+    if !is_whole {
         assert!(!after.before.is_empty(), "there was something that could have gone");
         assert_eq!(users_objects(after.site), after.before, "CRDs and all objects of users stay");
     }
@@ -214,6 +221,11 @@ fn gone_back(after: &After<'_>) {
     rights(after);
     for kind in ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"] {
         after.get(kind, "", "crownlabs-operator");
+        assert_eq!(
+            after.site().lab.get(kind, "", "crownlabs-webhook"),
+            None,
+            "it would refuse the operators"
+        );
     }
 }
 
@@ -242,7 +254,7 @@ fn client_secret(after: &After<'_>, client_id: &str, secret_name: &str) {
     assert_eq!(after.site().lab.kubectl(&kubectl).trim_end(), secret);
 }
 
-/// A user of a course gets an ID token that says so, and that is for the API server, too.
+/// A user of a course gets an ID token with the role of the course, for the API server, too.
 fn dashboard_client(after: &After<'_>) {
     let server = after.keycloak.expect("a scene with Keycloak");
     let ask = |method: Method, path: &str, body: &Value| {

@@ -1,28 +1,32 @@
-//! What is there when the scenes begin.
+//! The initial state of the scenes.
 
 use http::Method;
 use serde_json::{Value, json};
 
 use crate::documents::all;
 use crate::lab::{PATIENCE, wait_until};
-use crate::outcomes;
-use crate::people;
 use crate::scenes::Play;
 use crate::site::{NAMESPACE, RELEASE, Site, helm};
 use crate::stage::Stage;
+use crate::{outcomes, people};
 use cluster::keycloak::KeycloakServer;
 
 /// The Deployments of the Go operators.
 pub const OPERATORS: [&str; 3] = ["operator", "instance-operator", "instance-operator-automation"];
 
-/// Installs the chart and the samples, as far as they are not there, and waits until they are ready.
+/// Installs the chart and the samples if they are missing, and waits until they are ready.
 pub fn install(site: &Site) {
     if site.run(helm(), &["status", RELEASE, "-n", NAMESPACE]).is_err() {
+        // The webhooks outlive the release of another play. They have URLs here, which Helm would keep in addition to
+        // the Service.
+        let webhooks = ["validatingwebhookconfiguration", "mutatingwebhookconfiguration"];
+        let webhooks = webhooks.map(|kind| format!("{kind}/crownlabs-webhook"));
+        site.lab.kubectl(&["delete", &webhooks[0], &webhooks[1], "--ignore-not-found"]);
         install_chart(site, &[]);
     }
     site.await_daemon();
     let samples = crate::documents::project().join("manifests/samples").display().to_string();
-    // Kubernetes does not count Instances before their CRDs are half a minute old.
+    // Kubernetes starts to count Instances only half a minute after their CRDs were created.
     wait_until(PATIENCE * 2, || site.lab.try_kubectl(&["apply", "-f", &samples], ""));
     outcomes::await_samples(site);
 }
@@ -33,12 +37,12 @@ fn install_chart(site: &Site, more: &[&str]) {
     site.run(helm(), &chart).unwrap_or_else(|error| panic!("helm install: {error}"));
 }
 
-/// Makes a namespace.
+/// Creates a namespace.
 pub fn namespace(site: &Site, name: &str) {
     site.lab.apply(&format!("{{apiVersion: v1, kind: Namespace, metadata: {{name: {name}}}}}"));
 }
 
-/// Applies the CrownLabs objects that the document of a play shows, after their namespaces.
+/// Applies the CrownLabs objects in the document of a play, after their namespaces.
 pub fn apply_shown(site: &Site, play: &Play) {
     let document = &play.blocks[0].document;
     for block in all().iter().filter(|block| block.document == *document && block.language == "yaml") {
@@ -54,7 +58,7 @@ pub fn apply_shown(site: &Site, play: &Play) {
     }
 }
 
-/// Makes a Tenant that is being deleted.
+/// Creates a Tenant that is being deleted.
 pub fn leave(site: &Site) {
     site.lab.apply(
         "{apiVersion: crownlabs.polito.it/v1alpha2, kind: Tenant, metadata: {name: ada.rossi, finalizers: [example.org/test]},
@@ -63,7 +67,7 @@ spec: {firstName: Ada, lastName: Rossi, email: ada.rossi@example.org}}",
     site.lab.begin_delete("tenants", "", &["ada.rossi"]);
 }
 
-/// Installs what the Go operators' chart installs, as far as this matters to the daemon, and people who work by it.
+/// Installs the parts of the Go operators' chart that matter to the daemon, and creates users who work with it.
 pub fn operators(site: &Site, stage: &Stage<'_>) {
     let chart = ["install", "crownlabs", "tests/commands/go-operators", "-n", "labs", "--create-namespace"];
     site.run(helm(), &chart).unwrap_or_else(|error| panic!("helm install: {error}"));
@@ -74,18 +78,18 @@ pub fn operators(site: &Site, stage: &Stage<'_>) {
     std::fs::copy(site.lab.admin(), stage.work.join("admin.kubeconfig")).expect("copied");
 }
 
-/// What is there after the way from the Go operators, where the way back may have ended.
+/// The state after the migration from the Go operators, where the migration back may have ended.
 pub fn moved(site: &Site) {
     for name in OPERATORS {
         site.lab.patch("deployments", "labs", name, r#"{"spec": {"replicas": 0}}"#);
     }
+    install_chart(site, &["--take-ownership"]);
     let webhooks = "validatingwebhookconfigurations,mutatingwebhookconfigurations";
     site.lab.kubectl(&["delete", webhooks, "crownlabs-operator", "--ignore-not-found"]);
-    install_chart(site, &["--take-ownership"]);
     site.await_daemon();
 }
 
-/// Makes the administrator of a server. Returns the password.
+/// Creates the administrator of a server. Returns the password.
 pub fn administrator(server: &KeycloakServer) -> &'static str {
     let password = "correct horse";
     let user = json!({"username": "admin", "enabled": true, "credentials": [{"type": "password", "value": password}]});
@@ -100,8 +104,10 @@ pub fn administrator(server: &KeycloakServer) -> &'static str {
     password
 }
 
-/// What the blocks of docs/keycloak.md have done before those of the scene `realm`.
+/// The commands of docs/keycloak.md before the blocks of the scene `realm`, and a user.
 pub const REALM: &str = "kcadm=/opt/keycloak/bin/kcadm.sh
 realm=another
 $kcadm config credentials --server https://auth.example.com --realm master --user admin
-$kcadm create realms -s realm=$realm -s enabled=true";
+$kcadm create realms -s realm=$realm -s enabled=true
+$kcadm create clients -r $realm -s clientId=client-api-server -s publicClient=false -s directAccessGrantsEnabled=false
+$kcadm create users -r $realm -s username=ada.rossi -s enabled=true";

@@ -1,10 +1,10 @@
-//! A student, a manager and an administrator, and what each may do by the `ClusterRoles` of CrownLabs, whoever has installed
-//! these.
+//! A student, a manager and an administrator, and their rights by the `ClusterRoles` of CrownLabs, from whichever
+//! installation.
 
 use crate::lab::Lab;
 
-/// What exists for them as the Go operators make it: the Workspace `tea`, the Tenant `ada.rossi`, and the bindings of both; and
-/// the binding of an administrator, which the site makes itself.
+/// The objects of these users as the Go operators create them: the Workspace `tea`, the Tenant `ada.rossi`, and the
+/// bindings of both; and the binding of an administrator, which the site creates itself.
 const OBJECTS: &str = "
 {apiVersion: crownlabs.polito.it/v1alpha1, kind: Workspace, metadata: {name: tea, labels: {SELECTOR}},
  spec: {prettyName: Tea, quota: {cpu: 4, memory: 8Gi, instances: 2}}}
@@ -56,7 +56,7 @@ const MANAGER: &[&str] =
 const ADMINISTRATOR: &[&str] =
     &["--as=root.neri", "--as-group=system:authenticated", "--as-group=kubernetes:admin"];
 
-/// What the student, the manager and the administrator may do: `VERB RESOURCE [NAMESPACE]`, and whether each may.
+/// The rights of the student, the manager and the administrator: `VERB RESOURCE [NAMESPACE]`, and whether each may.
 const RIGHTS: [(&str, [bool; 3]); 10] = [
     ("create instances tenant-ada-rossi", [true, true, false]),
     ("delete instances tenant-ada-rossi", [true, true, false]),
@@ -70,7 +70,7 @@ const RIGHTS: [(&str, [bool; 3]); 10] = [
     ("create workspaces", [false, false, true]),
 ];
 
-/// Makes what exists for these people.
+/// Creates the objects of these users.
 pub fn arrive(lab: &Lab, login: &str) {
     let managers =
         "{apiGroup: rbac.authorization.k8s.io, kind: Group, name: 'kubernetes:workspace-tea:manager'}";
@@ -78,7 +78,7 @@ pub fn arrive(lab: &Lab, login: &str) {
     lab.apply(&objects.replace("MANAGERS", managers).replace("LOGIN", login));
 }
 
-/// Asserts that each may do what he could do before.
+/// Asserts that each user may do the same as before.
 pub fn assert_rights(lab: &Lab) {
     for (right, expected) in RIGHTS {
         let mut words = right.split(' ');

@@ -1,39 +1,39 @@
-//! The scenes in which blocks are run: what is there when they begin, and which words of theirs are replaced.
+//! The scenes for blocks: their initial state, and the words of blocks that are replaced.
 
 use std::collections::BTreeMap;
 
 use crate::documents::{Block, Task};
 
-/// What is there when a block is run.
+/// The initial state of a block.
 pub struct Scene {
     /// Its name in the comments of the documents.
     pub name: &'static str,
-    /// What is there.
+    /// A description of the state.
     pub what: &'static str,
-    /// Which scenes are played one after the other, with the same parts.
+    /// Scenes with the same lane run one after the other, with the same parts.
     pub lane: Lane,
-    /// Words of the blocks that are replaced: what, by what, and why.
+    /// Words of the blocks that are replaced: the old text, the new text, and the reason.
     pub substitutions: &'static [Substitution],
 }
 
-/// A replacement: what, by what, and why. In the second, `{own}` stands for a folder of the test, `{keycloak}` for the URL of
-/// the server, and `{kcadm}` for the path of its program.
+/// A replacement: the old text, the new text, and the reason. In the new text, `{own}` stands for a folder of the test,
+/// `{keycloak}` for the URL of the server, and `{kcadm}` for the path of its program.
 pub type Substitution = (&'static str, &'static str, &'static str);
 
-/// Scenes that are played one after the other, with the same parts.
+/// Scenes that run one after the other, with the same parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lane {
     /// This machine, without a cluster.
     Machine,
     /// Control planes, a new one each time.
     Cluster,
-    /// A control plane on which the chart is installed.
+    /// A control plane with the chart installed.
     Installed,
     /// A control plane with CRDs and objects.
     Objects,
     /// A Keycloak server, and a control plane.
     Keycloak,
-    /// The laptop of a stranger: by `tests/quickstart`, which `make ship-test` runs.
+    /// The laptop of a new user: run by `tests/quickstart` in `make ship-test`.
     Laptop,
 }
 
@@ -46,7 +46,7 @@ const OF_KEYCLOAK: [Substitution; 2] = [
 pub const SCENES: [Scene; 11] = [
     Scene {
         name: "sources",
-        what: "the working copy: cargo and make, and what `cargo install` installs",
+        what: "the working copy: cargo and make, and the programs that `cargo install` installs",
         lane: Lane::Machine,
         substitutions: &[
             (
@@ -57,9 +57,9 @@ pub const SCENES: [Scene; 11] = [
             (
                 "make demo",
                 "make demo DETACH=1 DEMO_PROFILE=dev",
-                "it ends by itself, and what it is made of is built already",
+                "it ends without Ctrl-C, and its parts are built already",
             ),
-            ("make test", "make --dry-run test", "that runs this test"),
+            ("make test", "make --dry-run test", "it runs this test"),
             (
                 "sudo -E make load LOAD_KWOK=1 LOAD_STEPS=10000",
                 "LOAD_KWOK=1 LOAD_STEPS=4 LOAD_TENANTS=2 LOAD_IDLE=2 LOAD_SAMPLE=1 LOAD_RESULTS={own} \
@@ -77,25 +77,25 @@ pub const SCENES: [Scene; 11] = [
                 "mkdir {own}/images; cp docs/performance.md {own}; \
                  LOAD_RESULTS={own} LOAD_PAGE={own}/performance.md make load-report; \
                  grep 'a debug build' {own}/performance.md",
-                "these figures are not those of the page",
+                "the page keeps its figures",
             ),
         ],
     },
     Scene {
         name: "programs",
-        what: "crownlabs and helm, the repository, and values.yaml: the one that the document shows, or a small one",
+        what: "crownlabs and helm, the repository, and values.yaml: from the document, or a small one",
         lane: Lane::Machine,
         substitutions: &[],
     },
     Scene {
         name: "cluster",
-        what: "the same, kubectl, and a cluster that has nothing of CrownLabs; what is installed there is run",
+        what: "the same, kubectl, and a cluster without CrownLabs; an installed daemon runs",
         lane: Lane::Cluster,
         substitutions: &[],
     },
     Scene {
         name: "installed",
-        what: "a cluster in which the chart is installed, and the samples are ready",
+        what: "a cluster with the chart installed and the samples ready",
         lane: Lane::Installed,
         substitutions: &[(
             "make ssh-bastion-image",
@@ -105,7 +105,7 @@ pub const SCENES: [Scene; 11] = [
     },
     Scene {
         name: "objects",
-        what: "a cluster with the CRDs, the namespace crownlabs-system and the CrownLabs objects that the document shows; no daemon",
+        what: "a cluster with the CRDs, the namespace crownlabs-system and the CrownLabs objects in the document; no daemon",
         lane: Lane::Objects,
         substitutions: &[],
     },
@@ -118,17 +118,17 @@ pub const SCENES: [Scene; 11] = [
     Scene {
         name: "operators",
         what: "a cluster with the CRDs, and the Deployments, webhooks and ClusterRoles of the Go operators, which are the release \
-               crownlabs in the namespace labs; people who work by these; operators-values.yaml and admin.kubeconfig",
+               crownlabs in the namespace labs; users who work with them; operators-values.yaml and admin.kubeconfig",
         lane: Lane::Objects,
         substitutions: &[(
             "--kubeconfig admin.kubeconfig",
             "--kubeconfig admin.kubeconfig && false || test $? = 4",
-            "the operators run, and the exit code 4 says that something stands in the way",
+            "the operators run, and the exit code 4 reports an obstacle",
         )],
     },
     Scene {
         name: "moved",
-        what: "the same, after the way there: the chart has taken over the ClusterRoles, and the Deployments have no replicas",
+        what: "the same, after the migration: the chart has taken over the ClusterRoles, and the Deployments have no replicas",
         lane: Lane::Objects,
         substitutions: &[],
     },
@@ -140,7 +140,8 @@ pub const SCENES: [Scene; 11] = [
     },
     Scene {
         name: "realm",
-        what: "the same, with a realm: $kcadm and $realm are set as in docs/keycloak.md, and the administrator is logged in",
+        what: "the same, with a realm, its client-api-server and the user ada.rossi: $kcadm and $realm are set as in \
+               docs/keycloak.md, and the administrator is logged in",
         lane: Lane::Keycloak,
         substitutions: &OF_KEYCLOAK,
     },
@@ -152,16 +153,16 @@ pub const SCENES: [Scene; 11] = [
     },
 ];
 
-/// Blocks that are run one after the other in one shell.
+/// Blocks that run one after the other in one shell.
 pub struct Play {
-    /// Where.
+    /// The scene of the blocks.
     pub scene: &'static Scene,
     /// The blocks, at least one.
     pub blocks: Vec<Block>,
 }
 
 impl Scene {
-    /// The commands of a block with the replacements of this scene, and a line about each of them.
+    /// The commands of a block with the replacements of this scene, and a line about each replacement.
     pub fn adapted(&self, commands: &str, values: &BTreeMap<&str, String>) -> (String, Vec<String>) {
         let (mut commands, mut told) = (commands.to_owned(), Vec::new());
         for (from, to, why) in self.substitutions {
@@ -177,7 +178,7 @@ impl Scene {
     }
 }
 
-/// The plays that the blocks of the documents ask for, or what is wrong with them.
+/// The plays of the blocks of the documents, or the errors in them.
 pub fn plays(blocks: &[Block]) -> Result<Vec<Play>, Vec<String>> {
     let (mut plays, mut faults): (Vec<Play>, _) = (Vec::new(), Vec::new());
     for block in blocks {
@@ -203,19 +204,19 @@ pub fn plays(blocks: &[Block]) -> Result<Vec<Play>, Vec<String>> {
     if faults.is_empty() { Ok(plays) } else { Err(faults) }
 }
 
-/// The names of the scenes, with what there is.
+/// The names of the scenes, with their descriptions.
 fn list() -> String {
     SCENES.map(|scene| format!("  {}: {}\n", scene.name, scene.what)).concat()
 }
 
-/// The replacements that no block needs.
+/// The replacements that are not used in any block.
 pub fn unused(plays: &[Play]) -> Vec<String> {
     let is_used = |scene: &Scene, from: &str| {
         let mut same = plays.iter().filter(|play| play.scene.name == scene.name);
         same.any(|play| play.blocks.iter().any(|block| block.commands().contains(from)))
     };
     let all = SCENES.iter().flat_map(|scene| scene.substitutions.iter().map(move |(from, ..)| (scene, from)));
-    // The scene `realm` has those of `keycloak` for its beginning.
+    // The scene `realm` begins with the replacements of `keycloak`.
     let unused = all.filter(|(scene, from)| scene.name != "realm" && !is_used(scene, from));
     unused.map(|(scene, from)| format!("no block in the scene {} has {from:?}", scene.name)).collect()
 }

@@ -10,26 +10,26 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Reads names of files, and runs each in this shell, with what it prints in a file beside it. A command that fails ends
+/// Reads names of files, and runs each in this shell, with its output in a file beside it. A command that fails ends
 /// the shell.
 const LOOP: &str =
     r#"while IFS= read -r block; do . "$block" </dev/null >"$block.log" 2>&1; echo done; done"#;
 
-/// Variables that Cargo sets for a test, and that a Cargo which a block starts would take for its own.
+/// Variables that Cargo sets for a test, and that a Cargo started by a block would use.
 const OF_CARGO: [&str; 5] = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_", "CARGO_PRIMARY"];
 
-/// A running `bash -euo pipefail`. It ends, with all that it has started, when it is dropped.
+/// A running `bash -euo pipefail`. It ends, with all its child processes, when it is dropped.
 pub struct Shell {
     child: Child,
     input: ChildStdin,
     answers: Receiver<String>,
-    /// Holds the blocks, and what they have printed.
+    /// The folder with the blocks and their output.
     folder: PathBuf,
     blocks: usize,
 }
 
 impl Shell {
-    /// Starts it in the folder `work`; `own` is an existing folder for its own files.
+    /// Starts the shell in the folder `work`; `own` is an existing folder for its own files.
     pub fn start(work: &Path, own: &Path, environment: &BTreeMap<String, String>) -> Self {
         let mut command = Command::new("bash");
         command.args(["-euo", "pipefail", "-c", LOOP]).current_dir(work);
@@ -48,14 +48,14 @@ impl Shell {
         let (sender, answers) = channel();
         thread::spawn(move || {
             for line in output.lines().map_while(Result::ok) {
-                // Nobody waits for the answers of a shell that was dropped.
+                // The receiver is gone if the shell was dropped.
                 let _ = sender.send(line);
             }
         });
         Self { child, input, answers, folder: own.to_path_buf(), blocks: 0 }
     }
 
-    /// Runs a block. Returns what it has printed, or says what is wrong with it.
+    /// Runs a block. Returns its output, or the error.
     pub fn run(&mut self, commands: &str, deadline: Duration) -> Result<String, String> {
         self.blocks += 1;
         let file = self.folder.join(format!("block-{}", self.blocks));
@@ -81,14 +81,14 @@ impl Shell {
 
 impl Drop for Shell {
     fn drop(&mut self) {
-        // The whole group: what a block has started, too. It fails if all have ended.
+        // The whole group, including the processes that a block has started. It fails if all have ended.
         let group = format!("-{}", self.child.id());
         let _ = Command::new("kill").args(["-s", "KILL", "--", &group]).stderr(Stdio::null()).status();
         let _ = self.child.wait();
     }
 }
 
-/// The last lines of what a block has printed.
+/// The last lines of a block's output.
 fn end_of(log: &str) -> String {
     let lines: Vec<&str> = log.lines().collect();
     lines[lines.len().saturating_sub(60)..].join("\n")

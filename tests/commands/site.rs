@@ -1,5 +1,6 @@
-//! A control plane on which the daemon runs as it is installed.
+//! A control plane that runs the daemon as it is installed.
 
+use std::net::{IpAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +12,7 @@ use parking_lot::{Condvar, Mutex};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::daemon::{Daemon, free_port};
+use crate::daemon::{Daemon, reserved_port};
 use crate::lab::{Lab, PATIENCE, wait_until};
 pub use cluster::helm::helm;
 use cluster::{Cluster, Options};
@@ -23,7 +24,10 @@ pub const RELEASE: &str = "crownlabs";
 /// The name and the namespace of the bastion.
 pub const BASTION: &str = "crownlabs-bastion";
 
-/// How many control planes run at once: each takes about 700 MB of memory.
+/// The namespace of the Go operators, and the name of the Deployment that answers their webhooks.
+pub const OPERATORS: (&str, &str) = ("labs", "operator");
+
+/// The number of control planes that run at once: each takes about 700 MB of memory.
 const AT_ONCE: usize = 3;
 static RUNNING: (Mutex<usize>, Condvar) = (Mutex::new(0), Condvar::new());
 
@@ -47,7 +51,7 @@ impl Drop for Permit {
     }
 }
 
-/// A control plane, and what its node would run.
+/// A control plane, and the processes that its node would run.
 pub struct Site {
     // Dropped in this order.
     node: Node,
@@ -59,12 +63,22 @@ pub struct Site {
 impl Site {
     /// Starts a control plane with these CRDs.
     pub fn start(crds: Vec<PathBuf>, simulate: bool) -> Self {
+        Self::with(Options { crds, simulate, ..Options::default() }, None)
+    }
+
+    /// The same, without simulated nodes. Its API server calls webhooks at the endpoints of their Services, and the
+    /// webhooks of the Go operators are answered, too.
+    pub fn with_endpoints(crds: Vec<PathBuf>) -> Self {
+        Self::with(Options { crds, simulate: false, node: true, ..Options::default() }, Some(own_address()))
+    }
+
+    fn with(options: Options, endpoint: Option<IpAddr>) -> Self {
         let permit = Permit::get();
-        // A quota that was made before Kubernetes counts Instances is looked at again soon.
-        let options = Options { crds, simulate, quota_period: Duration::from_secs(5), ..Options::default() };
+        // A quota that was created before Kubernetes counts Instances is checked again soon.
+        let options = Options { quota_period: Duration::from_secs(5), ..options };
         let cluster = Cluster::start(options).unwrap_or_else(|error| panic!("the control plane: {error:#}"));
         let lab = Arc::new(Lab { cluster });
-        Self { node: Node::start(&lab), lab, _permit: permit }
+        Self { node: Node::start(&lab, endpoint), lab, _permit: permit }
     }
 
     /// Waits until the daemon that is installed is ready.
@@ -87,13 +101,21 @@ impl Site {
     }
 }
 
-/// The binary under test, under another name: a block with `cargo` replaces the file that Cargo names.
+/// An address of this machine that the API accepts as an endpoint: loopback addresses are not accepted.
+fn own_address() -> IpAddr {
+    // Nothing is sent: connecting a UDP socket only chooses the address.
+    let socket = UdpSocket::bind("0.0.0.0:0").expect("a socket");
+    socket.connect("192.0.2.1:9").expect("a route, which gives this machine an address beside loopback");
+    socket.local_addr().expect("an address").ip()
+}
+
+/// The binary under test, under another name: a block with `cargo` replaces the original file.
 pub fn crownlabs() -> &'static Path {
     static BINARY: LazyLock<PathBuf> = LazyLock::new(|| {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("commands");
         std::fs::create_dir_all(&folder).expect("a folder");
         let link = folder.join("crownlabs");
-        // It is there if the test ran before.
+        // The link exists if the test ran before.
         let _ = std::fs::remove_file(&link);
         std::fs::hard_link(env!("CARGO_BIN_EXE_crownlabs"), &link).expect("a link");
         link
@@ -101,33 +123,39 @@ pub fn crownlabs() -> &'static Path {
     &BINARY
 }
 
-/// The node's part: while a Deployment of the daemon is there, its binary runs with the configuration and the account of the
-/// pods, and answers the webhooks. It differs from a pod in this: it is one process, at ports that are free on this machine,
-/// with files in a folder of its own, and the API server calls it at its address, since no network here leads to a Service.
+/// The role of the node: while a Deployment of the daemon exists, its binary runs with the configuration and the
+/// account of the pods, and answers the webhooks. It differs from a pod: it is one process, on ports that are free on
+/// this machine, with files in a separate folder, and the API server calls it at its address, because Services are not
+/// routed here.
 struct Node {
     end: Arc<AtomicBool>,
-    /// Whether the logs of the daemons are wanted at the end.
+    /// Whether the logs of the daemons are printed at the end.
     has_failed: Arc<AtomicBool>,
-    /// What is missing until the daemon of the release is ready.
+    /// The reason why the daemon of the release is not ready.
     missing: Arc<Mutex<String>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Node {
-    fn start(lab: &Arc<Lab>) -> Self {
+    /// With an `endpoint`, the Services of the webhooks have that address of this machine as their endpoint.
+    fn start(lab: &Arc<Lab>, endpoint: Option<IpAddr>) -> Self {
         let (end, missing) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new("a look".to_owned())));
         let has_failed = Arc::new(AtomicBool::new(false));
         let (ended, told, lab) = (Arc::clone(&end), Arc::clone(&missing), Arc::clone(lab));
         let failed = Arc::clone(&has_failed);
         let thread = thread::spawn(move || {
-            let webhooks = free_port();
-            let mut daemons =
-                [(NAMESPACE, RELEASE), (BASTION, BASTION)].map(|place| Running::new(place, webhooks));
+            let webhooks = reserved_port();
+            let mut daemons: Vec<Running> = [(NAMESPACE, RELEASE), (BASTION, BASTION)]
+                .map(|place| Running::new(place, webhooks, endpoint))
+                .into();
+            if endpoint.is_some() {
+                daemons.push(Running::new(OPERATORS, reserved_port(), endpoint));
+            }
             while !ended.load(Ordering::SeqCst) {
                 for daemon in &mut daemons {
                     daemon.follow(&lab);
                 }
-                let state = if call_directly(&lab, webhooks) {
+                let state = if endpoint.is_some() || call_directly(&lab, webhooks) {
                     daemons[0].missing()
                 } else {
                     "the webhooks".to_owned()
@@ -167,6 +195,8 @@ struct Running {
     name: &'static str,
     /// The port of the webhooks.
     webhooks: u16,
+    /// The address of their Service's endpoint; `None` if the API server calls them directly.
+    endpoint: Option<IpAddr>,
     /// The pod template, the configuration and the Deployment of the process.
     source: Value,
     daemon: Option<Daemon>,
@@ -175,12 +205,13 @@ struct Running {
 }
 
 impl Running {
-    fn new((namespace, name): (&'static str, &'static str), webhooks: u16) -> Self {
+    fn new((namespace, name): (&'static str, &'static str), webhooks: u16, endpoint: Option<IpAddr>) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        Self { namespace, name, webhooks, source: Value::Null, daemon: None, folder }
+        Self { namespace, name, webhooks, endpoint, source: Value::Null, daemon: None, folder }
     }
 
-    /// What the API server says of the Deployment now; null if there is none, or nothing to run it with.
+    /// The current Deployment in the API server; null if it does not exist, or if its configuration or
+    /// account is missing.
     fn wanted(&self, lab: &Lab) -> Option<Value> {
         let get = |kind: &str| lab.cluster.get(kind, self.namespace, self.name).ok();
         let (deployment, config) = (get("deployments")?, get("configmaps")?);
@@ -195,9 +226,9 @@ impl Running {
         ]))
     }
 
-    /// Starts the daemon, ends it, or starts it anew.
+    /// Starts, ends or restarts the daemon.
     fn follow(&mut self, lab: &Lab) {
-        // The API server may be away.
+        // The API server may be down.
         let Some(wanted) = self.wanted(lab) else { return };
         let has_ended = |daemon: &mut Daemon| daemon.wait(Duration::ZERO).is_some();
         if wanted == self.source && !self.daemon.as_mut().is_some_and(has_ended) {
@@ -214,20 +245,22 @@ impl Running {
             return;
         }
         let account = wanted[1]["spec"]["serviceAccountName"].as_str().unwrap_or("default");
-        // A token of a moment ago is none of an account that was made anew.
+        // An earlier token is not valid for an account that was recreated.
         let Ok(token) = lab.cluster.token(self.namespace, account) else { return };
         let kubeconfig = self.folder.path().join("kubeconfig");
         lab.cluster.write_kubeconfig(&kubeconfig, &token).expect("a kubeconfig");
         let config = self.config(wanted[2].as_str().unwrap_or_default());
+        self.publish(lab, &config);
         let binary = crownlabs().to_str().expect("a path");
         self.daemon = Some(Daemon::launch(&[binary], &config, &kubeconfig, "127.0.0.1".to_owned()));
         self.source = wanted;
     }
 
-    /// The configuration, with the ports and the files that this process can have.
+    /// The configuration, with the ports and the files of this process.
     fn config(&self, text: &str) -> String {
         let mut config: Value = serde_saphyr::from_str(text).expect("the configuration");
-        let of_webhooks = format!("127.0.0.1:{}", self.webhooks);
+        let host = self.endpoint.map_or_else(|| "127.0.0.1".to_owned(), |address| address.to_string());
+        let of_webhooks = format!("{host}:{}", self.webhooks);
         for (key, value) in [
             ("/log/format", "text"),
             ("/server/health", "127.0.0.1:0"),
@@ -248,7 +281,24 @@ impl Running {
         config.to_string()
     }
 
-    /// What is missing until it is ready; empty when it is.
+    /// Writes the endpoint of the Service of the webhooks.
+    fn publish(&self, lab: &Lab, config: &str) {
+        let Some(endpoint) = self.endpoint else { return };
+        let config: Value = serde_json::from_str(config).expect("the configuration");
+        let service = &config["server"]["webhook"]["serviceName"];
+        let slice = json!({
+            "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4",
+            "metadata": {
+                "name": format!("{}-of-the-test", self.name), "namespace": self.namespace,
+                "labels": {"kubernetes.io/service-name": service},
+            },
+            "endpoints": [{"addresses": [endpoint], "conditions": {"ready": true}}],
+            "ports": [{"name": "webhook", "port": self.webhooks, "protocol": "TCP"}],
+        });
+        lab.apply(&slice.to_string());
+    }
+
+    /// The reason why it is not ready; empty if it is.
     fn missing(&self) -> String {
         let Some(daemon) = &self.daemon else { return "a Deployment of the daemon".to_owned() };
         match daemon.ready() {
@@ -258,7 +308,7 @@ impl Running {
     }
 }
 
-/// Sets a member of a configuration; those around it are made.
+/// Sets a member of a configuration; missing parents are added.
 fn set(config: &mut Value, key: &str, value: &str) {
     let keys: Vec<&str> = key.split('/').skip(1).collect();
     let mut place = config;
@@ -271,8 +321,8 @@ fn set(config: &mut Value, key: &str, value: &str) {
     *place = value.into();
 }
 
-/// Lets the API server call the webhooks of the release at the daemon's own address. Returns whether it does: not while the
-/// daemon has not written its authority.
+/// Makes the API server call the webhooks of the release at the daemon's own address. Returns whether it does. It does
+/// not before the daemon has written its authority.
 fn call_directly(lab: &Lab, port: u16) -> bool {
     let mut is_done = true;
     for kind in ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"] {
@@ -294,7 +344,7 @@ fn call_directly(lab: &Lab, port: u16) -> bool {
             }
             if is_changed {
                 let name = object["metadata"]["name"].as_str().unwrap_or_default();
-                // In the version that was read: the daemon may write the authority meanwhile.
+                // With the resource version that was read: the daemon may write the authority at the same time.
                 let version = &object["metadata"]["resourceVersion"];
                 let patch = json!({"metadata": {"resourceVersion": version}, "webhooks": webhooks});
                 is_done &= lab.cluster.patch(kind, "", name, None, &patch.to_string()).is_ok();

@@ -1,4 +1,4 @@
-//! Where a block is run: folder, programs and variables.
+//! The environment of a block: folder, programs and variables.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,18 +15,18 @@ use crate::shell::Shell;
 use crate::site::{Site, crownlabs, helm};
 use cluster::keycloak::{KeycloakServer, kcadm};
 
-/// How long a block may take; where a compiler runs, from nothing.
+/// How long a block may take; with a compiler, without a cache.
 const DEADLINE: Duration = Duration::from_mins(4);
 const DEADLINE_OF_SOURCES: Duration = Duration::from_mins(25);
 
-/// The small values.yaml of documents that show none.
+/// The small values.yaml for documents that have none.
 const VALUES: &str = "config: {controllers: {instance: {websiteBaseUrl: labs.example.org}}}
 networkPolicy: {podNetworks: [10.244.0.0/16]}\n";
 
-/// Where the blocks of a play are run.
+/// The environment of the blocks of a play.
 pub struct Stage<'a> {
     own: TempDir,
-    /// The folder in which they are run.
+    /// The working folder of the blocks.
     pub work: PathBuf,
     environment: BTreeMap<String, String>,
     site: Option<&'a Site>,
@@ -39,7 +39,7 @@ pub fn plays_of(lane: crate::scenes::Lane) -> Vec<Play> {
     plays.into_iter().filter(|play| play.scene.lane == lane).collect()
 }
 
-/// The text of the first block of the document of a play that begins like this.
+/// The text of the first block with this beginning in the document of a play.
 fn shown(play: &Play, begin: &str) -> Option<String> {
     let blocks = all();
     let mut same = blocks.iter().filter(|block| block.document == play.blocks[0].document);
@@ -47,7 +47,7 @@ fn shown(play: &Play, begin: &str) -> Option<String> {
 }
 
 impl<'a> Stage<'a> {
-    /// A folder with links to what the repository has, and the programs in the path.
+    /// A folder with links to the files of the repository, and the programs in the path.
     pub fn new(play: &Play, site: Option<&'a Site>) -> Self {
         let own = tempfile::tempdir().expect("a folder");
         let folder = |name: &str| {
@@ -73,7 +73,7 @@ impl<'a> Stage<'a> {
         for name in ["HELM_CACHE_HOME", "HELM_CONFIG_HOME", "HELM_DATA_HOME", "KUBECACHEDIR"] {
             environment.insert(name.to_owned(), own.path().join(name).display().to_string());
         }
-        // Nobody's own cluster.
+        // A kubeconfig that does not exist, to protect the user's own cluster.
         let mut kubeconfig = PathBuf::from("/nonexistent");
         if let Some(site) = site {
             kubeconfig = site.lab.admin();
@@ -87,7 +87,8 @@ impl<'a> Stage<'a> {
 
     /// The same with a Keycloak server, whose administrator has this password.
     pub fn with_keycloak(mut self, keycloak: &'a KeycloakServer, password: &str) -> Self {
-        // The program asks for the password unless it is in this variable, and keeps tokens in the home.
+        // The program prompts for the password unless it is in this variable, and keeps tokens in the home
+        // folder.
         self.environment.insert("KC_CLI_PASSWORD".to_owned(), password.to_owned());
         let home = self.own.path().display();
         let options = format!("-Duser.home={home} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC");
@@ -96,7 +97,7 @@ impl<'a> Stage<'a> {
         self
     }
 
-    /// What the names in replacements stand for.
+    /// The values of the names in replacements.
     fn values(&self) -> BTreeMap<&'static str, String> {
         let mut values = BTreeMap::from([("own", self.own.path().display().to_string())]);
         if let Some(keycloak) = self.keycloak {
@@ -106,7 +107,8 @@ impl<'a> Stage<'a> {
         values
     }
 
-    /// Runs the blocks of a play, after `prelude`, and asserts what is to be seen after each. Panics at the first fault.
+    /// Runs the blocks of a play, after `prelude`, and asserts the expected results after each. Panics at the first
+    /// error.
     pub fn perform(&self, play: &Play, prelude: &str) {
         let mut shell = Shell::start(&self.work, &self.own.path().join("shell"), &self.environment);
         let deadline = if play.scene.name == "sources" { DEADLINE_OF_SOURCES } else { DEADLINE };
@@ -135,7 +137,7 @@ impl<'a> Stage<'a> {
     }
 }
 
-/// Links to what the repository has, but for what is built there.
+/// Links the files of the repository, except for build output.
 fn link_repository(folder: &Path) {
     for entry in fs::read_dir(project()).expect("the repository") {
         let entry = entry.expect("an entry");

@@ -1,5 +1,5 @@
-//! The bastion, with the keys that the daemon writes for it, and a machine behind it, in network namespaces: users reach it by the
-//! command that a page shows.
+//! The bastion with the keys that the daemon writes, and a machine behind it, both in network namespaces. Users reach
+//! the machine with the command that a page shows.
 
 use std::fs::{self, Permissions};
 use std::net::TcpStream;
@@ -15,7 +15,7 @@ use crate::lab::{Lab, PATIENCE, wait_until};
 use crate::network::{BASTION, Network, ONE};
 use crate::ssh::{Server, key_pair};
 
-/// Its name on the pages.
+/// The host name of the bastion on the pages.
 pub const HOST: &str = "ssh.example.org";
 const MANIFEST: &str = include_str!("../../manifests/bastion/bastion.yaml");
 
@@ -31,7 +31,7 @@ pub struct Bastion {
 }
 
 impl Bastion {
-    /// Starts it, for as long as the thread that does.
+    /// Starts it. The servers end with the thread that starts them.
     pub fn start(lab: &Lab, selector: &str) -> Self {
         lab.cluster.apply(MANIFEST).expect("the manifest is accepted");
         let (folder, network) = (TempDir::new().expect("a folder"), Network::create());
@@ -63,16 +63,16 @@ impl Bastion {
         Self { _servers: [machine, server], daemon, network, folder, public_key }
     }
 
-    /// Runs the command of a page, which ends with the user and the address of a machine: the machine gets that address. Returns
-    /// what it says of the connection; the error is what `ssh` says.
+    /// Runs the command of a page, which ends with the user and the address of a machine, after giving the machine that
+    /// address. Returns the user and the connection that the machine reports; the error is the output of `ssh`.
     pub fn run(&self, command: &str) -> Result<String, String> {
         let words: Vec<&str> = command.split(' ').collect();
         let (["ssh", rest @ ..], Some((_, address))) = (&*words, command.rsplit_once('@')) else {
-            return Err(format!("{command:?} is no command of a page"));
+            return Err(format!("{command:?} is not a command of a page"));
         };
         self.network.ip("one", &format!("addr replace {address}/32 dev eth0"));
         self.network.ip("bastion", &format!("route replace {address}/32 via {ONE}"));
-        // Its server waits for the keys of its host.
+        // The server starts when its host keys exist.
         wait_until(PATIENCE, || {
             let bastion = (self.network.bastion.as_str(), 2222);
             TcpStream::connect(bastion).map(drop).map_err(|error| format!("{error}; {}", self.daemon.log()))

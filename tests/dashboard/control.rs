@@ -1,4 +1,5 @@
-//! By which the browser's tests act as an administrator, and break things: a request with JSON, an answer with JSON.
+//! The control server of the browser tests: they use it to act as an administrator and to cause outages. Requests and
+//! responses are JSON.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::site::Site;
 
-/// A server for as long as the tests run.
+/// The control server, which runs as long as the tests.
 pub struct Control {
     port: u16,
 }
@@ -19,7 +20,7 @@ impl Control {
     pub fn start(site: &Arc<Site>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("an address").port();
-        // It keeps none of what a test leaves behind.
+        // A weak reference, so that this thread does not keep the site alive after the tests.
         let site = Arc::downgrade(site);
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -49,7 +50,7 @@ fn serve(site: &Site, mut stream: TcpStream) {
     reader.read_exact(&mut body).expect("a body");
     let answer = act(site, &serde_json::from_slice(&body).expect("JSON")).to_string();
     let head = format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", answer.len());
-    // A test that was given up has gone.
+    // After a timeout, the test has closed the connection.
     let _ = stream.write_all(format!("{head}{answer}").as_bytes());
 }
 
@@ -67,7 +68,7 @@ fn act(site: &Site, request: &Value) -> Value {
             let arguments: Vec<String> =
                 serde_json::from_value(request["arguments"].clone()).expect("arguments");
             let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-            // With a token, nothing else says whose request it is.
+            // With a token, kubectl uses no other credentials.
             let token = request["token"].as_str().map(|token| site.by_token(token)).unwrap_or_default();
             let arguments: Vec<&str> = token.iter().map(String::as_str).chain(arguments).collect();
             answer(site.lab.try_kubectl(&arguments, &text("input")))
@@ -97,7 +98,7 @@ fn act(site: &Site, request: &Value) -> Value {
             site.keycloak.lock().start_again().expect("Keycloak");
             json!({})
         }
-        // It accepts connections, and answers nothing, until it is woken.
+        // The process accepts connections and does not respond until it is resumed.
         "pause" => {
             site.pause(&text("what"), "STOP");
             json!({})
@@ -110,6 +111,6 @@ fn act(site: &Site, request: &Value) -> Value {
         "audit" => {
             json!({"output": std::fs::read_to_string(site.lab.cluster.dir().join("audit.log")).expect("the log")})
         }
-        other => panic!("{other} is not known"),
+        other => panic!("unknown request {other}"),
     }
 }

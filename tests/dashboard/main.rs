@@ -1,26 +1,26 @@
 //! The dashboard in a browser: a real control plane that trusts a real Keycloak, the daemon with its webhooks, two replicas of the
 //! dashboard behind a proxy without sticky sessions, and Chromium, driven by Playwright (`browser`).
 //!
-//! `make dashboard-test` runs it. `DASHBOARD_GREP` chooses tests by their names.
+//! `make dashboard-test` runs it. `DASHBOARD_GREP` selects tests by name.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
 mod bastion;
 mod control;
 #[path = "../integration/daemon.rs"]
-#[allow(dead_code, reason = "it is that of the integration tests")]
+#[allow(dead_code, reason = "shared with the integration tests")]
 mod daemon;
 #[path = "../integration/lab.rs"]
-#[allow(dead_code, reason = "it is that of the integration tests")]
+#[allow(dead_code, reason = "shared with the integration tests")]
 mod lab;
 #[path = "../integration/bastion/network.rs"]
-#[allow(dead_code, reason = "it is that of the integration tests")]
+#[allow(dead_code, reason = "shared with the integration tests")]
 mod network;
 mod realm;
 mod seen;
 mod site;
 #[path = "../integration/bastion/ssh.rs"]
-#[allow(dead_code, reason = "it is that of the integration tests")]
+#[allow(dead_code, reason = "shared with the integration tests")]
 mod ssh;
 
 use std::path::Path;
@@ -30,7 +30,7 @@ use std::sync::Arc;
 use control::Control;
 use site::Site;
 
-/// The folder of the browser's tests.
+/// Returns the folder of the browser tests.
 fn browser() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/dashboard/browser")
 }

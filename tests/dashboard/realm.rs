@@ -1,4 +1,4 @@
-//! The realm in which users log in, as docs/keycloak.md sets it up.
+//! The realm of the users, set up as in docs/keycloak.md.
 
 use cluster::keycloak::{KeycloakServer, ROLES_CLIENT, login_client};
 use http::Method;
@@ -9,12 +9,12 @@ pub const REALM: &str = "labs";
 /// The client of the dashboard, and its secret.
 pub const CLIENT: &str = "dashboard";
 pub const SECRET: &str = "s3cr+t %25:\"\\&=ü";
-/// A client whose tokens the API server does not accept, and one whose tokens end soon, which name the audience that it accepts.
+/// A client with tokens that the API server does not accept, and one with short-lived tokens for the accepted audience.
 const STRANGER: &str = "stranger";
 const BRIEF: &str = "brief";
-/// How long tokens of that one last: the dashboard replaces one that is to last less than ten seconds.
+/// The lifetime of the short-lived tokens. The dashboard replaces a token less than ten seconds before it expires.
 const BRIEF_SECONDS: &str = "20";
-/// The client by which a user gets tokens for kubectl, which are those of the dashboard: for the same client, with the same groups.
+/// The client that issues tokens for kubectl. They have the same audience and groups as the tokens of the dashboard.
 pub const KUBECTL: &str = "kubectl";
 /// The password of all users.
 pub const PASSWORD: &str = "Lab-Pa55word";
@@ -26,20 +26,20 @@ pub const USERS: [(&str, &[&str]); 10] = [
     ("eve", &["workspace-tea:manager"]),
     // Manages another course.
     ("mia", &["workspace-ask:manager"]),
-    // In no course.
+    // Without courses.
     ("joe", &[]),
-    // Without Tenant.
+    // Without a Tenant.
     ("zoe", &[]),
     ("max", &["workspace-tea:user"]),
-    // Who has asked to be in the course.
+    // Asked to join the course.
     ("kim", &[]),
-    // Whose address is not confirmed.
+    // The address is not confirmed.
     ("uma", &[]),
     // An administrator of the cluster.
     ("root", &[]),
 ];
 
-/// Makes the realm, for dashboards at these URLs.
+/// Creates the realm, for dashboards at these URLs.
 pub fn make(server: &KeycloakServer, urls: &[String]) {
     server.create_realm(REALM, "operator", &["manage-users", "manage-clients"]).expect("the realm");
     let admin = |method: &Method, path: &str, body: &Value| {

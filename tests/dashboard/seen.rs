@@ -1,4 +1,5 @@
-//! What is searched after all tests: no secret has left the dashboard, and each request had a name that may have sent it.
+//! The checks after all tests: no secret has left the dashboard, and each request to the API server was sent as an
+//! allowed user.
 
 use std::fs;
 use std::path::Path;
@@ -13,17 +14,18 @@ use serde_json::Value;
 use crate::realm;
 use crate::site::{KEY, Site};
 
-/// The account of the dashboard, those of the daemons beside it, and that which impersonates users (`impersonate.spec`).
+/// The account of the dashboard.
 const ACCOUNT: &str = "system:serviceaccount:crownlabs-system:crownlabs-dashboard";
+/// The accounts of the other daemons, and the account that impersonates users (`impersonate.spec`).
 const OTHERS: [&str; 3] = [
     "system:serviceaccount:crownlabs-system:crownlabs",
     "system:serviceaccount:crownlabs-bastion:crownlabs-bastion",
     "system:serviceaccount:crownlabs-system:crownlabs-dashboard-impersonates",
 ];
-/// What the account may list and watch.
+/// The kinds that the account may list and watch.
 const KINDS: [&str; 4] = ["instances", "templates", "tenants", "workspaces"];
 
-/// What must not be seen, each with its name: the texts of which a secret is made, in every form in which it is sent.
+/// Returns the secrets that must not appear, each with its name and in every encoding that is sent.
 fn secrets() -> Vec<(&'static str, String)> {
     let secret = realm::SECRET;
     let form: String = form_urlencoded::byte_serialize(secret.as_bytes()).collect();
@@ -36,10 +38,10 @@ fn secrets() -> Vec<(&'static str, String)> {
     all
 }
 
-/// The name of a secret that a text has.
+/// Returns the name of a secret in a text.
 fn found_in(text: &str) -> Option<&'static str> {
     let is_token_char = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
-    // Header, claims and signature, of which the first two are JSON: ID, access and refresh tokens of Keycloak.
+    // A header and claims in JSON, and a signature: the ID, access and refresh tokens of Keycloak.
     let is_token = |(at, _)| {
         let length = text.as_bytes()[at..].iter().take_while(|byte| is_token_char(**byte)).count();
         length > 10 && text[at + length..].starts_with(".eyJ")
@@ -50,7 +52,7 @@ fn found_in(text: &str) -> Option<&'static str> {
     secrets().into_iter().find(|(_, secret)| text.contains(secret.as_str())).map(|(name, _)| name)
 }
 
-/// Calls `see` with each text in a document, those in base64 decoded.
+/// Calls `see` with each text in a document. Texts in base64 are decoded, too.
 fn texts(value: &Value, see: &mut dyn FnMut(&str)) {
     match value {
         Value::String(text) => see(text),
@@ -66,7 +68,8 @@ fn texts(value: &Value, see: &mut dyn FnMut(&str)) {
     }
 }
 
-/// The texts of a HAR in which there are secrets, and how many entries it has. What browsers exchange with the issuer is theirs.
+/// Returns the secrets that were found in a HAR, and the number of its entries. Requests to the issuer are not
+/// searched.
 fn of_har(har: &Value, issuer: &str) -> (Vec<String>, usize) {
     let entries = har["log"]["entries"].as_array().expect("a HAR");
     let origin = issuer.split("/realms").next().expect("an origin");
@@ -83,14 +86,14 @@ fn of_har(har: &Value, issuer: &str) -> (Vec<String>, usize) {
     (found, count)
 }
 
-/// Searches all that was recorded of browsers in a folder, the logs, the metrics, and the audit log.
+/// Searches for secrets in the records of browsers in a folder, the logs, the metrics, and the audit log.
 pub fn no_secret(site: &Site, recorded: &Path) {
     let (mut found, mut entries) = (Vec::new(), 0);
     let read = |path: &Path| fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let json = |path: &Path| -> Value { serde_json::from_slice(&read(path)).expect("JSON") };
     let contexts = fs::read_dir(recorded).expect("the folder").map(|entry| entry.expect("an entry").path());
     for path in contexts.filter(|path| path.extension().is_some_and(|of| of == "json")) {
-        // Each context leaves both when it is closed.
+        // Each context writes both files when it is closed.
         let (of_context, count) = of_har(&json(&path.with_extension("har")), &site.issuer());
         entries += count;
         found.extend(of_context);
@@ -110,16 +113,17 @@ pub fn no_secret(site: &Site, recorded: &Path) {
     println!("no secret in {entries} requests, {} bytes of logs", logs.len());
 }
 
-/// Each request to the API server has the name of a user, or asks for what the account may know: that something has changed.
+/// Asserts that each request to the API server was sent as a user, or only watches for changes with the account of the
+/// dashboard.
 pub fn names(site: &Site) {
     let entries = site.lab.cluster.audit().since(Mark::default()).expect("the audit log");
-    // What was refused because nobody knows who sent it has no name.
+    // Requests that failed the authentication have no user.
     let ours = |entry: &&AuditEntry| entry.user_agent.starts_with("crownlabs/") && entry.code != 401;
     let (mut of_account, mut of_users) = (0, 0);
     for entry in entries.iter().filter(ours).filter(|entry| !OTHERS.contains(&&*entry.user)) {
         if entry.user == ACCOUNT {
             let is_known = KINDS.contains(&&*entry.resource) && ["list", "watch"].contains(&&*entry.verb);
-            // Which kinds there are, which everybody may ask.
+            // Every account may discover the kinds of the API server.
             let is_about_kinds = ["", "customresourcedefinitions"].contains(&&*entry.resource);
             assert!(is_known || is_about_kinds && entry.verb == "get", "{entry:?}");
             of_account += 1;
@@ -129,10 +133,11 @@ pub fn names(site: &Site) {
         }
     }
     assert!(of_account > 0 && of_users > 0, "{of_account}, {of_users}");
-    println!("{of_users} requests in the names of users, {of_account} of the account");
+    println!("{of_users} requests as users, {of_account} of the account");
 }
 
-/// The account asks for metadata alone: a replica is started once more, behind a proxy that sees what it asks for.
+/// Asserts that the account requests only metadata. A replica is started again behind a proxy that records its
+/// requests.
 pub fn metadata_alone(site: &Site) {
     let proxy = Proxy::start(&site.lab.cluster).expect("a proxy");
     let _replica = site.behind(&proxy.url());
@@ -147,7 +152,7 @@ pub fn metadata_alone(site: &Site) {
 }
 
 #[test]
-fn what_is_secret_is_found() {
+fn secrets_are_found_in_texts_and_records() {
     let token = "eyJhbGciOiJFUzI1NiJ9.eyJleHAiOjF9.c2lnbg";
     assert_eq!(found_in(&format!("a={token}&b")), Some("a token"));
     assert_eq!(found_in("eyJhbGciOiJFUzI1NiJ9 and eyJleHAiOjF9.x"), None);

@@ -1,7 +1,6 @@
-//! All that the browser's tests need.
+//! The environment of the browser tests.
 
 use std::fs;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -15,7 +14,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::bastion::{self, Bastion};
-use crate::daemon::{Daemon, Options, config, tail};
+use crate::daemon::{Daemon, Options, config, reserved_port, tail};
 use crate::lab::{Lab, PATIENCE, wait_until};
 use crate::realm;
 
@@ -23,11 +22,13 @@ use crate::realm;
 const SELECTOR: &str = "dashboard";
 /// A key of sessions.
 pub const KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n";
-/// The account of a dashboard, and that of one which impersonates its users, with the further rules that the chart gives it.
+/// The account of the dashboard.
 const ACCOUNT: &str = "crownlabs-dashboard";
+/// The account of a dashboard that impersonates its users.
 const IMPERSONATES: &str = "crownlabs-dashboard-impersonates";
+/// The additional rules of that account, from the chart.
 const IMPERSONATION: &str = include_str!("../../manifests/chart/files/impersonation.yaml");
-/// The course, its Templates, and the people.
+/// The courses, the Templates, and the users.
 const FIXTURES: &str = include_str!("fixtures.yaml");
 
 /// A control plane, a Keycloak, and the daemon.
@@ -35,9 +36,9 @@ pub struct Site {
     // Dropped in this order.
     fronts: Vec<Front>,
     replicas: Mutex<Vec<Daemon>>,
-    /// A further replica.
+    /// An additional replica.
     other: Mutex<Option<Daemon>>,
-    /// The logs of those that were killed.
+    /// The logs of stopped replicas.
     ended: Mutex<String>,
     daemon: Daemon,
     pub bastion: Bastion,
@@ -47,29 +48,27 @@ pub struct Site {
     folder: TempDir,
 }
 
-/// The ports that are chosen before something listens there.
+/// The ports, which are chosen before the servers start.
 struct Ports {
     auth: u16,
     labs: u16,
     replicas: [u16; 2],
     webhook: u16,
-    /// Of the further replica, before and behind the proxy.
+    /// The ports of the additional replica, at the proxy and behind it.
     other: [u16; 2],
 }
 
-/// Ports that are free now, all of them different.
-fn free_ports() -> Ports {
-    let sockets: Vec<TcpListener> =
-        (0..7).map(|_| TcpListener::bind("127.0.0.1:0").expect("a port")).collect();
-    let port = |at: usize| sockets[at].local_addr().expect("an address").port();
-    let (replicas, other) = ([port(2), port(3)], [port(5), port(6)]);
-    Ports { auth: port(0), labs: port(1), replicas, webhook: port(4), other }
+/// Reserves the ports.
+fn reserved_ports() -> Ports {
+    let [auth, labs, webhook] = [(); 3].map(|()| reserved_port());
+    let [replicas, other] = [(); 2].map(|()| [(); 2].map(|()| reserved_port()));
+    Ports { auth, labs, replicas, webhook, other }
 }
 
 impl Site {
     /// Starts everything.
     pub fn start() -> Self {
-        let (folder, ports) = (TempDir::new().expect("a folder"), free_ports());
+        let (folder, ports) = (TempDir::new().expect("a folder"), reserved_ports());
         let (authority, _) = certificate(folder.path());
         let keycloak = KeycloakServer::start().expect("Keycloak");
         realm::make(&keycloak, &[url(ports.labs), url(ports.other[0])]);
@@ -109,7 +108,7 @@ impl Site {
         Self { fronts: site.fronts.into_iter().chain([labs]).collect(), ..site }
     }
 
-    /// The leader, with the webhooks. Of machines that are off, it knows without Prometheus that nobody uses them.
+    /// Starts the leader, with the webhooks. Prometheus does not run: stopped machines count as unused without it.
     fn daemon(lab: &Lab, ports: &Ports, folder: &Path) -> Daemon {
         let config = format!(
             "webhook: {{enabled: true, listen: \"127.0.0.1:{}\"}}\n\
@@ -124,7 +123,7 @@ impl Site {
         Daemon::start(&Options { kubeconfig: &kubeconfig, selector: SELECTOR, config: &config })
     }
 
-    /// Installs the webhooks and makes the course and the people, and waits until all of it is there.
+    /// Installs the webhooks, creates the courses and the users, and waits until all of them are ready.
     fn prepare(&self) {
         let lab = &self.lab;
         lab.apply(&webhooks(SELECTOR, self.ports.webhook));
@@ -135,7 +134,7 @@ impl Site {
             is_there.then_some(()).ok_or_else(|| "the authority of the webhooks".to_owned())
         });
         let mut documents: Vec<&str> = FIXTURES.split("\n---\n").collect();
-        // The namespace of the course is made by the daemon.
+        // The daemon creates the namespace of the course.
         lab.apply(documents.remove(0));
         lab.await_value("workspaces", "", "tea", "/status/namespace/name", "workspace-tea");
         wait_until(PATIENCE, || {
@@ -153,12 +152,12 @@ impl Site {
 
     /// Starts a replica of the dashboard.
     fn replica(&self, number: usize, kubeconfig: &Path) -> Daemon {
-        // One of both says all that it can, so that its log is searched for secrets, too.
+        // One replica logs at debug level, so that these lines are searched for secrets, too.
         let filter = ["info", "debug"][number];
         self.launch(self.ports.replicas[number], &self.url(), &Value::Null, filter, kubeconfig)
     }
 
-    /// Starts a replica that listens at a port and is reached at a URL, with these keys in place of its own.
+    /// Starts a replica that listens on a port and has a public URL. `keys` replaces keys of its configuration.
     fn launch(&self, port: u16, url: &str, keys: &Value, filter: &str, kubeconfig: &Path) -> Daemon {
         let folder = self.folder.path();
         let (secret, key) = (folder.join("secret"), folder.join("key"));
@@ -182,7 +181,8 @@ impl Site {
         Daemon::launch(&[env!("CARGO_BIN_EXE_crownlabs")], &config, kubeconfig, "127.0.0.1".to_owned())
     }
 
-    /// Starts a further replica, with these keys in place of those of the others; that before it ends. Returns its URL.
+    /// Starts the additional replica in place of the previous one, and returns its URL. `keys` replaces keys of its
+    /// configuration.
     pub fn start_other(&self, keys: &Value) -> String {
         let [before, behind] = self.ports.other;
         let account = if keys["identity"] == "impersonate" { IMPERSONATES } else { ACCOUNT };
@@ -196,7 +196,7 @@ impl Site {
         url(before)
     }
 
-    /// The kubeconfig of an account of dashboards.
+    /// Returns the kubeconfig of an account of dashboards.
     fn account(&self, name: &str) -> PathBuf {
         self.lab.cluster.service_account_kubeconfig("crownlabs-system", name).expect("a token")
     }
@@ -209,7 +209,7 @@ impl Site {
         replicas[number] = self.replica(number, &self.account(ACCOUNT));
     }
 
-    /// The first replica, started anew behind this server in front of the API server.
+    /// Restarts the first replica, with this server in front of the API server.
     pub fn behind(&self, server: &str) -> Daemon {
         self.replicas.lock()[0].stop();
         let (namespace, account) = ("crownlabs-system", "crownlabs-dashboard");
@@ -226,7 +226,7 @@ impl Site {
         answer.map(|answer| answer.to_string()).map_err(|error| format!("{error:#}"))
     }
 
-    /// The options of kubectl by which a token alone says whose request it is.
+    /// Returns the options of kubectl for a request with this token and no other credentials.
     pub fn by_token(&self, token: &str) -> Vec<String> {
         let (server, authority) = (self.lab.cluster.server(), self.lab.cluster.ca_file());
         let authority = format!("--certificate-authority={}", authority.display());
@@ -234,17 +234,17 @@ impl Site {
         vec!["--kubeconfig=/dev/null".to_owned(), server, authority, format!("--token={token}")]
     }
 
-    /// The metrics of all that is ours.
+    /// Returns the metrics of all daemons of the project.
     pub fn metrics(&self) -> String {
         let replicas = self.replicas.lock();
         replicas.iter().chain([&self.daemon]).map(Daemon::metrics).collect()
     }
 
-    /// Stops the API server or Keycloak without ending it, or lets it go on.
+    /// Sends a signal to the API server or Keycloak, such as STOP and CONT.
     pub fn pause(&self, what: &str, signal: &str) {
         let id = match what {
             "keycloak" => self.keycloak.lock().id(),
-            // After etcd.
+            // The process after etcd is the API server.
             _ => self.lab.cluster.process_ids()[1],
         };
         let status = Command::new("kill").args(["-s", signal, &id.to_string()]).status();
@@ -261,7 +261,7 @@ impl Site {
         issuer(&self.ports)
     }
 
-    /// The logs of all that is ours.
+    /// Returns the logs of all daemons of the project.
     pub fn logs(&self) -> String {
         let (replicas, other) = (self.replicas.lock(), self.other.lock());
         let ended = [self.ended.lock().clone(), self.bastion.log()];
@@ -269,7 +269,7 @@ impl Site {
         all.collect::<Vec<_>>().join("\n")
     }
 
-    /// The ends of the logs.
+    /// Returns the last lines of the logs of the replicas.
     pub fn log(&self) -> String {
         let replicas = self.replicas.lock();
         replicas.iter().map(|replica| tail(&replica.log())).collect::<Vec<_>>().join("\n---\n")

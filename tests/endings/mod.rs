@@ -1,4 +1,4 @@
-//! When Instances come to their end, and what they are warned about before, as `crownlabs plan` tells it.
+//! When Instances end, and which warnings come before, as `crownlabs plan` prints it.
 
 use std::path::Path;
 
@@ -21,8 +21,8 @@ metadata: {name: left, namespace: workspace-tea}
 spec: {cleanup: {deleteAfterInactivity: 10d}, environmentList: [{name: vm, environmentType: VirtualMachine, image: i, persistent: true}]}
 ";
 
-/// The time of a creation, a use or a stop long ago, and that of a warning far in the future: what is told does not
-/// depend on the time of the test.
+/// The time of a creation, a use or a stop long ago, and the time of a warning far in the future: the messages do
+/// not depend on the time of the test.
 const PAST: &str = "2020-01-01T00:00:00Z";
 const SOON: &str = "2999-01-01T00:00:00Z";
 
@@ -43,14 +43,14 @@ status: {{{status}}}
     )
 }
 
-/// A stored promise: so many warnings, the last one far in the future.
+/// A stored promise: this many warnings, the last one far in the future.
 fn promise(field: &str, warnings: u32, deadline: &str) -> String {
     format!(
         "{field}: {{since: \"{PAST}\", warnings: {warnings}, lastWarning: \"{SOON}\", deadline: \"{deadline}\"}}"
     )
 }
 
-/// What is told about Instances while notifications are on: three warnings about inactivity, one about the age.
+/// The messages about Instances while notifications are on: three warnings about inactivity, one about the age.
 fn told(instances: &[String]) -> String {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("crownlabs.yaml");
@@ -83,7 +83,7 @@ fn assert_told(messages: &str, name: &str, wanted: &str) {
 }
 
 #[test]
-fn the_warning_before_an_expiration_is_told() {
+fn the_warning_before_an_expiration_is_reported() {
     let of = |time: &str| format!("creationTimestamp: \"{time}\"");
     let key = "crownlabs.polito.it/expiring-warning-notification-timestamp";
     let warned = format!("{}, annotations: {{{key}: \"2020-05-01T00:00:00Z\"}}", of(PAST));
@@ -104,7 +104,7 @@ fn the_warning_before_an_expiration_is_told() {
 }
 
 #[test]
-fn the_warnings_before_a_stop_are_told_and_that_prometheus_was_not_asked() {
+fn the_warnings_before_a_stop_are_reported_without_prometheus() {
     let created = format!("creationTimestamp: \"{PAST}\"");
     let off = format!("annotations: {{crownlabs.polito.it/last-powered-off-timestamp: \"{PAST}\"}}");
     let used = format!("inactivity: {{since: \"{SOON}\", witness: ssh}}");
@@ -114,12 +114,12 @@ fn the_warnings_before_a_stop_are_told_and_that_prometheus_was_not_asked() {
         instance("last", "idle", &created, &promise("inactivity", 3, "2999-01-02T00:10:00Z")),
         instance("stopped", "left", &off, &promise("destruction", 2, "2999-01-03T00:10:00Z")),
     ]);
-    let unasked = "; Prometheus, which was not asked, may know of a later use";
+    let unasked = "; Prometheus was not queried and may have data about a later use";
     let warned = |warning: &str, action: &str, end: &str| {
         format!("a warning is due at {warning}; {action} at {end} at the earliest")
     };
     let stopped = "the Instance is stopped";
-    // Three warnings, an interval of a day after each, and ten minutes in which a mail may be late.
+    // Three warnings, an interval of a day after each, and ten minutes for late mails.
     let line = warned("2999-01-11T00:00:00Z", stopped, "2999-01-14T00:10:00Z") + unasked;
     assert_told(&messages, "used", &line);
     let line = warned("2999-01-02T00:00:00Z", stopped, "2999-01-04T00:10:00Z") + unasked;
@@ -131,7 +131,7 @@ fn the_warnings_before_a_stop_are_told_and_that_prometheus_was_not_asked() {
 }
 
 #[test]
-fn when_instances_end_is_told() {
+fn the_end_of_instances_is_reported() {
     let config = "apiVersion: config.crownlabs.polito.it/v1alpha1
 kind: ControllerManagerConfiguration
 selector: {crownlabs.polito.it/operator-selector: local}

@@ -8,12 +8,12 @@ use super::Objects;
 pub fn apply(objects: &mut Objects) {
     for object in objects.values_mut() {
         match object["kind"].as_str().unwrap_or_default() {
-            // Pod Security `restricted` asks for it.
+            // Pod Security `restricted` requires it.
             "Deployment" => {
                 let context = &mut object["spec"]["template"]["spec"]["securityContext"];
                 context["seccompProfile"] = json!({"type": "RuntimeDefault"});
             }
-            // The NGINX Ingress controller asks for it where a path is a regular expression.
+            // The NGINX Ingress controller requires it if a path is a regular expression.
             "Ingress" => {
                 let path = &mut object["spec"]["rules"][0]["http"]["paths"][0];
                 if path["path"].as_str().is_some_and(|path| path.contains('(')) {
@@ -36,14 +36,14 @@ pub fn apply(objects: &mut Objects) {
     set(objects, "VirtualMachine/i-vm-persistent", class, json!("fast-ssd"));
     for name in ["i-cloudvm", "i-vm", "i-vm-persistent"] {
         let secret = format!("Secret/{name}");
-        // With the daemon, nobody can log in over SSH with the public default password.
+        // The daemon disables SSH login with the public default password.
         set(objects, &secret, "/data/userdata/ssh_pwauth", json!(false));
         // The comment after the mounts has another text.
         let userdata = objects.get_mut(&secret).and_then(|s| s.pointer_mut("/data/userdata/mounts"));
         let last =
             userdata.and_then(Value::as_array_mut).and_then(|mounts| mounts.last_mut()).expect("mounts");
         last[0] = "# The mounts above are managed by CrownLabs: changes made here are lost.".into();
-        // What users write behind their keys is left out.
+        // Comments after users' keys are removed.
         for list in ["ssh_authorized_keys", "users/0/ssh_authorized_keys"] {
             let first = format!("/data/userdata/{list}/0");
             let key = objects.get_mut(&secret).and_then(|s| s.pointer_mut(&first)).expect("a key");

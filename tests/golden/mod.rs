@@ -15,14 +15,14 @@ pub fn recorded() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recorded")
 }
 
-/// The input files, in the order in which they were applied.
+/// The input files, in the order of their application.
 pub fn inputs() -> Vec<PathBuf> {
     ["00-cluster.yaml", "10-templates.yaml", "20-instances.yaml"]
         .map(|name| recorded().join("inputs").join(name))
         .to_vec()
 }
 
-/// A Secret that existed when the recording was made, beside the input files.
+/// A Secret that existed when the recording was made, in addition to the input files.
 pub const MY_DRIVE: &str = "apiVersion: v1
 kind: Secret
 metadata: {name: mydrive-info, namespace: tenant-ada-rossi}
@@ -114,9 +114,13 @@ pub fn expected_tenants() -> Objects {
         drop_nulls(&mut object);
         remove(&mut object, "/metadata/uid");
         if object["kind"] == "Tenant" || object["kind"] == "Workspace" {
-            // The daemon writes down which selector it had when it added the finalizer.
+            // The daemon records the selector that it had when it added the finalizer.
             let selector = "crownlabs.polito.it/operator-selector=local";
             object["metadata"]["annotations"] = json!({"crownlabs.polito.it/finalized-by": selector});
+        }
+        if object["status"]["failingWorkspaces"].as_array().is_some_and(|failing| !failing.is_empty()) {
+            // A Tenant of a course that does not exist is not ready.
+            object["status"]["ready"] = false.into();
         }
         if object["metadata"]["labels"]["crownlabs.polito.it/type"] == "sandbox" && object["kind"] == "Namespace" {
             object["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] = "baseline".into();
@@ -149,8 +153,7 @@ pub fn by_place(objects: Vec<Value>) -> Objects {
     objects.into_iter().map(|object| (place(&object), object)).collect()
 }
 
-/// An object of the daemon in the form of [`expected_tenants`]; `None` when the recording has no such object. `uids` maps
-/// uids to the placeholders of the recording.
+/// The daemon keeps a personal volume when its Tenant is deleted: the volume has no owner, but names its former Tenant.
 pub fn normalised_tenant(mut object: Value, uids: &BTreeMap<String, String>) -> Option<Value> {
     for key in ["uid", "resourceVersion", "generation", "managedFields", "creationTimestamp"] {
         remove(&mut object, &format!("/metadata/{key}"));
@@ -270,7 +273,7 @@ fn drop_nulls(value: &mut Value) {
     }
 }
 
-/// Removes the defaults that the API server writes: `crownlabs plan` prints none.
+/// Removes the defaults that the API server writes: `crownlabs plan` does not print them.
 pub fn without_server_defaults(object: &mut Value) {
     let kind = object["kind"].as_str().unwrap_or_default().to_owned();
     remove(object, "/status");
@@ -330,7 +333,7 @@ pub fn compare(expected: &Objects, actual: &Objects) -> Result<(), String> {
     faults.is_empty().then_some(()).ok_or_else(message)
 }
 
-/// Where some objects differ from those that are expected, a line each.
+/// The differences between the expected and the actual objects, one per line.
 pub fn all_differences(expected: &Objects, actual: &Objects) -> Vec<String> {
     let mut faults = Vec::new();
     for name in expected.keys().filter(|name| !actual.contains_key(*name)) {

@@ -1,4 +1,4 @@
-//! Faults of the API server: refusals, lost answers, broken watches.
+//! Faults of the API server: rejections, lost responses, broken watches.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use cluster::proxy::{Fault, Matcher, Proxy, everything, matching};
 
 const NAMESPACE: &str = "tenant-fault";
 
-/// Matches the first `count` requests for which `what` is true.
+/// Matches the first `count` requests that satisfy `what`.
 fn first(count: u32, what: impl Fn(&Method, &str) -> bool + Send + Sync + 'static) -> Matcher {
     let seen = AtomicU32::new(0);
     matching(move |method, path| what(method, path) && seen.fetch_add(1, Ordering::SeqCst) < count)
@@ -24,7 +24,7 @@ fn is_write(method: &Method, _: &str) -> bool {
 #[test]
 fn it_recovers_without_a_restart_and_without_a_flood_of_requests() {
     let lab = Lab::shared();
-    lab.create_fixtures("fault");
+    let _course = lab.course("fault");
     let proxy = Proxy::start(&lab.cluster).expect("the proxy");
     let kubeconfig =
         lab.cluster.kubeconfig_via(&proxy.url(), "crownlabs-system", "crownlabs").expect("a kubeconfig");
@@ -35,10 +35,9 @@ fn it_recovers_without_a_restart_and_without_a_flood_of_requests() {
     hanging_events(&lab, &proxy);
     a_busy_server(&lab, &proxy);
     assert_eq!(daemon.ready().0, 200);
-    lab.delete_fixtures("fault");
 }
 
-/// The first 25 writes fail in each of five ways; the Instances become ready all the same.
+/// The first 25 writes fail in each of five ways; the Instances still become ready.
 fn failed_writes(lab: &Lab, proxy: &Proxy) {
     let faults: [(&str, Fault); 5] = [
         ("busy", Fault::Status { code: 429, retry_after: Some(1), matching: first(25, is_write) }),
@@ -56,7 +55,7 @@ fn failed_writes(lab: &Lab, proxy: &Proxy) {
         for template in TEMPLATES {
             lab.await_phase(NAMESPACE, &format!("{name}-{template}"), "Ready");
         }
-        // 25 lost requests, and what 6 Instances need. Without backoff there would be hundreds more.
+        // 25 lost requests, and the requests for 6 Instances. Without backoff there would be hundreds more.
         let writes = proxy.request_log().iter().filter(|request| request.method != Method::GET).count();
         assert!(writes < 250, "{name}: {writes} writes");
         let instances = lab.list("instances.crownlabs.polito.it", NAMESPACE);
@@ -69,7 +68,7 @@ fn failed_writes(lab: &Lab, proxy: &Proxy) {
     proxy.set(Fault::None);
 }
 
-/// After each break of all watches, the daemon sees what has changed meanwhile.
+/// After each break of all watches, the daemon sees the changes that it missed.
 fn broken_watches(lab: &Lab, proxy: &Proxy) {
     proxy.reset();
     for round in 0..3 {
@@ -83,7 +82,7 @@ fn broken_watches(lab: &Lab, proxy: &Proxy) {
     assert!(watches <= 3 * 16 * 3, "{watches} watches for three breaks of about 16");
 }
 
-/// Every request, watches included, is refused for a while.
+/// Every request, watches included, is rejected for a while.
 fn outage(lab: &Lab, proxy: &Proxy) {
     proxy.set(Fault::Status { code: 503, retry_after: None, matching: everything() });
     proxy.drop_watches();
@@ -97,7 +96,7 @@ fn outage(lab: &Lab, proxy: &Proxy) {
     lab.await_phase(NAMESPACE, "outage", "Ready");
 }
 
-/// An event that is never answered delays no status.
+/// A request for an event that is never answered delays no status.
 fn hanging_events(lab: &Lab, proxy: &Proxy) {
     let events = matching(|method, path| is_write(method, path) && path.contains("/events"));
     proxy.set(Fault::Delay { pause: Duration::from_hours(1), matching: events });
@@ -114,7 +113,7 @@ fn hanging_events(lab: &Lab, proxy: &Proxy) {
     lab.delete_all("instances", NAMESPACE);
 }
 
-/// A server that asks for four seconds of peace gets them, from writes and from watches.
+/// A server that asks for a pause of four seconds gets it, for writes and for watches.
 fn a_busy_server(lab: &Lab, proxy: &Proxy) {
     let services: Asked = |method, path| *method == Method::POST && path.contains("/services?");
     let templates: Asked = |method, path| *method == Method::GET && path.contains("/templates?");
@@ -136,12 +135,12 @@ fn a_busy_server(lab: &Lab, proxy: &Proxy) {
     lab.delete_all("instances", NAMESPACE);
 }
 
-/// Whether a request is one of those that are refused.
+/// Whether a request is rejected.
 type Asked = fn(&Method, &str) -> bool;
 
-/// Waits until so many of these requests were answered.
+/// Waits until this many of these requests were answered.
 fn await_attempts(proxy: &Proxy, asked: Asked, number: usize) {
-    // After the outage before, a watch waits for up to a minute between two attempts.
+    // After the previous outage, a watch waits for up to a minute between two attempts.
     wait_until(3 * PATIENCE, || {
         let log = proxy.request_log();
         let sent = log.iter().filter(|request| asked(&request.method, &request.path)).count();

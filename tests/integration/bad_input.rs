@@ -1,4 +1,4 @@
-//! Bad input is reported in a sentence, and it is not reconciled again and again.
+//! Bad input is reported in a sentence, and is not reconciled repeatedly.
 
 use serde_json::{Value, json};
 
@@ -27,8 +27,8 @@ spec:
     )
 }
 
-/// Waits for an event about the Instance that begins with this text and a colon: its reason, or that and a part of its
-/// message.
+/// Waits for an event about the Instance that begins with this text and a colon. The text is the reason, or the reason
+/// and a part of the message.
 fn await_event(lab: &Lab, name: &str, begin: &str) {
     await_event_in(lab, NAMESPACE, name, begin);
 }
@@ -47,9 +47,9 @@ const RESOURCES: &str = "resources: {cpu: 1, reservedCPUPercentage: 10, memory: 
 #[test]
 fn bad_input_is_reported_until_it_is_corrected() {
     let lab = Lab::shared();
-    lab.create_fixtures(FIXTURES);
+    let _course = lab.course(FIXTURES);
     let admin = lab.admin();
-    // Shared volumes are ready when the test says so.
+    // The test itself makes shared volumes ready.
     let config =
         "controllers: {instance: {websiteBaseUrl: bad.example.com}, sharedVolume: {enabled: false}}\n";
     let daemon = Daemon::start(&Options { kubeconfig: &admin, selector: FIXTURES, config });
@@ -59,14 +59,13 @@ fn bad_input_is_reported_until_it_is_corrected() {
     names_that_nothing_can_have_are_reported(&lab);
     assert_no_strange_request(&lab, mark);
     corrected_input_is_used(&lab);
-    // Nothing that is refused is tried again and again.
+    // Rejected objects are not retried repeatedly.
     let retries = |metrics: &str| {
         let series = "controller_runtime_reconcile_errors_total{controller=\"instance\"} ";
         metrics.lines().find_map(|line| line.strip_prefix(series)?.parse::<f64>().ok())
     };
     let retries = retries(&daemon.metrics()).expect("the loop of Instances counts its errors");
     assert!(retries < 20.0, "{retries}: {}", daemon.metrics());
-    lab.delete_fixtures(FIXTURES);
 }
 
 /// Names that no object can have, as users may write them.
@@ -106,7 +105,7 @@ fn names_that_nothing_can_have_are_reported(lab: &Lab) {
     }
 }
 
-/// Creates Templates of which no Instance can be made.
+/// Creates Templates that no Instance can use.
 fn bad_templates(lab: &Lab) {
     let (container, cloud_vm) = (
         format!("environmentType: Container, image: i, {RESOURCES}"),
@@ -159,7 +158,7 @@ fn faults_are_reported(lab: &Lab) {
         assert!(message.len() > 20, "{name}: {message}");
         lab.await_phase(NAMESPACE, name, phase);
         await_event(lab, name, reason);
-        // What concerns one environment also has the event of the Go operators.
+        // A problem in one environment also has the event of the Go operators.
         if !["InvalidTemplate", "TemplateNotFound"].contains(&reason) {
             await_event(lab, name, "EnvironmentEnforcementFailed: Failed to enforce environment main");
         }
@@ -168,7 +167,7 @@ fn faults_are_reported(lab: &Lab) {
     assert!(message.contains("environment main") && message.contains("resources.disk"), "{message}");
 }
 
-/// Each fault goes when what was missing is created, or what was wrong is corrected.
+/// Each error disappears when the missing object is created, or the bad value is corrected.
 fn corrected_input_is_used(lab: &Lab) {
     // A Tenant that is created later.
     lab.apply(
@@ -210,7 +209,7 @@ fn corrected_input_is_used(lab: &Lab) {
 #[test]
 fn an_exceeded_quota_is_reported() {
     let lab = Lab::shared();
-    lab.create_fixtures("quota");
+    let _course = lab.course("quota");
     let namespace = "tenant-quota";
     lab.apply(&format!("{{apiVersion: v1, kind: ResourceQuota, metadata: {{name: q, namespace: {namespace}}}, spec: {{hard: {{services: \"0\"}}}}}}"));
     lab.await_value("resourcequotas", namespace, "q", "/status/hard/services", "0");
@@ -223,16 +222,15 @@ fn an_exceeded_quota_is_reported() {
     await_event_in(&lab, namespace, "over", "ResourceQuotaExceeded");
     let told = "EnvironmentEnforcementFailed: Resource quota exceeded, retrying automatically";
     await_event_in(&lab, namespace, "over", told);
-    // The daemon tries again by itself, after a minute at the latest.
+    // The daemon retries automatically, within a minute at the latest.
     lab.delete("resourcequota", namespace, &["q"]);
     lab.await_phase(namespace, "over", "Ready");
-    lab.delete_fixtures("quota");
 }
 
 #[test]
-fn a_host_that_the_api_refuses_is_reported_and_the_machine_runs() {
+fn a_rejected_host_is_reported_and_the_machine_runs() {
     let lab = Lab::shared();
-    lab.create_fixtures("host");
+    let _course = lab.course("host");
     let admin = lab.admin();
     // The longest host name that is allowed; with `exam.` before it, it is too long for an Ingress.
     let host = format!("{}.labs", ["label"; 41].join("."));
@@ -252,12 +250,11 @@ fn a_host_that_the_api_refuses_is_reported_and_the_machine_runs() {
     let message = lab.await_fault("tenant-host", "web", "EnvironmentEnforcementFailed");
     assert!(message.contains("Ingress web-app"), "{message}");
     lab.await_value("deployments", "tenant-host", "web", "/kind", "Deployment");
-    lab.delete_fixtures("host");
 }
 
-/// What no schema lets in, but what was stored before there was one.
+/// Objects that no schema allows, but that may have been stored before there was a schema.
 #[test]
-fn a_hostile_pod_config_stops_no_other() {
+fn a_hostile_pod_config_does_not_block_others() {
     let lab = pod_config::lab();
     let open = json!([{"op": "replace", "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec",
         "value": {"x-kubernetes-preserve-unknown-fields": true}}]);
@@ -279,7 +276,7 @@ fn a_hostile_pod_config_stops_no_other() {
         let mut object: Value =
             serde_json::from_str(&pod_config("hostile", name, &[], &json!({}))).expect("JSON");
         object["spec"] = spec;
-        // The schema is open a moment after it was changed.
+        // The schema is open with a short delay after the change.
         wait_until(PATIENCE, || {
             lab.try_kubectl(&["create", "--validate=false", "-f", "-"], &object.to_string()).map(drop)
         });
@@ -288,7 +285,7 @@ fn a_hostile_pod_config_stops_no_other() {
     await_event_in(&lab, "hostile", "a-text", "InvalidSpec");
     await_event_in(&lab, "hostile", "many", "InvalidAttachment");
     await_event_in(&lab, "hostile", "everything", "InvalidAttachment");
-    // Those that come later, in its namespace and in another one.
+    // Objects that are created later, in its namespace and in another one.
     for namespace in ["hostile", "honest"] {
         let range = format!("x {namespace} {}.0.0/24", if namespace == "hostile" { "10.7" } else { "10.6" });
         lab.apply(&pod_config(namespace, "right", &[&range], &json!({})));
@@ -302,6 +299,6 @@ fn a_hostile_pod_config_stops_no_other() {
     assert!(
         !daemon.metrics().contains("controller_runtime_reconcile_panics_total{controller=\"podConfig\"} 1")
     );
-    // It goes like any other.
+    // It is deleted like any other.
     lab.delete("podconfigs", "hostile", &["a-text", "a-list", "many", "everything"]);
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::daemon::{Daemon, Options, free_port};
+use crate::daemon::{Daemon, Options, reserved_port};
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
 use crate::webhook;
 use cluster::Options as ClusterOptions;
@@ -11,7 +11,7 @@ use cluster::proxy::{Fault, Proxy, matching};
 #[test]
 fn a_kind_that_cannot_be_listed_stops_only_the_loops_that_need_it() {
     let lab = Lab::shared();
-    lab.create_fixtures("broken");
+    let _course = lab.course("broken");
     let proxy = Proxy::start(&lab.cluster).expect("a proxy");
     let snapshots = matching(|_, path| path.contains("/instancesnapshots?"));
     proxy.set(Fault::Status { code: 403, retry_after: None, matching: snapshots });
@@ -37,12 +37,11 @@ fn a_kind_that_cannot_be_listed_stops_only_the_loops_that_need_it() {
     wait_until(2 * PATIENCE, || {
         let report = daemon.ready().1;
         let said = report.contains("[!] watch of instancesnapshots: broken for ")
-            && daemon.log().contains("the watch is broken: what is known of these objects is old");
+            && daemon.log().contains("the watch is broken: cached objects may be stale");
         said.then_some(()).ok_or(report)
     });
     proxy.set(Fault::None);
     daemon.wait_for("readiness", |daemon| daemon.ready().0 == 200 && !daemon.ready().1.contains("watch of"));
-    lab.delete_fixtures("broken");
 }
 
 /// The probe of the pod in the shipped Deployment.
@@ -62,10 +61,9 @@ fn the_lease_is_taken_and_reviews_are_answered_although_a_kind_cannot_be_listed(
     let proxy = Proxy::start(&lab.cluster).expect("a proxy");
     let kubeconfig =
         lab.cluster.kubeconfig_via(&proxy.url(), "crownlabs-system", "crownlabs").expect("a kubeconfig");
-    let (port, probe) = (free_port(), readiness_probe());
+    let (port, probe) = (reserved_port(), readiness_probe());
     let config = format!(
-        "webhook: {{enabled: true, listen: \"127.0.0.1:{port}\", instanceQuota: false}}
-leaderElection: {{leaseDuration: 6s, renewDeadline: 4s, retryPeriod: 1s}}\n"
+        "webhook: {{enabled: true, listen: \"127.0.0.1:{port}\", instanceQuota: false}}\nleaderElection: {{}}\n"
     );
     webhook::grant_everybody(&lab);
     let started = "starting: the first lists have not ended";
@@ -79,12 +77,12 @@ leaderElection: {{leaseDuration: 6s, renewDeadline: 4s, retryPeriod: 1s}}\n"
             let metrics = daemon.metrics();
             metrics.contains("leader_election_master_status{name=\"crownlabs-controller-manager\"} 1\n")
         });
-        // What the pod is asked for.
+        // The request of the pod's probe.
         daemon.wait_for("the probe", |daemon| daemon.page(&probe).0 == 200);
         let name = format!("after-{code}");
         lab.apply(&instance("admitted", &name, "standalone"));
         lab.await_phase("tenant-admitted", &name, "Ready");
-        // The first of them installs the configurations, and waits until an edit is judged.
+        // The first leader installs the configurations, and waits until edits are validated.
         if code == 403 {
             webhook::install(&lab, "admitted", port);
         }

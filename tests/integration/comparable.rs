@@ -1,10 +1,10 @@
-//! Objects of one run in a form in which they can be compared with those of another.
+//! Objects of one run in a form that can be compared with the objects of another run.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// The objects by `Kind/namespace/name`, without what differs from run to run.
+/// The objects by `Kind/namespace/name`, without the fields that differ from run to run.
 pub type Objects = BTreeMap<String, Value>;
 
 /// Members whose values differ from run to run: the API server or the time determines them.
@@ -33,7 +33,7 @@ const VOLATILE: [&str; 22] = [
     "deletionTimestamp",
 ];
 
-/// Replaces the values of [`VOLATILE`] members; that they exist is compared.
+/// Replaces the values of [`VOLATILE`] members; only their presence is compared.
 fn mask_volatile(value: &mut Value) {
     match value {
         Value::Object(members) => {
@@ -49,14 +49,14 @@ fn mask_volatile(value: &mut Value) {
     }
 }
 
-/// Sorts the conditions of the status by their types: they are a map by type, in the order in which they first appeared.
+/// Sorts the conditions of the status by type, because their order depends on which appeared first.
 fn sort_conditions(object: &mut Value) {
     if let Some(conditions) = object.pointer_mut("/status/conditions").and_then(Value::as_array_mut) {
         conditions.sort_by(|one, other| one["type"].as_str().cmp(&other["type"].as_str()));
     }
 }
 
-/// Some objects in a form that can be compared with those of another run.
+/// Some objects in a form that can be compared with the objects of another run.
 pub fn comparable(listed: Vec<Value>) -> Objects {
     let mut uids: Vec<(String, String)> = Vec::new();
     for object in &listed {
@@ -69,7 +69,7 @@ pub fn comparable(listed: Vec<Value>) -> Objects {
     let mut objects = Objects::new();
     for mut object in listed {
         if object["kind"] == "Deployment" {
-            // The Deployment controller writes it at any time.
+            // The Deployment controller writes the status at any time.
             object.as_object_mut().expect("an object").remove("status");
         }
         mask_volatile(&mut object);

@@ -76,10 +76,10 @@ fn objects_of_both_generations_are_accepted_and_kept() {
 #[test]
 fn virtual_machines_pass_the_strict_validation_of_kubevirt() {
     let lab = Lab::shared();
-    lab.create_fixtures("strict");
+    let _course = lab.course("strict");
     let mut checked = 0;
     for template in TEMPLATES {
-        // `crownlabs plan` prints what `crownlabs run` writes.
+        // `crownlabs plan` prints the objects that `crownlabs run` writes.
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("in.yaml");
         let objects = ["templates", "tenants"].map(|kind| lab.kubectl(&["get", kind, "-A", "-o", "yaml"]));
@@ -106,5 +106,4 @@ fn virtual_machines_pass_the_strict_validation_of_kubevirt() {
         }
     }
     assert!(checked >= 20, "{checked} objects");
-    lab.delete_fixtures("strict");
 }

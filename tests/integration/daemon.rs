@@ -1,7 +1,6 @@
 //! The daemon as a child process.
 
 use std::fs::{self, File};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
@@ -12,11 +11,11 @@ use tempfile::TempDir;
 /// The binary under test.
 const BINARY: &str = env!("CARGO_BIN_EXE_crownlabs");
 
-/// How a daemon is started.
+/// The options of a daemon.
 pub struct Options<'a> {
     /// The kubeconfig that it uses.
     pub kubeconfig: &'a Path,
-    /// The value of the selector label: the daemon works in namespaces that have it.
+    /// The value of the selector label: the daemon works in namespaces with this value.
     pub selector: &'a str,
     /// More lines of the configuration, at the top level.
     pub config: &'a str,
@@ -26,7 +25,7 @@ pub struct Options<'a> {
 pub struct Daemon {
     child: Child,
     dir: TempDir,
-    /// Where its servers listen.
+    /// The host of its servers.
     host: String,
 }
 
@@ -34,16 +33,16 @@ pub struct Daemon {
 pub struct Namespace<'a> {
     /// Its name.
     pub name: &'a str,
-    /// An address of it that this process reaches.
+    /// An address in it that this process can reach.
     pub address: &'a str,
 }
 
-/// A port that is free now.
-pub fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port").port()
+/// Returns a port that no other test of this machine gets while this process runs.
+pub fn reserved_port() -> u16 {
+    cluster::reserve_port().expect("a free port")
 }
 
-/// The lines with the layout `classic`, unless they have one.
+/// The lines with the layout `classic`, unless they set a layout.
 fn classic(lines: &str) -> String {
     if lines.contains("layout:") {
         return lines.to_owned();
@@ -54,13 +53,14 @@ fn classic(lines: &str) -> String {
     serde_saphyr::to_string(&keys).expect("YAML")
 }
 
-/// A configuration with the lines `more`; leader election is off unless they contain it, and the objects of Instances with one
-/// environment are named as these unless they say otherwise. Health and metrics are served at ports that the system chooses.
+/// A configuration with the lines `more`; leader election is off unless they contain it, and the objects of Instances
+/// with one environment have the same names as the Instances unless the lines say otherwise. Health and metrics are
+/// served on ports that the system chooses.
 pub fn config(selector: &str, more: &str) -> String {
     // Lines `webhook: {…}` and `keycloakEvents: {…}` are members of `server`.
     let of_servers = |line: &&str| line.starts_with("webhook:") || line.starts_with("keycloakEvents:");
     let (mut servers, more): (Vec<&str>, Vec<&str>) = more.lines().partition(of_servers);
-    // Several daemons on one machine cannot listen at the same port.
+    // Several daemons on one machine cannot listen on the same port.
     if !servers.iter().any(|line| line.starts_with("keycloakEvents:")) {
         servers.push("keycloakEvents: {listen: \"\"}");
     }
@@ -94,21 +94,21 @@ impl Daemon {
         Self::spawn_through(&[], options)
     }
 
-    /// The same, by the command `through`, to which the binary and its arguments are added.
+    /// The same, through the command `through`, which gets the binary and its arguments as further arguments.
     pub fn spawn_through(through: &[&str], options: &Options<'_>) -> Self {
         let config = config(options.selector, options.config);
         Self::launch(&[through, &[BINARY]].concat(), &config, options.kubeconfig, "127.0.0.1".to_owned())
     }
 
-    /// Starts a daemon with this whole configuration in a network namespace. It serves health and metrics at the ports
-    /// that the configuration has by default.
+    /// Starts a daemon with this whole configuration in a network namespace. It serves health and metrics on the
+    /// default ports.
     pub fn spawn_in(namespace: &Namespace<'_>, config: &str, kubeconfig: &Path) -> Self {
         let command = ["ip", "netns", "exec", namespace.name, BINARY];
         Self::launch(&command, config, kubeconfig, namespace.address.to_owned())
     }
 
-    /// Starts a daemon with this whole configuration. The command is the path of the binary, perhaps after those of programs
-    /// that start it. Its servers listen at the address `host`.
+    /// Starts a daemon with this whole configuration. The command is the path of the binary, optionally after programs
+    /// that start it. Its servers listen on the address `host`.
     pub fn launch(command: &[&str], config: &str, kubeconfig: &Path, host: String) -> Self {
         let dir = TempDir::new().expect("a folder");
         let file = dir.path().join("crownlabs.yaml");
@@ -137,7 +137,7 @@ impl Daemon {
         fs::read_to_string(self.dir.path().join("log")).unwrap_or_default()
     }
 
-    /// The answer to `/readyz`: status and text. The status is 0 while nothing answers.
+    /// The response to `/readyz`: status and text. The status is 0 while nothing answers.
     pub fn ready(&self) -> (u16, String) {
         self.page("/readyz")
     }
@@ -147,7 +147,7 @@ impl Daemon {
         self.get("metrics", "/metrics").1
     }
 
-    /// How many reconciles of a loop, by its name in the metrics, have ended.
+    /// The number of finished reconciles of a loop, by its name in the metrics.
     pub fn reconciles(&self, controller: &str) -> usize {
         let begin = format!("controller_runtime_reconcile_total{{controller=\"{controller}\"");
         let metrics = self.metrics();
@@ -155,12 +155,12 @@ impl Daemon {
         counts.filter_map(|line| line.rsplit(' ').next()?.parse::<usize>().ok()).sum()
     }
 
-    /// The answer of the health server to a path: status and text.
+    /// The response of the health server to a path: status and text.
     pub fn page(&self, path: &str) -> (u16, String) {
         self.get("health", path)
     }
 
-    /// The answer of a server of the daemon to a path; the status is 0 while it does not serve yet.
+    /// The response of a server of the daemon to a path; the status is 0 while it does not serve yet.
     fn get(&self, server: &str, path: &str) -> (u16, String) {
         self.port(server).map_or_else(Default::default, |port| get(&self.host, port, path))
     }
@@ -201,7 +201,7 @@ impl Daemon {
         let _ = self.child.wait();
     }
 
-    /// Waits until it has ended; `None` when it runs longer than `limit`.
+    /// Waits until it has ended; `None` if it runs longer than `limit`.
     pub fn wait(&mut self, limit: Duration) -> Option<ExitStatus> {
         let begin = Instant::now();
         loop {
@@ -215,11 +215,24 @@ impl Daemon {
         }
     }
 
-    /// Waits until a condition is true. Panics after a minute with `what` and the end of the log.
+    /// Waits until a condition is true. Panics with `what` and the end of the log after [`PATIENCE`](super::lab::PATIENCE), and
+    /// at once when the daemon has ended.
     pub fn wait_for(&self, what: &str, mut condition: impl FnMut(&Self) -> bool) {
         super::lab::wait_until(super::lab::PATIENCE, || {
-            condition(self).then_some(()).ok_or_else(|| format!("{what}; its log:\n{}", tail(&self.log())))
+            let has_ended = self.has_ended();
+            if condition(self) {
+                return Ok(());
+            }
+            assert!(!has_ended, "the daemon has ended, so there will be no {what}");
+            Err(format!("{what}; its log:\n{}", tail(&self.log())))
         });
+    }
+
+    /// Whether the process has ended. It is a zombie until it is waited for.
+    fn has_ended(&self) -> bool {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.id())).unwrap_or_default();
+        // The state follows the name of the program, which is in parentheses.
+        stat.rsplit_once(") ").is_none_or(|(_, state)| state.starts_with('Z'))
     }
 }
 
@@ -243,7 +256,7 @@ fn get(host: &str, port: u16, path: &str) -> (u16, String) {
     exchange(host, port, &format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"))
 }
 
-/// Posts a text to a port of this machine. Returns status and text of the answer; the status is 0 without one.
+/// Posts a text to a port of this machine. Returns status and text of the response; the status is 0 without one.
 pub fn post(port: u16, path: &str, body: &str) -> (u16, String) {
     let length = body.len();
     exchange(
@@ -255,7 +268,7 @@ pub fn post(port: u16, path: &str, body: &str) -> (u16, String) {
     )
 }
 
-/// Sends a request over a new connection. Returns status and text of the answer; the status is 0 without one.
+/// Sends a request over a new connection. Returns status and text of the response; the status is 0 without one.
 fn exchange(host: &str, port: u16, request: &str) -> (u16, String) {
     use std::io::{Read, Write};
     let attempt = || -> std::io::Result<String> {

@@ -1,4 +1,4 @@
-//! A daemon in a cluster whose CRDs are not those of its version.
+//! A daemon in a cluster whose CRDs have another version.
 
 use serde_json::json;
 
@@ -13,7 +13,7 @@ const POD_CONFIGS: &str = "podconfigs.podconfig.opdev.io";
 const TENANTS: &str = "tenants.crownlabs.polito.it";
 const VOLUMES: &str = "sharedvolumes.crownlabs.polito.it";
 
-/// Waits until the metric says of a CRD whether something is wrong with it.
+/// Waits until the metric reports whether a CRD has a mismatch.
 fn await_mismatch(daemon: &Daemon, crd: &str, is_wrong: bool) {
     let line = format!("crownlabs_crd_mismatch{{crd=\"{crd}\"}} {}", u8::from(is_wrong));
     wait_until(PATIENCE, || {
@@ -26,14 +26,14 @@ fn await_mismatch(daemon: &Daemon, crd: &str, is_wrong: bool) {
     });
 }
 
-/// Makes the CRD of Tenants that of an older version, without two fields of the status.
+/// Replaces the CRD of Tenants with an older version, without two fields of the status.
 fn age(lab: &Lab) {
     let status = "/spec/versions/0/schema/openAPIV3Schema/properties/status/properties";
     let patch = format!(
         r#"[{{"op": "remove", "path": "{status}/conditions"}}, {{"op": "remove", "path": "{status}/keycloak/properties/actionMail"}}]"#
     );
     lab.kubectl(&["patch", "crd", TENANTS, "--type=json", "-p", &patch]);
-    // It counts a moment later.
+    // The new schema takes effect with a short delay.
     let none = json!({"created": false});
     let time = "2026-01-01T00:00:00Z";
     let status = json!({"status": {
@@ -73,13 +73,13 @@ fn crds_of_another_version_are_named_until_they_are_replaced() {
     await_mismatch(&daemon, TENANTS, true);
     await_mismatch(&daemon, VOLUMES, true);
     await_mismatch(&daemon, "instances.crownlabs.polito.it", false);
-    let dropped = "drops what is written to status.conditions, status.keycloak.actionMail; apply the CRDs";
-    let stored = format!("Objects of the CRD {VOLUMES} may be stored as v1alpha1, which");
+    let dropped = "drops the fields status.conditions, status.keycloak.actionMail; apply the CRDs";
+    let stored = format!("Objects of the CRD {VOLUMES} may be stored as v1alpha1. The CRDs");
     daemon.wait_for("the log", |daemon| daemon.log().contains(dropped) && daemon.log().contains(&stored));
     daemon.wait_for("the readiness", |daemon| daemon.ready().1.contains("[!] CRDs: The CRD tenants."));
     let (code, text) = daemon.ready();
     assert!(code == 200 && text.contains(dropped) && text.contains(&stored), "{code}: {text}");
-    // It works all the same; what it said of the Tenant is dropped.
+    // The daemon still works; the API server drops the fields from the Tenant's status.
     lab.apply(&tenant("crds", "ada", ""));
     let ready = lab.await_ready("tenants", "ada");
     assert!(ready["status"]["conditions"].is_null(), "{ready}");
@@ -98,7 +98,7 @@ fn crds_of_another_version_are_named_until_they_are_replaced() {
     daemon.wait_for("the readiness", |daemon| !daemon.ready().1.contains("CRDs"));
 }
 
-/// A daemon under a CRD of `PodConfig`s that has no conditions says so, and writes nothing while nothing changes.
+/// A daemon with a CRD of `PodConfig`s that has no conditions reports it, and writes nothing while nothing changes.
 #[test]
 fn pod_configs_under_an_older_crd_are_written_once() {
     let lab = Lab::start(ClusterOptions { simulate: false, kubevirt: false, ..ClusterOptions::default() });
@@ -113,7 +113,7 @@ fn pod_configs_under_an_older_crd_are_written_once() {
     await_mismatch(&daemon, POD_CONFIGS, true);
     await_mismatch(&daemon, TENANTS, false);
     let dropped = format!(
-        "The CRD {POD_CONFIGS} is older than this daemon: the API server drops what is written to status.conditions, \
+        "The CRD {POD_CONFIGS} is older than this daemon: the API server drops the fields status.conditions, \
          status.observedGeneration; apply the CRDs"
     );
     daemon.wait_for("the readiness", |daemon| daemon.ready().1.contains(&dropped));
@@ -121,7 +121,7 @@ fn pod_configs_under_an_older_crd_are_written_once() {
     lab.apply(&pod_config::pod_config("old", "net", &["x br0 10.1.0.0/33"], &json!({})));
     let stored = lab.await_value("podconfigs", "old", "net", "/status/phase", "unset");
     assert!(stored["status"]["conditions"].is_null(), "{stored}");
-    // What is wrong is told all the same, by an event.
+    // The error is still reported, by an event.
     wait_until(PATIENCE, || {
         let events = lab.events("old", "net");
         let is_told = events.iter().any(|event| event.starts_with("InvalidCIDR: "));

@@ -6,7 +6,7 @@ use crate::lab::{Lab, PATIENCE, TEMPLATES, instance, wait_until};
 #[test]
 fn every_type_starts_stops_starts_and_is_deleted() {
     let lab = Lab::shared();
-    lab.create_fixtures("life");
+    let _course = lab.course("life");
     let admin = lab.admin();
     let daemon = Daemon::start(&Options { kubeconfig: &admin, selector: "life", config: "" });
     for template in TEMPLATES {
@@ -54,13 +54,12 @@ fn every_type_starts_stops_starts_and_is_deleted() {
         lab.await_gone("virtualmachines.kubevirt.io", namespace, template);
         lab.await_gone("virtualmachineinstances.kubevirt.io", namespace, template);
     }
-    lab.delete_fixtures("life");
 }
 
 #[test]
 fn a_template_may_have_several_environments() {
     let lab = Lab::shared();
-    lab.create_fixtures("pair");
+    let _course = lab.course("pair");
     lab.apply(
         "apiVersion: crownlabs.polito.it/v1alpha2
 kind: Template
@@ -89,7 +88,7 @@ spec:
     let service = lab.get("services", "tenant-pair", "two-of-them-web").expect("a Service");
     assert_eq!(service["spec"]["selector"]["crownlabs.polito.it/environment"], "web");
 
-    // An environment that is added later is for new Instances only; the objects of a removed one stay.
+    // An environment that is added later applies to new Instances only; the objects of a removed one stay.
     lab.kubectl(&[
         "patch",
         "templates",
@@ -104,13 +103,12 @@ spec:
     assert!(message.contains("web"), "{message}");
     assert!(lab.get("deployments", "tenant-pair", "two-of-them-web").is_some());
     assert!(lab.get("deployments", "tenant-pair", "two-of-them-other").is_none());
-    lab.delete_fixtures("pair");
 }
 
 #[test]
 fn routes_replace_ingresses_where_the_gateway_api_is_enabled() {
     let lab = Lab::shared();
-    lab.create_fixtures("route");
+    let _course = lab.course("route");
     let admin = lab.admin();
     let config = "controllers: {instance: {gatewayApi: {enabled: true, parentRefs: [{name: labs, namespace: gateways}]}}}\n";
     let daemon = Daemon::start(&Options { kubeconfig: &admin, selector: "route", config });
@@ -138,5 +136,80 @@ fn routes_replace_ingresses_where_the_gateway_api_is_enabled() {
         let accepted = status["environments"][0]["expositionAccepted"] == true;
         (!accepted && status["url"].is_string()).then_some(()).ok_or_else(|| status.to_string())
     });
-    lab.delete_fixtures("route");
+}
+
+#[test]
+fn an_instance_with_a_rejected_route_is_not_ready_and_shows_the_message_of_the_gateway() {
+    let (lab, namespace) = (Lab::shared(), "tenant-refusal");
+    lab.create_fixtures("refusal");
+    let admin = lab.admin();
+    let config = "controllers: {instance: {stalledAfter: 5s, gatewayApi: {enabled: true, parentRefs: [{name: labs, namespace: gateways}]}}}\n";
+    let _daemon = Daemon::start(&Options { kubeconfig: &admin, selector: "refusal", config });
+    lab.apply(&instance("refusal", "web", "standalone"));
+    let ready = |status: &str, reason: &str, message: &str| {
+        wait_until(PATIENCE, || {
+            let object = lab.get("instances", namespace, "web").ok_or("the Instance")?;
+            let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
+            let found = conditions.iter().find(|found| found["type"] == "Ready").ok_or("Ready")?;
+            let is_it = found["status"] == status && found["reason"] == reason;
+            let said = found["message"].as_str().unwrap_or_default();
+            (is_it && said.contains(message)).then_some(()).ok_or_else(|| object["status"].to_string())
+        });
+    };
+    // No component reports a status for it.
+    ready("False", "RouteIgnored", "HTTPRoute web: Gateway gateways/labs has not reported a status for 5s");
+    let say = |type_: &str, status: &str, reason: &str, message: &str| {
+        let status = serde_json::json!({"status": {"parents": [{
+            "controllerName": "example.org/test", "parentRef": {"name": "labs", "namespace": "gateways"},
+            "conditions": [{"type": type_, "status": status, "reason": reason, "message": message,
+                "lastTransitionTime": "2026-01-01T00:00:00Z"}],
+        }]}});
+        lab.patch_status("httproutes", namespace, "web", &status.to_string());
+    };
+    say("Accepted", "False", "NotAllowedByListeners", "no listener admits this namespace");
+    let words =
+        "Gateway gateways/labs: Accepted is false: NotAllowedByListeners: no listener admits this namespace";
+    ready("False", "RouteRefused", words);
+    lab.await_phase(namespace, "web", "Running");
+    wait_until(PATIENCE, || {
+        let object = lab.get("instances", namespace, "web").ok_or("the Instance")?;
+        let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        let is_stalled =
+            conditions.iter().any(|found| found["type"] == "Stalled" && found["status"] == "True");
+        is_stalled.then_some(()).ok_or_else(|| object["status"].to_string())
+    });
+    say("Accepted", "True", "Accepted", "");
+    ready("True", "Ready", "");
+    lab.delete_fixtures("refusal");
+}
+
+#[test]
+fn an_ingress_that_its_controller_ignores_makes_the_instance_not_ready() {
+    let (lab, namespace) = (Lab::shared(), "tenant-ignored");
+    lab.create_fixtures("ignored");
+    let admin = lab.admin();
+    let config = "controllers: {instance: {stalledAfter: 3s}}\n";
+    let _daemon = Daemon::start(&Options { kubeconfig: &admin, selector: "ignored", config });
+    for name in ["served", "left"] {
+        lab.apply(&instance("ignored", name, "standalone"));
+    }
+    for name in ["served", "left"] {
+        lab.await_phase(namespace, name, "Ready");
+    }
+    let class = r#"{"spec": {"ingressClassName": "only-here"}}"#;
+    let published = r#"{"status": {"loadBalancer": {"ingress": [{"ip": "172.18.14.1"}]}}}"#;
+    lab.patch("ingresses", namespace, "served-app", class);
+    lab.patch_status("ingresses", namespace, "served-app", published);
+    // It is reconciled when its class changes, or three seconds after its creation.
+    lab.patch("ingresses", namespace, "left-app", class);
+    lab.await_phase(namespace, "left", "Running");
+    let object = lab.await_phase(namespace, "served", "Ready");
+    assert!(object["status"]["url"].is_string(), "{object}");
+    let object = lab.get("instances", namespace, "left").expect("the Instance");
+    let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    let ready = conditions.iter().find(|found| found["type"] == "Ready").expect("Ready");
+    assert_eq!((&ready["status"], &ready["reason"]), (&"False".into(), &"RouteIgnored".into()));
+    lab.patch_status("ingresses", namespace, "left-app", published);
+    lab.await_phase(namespace, "left", "Ready");
+    lab.delete_fixtures("ignored");
 }

@@ -1,4 +1,4 @@
-//! The server of an exam: it answers at each path as a test tells it, counts the requests, and takes uploads.
+//! The server of an exam. It answers at each path as a test has set it, counts the requests, and accepts uploads.
 
 use std::collections::HashMap;
 use std::io::{BufRead as _, BufReader, Read, Write};
@@ -13,13 +13,13 @@ use parking_lot::Mutex;
 pub enum Answer {
     /// A status and a body.
     Body(u16, &'static str),
-    /// A status and a body to the first request, others to those that follow.
+    /// A status and a body for the first request, others for later requests.
     Once(u16, &'static str, u16, &'static str),
     /// A redirect to another path.
     Redirect(&'static str),
     /// 200, and a body without end.
     Endless,
-    /// None.
+    /// No response.
     Hang,
 }
 
@@ -67,7 +67,7 @@ impl ExamServer {
         Self { address, state }
     }
 
-    /// The URL of a path, with a query that must not be shown to anybody.
+    /// The URL of a path, with a query that must never be shown.
     pub fn url(&self, path: &str) -> String {
         format!("http://{}/{path}?key=hunter2", self.address)
     }
@@ -87,8 +87,8 @@ impl ExamServer {
         self.state.lock().requests.get(path).copied().unwrap_or_default()
     }
 
-    /// Counts the requests at all paths that were answered so far, those with [`Answer::Endless`] and [`Answer::Hang`]
-    /// excepted. Whoever has read an answer finds it counted.
+    /// Counts the answered requests at all paths so far, except for [`Answer::Endless`] and [`Answer::Hang`]. A
+    /// request is counted before its client has read the response.
     pub fn answered(&self) -> impl Fn() -> u64 + Send + Sync + use<> {
         let state = Arc::clone(&self.state);
         move || state.lock().answered
@@ -149,7 +149,7 @@ fn answer(mut stream: TcpStream, state: &Mutex<State>) -> std::io::Result<()> {
     match answer {
         Answer::Body(status, body) | Answer::Once(status, body, ..) => {
             let head = format!("HTTP/1.1 {status} \r\ncontent-length: {}", body.len());
-            // Locked while it is sent, so that whoever has the answer finds it counted.
+            // Locked during the response, so that the request is counted before its client has read the response.
             let mut state = state.lock();
             if let Some(file) = request.file().filter(|_| (200..300).contains(&status)) {
                 state.uploads.push(Upload { path: path.clone(), file });

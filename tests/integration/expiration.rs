@@ -16,7 +16,7 @@ use cluster::config::only;
 /// The time between the warning and the deletion.
 const INTERVAL: Duration = Duration::from_secs(4);
 
-/// The configuration of the loop alone.
+/// The configuration with only this loop.
 pub fn config(folder: &Path, interval: &str) -> String {
     format!(
         "{}integrations: {{mail: {{transport: file, folder: \"{}\", from: labs@example.org}}}}\n",
@@ -42,7 +42,7 @@ pub fn passed(since: Timestamp, until: Timestamp) -> Duration {
     Duration::try_from(until.duration_since(since)).expect("not before")
 }
 
-/// An Instance in the namespace of the Workspace of the fixtures, whose Tenant has a name of its own.
+/// An Instance in the namespace of the fixtures' Workspace, whose Tenant has its own name.
 pub fn elsewhere(fixtures: &str, name: &str, template: &str, tenant: &str) -> String {
     instance(fixtures, name, template)
         .replace(&format!("namespace: tenant-{fixtures}"), &format!("namespace: workspace-{fixtures}"))
@@ -60,7 +60,7 @@ spec: {{firstName: Ada, lastName: Rossi, email: {name}@example.org}}
     )
 }
 
-/// Lets the Instances of a Template expire at an age.
+/// Makes the Instances of a Template expire at an age.
 pub fn expire(lab: &Lab, name: &str, template: &str, age: &str) {
     let patch = format!(r#"{{"spec": {{"cleanup": {{"deleteAfterCreation": "{age}"}}}}}}"#);
     lab.patch("templates", &format!("workspace-{name}"), template, &patch);
@@ -70,7 +70,7 @@ pub fn expire(lab: &Lab, name: &str, template: &str, age: &str) {
 fn an_old_instance_is_warned_about_then_deleted() {
     let lab = Lab::shared();
     let name = "expiry";
-    lab.create_fixtures(name);
+    let _course = lab.course(name);
     lab.apply(&instance(name, "old", "container"));
     expire(&lab, name, "container", "1s");
     let folder = tempfile::tempdir().expect("a folder");
@@ -104,15 +104,13 @@ fn an_old_instance_is_warned_about_then_deleted() {
         let counter = format!(r#"crownlabs_mails_total{{kind="{kind}",result="success"}} 1"#);
         assert!(metrics.contains(&counter), "{metrics}");
     }
-    drop(daemon);
-    lab.delete_fixtures(name);
 }
 
 #[test]
-fn nobody_is_deleted_while_mails_are_not_accepted() {
+fn no_instance_is_deleted_while_mails_are_rejected() {
     let lab = Lab::shared();
     let name = "refused";
-    lab.create_fixtures(name);
+    let _course = lab.course(name);
     expire(&lab, name, "container", "1s");
     let folder = tempfile::tempdir().expect("a folder");
     let kubeconfig = lab.service_account();
@@ -121,7 +119,7 @@ fn nobody_is_deleted_while_mails_are_not_accepted() {
         selector: name,
         config: &config(folder.path(), &format!("{}s", INTERVAL.as_secs())),
     });
-    // No mail can be put into the folder: a file stands in its place.
+    // No mail can be put into the folder: a file is in its place.
     let (new, away) = (folder.path().join("new"), folder.path().join("away"));
     fs::rename(&new, &away).expect("renamed");
     fs::write(&new, "").expect("written");
@@ -144,7 +142,7 @@ fn nobody_is_deleted_while_mails_are_not_accepted() {
         let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
         let expiring = conditions.iter().find(|condition| condition["type"] == "Expiring").cloned();
         let expiring = expiring.unwrap_or_default();
-        let says = expiring["message"].as_str().is_some_and(|message| message.contains("sent again"));
+        let says = expiring["message"].as_str().is_some_and(|message| message.contains("is retried"));
         (says && expiring["status"] == "True").then_some(()).ok_or_else(|| format!("the reason: {expiring}"))
     });
     fs::remove_file(&new).expect("removed");
@@ -154,28 +152,25 @@ fn nobody_is_deleted_while_mails_are_not_accepted() {
     let ended = clock::now();
     let mails = mails(folder.path());
     assert!(mails[0].0 >= mended && passed(mails[0].0, ended) >= INTERVAL, "{mails:?}");
-    drop(daemon);
-    lab.delete_fixtures(name);
 }
 
 #[test]
 fn the_instances_of_an_exempt_namespace_stay() {
     let lab = Lab::shared();
     let name = "exempt";
-    lab.create_fixtures(name);
+    let course = lab.course(name);
     let namespace = "tenant-exempt";
     let exempt = |value: &str| {
         let labels = format!(r#"{{"crownlabs.polito.it/expiration-ignore": {value}}}"#);
         lab.patch("namespaces", "", namespace, &format!(r#"{{"metadata": {{"labels": {labels}}}}}"#));
     };
-    // Whatever the case of the value: to exempt too many is the safe direction.
+    // The case of the value does not matter: exempting too many is the safe direction.
     exempt("\"TRUE\"");
     expire(&lab, name, "container", "1s");
     lab.apply(&instance(name, "kept", "container"));
     let folder = tempfile::tempdir().expect("a folder");
-    let kubeconfig = lab.service_account();
     let config = config(folder.path(), "1s");
-    let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: name, config: &config });
+    let daemon = course.daemon(&config);
     let series = r#"controller_runtime_reconcile_total{controller="expiration",result="#;
     let has_ended = |line: &str| line.starts_with(series) && !line.ends_with(" 0");
     wait_until(PATIENCE, || {
@@ -184,19 +179,17 @@ fn the_instances_of_an_exempt_namespace_stay() {
     });
     assert_eq!(lab.get("instances", namespace, "kept").expect("kept")["status"]["expiration"], Value::Null);
     assert!(mails(folder.path()).is_empty());
-    // Once the exemption ends, the Instance is looked at again at once.
+    // Once the exemption ends, the Instance is reconciled again at once.
     exempt("null");
     lab.await_gone("instances", namespace, "kept");
     assert_eq!(mails(folder.path()).len(), 2);
-    drop(daemon);
-    lab.delete_fixtures(name);
 }
 
 #[test]
-fn an_instance_is_looked_at_when_its_namespace_becomes_ours_and_when_its_tenant_appears() {
+fn an_instance_is_reconciled_when_its_namespace_is_selected_and_when_its_tenant_appears() {
     let lab = Lab::shared();
     let name = "latecomer";
-    lab.create_fixtures(name);
+    let course = lab.course(name);
     let namespace = "tenant-latecomer";
     let select = |value: &str| {
         let labels = format!(r#"{{"crownlabs.polito.it/operator-selector": {value}}}"#);
@@ -207,12 +200,11 @@ fn an_instance_is_looked_at_when_its_namespace_becomes_ours_and_when_its_tenant_
     lab.apply(&tenant("latecomer-other"));
     expire(&lab, name, "container", "1s");
     lab.apply(&instance(name, "late", "container"));
-    // What is done to this one would have been done to the other.
+    // This Instance shows what would have happened to the other one.
     lab.apply(&elsewhere(name, "marker", "container", "latecomer-other"));
     let folder = tempfile::tempdir().expect("a folder");
-    let kubeconfig = lab.service_account();
     let config = config(folder.path(), "1s");
-    let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: name, config: &config });
+    let daemon = course.daemon(&config);
     lab.await_gone("instances", "workspace-latecomer", "marker");
     assert_eq!(lab.get("instances", namespace, "late").expect("not ours")["status"], Value::Null);
     select(&format!("\"{name}\""));
@@ -221,15 +213,13 @@ fn an_instance_is_looked_at_when_its_namespace_becomes_ours_and_when_its_tenant_
     lab.apply(&tenant(name));
     lab.await_gone("instances", namespace, "late");
     assert_eq!(mails(folder.path()).len(), 4, "{}", daemon.log());
-    drop(daemon);
-    lab.delete_fixtures(name);
 }
 
 #[test]
-fn a_template_that_breaks_holds_back_its_mail_and_no_other() {
+fn a_broken_mail_template_delays_only_its_own_mails() {
     let lab = Lab::shared();
     let name = "template";
-    lab.create_fixtures(name);
+    let course = lab.course(name);
     expire(&lab, name, "container", "1s");
     let (folder, templates) =
         (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
@@ -242,8 +232,7 @@ fn a_template_that_breaks_holds_back_its_mail_and_no_other() {
         "{transport: file,",
         &format!("{{transport: file, templateDir: \"{}\",", templates.path().display()),
     );
-    let kubeconfig = lab.service_account();
-    let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: name, config: &config });
+    let daemon = course.daemon(&config);
     let namespace = "tenant-template";
     lab.apply(&instance(name, "warned", "container"));
     wait_until(PATIENCE, || match mails(folder.path()).len() {
@@ -266,6 +255,4 @@ fn a_template_that_breaks_holds_back_its_mail_and_no_other() {
     fs::write(&warning, good).expect("written");
     lab.await_gone("instances", namespace, "old");
     assert_eq!(mails(folder.path()).len(), 4, "{}", daemon.log());
-    drop(daemon);
-    lab.delete_fixtures(name);
 }

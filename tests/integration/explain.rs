@@ -16,7 +16,7 @@ fn run(program: &Path, arguments: &[&str], lab: &Lab) -> (bool, String) {
     (output.status.success(), text(&output.stdout) + &text(&output.stderr))
 }
 
-/// Asserts that the binary is a plugin of `kubectl` under another name, and what it says of an Instance that is ready.
+/// Asserts that the binary is a plugin of `kubectl` under another name, and its output about an Instance that is ready.
 fn assert_plugin(lab: &Lab, binary: &Path) {
     // As a plugin, the same binary has another name.
     let folder = tempfile::tempdir().expect("a folder");
@@ -26,9 +26,9 @@ fn assert_plugin(lab: &Lab, binary: &Path) {
     assert!(is_success, "{text}");
     for line in [
         "Instance tenant-explain/works of Tenant explain, Template workspace-explain/container\n",
-        "Phase Ready; it is to run, for ",
-        "  Its Template sets no time after which it is stopped or deleted\n",
-        "  explain-prof, who manage its course\n",
+        "Phase Ready; it should run, for ",
+        "  Its Template sets no time limit for stopping or deleting it\n",
+        "  managers of its course: explain-prof\n",
     ] {
         assert!(text.contains(line), "{line} is not in\n{text}");
     }
@@ -36,18 +36,18 @@ fn assert_plugin(lab: &Lab, binary: &Path) {
     let (is_success, text) = run(&plugin, &["why", "works"], lab);
     assert!(!is_success && text.contains("Instance default/works not found"), "{text}");
     let (is_success, text) = run(&plugin, &["why", "tenant-explain/works", "-n", "default"], lab);
-    assert!(!is_success && text.contains("leave one of them out"), "{text}");
+    assert!(!is_success && text.contains("omit one of them"), "{text}");
     let (is_success, text) = run(&plugin, &["why"], lab);
     assert!(!is_success && text.contains("Usage: kubectl crownlabs why"), "{text}");
     for (name, problem) in
-        [("tenant-explain/absent", "not found"), ("tenant-explain/../../x", "no name of Instance")]
+        [("tenant-explain/absent", "not found"), ("tenant-explain/../../x", "not a valid name of Instance")]
     {
         let (is_success, text) = run(binary, &["why", name], lab);
         assert!(!is_success && text.contains(problem), "{text}");
     }
 }
 
-/// Asserts what programs read, and that namespace and context are those of the options.
+/// Asserts the output for programs, and that namespace and context come from the options.
 fn assert_read_by_programs(lab: &Lab, binary: &Path) {
     let json = |arguments: &[&str]| -> Value {
         let (is_success, text) = run(binary, arguments, lab);
@@ -74,7 +74,7 @@ fn assert_read_by_programs(lab: &Lab, binary: &Path) {
     assert!(!is_success && text.contains("--context nowhere cannot be used"), "{text}");
 }
 
-/// Asserts that an Instance in a file is planned with the Template that the cluster has.
+/// Asserts that an Instance in a file is planned with the Template in the cluster.
 fn assert_planned_beside_the_cluster(lab: &Lab, binary: &Path) {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("instance.yaml");
@@ -93,7 +93,7 @@ fn assert_planned_beside_the_cluster(lab: &Lab, binary: &Path) {
     assert_eq!((of("Instance"), of("Deployment"), of("Template"), of("Tenant")), (1, 1, 0, 0), "{text}");
 }
 
-/// Asserts that a Workspace that is not there, and an API server that is not reached, are said in plain words.
+/// Asserts that a missing Workspace and an unreachable API server are reported in plain words.
 fn assert_plain_errors(lab: &Lab, binary: &Path) {
     let (is_success, text) = run(binary, &["status", "expalin"], lab);
     assert!(!is_success && text.contains("Workspace expalin not found"), "{text}");
@@ -110,10 +110,10 @@ fn assert_plain_errors(lab: &Lab, binary: &Path) {
 }
 
 #[test]
-fn people_are_told_what_an_instance_waits_for_and_who_runs_what() {
+fn why_and_status_name_the_cause_the_tenants_and_the_managers() {
     let lab = Lab::shared();
-    lab.create_fixtures("explain");
-    // Who manages the course by the spec, and one who only says so by a label.
+    let _course = lab.course("explain");
+    // A manager of the course by the spec, and a Tenant that only has the label of one.
     lab.apply(
         "apiVersion: crownlabs.polito.it/v1alpha2
 kind: Tenant
@@ -140,7 +140,7 @@ spec: {firstName: A, lastName: B, email: liar@example.org}
     let binary = Path::new(env!("CARGO_BIN_EXE_crownlabs"));
     let (is_success, text) = run(binary, &["why", "tenant-explain/lost"], &lab);
     assert!(is_success, "{text}");
-    // The sentence of the condition, which is that of the event.
+    // The sentence of the condition, which equals the sentence of the event.
     let conditions =
         lab.get("instances", "tenant-explain", "lost").expect("it")["status"]["conditions"].clone();
     let reconciled = conditions.as_array().expect("a list").iter().find(|c| c["type"] == "Reconciled");
@@ -158,10 +158,11 @@ spec: {firstName: A, lastName: B, email: liar@example.org}
     assert_eq!(rows[1][..4], ["explain", "tenant-explain/works", "container", "Ready"], "{text}");
     assert_eq!(rows[1].last(), Some(&"1"), "the cores of its Template: {text}");
     assert!(rows.iter().any(|row| row.starts_with(&["explain", "tenant-explain/stopped"])), "{text}");
-    assert!(text.ends_with("1 of them running, 1 cores\n"), "{text}");
+    let rest =
+        "1 of them running, 1 cores\n\nTemplates that are not ready:\n  cloudvm: Workspace explain, which ";
+    assert!(text.contains(rest), "{text}");
     assert_plain_errors(&lab, binary);
     assert_read_by_programs(&lab, binary);
     assert_planned_beside_the_cluster(&lab, binary);
     lab.delete("tenants", "", &["explain-prof", "explain-liar"]);
-    lab.delete_fixtures("explain");
 }

@@ -1,5 +1,5 @@
-//! The way of a virtual machine's disk into a registry and back: with the exporter's script, the command of the
-//! snapshot's Job (Buildah, as an ordinary user) and a real registry.
+//! The path of a virtual machine's disk into a registry and back: with the exporter's script, the command of
+//! the snapshot's Job (Buildah, as an ordinary user) and a real registry.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::daemon::free_port;
+use crate::daemon::reserved_port;
 use cluster::registry::Registry;
 
 const MEBIBYTE: usize = 1024 * 1024;
@@ -22,7 +22,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A temporary folder that everybody may read.
+/// A temporary folder that every user may read.
 fn folder() -> TempDir {
     let folder = TempDir::new().expect("a folder");
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("ours");
@@ -49,12 +49,12 @@ fn export(arguments: &[&Path]) -> Output {
     Command::new("sh").arg(script).args(arguments).output().expect("a shell")
 }
 
-/// The arguments that name the folder of the disk and that of the image.
+/// The arguments for the folder of the disk and the folder of the image.
 fn from_to<'a>(disks: &'a Path, out: &'a Path) -> [&'a Path; 4] {
     [Path::new("--img-dir"), disks, Path::new("--out-dir"), out]
 }
 
-/// The Job that the daemon makes for a snapshot when Buildah pushes the image.
+/// The Job that the daemon creates for a snapshot when Buildah pushes the image.
 fn job(folder: &Path, registry: &str) -> Value {
     let config = folder.join("config.yaml");
     let text = format!(
@@ -90,8 +90,8 @@ spec: {instanceRef: {name: box}, imageName: my-image}
     job.unwrap_or_else(|| panic!("no Job: {:?}", output.messages))
 }
 
-/// Runs a container of a pod as a process, with its command and its environment; `mounts` says which folder stands for
-/// which volume, and `more` are more variables.
+/// Runs a container of a pod as a process, with its command and its environment; `mounts` maps volumes to folders, and
+/// `more` are more variables.
 fn run(container: &Value, mounts: &BTreeMap<&str, &Path>, more: &[(&str, &Path)]) -> Output {
     let mut folders: Vec<(String, String)> = Vec::new();
     for mount in container["volumeMounts"].as_array().into_iter().flatten() {
@@ -148,14 +148,14 @@ fn home(registry: &str) -> TempDir {
 }
 
 #[test]
-fn a_disk_becomes_an_image_and_comes_back_bit_by_bit() {
+fn a_disk_survives_the_round_trip_through_an_image_bit_by_bit() {
     let (data, workspace, login) = (folder(), folder(), folder());
     let disk = disk(data.path());
     assert_success(&export(&from_to(data.path(), workspace.path())));
     let dockerfile = fs::read_to_string(workspace.path().join("Dockerfile")).expect("a Dockerfile");
     assert_eq!(dockerfile, "FROM scratch\nADD vm-snapshot.qcow2 /disk/\n");
 
-    let registry = Registry::start(&format!("127.0.0.1:{}", free_port())).expect("a registry");
+    let registry = Registry::start(&format!("127.0.0.1:{}", reserved_port())).expect("a registry");
     let job = job(data.path(), &format!("{}/vm", registry.address()));
     let pod = &job["spec"]["template"]["spec"];
     let pusher = &pod["containers"][0];
@@ -173,7 +173,7 @@ fn a_disk_becomes_an_image_and_comes_back_bit_by_bit() {
     ];
     assert_success(&run(pusher, &mounts, &places));
 
-    // Pulled by a user without the image.
+    // Another user pulls it, without the image in their storage.
     let puller = home(registry.address());
     let out = puller.path().join("out");
     let pull = serde_json::json!({
@@ -219,7 +219,7 @@ fn the_exporter_reports_failures_and_leaves_no_files() {
     let (data, out) = (folder(), folder());
     let out = out.path();
     let missing = export(&from_to(data.path(), out));
-    assert_refused(&missing, out, &format!("there is no {}", data.path().join("disk.img").display()));
+    assert_refused(&missing, out, &format!("{} does not exist", data.path().join("disk.img").display()));
     let block = folder();
     fs::create_dir(block.path().join("disk.img")).expect("a folder");
     assert_refused(
@@ -249,7 +249,7 @@ fn the_exporter_reports_failures_and_leaves_no_files() {
         .output();
     assert_refused(&limited.expect("a shell"), out, &format!("{} could not be converted", disk.display()));
 
-    // A virtual machine that runs: QEMU holds the lock of its disk.
+    // A running virtual machine: QEMU holds the lock of its disk.
     let mut machine = Command::new("qemu-io")
         .args(["-f", "raw"])
         .arg(&disk)
@@ -272,10 +272,10 @@ fn the_exporter_reports_failures_and_leaves_no_files() {
     assert_success(&export(&from_to(data.path(), out)));
 }
 
-/// The image that `make image-exporter` builds is the one that the daemon uses unless it is told otherwise.
+/// The image that `make image-exporter` builds is the default image of the daemon.
 #[test]
 fn the_image_that_make_builds_is_the_default() {
-    // The tests may have been started by make themselves, which says so to a make of its own.
+    // Make may have started the tests, and would pass its variables to the make below.
     let made = Command::new("make")
         .args(["--no-print-directory", "--dry-run", "image-exporter"])
         .env_remove("MAKEFLAGS")

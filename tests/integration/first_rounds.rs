@@ -1,5 +1,5 @@
-//! The rounds of queries of fresh daemons: the first ones, about Instances in each state, and those of a Prometheus that
-//! answers more slowly than it is asked.
+//! The rounds of queries of new daemons: the first ones, with Instances in each state, and rounds with a Prometheus
+//! that answers more slowly than the interval.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use crate::daemon::{Daemon, Options};
+use crate::daemon::Daemon;
 use crate::expiration::mails;
 use crate::inactivity::{allow_idle, config, prometheus};
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
@@ -37,7 +37,7 @@ fn stopped(instance: &str) -> String {
     instance.replace("spec:\n", "spec:\n  running: false\n")
 }
 
-/// The number of running Instances whose use is watched.
+/// The number of running Instances whose usage is watched.
 fn watched(daemon: &Daemon) -> u64 {
     let metrics = daemon.metrics();
     let lines = metrics.lines().filter(|line| line.starts_with("automation_instances{"));
@@ -45,18 +45,17 @@ fn watched(daemon: &Daemon) -> u64 {
 }
 
 #[test]
-fn no_first_round_complains_about_a_healthy_source() {
+fn the_first_round_reports_no_healthy_source() {
     const PAST: &str = "2020-01-01T00:00:00Z";
     let lab = Lab::shared();
     let (fixtures, namespace) = ("firstround", "tenant-firstround");
-    lab.create_fixtures(fixtures);
+    let course = lab.course(fixtures);
     allow_idle(&lab, fixtures, "container", "1s");
     let idle = r#"{"spec": {"cleanup": {"stopAfterInactivity": "50m", "deleteAfterInactivity": "50m"}}}"#;
     lab.patch("templates", "workspace-firstround", "container-persistent", idle);
     let prometheus = prometheus(namespace);
     let folder = tempfile::tempdir().expect("a folder");
     let config = config(folder.path(), &prometheus, Duration::from_hours(1));
-    let kubeconfig = lab.service_account();
     let old = [("last-activity", PAST), ("last-running", "true"), ("number-alerts-sent", "0")];
     let broken = [("last-activity", "yesterday"), ("number-alerts-sent", "x"), ("last-running", "true")];
     let off = |time: &str| [("last-powered-off-timestamp", time.to_owned())];
@@ -81,8 +80,8 @@ fn no_first_round_complains_about_a_healthy_source() {
             [("DestructionWarning", "left"), ("InactivityWarning", "late"), ("InactivityWarning", "old")];
         expected.extend(overdue.map(|(reason, state)| (reason.to_owned(), name(state))));
         expected.sort();
-        let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: fixtures, config: &config });
-        // Every running one was looked at, every overdue one was warned about, and what was broken is mended.
+        let daemon = course.daemon(&config);
+        // Every running one was checked, every overdue one was warned about, and every error is fixed.
         wait_until(PATIENCE, || {
             let (seen, sent) = (watched(&daemon), mails(folder.path()).len());
             let found = complaints(&lab, namespace);
@@ -98,23 +97,24 @@ fn no_first_round_complains_about_a_healthy_source() {
         assert!(time.is_some_and(|time| time.parse::<jiff::Timestamp>().is_ok()), "{mended}");
         assert_eq!(complaints(&lab, namespace), expected, "{}", daemon.log());
     }
-    lab.delete_fixtures(fixtures);
 }
 
-/// What a slow line has seen.
+/// The observations of a slow line.
 #[derive(Default)]
 struct Seen {
-    /// The connections with a request that is not answered.
+    /// The connections with an unanswered request.
     waiting: Vec<usize>,
     /// When the last answer came.
     answered: Option<Instant>,
-    /// The pauses before the rounds, but for the first.
+    /// The number of answers.
+    answers: usize,
+    /// The pauses before the rounds, except for the first.
     pauses: Vec<Duration>,
-    /// How often a request came while another one was not answered.
+    /// How often a request arrived while another one was unanswered.
     overlaps: usize,
 }
 
-/// A line to a server that holds back each request.
+/// A line to a server that delays each request.
 struct SlowLine {
     address: SocketAddr,
     seen: Arc<Mutex<Seen>>,
@@ -136,7 +136,7 @@ impl SlowLine {
     }
 }
 
-/// Carries the requests and answers of a connection, on threads of its own.
+/// Forwards the requests and responses of a connection, on its own threads.
 fn carry(number: usize, client: &TcpStream, server: &TcpStream, delay: Duration, seen: &Arc<Mutex<Seen>>) {
     let ends = || (client.try_clone().expect("a copy"), server.try_clone().expect("a copy"));
     let ((from, to), log) = (ends(), Arc::clone(seen));
@@ -160,11 +160,12 @@ fn carry(number: usize, client: &TcpStream, server: &TcpStream, delay: Duration,
             let mut seen = log.lock();
             seen.waiting.retain(|other| *other != number);
             seen.answered = Some(Instant::now());
+            seen.answers += 1;
         });
     });
 }
 
-/// Passes on what comes, and tells it before.
+/// Forwards the data, after a call of `tell` with it.
 fn pass(mut from: &TcpStream, mut to: &TcpStream, mut tell: impl FnMut(&[u8])) {
     let mut buffer = vec![0; 1 << 16];
     while let Ok(count @ 1..) = from.read(&mut buffer) {
@@ -177,10 +178,10 @@ fn pass(mut from: &TcpStream, mut to: &TcpStream, mut tell: impl FnMut(&[u8])) {
 }
 
 #[test]
-fn a_source_that_is_too_slow_for_its_interval_is_said_and_decided_by() {
+fn a_source_that_is_slower_than_its_interval_is_reported_and_used() {
     let lab = Lab::shared();
     let (fixtures, namespace) = ("slowround", "tenant-slowround");
-    lab.create_fixtures(fixtures);
+    let course = lab.course(fixtures);
     for (template, idle) in [("container", "1s"), ("container-persistent", "5s"), ("standalone", "7s")] {
         allow_idle(&lab, fixtures, template, idle);
     }
@@ -191,8 +192,7 @@ fn a_source_that_is_too_slow_for_its_interval_is_said_and_decided_by() {
     let config = config(folder.path(), &prometheus, Duration::from_hours(1))
         .replace("checkInterval: 2s", "checkInterval: 3s")
         .replace(&prometheus.url(), &format!("http://{}", line.address));
-    let kubeconfig = lab.service_account();
-    let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: fixtures, config: &config });
+    let daemon = course.daemon(&config);
     let warned = |names: &[&str]| {
         let expected: Vec<_> =
             names.iter().map(|name| ("InactivityWarning".to_owned(), (*name).to_owned())).collect();
@@ -201,9 +201,15 @@ fn a_source_that_is_too_slow_for_its_interval_is_said_and_decided_by() {
             other => Err(format!("warnings about {names:?}, not {other:?}: {}", daemon.log())),
         });
     };
+    // The request at the start only checks whether Prometheus answers. It does not belong to a round.
+    daemon.wait_for("the end of the first requests", |_| {
+        let seen = line.seen.lock();
+        seen.answers >= 2 && seen.waiting.is_empty()
+    });
+    *line.seen.lock() = Seen::default();
     lab.apply(&instance(fixtures, "at-once", "container"));
     warned(&["at-once"]);
-    // Overdue after the interval, the last one while a round is under way.
+    // Overdue after the interval, the last one while a round is in progress.
     for (name, template) in [("later", "container-persistent"), ("last", "standalone")] {
         lab.apply(&instance(fixtures, name, template));
     }
@@ -218,9 +224,7 @@ fn a_source_that_is_too_slow_for_its_interval_is_said_and_decided_by() {
     let seen = line.seen.lock();
     assert_eq!(seen.overlaps, 0, "one request after the other");
     assert!(!seen.pauses.is_empty(), "several rounds");
-    // The interval, by a clock that may be corrected by a second or two meanwhile.
+    // The interval, with a tolerance because the clock may be corrected by a second or two.
     assert!(seen.pauses.iter().all(|pause| *pause >= Duration::from_secs(1)), "{:?}", seen.pauses);
     drop(seen);
-    drop(daemon);
-    lab.delete_fixtures(fixtures);
 }

@@ -1,4 +1,4 @@
-//! Objects of the daemon that somebody changes are repaired; objects of others are not touched.
+//! Objects of the daemon are repaired after changes by other writers; objects of other owners are not touched.
 
 use serde_json::{Value, json};
 
@@ -69,7 +69,7 @@ fn children_are_repaired() {
         await_healed(&lab, kind, name, &before);
         lab.patch(kind, NAMESPACE, name, r#"{"metadata": {"ownerReferences": null}}"#);
         await_healed(&lab, kind, name, &before);
-        // As it comes back from a backup.
+        // As restored from a backup.
         lab.patch(kind, NAMESPACE, name, r#"{"metadata": {"labels": null, "ownerReferences": null}}"#);
         await_healed(&lab, kind, name, &before);
         // Deleted. A claim is left out because its pod keeps it; a virtual machine is kept for a while by its finalizer.
@@ -79,7 +79,7 @@ fn children_are_repaired() {
             wait_until(PATIENCE, || match lab.get(kind, NAMESPACE, name) {
                 Some(now) if now["metadata"]["uid"] != uid => Ok(()),
                 other => Err(format!(
-                    "{kind} {name} anew, is {}",
+                    "{kind} {name} recreated, is {}",
                     other.map_or(json!("gone"), |o| o["metadata"].clone())
                 )),
             });
@@ -90,7 +90,7 @@ fn children_are_repaired() {
     lab.delete_fixtures("heal");
 }
 
-/// Beside labels and owner, some fields of each kind are enforced.
+/// In addition to labels and owner, some fields of each kind are enforced.
 fn enforced_fields_are_repaired(lab: &Lab) {
     lab.patch("deployments", NAMESPACE, "box", r#"{"spec": {"replicas": 0}}"#);
     wait_until(PATIENCE, || {
@@ -105,7 +105,7 @@ fn enforced_fields_are_repaired(lab: &Lab) {
     lab.patch("secrets", NAMESPACE, "vmp", r#"{"data": {"userdata": "Zm9v"}}"#);
     let userdata = secret["data"]["userdata"].as_str().unwrap_or_default();
     lab.await_value("secrets", NAMESPACE, "vmp", "/data/userdata", userdata);
-    // What others add to the Secret is removed.
+    // Keys that other writers add to the Secret are removed.
     lab.patch("secrets", NAMESPACE, "vmp", r#"{"data": {"networkdata": "Zm9v"}}"#);
     lab.await_value("secrets", NAMESPACE, "vmp", "/data/networkdata", "");
     let annotation = r#"{"metadata": {"annotations": {"nginx.ingress.kubernetes.io/auth-url": "https://evil.example.org", "mine": "kept"}}}"#;
@@ -120,7 +120,7 @@ fn enforced_fields_are_repaired(lab: &Lab) {
     assert_eq!(healed["metadata"]["annotations"]["mine"], "kept");
 }
 
-/// Fields that the daemon writes at the creation only may be changed by others.
+/// Other writers may change fields that the daemon writes only at the creation.
 fn other_fields_are_kept(lab: &Lab) {
     lab.patch("services", NAMESPACE, "vmp", r#"{"spec": {"sessionAffinity": "ClientIP"}}"#);
     lab.patch(
@@ -135,9 +135,9 @@ fn other_fields_are_kept(lab: &Lab) {
 }
 
 #[test]
-fn objects_of_others_are_never_touched() {
+fn foreign_objects_are_never_touched() {
     let lab = Lab::shared();
-    lab.create_fixtures("other");
+    let _course = lab.course("other");
     let namespace = OTHER;
     create_objects_of_others(&lab);
     let admin = lab.admin();
@@ -168,18 +168,18 @@ fn objects_of_others_are_never_touched() {
                 .ok_or_else(|| format!("{events:?}"))
         });
     }
-    // Who waits for a name gets it when what is in the way goes, whoever that belongs to.
+    // An Instance that waits for a name gets it when the object with that name is deleted, whoever owns it.
     lab.apply(&instance("other", "freed", "standalone"));
     lab.await_fault(namespace, "freed", "NameConflict");
     lab.delete("deployments", namespace, &["freed"]);
     lab.await_phase(namespace, "freed", "Ready");
-    // Neither are they touched when the younger Instances are stopped and deleted.
+    // They are not touched either when the younger Instances are stopped and deleted.
     for name in ["taken", "kept", "a-b"] {
         lab.patch("instances", namespace, name, r#"{"spec": {"running": false}}"#);
     }
     lab.delete("instances", namespace, &["taken", "kept"]);
     lab.await_observed("instances", namespace, "a-b", "Reconciled");
-    // The older Instance is reconciled once more, too.
+    // The older Instance is reconciled again, too.
     lab.patch("instances", namespace, "a.b", r#"{"spec": {"prettyName": "The older one"}}"#);
     lab.await_observed("instances", namespace, "a.b", "Reconciled");
     assert_eq!(before("services", "taken"), taken);
@@ -190,10 +190,9 @@ fn objects_of_others_are_never_touched() {
     lab.delete("instances", namespace, &["a.b"]);
     lab.patch("instances", namespace, "a-b", r#"{"spec": {"running": true}}"#);
     lab.await_phase(namespace, "a-b", "Ready");
-    lab.delete_fixtures("other");
 }
 
-/// Creates objects under the names that Instances would use: a Service without an owner that is labelled as that of another
+/// Creates objects under the names that Instances would use: a Service without an owner that has the labels of another
 /// Instance, and two Deployments of another controller with the daemon's label.
 fn create_objects_of_others(lab: &Lab) {
     lab.apply(&format!(

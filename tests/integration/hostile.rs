@@ -1,4 +1,5 @@
-//! Objects as large as the API server takes them, which a student may make, cost the daemon no memory.
+//! Objects of the largest size that the API server accepts, which a student may create, do not increase the
+//! memory of the daemon.
 
 use std::fmt::Write;
 
@@ -13,11 +14,11 @@ const NAMESPACE: &str = "tenant-hostile";
 const SANDBOX: &str = "sandbox-hostile";
 /// The Secrets, and the objects of every other kind.
 const COUNTS: [usize; 2] = [60, 10];
-/// How much more memory the daemon may take, in MiB. The objects are 80 MiB; a daemon that collects the pages of a list before
-/// it decodes them takes more than twice that.
+/// The allowed growth of the daemon's memory, in MiB. The objects are 80 MiB; a daemon that collects the pages of a
+/// list before it decodes them takes more than twice that.
 const MORE: usize = 48;
 
-/// A text of so many KiB that is no other's.
+/// A unique text of this many KiB.
 fn text(seed: usize, kib: usize) -> String {
     let mut text = String::new();
     for n in 0..kib * 64 {
@@ -27,7 +28,7 @@ fn text(seed: usize, kib: usize) -> String {
     text
 }
 
-/// Objects in a sandbox with the labels of ours, and Instances and Templates of the Tenant.
+/// Objects in a sandbox with our labels, and Instances and Templates of the Tenant.
 fn objects() -> Vec<Value> {
     let labels = json!({"crownlabs.polito.it/managed-by": "instance", "crownlabs.polito.it/instance": "x"});
     let [secrets, others] = COUNTS;
@@ -61,7 +62,7 @@ fn objects() -> Vec<Value> {
 }
 
 #[test]
-fn the_largest_objects_that_there_can_be_take_no_memory_and_stop_nobody_else() {
+fn the_largest_possible_objects_take_no_memory_and_block_no_others() {
     let lab = Lab::start(Options { simulate: false, ..Options::default() });
     lab.create_fixtures(FIXTURES);
     lab.apply(&format!(
@@ -79,9 +80,9 @@ metadata: {{name: {SANDBOX}, labels: {{crownlabs.polito.it/operator-selector: {F
         lab.apply(&object.to_string());
     }
     let daemon = start();
-    // The Instances among them are refused each for itself, and another one is made.
+    // Each of the large Instances is rejected, and another one is created.
     let why = lab.await_fault(NAMESPACE, "instance-0", "InvalidSpec");
-    assert!(why.contains("of which at most") && why.len() < 1000, "{why}");
+    assert!(why.contains("but at most") && why.len() < 1000, "{why}");
     lab.apply(&instance(FIXTURES, "honest", "container"));
     lab.await_observed("instances", NAMESPACE, "honest", "Ready");
     let peak = daemon.size("VmHWM");

@@ -1,4 +1,4 @@
-//! Constrained impersonation: the dashboard begins when its account has that and nothing more.
+//! Constrained impersonation: the dashboard starts if its account has that and nothing more.
 
 use std::fs;
 use std::path::PathBuf;
@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::daemon::{Daemon, config, free_port};
+use crate::daemon::{Daemon, config, reserved_port};
 use crate::lab::Lab;
 
 /// The rules that the chart gives the account.
 const RULES: &str = include_str!("../../manifests/chart/files/impersonation.yaml");
-/// The first version of Kubernetes that has it on.
+/// The first version of Kubernetes that enables it by default.
 const SINCE: u64 = 36;
 
 /// Gives an account of this name some rights, in all namespaces.
@@ -27,7 +27,8 @@ fn grant(lab: &Lab, name: &str, rules: &Value) {
     lab.apply(&format!("{role}\n---\n{binding}"));
 }
 
-/// The kubeconfig of a new account, which may list and watch what the dashboard watches, and what these rules say.
+/// The kubeconfig of a new account that may list and watch the objects of the dashboard, and has the rights of
+/// these rules.
 fn account(lab: &Lab, name: &str, rules: &Value) -> PathBuf {
     let metadata = json!({"name": name, "namespace": "crownlabs-system"});
     lab.apply(&json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}).to_string());
@@ -39,7 +40,7 @@ fn account(lab: &Lab, name: &str, rules: &Value) -> PathBuf {
     lab.cluster.service_account_kubeconfig("crownlabs-system", name).expect("a token")
 }
 
-/// A dashboard whose issuer nobody asks.
+/// A dashboard whose issuer is never called.
 fn dashboard(folder: &TempDir, kubeconfig: &std::path::Path) -> Daemon {
     let file = |name: &str, content: &str| {
         let file = folder.path().join(name);
@@ -52,7 +53,7 @@ fn dashboard(folder: &TempDir, kubeconfig: &std::path::Path) -> Daemon {
         "controllers: {{{off}dashboard: {{enabled: true, identity: impersonate, listen: \"127.0.0.1:{}\", \
          publicUrl: \"https://labs.example.com\", issuerUrl: \"https://auth.example.com/realms/labs\", clientId: dashboard, \
          clientSecretFile: {}, sessionKeyFile: {}}}}}\n",
-        free_port(),
+        reserved_port(),
         file("secret", "secret"),
         file("key", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n"),
     );
@@ -82,7 +83,7 @@ fn is_known(lab: &Lab) -> bool {
 }
 
 #[test]
-fn an_account_with_the_rules_of_the_chart_impersonates_where_the_api_server_knows_how() {
+fn an_account_with_the_rules_of_the_chart_impersonates_if_the_api_server_supports_it() {
     let (lab, folder) = (Lab::shared(), TempDir::new().expect("a folder"));
     let daemon = dashboard(&folder, &account(&lab, "impersonates", &rules()));
     if is_known(&lab) {
@@ -97,7 +98,7 @@ fn an_account_with_the_rules_of_the_chart_impersonates_where_the_api_server_know
 }
 
 #[test]
-fn an_account_without_the_rules_is_told_so_and_begins_once_it_has_them() {
+fn an_account_without_the_rules_is_reported_and_starts_once_it_has_them() {
     let (lab, folder) = (Lab::shared(), TempDir::new().expect("a folder"));
     let daemon = dashboard(&folder, &account(&lab, "impersonates-not", &json!([])));
     let verb =
@@ -114,7 +115,7 @@ fn an_account_without_the_rules_is_told_so_and_begins_once_it_has_them() {
 }
 
 #[test]
-fn an_account_with_the_plain_verb_is_refused_also_for_one_user() {
+fn an_account_with_the_plain_verb_is_rejected_even_for_one_user() {
     let (lab, folder) = (Lab::shared(), TempDir::new().expect("a folder"));
     for (name, rule, plural) in [
         ("of-users", json!({"apiGroups": [""], "resources": ["users"], "verbs": ["impersonate"]}), "users"),

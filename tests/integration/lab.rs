@@ -1,4 +1,4 @@
-//! The control plane that the tests share, and what they do with it.
+//! The control plane that the tests share, and its operations.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use cluster::{Cluster, Options};
 
-/// Calls `probe` until it returns a value, less often the longer it takes: many tests that wait at once would else keep
-/// the control planes busy with their lists. Panics after `limit` with the last error, which says what is missing.
+/// Calls `probe` until it returns a value, with growing pauses: otherwise many waiting tests would keep the control
+/// planes busy with their lists. Panics after `limit` with the last error, which names the problem.
 pub fn wait_until<T>(limit: Duration, mut probe: impl FnMut() -> Result<T, String>) -> T {
     const SHORTEST: Duration = Duration::from_millis(50);
     const LONGEST: Duration = Duration::from_millis(500);
@@ -26,11 +26,11 @@ pub fn wait_until<T>(limit: Duration, mut probe: impl FnMut() -> Result<T, Strin
     }
 }
 
-/// How long tests wait for something. It is long because two cores serve a control plane, several daemons and the
-/// tests.
+/// How long tests wait for a condition. It is long because two cores serve a control plane, several daemons and
+/// the tests.
 pub const PATIENCE: Duration = Duration::from_mins(3);
 
-/// A control plane on which the manifests of the project are applied.
+/// A control plane with the project's manifests applied.
 pub struct Lab {
     /// The control plane.
     pub cluster: Cluster,
@@ -68,8 +68,7 @@ impl Lab {
         Self::shared_in(&SHARED, Options { gateway: true, ..Options::default() })
     }
 
-    /// The control plane that tests share which want nobody but the daemon to write: nodes and virtual machines are not
-    /// simulated.
+    /// The shared control plane for tests where only the daemon writes: nodes and virtual machines are not simulated.
     pub fn shared_unsimulated() -> Arc<Self> {
         static SHARED: Mutex<Weak<Lab>> = Mutex::new(Weak::new());
         Self::shared_in(&SHARED, Options { simulate: false, ..Options::default() })
@@ -94,7 +93,7 @@ impl Lab {
         self.cluster.service_account_kubeconfig("crownlabs-system", "crownlabs").expect("a token")
     }
 
-    /// Runs `kubectl` with `input` on its standard input. Returns its output, or what it wrote to standard error.
+    /// Runs `kubectl` with `input` on its standard input. Returns its output; the error is its standard error.
     pub fn try_kubectl(&self, arguments: &[&str], input: &str) -> Result<String, String> {
         use std::io::Write;
         let mut child: Command = self.cluster.kubectl();
@@ -134,17 +133,18 @@ impl Lab {
         patched.unwrap_or_else(|error| panic!("{error:#}: {patch}"));
     }
 
-    /// An object, or `None` when it does not exist.
+    /// An object, or `None` if it does not exist.
     pub fn get(&self, kind: &str, namespace: &str, name: &str) -> Option<Value> {
         self.cluster.get(kind, namespace, name).unwrap_or_else(|error| panic!("{error:#}"))
     }
 
-    /// The objects of some kinds (separated by commas) in a namespace; the empty namespace stands for all of them.
+    /// The objects of some kinds (separated by commas) in a namespace; the empty namespace stands for all namespaces.
     pub fn list(&self, kinds: &str, namespace: &str) -> Vec<Value> {
         self.cluster.list(kinds, namespace).unwrap_or_else(|error| panic!("{error:#}"))
     }
 
-    /// Waits until a member of an object has a value; the empty one also stands for no member. Returns the object.
+    /// Waits until a member of an object has a value; the empty value also stands for a missing member. Returns
+    /// the object.
     pub fn await_value(&self, kind: &str, namespace: &str, name: &str, pointer: &str, wanted: &str) -> Value {
         wait_until(PATIENCE, || {
             let object = self.get(kind, namespace, name).ok_or_else(|| format!("{kind} {name}"))?;
@@ -176,7 +176,7 @@ impl Lab {
         })
     }
 
-    /// Waits until a condition of an object is about its spec as it is now. Returns the object.
+    /// Waits until a condition of an object refers to its current spec. Returns the object.
     pub fn await_observed(&self, kind: &str, namespace: &str, name: &str, type_: &str) -> Value {
         wait_until(PATIENCE, || {
             let object = self.get(kind, namespace, name).ok_or_else(|| format!("{kind} {name}"))?;
@@ -198,7 +198,8 @@ impl Lab {
         self.delete_as(kind, namespace, names, &PropagationPolicy::Background);
     }
 
-    /// Deletes some objects and all that they own, and waits for their end: they go last.
+    /// Deletes some objects and their dependents in the foreground, and waits for their end: dependents are
+    /// deleted first.
     pub fn delete_in_foreground(&self, kind: &str, namespace: &str, names: &[&str]) {
         self.delete_as(kind, namespace, names, &PropagationPolicy::Foreground);
     }
@@ -250,7 +251,7 @@ impl Lab {
         }
     }
 
-    /// Sends the request. Returns the uid of the object if it is still there.
+    /// Sends the request. Returns the uid of the object if it still exists.
     fn send_delete(
         &self,
         kind: &str,
@@ -280,9 +281,9 @@ impl Lab {
         self.list("events", namespace).iter().filter(about).map(line).collect()
     }
 
-    /// Creates what the Instances of a test refer to: the namespace `workspace-<name>` with the [`TEMPLATES`], the
-    /// namespace `tenant-<name>` with the Secret of MyDrive, and the Tenant `<name>`. Both namespaces have the selector
-    /// label with the value `<name>`.
+    /// Creates the objects that the Instances of a test refer to: the namespace `workspace-<name>` with the
+    /// [`TEMPLATES`], the namespace `tenant-<name>` with the Secret of MyDrive, and the Tenant `<name>`. Both
+    /// namespaces have the selector label with the value `<name>`.
     pub fn create_fixtures(&self, name: &str) {
         self.apply(&format!(
             "apiVersion: v1
@@ -307,9 +308,9 @@ spec: {{firstName: Ada, lastName: Rossi, email: {name}@example.org}}
         ));
     }
 
-    /// Makes the Template `name`, which is one of these fixtures but for its environments. An Instance of it is made from
-    /// them also where the daemon hears of the Instance first; of a Template that has just been changed it may be made from
-    /// what that was.
+    /// Creates the Template `name`, a copy of one of these fixtures with other environments. An Instance of it gets
+    /// these environments even if the daemon sees the Instance first. After a change of an existing Template, an
+    /// Instance could still get the former environments.
     pub fn create_template(&self, fixtures: &str, name: &str, like: &str, environments: &Value) {
         let namespace = format!("workspace-{fixtures}");
         let mut spec = self.get("templates", &namespace, like).expect("the Template")["spec"].clone();
@@ -321,11 +322,14 @@ spec: {{firstName: Ada, lastName: Rossi, email: {name}@example.org}}
         self.apply(&template.to_string());
     }
 
-    /// Deletes the namespaces of [`Lab::create_fixtures`] without waiting for their end.
+    /// Deletes the namespaces of [`Lab::create_fixtures`] without waiting for their end. An error here must not hide the
+    /// failure of a test.
     pub fn delete_fixtures(&self, name: &str) {
         let (workspace, tenant) = (format!("workspace-{name}"), format!("tenant-{name}"));
-        self.begin_delete_all("instances", &tenant, PropagationPolicy::Background);
-        self.begin_delete("namespaces", "", &[&workspace, &tenant]);
+        let _ = self.cluster.delete_all("instances", &tenant, PropagationPolicy::Background);
+        for namespace in [workspace, tenant] {
+            let _ = self.cluster.delete("namespaces", "", &namespace, PropagationPolicy::Background);
+        }
     }
 }
 

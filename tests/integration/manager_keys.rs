@@ -7,7 +7,7 @@ use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
 
 const NAMESPACE: &str = "tenant-keys";
-/// The Tenant who becomes a manager.
+/// The Tenant that becomes a manager.
 const MANAGER: &str = "keys.manager";
 /// The Instances of the course; each is named after its Template.
 const COURSE: [&str; 2] = ["vm", "vm-persistent"];
@@ -44,8 +44,8 @@ fn change_manager(lab: &Lab, patch: &Value, expected: &[&str]) {
     });
 }
 
-/// Merge-patches the manager, whose keys do not enter any machine by that. The keys of the owner are read at the same time: a
-/// Secret with a new one shows that the patch has been seen.
+/// Merge-patches the manager. Their keys must not enter any machine because of the patch. The keys of the owner are
+/// read at the same time: a Secret with a new one shows that the patch has been seen.
 fn change_nothing(lab: &Lab, patch: &Value, new: &str) {
     lab.patch("tenants", "", MANAGER, &patch.to_string());
     lab.patch("tenants", "", "keys", &json!({"spec": {"publicKeys": [new]}}).to_string());
@@ -63,7 +63,7 @@ fn change_nothing(lab: &Lab, patch: &Value, new: &str) {
 #[test]
 fn keys_of_managers_reach_the_virtual_machines_of_their_course_within_two_seconds() {
     let lab = Lab::shared();
-    lab.create_fixtures("keys");
+    let _course = lab.course("keys");
     let elsewhere = r#"{"spec": {"workspace.crownlabs.polito.it/WorkspaceRef": {"name": "keys-elsewhere"}}}"#;
     lab.patch("templates", "workspace-keys", OTHER, elsewhere);
     // Without the selector label: no loop changes this Tenant.
@@ -87,7 +87,7 @@ spec: {{firstName: Grace, lastName: Rossi, email: grace@example.org, publicKeys:
         json!({"spec": {"workspaces": entries.into_iter().collect::<Vec<_>>()}})
     };
     let keys = |keys: &[&str]| json!({"spec": {"publicKeys": keys}});
-    // The keys of an ordinary user of the course are not in the machines of others; those of a manager are.
+    // The keys of an ordinary user of the course are not in other users' machines; the keys of a manager are.
     change_nothing(&lab, &role(Some("user")), THIRD_KEY);
     change_manager(&lab, &role(Some("manager")), &[FIRST_KEY]);
     change_manager(&lab, &keys(&[FIRST_KEY, SECOND_KEY]), &[FIRST_KEY, SECOND_KEY]);
@@ -95,9 +95,8 @@ spec: {{firstName: Grace, lastName: Rossi, email: grace@example.org, publicKeys:
     let other = user_data(&lab, OTHER).expect("the Secret");
     assert!(!other.contains(FIRST_KEY) && !other.contains(SECOND_KEY), "{other}");
     change_manager(&lab, &role(None), &[]);
-    // A user may patch the labels of the own Tenant: they make nobody a manager.
+    // A user may patch the labels of their own Tenant, but the labels make no Tenant a manager.
     let labels = json!({"metadata": {"labels": {"crownlabs.polito.it/workspace-keys": "manager"}}});
     change_nothing(&lab, &labels, FOURTH_KEY);
-    lab.delete_fixtures("keys");
     lab.delete("tenant", "", &[MANAGER]);
 }

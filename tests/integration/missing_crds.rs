@@ -1,4 +1,4 @@
-//! A cluster in which `KubeVirt` is installed while the daemon runs.
+//! `KubeVirt` is installed in the cluster while the daemon runs.
 
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
@@ -18,7 +18,7 @@ fn containers_work_without_kubevirt_and_machines_start_when_it_is_installed() {
     daemon.wait_for("the report", |daemon| daemon.ready().1.contains("virtualmachines.kubevirt.io"));
     let (status, report) = daemon.ready();
     assert_eq!(status, 200, "{report}");
-    // Of the Gateway API, which is not installed either, nobody is told: it is not configured.
+    // The Gateway API is not installed either, but the report does not mention it, because it is not configured.
     assert!(!report.contains("httproutes"), "{report}");
     wait_until(PATIENCE, || {
         let events = lab.events("crownlabs-system", "crownlabs-controller-manager");

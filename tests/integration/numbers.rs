@@ -13,7 +13,7 @@ impl Numbers {
         (mixed ^ (mixed >> 31)) % bound
     }
 
-    /// One of some values.
+    /// A random one of some values.
     pub fn one_of<T: Copy>(&mut self, values: &[T]) -> T {
         values[usize::try_from(self.below(values.len() as u64)).unwrap_or_default()]
     }

@@ -1,4 +1,4 @@
-//! What an administrator does with a running daemon.
+//! Operations of an administrator on a running daemon.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,19 +7,22 @@ use crownlabs::testing::clock;
 use jiff::Timestamp;
 use serde_json::json;
 
-use crate::daemon::{Daemon, Options, config, free_port, post};
+use crate::daemon::{Daemon, Options, config, post, reserved_port};
 use crate::lab::{Lab, instance};
 use crate::tenants::tenant;
 
-/// Lines of the metrics where no Tenant or Workspace has failed: who watches for an increase needs the zero.
-const INTERNAL_ERRORS: [&str; 6] = [
-    "# HELP tenant_operator_internal_errors Number of failures in what Tenants and Workspaces need by controller and \
+/// Lines of the metrics if no Tenant or Workspace has failed: an alert on an increase needs the zero.
+const INTERNAL_ERRORS: [&str; 8] = [
+    "# HELP tenant_operator_internal_errors_total Number of failures of Tenants and Workspaces by controller and \
      reason\n",
+    "tenant_operator_internal_errors_total{controller=\"tenant\",reason=\"labels\"} 0\n",
+    "tenant_operator_internal_errors_total{controller=\"tenant\",reason=\"mydrive\"} 0\n",
+    "tenant_operator_internal_errors_total{controller=\"tenant\",reason=\"keycloak\"} 0\n",
+    "tenant_operator_internal_errors_total{controller=\"tenant\",reason=\"status\"} 0\n",
+    "tenant_operator_internal_errors_total{controller=\"workspace\",reason=\"workspaces\"} 0\n",
+    // Existing dashboards use the former name.
+    "# TYPE tenant_operator_internal_errors untyped\n",
     "tenant_operator_internal_errors{controller=\"tenant\",reason=\"labels\"} 0\n",
-    "tenant_operator_internal_errors{controller=\"tenant\",reason=\"mydrive\"} 0\n",
-    "tenant_operator_internal_errors{controller=\"tenant\",reason=\"keycloak\"} 0\n",
-    "tenant_operator_internal_errors{controller=\"tenant\",reason=\"status\"} 0\n",
-    "tenant_operator_internal_errors{controller=\"workspace\",reason=\"workspaces\"} 0\n",
 ];
 
 /// Asserts that `kubectl get` lists all kinds, and says why an Instance is ready.
@@ -66,7 +69,7 @@ fn assert_started(metrics: &str, began: Timestamp) {
     assert!(began - tolerance <= start && start <= clock::now() + tolerance, "{start}, not after {began}");
 }
 
-/// Asserts that the filter of the log can be changed, and that a file with faults changes nothing.
+/// Asserts that the filter of the log can be changed, and that an invalid file changes nothing.
 fn assert_filter_changes(lab: &Lab, daemon: &Daemon) {
     // A new log filter is used while the daemon runs.
     assert!(!daemon.log().contains("DEBUG"), "{}", daemon.log());
@@ -75,25 +78,25 @@ fn assert_filter_changes(lab: &Lab, daemon: &Daemon) {
     daemon.wait_for("the new filter", |daemon| daemon.log().contains("the log filter has changed"));
     lab.patch("instances", "tenant-ops", "one", r#"{"spec": {"running": false}}"#);
     daemon.wait_for("debug lines", |daemon| daemon.log().contains("DEBUG"));
-    // A file with faults is reported, and the configuration stays as it was.
+    // An invalid file is reported, and the configuration stays as it was.
     std::fs::write(daemon.config_file(), "nonsense: [").expect("written");
-    daemon.wait_for("the complaint", |daemon| daemon.log().contains("cannot be used"));
+    daemon.wait_for("the complaint", |daemon| daemon.log().contains("the changed configuration is invalid"));
 }
 
 #[test]
 fn probes_metrics_log_filter_and_stop() {
     let lab = Lab::shared();
-    lab.create_fixtures("ops");
+    let _course = lab.course("ops");
     let admin = lab.admin();
     let began = clock::now();
     let mut daemon = Daemon::start(&Options { kubeconfig: &admin, selector: "ops", config: "" });
     assert_eq!(daemon.page("/healthz"), (200, "ok\n".to_owned()));
-    // It is ready as a standby, too, which it is for a moment.
+    // It is also ready as a standby, which it is for a short time.
     daemon.wait_for("leading", |daemon| daemon.ready().1.contains("[+] instance: ready"));
     assert_eq!(daemon.page("/nowhere").0, 404);
     lab.apply(&instance("ops", "one", "standalone"));
     lab.await_phase("tenant-ops", "one", "Ready");
-    // It is recorded when the status has been written, which the test may read a moment earlier.
+    // It is recorded after the status is written, so the test may read the status earlier.
     daemon.wait_for("the ready time", |daemon| {
         daemon.metrics().contains("instance_initial_ready_time_second_bucket")
     });
@@ -134,12 +137,11 @@ fn probes_metrics_log_filter_and_stop() {
     let status = daemon.wait(Duration::from_secs(30)).expect("it ends within 30 s");
     assert!(status.success(), "{status}");
     assert!(daemon.log().contains("stopped"), "{}", daemon.log());
-    lab.delete_fixtures("ops");
 }
 
 #[test]
-fn events_about_accounts_are_taken_also_where_the_accounts_are_not_ours() {
-    let (lab, port) = (Lab::shared(), free_port());
+fn events_about_foreign_accounts_are_accepted() {
+    let (lab, port) = (Lab::shared(), reserved_port());
     let kubeconfig = lab.service_account();
     let config = format!("keycloakEvents: {{listen: \"127.0.0.1:{port}\"}}\n");
     let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "events", config: &config });
@@ -149,7 +151,7 @@ fn events_about_accounts_are_taken_also_where_the_accounts_are_not_ours() {
         let event = json!({"type": "access.CUSTOM_REQUIRED_ACTION", "authDetails": {"username": name}});
         post(port, "/tenant-webhook", &event.to_string()).0
     };
-    // Each event wakes its Tenant: without one, it would be looked at again after an hour.
+    // Each event wakes its Tenant: without one, it would be reconciled again after an hour.
     for _ in 0..3 {
         let before = daemon.reconciles("tenant");
         assert_eq!(event("events"), 200);
@@ -160,7 +162,7 @@ fn events_about_accounts_are_taken_also_where_the_accounts_are_not_ours() {
 }
 
 #[test]
-fn a_bad_configuration_is_refused_with_every_fault() {
+fn a_bad_configuration_is_rejected_with_every_error() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("crownlabs.yaml");
     let text = config("x", "resync: {min: 3h, max: 2h}\ncontrolers: {}\n");
@@ -180,7 +182,7 @@ fn a_bad_configuration_is_refused_with_every_fault() {
 #[test]
 fn a_namespace_without_the_selector_label_is_ignored_until_it_has_it() {
     let lab = Lab::shared();
-    lab.create_fixtures("foreign");
+    let _course = lab.course("foreign");
     let admin = lab.admin();
     let _daemon = Daemon::start(&Options { kubeconfig: &admin, selector: "elsewhere", config: "" });
     lab.apply(&instance("foreign", "one", "standalone"));
@@ -201,6 +203,5 @@ fn a_namespace_without_the_selector_label_is_ignored_until_it_has_it() {
         "crownlabs.polito.it/operator-selector=elsewhere",
     ]);
     lab.await_phase("tenant-foreign", "one", "Ready");
-    lab.delete_fixtures("foreign");
     lab.begin_delete("namespace", "", &["tenant-elsewhere"]);
 }

@@ -1,4 +1,4 @@
-//! What is made for machines in containers is taken by the admission of a strict cluster: Pod Security `restricted`, and the
+//! The objects for machines in containers pass the admission of a strict cluster: Pod Security `restricted`, and the
 //! rule of the NGINX Ingress controller for paths.
 
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::lab::{Lab, PATIENCE, instance, wait_until};
 use crate::submission::COMPLETED;
 use cluster::audit::writes;
 
-/// An environment of that type, without volumes of NFS, which `restricted` does not allow.
+/// An environment of that type, without NFS volumes, which `restricted` does not allow.
 fn environment(name: &str, kind: &str, persistent: bool) -> Value {
     json!({
         "name": name, "environmentType": kind, "image": "r.example.org/app:1", "mountMyDriveVolume": false,
@@ -20,16 +20,15 @@ fn environment(name: &str, kind: &str, persistent: bool) -> Value {
 #[test]
 fn pods_of_containers_are_admitted_where_pod_security_is_restricted() {
     let lab = Lab::shared();
-    lab.create_fixtures("podsec");
+    let course = lab.course("podsec");
     let namespace = "tenant-podsec";
     let enforced = r#"{"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}"#;
     lab.patch("namespaces", "", namespace, enforced);
-    let kubeconfig = lab.service_account();
     let config = "controllers:
   submission: {enabled: true}
   instance: {ephemeralStorage: 2Gi}\n";
-    let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "podsec", config });
-    // It is enforced: a pod that says nothing about itself is refused.
+    let _daemon = course.daemon(config);
+    // It is enforced: a pod without a security context is rejected.
     let plain = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "plain", "namespace": namespace},
         "spec": {"containers": [{"name": "a", "image": "a"}]}});
     let refusal = lab.try_kubectl(&["create", "--dry-run=server", "-f", "-"], &plain.to_string());
@@ -56,12 +55,11 @@ fn pods_of_containers_are_admitted_where_pod_security_is_restricted() {
             assert_eq!(resources["requests"]["ephemeral-storage"], "0", "{container}");
         }
     }
-    // So is the pod that uploads.
+    // The upload pod is admitted, too.
     let upload = json!({"crownlabs.polito.it/instance-submission-requested": "true"});
     let patch = json!({"metadata": {"labels": upload}, "spec": {"running": false}});
     lab.patch("instances", namespace, "site", &patch.to_string());
     lab.await_value("instances", namespace, "site", COMPLETED, "true");
-    lab.delete_fixtures("podsec");
 }
 
 /// The rule of the NGINX Ingress controller since its version 1.12 (`strict-validate-path-type`), in one namespace.
@@ -87,9 +85,9 @@ spec: {policyName: strict-paths, validationActions: [Deny]}
 "#;
 
 #[test]
-fn ingresses_have_the_type_of_path_that_nginx_asks_for_and_older_ones_get_it_in_place() {
+fn ingresses_have_the_path_type_for_nginx_and_older_ones_are_updated_in_place() {
     let lab = Lab::shared();
-    lab.create_fixtures("paths");
+    let _course = lab.course("paths");
     let namespace = "tenant-paths";
     let kubeconfig = lab.service_account();
     let options = Options { kubeconfig: &kubeconfig, selector: "paths", config: "" };
@@ -97,7 +95,7 @@ fn ingresses_have_the_type_of_path_that_nginx_asks_for_and_older_ones_get_it_in_
     lab.apply(&instance("paths", "older", "standalone"));
     lab.await_phase(namespace, "older", "Ready");
     drop(daemon);
-    // As it was made before.
+    // As it was created before.
     let mut made = lab.get("ingresses", namespace, "older-app").expect("the Ingress");
     made["spec"]["rules"][0]["http"]["paths"][0]["pathType"] = "Prefix".into();
     let rules = json!({"spec": {"rules": made["spec"]["rules"]}}).to_string();
@@ -125,7 +123,7 @@ fn ingresses_have_the_type_of_path_that_nginx_asks_for_and_older_ones_get_it_in_
     assert_eq!(corrected["metadata"]["uid"], made["metadata"]["uid"], "it was never gone");
     made["spec"]["rules"][0]["http"]["paths"][0]["pathType"] = "ImplementationSpecific".into();
     assert_eq!(corrected["spec"], made["spec"], "and nothing else of it has changed");
-    // New ones, of several environments with a virtual machine, too.
+    // New Instances of several environments, including a virtual machine.
     let both = json!([environment("web", "Standalone", false), environment("box", "VirtualMachine", true)]);
     lab.create_template("paths", "both", "container", &both);
     lab.apply(&instance("paths", "newer", "both"));
@@ -141,5 +139,4 @@ fn ingresses_have_the_type_of_path_that_nginx_asks_for_and_older_ones_get_it_in_
     assert_eq!(of_older, ["patch"]);
     assert!(running.iter().all(|pod| pods().contains(pod)), "the machine goes on");
     lab.kubectl(&["delete", "validatingadmissionpolicy,validatingadmissionpolicybinding", "strict-paths"]);
-    lab.delete_fixtures("paths");
 }

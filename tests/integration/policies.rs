@@ -1,4 +1,4 @@
-//! The admission policies that the security model recommends, as it prints them.
+//! The admission policies that the security model recommends, as printed there.
 
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, wait_until};
@@ -9,7 +9,7 @@ const SAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/manifests/samples");
 const DAEMON: &str = "system:serviceaccount:crownlabs-system:crownlabs";
 /// The account of the nodes.
 const NODES: &str = "system:serviceaccount:crownlabs-pod-networks:crownlabs-pod-networks";
-/// A manager of the course of the samples, and one of another.
+/// A manager of the course of the samples, and a manager of another course.
 const MANAGER: [&str; 2] = ["carlo.verdi", "kubernetes:workspace-netlab:manager"];
 const OTHER: [&str; 2] = ["eve", "kubernetes:workspace-other:manager"];
 
@@ -27,7 +27,7 @@ fn policies() -> String {
     found.join("\n---\n")
 }
 
-/// Tries it as a user, alone or in a group, without doing it. Returns the refusal.
+/// Tries a request as a user, alone or in a group, as a dry run. Returns the rejection.
 fn attempt(lab: &Lab, who: &[&str], arguments: &[&str], input: &str) -> Result<(), String> {
     let mut all = [arguments, &["--dry-run=server"]].concat();
     for (option, value) in ["--as", "--as-group"].iter().zip(who) {
@@ -51,7 +51,7 @@ fn secret(lab: &Lab, namespace: &str, name: &str) -> Result<(), String> {
     attempt(lab, &[DAEMON], &["create", "-f", "-"], &object)
 }
 
-/// Lets the account of the nodes write what the chart lets it write, and read it, as kubectl does before.
+/// Lets the account of the nodes write the objects that the chart lets it write, and read them, as kubectl does first.
 fn grant_nodes(lab: &Lab) {
     lab.apply(&format!(
         "apiVersion: rbac.authorization.k8s.io/v1
@@ -70,7 +70,7 @@ subjects: [{{apiGroup: rbac.authorization.k8s.io, kind: User, name: \"{NODES}\"}
     ));
 }
 
-/// Creates a ConfigMap from the pod of a node; of none, if it is empty.
+/// Creates a ConfigMap from the pod of a node; if `node` is empty, from no pod.
 fn from_node(lab: &Lab, node: &str, name: &str) -> Result<(), String> {
     let extra = format!("--as-user-extra=authentication.kubernetes.io/node-name={node}");
     let arguments = ["create", "configmap", name, "-n", "crownlabs-system", &extra];
@@ -102,12 +102,12 @@ fn assert_nodes_are_kept_apart(lab: &Lab) {
 }
 
 #[test]
-fn they_refuse_what_the_page_says_and_nothing_that_the_daemon_does() {
+fn policies_reject_the_documented_requests_and_none_of_the_daemon() {
     let lab = Lab::start(ClusterOptions::default());
     let policies = policies();
     lab.apply(&policies);
     grant_nodes(&lab);
-    // They count from a moment later on.
+    // The policies take effect with a short delay.
     wait_until(PATIENCE, || match secret(&lab, "kube-system", "anything") {
         Err(refusal) if refusal.contains("has nothing to do in this namespace") => Ok(()),
         other => Err(format!("a refusal of the policy, is {other:?}")),
@@ -122,7 +122,7 @@ metadata: {name: other, labels: {crownlabs.polito.it/operator-selector: producti
 spec: {prettyName: Another course, quota: {cpu: 1, memory: 1Gi, instances: 1}}
 ",
     );
-    // The daemon makes all that the samples need.
+    // The daemon creates all objects that the samples need.
     for name in ["desktop-1", "server-1", "wireshark-1", "notebook-1", "pair-1"] {
         lab.await_phase("tenant-ada-rossi", name, "Ready");
     }
@@ -136,17 +136,17 @@ spec: {prettyName: Another course, quota: {cpu: 1, memory: 1Gi, instances: 1}}
     }
     let refusal = end(&lab, &OTHER).expect_err("the manager of another course");
     assert!(refusal.contains("of a course that you do not manage"), "{refusal}");
-    secret(&lab, "crownlabs-system", "anything").expect_err("another Secret than that of the webhooks");
+    secret(&lab, "crownlabs-system", "anything").expect_err("a Secret other than the one of the webhooks");
     for (namespace, name) in [("crownlabs-system", "crownlabs-webhook"), ("tenant-ada-rossi", "anything")] {
         secret(&lab, namespace, name).expect(namespace);
     }
 
-    // Tokens name the node of their pod from 1.32 on.
+    // Tokens name the node of their pod since Kubernetes 1.32.
     if !is_oldest() {
         assert_nodes_are_kept_apart(&lab);
     }
 
-    // Without them, RBAC allows all of it.
+    // Without the policies, RBAC allows all of it.
     lab.try_kubectl(&["delete", "-f", "-"], &policies).expect("they are there");
     wait_until(PATIENCE, || end(&lab, &OTHER));
     wait_until(PATIENCE, || secret(&lab, "kube-system", "anything"));

@@ -1,4 +1,4 @@
-//! The objects of the daemon are equal to those that the Go operators wrote for the same input.
+//! The objects of the daemon equal the objects that the Go operators wrote for the same input.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use cluster::Options as ClusterOptions;
 
 const NAMESPACE: &str = "tenant-ada-rossi";
 
-/// Removes what the Go operators of the recording did not write.
+/// Removes the fields that the Go operators of the recording did not write.
 fn without_additions(object: &mut Value) {
     if let Some(status) = object["status"].as_object_mut() {
         status.remove("conditions");
@@ -22,8 +22,8 @@ fn without_additions(object: &mut Value) {
 
 #[test]
 fn objects_equal_the_recorded_ones() {
-    // Nothing was running when the recording was made.
-    let lab = Lab::start(ClusterOptions { simulate: false, ..ClusterOptions::default() });
+    // No pods were running when the recording was made.
+    let lab = Lab::start(ClusterOptions { simulate: false, furnished: false, ..ClusterOptions::default() });
     let inputs = golden::inputs();
     let folder = tempfile::tempdir().expect("a folder");
     let key = folder.path().join("key.pub");
@@ -46,7 +46,7 @@ fn objects_equal_the_recorded_ones() {
     wait_until(PATIENCE, || golden::compare(&expected, &ours(&lab)));
 }
 
-/// The Instances and what belongs to them, in the form of the recording.
+/// The Instances and their objects, in the form of the recording.
 fn ours(lab: &Lab) -> golden::Objects {
     let kinds = "instances.crownlabs.polito.it,services,ingresses,secrets,persistentvolumeclaims,deployments,\
                  virtualmachines.kubevirt.io,virtualmachineinstances.kubevirt.io";

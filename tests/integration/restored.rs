@@ -13,7 +13,7 @@ use cluster::proxy::{Fault, Proxy, matching};
 
 const BINDING: &str = "crownlabs-manage-instances";
 
-/// Waits until the binding in a personal namespace is that of its user.
+/// Waits until the binding in a personal namespace names its user.
 fn await_binding(lab: &Lab, name: &str) {
     let namespace = format!("tenant-{name}");
     wait_until(PATIENCE, || {
@@ -23,7 +23,7 @@ fn await_binding(lab: &Lab, name: &str) {
     });
 }
 
-/// Changes an object so often. Returns its version then.
+/// Changes an object this many times. Returns its version then.
 fn work(lab: &Lab, changes: u32) -> u64 {
     lab.apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: counter, namespace: default}}");
     for _ in 0..changes {
@@ -37,8 +37,8 @@ fn work(lab: &Lab, changes: u32) -> u64 {
         .expect("a version")
 }
 
-/// What belonged to a deleted object is in the way of one that has its name now. The garbage collector deletes it, but not
-/// if it has missed the deletion.
+/// Objects of a deleted owner block a new owner with the same name. The garbage collector deletes them, unless it has
+/// missed the deletion of the owner.
 fn former_children_do_not_stay(lab: &Lab) {
     let uid = |name: &str| lab.get("tenants", "", name).expect("there")["metadata"]["uid"].clone();
     let former = |name: &str| {
@@ -61,7 +61,7 @@ fn former_children_do_not_stay(lab: &Lab) {
 }
 
 #[test]
-fn after_a_restore_the_daemon_converges_to_the_restored_world_without_a_restart() {
+fn after_a_restore_the_daemon_converges_without_a_restart() {
     let lab = Lab::start(ClusterOptions { simulate: false, ..ClusterOptions::default() });
     let proxy = Proxy::start(&lab.cluster).expect("the proxy");
     let kubeconfig =
@@ -74,20 +74,20 @@ fn after_a_restore_the_daemon_converges_to_the_restored_world_without_a_restart(
         lab.await_ready("tenants", name);
     }
     drop(before);
-    // In the backup there is something to repair.
+    // The backup contains an object to repair.
     let damage =
         r#"{"subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "mallory"}]}"#;
     lab.patch("rolebindings", "tenant-early", BINDING, damage);
     let backup = lab.cluster.back_up("yesterday").expect("a backup");
     let mut daemon = Daemon::start(&options);
     await_binding(&lab, "early");
-    // A day of work, of which the restored cluster knows nothing.
+    // A day of work that is missing in the restored cluster.
     lab.delete("tenant", "", &["gone"]);
     lab.await_gone("namespaces", "", "tenant-gone");
     lab.apply(&tenant("restored", "late", ""));
     lab.await_ready("tenants", "late");
     let seen = work(&lab, 500);
-    // The watch of Namespaces comes back when the restored cluster has reached all versions that it has seen.
+    // The watch of Namespaces resumes when the restored cluster has reached all versions that it has seen.
     let namespaces =
         matching(|method, path| *method == Method::GET && path.starts_with("/api/v1/namespaces?"));
     proxy.set(Fault::Status { code: 503, retry_after: None, matching: namespaces });
@@ -95,14 +95,14 @@ fn after_a_restore_the_daemon_converges_to_the_restored_world_without_a_restart(
     daemon.wait_for("the discovery", |daemon| daemon.log().contains("etcd was restored from a backup"));
     while work(&lab, 100) <= seen {}
     proxy.set(Fault::None);
-    // What the daemon had repaired is repaired once more, although its version is older than the one that it remembers.
+    // A repaired object is repaired once more, although its version is older than the one that the daemon remembers.
     await_binding(&lab, "early");
-    // Who was deleted since the backup is there again, and is looked after.
+    // A Tenant that was deleted since the backup exists again, and is reconciled.
     lab.delete("rolebinding", "tenant-gone", &[BINDING]);
     await_binding(&lab, "gone");
     lab.patch("tenants", "", "gone", r#"{"spec": {"workspaces": [{"name": "course", "role": "user"}]}}"#);
     lab.await_value("tenants", "", "gone", "/status/quota/cpu", "2");
-    // Who came since is not there, and may come again.
+    // A Tenant that was created since the backup does not exist, and may be created again.
     assert!(lab.get("tenants", "", "late").is_none());
     lab.apply(&tenant("restored", "late", ""));
     lab.await_ready("tenants", "late");

@@ -1,4 +1,4 @@
-//! Rules in CRDs refuse changes, and nothing that is stored: `docs/decisions/0007-rules-in-crds.md`.
+//! Rules in CRDs reject changes, but no stored objects: `docs/decisions/0007-rules-in-crds.md`.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use cluster::Options as ClusterOptions;
 const SNAPSHOTS: &str = "instancesnapshots.crownlabs.polito.it";
 const NAMESPACE: &str = "generations";
 
-/// Takes the rules out of the CRD, as it was under the Go operators, and waits until that counts.
+/// Removes the rules from the CRD, as under the Go operators, and waits until the change takes effect.
 fn without_rules(lab: &Lab) {
     let rules = "/spec/versions/0/schema/openAPIV3Schema/x-kubernetes-validations";
     let removal = json!([{"op": "remove", "path": rules}]).to_string();
@@ -19,7 +19,7 @@ fn without_rules(lab: &Lab) {
     wait_until(PATIENCE, || change(lab, "probe", "one").map(drop));
 }
 
-/// Installs the CRD of the project, and waits until its rule counts.
+/// Installs the CRD of the project, and waits until its rule takes effect.
 fn with_rules(lab: &Lab) {
     let file =
         crd_files().into_iter().find(|file| file.to_string_lossy().contains(SNAPSHOTS)).expect("its file");
@@ -40,13 +40,13 @@ fn snapshot(name: &str) -> String {
     .to_string()
 }
 
-/// Gives a snapshot another image name; fails with what the API server says.
+/// Gives a snapshot another image name; the error is the message of the API server.
 fn change(lab: &Lab, name: &str, image: &str) -> Result<String, String> {
     let patch = json!({"spec": {"imageName": image}}).to_string();
     lab.try_kubectl(&["patch", SNAPSHOTS, "-n", NAMESPACE, name, "--type=merge", "-p", &patch], "")
 }
 
-/// The recorded snapshots of both generations, with names of their own, and one of each phase.
+/// The recorded snapshots of both generations, with their own names, and one of each phase.
 fn stored() -> Vec<Value> {
     let mut snapshots = Vec::new();
     for part in ["generations", "samples"] {
@@ -72,7 +72,7 @@ fn stored() -> Vec<Value> {
 }
 
 #[test]
-fn what_is_stored_can_be_written_and_a_complete_snapshot_keeps_its_spec() {
+fn stored_snapshots_can_be_written_and_a_complete_one_keeps_its_spec() {
     let lab = Lab::start(ClusterOptions { simulate: false, ..ClusterOptions::default() });
     lab.apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}).to_string());
     without_rules(&lab);
@@ -88,7 +88,7 @@ fn what_is_stored_can_be_written_and_a_complete_snapshot_keeps_its_spec() {
     let mut refused = 0;
     for snapshot in &stored {
         let name = snapshot["metadata"]["name"].as_str().expect("a name");
-        // What is there, and what others write.
+        // Stored objects, and writes by other clients.
         let applied = lab.try_kubectl(&["apply", "-f", "-"], &snapshot.to_string());
         applied.unwrap_or_else(|error| panic!("{error}: {snapshot}"));
         lab.patch(SNAPSHOTS, NAMESPACE, name, r#"{"metadata": {"labels": {"a": "b"}}}"#);
@@ -102,7 +102,7 @@ fn what_is_stored_can_be_written_and_a_complete_snapshot_keeps_its_spec() {
             Ok(_) => assert_ne!(phase, "Completed", "{snapshot}"),
             Err(error) => {
                 assert!(
-                    phase == "Completed" && error.contains("make another snapshot"),
+                    phase == "Completed" && error.contains("create another snapshot"),
                     "{error}: {snapshot}"
                 );
                 assert_eq!(lab.get(SNAPSHOTS, NAMESPACE, name).expect("there")["spec"], before["spec"]);

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::daemon::{Daemon, Options, free_port};
+use crate::daemon::{Daemon, Options, reserved_port};
 use crate::lab::Lab;
 use crate::webhook;
 use cluster::Options as ClusterOptions;
@@ -14,7 +14,7 @@ const SAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/manifests/samples");
 fn all_samples_are_applied_by_one_command_to_an_empty_cluster() {
     let lab = Lab::start(ClusterOptions::default());
     let kubeconfig = lab.service_account();
-    let port = free_port();
+    let port = reserved_port();
     let config = format!("webhook: {{enabled: true, listen: \"127.0.0.1:{port}\"}}\n");
     let selector = "production";
     let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector, config: &config });
@@ -28,23 +28,23 @@ fn all_samples_are_applied_by_one_command_to_an_empty_cluster() {
     lab.await_ready("workspaces", "netlab");
     lab.await_ready("tenants", "ada.rossi");
     lab.await_ready("tenants", "carlo.verdi");
-    // The namespaces of the samples are those of the Workspace and the Tenant.
+    // The namespaces of the samples belong to the Workspace and the Tenant.
     for (namespace, owner) in [("workspace-netlab", "netlab"), ("tenant-ada-rossi", "ada.rossi")] {
         let namespace = lab.get("namespaces", "", namespace).expect("there");
         assert_eq!(namespace["metadata"]["ownerReferences"][0]["name"], Value::from(owner));
     }
     let again = lab.kubectl(&["apply", "-f", SAMPLES]);
-    // To the environments of a Template, the API server has added defaults, which kubectl cannot tell from a change.
+    // The API server has added defaults to the environments of a Template, which kubectl cannot tell from a change.
     let mut others = again.lines().filter(|line| !line.starts_with("template.crownlabs.polito.it/"));
     assert!(others.all(|line| line.ends_with(" unchanged")), "{again}");
 }
 
 #[test]
-fn the_network_policy_is_for_the_pods_of_the_deployment_and_for_ports_that_they_have() {
+fn the_network_policy_selects_the_pods_of_the_deployment_and_their_ports() {
     let lab = Lab::shared();
     let read = |name: &str| -> Value {
         let file = format!("{MANIFESTS}/{name}");
-        // The API server accepts it, without fields that it does not know.
+        // The API server accepts it, and knows all its fields.
         lab.kubectl(&["apply", "--dry-run=server", "--validate=strict", "-f", &file]);
         serde_saphyr::from_str(&std::fs::read_to_string(file).expect("the manifest")).expect("YAML")
     };
@@ -73,7 +73,7 @@ fn the_network_policy_is_for_the_pods_of_the_deployment_and_for_ports_that_they_
         },
         "every port once"
     );
-    // Pods reach the webhooks by no rule.
+    // No rule lets pods reach the webhooks.
     let of_webhook =
         rules.iter().filter(|rule| names(&rule["ports"], "port").contains(&"webhook".to_owned()));
     for rule in of_webhook {

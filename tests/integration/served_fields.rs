@@ -1,5 +1,5 @@
-//! The fields that the API server serves of our CRDs, in its OpenAPI document, and those that both generations of CRDs had: the
-//! relay of a dashboard makes its queries of that document.
+//! The fields of our CRDs in the API server's OpenAPI document, and the fields of both earlier generations of CRDs. The
+//! relay of a dashboard builds its queries from that document.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use cluster::Options as ClusterOptions;
 /// Type and values of a field, by kind, version and path.
 type Fields = BTreeMap<String, String>;
 
-/// Every field that one of the generations had, with the generation.
+/// Every field of one of the generations, with the generation.
 fn known() -> Vec<(String, String, &'static str)> {
     let lines = include_str!("../recorded/fields.txt").lines().filter(|line| !line.starts_with('#'));
     let read = |line: &'static str| {
@@ -65,7 +65,7 @@ fn served(lab: &Lab) -> Fields {
     found
 }
 
-/// What is served otherwise than a generation had it.
+/// The fields that differ from a generation.
 fn differences(served: &Fields) -> BTreeSet<String> {
     let differs = |(field, had, generation): (String, String, &str)| match served.get(&field) {
         Some(has) if *has == had => None,
@@ -83,7 +83,7 @@ fn every_field_of_both_generations_is_served_as_it_was() {
                         CloudVM,Container,LocalVM,Standalone,VirtualMachine, 2025-10: string \
                         CloudVM,Container,Standalone,VirtualMachine";
     let cpu = ["Tenant v1alpha2 spec.personalWorkspace.cpu", "Workspace v1alpha1 spec.quota.cpu"];
-    // The older generation has amounts, the newer one whole numbers.
+    // The older generation uses quantities, the newer one whole numbers.
     let amounts = cpu.map(|field| format!("{field}: intOrString -, 2026-08: integer -"));
     let expected = |more: &[String]| -> BTreeSet<String> {
         more.iter().cloned().chain([environments.to_owned()]).collect()
@@ -91,7 +91,7 @@ fn every_field_of_both_generations_is_served_as_it_was() {
     let found = served(&lab);
     assert!(found.len() > 250, "{found:#?}");
     assert_eq!(differences(&found), expected(&amounts));
-    // With those of whole numbers, the newer one finds everything as it is there.
+    // With the CRDs of whole numbers, the newer generation finds all its fields unchanged.
     lab.apply(&crownlabs::crds(true));
     let whole = [format!("{}: integer -, 2025-10: intOrString -", cpu[1])];
     wait_until(PATIENCE, || {

@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
 
 const KIND: &str = "sharedvolumes";
@@ -42,13 +41,13 @@ pub fn mount(lab: &Lab, fixtures: &str, template: &str, volumes: &[&str]) {
     lab.patch("templates", &format!("workspace-{fixtures}"), template, &spec.to_string());
 }
 
-/// Makes the Template `name`, which is the Template `container` of these fixtures with shared volumes.
+/// Creates the Template `name`, a copy of the Template `container` of these fixtures with shared volumes.
 pub fn create_mounting_template(lab: &Lab, fixtures: &str, name: &str, volumes: &[&str]) {
     lab.create_template(fixtures, name, "container", &environments(lab, fixtures, "container", volumes));
 }
 
 /// Waits until a condition of a shared volume has this reason. Returns its message.
-fn await_condition(lab: &Lab, namespace: &str, name: &str, kind: &str, reason: &str) -> String {
+pub fn await_condition(lab: &Lab, namespace: &str, name: &str, kind: &str, reason: &str) -> String {
     wait_until(PATIENCE, || {
         let object = lab.get(KIND, namespace, name).ok_or_else(|| format!("SharedVolume {name}"))?;
         let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
@@ -69,12 +68,11 @@ fn await_phase(lab: &Lab, namespace: &str, name: &str, phase: &str) -> Value {
 #[test]
 fn a_volume_is_created_mounted_and_kept_while_it_is_mounted() {
     let lab = Lab::shared();
-    lab.create_fixtures("shvol");
+    let fixtures = lab.course("shvol");
     let (course, namespace) = ("workspace-shvol", "tenant-shvol");
-    let kubeconfig = lab.service_account();
     mount(&lab, "shvol", "container", &["data.one"]);
     mount(&lab, "shvol", "vm-persistent", &["data.one"]);
-    let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "shvol", config: "" });
+    let daemon = fixtures.daemon("");
     lab.apply(&instance("shvol", "early", "container"));
     lab.await_fault(namespace, "early", "SharedVolumeNotFound");
     lab.apply(&shared_volume("shvol", "data.one", "1Gi"));
@@ -109,7 +107,7 @@ fn a_volume_is_created_mounted_and_kept_while_it_is_mounted() {
     only("Instances tenant-shvol/early");
     // The users are still known after a restart.
     drop(daemon);
-    let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "shvol", config: "" });
+    let daemon = fixtures.daemon("");
     daemon.wait_for("a reconcile", |daemon| daemon.reconciles("sharedVolume") > 0);
     assert!(lab.get(KIND, course, "data.one").is_some());
     lab.delete("instance", namespace, &["early"]);
@@ -118,7 +116,6 @@ fn a_volume_is_created_mounted_and_kept_while_it_is_mounted() {
     let blocked =
         lab.events(course, "data.one").into_iter().filter(|event| event.starts_with("DeletionBlocked: "));
     assert!(blocked.count() >= 3, "one for each change of its users");
-    lab.delete_fixtures("shvol");
 }
 
 /// Checks the claim, the Job and the status of the shared volume `data.one`.
@@ -155,9 +152,9 @@ fn check_objects(lab: &Lab, volume: &Value) {
 }
 
 #[test]
-fn faults_of_a_volume_are_reported_until_they_are_corrected() {
+fn errors_of_a_volume_are_reported_until_they_are_corrected() {
     let lab = Lab::shared();
-    lab.create_fixtures("shvolbad");
+    let fixtures = lab.course("shvolbad");
     let course = BAD_COURSE;
     lab.apply(
         "apiVersion: storage.k8s.io/v1
@@ -167,19 +164,18 @@ provisioner: stand-in.csi.crownlabs.polito.it
 allowVolumeExpansion: true
 ",
     );
-    let kubeconfig = lab.service_account();
     let config = "controllers: {sharedVolume: {storageClass: grows}}\n";
-    let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "shvolbad", config });
+    let _daemon = fixtures.daemon(config);
     lab.apply(&shared_volume("shvolbad", "nothing", "0"));
     let message = await_condition(&lab, course, "nothing", "Reconciled", "InvalidSize");
     assert_eq!(
         message,
-        "spec.size \"0\" leaves nothing to store in: set it to an amount above 0, such as 10Gi"
+        "spec.size \"0\" is not a positive amount: set it to an amount above 0, such as 10Gi"
     );
     await_phase(&lab, course, "nothing", "Error");
     lab.patch(KIND, course, "nothing", r#"{"spec": {"size": "1Gi"}}"#);
     await_phase(&lab, course, "nothing", "Ready");
-    // It grows, and does not shrink.
+    // A volume can grow, but not shrink.
     lab.patch(KIND, course, "nothing", r#"{"spec": {"size": "2Gi"}}"#);
     lab.await_value(
         "persistentvolumeclaims",
@@ -200,10 +196,9 @@ allowVolumeExpansion: true
     await_phase(&lab, course, "nothing", "Ready");
     claim_of_another(&lab);
     exceeded_quota(&lab);
-    lab.delete_fixtures("shvolbad");
 }
 
-/// A claim of somebody else under the name that the daemon would use is reported and not touched.
+/// A claim of another owner under the name that the daemon would use is reported and not touched.
 fn claim_of_another(lab: &Lab) {
     lab.apply(&format!(
         "{{apiVersion: v1, kind: ConfigMap, metadata: {{name: keeper, namespace: {BAD_COURSE}}}}}"
@@ -224,15 +219,15 @@ spec: {{accessModes: [ReadWriteMany], storageClassName: \"\", resources: {{reque
     await_phase(lab, BAD_COURSE, "taken", "Error");
 }
 
-/// How long a volume that a quota has refused may take to be made once there is room: less than the minute after which
-/// the daemon tries again in any case.
+/// How long a volume that a quota has rejected may take once there is room: less than the minute after which the
+/// daemon retries in any case.
 const WOKEN_WITHIN: Duration = Duration::from_secs(45);
 
-/// How long after a raise the quota is raised again: the API server admits by a copy of the quota, which may be older than
-/// what the daemon sees, so the first raise may wake the volume too soon.
+/// The time between two raises of the quota: the API server admits with a copy of the quota, which may be older than
+/// the daemon's copy, so the first raise may wake the volume too soon.
 const RAISED_EVERY: Duration = Duration::from_secs(5);
 
-/// A quota refuses a claim. When the quota is raised, the volume is made at once.
+/// A quota rejects a claim. When the quota is raised, the volume is created at once.
 fn exceeded_quota(lab: &Lab) {
     lab.apply(&format!(
         "apiVersion: v1
@@ -261,10 +256,9 @@ spec: {{hard: {{requests.storage: 4Gi}}}}
 #[test]
 fn a_container_that_never_mounted_a_volume_does_not_block_its_deletion() {
     let lab = Lab::shared();
-    lab.create_fixtures("shvolnever");
+    let fixtures = lab.course("shvolnever");
     let (course, namespace) = ("workspace-shvolnever", "tenant-shvolnever");
-    let kubeconfig = lab.service_account();
-    let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "shvolnever", config: "" });
+    let _daemon = fixtures.daemon("");
     lab.apply(&instance("shvolnever", "before", "standalone"));
     lab.await_phase(namespace, "before", "Ready");
     lab.apply(&shared_volume("shvolnever", "data", "1Gi"));
@@ -281,5 +275,4 @@ fn a_container_that_never_mounted_a_volume_does_not_block_its_deletion() {
     lab.delete("instance", namespace, &["after"]);
     lab.await_gone(KIND, course, "data");
     lab.await_phase(namespace, "before", "Ready");
-    lab.delete_fixtures("shvolnever");
 }

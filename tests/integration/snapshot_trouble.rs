@@ -1,4 +1,4 @@
-//! Snapshots whose Jobs cannot start, or are refused.
+//! Snapshots whose Jobs cannot start, or are rejected.
 
 use serde_json::Value;
 
@@ -7,18 +7,18 @@ use crate::lab::{Lab, PATIENCE, instance, wait_until};
 use crate::snapshots::{await_reason, snapshot};
 use cluster::config::only;
 
-/// The configuration of the loop alone, with further keys.
+/// The configuration with only this loop, with further keys.
 fn config(more: &str) -> String {
     only(&[("snapshot", &format!("vmRegistry: r.example.org, vmRegistrySecret: login{more}"))])
 }
 
-/// An Instance that is stopped; its disk is not made.
+/// A stopped Instance without a disk.
 fn stopped(fixtures: &str, name: &str) -> String {
     instance(fixtures, name, "vm-persistent").replace("spec:\n", "spec:\n  running: false\n")
 }
 
 #[test]
-fn a_snapshot_that_cannot_start_says_why_and_lets_the_next_one_on() {
+fn a_snapshot_that_cannot_start_reports_the_reason_and_does_not_block_the_next() {
     let (lab, namespace) = (Lab::shared(), "tenant-snapstuck");
     lab.create_fixtures("snapstuck");
     let kubeconfig = lab.service_account();
@@ -50,14 +50,13 @@ spec: {{accessModes: [ReadWriteOnce], storageClassName: disks, resources: {{requ
 }
 
 #[test]
-fn a_job_that_the_api_server_refuses_does_not_change_the_status_to_and_fro() {
+fn a_rejected_job_does_not_make_the_status_flap() {
     let lab = Lab::shared_unsimulated();
     let mark = lab.cluster.audit().mark().expect("the audit log");
     let namespace = "tenant-snapquota";
-    lab.create_fixtures("snapquota");
-    let kubeconfig = lab.service_account();
+    let course = lab.course("snapquota");
     let config = config("");
-    let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "snapquota", config: &config });
+    let _daemon = course.daemon(&config);
     lab.apply(&format!(
         "apiVersion: v1
 kind: ResourceQuota
@@ -69,7 +68,7 @@ spec: {{hard: {{count/jobs.batch: \"0\"}}}}
     lab.apply(&stopped("snapquota", "box"));
     lab.apply(&snapshot("snapquota", "one", "box", "image"));
     let message = await_reason(&lab, namespace, "one", "Pending", "ResourceQuotaExceeded");
-    assert!(message.starts_with("the Job cannot be made: "), "{message}");
+    assert!(message.starts_with("the Job cannot be created: "), "{message}");
     let refusals = || {
         let entries = lab.cluster.audit().since(mark).expect("the audit log");
         let refusals = entries.iter().filter(|entry| {
@@ -97,5 +96,4 @@ spec: {{hard: {{count/jobs.batch: \"0\"}}}}
     lab.await_value("instancesnapshots", namespace, "one", "/status/phase", "Processing");
     let job: Option<Value> = lab.get("jobs", namespace, "one");
     assert!(job.is_some());
-    lab.delete_fixtures("snapquota");
 }

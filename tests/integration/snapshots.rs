@@ -51,9 +51,9 @@ fn reasons(lab: &Lab, namespace: &str, name: &str) -> Vec<String> {
 }
 
 #[test]
-fn an_image_is_made_of_a_stopped_machine_exactly_once() {
+fn an_image_of_a_stopped_machine_is_created_exactly_once() {
     let lab = Lab::shared();
-    lab.create_fixtures("snap");
+    let _course = lab.course("snap");
     let namespace = "tenant-snap";
     lab.kubectl(&["create", "secret", "generic", "login", "-n", namespace]);
     let kubeconfig = lab.service_account();
@@ -84,10 +84,10 @@ fn an_image_is_made_of_a_stopped_machine_exactly_once() {
         reasons(&lab, namespace, "first").into_iter().filter(|reason| reason != "MachineStopping").collect();
     assert_eq!(reported, ["Created", "Creation", "Validating"]);
 
-    // Neither the deletion of the Job nor a restart of the daemon makes the image again.
+    // Neither the deletion of the Job nor a restart of the daemon creates the image again.
     lab.delete("job", namespace, &["first"]);
     drop(daemon);
-    let daemon = Daemon::start(&options);
+    let _daemon = Daemon::start(&options);
     // When a later snapshot is complete, the earlier ones have been reconciled, too.
     lab.apply(&snapshot("snap", "second", "my.box", "my-image"));
     lab.await_value(KIND, namespace, "second", "/status/phase", "Completed");
@@ -95,11 +95,9 @@ fn an_image_is_made_of_a_stopped_machine_exactly_once() {
     let early = lab.get(KIND, namespace, "early").expect("there");
     assert_eq!(early["status"]["phase"], "Failed", "the machine is off now; a refusal is final");
 
-    // A refused snapshot is validated again when its spec changes.
+    // A rejected snapshot is validated again when its spec changes.
     lab.patch(KIND, namespace, "early", r#"{"spec": {"imageName": "late"}}"#);
     lab.await_value(KIND, namespace, "early", "/status/phase", "Completed");
-    drop(daemon);
-    lab.delete_fixtures("snap");
 }
 
 /// Checks the Job, field by field, without what the API server adds.
@@ -147,7 +145,7 @@ fn check_job(job: &Value, owner: &Value) {
     );
 }
 
-/// Snapshots of Instances whose names nothing can have are refused, and nothing is asked for under these names.
+/// Snapshots of Instances with impossible names are rejected, and no request uses these names.
 fn instances_that_nothing_can_be(lab: &Lab, fixtures: &str) {
     let namespace = format!("tenant-{fixtures}");
     let mark = lab.cluster.audit().mark().expect("the audit log");
@@ -161,12 +159,11 @@ fn instances_that_nothing_can_be(lab: &Lab, fixtures: &str) {
 }
 
 #[test]
-fn a_refused_snapshot_says_why() {
+fn a_rejected_snapshot_reports_the_reason() {
     let lab = Lab::shared();
-    lab.create_fixtures("snapbad");
+    let course = lab.course("snapbad");
     let namespace = "tenant-snapbad";
-    let kubeconfig = lab.service_account();
-    let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "snapbad", config: CONFIG });
+    let _daemon = course.daemon(CONFIG);
     lab.kubectl(&["label", "namespace", namespace, "crownlabs.polito.it/name=snapbad"]);
     let stopped = |name: &str, template: &str| {
         instance("snapbad", name, template).replace("spec:\n", "spec:\n  running: false\n")
@@ -185,14 +182,14 @@ fn a_refused_snapshot_says_why() {
         ("brief", "brief", "a", "environment main is not a persistent VM."),
         ("app", "app", "a", "environment main is not a persistent VM."),
         ("orphan", "orphan", "a", "template absent not found in namespace workspace-snapbad."),
-        ("named", "box", "Not/Good", "image name \"Not/Good\" is not one that a registry takes"),
+        ("named", "box", "Not/Good", "image name \"Not/Good\" is not valid in a registry"),
         (
             "borrowed",
             "borrowed",
             "a",
-            "instance borrowed names tenant eve, but namespace tenant-snapbad is that of tenant snapbad",
+            "instance borrowed names tenant eve, but namespace tenant-snapbad belongs to tenant snapbad",
         ),
-        ("taken", "box", "a", "a Job named taken exists already and is not of this snapshot"),
+        ("taken", "box", "a", "a Job named taken already exists and does not belong to this snapshot"),
     ] {
         lab.apply(&snapshot("snapbad", name, of, image));
         let message = await_reason(&lab, namespace, name, "Failed", "ValidationError");
@@ -215,17 +212,15 @@ fn a_refused_snapshot_says_why() {
     assert!(empty.expect_err("the schema").contains("spec.imageName"));
     let jobs: Vec<Value> = lab.list("jobs", namespace);
     assert_eq!(jobs.len(), 1, "only the Job that the test has created: {jobs:?}");
-    lab.delete_fixtures("snapbad");
 }
 
 #[test]
-fn a_job_that_fails_is_a_snapshot_that_fails() {
+fn a_failed_job_fails_its_snapshot() {
     let lab = Lab::shared();
-    lab.create_fixtures("snapfail");
+    let course = lab.course("snapfail");
     let namespace = "tenant-snapfail";
-    let kubeconfig = lab.service_account();
-    let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "snapfail", config: CONFIG });
-    // The quota refuses the Job's pod, so that the Job exceeds its deadline.
+    let _daemon = course.daemon(CONFIG);
+    // The quota rejects the Job's pod, so that the Job exceeds its deadline.
     lab.apply(&format!(
         "apiVersion: v1
 kind: ResourceQuota
@@ -241,12 +236,11 @@ spec: {{hard: {{limits.memory: 1Gi}}}}
     lab.patch("jobs", namespace, "slow", r#"{"spec": {"activeDeadlineSeconds": 1}}"#);
     let message = await_reason(&lab, namespace, "slow", "Failed", "CreationFailed");
     assert!(message.starts_with("DeadlineExceeded: "), "{message}");
-    // A snapshot whose Job is deleted has failed, too.
+    // A snapshot also fails if its Job is deleted.
     lab.apply(&snapshot("snapfail", "gone", "box", "a"));
     await_reason(&lab, namespace, "gone", "Processing", "JobRunning");
     lab.delete("job", namespace, &["gone"]);
     let message = await_reason(&lab, namespace, "gone", "Failed", "CreationFailed");
     assert_eq!(message, "Job gone was deleted before it was complete: make another snapshot");
     assert_eq!(reasons(&lab, namespace, "gone"), ["Creation", "CreationFailed", "Validating"]);
-    lab.delete_fixtures("snapfail");
 }

@@ -1,5 +1,5 @@
-//! Watches that stay open and show nothing although objects change, and connections that hang: what is founded on old
-//! knowledge is not deleted, and the daemon goes on.
+//! Watches that stay open and deliver nothing although objects change, and connections that hang: nothing is deleted
+//! because of stale objects, and the daemon keeps working.
 
 use std::time::Duration;
 
@@ -13,8 +13,8 @@ use crate::tenants::life::{login, time};
 use crate::tenants::tenant;
 use cluster::proxy::{Fault, Matcher, Proxy, matching, nth};
 
-/// What the daemon logs when it finds that what it knew was old.
-const FOUND: &str = "objects was old: it is read again before a deletion";
+/// The log message of the daemon when it finds that its copy was stale.
+const FOUND: &str = "objects were stale: they are read again before a deletion";
 
 /// The lists and watches of a kind in all namespaces.
 fn of(plural: &'static str) -> Matcher {
@@ -61,7 +61,7 @@ fn a_login_that_no_watch_shows_keeps_the_namespace() {
 #[test]
 fn a_template_that_no_watch_shows_keeps_the_shared_volume() {
     let lab = Lab::shared();
-    lab.create_fixtures("stalevol");
+    let _course = lab.course("stalevol");
     let course = "workspace-stalevol";
     let (proxy, daemon) = start(&lab, "stalevol", "");
     lab.apply(&shared_volume("stalevol", "data", "1Gi"));
@@ -80,13 +80,12 @@ fn a_template_that_no_watch_shows_keeps_the_shared_volume() {
     proxy.drop_watches();
     mount(&lab, "stalevol", "container", &[]);
     lab.await_gone("sharedvolumes", course, "data");
-    lab.delete_fixtures("stalevol");
 }
 
 #[test]
 fn a_permission_that_no_watch_shows_keeps_the_public_address() {
     let lab = Lab::shared();
-    lab.create_fixtures("staleports");
+    let _course = lab.course("staleports");
     let (namespace, course) = ("tenant-staleports", "workspace-staleports");
     let (proxy, daemon) =
         start(&lab, "staleports", "controllers: {publicExposure: {ipPool: [172.18.9.1]}}\n");
@@ -103,7 +102,7 @@ fn a_permission_that_no_watch_shows_keeps_the_public_address() {
         r#"{"spec": {"publicExposure": {"ports": [{"name": "http", "targetPort": 80}]}}}"#,
     );
     lab.await_value("instances", namespace, "one", "/status/publicExposure/phase", "Ready");
-    // The permission is withdrawn and given again; the daemon sees only the first.
+    // The permission is removed and restored; the daemon sees only the removal.
     let removal =
         |method: &Method, path: &str| *method == Method::DELETE && path.contains("/services/one-pe");
     proxy.set(Fault::Status { code: 503, retry_after: None, matching: matching(removal) });
@@ -123,13 +122,12 @@ fn a_permission_that_no_watch_shows_keeps_the_public_address() {
     assert_eq!(removed.count(), 0);
     proxy.silence(None);
     proxy.drop_watches();
-    lab.delete_fixtures("staleports");
 }
 
 #[test]
 fn a_first_list_that_hangs_costs_one_attempt() {
     let lab = Lab::shared();
-    lab.create_fixtures("stalelist");
+    let _course = lab.course("stalelist");
     let proxy = Proxy::start(&lab.cluster).expect("the proxy");
     // The first list of Templates is accepted and never answered; the next ones are.
     let first = nth(0);
@@ -140,8 +138,7 @@ fn a_first_list_that_hangs_costs_one_attempt() {
         lab.cluster.kubeconfig_via(&proxy.url(), "crownlabs-system", "crownlabs").expect("a kubeconfig");
     let daemon = Daemon::spawn(&Options { kubeconfig: &kubeconfig, selector: "stalelist", config: "" });
     lab.apply(&instance("stalelist", "one", "standalone"));
-    // Much earlier than the five minutes after which a watch is given up.
+    // Much earlier than the five minutes after which a watch is closed.
     lab.await_phase("tenant-stalelist", "one", "Ready");
     assert!(daemon.log().contains("the API server did not answer within 30 s"), "{}", daemon.log());
-    lab.delete_fixtures("stalelist");
 }

@@ -10,7 +10,7 @@ use cluster::proxy::{Fault, Proxy, everything};
 
 #[test]
 fn a_stop_during_the_first_connection_ends_at_once() {
-    // It accepts connections, as the kernel does for it, and never answers.
+    // It accepts connections, because the kernel does so, and never answers.
     let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = silent.local_addr().expect("an address");
     let mut kubeconfig = tempfile::NamedTempFile::new().expect("a file");
@@ -32,15 +32,15 @@ current-context: silent
     let begin = Instant::now();
     let status = daemon.wait(Duration::from_secs(30)).expect("it ends");
     assert!(status.success(), "{status}");
-    // It does not wait for the answer, which may take 30 s.
+    // It does not wait for the response, which may take 30 s.
     assert!(begin.elapsed() <= Duration::from_secs(25), "{:?}", begin.elapsed());
 }
 
 #[test]
 fn a_stop_while_nothing_is_answered_ends_in_time_and_is_no_lost_lease() {
     let lab = Lab::shared();
-    lab.create_fixtures("halting");
-    // With a lease of its own, which the account of the daemon may not use.
+    let _course = lab.course("halting");
+    // With a separate lease, which the account of the daemon may not use.
     lab.apply(
         "apiVersion: v1
 kind: ServiceAccount
@@ -71,7 +71,6 @@ subjects: [{kind: ServiceAccount, name: halting, namespace: tenant-halting}]
     let status = daemon.wait(Duration::from_mins(1)).expect("it ends");
     assert!(begin.elapsed() <= Duration::from_secs(28), "{:?}", begin.elapsed());
     assert!(status.success(), "{status}");
-    assert!(daemon.log().contains("asked to stop"), "{}", daemon.log());
+    assert!(daemon.log().contains("stop requested"), "{}", daemon.log());
     lab.delete("clusterrolebinding", "", &["halting"]);
-    lab.delete_fixtures("halting");
 }

@@ -1,5 +1,5 @@
-//! The upload of what a student has made. The pods of the Jobs are simulated: they succeed as soon as they run, or upload
-//! what the test lets them.
+//! The upload of a student's files. The pods of the Jobs are simulated: they succeed as soon as they run, or upload the
+//! files that the test chooses.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ pub const COMPLETED: &str = "/metadata/labels/crownlabs.polito.it~1instance-subm
 const REQUESTED: &str = "/metadata/labels/crownlabs.polito.it~1instance-submission-requested";
 const DESTINATION: &str = "  customizationUrls: {contentDestination: \"https://x.example/up?key=secret\"}\n";
 
-/// The configuration of the loop alone, without patience.
+/// The configuration with only this loop, without wait times.
 pub fn config() -> String {
     only(&[("submission", "maxAttempts: 2, retryDelay: 0s")])
 }
@@ -28,7 +28,7 @@ pub fn requested(fixtures: &str, destination: &str) -> String {
     format!("{}{spec}", instance.replace("metadata: {", &format!("metadata: {{labels: {labels}, ")))
 }
 
-/// Requests an upload, as the termination loop or a person does.
+/// Requests an upload, as the termination loop or a user does.
 pub fn request(lab: &Lab, namespace: &str, name: &str) {
     let labels = json!({
         "crownlabs.polito.it/instance-submission-requested": "true",
@@ -70,9 +70,9 @@ fn created_jobs(lab: &Lab, namespace: &str) -> usize {
 }
 
 #[test]
-fn an_exam_that_is_over_is_uploaded_exactly_once() {
+fn a_finished_exam_is_uploaded_exactly_once() {
     let lab = Lab::shared();
-    lab.create_fixtures("sub");
+    let _course = lab.course("sub");
     let (namespace, server) = ("tenant-sub", ExamServer::start());
     let kubeconfig = lab.service_account();
     let config = "controllers:
@@ -98,7 +98,7 @@ fn an_exam_that_is_over_is_uploaded_exactly_once() {
     let job = lab.get("jobs", namespace, "exam-1-submitter").expect("it is kept for a while");
     assert_eq!(job["status"]["completionTime"], time);
     check_job(&job, &object);
-    // Neither a restart nor the deletion of the Job uploads it again.
+    // Neither a restart nor the deletion of the Job causes another upload.
     drop(daemon);
     let _daemon = Daemon::start(&options);
     lab.delete("job", namespace, &["exam-1-submitter"]);
@@ -111,10 +111,9 @@ fn an_exam_that_is_over_is_uploaded_exactly_once() {
         other => Err(format!("2 Jobs in the audit log, are {other}")),
     });
     assert_eq!(lab.get("jobs", namespace, "exam-1-submitter"), None);
-    lab.delete_fixtures("sub");
 }
 
-/// Checks the Job as the API server has it, field by field, without what the API server adds.
+/// Checks the Job in the API server, field by field, without the fields that the API server adds.
 fn check_job(job: &Value, owner: &Value) {
     let metadata = &job["metadata"];
     assert_eq!(
@@ -168,31 +167,32 @@ fn check_job(job: &Value, owner: &Value) {
 }
 
 #[test]
-fn it_waits_until_the_instance_is_off() {
+fn the_upload_waits_until_the_instance_is_off() {
     let lab = Lab::shared();
-    lab.create_fixtures("suboff");
+    let course = lab.course("suboff");
     let namespace = "tenant-suboff";
-    let kubeconfig = lab.service_account();
     let config = "controllers: {submission: {enabled: true}}\n";
-    let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "suboff", config });
+    let _daemon = course.daemon(config);
     lab.apply(&exam("suboff", "exam", "vm-persistent", DESTINATION));
     lab.await_phase(namespace, "exam", "Ready");
     request(&lab, namespace, "exam");
     let condition = await_condition(&lab, namespace, "exam", "Submitted", "WaitingForOff");
     assert_eq!(condition["status"], "Unknown");
-    assert_eq!(condition["message"], "the upload waits until the Instance is off, at most 10m: it is to run");
+    assert_eq!(
+        condition["message"],
+        "the upload waits until the Instance is off, at most 10m: spec.running is true"
+    );
     assert_eq!(lab.list("jobs", namespace).len(), 0);
     lab.patch("instances", namespace, "exam", r#"{"spec": {"running": false}}"#);
     await_job(&lab, namespace, "exam-submitter", &Value::Null);
     assert_eq!(lab.get("virtualmachineinstances.kubevirt.io", namespace, "exam"), None, "it was off by then");
     await_condition(&lab, namespace, "exam", "Submitted", "SubmissionCompleted");
-    lab.delete_fixtures("suboff");
 }
 
 #[test]
-fn a_success_counts_however_long_the_daemon_was_away() {
+fn a_success_counts_even_after_a_long_absence_of_the_daemon() {
     let lab = Lab::shared();
-    lab.create_fixtures("subaway");
+    let _course = lab.course("subaway");
     let namespace = "tenant-subaway";
     let kubeconfig = lab.service_account();
     let config = "controllers: {submission: {enabled: true}}\n";
@@ -217,18 +217,17 @@ fn a_success_counts_however_long_the_daemon_was_away() {
     assert_eq!(automation["submissionAttempts"], 1);
     let kept = lab.get("jobs", namespace, "exam-submitter").expect("the Job");
     assert_eq!(kept["metadata"]["uid"], job["metadata"]["uid"]);
-    lab.delete_fixtures("subaway");
 }
 
-/// Lets the Job fail, which has no pods.
+/// Makes the Job fail, which has no pods.
 fn let_fail(lab: &Lab, namespace: &str, name: &str) {
     lab.patch("jobs", namespace, name, r#"{"spec": {"activeDeadlineSeconds": 1}}"#);
 }
 
 #[test]
-fn a_job_that_fails_is_replaced_a_bounded_number_of_times() {
+fn a_failed_job_is_replaced_a_limited_number_of_times() {
     let lab = Lab::shared();
-    lab.create_fixtures("subfail");
+    let _course = lab.course("subfail");
     let (namespace, name) = ("tenant-subfail", "exam-submitter");
     let kubeconfig = lab.service_account();
     let config = "controllers: {submission: {enabled: true, maxAttempts: 2, retryDelay: 0s}}\n";
@@ -248,7 +247,7 @@ fn a_job_that_fails_is_replaced_a_bounded_number_of_times() {
             .then_some(())
             .ok_or_else(|| object["status"].to_string())
     });
-    // A restart does not count from the beginning.
+    // A restart does not reset the count.
     drop(daemon);
     let_fail(&lab, namespace, name);
     let _daemon = Daemon::start(&options);
@@ -266,27 +265,24 @@ fn a_job_that_fails_is_replaced_a_bounded_number_of_times() {
     assert_eq!(both, (Some(&json!("false")), Some(&json!("false"))));
     let kept = lab.get("jobs", namespace, name).expect("it is kept for its log");
     assert_eq!(kept["metadata"]["uid"], second["metadata"]["uid"]);
-    // Asked again as the message says, it begins anew.
+    // A new request, as the message advises, starts from the beginning.
     lab.delete("resourcequota", namespace, &["small"]);
     let command: Vec<&str> = end.split(' ').skip(1).collect();
     lab.kubectl(&command);
     await_condition(&lab, namespace, "exam", "Submitted", "SubmissionCompleted");
     let object = lab.get("instances", namespace, "exam").expect("there");
     assert_eq!(object.pointer(attempts), Some(&json!(1)));
-    lab.delete_fixtures("subfail");
 }
 
 #[test]
-fn a_job_that_somebody_deletes_counts_and_the_next_one_waits_for_its_time() {
+fn a_deleted_job_counts_and_the_next_one_waits_for_its_time() {
     let lab = Lab::shared();
-    lab.create_fixtures("subgone");
+    let course = lab.course("subgone");
     let (namespace, name) = ("tenant-subgone", "exam-submitter");
-    let kubeconfig = lab.service_account();
     let config = |delay: &str| {
         format!("controllers: {{submission: {{enabled: true, maxAttempts: 3, retryDelay: {delay}}}}}\n")
     };
-    let start =
-        |config: &str| Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "subgone", config });
+    let start = |config: &str| course.daemon(config);
     let daemon = start(&config("1h"));
     lab.apply(&exam("subgone", "exam", "container-persistent", &format!("  running: false\n{DESTINATION}")));
     lab.await_phase(namespace, "exam", "Off");
@@ -307,7 +303,7 @@ fn a_job_that_somebody_deletes_counts_and_the_next_one_waits_for_its_time() {
     };
     await_deleted();
     assert_eq!((lab.list("jobs", namespace).len(), created_jobs(&lab, namespace)), (0, 1));
-    // Nor does another process begin at once. What it does next shows that it has looked at the Instance.
+    // The next process does not begin at once either. Its next action shows that it has seen the Instance.
     drop(daemon);
     let daemon = start(&config("1h"));
     lab.apply(&exam("subgone", "other", "container-persistent", &format!("  running: false\n{DESTINATION}")));
@@ -316,21 +312,19 @@ fn a_job_that_somebody_deletes_counts_and_the_next_one_waits_for_its_time() {
     await_job(&lab, namespace, "other-submitter", &Value::Null);
     assert_eq!(lab.get("jobs", namespace, name), None);
     drop(daemon);
-    // When its time has come, the second attempt is made.
+    // The second attempt happens at its time.
     let _daemon = start(&config("0s"));
     let second = await_job(&lab, namespace, name, &Value::Null);
     assert_eq!(second["metadata"]["annotations"]["crownlabs.polito.it/submission-attempt"], "2");
-    lab.delete_fixtures("subgone");
 }
 
 #[test]
 fn a_pod_that_dies_after_its_upload_is_replaced_and_uploads_again() {
     let lab = Lab::shared();
-    lab.create_fixtures("subpod");
+    let course = lab.course("subpod");
     let (namespace, server) = ("tenant-subpod", ExamServer::start());
     server.set("up", Answer::Body(200, ""));
-    let kubeconfig = lab.service_account();
-    let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "subpod", config: &config() });
+    let _daemon = course.daemon(&config());
     lab.apply(&requested("subpod", &server.url("up")));
     let mut uploader = Uploader::new(&lab, namespace);
     let pod = wait_until(PATIENCE, || uploader.pods().pop().ok_or_else(|| "a pod".to_owned()));
@@ -344,13 +338,12 @@ fn a_pod_that_dies_after_its_upload_is_replaced_and_uploads_again() {
     });
     assert_eq!(server.uploads("up"), ["exam.zip", "exam.zip"]);
     assert_eq!(object["status"]["automation"]["submissionAttempts"], 1, "by the same Job");
-    lab.delete_fixtures("subpod");
 }
 
 #[test]
 fn each_environment_with_a_destination_is_uploaded() {
     let lab = Lab::shared();
-    lab.create_fixtures("subenv");
+    let course = lab.course("subenv");
     let namespace = "tenant-subenv";
     let environment = |name: &str, persistent: bool| {
         json!({
@@ -362,9 +355,8 @@ fn each_environment_with_a_destination_is_uploaded() {
     let list = [environment("web", false), environment("db", true), environment("app", true)];
     let patch = json!({"spec": {"environmentList": list}}).to_string();
     lab.patch("templates", "workspace-subenv", "container", &patch);
-    let kubeconfig = lab.service_account();
     let config = "controllers: {submission: {enabled: true}}\n";
-    let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "subenv", config });
+    let _daemon = course.daemon(config);
     let urls = "  running: false
   contentUrls:
     web: {destination: \"https://x.example/web\"}
@@ -384,5 +376,4 @@ fn each_environment_with_a_destination_is_uploaded() {
         lab.list("jobs", namespace).into_iter().map(|job| job["metadata"]["name"].clone()).collect();
     names.sort_by_key(Value::to_string);
     assert_eq!(names, ["exam-app-submitter", "exam-db-submitter"]);
-    lab.delete_fixtures("subenv");
 }

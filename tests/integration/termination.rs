@@ -12,8 +12,8 @@ use crate::lab::{Lab, PATIENCE, instance, wait_until};
 const WATCH: &str = "/metadata/labels/crownlabs.polito.it~1watch-for-instance-termination";
 const REQUESTED: &str = "/metadata/labels/crownlabs.polito.it~1instance-submission-requested";
 
-/// An Instance of a Template with further lines of its spec, and with a name of its own, which the instance loop then
-/// does not choose.
+/// An Instance of a Template with further lines of its spec, and with its own name, which the instance loop then does
+/// not choose.
 pub fn exam(fixtures: &str, name: &str, template: &str, spec: &str) -> String {
     format!("{}  prettyName: Exam\n{spec}", instance(fixtures, name, template))
 }
@@ -42,15 +42,14 @@ pub fn await_event(lab: &Lab, namespace: &str, name: &str, reason: &str) -> Stri
 }
 
 #[test]
-fn each_answer_has_its_effect() {
+fn each_response_has_its_effect() {
     let lab = Lab::shared();
-    lab.create_fixtures("term");
+    let course = lab.course("term");
     let (namespace, server) = ("tenant-term", ExamServer::start());
-    let kubeconfig = lab.service_account();
     let config = "controllers:
   termination: {enabled: true, statusCheckTimeout: 1s, statusCheckInterval: 5s, confirmAfter: 5s,
     allowCidrs: [127.0.0.0/8]}\n";
-    let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "term", config });
+    let daemon = course.daemon(config);
     for (name, answer) in [
         ("kept", Answer::Body(200, r#"{"deadline": "2030-01-02T03:04:05+01:00"}"#)),
         ("empty", Answer::Body(204, "")),
@@ -93,10 +92,9 @@ fn each_answer_has_its_effect() {
         );
     }
     assert!(!daemon.log().contains("hunter2"), "{}", daemon.log());
-    lab.delete_fixtures("term");
 }
 
-/// Instances whose status URL cannot be relied on: they are kept, it is said why, and they recover.
+/// Instances with an unreliable status URL: they are kept, the reason is reported, and they recover.
 fn failed_queries(lab: &Lab, namespace: &str, server: &ExamServer) {
     for name in ["fails", "hangs"] {
         let condition = await_condition(lab, namespace, name, "StatusChecked", "StatusCheckFailed");
@@ -113,7 +111,7 @@ fn failed_queries(lab: &Lab, namespace: &str, server: &ExamServer) {
     }
 }
 
-/// Instances that are kept until the answer changes, and that are queried again when their label is set again.
+/// Instances that are kept until the response changes, and that are queried again when their label is set again.
 fn kept_instances(lab: &Lab, namespace: &str, server: &ExamServer) {
     let deadline = "2030-01-02T02:04:05Z";
     let kept =
@@ -145,13 +143,12 @@ fn kept_instances(lab: &Lab, namespace: &str, server: &ExamServer) {
 #[test]
 fn a_url_that_hangs_delays_only_its_instance() {
     let lab = Lab::shared();
-    lab.create_fixtures("termhang");
+    let course = lab.course("termhang");
     let (namespace, server) = ("tenant-termhang", ExamServer::start());
-    let kubeconfig = lab.service_account();
     // With one worker, which would wait longer than the test.
     let config = "controllers: {termination: {enabled: true, concurrency: 1, statusCheckTimeout: 10m, \
                   allowCidrs: [127.0.0.0/8]}}\n";
-    let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "termhang", config });
+    let _daemon = course.daemon(config);
     server.set("hangs", Answer::Hang);
     server.set("gone", Answer::Body(404, ""));
     let with_url = |name: &str| format!("  statusCheckUrl: \"{}\"\n", server.url(name));
@@ -162,20 +159,18 @@ fn a_url_that_hangs_delays_only_its_instance() {
     lab.apply(&exam("termhang", "gone", "container", &with_url("gone")));
     lab.await_value("instances", namespace, "gone", WATCH, "false");
     assert_eq!(server.requests("hangs"), 1, "it still hangs");
-    lab.delete_fixtures("termhang");
 }
 
 #[test]
-fn one_wrong_answer_of_a_proxy_ends_no_exam_and_a_forbidden_address_is_not_connected_to() {
+fn one_wrong_response_of_a_proxy_ends_no_exam_and_a_forbidden_address_is_not_contacted() {
     let lab = Lab::shared();
-    lab.create_fixtures("termonly");
+    let course = lab.course("termonly");
     let (namespace, server) = ("tenant-termonly", ExamServer::start());
-    let kubeconfig = lab.service_account();
-    // Nothing makes machines ready here but the test.
+    // Only the test makes machines ready here.
     let config = "controllers:
   instance: {enabled: false}
   termination: {enabled: true, confirmAfter: 5s, allowCidrs: [127.0.0.1/32]}\n";
-    let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "termonly", config });
+    let daemon = course.daemon(config);
     let inside = TcpListener::bind("127.0.0.2:0").expect("a port");
     inside.set_nonblocking(true).expect("a socket");
     let inside_url = format!("http://{}/?key=hunter2", inside.local_addr().expect("an address"));
@@ -200,23 +195,22 @@ fn one_wrong_answer_of_a_proxy_ends_no_exam_and_a_forbidden_address_is_not_conne
     });
     let unready = await_condition(&lab, namespace, "early", "StatusChecked", "Unconfirmed");
     let message = unready["message"].as_str().unwrap_or_default();
-    assert!(message.contains("ends no exam before its machine has been ready"), "{message}");
+    assert!(message.contains("does not end an exam before its machine has been ready"), "{message}");
     let refused = await_condition(&lab, namespace, "inside", "StatusChecked", "StatusCheckFailed");
     let message = refused["message"].as_str().unwrap_or_default();
-    assert!(message.ends_with("could not be checked: it is not reachable; it is tried again"), "{message}");
+    assert!(message.ends_with("could not be checked: it is not reachable; it is retried"), "{message}");
     assert_eq!(inside.accept().map_err(|error| error.kind()).err(), Some(ErrorKind::WouldBlock));
     assert!(daemon.log().contains("a status URL is not reachable"), "{}", daemon.log());
     for name in ["early", "flaky", "inside"] {
         let object = lab.get("instances", namespace, name).expect("there");
         assert_eq!((&object["spec"]["running"], object.pointer(WATCH)), (&json!(true), Some(&json!("true"))));
     }
-    lab.delete_fixtures("termonly");
 }
 
 #[test]
 fn a_url_is_queried_when_its_instance_is_created_or_changed_and_not_at_a_restart() {
     let lab = Lab::shared();
-    lab.create_fixtures("termonce");
+    let _course = lab.course("termonce");
     let (namespace, server) = ("tenant-termonce", ExamServer::start());
     let kubeconfig = lab.service_account();
     let config = "controllers: {termination: {enabled: true, allowCidrs: [127.0.0.0/8]}}\n";
@@ -229,7 +223,7 @@ fn a_url_is_queried_when_its_instance_is_created_or_changed_and_not_at_a_restart
         await_condition(&lab, namespace, name, "StatusChecked", "Kept");
     };
     create("exam");
-    // The instance loop writes labels and the status meanwhile.
+    // The instance loop writes labels and the status in the meantime.
     lab.await_phase(namespace, "exam", "Ready");
     create("second");
     assert_eq!(server.requests("exam"), 1);
@@ -243,5 +237,4 @@ fn a_url_is_queried_when_its_instance_is_created_or_changed_and_not_at_a_restart
         2 => Ok(()),
         other => Err(format!("2 requests, are {other}")),
     });
-    lab.delete_fixtures("termonce");
 }

@@ -1,4 +1,4 @@
-//! What a user writes gives nobody rights that he has not.
+//! User input gives no user rights that they do not have.
 
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ fn condition(lab: &Lab, namespace: &str, name: &str, type_: &str) -> Option<(Str
 fn await_mismatch(lab: &Lab, namespace: &str, name: &str) {
     wait_until(PATIENCE, || match condition(lab, namespace, name, "TenantMismatch") {
         Some((status, message)) if status == "True" => {
-            let expected = "must be trust, not \"trust-teacher\": nothing is made for this Instance";
+            let expected = "must be trust, not \"trust-teacher\": no objects are created for this Instance";
             assert!(message.contains(expected), "{message}");
             Ok(())
         }
@@ -27,7 +27,7 @@ fn await_mismatch(lab: &Lab, namespace: &str, name: &str) {
     });
 }
 
-/// The objects of the namespace that an Instance could have, without what controllers write into them.
+/// The objects of an Instance in the namespace, without the fields that controllers write.
 fn objects(lab: &Lab, namespace: &str) -> Vec<Value> {
     let mut all =
         lab.list("deployments,services,ingresses,virtualmachines,persistentvolumeclaims,jobs", namespace);
@@ -41,7 +41,7 @@ fn objects(lab: &Lab, namespace: &str) -> Vec<Value> {
 }
 
 #[test]
-fn a_student_who_names_a_manager_as_tenant_gets_nothing() {
+fn a_student_naming_a_manager_as_tenant_gets_no_objects() {
     let (lab, name, namespace) = (Lab::shared(), "trust", "tenant-trust");
     lab.create_fixtures(name);
     let label = json!({"metadata": {"labels": {"crownlabs.polito.it/name": name}}});
@@ -61,13 +61,14 @@ spec: {firstName: Grace, lastName: Rossi, email: grace@example.org, workspaces: 
     let before = objects(&lab, namespace);
     let tenant =
         |name: &str| json!({"spec": {"tenant.crownlabs.polito.it/TenantRef": {"name": name}}}).to_string();
-    // A new Instance: nothing is made. One that exists: everything stays as it is, also what would be deleted.
+    // For a new Instance, nothing is created. For an existing one, everything stays as it is, even objects
+    // that would be deleted.
     let sly = instance(name, "sly", "container")
         .replace("TenantRef: {name: trust}", "TenantRef: {name: trust-teacher}");
     assert!(sly.contains("trust-teacher"), "{sly}");
     lab.apply(&sly);
     await_mismatch(&lab, namespace, "sly");
-    // Neither is anything uploaded in the name of another.
+    // Nothing is uploaded in another user's name either.
     let upload = "  running: false\n  customizationUrls: {contentDestination: \"https://x.example/up\"}\n";
     let upload = exam(name, "upload", "container-persistent", upload);
     lab.apply(&upload.replace("TenantRef: {name: trust}", "TenantRef: {name: trust-teacher}"));
@@ -89,7 +90,7 @@ spec: {firstName: Grace, lastName: Rossi, email: grace@example.org, workspaces: 
         wait_until(PATIENCE, || generation(name));
     }
     assert_eq!(objects(&lab, namespace), before);
-    // Corrected, they are as any other.
+    // After a correction, they are like any others.
     lab.patch("instances", namespace, "upload", &tenant(name));
     await_condition(&lab, namespace, "upload", "Submitted", "SubmissionCompleted");
     assert!(lab.get("jobs", namespace, "upload-submitter").is_some());

@@ -1,5 +1,5 @@
-//! What the containers of uploads do. The test cluster runs none: a pod that waits for its volume stays pending, and the
-//! test does the work of the container in its place.
+//! The work of upload containers. The test cluster runs no containers: a pod that waits for its volume stays pending,
+//! and the test does the work of the container in its place.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read as _, Write as _};
@@ -19,7 +19,7 @@ pub struct Uploader<'a> {
 }
 
 impl<'a> Uploader<'a> {
-    /// None has run yet.
+    /// No container has run yet.
     pub fn new(lab: &'a Lab, namespace: &'a str) -> Self {
         Self { lab, namespace, ended: BTreeSet::new() }
     }
@@ -44,8 +44,8 @@ impl<'a> Uploader<'a> {
         pods
     }
 
-    /// Sends the archive of a pod to its destination, as the variables of its container say. Returns whether it was
-    /// accepted; then the container has ended.
+    /// Runs the container of each pod of a Job that has not run. A pod whose upload is accepted has succeeded.
+    /// Otherwise its container is restarted at the next call.
     pub fn post(&mut self, pod: &Value) -> bool {
         let container = &pod["spec"]["containers"][0];
         let variables: BTreeMap<&str, &str> = container["env"]
@@ -55,7 +55,7 @@ impl<'a> Uploader<'a> {
             .filter_map(|variable| Some((variable["name"].as_str()?, variable["value"].as_str()?)))
             .collect();
         let of = |name| *variables.get(name).unwrap_or_else(|| panic!("the variable {name}: {container}"));
-        assert_eq!(of("SOURCE_PATH"), container["volumeMounts"][0]["mountPath"], "what is packed is mounted");
+        assert_eq!(of("SOURCE_PATH"), container["volumeMounts"][0]["mountPath"], "the folder is mounted");
         let is_accepted = post(of("DESTINATION_URL"), &format!("{}.zip", of("FILENAME")));
         if is_accepted {
             self.ended.insert(pod["metadata"]["uid"].as_str().expect("a uid").to_owned());
@@ -63,7 +63,7 @@ impl<'a> Uploader<'a> {
         is_accepted
     }
 
-    /// Writes that a pod has succeeded, as the kubelet does; it may have been deleted meanwhile.
+    /// Marks a pod as succeeded, as the kubelet does; it may have been deleted in the meantime.
     pub fn succeed(&self, pod: &Value) {
         let name = pod["metadata"]["name"].as_str().expect("a name");
         let patch = r#"{"status": {"phase": "Succeeded"}}"#;

@@ -1,6 +1,6 @@
-//! Each claim of the security model names tests that exist. In `docs/security-model.md` each row of a table and each item of
-//! a list ends with the numbers of its claims, the table of claims in `docs/testing.md` has for each number the tests that
-//! show it, and each of these is a test in the repository.
+//! Each claim of the security model names tests that exist. In `docs/security-model.md` each row of a table and each
+//! item of a list ends with the numbers of its claims. The table of claims in `docs/testing.md` lists the tests for
+//! each number, and each of these is a test in the repository.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -58,7 +58,7 @@ fn quoted(cell: &str) -> impl Iterator<Item = &str> {
     cell.split('`').skip(1).step_by(2)
 }
 
-/// The numbers at the end of a text, such as those of `[3, 4](testing.md#claims-of-the-security-model)`.
+/// The numbers at the end of a text, as in `[3, 4](testing.md#claims-of-the-security-model)`.
 fn numbers(text: &str) -> BTreeSet<u32> {
     let before = text.strip_suffix(LINK).and_then(|before| before.rsplit_once('['));
     before
@@ -81,8 +81,9 @@ fn claims(text: &str, violations: &mut Vec<String>) -> BTreeMap<u32, Vec<String>
     claims
 }
 
-/// Whether a file has a test with the name, such as `web_ssh::rights::names_go_into_no_path`: the modules are the end of the
-/// file's path, but for a module `tests` within the file. Those of browsers are sentences: `rights.spec: a route has one method`.
+/// Whether a file has a test with the name, such as `web_ssh::rights::names_go_into_no_path`: the modules are the end
+/// of the file's path, except for a module `tests` within the file. The names of browser tests are sentences:
+/// `rights.spec: each route accepts one method`.
 fn has(source: &Source, name: &str) -> bool {
     if let Some((file, title)) = name.split_once(".spec: ") {
         let is_one = |call: &str| source.text.contains(&format!("{call}(\"{title}\""));
@@ -125,7 +126,7 @@ fn each_claim_of_the_security_model_has_tests_that_exist() {
                 .push(format!("{MODEL}:{line}: ends without the numbers of its claims, as [1, 2{LINK}"));
         }
     }
-    // Paragraphs have numbers, too, where they claim something.
+    // Paragraphs have numbers, too, if they make a claim.
     let named: BTreeSet<u32> =
         model.match_indices(LINK).flat_map(|(at, _)| numbers(&model[..at + LINK.len()])).collect();
     let known: BTreeSet<u32> = claims.keys().copied().collect();
@@ -147,7 +148,7 @@ fn each_claim_of_the_security_model_has_tests_that_exist() {
 }
 
 #[test]
-fn a_row_without_a_claim_and_a_test_that_is_gone_are_found() {
+fn a_row_without_a_claim_and_a_missing_test_are_found() {
     let row = format!("| a | b |\n|---|---|\n| x | [1, 2{LINK} |\n```\n| code |\n```\n");
     assert_eq!(rows(&row), [(3, vec!["x", &*format!("[1, 2{LINK}")])]);
     assert_eq!(numbers(&format!("see [a](b.md), [1, 2{LINK}")), BTreeSet::from([1, 2]));

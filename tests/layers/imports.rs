@@ -1,4 +1,4 @@
-//! The order of the layers: which module of `src/` may import which.
+//! The order of the layers: the modules of `src/` that each module may import.
 
 use std::collections::BTreeSet;
 
@@ -6,19 +6,20 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 use crate::{Source, assert_none, is_rust, sources};
 
-/// The layers. A module imports itself and modules of the rows above its own; those in one row do not import each
-/// other. `lib.rs` and `main.rs` come after all of them and import what they like.
-const LAYERS: [&[&str]; 10] = [
+/// The layers. A module imports itself and modules of the rows above its own. Modules in one row do not import
+/// each other. `lib.rs` and `main.rs` come after all of them and may import any module.
+const LAYERS: [&[&str]; 11] = [
     &["api"],
     &["kinds"],
     &["config"],
-    &["runtime"],
+    &["from_values", "runtime"],
     &["clients"],
     &["capture", "netlink"],
     &["controllers", "webhook"],
     &["loops"],
     &["manager", "offline"],
-    &["explain", "preview"],
+    &["explain", "preview", "release"],
+    &["connect"],
 ];
 
 /// The modules below `controllers` that every loop may import.
@@ -28,26 +29,26 @@ const SHARED: [&str; 3] = ["accounts", "cleanup", "shared"];
 const DATA_ONLY: [&str; 2] = ["api", "config"];
 const CLIENTS: [&[&str]; 3] = [&["kube", "Client"], &["kube", "client"], &["tokio"]];
 
-/// A path in the source text, such as that of an import. Paths into this crate start with `crate`, however they are
-/// written (`super::x`); others start with the name of the crate.
-struct Import {
-    path: Vec<String>,
+/// A path in the source text, such as the path of an import. Paths into this crate start with `crate`, however they
+/// are written (`super::x`); others start with the name of the crate.
+pub struct Import {
+    pub path: Vec<String>,
     /// Counted from 1.
     line: usize,
 }
 
-/// What was read of a file.
+/// The result of reading a file.
 #[derive(Default)]
-struct Reader {
-    imports: Vec<Import>,
+pub struct Reader {
+    pub imports: Vec<Import>,
     /// The modules that exist in tests only.
     test_modules: Vec<Vec<String>>,
 }
 
 impl Reader {
-    /// Reads the tokens of a module. Comments and the content of strings are not among them, and what is marked with
-    /// `#[cfg(test)]` is left out.
-    fn read(&mut self, tokens: TokenStream, module: &[String]) {
+    /// Reads the tokens of a module. Comments and the content of strings are not among them, and items with
+    /// `#[cfg(test)]` are left out.
+    pub fn read(&mut self, tokens: TokenStream, module: &[String]) {
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
         let mut at = 0;
         while at < tokens.len() {
@@ -67,7 +68,7 @@ impl Reader {
         }
     }
 
-    /// Reads the path at `at`, or the paths where it branches (`a::{b, c::d}`); returns where it ends.
+    /// Reads the path at `at`, or the paths of a group (`a::{b, c::d}`); returns where it ends.
     fn read_path(
         &mut self,
         tokens: &[TokenTree],
@@ -100,7 +101,7 @@ impl Reader {
         at
     }
 
-    /// Skips the item that an attribute `#[cfg(test)]` stands before; returns where it ends.
+    /// Skips the item after an attribute `#[cfg(test)]`; returns where it ends.
     fn skip_test_item(&mut self, tokens: &[TokenTree], mut at: usize, module: &[String]) -> usize {
         while let Some(token) = tokens.get(at) {
             at += 1;
@@ -131,7 +132,7 @@ fn is_comma(token: &TokenTree) -> bool {
     matches!(token, TokenTree::Punct(punct) if punct.as_char() == ',')
 }
 
-/// Whether `::` stands at `at`.
+/// Whether `::` is at `at`.
 fn is_separator(tokens: &[TokenTree], at: usize) -> bool {
     [at, at + 1].iter().all(|at| tokens.get(*at).is_some_and(is_colon))
 }
@@ -162,7 +163,7 @@ fn inline_module(tokens: &[TokenTree]) -> Option<(String, TokenStream)> {
     }
 }
 
-/// The path from the root of the crate, if it is one into this crate.
+/// The path from the root of the crate, if it is a path into this crate.
 fn absolute(mut path: Vec<String>, module: &[String]) -> Vec<String> {
     if path.last().is_some_and(|name| name == "self") && path.len() > 1 {
         path.pop();
@@ -183,7 +184,7 @@ fn absolute(mut path: Vec<String>, module: &[String]) -> Vec<String> {
 }
 
 /// The module that a file of `src/` holds; empty for `lib.rs` and `main.rs`.
-fn module_of(path: &str) -> Vec<String> {
+pub fn module_of(path: &str) -> Vec<String> {
     let path = path.trim_start_matches("src/").trim_end_matches(".rs");
     let mut parts: Vec<String> = path.split('/').map(str::to_owned).collect();
     if ["mod", "lib", "main"].contains(&parts.last().map_or("", String::as_str)) {
@@ -192,7 +193,7 @@ fn module_of(path: &str) -> Vec<String> {
     parts
 }
 
-fn is_test_file(path: &str) -> bool {
+pub fn is_test_file(path: &str) -> bool {
     path.split('/').any(|part| part == "tests" || part == "tests.rs")
 }
 

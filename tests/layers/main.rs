@@ -1,10 +1,11 @@
-//! Rules about the text of the repository, checked without a cluster in under a second: which module may import
-//! which ([`imports`]), how long files and functions may be ([`sizes`]), and that comments and documents refer only
-//! to what the repository contains ([`references`]).
+//! Rules about the text of the repository, checked without a cluster in under a second: the allowed imports of each
+//! module ([`imports`]), the imports within the dashboard ([`dashboard`]), the length of files ([`sizes`]), and that comments and documents refer
+//! only to content of the repository ([`references`]).
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
 mod claims;
+mod dashboard;
 mod imports;
 mod references;
 mod sizes;

@@ -1,4 +1,4 @@
-//! No comment and no document refers to what the repository does not contain: to numbered sections, rows and
+//! Comments and documents refer only to content of the repository, and not to numbered sections, rows and
 //! decisions of texts that a reader cannot open.
 
 use std::path::Path;
@@ -11,7 +11,8 @@ const NAMES: [&str; 2] = ["Makefile", "Dockerfile"];
 
 const SECTION_SIGN: char = '\u{a7}';
 
-/// The reference in a line to what is not there. `before` is the line before it, in which a sentence may have begun.
+/// The reference in a line to content outside the repository. `before` is the previous line, in which the sentence
+/// may have begun.
 fn reference(before: &str, line: &str) -> Option<String> {
     let both = format!("{before} {line}");
     if line.contains(SECTION_SIGN) && !both.contains("RFC") {
@@ -67,7 +68,7 @@ fn numbered(text: &str) -> Option<String> {
 }
 
 #[test]
-fn comments_and_documents_refer_only_to_what_the_repository_contains() {
+fn comments_and_documents_refer_only_to_the_repository() {
     let is_text = |path: &str| {
         let path = Path::new(path);
         let extension = path.extension().unwrap_or_default().to_string_lossy().into_owned();
@@ -89,7 +90,7 @@ fn comments_and_documents_refer_only_to_what_the_repository_contains() {
 
 #[test]
 fn references_to_absent_texts_are_found() {
-    // Put together here, since this file is read by the test above.
+    // Put together here, because the test above reads this file, too.
     for line in [
         format!("/// The objects (03 {SECTION_SIGN}1.8)."),
         format!("/// {SECTION_SIGN}17, \"Personal workspace\")."),
@@ -106,7 +107,7 @@ fn references_to_absent_texts_are_found() {
 }
 
 #[test]
-fn other_numbers_are_no_references() {
+fn other_numbers_are_not_references() {
     for line in [
         "created: 2026-01-05T00:00:01Z",
         "/// RFC 3986, \u{a7}2.3",

@@ -1,5 +1,5 @@
-//! Where the programs of the test cluster come from: `tests/cluster/programs.sh` with a server of archives and a `go` of the
-//! test's own.
+//! The sources of the programs of the test cluster: `tests/cluster/programs.sh` with a server of archives and a fake
+//! `go` of the test.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use place::{ALL, ARCHIVE, MODULE, Place, Said, releases};
 use server::{Answer, Server};
 
-/// The archives with another answer for the path that ends so.
+/// The archives with another response for the path with this end.
 fn with(end: &str, change: impl Fn(Vec<u8>) -> Answer) -> BTreeMap<String, Answer> {
     let mut files = releases();
     let path = files.keys().find(|path| path.ends_with(end)).expect("an archive").clone();
@@ -25,7 +25,7 @@ fn with(end: &str, change: impl Fn(Vec<u8>) -> Answer) -> BTreeMap<String, Answe
     files
 }
 
-/// Takes everything from a server of which one answer is wrong. Asserts that only programs of that module come from Go.
+/// Takes everything from a server with one wrong response. Asserts that only programs of that module come from Go.
 fn falls_back(files: BTreeMap<String, Answer>, from_go: &[&str], builds: &[&str], reason: &str) {
     let (server, place) = (Server::start(files), Place::new());
     let said = place.run(&server.url(), &ALL);
@@ -56,7 +56,7 @@ fn archives_with_their_checksums_are_taken_once() {
 }
 
 #[test]
-fn a_program_with_another_checksum_is_refused() {
+fn a_program_with_a_wrong_checksum_is_rejected() {
     let files = with("/kubectl", |mut bytes| {
         bytes[0] ^= 1;
         Answer::Whole(bytes)
@@ -67,7 +67,7 @@ fn a_program_with_another_checksum_is_refused() {
 }
 
 #[test]
-fn a_program_without_a_checksum_is_refused() {
+fn a_program_without_a_checksum_is_rejected() {
     let files = with("/SHA256SUMS", |_| Answer::Whole(b"0000  another.tar.gz\n".to_vec()));
     falls_back(files, &["etcd"], &["etcd"], "there is no checksum of etcd-v");
     let files = with("/kubectl.sha256", |_| Answer::Whole(b"<html></html>\n".to_vec()));
@@ -83,7 +83,7 @@ fn a_program_without_a_checksum_is_refused() {
 }
 
 #[test]
-fn a_download_that_breaks_off_or_stalls_is_given_up() {
+fn a_download_that_breaks_or_stalls_is_aborted() {
     falls_back(with("/kube-scheduler", Answer::Cut), &ALL[..4], &["kubernetes"], "did not arrive whole");
     let begin = Instant::now();
     falls_back(with("/kube-scheduler", Answer::Stalled), &ALL[..4], &["kubernetes"], "did not arrive whole");
@@ -92,7 +92,7 @@ fn a_download_that_breaks_off_or_stalls_is_given_up() {
 }
 
 #[test]
-fn a_server_that_is_silent_is_asked_once() {
+fn a_silent_server_is_asked_once() {
     let (server, place) = (Server::start(with("/kube-apiserver.sha256", |_| Answer::Silent)), Place::new());
     let said = place.run(&server.url(), &ALL);
     assert!(ALL.iter().all(|name| said.content(name) == MODULE), "{}", said.progress);
@@ -101,20 +101,20 @@ fn a_server_that_is_silent_is_asked_once() {
 }
 
 #[test]
-fn nobody_is_asked_for_archives_if_there_shall_be_none() {
+fn no_archive_is_requested_if_archives_are_disabled() {
     let place = Place::new();
     assert_eq!(place.run("none", &["--from", "etcd"]).output, "modules\n");
-    // No archive of it is looked for.
+    // Its archive is not requested.
     let server = Server::start(releases());
     assert_eq!(place.run(&server.url(), &["oauth2-proxy"]).content("oauth2-proxy"), MODULE);
     assert_eq!(server.requests(), Vec::<String>::new());
 }
 
 #[test]
-fn the_oldest_kubernetes_is_another_module_and_nothing_else_is_made_twice() {
+fn the_oldest_kubernetes_is_another_module_and_nothing_else_is_built_twice() {
     let place = Place::new();
     assert_eq!(place.run("none", &["etcd", "kwok"]).content("kwok"), MODULE);
-    assert_eq!(place.builds(), ["etcd", "kwok"], "nobody asked for it");
+    assert_eq!(place.builds(), ["etcd", "kwok"], "it was not requested");
     let oldest = || Said::of(&place.script("none", &ALL).env("OLDEST", "1").output().expect("it runs"));
     let said = oldest();
     assert!(ALL.iter().all(|name| said.content(name) == MODULE), "{}", said.progress);
@@ -123,7 +123,7 @@ fn the_oldest_kubernetes_is_another_module_and_nothing_else_is_made_twice() {
     assert_eq!(place.builds(), ["etcd", "kwok", "kubernetes-oldest", "kubernetes"]);
     assert_ne!(newest.output, said.output);
     assert_eq!(oldest().output, said.output);
-    // The archives are those of its version.
+    // The archives have its version.
     let server = Server::start(BTreeMap::new());
     place.script(&server.url(), &["--from", "kubectl"]).env("OLDEST", "1").output().expect("it runs");
     assert!(
@@ -134,7 +134,7 @@ fn the_oldest_kubernetes_is_another_module_and_nothing_else_is_made_twice() {
 }
 
 #[test]
-fn a_build_that_fails_leaves_its_reason_and_nothing_else() {
+fn a_failed_build_leaves_only_its_reason() {
     let place = Place::new();
     let output = place.script("none", &["etcd"]).env("GO_FAILS", "1").output().expect("it runs");
     let said = Said::of(&output);
@@ -148,7 +148,7 @@ fn a_build_that_fails_leaves_its_reason_and_nothing_else() {
 }
 
 #[test]
-fn an_aborted_build_leaves_nothing_half_made() {
+fn an_aborted_build_leaves_nothing_incomplete() {
     let place = Place::new();
     let child =
         place.script("none", &["etcd"]).env("GO_WAITS", "1").process_group(0).spawn().expect("it runs");
@@ -165,7 +165,7 @@ fn an_aborted_build_leaves_nothing_half_made() {
 }
 
 #[test]
-fn callers_at_the_same_time_build_once() {
+fn concurrent_callers_build_once() {
     let place = Place::new();
     let children: Vec<_> =
         (0..4).map(|_| place.script("none", &["etcd"]).spawn().expect("it runs")).collect();
@@ -176,7 +176,7 @@ fn callers_at_the_same_time_build_once() {
 }
 
 #[test]
-fn given_programs_are_used_and_the_others_are_made() {
+fn given_programs_are_used_and_the_others_are_built() {
     let place = Place::new();
     let given = place.path("assets");
     fs::create_dir(&given).expect("created");

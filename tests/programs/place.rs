@@ -1,5 +1,5 @@
-//! A cache of its own for `programs.sh`, with archives of programs that only say where they come from, and a `go` that makes such
-//! programs.
+//! A separate cache for `programs.sh`, with archives of programs that only print their source, and a `go` that builds
+//! such programs.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,11 +15,11 @@ use crate::server::Answer;
 /// The programs of the control plane.
 pub const ALL: [&str; 6] =
     ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "etcd", "kwok"];
-/// What programs from archives and from modules contain.
+/// The content of programs from archives and from modules.
 pub const ARCHIVE: &str = "from an archive";
 pub const MODULE: &str = "from a module";
 
-/// Stands in place of Go: `go build` writes programs, as said by variables.
+/// Takes the place of Go: `go build` writes programs according to variables.
 const GO: &str = r#"#!/bin/sh
 [ "$1" = build ] || { echo go1.99.0; exit; }
 echo "$PWD" >>"$CROWNLABS_CACHE/../builds"
@@ -80,13 +80,13 @@ impl Place {
         Said::of(&self.script(archives, arguments).output().expect("it runs"))
     }
 
-    /// The folders of modules in which Go has built.
+    /// The module folders that Go has built in.
     pub fn builds(&self) -> Vec<String> {
         let text = fs::read_to_string(self.path("builds")).unwrap_or_default();
         text.lines().map(|line| line.rsplit('/').next().unwrap_or_default().to_owned()).collect()
     }
 
-    /// What is in the cache, without the hashes.
+    /// The content of the cache, without the hashes.
     pub fn cached(&self) -> Vec<String> {
         let entries = fs::read_dir(self.path("cache")).into_iter().flatten();
         let names = entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned());
@@ -98,7 +98,7 @@ impl Place {
     }
 }
 
-/// What the script has said.
+/// The output of the script.
 pub struct Said {
     pub is_success: bool,
     pub output: String,
@@ -115,7 +115,7 @@ impl Said {
         }
     }
 
-    /// What a program contains. It must be executable.
+    /// The content of a program. It must be executable.
     pub fn content(&self, name: &str) -> String {
         assert!(self.is_success, "{}{}", self.output, self.progress);
         let path = self.output.lines().find_map(|line| line.strip_prefix(&format!("{name} ")));

@@ -1,11 +1,11 @@
-//! A server of archives that answers as a test says.
+//! A server of archives with the responses of a test.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-/// What is answered to a request for a path. To other paths, 404.
+/// The response to a request for a path. Other paths get 404.
 #[derive(Clone)]
 pub enum Answer {
     /// The whole file.
@@ -14,7 +14,7 @@ pub enum Answer {
     Cut(Vec<u8>),
     /// Its first half; then nothing more.
     Stalled(Vec<u8>),
-    /// Nothing; the connection stays open.
+    /// No response; the connection stays open.
     Silent,
 }
 
@@ -34,7 +34,7 @@ impl Server {
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let (files, log) = (Arc::clone(&files), Arc::clone(&log));
-                // A client that has gone away is no fault of the test.
+                // A client that has disconnected is not an error of the test.
                 std::thread::spawn(move || drop(answer(stream, &files, &log)));
             }
         });
@@ -46,7 +46,7 @@ impl Server {
         format!("http://{}", self.address)
     }
 
-    /// The paths that were asked for.
+    /// The requested paths.
     pub fn requests(&self) -> Vec<String> {
         self.requests.lock().expect("no panic").clone()
     }

@@ -12,14 +12,14 @@ use cluster::nginx::Nginx;
 use crate::images::run;
 use crate::lab::Lab;
 
-/// Opens a URL in the browser, with an NGINX at that port. Returns the document that the browser shows, for which NGINX must
-/// have answered 200.
+/// Opens a URL in the browser, with an NGINX on that port. Returns the document that the browser shows. NGINX must have
+/// answered 200 for it.
 pub fn open(lab: &Lab, own: &Path, port: u64, url: &str) -> String {
     let address = SocketAddr::from(([127, 0, 0, 1], u16::try_from(port).expect("a port")));
     let ingresses = lab.list("ingresses", "");
     let backend = |namespace: &str, service: &Value| backend(lab, namespace, service);
     let nginx = Nginx::start(&own.join("nginx"), address, true, None, &ingresses, backend).expect("nginx");
-    // A person goes on after the warning about the certificate.
+    // A user continues after the warning about the certificate.
     let profile = format!("--user-data-dir={}", own.join("chromium").display());
     let page = run(Command::new(chromium())
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--ignore-certificate-errors", "--dump-dom"])

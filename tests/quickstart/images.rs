@@ -1,5 +1,5 @@
-//! The registry on loopback, with what the page needs: the chart and the daemon's image, by the programs of a release, and the public
-//! image.
+//! The registry on loopback, with the images of the page: the chart and the daemon's image, built by the programs of a
+//! release, and the public image.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -9,13 +9,13 @@ use cluster::registry::Registry;
 
 use crate::documents::project;
 
-/// Where it listens, in a network of its own.
+/// The address of the registry, in a separate network.
 const ADDRESS: &str = "127.0.0.1:5000";
 /// The version of the release.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// Whose registry it is, in the place of OWNER.
+/// The owner of the registry, in place of OWNER.
 pub const OWNER: &str = "owner";
-/// The public image, which is made here of Debian's busybox: the same program.
+/// The public image, which is built here from Debian's busybox: the same program.
 const PUBLIC: &str = "library/busybox:1.37";
 
 /// Starts the registry and pushes everything.
@@ -27,7 +27,7 @@ pub fn registry(dir: &Path) -> Registry {
     registry
 }
 
-/// Builds and pushes the image of the daemon, for the architecture of this machine alone. Returns its name and digest.
+/// Builds and pushes the image of the daemon, only for the architecture of this machine. Returns its name and digest.
 fn daemon(dir: &Path) -> String {
     let binary = std::env::var("CROWNLABS_BINARY").expect("CROWNLABS_BINARY, the path of the static binary");
     let architecture = if cfg!(target_arch = "aarch64") { "arm64" } else { "amd64" };
@@ -52,7 +52,7 @@ fn push(from: &str, name: &str) {
     run(Command::new("buildah").args(["rmi", "--force", id.trim()]));
 }
 
-/// Makes an image with busybox and a shell as its command. Returns where it is.
+/// Builds an image with busybox and a shell as its command. Returns its path.
 fn busybox(dir: &Path) -> String {
     let root = dir.join("busybox");
     let bin = root.join("bin");
@@ -73,7 +73,7 @@ fn busybox(dir: &Path) -> String {
     built
 }
 
-/// Pushes the chart, which names the images with these digests as those of a release.
+/// Pushes the chart, with these digests of the images, as in a release.
 fn chart(dir: &Path, digests: &str) {
     let copy = dir.join("crownlabs");
     run(Command::new("cp").args(["-rL", "manifests/chart"]).arg(&copy).current_dir(project()));
@@ -93,7 +93,7 @@ pub fn helm() -> PathBuf {
     std::env::var("HELM").expect("HELM, the path of helm").into()
 }
 
-/// Runs a program, and returns what it prints. Panics when it fails.
+/// Runs a program, and returns its output. Panics when it fails.
 pub fn run(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

@@ -1,7 +1,8 @@
-//! A stranger follows docs/quickstart.md, word by word: the real control plane, a kubelet with containerd as the node, the chart and
-//! all images from a registry on loopback, and a browser. What the page calls and cannot run here is in [`programs`].
+//! A new user follows docs/quickstart.md, word by word: the real control plane, a kubelet with containerd as the node,
+//! the chart and all images from a registry on loopback, and a browser. The programs that cannot run here are replaced
+//! in [`programs`].
 //!
-//! `make ship-test` builds the static binary, says in `CROWNLABS_BINARY` where it is, and runs this as root.
+//! `make ship-test` builds the static binary, puts its path into `CROWNLABS_BINARY`, and runs this as root.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
@@ -32,7 +33,7 @@ use site::Site;
 /// How long a block may take.
 const DEADLINE: Duration = Duration::from_mins(6);
 
-/// The one play of the laptop: the page.
+/// The only play of the laptop: the page.
 fn the_page() -> Play {
     let plays = plays(&all()).unwrap_or_else(|faults| panic!("{}", faults.join("\n")));
     let mut plays: Vec<_> = plays.into_iter().filter(|play| play.scene.lane == Lane::Laptop).collect();
@@ -40,13 +41,13 @@ fn the_page() -> Play {
     plays.remove(0)
 }
 
-/// The URL that a block has printed: a line of its own.
+/// The URL that a block has printed on a separate line.
 fn url(log: &str) -> Option<&str> {
     log.lines().map(str::trim).find(|line| line.starts_with("https://"))
 }
 
 #[test]
-fn a_stranger_opens_a_lab_machine_in_the_browser() {
+fn a_new_user_opens_a_lab_machine_in_the_browser() {
     let play = the_page();
     let mut site = Site::start();
     let programs = Programs::new(&site);

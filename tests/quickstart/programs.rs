@@ -1,10 +1,10 @@
-//! The programs that the page calls, in front on the path. Those that need the Internet or Docker are stood in for:
+//! The programs that the page calls, in front on the path. Programs that need the Internet or Docker are replaced:
 //!
-//! - `git clone` makes a link to this working copy;
-//! - `kind create cluster` gives access to the control plane that runs already, as an administrator whom kubeadm makes, and `kind delete
-//!   cluster` takes it away;
-//! - `kubectl` is the real one, but the manifests of ingress-nginx are replaced by a namespace and a Deployment without pods, and
-//!   [`crate::browser`] does what the controller does;
+//! - `git clone` creates a link to this working copy;
+//! - `kind create cluster` gives access to the running control plane, as an administrator like those of kubeadm, and
+//!   `kind delete cluster` removes the access;
+//! - `kubectl` is the real one, but the manifests of ingress-nginx are replaced by a namespace and a Deployment without
+//!   pods, and [`crate::browser`] does the work of the controller;
 //! - `helm` is the real one, and `ghcr.io/OWNER` is the registry on loopback.
 
 use std::collections::BTreeMap;
@@ -56,7 +56,7 @@ done
 exec "$REAL_HELM" "${arguments[@]}"
 "#;
 
-/// What of ingress-nginx the commands of the page see.
+/// The parts of ingress-nginx that the commands of the page see.
 const INGRESS_NGINX: &str = r"
 apiVersion: v1
 kind: Namespace
@@ -73,7 +73,7 @@ spec:
     spec: {containers: [{name: controller, image: registry.k8s.io/ingress-nginx/controller}]}
 ";
 
-/// The programs, and the folder of a person who has nothing yet.
+/// The programs, and the folder of a user who has nothing installed yet.
 pub struct Programs {
     folder: TempDir,
     environment: BTreeMap<String, String>,
@@ -107,7 +107,7 @@ impl Programs {
         Self { folder, environment }
     }
 
-    /// Where the person is.
+    /// The current folder of the user.
     pub fn folder(&self) -> PathBuf {
         self.folder.path().join("home")
     }
@@ -117,7 +117,7 @@ impl Programs {
         self.folder.path().join("own")
     }
 
-    /// The environment of the person.
+    /// The environment of the user.
     pub fn environment(&self) -> BTreeMap<String, String> {
         self.environment.clone()
     }
@@ -127,7 +127,7 @@ impl Programs {
         self.folder.path().join("home/kubeconfig").exists()
     }
 
-    /// The configuration with which the cluster was made.
+    /// The configuration of the cluster.
     pub fn kind(&self) -> serde_json::Value {
         let text = fs::read_to_string(self.own().join("kind.yaml")).expect("the page makes a cluster");
         serde_saphyr::from_str(&text).expect("YAML")

@@ -1,4 +1,5 @@
-//! What runs when the stranger begins: a control plane and a node that have nothing of CrownLabs, and a registry.
+//! The servers that run when the new user begins: a control plane and a node without any part of CrownLabs, and a
+//! registry.
 
 use std::path::PathBuf;
 
@@ -10,15 +11,14 @@ use cluster::node::Node;
 use cluster::registry::Registry;
 use cluster::{Cluster, Options};
 
-use crate::browser;
-use crate::images;
 use crate::lab::Lab;
 use crate::programs::Programs;
+use crate::{browser, images};
 
-/// The administrators of a cluster that kubeadm has made, as `kind` does.
+/// The administrators of a cluster made by kubeadm, as `kind` does.
 const ADMINISTRATORS: &str = "kubeadm:cluster-admins";
 
-/// A control plane, a node and a registry in a network of their own.
+/// A control plane, a node and a registry in a separate network.
 pub struct Site {
     // Dropped in this order.
     pub node: Node,
@@ -31,7 +31,7 @@ pub struct Site {
 impl Site {
     /// Starts everything, in a network that this thread enters.
     pub fn start() -> Self {
-        // Nothing is reached from inside: the programs that the cache does not have are made before.
+        // The network is isolated: the programs that are not in the cache are built before.
         let made = Assets::get().and_then(|_| assets::kubelet());
         made.unwrap_or_else(|error| panic!("the programs of the control plane and the node: {error:#}"));
         let namespace = Namespace::new();
@@ -62,7 +62,7 @@ subjects: [{{apiGroup: rbac.authorization.k8s.io, kind: Group, name: \"{ADMINIST
         &self.administrator
     }
 
-    /// Opens the page at a URL in the browser, by way of the Ingress controller.
+    /// Opens the page at a URL in the browser, through the Ingress controller.
     pub fn open(&mut self, programs: &Programs, url: &str) {
         self.assert_let_in();
         let port = &programs.kind()["nodes"][0]["extraPortMappings"][0];
@@ -72,7 +72,7 @@ subjects: [{{apiGroup: rbac.authorization.k8s.io, kind: Group, name: \"{ADMINIST
         assert!(page.contains("<h1>Hello, Ada</h1>"), "{page}");
     }
 
-    /// Asserts that the network policies of the person's namespace let the Ingress controller in.
+    /// Asserts that the network policies of the user's namespace let the Ingress controller in.
     fn assert_let_in(&self) {
         let controller = self.lab.get("namespaces", "", "ingress-nginx").expect("the Ingress controller");
         let labels = &controller["metadata"]["labels"];
@@ -85,7 +85,7 @@ subjects: [{{apiGroup: rbac.authorization.k8s.io, kind: Group, name: \"{ADMINIST
         assert!(sources.flatten().any(lets_in), "{labels} are let in by {policies:#?}");
     }
 
-    /// Asserts that nothing has failed on the way, and that no pod was restarted.
+    /// Asserts that nothing has failed so far, and that no pod was restarted.
     pub fn check(&mut self) {
         self.node.check().unwrap_or_else(|error| panic!("{error:#}"));
         self.lab.kubectl(&["wait", "tenant/ada", "--for=condition=Ready", "--timeout=3m"]);
@@ -100,7 +100,7 @@ subjects: [{{apiGroup: rbac.authorization.k8s.io, kind: Group, name: \"{ADMINIST
         }
     }
 
-    /// What there is, for who has to find out what is wrong.
+    /// The state of the cluster, for the diagnosis of a failure.
     pub fn state(&self) -> String {
         let seen = [
             &["get", "pods,instances,tenants,workspaces,ingresses", "--all-namespaces", "-o", "wide"][..],

@@ -1,4 +1,5 @@
-//! What `crownlabs plan -f` says of objects that cannot be made, and of what the files do not have; how it prints.
+//! The messages of `crownlabs plan -f` about objects that cannot be created and about objects that are missing in
+//! the files; and its output formats.
 
 use serde_json::Value;
 
@@ -18,7 +19,7 @@ metadata: {name: other}
 ";
 
 #[test]
-fn what_cannot_be_made_is_reported_with_its_reason() {
+fn objects_that_cannot_be_created_are_reported_with_the_reason() {
     let output = crownlabs(&["plan", "-n", "tenant-ada", "-f", "-"], LONELY);
     assert_eq!(output.status.code(), Some(2));
     let messages = text(&output.stderr);
@@ -26,13 +27,13 @@ fn what_cannot_be_made_is_reported_with_its_reason() {
         messages.contains("Instance tenant-ada/lonely: Template workspace-x/nowhere not found"),
         "{messages}"
     );
-    assert!(messages.contains("kind ConfigMap is not looked at"), "{messages}");
+    assert!(messages.contains("kind ConfigMap is ignored"), "{messages}");
     let allowed = crownlabs(&["plan", "--allow-problems", "-n", "tenant-ada", "-f", "-"], LONELY);
     assert_eq!((allowed.status.code(), text(&allowed.stderr)), (Some(0), messages));
 }
 
 #[test]
-fn a_workspace_that_the_files_do_not_have_is_named_and_refuses_nothing() {
+fn a_workspace_missing_in_the_files_is_named_and_rejects_nothing() {
     let input = r#"{"apiVersion": "crownlabs.polito.it/v1alpha2", "kind": "Template",
         "metadata": {"name": "small", "namespace": "workspace-tea"},
         "spec": {"workspace.crownlabs.polito.it/WorkspaceRef": {"name": "tea"}, "environmentList": [{"name": "main",
@@ -56,7 +57,7 @@ spec: {email: ada@example.org, lastLogin: 2999-01-01T00:00:00Z, workspaces: [{na
     let unknown: Vec<&str> = told.lines().filter(|line| line.contains(": Workspace ")).collect();
     let message = "standard input: Tenant ada: Workspace tea is in none of the files";
     assert_eq!((output.status.code(), unknown), (Some(0), vec![message]));
-    // As one list, which `kubectl apply` takes, too.
+    // As one list, which `kubectl apply` accepts, too.
     let printed = |format: &str| text(&crownlabs(&["plan", "-o", format, "-f", "-"], tenant).stdout);
     let list: Value = serde_json::from_str(&printed("json")).expect("JSON");
     let documents: Vec<Value> = crate::golden::documents(&printed("yaml"));
@@ -65,7 +66,7 @@ spec: {email: ada@example.org, lastLogin: 2999-01-01T00:00:00Z, workspaces: [{na
 }
 
 #[test]
-fn problems_are_those_of_files() {
+fn only_problems_of_the_files_are_reported() {
     for (arguments, said) in [
         (&["plan", "--allow-problems", "--context", "c"][..], "--filename"),
         (&["plan"][..], "--kubeconfig"),

@@ -1,5 +1,6 @@
-//! The SSH bastion as the chart installs it, in pods of its own and in those of the daemon: a student reaches his machine by
-//! `ssh -J` and in the browser, and finds the same host keys. OpenSSH of this machine is in place of that of the image.
+//! The SSH bastion as the chart installs it, in its own pods and in the pods of the daemon: a student reaches their
+//! machine with `ssh -J` and in the browser, and finds the same host keys. OpenSSH of this machine takes the place of
+//! OpenSSH in the image.
 
 #[path = "../integration/bastion/network.rs"]
 pub mod network;
@@ -24,14 +25,14 @@ use cluster::browser::{Browser, request};
 use network::{BASTION, Network};
 use ssh::{Client, Server, key_pair};
 
-/// The values of both forms. Nobody calls the webhooks of a pod that is not in the network of the API server.
+/// The values of both forms. Without webhooks: the API server could not call a pod outside its network.
 const OWN_PODS: [&str; 2] = ["config.server.webhook.enabled=false", "bastion.enabled=true"];
 const IN_DAEMON: [&str; 3] = [OWN_PODS[0], OWN_PODS[1], "bastion.inDaemon=true"];
-/// The namespace, the Deployment and the Service of the bastion in pods of its own.
+/// The namespace, the Deployment and the Service of the bastion in its own pods.
 const OWN: &str = "crownlabs-bastion";
 const WEB_KEY: &str = "crownlabs-bastion-operator-web-master-key";
 const HOST_KEYS: &str = "crownlabs-bastion-operator-ssh-keys";
-/// The student's namespace, and a machine of his.
+/// The student's namespace, and one of their machines.
 const STUDENT: &str = "tenant-ada-rossi";
 const MACHINE: &str = "server-1";
 
@@ -46,7 +47,7 @@ struct Site {
 }
 
 impl Site {
-    /// Installs the chart with these values, and has the samples there.
+    /// Installs the chart with these values, and applies the samples.
     fn install(values: &[&str]) -> (Self, Pod) {
         let (lab, folder) = (fresh(), TempDir::new().expect("a folder"));
         fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).expect("our folder");
@@ -71,7 +72,7 @@ impl Site {
         })
     }
 
-    /// The SSH server of the machine, which accepts the key of the student and that of web terminals.
+    /// The SSH server of the machine, which accepts the keys of the student and of web terminals.
     fn start_machine(&self) -> Server {
         let key = &self.secret(OWN, WEB_KEY)["data"]["webssh-bastion-master.pub"];
         let key = STANDARD.decode(key.as_str().expect("a key")).expect("base64");
@@ -79,7 +80,7 @@ impl Site {
         Server::of_machine(&self.network, "one", self.folder.path(), &keys)
     }
 
-    /// Runs the commands by which `docs/bastion.md` prepares the other form.
+    /// Runs the commands in `docs/bastion.md` that prepare the other form.
     fn follow_the_document(&self) {
         let document = include_str!("../../docs/bastion.md");
         let (_, section) = document.split_once("\n### One Deployment\n").expect("the section");
@@ -101,15 +102,15 @@ impl Site {
         assert!(output.status.success(), "{output:?}");
     }
 
-    /// Who leads.
+    /// The current leader.
     fn leader(&self) -> Value {
         let lease = self.lab.get("leases", NAMESPACE, "crownlabs-controller-manager");
         lease.map_or(Value::Null, |lease| lease["spec"]["holderIdentity"].clone())
     }
 }
 
-/// Applies the people of the samples, and waits until the student may have Instances: his quota is none for as long as the
-/// daemon has seen him and not his Workspace.
+/// Applies the users of the samples, and waits until the student may have Instances: the quota is zero while the daemon
+/// has seen the Tenant but not its Workspace.
 fn apply_people(lab: &Lab) {
     await_counted(lab);
     for file in ["00-namespaces.yaml", "10-people.yaml"] {
@@ -136,7 +137,7 @@ impl<'a> Bastion<'a> {
         let place = Place { namespace, deployment, pod, network: Some(&site.network) };
         let pod = Pod::start_in(&site.lab, &place);
         let context = &pod.container("sshd")["securityContext"];
-        // As the network starts programs.
+        // The network starts programs with these settings.
         for (key, value) in [
             ("runAsUser", json!(1000)),
             ("runAsGroup", json!(1000)),
@@ -155,7 +156,7 @@ impl<'a> Bastion<'a> {
         Self { site, pod, namespace, sshd }
     }
 
-    /// The port of the pod to which a Service leads.
+    /// The pod's port behind a Service.
     fn port(&self, service: &str) -> u16 {
         let spec =
             self.site.lab.get("services", self.namespace, service).expect("the chart is installed")["spec"]
@@ -170,7 +171,7 @@ impl<'a> Bastion<'a> {
         port["containerPort"].as_u64().and_then(|port| port.try_into().ok()).expect("a number")
     }
 
-    /// How many connections to the machine the daemon of this pod has counted.
+    /// The number of connections to the machine that the daemon of this pod has counted.
     fn counted(&self) -> Result<u32, String> {
         let series =
             format!("bastion_instance_ssh_connections{{namespace=\"{STUDENT}\",instance=\"{MACHINE}\"}} ");
@@ -186,7 +187,7 @@ impl<'a> Bastion<'a> {
         });
     }
 
-    /// The student reaches the machine by both ways, and each connection is counted once.
+    /// The student reaches the machine in both ways, and each connection is counted once.
     fn serves(&self) {
         let (site, key) = (self.site, self.site.folder.path().join("ada"));
         assert_eq!(self.port(OWN), 2222, "where the client connects to");
@@ -208,7 +209,7 @@ impl<'a> Bastion<'a> {
         let token = site.lab.cluster.user_token("ada.rossi", &[], 3_600).expect("a token");
         let mut browser = Browser::connect_to(&self.pod.host, self.port("crownlabs-web-ssh"));
         browser.send(&request(&token, STUDENT, MACHINE));
-        // What is echoed has quotes.
+        // The echoed command has quotes.
         browser.enter("echo rea''dy\n");
         browser.until("ready\r\n");
         self.await_counted(before + 2);
@@ -235,7 +236,7 @@ impl<'a> Bastion<'a> {
 }
 
 #[test]
-fn one_deployment_serves_as_pods_of_their_own_do_and_with_the_same_keys() {
+fn one_deployment_serves_like_separate_pods_and_with_the_same_keys() {
     let _ports = PORTS.lock();
     let _dns = Dns::start(SERVER);
     let (site, daemon) = Site::install(&OWN_PODS);
@@ -252,7 +253,7 @@ fn one_deployment_serves_as_pods_of_their_own_do_and_with_the_same_keys() {
     release(&site.lab, "upgrade", &IN_DAEMON);
     assert!(site.lab.get("deployments", OWN, OWN).is_none(), "there is one Deployment");
     let leading = Pod::start(&site.lab);
-    // The one before has given the lease up.
+    // The previous leader has released the lease.
     let leader = wait_until(PATIENCE, || match site.leader() {
         Value::String(name) if !name.is_empty() => Ok(name),
         other => Err(format!("a leader, is {other}")),

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// The address on which it listens: name servers have no other port than 53.
+/// The address that it listens on: the port of name servers is always 53.
 pub const ADDRESS: &str = "127.0.0.99";
 
-/// Answers `127.0.0.1` when it is asked for the address of a name, and that there is none for every other name.
+/// Answers queries for one name with `127.0.0.1`, and queries for other names with "no such name".
 pub struct Dns {
     end: Arc<AtomicBool>,
     answered: Arc<AtomicUsize>,
@@ -19,7 +19,7 @@ pub struct Dns {
 
 impl Dns {
     pub fn start(name: &str) -> Self {
-        let socket = UdpSocket::bind((ADDRESS, 53)).expect("port 53 of an address that nobody else uses");
+        let socket = UdpSocket::bind((ADDRESS, 53)).expect("port 53 of an unused address");
         socket.set_read_timeout(Some(Duration::from_millis(100))).expect("a socket");
         let (end, answered) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
         let (ended, count, wanted) = (Arc::clone(&end), Arc::clone(&answered), encoded(name));
@@ -41,7 +41,7 @@ impl Dns {
         Self { end, answered, thread: Some(thread) }
     }
 
-    /// How often it has told the address.
+    /// How often it has returned the address.
     pub fn answered(&self) -> usize {
         self.answered.load(Ordering::SeqCst)
     }
@@ -57,7 +57,7 @@ impl Drop for Dns {
     }
 }
 
-/// A name as it stands in a message: each label behind its length, and an empty one.
+/// A name as it is encoded in a message: each label after its length, and an empty one.
 fn encoded(name: &str) -> Vec<u8> {
     let labels = name.split('.').flat_map(|label| {
         let length = u8::try_from(label.len()).expect("a label");
@@ -66,7 +66,7 @@ fn encoded(name: &str) -> Vec<u8> {
     labels.chain([0]).collect()
 }
 
-/// The answer to a query, and whether it has the address.
+/// The response to a query, and whether it has the address.
 fn answer(query: &[u8], wanted: &[u8]) -> (Vec<u8>, bool) {
     const HEADER: usize = 12;
     let end = query[HEADER..].iter().position(|byte| *byte == 0).expect("a name") + HEADER + 1;

@@ -1,11 +1,11 @@
-//! What is in the image.
+//! The content of the image.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The largest size of the binary that ships, in bytes.
+/// The largest size of the shipped binary, in bytes.
 const LARGEST: u64 = 32_000_000;
 
 /// The unpacked image.
@@ -27,7 +27,7 @@ fn files(root: &Path, folder: &Path, found: &mut BTreeSet<String>) {
 }
 
 #[test]
-fn there_is_a_small_static_binary_and_nothing_else_but_the_authorities() {
+fn the_image_has_only_a_small_static_binary_and_the_authorities() {
     let root = root();
     let mut found = BTreeSet::new();
     files(&root, &root, &mut found);
@@ -35,7 +35,7 @@ fn there_is_a_small_static_binary_and_nothing_else_but_the_authorities() {
     let size = fs::metadata(root.join("crownlabs")).expect("the binary").len();
     println!("the binary has {size} bytes");
     assert!(size <= LARGEST, "{size} bytes, {LARGEST} at most");
-    // What a container engine does: there are no libraries, no shell and no users in the folder.
+    // As a container engine does: the folder has no libraries, no shell and no users.
     let output = Command::new("chroot")
         .args(["--userspec=20000:20000"])
         .args([&root, Path::new("/crownlabs")])
@@ -48,7 +48,7 @@ fn there_is_a_small_static_binary_and_nothing_else_but_the_authorities() {
 }
 
 #[test]
-fn the_binary_does_not_name_the_folders_in_which_it_was_built() {
+fn the_binary_does_not_contain_the_names_of_its_build_folders() {
     let binary = fs::read(root().join("crownlabs")).expect("the binary");
     let home = std::env::var("CARGO_HOME").or_else(|_| std::env::var("HOME")).expect("a home");
     for folder in [env!("CARGO_MANIFEST_DIR"), &home] {

@@ -11,14 +11,14 @@ use crate::lab::{Lab, PATIENCE, wait_until};
 use crate::pod::{self, NAMESPACE, Pod, RELEASE, project};
 use cluster::{Cluster, Options};
 
-/// The daemon has its default ports, and the name server the only one that there is.
+/// The daemon uses its default ports, and the name server the only possible port.
 pub static PORTS: Mutex<()> = Mutex::new(());
 
-/// Custom resources, and what the daemon makes of them.
+/// Custom resources, and the objects that the daemon creates from them.
 const KINDS: &str = "workspaces,tenants,templates,instances,sharedvolumes,namespaces,secrets,services,deployments,\
                      ingresses,persistentvolumeclaims,virtualmachines.kubevirt.io,rolebindings,resourcequotas";
 
-/// Runs helm. Returns what it printed.
+/// Runs helm. Returns its output.
 fn helm(lab: &Lab, arguments: &[&str]) -> String {
     let program = std::env::var("HELM").expect("HELM, the path of helm");
     let home = lab.cluster.dir().join("helm");
@@ -37,14 +37,14 @@ fn helm(lab: &Lab, arguments: &[&str]) -> String {
 /// Installs or upgrades the release with these values, and waits until its pods are ready.
 pub fn release(lab: &Lab, command: &str, values: &[&str]) {
     let chart = project().join("manifests/chart").display().to_string();
-    // The API server is on this machine, and no pod.
+    // The API server is a process on this machine, not a pod.
     let values = ["networkPolicy.podNetworks={10.244.0.0/16}"].iter().chain(values);
     let values = values.flat_map(|value| ["--set", value]);
     let arguments = [command, RELEASE, &chart, "--wait", "--timeout", "3m"];
     helm(lab, &arguments.into_iter().chain(values).collect::<Vec<_>>());
 }
 
-/// A control plane with the namespace of the release, which admits restricted pods only.
+/// A control plane with the namespace of the release, which admits only restricted pods.
 pub fn fresh() -> Lab {
     let lab = Lab { cluster: Cluster::start(Options::default()).expect("a control plane") };
     lab.apply(&format!(
@@ -58,7 +58,7 @@ metadata: {{name: {NAMESPACE}, labels: {{pod-security.kubernetes.io/enforce: res
 /// The kinds of webhook configurations; the chart installs one of each.
 const WEBHOOKS: [&str; 2] = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
 
-/// Changes how the API server reaches the webhooks: `change` changes a `clientConfig`.
+/// Changes how the API server reaches the webhooks: `change` modifies a `clientConfig`.
 fn change_clients(lab: &Lab, change: impl Fn(&mut Value) -> Result<(), String>) {
     for kind in WEBHOOKS {
         let name = lab.list(kind, "").first().expect("the chart installs one")["metadata"]["name"].clone();
@@ -67,7 +67,7 @@ fn change_clients(lab: &Lab, change: impl Fn(&mut Value) -> Result<(), String>) 
             let object = lab.get(kind, "", name).ok_or("the configuration")?;
             let mut webhooks = object["webhooks"].as_array().cloned().unwrap_or_default();
             webhooks.iter_mut().try_for_each(|webhook| change(&mut webhook["clientConfig"]))?;
-            // In the version that was read: the daemon may write the authority meanwhile.
+            // With the resource version that was read: the daemon may write the authority at the same time.
             let version = &object["metadata"]["resourceVersion"];
             let patch = json!({"metadata": {"resourceVersion": version}, "webhooks": webhooks});
             lab.cluster.patch(kind, "", name, None, &patch.to_string()).map_err(|error| format!("{error:#}"))
@@ -75,7 +75,7 @@ fn change_clients(lab: &Lab, change: impl Fn(&mut Value) -> Result<(), String>) 
     }
 }
 
-/// Lets the API server call the webhooks at the daemon's own address, since no network here leads to a Service, and waits
+/// Makes the API server call the webhooks at the daemon's own address, because Services are not routed here, and waits
 /// until it does.
 fn call_directly(lab: &Lab) {
     change_clients(lab, |client| {
@@ -88,7 +88,7 @@ fn call_directly(lab: &Lab) {
         }
         Ok(())
     });
-    // Somebody whom nothing but the webhooks refuses a Tenant.
+    // A user whose Tenant only the webhooks reject.
     lab.apply(
         "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: stranger},
 rules: [{apiGroups: [crownlabs.polito.it], resources: [tenants], verbs: [create]}]}
@@ -110,7 +110,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: stranger}]}",
     });
 }
 
-/// Undoes it: helm changes what the chart has installed.
+/// Reverts it: helm changes the objects that the chart has installed.
 fn call_by_service(lab: &Lab) {
     change_clients(lab, |client| {
         let url = client["url"].as_str().ok_or("a URL")?;
@@ -121,12 +121,12 @@ fn call_by_service(lab: &Lab) {
     });
 }
 
-/// Waits until Kubernetes counts Instances for quotas, half a minute after their CRD was installed. A quota that was made
-/// before would know nothing of them for five minutes, and refuse them.
+/// Waits until Kubernetes counts Instances for quotas, half a minute after their CRD was installed. A quota that was
+/// created earlier would not count them for five minutes, and reject them.
 pub fn await_counted(lab: &Lab) {
     let mut most = 0;
     wait_until(PATIENCE, || {
-        // With each change of it, the quota is counted anew.
+        // Each change of the quota triggers a new count.
         most += 1;
         lab.apply(&format!(
             "apiVersion: v1
@@ -141,7 +141,7 @@ spec: {{hard: {{count/instances.crownlabs.polito.it: {most}}}}}\n"
     lab.delete("resourcequotas", "default", &["probe"]);
 }
 
-/// Applies the samples by one command and waits until they are ready.
+/// Applies the samples with one command and waits until they are ready.
 pub fn use_samples(lab: &Lab) {
     await_counted(lab);
     let samples = project().join("manifests/samples").display().to_string();
@@ -158,7 +158,7 @@ fn uids(lab: &Lab) -> BTreeMap<String, Value> {
         let metadata = &object["metadata"];
         format!("{} {} {}", object["kind"], metadata["namespace"], metadata["name"])
     };
-    // What belongs to the release goes with it.
+    // Objects of the release are deleted with it.
     let is_ours = |object: &Value| {
         object["metadata"]["namespace"] != NAMESPACE
             && object["metadata"]["annotations"]["meta.helm.sh/release-name"] != RELEASE
@@ -176,10 +176,11 @@ fn may_use(lab: &Lab, resource: &str) -> bool {
     all.iter().any(|rule| rule["resources"].as_array().is_some_and(|names| names.contains(&resource.into())))
 }
 
-/// What an API server says to everybody about owners whose CRDs it has had for less than half a minute.
+/// The API server's message, for every user, about owners whose CRDs are less than half a minute old.
 const TOO_NEW: &str = "cannot find RESTMapping";
 
-/// Asserts that the API server has refused the daemon nothing for want of a right. `logs` are those of the daemon.
+/// Asserts that the API server has rejected no request of the daemon because of a missing right. `logs` are the
+/// daemon's logs.
 pub fn assert_nothing_forbidden(lab: &Lab, logs: &[String]) {
     let entries = lab.cluster.audit().since(cluster::audit::Mark::default()).expect("the audit log");
     let account = format!("system:serviceaccount:{NAMESPACE}:{RELEASE}");
@@ -204,7 +205,7 @@ fn walk(values: &[&str], has_webhooks: bool) {
     use_samples(&lab);
     assert!(dns.answered() > 0, "the API server was found by its name");
 
-    // Two loops less: their rights go, and the others go on.
+    // Two loops less: their rights are removed, and the other loops keep working.
     assert!(may_use(&lab, "instancesnapshots") && may_use(&lab, "sharedvolumes/status"));
     let logs = first.log();
     first.stop();
@@ -229,23 +230,21 @@ fn walk(values: &[&str], has_webhooks: bool) {
     assert!(before.len() > 40, "{before:#?}");
     helm(&lab, &["uninstall", RELEASE, "--wait"]);
     assert!(lab.get("deployments", NAMESPACE, RELEASE).is_none(), "the release is gone");
-    assert_eq!(
-        lab.list("mutatingwebhookconfigurations,validatingwebhookconfigurations", ""),
-        Vec::<Value>::new()
-    );
-    // Nobody has to end something for it, and users' objects can still be edited.
+    let kept = lab.list("mutatingwebhookconfigurations,validatingwebhookconfigurations", "");
+    assert_eq!(kept.len(), if has_webhooks { 2 } else { 0 }, "they guard Tenants without a daemon, too");
+    // Everything that runs keeps running, and an administrator can still edit the objects of users.
     assert_eq!(uids(&lab), before);
     lab.patch("instances", "tenant-ada-rossi", "notebook-1", r#"{"spec": {"prettyName": "Notes"}}"#);
 }
 
 #[test]
-fn the_chart_installs_upgrades_and_leaves_what_belongs_to_users() {
+fn the_chart_installs_upgrades_and_keeps_the_objects_of_users() {
     walk(&["config.server.webhook.enabled=false"], false);
 }
 
 #[test]
 fn the_same_with_the_webhooks() {
-    // The certificate has the address at which the daemon listens, by which the API server calls it here.
+    // The certificate has the address that the daemon listens on, which the API server calls here.
     walk(&["config.server.webhook.listen=127.0.0.1:9443"], true);
 }
 
@@ -266,9 +265,9 @@ fn quota_cpu(lab: &Lab, values: &[&str]) -> Value {
     if cpu["x-kubernetes-int-or-string"] == true { "intOrString".into() } else { cpu["type"].clone() }
 }
 
-/// A quota that is stored decides which type its field keeps: otherwise nobody could write that object any more.
+/// A stored quota decides the type of its field: otherwise that object could not be written any more.
 #[test]
-fn the_cores_of_quotas_are_whole_numbers_unless_one_is_stored_that_is_none() {
+fn the_cores_of_quotas_are_whole_numbers_unless_a_fraction_is_stored() {
     let lab = fresh();
     assert_eq!(quota_cpu(&lab, &[]), "integer");
     lab.kubectl(&["apply", "--server-side", "-f", &project().join("manifests/crds").display().to_string()]);

@@ -1,5 +1,5 @@
-//! What ships, on a real control plane: the image, unpacked, and the chart, installed by helm. `make ship-test` builds
-//! both, says in variables of the environment where they are, and runs this.
+//! The shipped artifacts on a real control plane: the image, unpacked, and the chart, installed by helm. `make
+//! ship-test` builds both, puts their paths into environment variables, and runs this.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 

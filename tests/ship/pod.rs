@@ -1,5 +1,5 @@
-//! A pod of an installed Deployment: its daemon as a process in the unpacked image, with what the kubelet and the container
-//! engine would give it, as the API server has it.
+//! A pod of an installed Deployment: its daemon as a process in the unpacked image, with the environment that the
+//! kubelet and the container engine would create from the pod in the API server.
 
 use std::fs::{self, File, Permissions};
 use std::io::{Read as _, Write as _};
@@ -16,34 +16,33 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::bastion::network::Network;
-use crate::dns;
-use crate::image;
 use crate::lab::{Lab, PATIENCE, wait_until};
+use crate::{dns, image};
 
 pub const NAMESPACE: &str = "crownlabs-system";
 pub const RELEASE: &str = "crownlabs";
-/// The name by which the daemon reaches the API server.
+/// The daemon's name for the API server.
 pub const SERVER: &str = "kubernetes.default.svc";
 const ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/// What a container engine gives each container, of which the daemon needs random numbers.
+/// The devices of every container. The daemon needs the ones for random numbers.
 const DEVICES: [&str; 3] = ["/dev/null", "/dev/random", "/dev/urandom"];
 
-/// A root that nothing can be written to, as in a pod, the system's process files, and volumes: each has the options of its
-/// mount, its folder, and where it is in the pod. What `chroot` itself needs stays among the capabilities.
+/// A read-only root, as in a pod, the system's process files, and volumes. Each volume has the options of its mount,
+/// its folder, and its path in the pod. The capabilities that `chroot` itself needs stay.
 const ENTER: &str = r#"set -e; root=$1 user=$2 capabilities=$3; shift 3
 mount --bind "$root" "$root"; mount -t proc proc "$root/proc"; mount -o remount,bind,ro "$root"
 while [ "$1" != -- ]; do mount --bind -o "$1" "$2" "$root$3"; shift 3; done; shift
 exec setpriv --pdeathsig=KILL --bounding-set="-all,+sys_chroot,+setuid,+setgid$capabilities" --inh-caps=-all --no-new-privs \
     chroot --userspec="$user" "$root" /crownlabs "$@""#;
 
-/// Which pod is started, and where.
+/// The pod to start, and its network.
 pub struct Place<'a> {
     pub namespace: &'a str,
     pub deployment: &'a str,
     /// The name of the pod.
     pub pod: &'a str,
-    /// Where its containers are the bastion; without one, they are in the network of this machine.
+    /// The network of its containers if they are the bastion; without one, they use the network of this machine.
     pub network: Option<&'a Network>,
 }
 
@@ -54,7 +53,7 @@ pub struct Pod {
     folder: TempDir,
     /// The labels and the specification of the pod.
     pub template: Value,
-    /// The address at which its servers are reached.
+    /// The address of its servers.
     pub host: String,
 }
 
@@ -80,7 +79,7 @@ fn named<'a>(values: &'a Value, name: &str) -> &'a Value {
         .unwrap_or_else(|| panic!("{name} is not in {values}"))
 }
 
-/// The token of the account and what the kubelet puts beside it.
+/// The token of the account and the other files that the kubelet mounts with it.
 fn write_account(lab: &Lab, place: &Place<'_>, spec: &Value, folder: &Path) {
     let token = lab.cluster.token(place.namespace, text(&spec["serviceAccountName"])).expect("a token");
     write(&folder.join("token"), &token);
@@ -88,7 +87,7 @@ fn write_account(lab: &Lab, place: &Place<'_>, spec: &Value, folder: &Path) {
     fs::copy(lab.cluster.ca_file(), folder.join("ca.crt")).expect("the authority");
 }
 
-/// Fills the volume of a ConfigMap, of the account, or of a Secret, which may come later than the pod.
+/// Fills the volume of a ConfigMap, of the account, or of a Secret, which may be created later than the pod.
 fn fill(lab: &Lab, place: &Place<'_>, spec: &Value, volume: &Value, folder: &Path) {
     if let Some(name) = volume["configMap"]["name"].as_str() {
         let object = lab.get("configmaps", place.namespace, name).expect("the chart is installed");
@@ -115,20 +114,20 @@ fn fill(lab: &Lab, place: &Place<'_>, spec: &Value, volume: &Value, folder: &Pat
     }
 }
 
-/// The value of a security context, which that of the container decides before that of the pod.
+/// The value of a security context: the container's value has precedence over the pod's.
 fn context(spec: &Value, container: &Value, key: &str) -> Value {
     let own = &container["securityContext"][key];
     if own.is_null() { spec["securityContext"][key].clone() } else { own.clone() }
 }
 
-/// The user and the group, and the capabilities that are added to none, as [`ENTER`] has them.
+/// The user and the group, and the added capabilities, in the form of [`ENTER`].
 fn rights(spec: &Value, container: &Value) -> [String; 2] {
     let [user, group] = ["runAsUser", "runAsGroup"].map(|key| context(spec, container, key));
     let kept = &container["securityContext"];
     assert_eq!(kept["readOnlyRootFilesystem"], true);
     assert_eq!(kept["allowPrivilegeEscalation"], false);
     assert_eq!(kept["capabilities"]["drop"], json!(["ALL"]));
-    // The kubelet refuses the others.
+    // The kubelet rejects other containers.
     assert!(user != 0 || context(spec, container, "runAsNonRoot") != true, "{kept}");
     let added = list(&kept["capabilities"]["add"]).iter();
     [
@@ -146,7 +145,7 @@ fn daemon(lab: &Lab, place: &Place<'_>, spec: &Value, folder: &Path) -> Command 
     for volume in list(&spec["volumes"]) {
         let own = folder.join("volumes").join(text(&volume["name"]));
         fs::create_dir_all(&own).expect("a folder");
-        // An empty folder is everybody's.
+        // Everyone may write to an empty folder.
         let mode = if volume["emptyDir"].is_object() { 0o777 } else { 0o755 };
         fs::set_permissions(&own, Permissions::from_mode(mode)).expect("our folder");
         fill(lab, place, spec, volume, &own);
@@ -159,7 +158,7 @@ fn daemon(lab: &Lab, place: &Place<'_>, spec: &Value, folder: &Path) -> Command 
     write(&root.join("etc/resolv.conf"), format!("nameserver {}\n", dns::ADDRESS));
     let mut command = Command::new("ip");
     if let Some(network) = place.network {
-        // The name server is not there.
+        // The name server cannot be reached.
         write(&root.join("etc/hosts"), format!("{} {SERVER}\n", network.host));
         port = network.forward(port);
         command.args(["netns", "exec", &network.name("bastion"), "unshare"]);
@@ -190,19 +189,19 @@ fn daemon(lab: &Lab, place: &Place<'_>, spec: &Value, folder: &Path) -> Command 
 }
 
 impl Pod {
-    /// Starts the daemon with the configuration that is installed now, and waits until it leads and all is ready.
+    /// Starts the daemon with the installed configuration, and waits until it leads and everything is ready.
     pub fn start(lab: &Lab) -> Self {
         let pod = pods(lab, NAMESPACE).remove(0);
         Self::start_in(lab, &Place { namespace: NAMESPACE, deployment: RELEASE, pod: &pod, network: None })
     }
 
-    /// Starts the daemon of this pod, and waits until all is ready.
+    /// Starts the daemon of this pod, and waits until everything is ready.
     pub fn start_in(lab: &Lab, place: &Place<'_>) -> Self {
         let deployment =
             lab.get("deployments", place.namespace, place.deployment).expect("the chart is installed");
         let template = deployment["spec"]["template"].clone();
         let folder = TempDir::new().expect("a folder");
-        // The SSH server is another user.
+        // The SSH server runs as another user.
         fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).expect("our folder");
         let mut command = daemon(lab, place, &template["spec"], folder.path());
         let log = File::create(folder.path().join("log")).expect("a log");
@@ -217,7 +216,7 @@ impl Pod {
         pod
     }
 
-    /// Fills its volumes with what has come meanwhile, as the kubelet does.
+    /// Fills its volumes with later content, as the kubelet does.
     pub fn fill(&self, lab: &Lab, place: &Place<'_>) {
         let spec = &self.template["spec"];
         for volume in list(&spec["volumes"]) {
@@ -241,7 +240,7 @@ impl Pod {
         named(&self.template["spec"]["containers"], name)
     }
 
-    /// The folder of a volume that a container can only read, by the path that it has there.
+    /// The folder of a read-only volume of a container, by its path there.
     pub fn read_only(&self, container: &str, path: &str) -> PathBuf {
         let mounts = &self.container(container)["volumeMounts"];
         let mount = list(mounts).iter().find(|mount| mount["mountPath"] == path);
@@ -250,7 +249,7 @@ impl Pod {
         self.volume(text(&mount["name"]))
     }
 
-    /// What a server of the daemon answers.
+    /// The response of a server of the daemon.
     pub fn page(&self, port: u16, path: &str) -> String {
         page(&self.host, port, path)
     }
@@ -259,7 +258,7 @@ impl Pod {
         fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }
 
-    /// Ends it as the kubelet does. It must end by itself, without an error.
+    /// Ends it as the kubelet does. It must exit without an error, and without being killed.
     pub fn stop(mut self) {
         let ended = Command::new("kill").arg(self.child.id().to_string()).status();
         assert!(ended.expect("kill").success());
@@ -283,7 +282,7 @@ pub fn pods(lab: &Lab, namespace: &str) -> Vec<String> {
     pods.iter().filter_map(|pod| pod["metadata"]["name"].as_str().map(str::to_owned)).collect()
 }
 
-/// What a server answers.
+/// The response of a server.
 fn page(host: &str, port: u16, path: &str) -> String {
     let mut text = String::new();
     let Ok(mut stream) = TcpStream::connect((host, port)) else { return text };

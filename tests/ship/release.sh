@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The steps of a release (.github/workflows/release.yml) for a static binary, with a registry on loopback: release.sh BINARY.
-# The chart that is pushed names the image that is pushed; all architectures have the same binary here.
+# The pushed chart names the pushed image; all architectures have the same binary here.
 set -euo pipefail
 binary=$(realpath "$1")
 cd "$(dirname "$0")/../.."
@@ -40,9 +40,9 @@ buildah rmi "$registry/crownlabs:$version-amd64" "$registry/crownlabs:$version-a
 	--set 'networkPolicy.podNetworks={10.244.0.0/16}' --show-only templates/deployment.yaml >rendered 2>log || { cat log >&2; exit 1; }
 image=$(sed -n 's/^ *image: //p' rendered)
 [[ $image == $registry/crownlabs@sha256:* ]] || { echo "the chart names $image" >&2; exit 1; }
-# The list of both architectures is there by this digest.
+# The list of both architectures exists with this digest.
 curl --silent --fail -H 'Accept: application/vnd.oci.image.index.v1+json' "http://$address/v2/crownlabs/crownlabs/manifests/${image#*@}" >index
 for arch in amd64 arm64; do
 	grep -q "\"architecture\": *\"$arch\"" index || { echo "$image is not for $arch: $(cat index)" >&2; exit 1; }
 done
-echo "the chart of the registry names $image, which is there"
+echo "the chart in the registry names $image, which exists"

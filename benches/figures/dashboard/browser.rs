@@ -1,4 +1,4 @@
-//! A browser with a page of the dashboard, as far as the dashboard can tell.
+//! A browser that shows a page of the dashboard.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ impl Page {
         self.between("hx-sse:connect=\"", "\"").context("the page is not live")
     }
 
-    /// The name that the first form has which makes a machine of this Template.
+    /// The name in the first form that creates a machine from this Template.
     pub fn new_name(&self, template: &str) -> Result<&str> {
         let end = self.0.find(&format!("name=\"template\" value=\"{template}\"")).context("no such form")?;
         let begin = self.0[..end].rfind("name=\"name\" value=\"").context("a name")?;
@@ -51,7 +51,7 @@ impl Page {
         self.between("rel=\"stylesheet\" href=\"", "\"").context("a style")
     }
 
-    /// What it says of what went wrong; empty if nothing did.
+    /// The error message of the page; empty if there is no error.
     pub fn notice(&self) -> &str {
         self.between("role=\"alert\">", "</div>")
             .or_else(|| self.between("<main", "</main>"))
@@ -68,7 +68,7 @@ impl Page {
 }
 
 impl Browser {
-    /// The connections of all browsers, which they share as behind an Ingress.
+    /// The connections of all browsers. They share the connections, as they do behind an Ingress.
     pub fn connections() -> Connections {
         Client::builder(TokioExecutor::new()).build_http()
     }
@@ -87,7 +87,7 @@ impl Browser {
         self.page("/", &[("hx-request", "true"), ("sec-fetch-site", "same-origin")]).await
     }
 
-    /// Sends the form that makes a machine, and opens the page to which that leads, with what became of it.
+    /// Sends the form that creates a machine, and opens the page that it redirects to, with the result.
     pub async fn start(&self, template: &str, name: &str) -> Result<Page> {
         let form = format!("name={name}&templateNamespace=workspace-bench&template={template}");
         let request = self.request(Method::POST, "/machines", &[("sec-fetch-site", "same-origin")]);
@@ -131,12 +131,12 @@ impl Browser {
 pub struct Stream {
     body: Incoming,
     text: String,
-    /// When the page may be fetched again.
+    /// The earliest time of the next fetch of the page.
     next: Instant,
 }
 
 impl Stream {
-    /// Completes when the page is to be fetched again.
+    /// Completes when the page must be fetched again.
     pub async fn changed(&mut self) -> Result<()> {
         while !self.text.contains("event: refresh\ndata:\n\n") {
             let frame = self.body.frame().await.context("the stream has ended")??;
@@ -144,7 +144,7 @@ impl Stream {
                 self.text.push_str(std::str::from_utf8(&data)?);
             }
         }
-        // Several at once are one.
+        // Several events at once count as one.
         self.text.clear();
         sleep_until(self.next).await;
         self.next = Instant::now() + THROTTLE;

@@ -16,13 +16,13 @@ use crate::harness::{AGENT, Daemon, Figures, Usage, count, now};
 use crate::idle_time;
 use cluster::audit::{AuditEntry, by_agent};
 
-/// In which time all of them come.
+/// All of them arrive within this time.
 const MINUTE: Duration = Duration::from_mins(1);
 /// How long the pages are idle, unless `BENCH_IDLE` says otherwise.
 const IDLE: Duration = Duration::from_mins(3);
-/// A page on which nothing changes for so long has seen all: four times that between two updates.
+/// A page without a change for this long is complete: four times the minimum interval between two updates.
 const QUIET: Duration = Duration::from_secs(2);
-/// The Template of which machines are started.
+/// The Template of the machines that are started.
 const TEMPLATE: &str = "vm";
 
 /// A student with a page.
@@ -59,7 +59,7 @@ pub async fn crowd(world: &World, daemon: &Daemon, figures: &mut Figures) -> Res
     Ok(())
 }
 
-/// All students open their page within a minute, and leave it open. No token is in memory.
+/// All students open their page within a minute, and leave it open. No token is cached.
 async fn arrive(world: &World, figures: &mut Figures) -> Result<Vec<Open>> {
     eprintln!("dashboard: {STUDENTS} people come …");
     let browsers = (0..STUDENTS).map(|number| world.browser(number)).collect::<Result<Vec<_>>>()?;
@@ -97,18 +97,18 @@ async fn arrive(world: &World, figures: &mut Figures) -> Result<Vec<Open>> {
     Ok(pages)
 }
 
-/// The most requests that one student has sent, without those that make something.
+/// The most requests that one student has sent, without those that create an object.
 fn reads(entries: &[AuditEntry]) -> Result<f64> {
     let mut by_user: BTreeMap<&str, usize> = BTreeMap::new();
     let students = entries.iter().filter(|entry| entry.user.starts_with("student-"));
-    // A review is a read, though it is sent as an object to be created.
+    // A review is a read, although it is sent as an object to be created.
     for entry in students.filter(|entry| entry.verb != "create" || entry.resource != "instances") {
         *by_user.entry(&entry.user).or_default() += 1;
     }
     greatest(by_user.into_values())
 }
 
-/// What the pages cost while nothing changes.
+/// The cost of the pages while nothing changes.
 fn idle(world: &World, daemon: &Daemon, figures: &mut Figures) -> Result<()> {
     let time = idle_time(IDLE);
     eprintln!("dashboard: idle for {time:?} …");
@@ -124,7 +124,7 @@ fn idle(world: &World, daemon: &Daemon, figures: &mut Figures) -> Result<()> {
     Ok(())
 }
 
-/// All students load their page anew, so that their tokens and rights are known; with or without its stream.
+/// All students reload their page, so that their tokens and rights are cached; with or without its stream.
 async fn again(pages: Vec<Open>, is_live: bool) -> Result<Vec<Open>> {
     let mut opened = Vec::new();
     for Open { browser, .. } in pages {
@@ -133,11 +133,11 @@ async fn again(pages: Vec<Open>, is_live: bool) -> Result<Vec<Open>> {
         opened.push(Open { browser, page, stream });
     }
     sleep(QUIET).await;
-    // Streams that were opened within two seconds of the read of their page may have been told of older changes.
+    // Streams that were opened within two seconds of the read of their page may have received older changes.
     try_join_all(opened.into_iter().map(drained)).await
 }
 
-/// A page that has seen all.
+/// A page that has received all changes.
 async fn drained(mut open: Open) -> Result<Open> {
     while let Some(stream) = &mut open.stream {
         match timeout(QUIET, stream.changed()).await {
@@ -151,16 +151,16 @@ async fn drained(mut open: Open) -> Result<Open> {
     Ok(open)
 }
 
-/// What it costs that all start a machine at once.
+/// The cost when all students start a machine at once.
 struct Started {
     pages: Vec<Open>,
-    /// How many have not seen their machine.
+    /// How many students have not seen their machine.
     errors: f64,
-    /// The most reads of one student.
+    /// The most reads by one student.
     reads: f64,
-    /// From the time at which a machine is accepted to that at which it is on its student's page, in milliseconds: 95 %.
+    /// The milliseconds from the acceptance of a machine until it is on its student's page: 95 %.
     seen: f64,
-    /// Of the API server.
+    /// The processor time of the API server.
     processor_seconds: f64,
 }
 
@@ -205,11 +205,12 @@ async fn start(world: &World, pages: Vec<Open>) -> Result<Started> {
     })
 }
 
-/// A student starts a machine: the form leads to a page that shows it, which is open from then on, until nothing changes any more.
+/// A student starts a machine: the form leads to a page that shows the machine. The page stays open until nothing
+/// changes any more.
 async fn started(open: Open) -> Result<(Open, Timestamp)> {
     let Open { browser, page, stream } = open;
     let (name, is_live) = (page.new_name(TEMPLATE)?.to_owned(), stream.is_some());
-    // The end of the address of the machine.
+    // The end of the machine's address.
     let sign = format!("/{name}\"");
     let page = browser.start(TEMPLATE, &name).await?;
     drop(stream);

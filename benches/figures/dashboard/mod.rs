@@ -1,7 +1,9 @@
-//! The dashboard: how fast its pages are, what 1,000 open pages cost, and browsers that take nothing.
+//! The dashboard: how fast its pages are, the cost of 1,000 open pages, and browsers that do not read what they are
+//! sent.
 //!
-//! A browser here is a client that sends what the script of a live page sends, when it sends it: it opens the stream of its page,
-//! and fetches the page again upon each event. No loop but the dashboard runs, so a machine that is started stays as it is written.
+//! A browser here is a client that sends the same requests as the script of a live page, at the same times: it opens
+//! the stream of its page, and fetches the page again upon each event. No loop but the dashboard runs, so a started
+//! machine stays as it is written.
 
 mod browser;
 mod crowd;
@@ -16,7 +18,7 @@ use anyhow::{Result, ensure};
 use crate::harness::{Daemon, Figures, count};
 use world::World;
 
-/// How many Instances the stores have at the end.
+/// The number of Instances in the stores at the end.
 const INSTANCES: usize = 10_000;
 
 /// All figures of the dashboard.
@@ -26,7 +28,7 @@ pub async fn pages(figures: &mut Figures) -> Result<()> {
     let without = daemon.peak_mebibytes()?;
     figures.add("dashboard: peak memory without pages", without, "MiB", None);
     one::one(&world, figures).await?;
-    // Another process has no tokens in memory.
+    // Another process has no cached tokens.
     drop(daemon);
     let daemon = world.daemon().await?;
     crowd::crowd(&world, &daemon, figures).await?;
@@ -35,7 +37,7 @@ pub async fn pages(figures: &mut Figures) -> Result<()> {
     stores(&world, without, figures).await
 }
 
-/// What the stores of 10,000 Instances take: the difference to the memory without them.
+/// The memory of the stores with 10,000 Instances: the difference from the memory without them.
 async fn stores(world: &World, without: f64, figures: &mut Figures) -> Result<()> {
     eprintln!("{INSTANCES} Instances …");
     world.bench.instances(0, INSTANCES).await?;
@@ -62,7 +64,7 @@ fn memory(daemon: &Daemon) -> Result<f64> {
     daemon.usage().mebibytes("VmRSS")
 }
 
-/// The greatest of some numbers.
+/// The largest of some numbers.
 fn greatest(numbers: impl Iterator<Item = usize>) -> Result<f64> {
     let numbers: Vec<usize> = numbers.collect();
     ensure!(!numbers.is_empty(), "nothing was counted");

@@ -12,14 +12,16 @@ use crate::harness::{Figures, count};
 /// How often a page is opened, and how many changes are timed.
 const VISITS: usize = 200;
 const CHANGES: usize = 60;
-/// The time between a change that was seen and the next one: longer than that between two updates of a page.
+/// The time between a change that was seen and the next one: longer than the minimum interval between two
+/// updates of a page.
 const PAUSE: Duration = Duration::from_millis(650);
 /// How long a page is changed without a pause.
 const BUSY: Duration = Duration::from_secs(5);
-/// How long a change may take at most.
+/// The longest time that a change may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long `/` with ten machines takes; how long until a change is seen; how often a page is fetched that changes all the time.
+/// How long `/` with ten machines takes, how long it takes until a change is seen, and how often a page that changes
+/// all the time is fetched.
 pub async fn one(world: &World, figures: &mut Figures) -> Result<()> {
     eprintln!("dashboard: one page …");
     let browser = world.browser(0)?;
@@ -32,7 +34,7 @@ pub async fn one(world: &World, figures: &mut Figures) -> Result<()> {
     }
     figures.add("dashboard: `/` with 10 machines: 95 %", most(times), "ms", Some(120.0));
     let mut stream = browser.listen(&page).await?;
-    // The last writes of what was made may still ring.
+    // Events of the last writes may still arrive.
     while let Ok(changed) = timeout(PAUSE * 4, stream.changed()).await {
         changed?;
     }
@@ -75,7 +77,7 @@ pub async fn one(world: &World, figures: &mut Figures) -> Result<()> {
         changed = changing => changed?,
         ended = updating => return ended,
     }
-    // The first at once, and two each second.
+    // The first update comes at once, then two each second.
     figures.add("dashboard: updates in 5 s of changes", count(updates), "", Some(11.0));
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Browsers that take nothing of what they have asked for, or never ask.
+//! Browsers that do not read the response to their request, or never send one.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -14,21 +14,23 @@ use crate::harness::{Daemon, Figures};
 
 /// How many browsers there are.
 const BROWSERS: usize = 2_000;
-/// What the kernel of a browser keeps for it, in bytes: as little as Linux lets it.
+/// The receive buffer that the kernel keeps for a browser, in bytes: the smallest that Linux allows.
 const RECEIVE_BUFFER: u32 = 2_304;
-/// How many styles one asks for at once: more than the kernels of both sides keep.
+/// How many style sheets one browser requests at once: more than the kernels of both sides buffer.
 const STYLES: usize = 32;
-/// The same of pages, which take minutes to make, and more memory.
+/// The same for pages, which take minutes to render, and more memory.
 const PAGES: usize = 4;
-/// How often something changes on the pages whose streams are not taken, and how far apart.
+/// How often something changes on the pages whose streams are not read, and how far apart.
 const CHANGES: usize = 40;
 const APART: Duration = Duration::from_millis(500);
-/// By how much a browser may be late that has 30 s: the daemon has 2,000 of them to close.
+/// The longest time until a connection must be closed, in seconds: 30 s, with a margin because the daemon
+/// closes 2,000 of them.
 const LIMIT: f64 = 31.0;
-/// How long their end is awaited.
+/// The longest wait for the end of the connections.
 const PATIENCE: Duration = Duration::from_mins(3);
 
-/// 2,000 browsers of each kind: those that take no answer, those that take nothing of a stream, and those that send half a head.
+/// 2,000 browsers of each kind: browsers that do not read the response, browsers that do not read a stream, and
+/// browsers that send half a request head.
 pub async fn silent(world: &World, figures: &mut Figures) -> Result<()> {
     let browser = world.browser(0)?;
     for kind in [Kind::Answers, Kind::Pages, Kind::Streams, Kind::Halves] {
@@ -47,7 +49,7 @@ pub async fn silent(world: &World, figures: &mut Figures) -> Result<()> {
     Ok(())
 }
 
-/// What the browsers do.
+/// The behaviour of the browsers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Answers,
@@ -79,7 +81,7 @@ async fn measured(
     let most = open_files(daemon)?;
     ensure!(most > files + BROWSERS / 2, "only {most} files are open");
     if kind == Kind::Streams {
-        // The kernels take all that a stream has in minutes: only its memory is measured.
+        // The kernels buffer everything that a stream sends within minutes, so only its memory is measured.
         for number in 0..CHANGES {
             world.change_template(number).await?;
             sleep(APART).await;
@@ -92,7 +94,7 @@ async fn measured(
     }
     let left = open_files(daemon)?.saturating_sub(files);
     eprintln!("  {most} files were open, {left} more than before are");
-    // The last page is made long after the first one, and half a head counts as no request yet.
+    // The last page is rendered long after the first one, and half a head does not count as a request yet.
     let limit = (kind == Kind::Answers).then_some(LIMIT);
     figures.add(format!("{name}: memory"), daemon.peak_mebibytes()? - before, "MiB", Some(64.0));
     figures.add(format!("{name}: ended after"), begin.elapsed().as_secs_f64(), "s", limit);
@@ -100,7 +102,7 @@ async fn measured(
     Ok(())
 }
 
-/// A connection on which this is sent and nothing is read.
+/// A connection that sends this request and reads nothing.
 async fn silence(port: u16, request: &str) -> Result<TcpStream> {
     let socket = TcpSocket::new_v4()?;
     socket.set_recv_buffer_size(RECEIVE_BUFFER)?;
@@ -109,7 +111,8 @@ async fn silence(port: u16, request: &str) -> Result<TcpStream> {
     Ok(stream)
 }
 
-/// The number of open files of the daemon: its kernel tells a browser that takes nothing not even that its connection has ended.
+/// The number of open files of the daemon. The browsers read nothing, so they do not notice the end of their
+/// connections.
 fn open_files(daemon: &Daemon) -> Result<usize> {
     Ok(fs::read_dir(format!("/proc/{}/fd", daemon.child.id()))?.count())
 }

@@ -1,7 +1,6 @@
 //! Students of one course, with the rights that the daemon gives them, and their sessions.
 
 use std::fs;
-use std::net::TcpListener;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -14,21 +13,21 @@ use super::browser::{Browser, Connections};
 use crate::fixtures::FIXTURES;
 use crate::harness::{Bench, CONCURRENCY, Daemon, now};
 use cluster::config::only;
-use cluster::{CLIENT, Options};
+use cluster::{CLIENT, Options, reserve_port};
 
 /// How many students there are.
 pub const STUDENTS: usize = 1_000;
-/// The machines that the first student has, and nobody else.
+/// The number of machines of the first student. The other students have none.
 pub const MACHINES: usize = 10;
-/// A key of sessions.
+/// A session key.
 const KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 const GROUP: &str = "kubernetes:workspace-bench:user";
 const API: &str = "/apis/crownlabs.polito.it/v1alpha2";
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
-/// How long a dashboard may take until it serves.
+/// The longest time that a dashboard may take to start.
 const START: Duration = Duration::from_mins(1);
 
-/// The account of the dashboard as the chart has it, and the course of the fixtures as the daemon makes it.
+/// The account of the dashboard as in the chart, and the course of the fixtures as the daemon creates it.
 const COURSE: &str = "
 apiVersion: v1
 kind: ServiceAccount
@@ -67,7 +66,7 @@ pub struct World {
 }
 
 impl World {
-    /// Starts the control plane, and makes the students.
+    /// Starts the control plane, and creates the students.
     pub async fn make() -> Result<Self> {
         let options = Options { simulate: false, load_balancer: false, ..Options::default() };
         let mut bench = Bench::start_with(options, FIXTURES).await?;
@@ -78,7 +77,7 @@ impl World {
             bench.cluster.service_account_kubeconfig("crownlabs-system", "crownlabs-dashboard")?;
         fs::write(bench.dir.join("session-key"), KEY)?;
         fs::write(bench.dir.join("client-secret"), "secret")?;
-        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let port = reserve_port()?;
         let keys = Keys::parse(KEY.as_bytes())?;
         let world = Self { bench, keys, port, connections: Browser::connections() };
         eprintln!("{STUDENTS} students …");
@@ -91,7 +90,7 @@ impl World {
         Ok(world)
     }
 
-    /// Makes a student, as the daemon does.
+    /// Creates a student, as the daemon does.
     async fn student(&self, number: usize) -> Result<()> {
         let (name, namespace) = (name(number), namespace(number));
         let role = format!("crownlabs-manage-{namespace}");
@@ -131,7 +130,7 @@ impl World {
         self.bench.send("PATCH", &format!("{API}/tenants/{name}/status"), &status).await.map(drop)
     }
 
-    /// Makes a machine of the first student.
+    /// Creates a machine of the first student.
     async fn machine(&self, machine: &str) -> Result<()> {
         let spec = json!({
             "template.crownlabs.polito.it/TemplateRef": {"name": "vm", "namespace": "workspace-bench"},
@@ -141,14 +140,14 @@ impl World {
         self.bench.send("POST", &path, &of_kind("Instance", machine, &spec)).await.map(drop)
     }
 
-    /// Writes the status of the first machine of the first student: it is to be opened at this address.
+    /// Writes the status of the first machine of the first student, with this address.
     pub async fn write_status(&self, url: &str) -> Result<()> {
         let path = format!("{API}/namespaces/{}/instances/machine-0/status", namespace(0));
         let status = json!({"status": {"phase": "Ready", "url": url}});
         self.bench.send("PATCH", &path, &status).await.map(drop)
     }
 
-    /// Changes a Template of the course, which is on the pages of all.
+    /// Changes a Template of the course, which is on everyone's page.
     pub async fn change_template(&self, value: usize) -> Result<()> {
         let change = json!({"metadata": {"annotations": {"bench": value.to_string()}}});
         let path = format!("{API}/namespaces/workspace-bench/templates/vm");
@@ -184,7 +183,7 @@ leaderElection: {{enabled: false}}
         Ok(daemon)
     }
 
-    /// The port at which the dashboard listens.
+    /// The port of the dashboard.
     pub fn port(&self) -> u16 {
         self.port
     }

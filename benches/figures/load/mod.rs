@@ -1,11 +1,12 @@
 //! `make load`: one daemon with every loop on, while the number of Instances grows, and idle in between.
 //!
-//! `LOAD_STEPS` are the numbers of Instances, `LOAD_TENANTS` is that of Tenants, `LOAD_IDLE` the idle time after each step
-//! in seconds and `LOAD_LAST_IDLE` that after the last one, `LOAD_SAMPLE` the seconds between two samples of memory and
-//! processor time. `LOAD_BINARY` is another build of the daemon, `LOAD_RESULTS` another folder than target/bench. With `LOAD_KWOK=1`, kwok and the stand-in let pods and
-//! virtual machines run.
+//! `LOAD_STEPS` lists the numbers of Instances, `LOAD_TENANTS` is the number of Tenants. `LOAD_IDLE` is the idle time
+//! after each step in seconds, `LOAD_LAST_IDLE` the idle time after the last one. `LOAD_SAMPLE` is the number of
+//! seconds between two samples of memory and processor time. `LOAD_BINARY` is another build of the daemon,
+//! `LOAD_RESULTS` another folder than target/bench. With `LOAD_KWOK=1`, kwok and the stand-in run pods and virtual
+//! machines.
 
-// The server of the tests of exams.
+// The exam server of the tests.
 #[allow(dead_code, reason = "other tests use the rest")]
 #[path = "../../../tests/integration/exam_server.rs"]
 mod exam_server;
@@ -31,19 +32,19 @@ use requests::Requests;
 use servers::Servers;
 use world::World;
 
-/// How many Instances of a step are created one at a time at most, and the pause after each.
+/// The most Instances of a step that are created one at a time, and the pause after each.
 const ALONE: usize = 30;
 const PAUSE: Duration = Duration::from_millis(150);
-/// How many Instances one simulated node has room for, with their Jobs.
+/// The number of Instances, with their Jobs, that fit on one simulated node.
 const INSTANCES_OF_NODE: usize = 1_500;
-/// The numbers of Instances and Tenants for which the memory has a limit, and the limit in MiB. The first one is in the plots.
+/// The numbers of Instances and Tenants with a memory limit, and the limit in MiB. The first one is in the plots.
 const LIMITS: [(usize, usize, f64); 2] = [(1_000, 500, 80.0), (10_000, 500, 110.0)];
-/// How long nothing at all is written after the last step of a run that creates its Instances in less than an hour.
+/// How long there are no writes at all after the last step of a run that creates its Instances in less than an hour.
 const FIRST_STAMPS: Duration = Duration::from_mins(10);
 /// The limit of the size of the binary, in MB.
 const BINARY: f64 = 25.0;
 
-/// What is measured.
+/// The settings of a run.
 struct Settings {
     steps: Vec<usize>,
     world: World,
@@ -98,7 +99,7 @@ impl Settings {
     }
 }
 
-/// A run: what it works with, and what is known so far.
+/// A run: its servers and objects, and the results so far.
 struct Run {
     settings: Settings,
     bench: Bench,
@@ -133,7 +134,7 @@ pub async fn load(figures: &mut Figures) -> Result<()> {
 }
 
 impl Run {
-    /// Creates courses and Tenants, and waits until the daemon has done everything for them.
+    /// Creates courses and Tenants, and waits until the daemon has finished their objects.
     async fn set_up(&mut self, requests: &mut Requests) -> Result<()> {
         let (bench, world) = (&self.bench, &self.settings.world);
         self.recorder.begin("start");
@@ -159,7 +160,8 @@ impl Run {
         Ok(())
     }
 
-    /// Creates the Instances with these numbers, most of them at once and some one at a time, and measures an idle time.
+    /// Creates the Instances with these numbers, most of them at once and some one at a time, and measures an idle
+    /// time.
     async fn step(&mut self, numbers: std::ops::Range<usize>, figures: &mut Figures) -> Result<()> {
         let count = numbers.end;
         let alone = ALONE.min(numbers.len() / 2);
@@ -176,7 +178,7 @@ impl Run {
         let size = (count, self.settings.world.tenants);
         let limit = LIMITS.iter().find(|(instances, tenants, _)| (*instances, *tenants) == size);
         figures.add(name("peak memory"), peak, "MiB", limit.map(|(.., limit)| *limit));
-        // In a longer time, containers that are in use get their first stamps, an hour after their creation.
+        // In a longer time, containers in use get their first time stamps, an hour after their creation.
         let nothing = (time <= FIRST_STAMPS).then_some(0.0);
         for (what, key, limit) in [
             ("idle: requests other than watches and the lease", "requests", nothing),
@@ -233,7 +235,7 @@ impl Run {
         Ok(latency(&requests.latencies))
     }
 
-    /// Measures the daemon for that time, in which nothing changes.
+    /// Measures the daemon for that time, while nothing changes.
     fn idle(&self, count: usize, time: Duration) -> Result<Value> {
         self.daemon.await_idle()?;
         self.recorder.begin(format!("{count} Instances, idle for {} s", time.as_secs()));
@@ -262,7 +264,7 @@ impl Run {
         Ok(rounded(self.daemon.usage().mebibytes(name)?))
     }
 
-    /// Writes what is known so far.
+    /// Writes the results so far.
     fn write(&self) -> Result<()> {
         let (phases, samples) = self.recorder.as_json();
         let log = fs::read_to_string(self.bench.dir.join("daemon.log"))?;
@@ -311,7 +313,7 @@ fn as_float(number: u64) -> f64 {
     crate::harness::count(usize::try_from(number).unwrap_or(usize::MAX))
 }
 
-/// With three decimals.
+/// Rounds to three decimals.
 fn rounded(value: f64) -> f64 {
     (value * 1000.0).round() / 1000.0
 }

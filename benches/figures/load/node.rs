@@ -1,7 +1,5 @@
-//! What the loops of lists of images, of exams and of nodes work with under load: a registry, a node with containers, and the
-//! rights that the chart gives to accounts of their own.
-
-use std::net::TcpListener;
+//! The servers that the loops for image lists, exams and nodes use under load: a registry, a node with containers, and
+//! the rights that the chart gives to separate accounts.
 
 use anyhow::Result;
 
@@ -9,8 +7,9 @@ use crate::fixtures;
 use cluster::containerd::{Containerd, Pod};
 use cluster::network::Namespace;
 use cluster::registry::Registry;
+use cluster::reserve_port;
 
-/// The number of containers on the node, each of which is an Instance.
+/// The number of containers on the node. Each is an Instance.
 const CONTAINERS: usize = 20;
 /// The number of images in the registry, and of the tags of each.
 const IMAGES: usize = 20;
@@ -19,7 +18,7 @@ const TAGS: usize = 10;
 /// The name of the node.
 const NAME: &str = "load-node";
 
-/// The namespace of exams, and the rights there.
+/// The namespace of exams, and the rights in it.
 const EXAMS: &str = "
 apiVersion: v1
 kind: Namespace
@@ -39,12 +38,12 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: exams}
 subjects: [{kind: ServiceAccount, name: crownlabs, namespace: crownlabs-system}]
 ";
 
-/// The objects of both.
+/// The objects of the node and of exams.
 pub fn objects() -> String {
     format!("{}---{EXAMS}", fixtures::node(NAME))
 }
 
-/// A node and a registry, which end when this is dropped.
+/// A node and a registry. Both stop when this is dropped.
 pub struct Node {
     containerd: Containerd,
     namespace: Namespace,
@@ -52,7 +51,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// Starts both, with what they have.
+    /// Starts the node with its containers, and the registry with its images.
     pub async fn start() -> Result<Self> {
         eprintln!("a node with {CONTAINERS} containers, and a registry with {IMAGES} images …");
         let namespace = Namespace::new();
@@ -63,8 +62,7 @@ impl Node {
             let sandbox = containerd.run_pod(&pod).await?;
             containerd.run_container(&pod, &sandbox, "app", &["0"]).await?;
         }
-        let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
-        let registry = Registry::start(&address.to_string())?;
+        let registry = Registry::start(&format!("127.0.0.1:{}", reserve_port()?))?;
         let tags: Vec<String> = (0..TAGS).map(|tag| format!("1.{tag}")).collect();
         for image in 0..IMAGES {
             registry.push(&format!("machines/image-{image}"), &tags)?;

@@ -25,7 +25,7 @@ struct State {
     instances: AtomicUsize,
     /// Seconds since the start, Instances, memory in MiB, processor time in seconds.
     samples: Mutex<Vec<[f64; 4]>>,
-    /// What began when, in seconds since the start.
+    /// When each phase began, in seconds since the start.
     phases: Mutex<Vec<(String, f64)>>,
 }
 
@@ -42,7 +42,8 @@ impl Recorder {
         });
         let shared = Arc::clone(&state);
         let thread = thread::spawn(move || {
-            // Without a pause, the first sample would be of a process that has not begun. It ends with the process, too.
+            // Without a pause, the first sample would be of a process that has not begun. The thread ends with the
+            // process, too.
             thread::park_timeout(pause);
             while !shared.is_over.load(Ordering::Relaxed) && shared.sample().is_ok() {
                 thread::park_timeout(pause);
@@ -56,7 +57,7 @@ impl Recorder {
         self.state.instances.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Notes what begins now.
+    /// Notes that a phase begins now.
     pub fn begin(&self, phase: impl Into<String>) {
         let phase = phase.into();
         eprintln!("{phase} …");
@@ -64,7 +65,7 @@ impl Recorder {
         self.state.phases.lock().push((phase, seconds));
     }
 
-    /// The phases, each with its begin, and the samples.
+    /// The phases, each with its start, and the samples.
     pub fn as_json(&self) -> (Value, Value) {
         let phases = self.state.phases.lock();
         let samples = self.state.samples.lock();

@@ -1,4 +1,4 @@
-//! What the daemon asks of the API server, counted while the audit log is followed.
+//! The daemon's requests to the API server, counted while the audit log is followed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::thread::sleep;
@@ -11,23 +11,23 @@ use crate::harness::{AGENT, Bench};
 use cluster::Audit;
 use cluster::audit::{AuditEntry, Mark};
 
-/// The cluster is at rest when nobody has written anything but leases for this long.
+/// The cluster is at rest when there was no write, except to leases, for this long.
 const QUIET: Duration = Duration::from_secs(3);
-/// The longest time to the next status while Instances are without one, and to the rest of the cluster.
+/// The longest wait for the next status while Instances are without one, and for the cluster to come to rest.
 const PATIENCE: Duration = Duration::from_mins(5);
 const LONG_PATIENCE: Duration = Duration::from_hours(1);
-/// The pause between two looks at the log.
+/// The pause between two reads of the log.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How many requests of an idle time are named.
+/// The number of requests of an idle time that are named.
 const NAMED: usize = 100;
 
-/// The requests since a moment.
+/// The requests since a point in time.
 pub struct Requests {
     audit: Audit,
     position: Mark,
-    /// The daemon's requests that were carried out, without watches and the lease, by verb and resource.
+    /// The daemon's successful requests, without watches and the lease, by verb and resource.
     pub sent: BTreeMap<String, u64>,
-    /// The same, of those that were refused, by status, verb and resource.
+    /// The daemon's rejected requests, by status, verb and resource.
     pub refused: BTreeMap<String, u64>,
     /// The number of writes among `sent`.
     pub writes: u64,
@@ -37,12 +37,13 @@ pub struct Requests {
     pub renewals: u64,
     /// The first of `sent` and `refused`, in words.
     pub named: Vec<String>,
-    /// For each Instance with an Ingress, the milliseconds from the answer to its creation to that of its Ingress.
+    /// For each Instance with an Ingress, the milliseconds from the response to its creation to the response to
+    /// the creation of the Ingress.
     pub latencies: Vec<f64>,
     accepted: BTreeMap<String, Timestamp>,
     statuses: BTreeSet<String>,
     last_write: Option<Timestamp>,
-    /// When an entry was last read that is a write, by anybody, other than of a lease.
+    /// The time of the last write of any user to anything but a lease.
     busy: Instant,
 }
 
@@ -68,7 +69,7 @@ impl Requests {
         })
     }
 
-    /// Counts what has been added to the log.
+    /// Counts the new entries of the log.
     pub fn follow(&mut self) -> Result<()> {
         let (entries, next) = self.audit.read(self.position)?;
         self.position = next;
@@ -78,17 +79,17 @@ impl Requests {
         Ok(())
     }
 
-    /// How many requests were carried out, without watches and the lease.
+    /// The number of successful requests, without watches and the lease.
     pub fn total(&self) -> u64 {
         self.sent.values().sum()
     }
 
-    /// How many requests were sent, without watches and the lease, also those that were refused.
+    /// The number of requests, including the rejected ones, without watches and the lease.
     pub fn total_with_refused(&self) -> u64 {
         self.total() + self.refused.values().sum::<u64>()
     }
 
-    /// Waits until so many Instances have got a status. Fails when none gets one for five minutes.
+    /// Waits until this many Instances have a status. Fails when there is no new status for five minutes.
     pub fn await_statuses(&mut self, count: usize) -> Result<()> {
         let (mut known, mut news) = (0, Instant::now());
         loop {
@@ -172,7 +173,7 @@ impl Requests {
         }
     }
 
-    /// Measures from the creation of an Instance to that of its Ingress.
+    /// Measures the time from the creation of an Instance to the creation of its Ingress.
     fn measure(&mut self, entry: &AuditEntry) {
         if entry.resource == "instances" {
             self.accepted.insert(entry.name.clone(), entry.stage_timestamp);

@@ -1,7 +1,6 @@
-//! What the daemon works with under load: a configuration in which every loop is on, and the servers that they ask.
+//! The environment of the daemon under load: a configuration with every loop on, and the servers that the loops call.
 
 use std::fs;
-use std::net::TcpListener;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -13,20 +12,21 @@ use super::node::Node;
 use super::world::World;
 use crate::harness::{Bench, now, uses};
 use cluster::prometheus::{PrometheusServer, Samples};
+use cluster::reserve_port;
 use cluster::smtp::SmtpSink;
 use cluster::sshd::key_pair;
 
-/// The path at the exam server that keeps an Instance.
+/// The path on the exam server that keeps an Instance.
 const EXAM: &str = "kept";
 /// The time between two samples of Prometheus, in seconds: two in each step of the daemon's queries.
 const STEP: usize = 120;
-/// How long Prometheus has samples, in seconds: before the start, and after it, which no run may exceed.
+/// The seconds for which Prometheus has samples: before the start, and after it. No run may take longer.
 const SAMPLES_BEFORE: i64 = 3_600;
 const SAMPLES_AFTER: i64 = 10 * 3_600;
 
-/// The servers, which end when this is dropped, and the configuration of a daemon that uses them.
+/// The servers, which stop when this is dropped, and the configuration of a daemon that uses them.
 pub struct Servers {
-    /// It has the uses of all Instances whose Template asks for them.
+    /// It has usage data of all Instances whose Template needs it.
     pub prometheus: PrometheusServer,
     /// The whole configuration of the daemon.
     pub config: String,
@@ -34,7 +34,7 @@ pub struct Servers {
     exams: ExamServer,
     _node: Node,
     webhook_port: u16,
-    /// After that the samples end.
+    /// The end of the samples.
     end: Instant,
 }
 
@@ -49,10 +49,7 @@ impl Servers {
         let key = key_pair(&folder.join("web-ssh-key"))?;
         let host_keys = folder.join("host-keys");
         fs::create_dir_all(&host_keys)?;
-        // Both listeners live until both ports are known, so that these differ.
-        let listeners = [TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?];
-        let [webhook_port, web_ssh_port] =
-            [listeners[0].local_addr()?.port(), listeners[1].local_addr()?.port()];
+        let [webhook_port, web_ssh_port] = [reserve_port()?, reserve_port()?];
         let config = format!(
             "apiVersion: config.crownlabs.polito.it/v1alpha1
 kind: ControllerManagerConfiguration
@@ -89,18 +86,18 @@ controllers:
         Ok(Self { prometheus, config, _mail: mail, exams, _node: node, webhook_port, end })
     }
 
-    /// The status URL of an exam that goes on.
+    /// The status URL of an exam that is in progress.
     pub fn exam_url(&self) -> String {
         self.exams.url(EXAM)
     }
 
-    /// Fails if the samples of Prometheus have ended: the Instances would count as unused.
+    /// Fails if the samples of Prometheus have ended, because the Instances would count as unused.
     pub fn check(&self) -> Result<()> {
         anyhow::ensure!(Instant::now() < self.end, "the samples of Prometheus have ended: use fewer steps");
         Ok(())
     }
 
-    /// Registers the webhooks in the API server, and waits until it calls the daemon, which runs.
+    /// Registers the webhooks in the API server, and waits until the API server calls the running daemon.
     pub async fn register_webhooks(&self, bench: &Bench) -> Result<()> {
         bench.cluster.apply(&self.webhooks()?)?;
         let begin = Instant::now();
@@ -124,7 +121,7 @@ controllers:
         }
     }
 
-    /// The project's webhook configurations, for a server of this machine instead of a Service.
+    /// The project's webhook configurations, for a server on this machine instead of a Service.
     fn webhooks(&self) -> Result<String> {
         let text =
             fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("manifests/40-webhooks.yaml"))?;
@@ -141,7 +138,7 @@ controllers:
     }
 }
 
-/// The certificate authorities in the webhook configurations; empty where the daemon has not written them yet.
+/// The certificate authorities in the webhook configurations; empty if the daemon has not written them yet.
 fn bundles(bench: &Bench) -> Result<Vec<String>> {
     let mut bundles = Vec::new();
     for kind in ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"] {
@@ -154,7 +151,7 @@ fn bundles(bench: &Bench) -> Result<Vec<String>> {
     Ok(bundles)
 }
 
-/// All sources answer, and every Instance whose Template stops unused ones is in use all the time.
+/// All sources answer, and every Instance whose Template stops unused Instances is in use all the time.
 fn samples(world: &World, instances: usize) -> Samples {
     let first = now().as_second() - SAMPLES_BEFORE;
     let times = (first..first + SAMPLES_BEFORE + SAMPLES_AFTER).step_by(STEP);

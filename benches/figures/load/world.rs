@@ -10,18 +10,18 @@ use crate::harness::{Bench, CONCURRENCY};
 
 /// How many Tenants a course has.
 const TENANTS_OF_COURSE: usize = 50;
-/// One Instance of so many is exposed.
+/// One of this many Instances is exposed.
 const EXPOSED: usize = 50;
-/// One Instance of so many is an exam.
+/// One of this many Instances is an exam.
 const EXAMS: usize = 100;
-/// The Template whose Instances are stopped when nobody uses them.
+/// The Template whose Instances are stopped when they are not used.
 const WATCHED: &str = "container";
-/// How long a creation is repeated that Kubernetes refuses because it still counts the quota.
+/// How long a creation is retried that Kubernetes rejects because it is still counting the quota.
 const PATIENCE: Duration = Duration::from_mins(6);
-/// How long the volumes of all Tenants may take.
+/// The longest time that the volumes of all Tenants may take.
 const VOLUMES: Duration = Duration::from_mins(15);
 
-/// The Templates of a course: name, type and further keys of the environment, and what ends its Instances.
+/// The Templates of a course: name, type and further keys of the environment, and the setting that ends its Instances.
 const TEMPLATES: [(&str, &str, bool, &str, &str); 3] = [
     (WATCHED, "Container", false, "stopAfterInactivity", "15m"),
     ("vm", "VirtualMachine", false, "deleteAfterCreation", "30d"),
@@ -31,11 +31,11 @@ const TEMPLATES: [(&str, &str, bool, &str, &str); 3] = [
 /// The API of the custom resources.
 const API: &str = "/apis/crownlabs.polito.it/v1alpha2";
 
-/// How large the load is.
+/// The size of the load.
 pub struct World {
-    /// The number of Tenants; course number `t % courses` is that of Tenant number `t`.
+    /// The number of Tenants; Tenant number `t` is in course number `t % courses`.
     pub tenants: usize,
-    /// Whether kwok and the stand-in let pods and virtual machines run; otherwise they stay as they are written.
+    /// Whether kwok and the stand-in run pods and virtual machines; otherwise they stay as they are written.
     pub is_simulated: bool,
 }
 
@@ -50,22 +50,23 @@ impl World {
         format!("load-{n:05}")
     }
 
-    /// The namespace of an Instance: that of its Tenant.
+    /// The namespace of an Instance: the namespace of its Tenant.
     pub fn namespace(&self, n: usize) -> String {
         format!("tenant-student-{:04}", n % self.tenants)
     }
 
-    /// The name of the Template of an Instance: a third of them have each, and each Tenant has all of them.
+    /// The name of the Template of an Instance: a third of the Instances have each, and each Tenant has all of them.
     fn template(&self, n: usize) -> &'static str {
         TEMPLATES[(n + n / self.tenants) % TEMPLATES.len()].0
     }
 
-    /// Whether an Instance is stopped when nobody uses it.
+    /// Whether an Instance is stopped when it is not used.
     pub fn is_watched(&self, n: usize) -> bool {
         self.template(n) == WATCHED
     }
 
-    /// Creates the Workspaces, and in their namespaces, which the daemon makes, the Templates and a shared volume.
+    /// Creates the Workspaces. In their namespaces, which the daemon creates, it creates the Templates and a
+    /// shared volume.
     pub async fn create_courses(&self, bench: &Bench) -> Result<()> {
         for course in 0..self.courses() {
             let workspace = json!({
@@ -94,7 +95,7 @@ impl World {
         Ok(())
     }
 
-    /// Creates the Tenants, each with a public key and the only user of its personal namespace.
+    /// Creates the Tenants. Each has a public key and is the only user of its personal namespace.
     pub async fn create_tenants(&self, bench: &Bench, key: &str) -> Result<()> {
         let creations = (0..self.tenants).map(|n| {
             let course = format!("course-{:02}", n % self.courses());
@@ -112,8 +113,8 @@ impl World {
         all(creations).await
     }
 
-    /// Waits until the volume of each Tenant and each course is prepared. Where no pods run, it lets the pods of the
-    /// Jobs succeed that do so.
+    /// Waits until the volume of each Tenant and each course is prepared. Without kwok, it marks the pods of the
+    /// Jobs that prepare them as succeeded.
     pub async fn await_volumes(&self, bench: &Bench) -> Result<()> {
         let (begin, wanted) = (Instant::now(), self.tenants + self.courses());
         loop {
@@ -133,7 +134,7 @@ impl World {
         }
     }
 
-    /// Lets the pods of Jobs succeed that nobody runs.
+    /// Marks the pods of Jobs as succeeded, because nothing runs them.
     async fn end_jobs(&self, bench: &Bench) -> Result<()> {
         let path =
             "/api/v1/pods?labelSelector=batch.kubernetes.io/job-name&fieldSelector=status.phase=Pending";
@@ -198,8 +199,8 @@ impl World {
     }
 }
 
-/// Whether Kubernetes has refused a request because it has not counted a quota yet, or because of two changes of one quota
-/// at the same time.
+/// Whether Kubernetes has rejected a request because it has not counted a quota yet, or because of two simultaneous
+/// changes to one quota.
 fn is_about_counting(error: &anyhow::Error) -> bool {
     let text = format!("{error:#}");
     text.contains("status unknown for quota") || text.contains("on resourcequotas")
@@ -210,12 +211,12 @@ fn tenant(n: usize) -> String {
     format!("student.{n:04}")
 }
 
-/// The label by which the daemon knows what it manages.
+/// The label that marks the objects managed by the daemon.
 fn selector() -> Value {
     json!({"crownlabs.polito.it/operator-selector": "bench"})
 }
 
-/// A Template of a course, with GUI and `MyDrive`; that of containers mounts the shared volume, too.
+/// A Template of a course, with GUI and `MyDrive`; the Template for containers mounts the shared volume, too.
 fn template(course: usize, namespace: &str, parts: (&str, &str, bool, &str, &str)) -> Value {
     let (name, environment, is_persistent, end, after) = parts;
     let mounts = json!([{
@@ -241,7 +242,7 @@ fn template(course: usize, namespace: &str, parts: (&str, &str, bool, &str, &str
     })
 }
 
-/// Carries out some requests, [`CONCURRENCY`] at the same time; the first error ends them.
+/// Sends some requests, [`CONCURRENCY`] at the same time; the first error ends them.
 async fn all(requests: impl Iterator<Item = impl Future<Output = Result<()>>>) -> Result<()> {
     let mut answers = stream::iter(requests).buffer_unordered(CONCURRENCY);
     while let Some(answer) = answers.next().await {

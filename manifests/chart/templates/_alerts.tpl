@@ -1,4 +1,4 @@
-{{- /* The alerts. Metrics with the names of controller-runtime are those of other programs, too: hence the matchers. */ -}}
+{{- /* The alerts. Other programs also use the metric names of controller-runtime, so the matchers are needed. */ -}}
 {{- define "crownlabs.alerts" -}}
 {{- $effective := include "crownlabs.effective" . | fromYaml }}
 {{- $namespaces := .Release.Namespace }}
@@ -17,7 +17,7 @@ alerts:
 {{- $leads = true }}
 {{- end }}
 {{- end }}
-{{- /* Pods that have no work for a leader do not take the Lease. */}}
+{{- /* Pods without a loop that needs a leader do not take the Lease. */}}
 {{- if and $effective.leaderElection.enabled $leads }}
 - alert: CrownlabsNoLeader
   expr: absent(leader_election_master_status{ {{- $of }},name={{ $effective.leaderElection.name | quote -}} } == 1)
@@ -26,7 +26,7 @@ alerts:
   annotations:
     summary: No replica of crownlabs leads
     description: >-
-      No replica holds the Lease {{ $effective.leaderElection.name }}, or none is scraped: nothing is reconciled. Look at
+      No replica holds the Lease {{ $effective.leaderElection.name }}, or none is scraped: nothing is reconciled. Check
       the pods and their logs in {{ .Release.Namespace }}.
 {{- end }}
 - alert: CrownlabsStoreStale
@@ -34,19 +34,19 @@ alerts:
   for: 1m
   labels: {severity: warning}
   annotations:
-    summary: What crownlabs knows of {{ "{{ $labels.kind }}" }} objects is old
+    summary: The cached {{ "{{ $labels.kind }}" }} objects of crownlabs are stale
     description: >-
-      The watch in {{ "{{ $labels.pod }}" }} has been broken for {{ "{{ $value | humanizeDuration }}" }}. Look at the API
-      server, at the rights of the account and at /readyz.
+      The watch in {{ "{{ $labels.pod }}" }} has been broken for {{ "{{ $value | humanizeDuration }}" }}. Check the API
+      server, the rights of the account and /readyz.
 - alert: CrownlabsCrdMismatch
   expr: max by (crd) (crownlabs_crd_mismatch{ {{- $of -}} }) == 1
   for: 10m
   labels: {severity: warning}
   annotations:
-    summary: The CRD {{ "{{ $labels.crd }}" }} is not that of crownlabs
+    summary: The CRD {{ "{{ $labels.crd }}" }} does not match crownlabs
     description: >-
-      The API server drops fields that crownlabs writes, or has objects in a version that its CRDs do not have. /readyz and
-      the log say which; apply the CRDs of this version.
+      The API server drops fields that crownlabs writes, or stores objects in a version that its CRDs do not have. /readyz and
+      the log name them; apply the CRDs of this version.
 - alert: CrownlabsReconcileErrors
   expr: >-
     sum by (controller) (rate(controller_runtime_reconcile_errors_total{ {{- $of -}} }[10m]))
@@ -56,14 +56,14 @@ alerts:
   annotations:
     summary: Reconciles of the loop {{ "{{ $labels.controller }}" }} fail
     description: >-
-      {{ "{{ $value | humanizePercentage }}" }} of them have failed for 15 minutes. The log and the events of the objects
-      say why.
+      {{ "{{ $value | humanizePercentage }}" }} of the reconciles have failed for 15 minutes. The log and the events of the
+      objects state the reason.
 - alert: CrownlabsReconcilePanics
   expr: sum by (controller) (increase(controller_runtime_reconcile_panics_total{ {{- $of -}} }[15m])) > 0
   labels: {severity: warning}
   annotations:
     summary: The loop {{ "{{ $labels.controller }}" }} panics
-    description: An object makes the loop panic, and is not reconciled. This is a fault of crownlabs; the log names the object.
+    description: An object makes the loop panic, and is not reconciled. This is a defect of crownlabs; the log names the object.
 - alert: CrownlabsReconcileStuck
   expr: max by (namespace, pod, controller) (workqueue_longest_running_processor_seconds{ {{- $of -}} }) > 600
   labels: {severity: warning}
@@ -80,16 +80,16 @@ alerts:
   annotations:
     summary: The certificate of the webhooks expires soon
     description: >-
-      {{ "{{ $labels.pod }}" }} serves one that ends in {{ "{{ $value | humanizeDuration }}" }}. After that, Tenants cannot
-      be changed and Instances cannot be created. It should have been renewed long before: look at
-      {{ ternary "the log of the leader" "whoever writes the Secret of the certificate" (empty $effective.server.webhook.certificateDir) }}.
+      {{ "{{ $labels.pod }}" }} serves a certificate that expires in {{ "{{ $value | humanizeDuration }}" }}. After that, Tenants cannot
+      be changed and Instances cannot be created. It should have been renewed long before: check
+      {{ ternary "the log of the leader" "the program that writes the Secret of the certificate" (empty $effective.server.webhook.certificateDir) }}.
 - alert: CrownlabsWebhookErrors
   expr: sum by (webhook) (rate(controller_runtime_webhook_requests_total{ {{- $of -}} ,code!="200"}[10m])) > 0
   for: 10m
   labels: {severity: warning}
   annotations:
     summary: Admission reviews of {{ "{{ $labels.webhook }}" }} fail
-    description: Some are answered with an error for 10 minutes, so what they are about cannot be stored. The log says why.
+    description: Some have failed for 10 minutes, so their objects cannot be stored. The log states the reason.
 {{- end }}
 {{- if $effective.integrations.keycloak.enabled }}
 - alert: CrownlabsKeycloakDown
@@ -98,7 +98,7 @@ alerts:
   labels: {severity: warning}
   annotations:
     summary: Keycloak does not answer
-    description: Accounts and roles wait until it does; everything else goes on.
+    description: Accounts and roles wait until it does; everything else continues.
 {{- end }}
 {{- if or $effective.controllers.inactivity.enabled $effective.controllers.expiration.enabled }}
 - alert: CrownlabsMailsWaiting
@@ -109,13 +109,13 @@ alerts:
     summary: Mails of the loop {{ "{{ $labels.controller }}" }} are not accepted
     description: >-
       {{ "{{ $value }}" }} mails have waited for an hour. No Instance is stopped or deleted before its Tenant is warned. The
-      conditions of the Instances say what the mail server has answered.
+      conditions of the Instances contain the response of the mail server.
 - alert: CrownlabsMailUndeliverable
   expr: max by (controller) (automation_mails_undeliverable{ {{- $of -}} }) > 0
   for: 10m
   labels: {severity: warning}
   annotations:
-    summary: The mail server refuses the mails to Tenants for good
+    summary: The mail server permanently rejects mails to Tenants
     description: >-
       {{ "{{ $value }}" }} Instances of the loop {{ "{{ $labels.controller }}" }} have the condition reason MailUndeliverable:
       correct spec.email of their Tenants. {{ ternary "They are kept until then." "Their deadlines count from the mails to the managers of their courses." (eq $effective.integrations.mail.undeliverable "keep") }}
@@ -125,7 +125,7 @@ alerts:
   labels: {severity: warning}
   annotations:
     summary: The loop {{ "{{ $labels.controller }}" }} is late with a stop or deletion
-    description: It was due more than an hour ago. The conditions of the Instances say what it waits for.
+    description: It was due more than an hour ago. The conditions of the Instances state the cause.
 {{- end }}
 {{- if $effective.controllers.imageList.enabled }}
 - alert: CrownlabsImageListStale
@@ -135,10 +135,10 @@ alerts:
   for: 10m
   labels: {severity: warning}
   annotations:
-    summary: The ImageList {{ "{{ $labels.image_list }}" }} is old
+    summary: The ImageList {{ "{{ $labels.image_list }}" }} is stale
     description: >-
-      Its registry could not be read for an hour, so teachers choose from what it offered then. The condition Stale of the
-      ImageList says why.
+      Its registry could not be read for an hour, so the list may be outdated. The condition Stale of the ImageList
+      states the reason.
 {{- end }}
 {{- if $effective.controllers.examAgent.enabled }}
 - alert: CrownlabsExamAgentErrors
@@ -148,8 +148,8 @@ alerts:
   annotations:
     summary: The exam agent fails
     description: >-
-      Requests to {{ "{{ $labels.route }}" }} are answered with a server error for 10 minutes, so exams may not start. The
-      log says why.
+      Requests to {{ "{{ $labels.route }}" }} have failed with a server error for 10 minutes, so exams may not start. The
+      log states the reason.
 {{- end }}
 {{- if .Values.podNetworks.enabled }}
 - alert: CrownlabsPodNetworkFailures
@@ -157,10 +157,10 @@ alerts:
   for: 15m
   labels: {severity: warning}
   annotations:
-    summary: A node cannot make links of pods
+    summary: A node cannot create links of pods
     description: >-
       {{ "{{ $labels.pod }}" }} has failed for 15 minutes, with the reason {{ "{{ $labels.reason }}" }}. Its log and the
-      condition Ready of the PodConfigs say with which links, and why.
+      condition Ready of the PodConfigs name the links and the cause.
 {{- end }}
 {{- if .Values.bastion.enabled }}
 {{- $tracker := (include "crownlabs.bastion.effective" . | fromYaml).controllers.sshTracker }}
@@ -172,7 +172,7 @@ alerts:
   annotations:
     summary: The SSH tracker captures nothing
     description: >-
-      SSH connections through {{ "{{ $labels.pod }}" }} are not counted, so machines that are used only so look unused.
+      SSH connections through {{ "{{ $labels.pod }}" }} are not counted, so machines that are only used over SSH look unused.
       /readyz/sshTracker says why.
 - alert: CrownlabsSshTrackerDrops
   expr: sum by (namespace, pod) (increase(bastion_ssh_tracker_drops_total{ {{- $of -}} }[15m])) > 0

@@ -1,17 +1,17 @@
-{{- /* What a pod with the loops of the bastion and the SSH server has, be it the bastion's own or the daemon's. */ -}}
+{{- /* The contents of a pod with the loops of the bastion and the SSH server: a bastion's own pod, or a pod of the daemon. */ -}}
 
 {{- define "crownlabs.bastion.webKey" -}}
 {{- (include "crownlabs.bastion.effective" . | fromYaml).controllers.bastion.webSshKey.secretName -}}
 {{- end }}
 
-{{- /* Whether packets are captured, for which the daemon is root with one capability. */ -}}
+{{- /* Whether packets are captured. The daemon is then root with one capability. */ -}}
 {{- define "crownlabs.bastion.captures" -}}
 {{- if (include "crownlabs.bastion.effective" . | fromYaml).controllers.sshTracker.enabled -}}
 true
 {{- end -}}
 {{- end }}
 
-{{- /* The mounts of the daemon's container; it alone has the token of the account. */ -}}
+{{- /* The mounts of the daemon's container, which is the only one with the token of the account. */ -}}
 {{- define "crownlabs.bastion.mounts" -}}
 - {name: token, mountPath: /var/run/secrets/kubernetes.io/serviceaccount, readOnly: true}
 - {name: auth-keys, mountPath: /auth-keys}
@@ -57,13 +57,13 @@ true
     - serviceAccountToken: {path: token, expirationSeconds: 3607}
     - configMap: {name: kube-root-ca.crt, items: [{key: ca.crt, path: ca.crt}]}
     - downwardAPI: {items: [{path: namespace, fieldRef: {fieldPath: metadata.namespace}}]}
-# In memory: private keys do not enter the disk of the node.
+# In memory, so that private keys are not written to the disk of the node.
 - name: auth-keys
   emptyDir: {medium: Memory, sizeLimit: 64Mi}
 - name: host-keys
   emptyDir: {medium: Memory, sizeLimit: 1Mi}
 {{- with include "crownlabs.bastion.webKey" . }}
-# Made by the daemon at its first start, so it may come later than the pod.
+# Created by the daemon at its first start, so it may not exist before the pod.
 - name: web-keys
   secret: {secretName: {{ . }}, optional: true, defaultMode: {{ ternary "0400" "0440" (eq (include "crownlabs.bastion.captures" $) "true") }}}
 {{- end }}

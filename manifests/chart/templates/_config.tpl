@@ -1,6 +1,6 @@
 {{- /*
-The files that are mounted from existing Secrets and ConfigMaps, each with the key of the configuration that names it. A
-folder is mounted whole; of anything else, one key.
+The files that are mounted from existing Secrets and ConfigMaps, each with its configuration key. A folder is mounted as a
+whole, and everything else as a single key.
 */ -}}
 {{- define "crownlabs.files" -}}
 {{- $s := .Values.secrets -}}
@@ -40,12 +40,12 @@ folder is mounted whole; of anything else, one key.
 {{- toYaml (dict "files" $used) -}}
 {{- end }}
 
-{{- /* The values that the daemon has for keys that are not given. */ -}}
+{{- /* The defaults of the daemon for missing keys. */ -}}
 {{- define "crownlabs.defaults" -}}
 {{- .Files.Get "files/defaults.yaml" -}}
 {{- end }}
 
-{{- /* The configuration file of the daemon: `config`, and what follows from the release. `config` wins. */ -}}
+{{- /* The configuration file of the daemon: `config`, and defaults from the release. `config` takes precedence. */ -}}
 {{- define "crownlabs.config" -}}
 {{- $defaults := include "crownlabs.defaults" . | fromYaml -}}
 {{- $own := deepCopy .Values.config -}}
@@ -86,7 +86,7 @@ folder is mounted whole; of anything else, one key.
 {{- $made = mergeOverwrite $made (dict "integrations" (dict "prometheus" (dict "queries" (include "crownlabs.queries" . | fromYaml)))) -}}
 {{- end -}}
 {{- $made = mergeOverwrite $made $own -}}
-{{- /* A selector replaces the default: merged, it would demand both labels. */ -}}
+{{- /* A selector replaces the default, because a merged one would require both labels. */ -}}
 {{- $made = set $made "selector" (default $defaults.selector .Values.config.selector) -}}
 {{- if ne $made.leaderElection.namespace .Release.Namespace -}}
 {{- fail (printf "config.leaderElection.namespace: the Lease and the certificate of the webhooks are in the namespace of the release, %s: leave this key out" .Release.Namespace) -}}
@@ -107,8 +107,8 @@ folder is mounted whole; of anything else, one key.
 {{- end }}
 
 {{- /*
-Where use by SSH is read: what the bastion of this release counts, and nothing where there is none. A source of which `config`
-has a query is left to it: then there is another bastion.
+The sources of SSH use: the metrics of this release's bastion, or nothing without a bastion. If `config` has a query for a source,
+the query is kept, because it belongs to another bastion.
 */ -}}
 {{- define "crownlabs.queries" -}}
 {{- $given := dig "integrations" "prometheus" "queries" dict .Values.config -}}
@@ -127,7 +127,7 @@ has a query is left to it: then there is another bastion.
 {{- toYaml $queries -}}
 {{- end }}
 
-{{- /* The loops of the bastion, with what follows from the values. */ -}}
+{{- /* The loops of the bastion, with their keys from the values. */ -}}
 {{- define "crownlabs.bastion.loops" -}}
 {{- $namespace := include "crownlabs.bastion.namespace" . -}}
 {{- $loops := dict
@@ -144,7 +144,7 @@ has a query is left to it: then there is another bastion.
 {{- toYaml $loops -}}
 {{- end }}
 
-{{- /* The configuration of the bastion's daemon: selector, log and web site are those of `config`. */ -}}
+{{- /* The configuration of the bastion's daemon: selector, log and web site come from `config`. */ -}}
 {{- define "crownlabs.bastion.config" -}}
 {{- $main := include "crownlabs.config" . | fromYaml -}}
 {{- $website := (include "crownlabs.effective" . | fromYaml).controllers.instance.websiteBaseUrl -}}

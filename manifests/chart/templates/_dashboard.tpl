@@ -12,7 +12,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{ include "crownlabs.releaseLabels" . }}
 {{- end }}
 
-{{- /* The configuration of the dashboard's daemon: selector, log and the web site of machines are those of `config`. */ -}}
+{{- /* The configuration of the dashboard's daemon: selector, log and the web site of machines come from `config`. */ -}}
 {{- define "crownlabs.dashboard.config" -}}
 {{- $values := .Values.dashboard -}}
 {{- $main := include "crownlabs.config" . | fromYaml -}}

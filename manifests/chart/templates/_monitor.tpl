@@ -1,5 +1,5 @@
 {{- /*
-How the Prometheus operator finds metrics: a PodMonitor, or a ServiceMonitor with its Service. root, section (that of the
+How the Prometheus operator finds metrics: a PodMonitor, or a ServiceMonitor with its Service. root, section (of the
 configuration), name, namespace, labels and selector (as texts), server (of the configuration), honorLabels
 */ -}}
 {{- define "crownlabs.monitor" -}}

@@ -63,16 +63,16 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 {{- end }}
 
-{{- /* What the namespace of the release has to have. */ -}}
+{{- /* The labels that the namespace of the release needs. */ -}}
 {{- define "crownlabs.namespaceLabels" -}}
 {{- $labels := deepCopy .Values.namespace.labels -}}
 {{- $bastion := include "crownlabs.bastion.inDaemon" . -}}
 {{- if $bastion -}}
-{{- /* The NetworkPolicies of Tenants let pods of such namespaces reach machines. */ -}}
+{{- /* The NetworkPolicies of Tenants let pods of such namespaces connect to machines. */ -}}
 {{- $_ := set $labels "crownlabs.polito.it/allow-instance-access" "true" -}}
 {{- end -}}
 {{- if or .Values.hostNetwork (and $bastion (include "crownlabs.bastion.captures" .)) -}}
-{{- /* `baseline` would refuse the network of the node, and the capability NET_RAW. */ -}}
+{{- /* `baseline` would reject the network of the node, and the capability NET_RAW. */ -}}
 {{- $_ := set $labels "pod-security.kubernetes.io/enforce" "privileged" -}}
 {{- end -}}
 {{- toYaml $labels -}}
@@ -100,12 +100,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- end }}
 
-{{- /* A security context with the users of its own; OpenShift chooses users: root, context */ -}}
+{{- /* A security context with its users, except on OpenShift, which assigns users: root, context */ -}}
 {{- define "crownlabs.users" -}}
 {{- toYaml (ternary (omit .context "runAsUser" "runAsGroup" "fsGroup") .context .root.Values.openshift.enabled) -}}
 {{- end }}
 
-{{- /* What lets pods that OpenShift's SCC `restricted-v2` would refuse be admitted by another one: name, namespace, account, scc, labels */ -}}
+{{- /* The objects that let another SCC of OpenShift admit pods that `restricted-v2` would reject: name, namespace, account, scc, labels */ -}}
 {{- define "crownlabs.scc" -}}
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
@@ -138,7 +138,7 @@ affinity:
 {{- end }}
 {{- end }}
 
-{{- /* Constraints that name no pods are about the own ones: constraints, labels. */ -}}
+{{- /* Constraints without a pod selector apply to the own pods: constraints, labels. */ -}}
 {{- define "crownlabs.topologySpread" -}}
 {{- with .constraints }}
 topologySpreadConstraints:
@@ -148,7 +148,7 @@ topologySpreadConstraints:
 {{- end }}
 {{- end }}
 
-{{- /* With hard anti-affinity and as many nodes as replicas, a new pod has no place before an old one has gone. */ -}}
+{{- /* With hard anti-affinity and as many nodes as replicas, a new pod can only be scheduled after an old one is gone. */ -}}
 {{- define "crownlabs.strategy" -}}
 {{- if .strategy }}
 strategy:
@@ -160,8 +160,8 @@ strategy:
 {{- end }}
 
 {{- /*
-The rules of a NetworkPolicy about ports for everybody (`ports`), and about metrics (`server`, of the configuration), which are for
-Prometheus, or for everybody where nobody has said where that is. root, ports, server
+The rules of a NetworkPolicy for open ports (`ports`), and for metrics (`server`, of the configuration). Metrics are open to
+Prometheus, or to all clients if its namespace is not configured. root, ports, server
 */ -}}
 {{- define "crownlabs.openRules" -}}
 {{- $prometheus := .root.Values.networkPolicy.prometheusNamespace -}}

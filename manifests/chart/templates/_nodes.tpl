@@ -1,6 +1,6 @@
 {{- /*
-Pods on every node: the daemon with loops of its own, as a DaemonSet. `part` is the section of the values, such as
-`instanceMetrics`, and `suffix` what the names of its objects end with, such as `instance-metrics`.
+Pods on every node: a daemon with separate loops, as a DaemonSet. `part` is the section of the values, such as
+`instanceMetrics`, and `suffix` the end of the names of its objects, such as `instance-metrics`.
 */ -}}
 
 {{- /* root, suffix */ -}}
@@ -19,8 +19,9 @@ app.kubernetes.io/instance: {{ .root.Release.Name }}
 {{- end }}
 
 {{- /*
-The configuration: root, part, loops (the names of the loops that these pods run, with their keys that follow from the
-values), home (the namespace of the daemon, where records are; none if empty). `selector` and `log` are those of `config`; there is no election, and no other loop.
+The configuration: root, part, loops (the names of the loops in these pods, with the keys that follow from the values), home (the
+namespace of the daemon with the records; none if empty). `selector` and `log` come from `config`. There is no election and no other
+loop.
 */ -}}
 {{- define "crownlabs.node.config" -}}
 {{- $main := include "crownlabs.config" .root | fromYaml -}}
@@ -52,13 +53,13 @@ values), home (the namespace of the daemon, where records are; none if empty). `
 {{- toYaml (set $made "selector" $main.selector) -}}
 {{- end }}
 
-{{- /* The same with the defaults of the daemon. */ -}}
+{{- /* The same configuration with the defaults of the daemon. */ -}}
 {{- define "crownlabs.node.effective" -}}
 {{- $config := include "crownlabs.node.config" . | fromYaml -}}
 {{- toYaml (mergeOverwrite (include "crownlabs.defaults" .root | fromYaml) $config) -}}
 {{- end }}
 
-{{- /* The namespace: a path of the node is what `baseline` and `restricted` refuse. root, part, suffix, why */ -}}
+{{- /* The namespace. `baseline` and `restricted` reject paths of the node. root, part, suffix, why */ -}}
 {{- define "crownlabs.node.namespace" -}}
 {{- $values := get .root.Values .part -}}
 {{- if $values.createNamespace }}
@@ -68,7 +69,7 @@ metadata:
   name: {{ $values.namespace }}
   labels:
     {{- include "crownlabs.releaseLabels" .root | nindent 4 }}
-    # `baseline` would refuse {{ .why }}.
+    # `baseline` would reject {{ .why }}.
     pod-security.kubernetes.io/enforce: privileged
     pod-security.kubernetes.io/warn: privileged
 {{- end }}
@@ -189,7 +190,7 @@ spec:
       {{- end }}
 {{- end }}
 
-{{- /* The account, without a right of its own. */ -}}
+{{- /* The account, without any rights. */ -}}
 {{- define "crownlabs.node.serviceAccount" -}}
 apiVersion: v1
 kind: ServiceAccount
@@ -200,7 +201,7 @@ metadata:
 automountServiceAccountToken: {{ .token }}
 {{- end }}
 
-{{- /* The labels that the metrics have themselves, such as `pod`, win. */ -}}
+{{- /* The labels of the metrics themselves, such as `pod`, take precedence. */ -}}
 {{- define "crownlabs.node.monitor" -}}
 {{- include "crownlabs.monitor" (dict "root" .root "section" (printf "%s.config" .part) "name" (include "crownlabs.node.fullname" .) "namespace" (get .root.Values .part).namespace "labels" (include "crownlabs.node.labels" .) "selector" (include "crownlabs.node.selectorLabels" .) "server" (include "crownlabs.node.effective" . | fromYaml).server "honorLabels" true) }}
 {{- end }}

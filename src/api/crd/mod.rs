@@ -43,8 +43,8 @@ pub fn crds() -> Vec<CustomResourceDefinition> {
 /// The quotas whose processor cores may have to be whole numbers: the kind, and the member of its spec.
 const QUOTAS: [(&str, &str); 2] = [(WorkspaceKind::KIND, "quota"), (TenantKind::KIND, "personalWorkspace")];
 
-/// Lets the processor cores of quotas be whole numbers only, of at least one. What is stored otherwise stays, and can only be
-/// changed to such.
+/// Restricts the processor cores of quotas to whole numbers of at least one. Other values that are already stored
+/// stay valid until they are changed.
 pub fn with_integer_cpu(definition: &mut CustomResourceDefinition) {
     let quotas = QUOTAS.iter().filter(|(kind, _)| definition.spec.names.kind == *kind);
     for (_, quota) in quotas {
@@ -115,7 +115,7 @@ fn definition<K: CustomResource>() -> CustomResourceDefinition {
         served: true,
         storage: true,
         schema: Some(CustomResourceValidation {
-            // The test below would notice a schema that cannot be converted: it would be missing.
+            // If a schema cannot be converted, it is missing here, and the test below fails.
             open_api_v3_schema: serde_json::from_value(schema::<K>()).ok(),
         }),
         additional_printer_columns: list(K::COLUMNS.iter().map(column)),
@@ -138,7 +138,7 @@ fn definition<K: CustomResource>() -> CustomResourceDefinition {
     }
 }
 
-/// Collects items into a list; `None` if there are none, so that the field is left out.
+/// Collects items into a list. Returns `None` for no items, so that the field is left out.
 fn list<T>(items: impl Iterator<Item = T>) -> Option<Vec<T>> {
     let items: Vec<T> = items.collect();
     if items.is_empty() { None } else { Some(items) }
@@ -184,8 +184,8 @@ fn part<T: JsonSchema>() -> Value {
     settings.with_transform(structural).into_generator().into_root_schema_for::<T>().to_value()
 }
 
-/// Removes what a structural schema must not contain: titles, and `null` as a type or value. The API server
-/// itself drops a `null` in an optional field.
+/// Removes titles, and `null` as a type or value. A structural schema must not contain them. The API server itself
+/// drops a `null` in an optional field.
 fn structural(schema: &mut Schema) {
     transform_subschemas(&mut structural, schema);
     schema.remove("title");
@@ -205,7 +205,7 @@ fn structural(schema: &mut Schema) {
             let only = only.clone();
             schema.remove("anyOf");
             for (key, value) in only {
-                // A field's own description takes precedence over that of its type.
+                // A field's own description takes precedence over the description of its type.
                 if schema.get(&key).is_none() {
                     schema.insert(key, value);
                 }
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn schemas_stay_within_what_every_api_server_accepts() {
+    fn schemas_use_only_features_of_every_supported_api_server() {
         fn walk(path: &str, schema: &Value) {
             let Value::Object(members) = schema else { return };
             for word in ["$ref", "$schema", "title", "nullable", "oneOf", "allOf", "x-kubernetes-validations"]
@@ -286,7 +286,7 @@ mod tests {
         for crd in crds() {
             let mut schema = serde_json::to_value(&crd.spec.versions[0].schema).unwrap();
             let schema = &mut schema["openAPIV3Schema"];
-            // Rules are about the object as a whole, and judge changes only: what is stored stays valid.
+            // Rules apply to the whole object and check changes only. Stored objects stay valid.
             let rules =
                 schema.as_object_mut().unwrap().remove("x-kubernetes-validations").unwrap_or_default();
             for rule in rules.as_array().into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! The reference of the custom resources, from their definitions.
+//! Generates the reference of the custom resources from their definitions.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use crate::reference::{HEADER, check, code, escaped, table};
 
 const HEAD: [&str; 4] = ["field", "type", "default", "meaning"];
 
-/// The text of a member of a schema.
+/// Returns the text of a member of a schema.
 fn text<'a>(schema: &'a Value, member: &str) -> &'a str {
     schema.get(member).and_then(Value::as_str).unwrap_or_default()
 }
@@ -31,13 +31,13 @@ fn type_of(schema: &Value) -> String {
     }
 }
 
-/// The description, with what the schema allows.
+/// Returns the description of a field, with the values that the schema allows.
 fn meaning(schema: &Value) -> String {
     let mut text = text(schema, "description").to_owned();
     let values = schema.get("enum").and_then(Value::as_array).into_iter().flatten();
     let values: Vec<String> =
         values.filter_map(Value::as_str).filter(|value| !value.is_empty()).map(code).collect();
-    // Descriptions of phases name each with what it means.
+    // Descriptions of phases already explain each value.
     if !values.is_empty() && !values.iter().all(|value| text.contains(value.as_str())) {
         write!(text, " One of {}.", values.join(", ")).expect("text");
     }
@@ -52,7 +52,8 @@ fn meaning(schema: &Value) -> String {
     text
 }
 
-/// Adds a row for a field and each below it. Those of conditions are the same everywhere, and described once.
+/// Adds a row for a field and for each field below it. The fields of conditions are left out: they are the same
+/// everywhere and are described once.
 fn rows(path: &str, schema: &Value, is_required: bool, found: &mut Vec<Vec<String>>) {
     let default = match (schema.get("default"), is_required) {
         (Some(Value::String(empty)), _) if empty.is_empty() => "empty".to_owned(),
@@ -87,7 +88,7 @@ fn fields(path: &str, schema: &Value, found: &mut Vec<Vec<String>>) {
     }
 }
 
-/// The section of a kind.
+/// Returns the section of a kind.
 fn section(crd: &CustomResourceDefinition) -> String {
     let (names, version) = (&crd.spec.names, &crd.spec.versions[0]);
     let schema = serde_json::to_value(&version.schema).expect("JSON");
@@ -128,7 +129,7 @@ fn section(crd: &CustomResourceDefinition) -> String {
     text
 }
 
-/// The fields of a condition, as in every list of conditions.
+/// Returns the table of the fields of a condition. They are the same in every list of conditions.
 fn conditions() -> String {
     let crds: Vec<Value> = crds().iter().map(|crd| serde_json::to_value(crd).expect("JSON")).collect();
     let path = "/spec/versions/0/schema/openAPIV3Schema/properties/status/properties/conditions/items";

@@ -6,14 +6,13 @@ use crate::api::environment::Environment;
 use crate::api::template::Selector;
 
 impl InstanceSpec {
-    /// The URL of the status check; empty if there is none.
+    /// The URL of the status check; empty if the Instance has no status check.
     pub fn effective_status_check_url(&self) -> &str {
         first_set([self.status_check_url.as_str(), &self.customization_urls.status_check])
     }
 
-    /// The URL from which the content of an environment is downloaded; empty if there is none. `first`
-    /// tells whether it is the first environment of the Template, the only one that `customizationUrls`
-    /// applies to.
+    /// The URL of the archive that an environment downloads; empty if it downloads nothing. `first` says whether the
+    /// environment is the first one of the Template. `customizationUrls` apply only to the first one.
     pub fn content_origin<'a>(&'a self, environment: &'a Environment, first: bool) -> &'a str {
         let newer = self.newer_content_urls(&environment.name, first).map(|urls| urls.origin.as_str());
         let older = if first { self.customization_urls.content_origin.as_str() } else { "" };
@@ -22,15 +21,15 @@ impl InstanceSpec {
         first_set(newer.chain([older, archive]))
     }
 
-    /// The URL to which the content of an environment is uploaded; empty if there is none. `first` as in
-    /// [`Self::content_origin`].
+    /// The URL that the content of an environment is uploaded to; empty if it is not uploaded. `first` has the same
+    /// meaning as in [`Self::content_origin`].
     pub fn content_destination(&self, environment: &str, first: bool) -> &str {
         let newer = self.newer_content_urls(environment, first).map(|urls| urls.destination.as_str());
         let older = if first { self.customization_urls.content_destination.as_str() } else { "" };
         first_set(newer.chain([older]))
     }
 
-    /// The entries of `contentUrls` for an environment: its own and, for the first environment, that of
+    /// The entries of `contentUrls` for an environment: its own entry and, for the first environment, the entry
     /// [`DEFAULT_CONTENT`].
     fn newer_content_urls<'a>(
         &'a self,
@@ -41,20 +40,20 @@ impl InstanceSpec {
         [self.content_urls.get(environment), default].into_iter().flatten()
     }
 
-    /// The node selector of an environment's pods, given that of the Template (see
-    /// `TemplateSpec::node_selector_of`): `None` if the Template has none, the Instance's own if the
-    /// Template's is empty, else the Template's.
+    /// The node selector of the pods of an environment, given the node selector of the Template (see
+    /// `TemplateSpec::node_selector_of`). Returns `None` if the Template has none, the selector of the Instance if
+    /// the one of the Template is empty, and otherwise the one of the Template.
     pub fn placement<'a>(&'a self, template: Option<&'a Selector>) -> Option<&'a Selector> {
         let template = template?;
         if template.is_empty() { self.node_selector.as_ref() } else { Some(template) }
     }
 }
 
-/// The first text that is not empty; an empty text if there is none.
+/// Returns the first text that is not empty, or an empty text.
 fn first_set<'a>(texts: impl IntoIterator<Item = &'a str>) -> &'a str {
     texts.into_iter().find(|text| !text.is_empty()).unwrap_or_default()
 }
 
-/// The key of `contentUrls` under which the exam agent of the Go operators writes the URLs of the first environment,
-/// because it does not know its name.
+/// The key in `contentUrls` for the first environment. The exam agent of the Go operators uses it because it does not
+/// know the name of that environment.
 const DEFAULT_CONTENT: &str = "default";

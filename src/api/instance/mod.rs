@@ -93,13 +93,13 @@ wire_enum!(
         Tcp = "TCP",
         /// User Datagram Protocol.
         Udp = "UDP",
-        /// Stream Control Transmission Protocol: accepted by the schema, refused by the exposure loop.
+        /// Stream Control Transmission Protocol: accepted by the schema, rejected by the exposure loop.
         Sctp = "SCTP",
     }
 );
 
-// `Default` describes an Instance without a spec: stopped, with empty references. In a spec that is
-// present, an absent `running` means true, as the schema says.
+// `Default` describes an Instance without a spec: it is stopped, and its references are empty. If the spec is present
+// but `running` is absent, `running` is true, as in the schema.
 /// Desired state of the instance.
 #[apply(resource_part)]
 pub struct InstanceSpec {
@@ -127,8 +127,8 @@ pub struct InstanceSpec {
     /// Deprecated: use `statusCheckUrl` and `contentUrls`, which take precedence where they are set. URLs for
     /// the automation of the first environment. Default: none.
     pub customization_urls: Optional<CustomizationUrls>,
-    /// URL that is queried periodically to find out whether the instance is still needed: a 2xx answer
-    /// keeps it, 404 and 410 terminate it, any other answer is retried. Default: empty, no check.
+    /// URL that is queried periodically to find out whether the instance is still needed: a 2xx response
+    /// keeps it, 404 and 410 terminate it, any other response is retried. Default: empty, no check.
     pub status_check_url: Optional<String>,
     /// URLs of the archives with the content of each environment; the keys are names of environments, for
     /// example `{desktop: {origin: "https://files.example.org/start.zip"}}`, and `default` stands for the first
@@ -158,7 +158,7 @@ pub struct ExposedPort {
     #[serde(deserialize_with = "wire::integer")]
     #[schemars(range(min = 1, max = 65535))]
     pub target_port: i32,
-    /// Transport protocol: `TCP` (default) or `UDP`. `SCTP` is refused by the controller.
+    /// Transport protocol: `TCP` (default) or `UDP`. The controller rejects `SCTP`.
     #[schemars(default)]
     pub protocol: Protocol,
 }
@@ -166,9 +166,9 @@ pub struct ExposedPort {
 /// URLs for the automation of the first environment.
 #[apply(resource_part)]
 pub struct CustomizationUrls {
-    /// URL of an archive to unpack before the container starts. Default: empty, that of the template.
+    /// URL of an archive to unpack before the container starts. Default: empty, the archive of the template.
     pub content_origin: Optional<String>,
-    /// URL to which the content is uploaded when the instance is terminated. Default: empty, no upload.
+    /// Upload URL for the content when the instance is terminated. Default: empty, no upload.
     pub content_destination: Optional<String>,
     /// URL of the status check, as in `statusCheckUrl`. Default: empty, no check.
     pub status_check: Optional<String>,
@@ -177,40 +177,41 @@ pub struct CustomizationUrls {
 /// URLs of the archives with the content of an environment.
 #[apply(resource_part)]
 pub struct ContentUrls {
-    /// URL of an archive to unpack before the container starts. Default: empty, that of the template.
+    /// URL of an archive to unpack before the container starts. Default: empty, the archive of the template.
     pub origin: Optional<String>,
-    /// URL to which the content is uploaded when the instance is terminated. Default: empty, no upload.
+    /// Upload URL for the content when the instance is terminated. Default: empty, no upload.
     pub destination: Optional<String>,
 }
 
 /// Observed state of the instance.
 #[apply(resource_part)]
 pub struct InstanceStatus {
-    /// Generation of the spec that the status is about: while it is less than `metadata.generation`, a change has not
-    /// been looked at yet.
+    /// Generation of the spec that the status describes. If it is less than `metadata.generation`, the last change
+    /// has not been processed yet.
     #[schemars(range(min = 0))]
     pub observed_generation: Option<i64>,
-    /// Phase of the instance: that of its environment, or a summary if there are several. `Importing`: a
-    /// disk is being imported. `Starting`: the workload is starting. `ResourceQuotaExceeded`: the quota
-    /// does not allow it now, and it is retried. `Running`: it runs and is not ready yet. `Ready`: it can
-    /// be used. `Stopping` and `Off`: it is shutting down, or stopped. `Failed`: the workload has failed.
-    /// `CreationLoopBackoff`: its objects cannot be created. Empty: not known yet. The conditions have the
-    /// reason.
+    /// Phase of the instance: the phase of its environment, or a summary if it has several environments. `Importing`:
+    /// a disk is being imported. `Starting`: the workload is starting. `ResourceQuotaExceeded`: the quota does not
+    /// allow the workload now; it is retried. `Running`: the workload runs but is not ready yet. `Ready`: the
+    /// instance can be used. `Stopping`: the workload is shutting down. `Off`: it is stopped. `Failed`: the workload
+    /// has failed. `CreationLoopBackoff`: its objects cannot be created. Empty: not known yet. The conditions contain
+    /// the reason.
     pub phase: Optional<InstancePhase>,
-    /// URL of the desktop or web application, or what those of the environments begin with, each followed by its name and a
-    /// slash, unless the instance has the classic layout; empty while the instance is stopped or has none.
+    /// URL of the desktop or web application; empty while the instance is stopped or has no web interface. Unless the
+    /// instance has the classic layout, it is the common prefix of the URLs of the environments: the URL of each
+    /// environment adds its name and a slash.
     pub url: Optional<String>,
     /// Cluster IP address of the first environment, for example `10.96.12.7`; empty while it is stopped.
     pub ip: Optional<String>,
     /// Time from creation until the first environment was ready for the first time, for example `1m30s`.
     pub initial_ready_time: Optional<String>,
-    /// Times at which the automation of the instance last acted.
+    /// Times of the last actions of the automation of the instance.
     pub automation: Optional<Automation>,
-    /// Inactivity: when the instance was last used, and when it is stopped or deleted unless it is used again.
+    /// Inactivity: when the instance was last used, and when it will be stopped or deleted unless it is used again.
     pub inactivity: Option<Box<Promise>>,
-    /// Destruction: when the instance, if it stays stopped, is deleted.
+    /// Destruction: when the instance will be deleted if it stays stopped.
     pub destruction: Option<Box<Promise>>,
-    /// Expiration: when the instance is deleted for its age.
+    /// Expiration: when the instance will be deleted because of its age.
     pub expiration: Option<Box<Promise>>,
     /// Name of the node that the instance runs on; empty while it is stopped.
     pub node_name: Optional<String>,
@@ -227,20 +228,20 @@ pub struct InstanceStatus {
     pub conditions: Optional<Vec<Condition>>,
 }
 
-/// Times at which the automation of an instance last acted.
+/// Times of the last actions of the automation of an instance.
 #[apply(resource_part)]
 pub struct Automation {
     /// Time of the last status check.
     pub last_check_time: Option<Time>,
-    /// Time at which the instance was terminated, or the deadline that the status check announced.
+    /// Time of the termination of the instance, or the deadline that the status check announced.
     pub termination_time: Option<Time>,
-    /// Time at which the content was uploaded.
+    /// Time of the upload of the content.
     pub submission_time: Option<Time>,
     /// Number of attempts to upload the content since the upload was last requested.
     #[serde(deserialize_with = "wire::integer")]
     #[schemars(range(min = 0))]
     pub submission_attempts: Optional<i32>,
-    /// Time at which the last attempt to upload the content began, when its job was created.
+    /// Time of the last attempt to upload the content: the creation time of its job.
     pub submission_attempt_time: Option<Time>,
 }
 
@@ -274,13 +275,13 @@ pub struct EnvironmentStatus {
     pub ip: Optional<String>,
     /// Time from creation until this environment was ready for the first time, for example `1m30s`.
     pub initial_ready_time: Optional<String>,
-    /// Times at which the automation of this environment last acted.
+    /// Times of the last actions of the automation of this environment.
     pub automation: Optional<Automation>,
 }
 
 impl InstanceStatus {
-    /// The URL that a browser opens: that of the first environment which has one; empty if there is none. A status of the older
-    /// Go operator has that of the Instance only.
+    /// The URL that a browser opens: the URL of the first environment that has one; empty if no environment has one.
+    /// A status that the older Go operator wrote only has the URL of the Instance.
     pub fn open_url(&self) -> &str {
         let known = self.environments.iter().find(|environment| !environment.url.is_empty());
         known.map_or(&self.url, |environment| &environment.url)

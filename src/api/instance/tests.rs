@@ -25,7 +25,7 @@ fn urls(origin: &str, destination: &str) -> ContentUrls {
 }
 
 #[test]
-fn the_newer_status_check_counts_unless_empty() {
+fn the_newer_status_check_url_is_used_unless_it_is_empty() {
     assert_eq!(InstanceSpec::default().effective_status_check_url(), "");
     assert_eq!(spec().effective_status_check_url(), "older-check");
     let spec = InstanceSpec { status_check_url: "check".to_owned(), ..spec() };
@@ -33,7 +33,7 @@ fn the_newer_status_check_counts_unless_empty() {
 }
 
 #[test]
-fn content_comes_from_the_nearest_that_is_set() {
+fn the_most_specific_content_origin_that_is_set_is_used() {
     let (web, bare) = (environment("web", "archive"), Environment::default());
     let with = |origin| InstanceSpec {
         content_urls: BTreeMap::from([("web".to_owned(), urls(origin, ""))]),
@@ -42,14 +42,14 @@ fn content_comes_from_the_nearest_that_is_set() {
     assert_eq!(with("origin").content_origin(&web, true), "origin");
     assert_eq!(with("origin").content_origin(&web, false), "origin");
     assert_eq!(with("").content_origin(&web, true), "older-origin");
-    assert_eq!(with("").content_origin(&web, false), "archive", "older URLs are those of the first");
+    assert_eq!(with("").content_origin(&web, false), "archive", "older URLs apply to the first environment");
     assert_eq!(with("origin").content_origin(&environment("db", ""), false), "");
     assert_eq!(InstanceSpec::default().content_origin(&web, true), "archive");
     assert_eq!(InstanceSpec::default().content_origin(&bare, true), "");
 }
 
 #[test]
-fn content_goes_to_the_nearest_that_is_set() {
+fn the_most_specific_content_destination_that_is_set_is_used() {
     let with = |destination| InstanceSpec {
         content_urls: BTreeMap::from([("web".to_owned(), urls("", destination))]),
         ..spec()

@@ -1,8 +1,9 @@
-//! Object metadata as stores hold them: only what the daemon reads, with shared text. `managedFields`, often
-//! the larger half of an object, and the copy of it that `kubectl apply` keeps are skipped while decoding.
+//! Object metadata as stores keep it: only the fields that the daemon reads, with shared text. Decoding skips
+//! `managedFields`, which often take more than half of an object, and the copy of the object that `kubectl apply`
+//! keeps.
 //!
-//! Users write metadata, too, and the API server takes more than a megabyte of it. So all of it is bounded while it is
-//! decoded ([`TextMap`], [`MOST`]).
+//! Users write metadata, too, and the API server accepts more than a megabyte of it. So decoding limits its size
+//! ([`TextMap`], [`MOST`]).
 
 use std::borrow::Cow;
 use std::fmt;
@@ -19,88 +20,90 @@ use super::labels;
 use super::text::Text;
 use super::wire::first;
 
-/// The annotation in which `kubectl apply` keeps a copy of the whole object.
+/// The annotation that `kubectl apply` uses to keep a copy of the whole object.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// The most finalizers, and the most owners, of an object that are kept. The owner that controls it is among them.
+/// The limit for the finalizers, and for the owners, that are kept of an object. The controlling owner is always
+/// kept.
 const MOST: usize = 64;
-/// The most bytes of a name in an owner reference. No object has a longer one.
+/// The limit for a name in an owner reference, in bytes. No object has a longer name.
 const LONGEST_NAME: usize = 256;
 
-/// How much of a map of text is kept.
+/// The limits for a map of text.
 #[derive(Debug, Clone, Copy)]
 struct Bounds {
-    /// The most bytes of a value; of a longer one, its digest is kept.
+    /// The limit for a value in bytes. A longer value is replaced by its digest.
     value: usize,
-    /// The most bytes of all entries, of which each counts [`ENTRY`] more than its text; what is beyond is dropped.
+    /// The limit for all entries together in bytes. Each entry counts its text and [`ENTRY`]. Entries beyond the
+    /// limit are dropped.
     total: usize,
 }
 
-/// About what an entry takes in memory beside its text.
+/// About how much memory an entry takes in addition to its text.
 const ENTRY: usize = 64;
 
-/// The API server takes no value of a label with more than 63 bytes. A Tenant has one for each of its Workspaces.
+/// The API server limits the value of a label to 63 bytes. A Tenant has one label for each of its Workspaces.
 const OF_LABELS: Bounds = Bounds { value: usize::MAX, total: 32 << 10 };
-/// The longest annotation that is read lists the shared volumes of a machine.
+/// The longest annotation that is read is the list of the shared volumes of a machine.
 const OF_ANNOTATIONS: Bounds = Bounds { value: 8 << 10, total: 16 << 10 };
-/// The longest value that is compared is the cloud-init document of a machine, in base64.
+/// The longest value that is compared is the cloud-init document of a machine in base64.
 const OF_DATA: Bounds = Bounds { value: 32 << 10, total: 64 << 10 };
 
-/// A text as it is kept of an object: itself, or its digest if it has more than `longest` bytes. Where two texts
-/// differ, what is kept of them does.
+/// Returns the form of a text that is kept: the text itself, or its digest if it has more than `longest` bytes.
+/// Different texts have different kept forms.
 fn kept(text: &str, longest: usize) -> Cow<'_, str> {
     if text.len() <= longest {
         return Cow::Borrowed(text);
     }
     let digest = digest::digest(&digest::SHA256, text.as_bytes());
-    // With the colon, it is no base64.
+    // The colon does not occur in base64.
     Cow::Owned(format!("sha256:{}", STANDARD.encode(digest)))
 }
 
-/// An annotation as [`Metadata::annotations`] has it.
+/// Returns an annotation in the form that [`Metadata::annotations`] keeps.
 pub fn kept_annotation(text: &str) -> Cow<'_, str> {
     kept(text, OF_ANNOTATIONS.value)
 }
 
-/// A value as the data of a Secret has it.
+/// Returns a value in the form that the data of a Secret is kept in.
 pub fn kept_data(text: &str) -> Cow<'_, str> {
     kept(text, OF_DATA.value)
 }
 
-/// The metadata of an object, in the order in which Kubernetes' own types write them.
+/// The metadata of an object. The fields are in the order that Kubernetes' own types use.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Metadata {
-    /// Annotations, without the one of `kubectl apply`.
+    /// Annotations, except the one of `kubectl apply`.
     #[serde(deserialize_with = "read_annotations", skip_serializing_if = "TextMap::is_empty")]
     pub annotations: TextMap,
-    /// When the object was made.
+    /// Creation time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub creation_timestamp: Option<Time>,
-    /// Since when it is being deleted.
+    /// Start of the deletion.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletion_timestamp: Option<Box<Time>>,
     /// Finalizers.
     #[serde(deserialize_with = "read_finalizers", skip_serializing_if = "<[Text]>::is_empty")]
     pub finalizers: List<Text>,
-    /// The number of changes of the spec.
+    /// Generation of the spec; it grows with each change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generation: Option<i64>,
     /// Labels.
     #[serde(deserialize_with = "read_labels", skip_serializing_if = "TextMap::is_empty")]
     pub labels: TextMap,
-    /// The name; empty when the object has none yet.
+    /// Name; empty if the object has no name yet.
     pub name: Text,
-    /// The namespace; empty for cluster-scoped objects.
+    /// Namespace; empty for cluster-scoped objects.
     #[serde(skip_serializing_if = "is_empty")]
     pub namespace: Text,
     /// Owners.
     #[serde(deserialize_with = "read_owners", skip_serializing_if = "<[Owner]>::is_empty")]
     pub owner_references: List<Owner>,
-    /// The version; `None` when the object does not come from an API server.
+    /// Version; `None` if the object does not come from an API server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource_version: Option<ResourceVersion>,
-    /// The uid; empty when the object does not come from an API server.
+    /// Uid; empty if the object does not come from an API server.
     #[serde(deserialize_with = "Text::deserialize_unshared", skip_serializing_if = "is_empty")]
     pub uid: Text,
 }
@@ -130,7 +133,7 @@ fn is_empty(text: &Text) -> bool {
 }
 
 impl Metadata {
-    /// The owner that controls the object, if one does.
+    /// The owner that controls the object, if any.
     pub fn controller(&self) -> Option<&Owner> {
         self.owner_references.iter().find(|owner| owner.controller)
     }
@@ -152,10 +155,10 @@ pub struct Owner {
     /// Uid.
     #[serde(deserialize_with = "read_name")]
     pub uid: Text,
-    /// Whether it controls the object.
+    /// Whether the owner controls the object.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub controller: bool,
-    /// Whether its deletion waits for the object.
+    /// Whether the deletion of the owner waits for the object.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub block_owner_deletion: bool,
 }
@@ -176,8 +179,8 @@ impl From<&Owner> for OwnerReference {
     }
 }
 
-/// The version of an object. Versions are integers that grow (Kubernetes API conventions since 1.35, and
-/// etcd revisions before); what is none is kept as text.
+/// The version of an object. Versions are growing integers (the Kubernetes API conventions since 1.35, and etcd
+/// revisions before). Other versions are kept as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ResourceVersion {
     /// An integer.
@@ -187,7 +190,7 @@ pub enum ResourceVersion {
 }
 
 impl ResourceVersion {
-    /// The integer, which can be compared with that of every object of the same kind.
+    /// The version as an integer. Integers can be compared between all objects of the same kind.
     pub fn number(&self) -> Option<u64> {
         match self {
             Self::Number(number) => Some(*number),
@@ -228,8 +231,8 @@ impl<'de> Deserialize<'de> for ResourceVersion {
 
 /// Text by key, such as labels, annotations or the data of a Secret, in the order of the keys.
 ///
-/// A map that is read from the API server is bounded: of a value that is too long the digest is kept, and if there are too many
-/// entries, those whose keys begin with [`labels::PREFIX`] are kept first.
+/// Maps that are read from the API server are limited in size. A value that is too long is replaced by its digest. If
+/// there are too many entries, entries with the prefix [`labels::PREFIX`] are kept first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TextMap(List<(Text, Text)>);
 
@@ -240,18 +243,18 @@ impl TextMap {
         Self(entries.into())
     }
 
-    /// The value of a key.
+    /// Returns the value of a key.
     pub fn get(&self, key: &str) -> Option<&str> {
         let place = self.0.binary_search_by(|(known, _)| known.as_str().cmp(key)).ok()?;
         self.0.get(place).map(|(_, value)| value.as_str())
     }
 
-    /// Keys and values, in order.
+    /// Iterates over keys and values in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(key, value)| (key.as_str(), value.as_str()))
     }
 
-    /// Whether there are none.
+    /// Whether the map is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -277,7 +280,7 @@ impl<'de> Deserialize<'de> for TextMap {
     }
 }
 
-/// The first entries that are within the bounds.
+/// Keeps the first entries that fit into the limit.
 fn bounded(entries: &mut Vec<(Text, Text)>, total: usize) {
     entries.sort_by(|(a, _), (b, _)| {
         let others = |key: &Text| !key.starts_with(labels::PREFIX);
@@ -322,7 +325,7 @@ impl<'de> Visitor<'de> for TextMapVisitor {
             let entry = (key, map.next_value_seed(Kept(longest))?);
             sum += size(&entry);
             entries.push(entry);
-            // Not only at the end: there may be a hundred thousand.
+            // The check runs during decoding, because a map may have a hundred thousand entries.
             if sum > 2 * total {
                 bounded(&mut entries, total);
                 sum = entries.iter().map(size).sum();
@@ -335,7 +338,7 @@ impl<'de> Visitor<'de> for TextMapVisitor {
     }
 }
 
-/// Reads a value of at most so many bytes.
+/// Reads a value of at most this many bytes.
 struct Kept(usize);
 
 impl<'de> DeserializeSeed<'de> for Kept {

@@ -23,15 +23,15 @@ fn a_long_value_is_kept_as_its_digest() {
     let digest = map.get("a").expect("kept");
     assert!(digest.starts_with("sha256:") && digest.len() < 80, "{digest}");
     assert_eq!(of(&long), map);
-    assert_ne!(of(&other), map, "a change is seen");
-    assert_eq!(kept_annotation(&long), digest, "what we would write is compared with it");
+    assert_ne!(of(&other), map, "a change is detected");
+    assert_eq!(kept_annotation(&long), digest, "the desired value is compared with it");
     let data = |value: &str| -> TextMap { serde_json::from_value(json!({"k": value})).expect("data") };
     assert_eq!(kept_data(&long), data(&long).get("k").expect("kept"));
     assert_eq!(data(&"x".repeat(OF_DATA.value)).get("k").map(str::len), Some(OF_DATA.value));
 }
 
 #[test]
-fn of_many_entries_ours_are_kept_first() {
+fn entries_with_our_prefix_are_kept_first() {
     let ours = "crownlabs.polito.it/zz";
     let many: BTreeMap<String, String> = (0..50_000).map(|n| (format!("a{n}"), String::new())).collect();
     for (member, bounds) in [("labels", OF_LABELS), ("annotations", OF_ANNOTATIONS)] {
@@ -42,7 +42,7 @@ fn of_many_entries_ours_are_kept_first() {
         assert_eq!(kept.get(ours), Some("yes"));
         assert!(bytes(kept) <= bounds.total && bytes(kept) > bounds.total / 2, "{}", bytes(kept));
         assert!(kept.iter().map(|(key, _)| key).is_sorted());
-        // What is kept stays the same when it is written and read again.
+        // The kept form does not change when it is written and read again.
         let text = serde_json::to_string(&read).expect("JSON");
         assert_eq!(serde_json::from_str::<Metadata>(&text).expect("metadata"), read);
     }
@@ -51,7 +51,7 @@ fn of_many_entries_ours_are_kept_first() {
 }
 
 #[test]
-fn of_many_owners_the_controller_is_kept() {
+fn the_controller_is_kept_among_many_owners() {
     let owner = |n: usize| json!({"kind": "Pod", "name": format!("n{n}"), "uid": "x".repeat(10_000), "controller": n == 900});
     let owners: Vec<_> = (0..1000).map(owner).collect();
     let finalizers: Vec<_> = (0..1000).map(|n| format!("a/{n}")).collect();

@@ -1,10 +1,10 @@
-//! The type of all objects that we read: metadata, a spec and a status, decoded leniently.
+//! The type of all objects that are read: metadata, a spec and a status, decoded leniently.
 //!
-//! The API server may hold objects that the present schema would reject, because they were stored before
-//! the schema changed or under another version of the CRDs. If decoding one object failed, the whole list
-//! that it comes in would fail. So an [`Object`] can always be decoded: a spec that cannot be read is
-//! replaced by its default, [`Object::malformed`] says what is wrong with it, and the control loops report
-//! that on the object. A spec or status that is larger than any that is in use ([`Kind::LARGEST`]) is not read either.
+//! The API server may hold objects that the present schema would reject, because they were stored before the schema
+//! changed or under another version of the CRDs. If decoding one object failed, decoding the whole list would fail.
+//! So an [`Object`] can always be decoded. A spec that cannot be read is replaced by its default,
+//! [`Object::malformed`] contains the error, and the control loops report it on the object. A spec or status that is
+//! larger than any in practical use ([`Kind::LARGEST`]) is not read either.
 
 #[cfg(test)]
 mod tests;
@@ -25,9 +25,9 @@ use super::text::Text;
 
 /// A kind of the Kubernetes API: its names, and the types of its spec and status.
 ///
-/// For our custom resources, `Spec` and `Status` have all fields. For kinds of other projects (Deployments,
-/// virtual machines, …) they have only the fields that a control loop reads; all others are skipped while
-/// decoding, so that they take no memory in a store.
+/// For our custom resources, `Spec` and `Status` contain all fields. For kinds of other projects (Deployments,
+/// virtual machines, …) they contain only the fields that a control loop reads. Decoding skips all other fields, so
+/// that they take no memory in a store.
 pub trait Kind: Debug + Clone + PartialEq + Send + Sync + 'static {
     /// The API group; empty for the core group.
     const GROUP: &'static str;
@@ -39,25 +39,26 @@ pub trait Kind: Debug + Clone + PartialEq + Send + Sync + 'static {
     const PLURAL: &'static str;
     /// Whether objects are in a namespace; false for cluster-scoped kinds.
     const NAMESPACED: bool;
-    /// The field that contains [`Kind::Spec`]: `data` for Secrets, `spec` for most kinds, and empty for
-    /// kinds such as `ClusterRole` that have their fields at the top level.
+    /// The field that contains [`Kind::Spec`]: `data` for Secrets, `spec` for most kinds, and empty for kinds such as
+    /// `ClusterRole` that have their fields at the top level.
     const BODY: &'static str = "spec";
-    /// Whether a store keeps objects as JSON text, which takes several times less memory, and decodes one
-    /// each time it is read. For kinds with many objects that are only read when their owner is reconciled.
+    /// Whether a store keeps objects as JSON text and decodes an object each time it is read. This takes several
+    /// times less memory. It is for kinds with many objects that are read only when their owner is reconciled.
     const ENCODED: bool = false;
-    /// Whether a change of nothing that is read counts, too: for kinds of which only the metadata is read, to learn that the rest
-    /// has changed.
+    /// Whether every new version of an object counts as a change, even if no field that is read has changed. This is
+    /// for kinds that are read only as metadata.
     const EACH_VERSION: bool = false;
-    /// The most bytes, as JSON, of what is read of the spec, and of the status. Of the kinds whose fields we read all, no
-    /// larger one is decoded: what it would take in memory may be a hundred times its text.
+    /// The limit for the spec, and for the status, in bytes of JSON of the fields that are read. If all fields of a
+    /// kind are read, a larger spec or status is not decoded, because decoding could take a hundred times the memory
+    /// of its text.
     const LARGEST: usize = 64 << 10;
-    /// The desired state, or those fields of it that we read.
+    /// The desired state, or the fields of it that are read.
     type Spec: Debug + Clone + Default + PartialEq + Serialize + DeserializeOwned + Send + Sync;
-    /// The observed state, or those fields of it that we read.
+    /// The observed state, or the fields of it that are read.
     type Status: Debug + Clone + Default + PartialEq + Serialize + DeserializeOwned + Send + Sync;
 }
 
-/// Declares a kind: a marker type that implements `Kind`, and an alias for `Object` of it.
+/// Declares a kind: a marker type that implements `Kind`, and an alias for its `Object`.
 macro_rules! kind {
     ($(#[$doc:meta])* $marker:ident, $alias:ident, $group:expr, $version:literal, $kind:literal,
      $plural:literal, namespaced: $namespaced:literal, $spec:ty, $status:ty $(, body: $body:literal)? $(, encoded: $encoded:literal)?
@@ -87,7 +88,7 @@ macro_rules! kind {
 }
 pub(crate) use kind;
 
-/// An object of kind `T`. The documentation of the module says how it is decoded.
+/// An object of kind `T`. See the module documentation for how it is decoded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Object<T: Kind> {
     /// The metadata, always without `managedFields`.
@@ -96,7 +97,7 @@ pub struct Object<T: Kind> {
     pub spec: T::Spec,
     /// The observed state; the default if it is absent or cannot be read.
     pub status: T::Status,
-    /// Why the spec cannot be read, for example
+    /// The error if the spec cannot be read, for example
     /// `spec.running: invalid type: string "yes", expected a boolean`. Absent fields are not an error.
     pub malformed: Option<String>,
 }
@@ -177,19 +178,19 @@ struct RawObject<R> {
     spec: Option<R>,
     data: Option<R>,
     status: Option<R>,
-    /// All of it, for kinds that have their fields at the top level.
+    /// The whole object, for kinds that have their fields at the top level.
     #[serde(skip)]
     whole: Option<R>,
 }
 
 impl<T: Kind> Object<T> {
-    /// Whether nothing but the metadata is read.
+    /// Whether only the metadata is read.
     pub const IS_METADATA: bool = size_of::<T::Spec>() == 0 && size_of::<T::Status>() == 0;
 
-    /// Reads an object from its JSON, without a copy of the parts of it.
+    /// Reads an object from its JSON without copying its parts.
     ///
     /// # Errors
-    /// When it is no object, or its metadata cannot be read.
+    /// When the text is not an object, or its metadata cannot be read.
     pub fn from_json(text: &[u8]) -> Result<Self, serde_json::Error> {
         let mut raw: RawObject<&RawValue> = serde_json::from_slice(text)?;
         if T::BODY.is_empty() {
@@ -211,17 +212,17 @@ impl<T: Kind> Object<T> {
         Self {
             metadata: raw.metadata,
             spec,
-            // A status that cannot be read is written anew by the next reconcile.
+            // The next reconcile replaces a status that cannot be read.
             status: read::<T, _>(raw.status.as_deref()).unwrap_or_default(),
             malformed,
         }
     }
 }
 
-/// Decodes a spec or status of `T`, or says why it cannot be.
+/// Decodes a spec or status of `T`, or returns the reason why it cannot be decoded.
 fn read<T: Kind, H: Default + Serialize + DeserializeOwned>(raw: Option<&RawValue>) -> Result<H, String> {
     let length = raw.map_or(0, |raw| raw.get().len());
-    let too_large = || format!(" has {length} bytes, of which at most {} can be read", T::LARGEST);
+    let too_large = || format!(" has {length} bytes, but at most {} can be read", T::LARGEST);
     if length > T::LARGEST && T::GROUP == super::GROUP {
         return Err(too_large());
     }
@@ -229,9 +230,9 @@ fn read<T: Kind, H: Default + Serialize + DeserializeOwned>(raw: Option<&RawValu
     if length > T::LARGEST && is_longer(&part, T::LARGEST) { Err(too_large()) } else { Ok(part) }
 }
 
-/// Whether a value is longer than so many bytes as JSON.
+/// Whether the JSON of a value is longer than this many bytes.
 pub fn is_longer(value: &impl Serialize, limit: usize) -> bool {
-    /// Counts what is written, up to a limit.
+    /// Counts the bytes written, up to a limit.
     struct Space(usize);
 
     impl io::Write for Space {

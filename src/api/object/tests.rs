@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::api::environment::{EnvironmentMode, EnvironmentType};
 use crate::api::image_list::ImageListKind;
-use crate::api::instance::{Instance, InstanceKind, InstancePhase, InstanceSpec, Protocol};
+use crate::api::instance::{Instance, InstanceKind, InstancePhase, InstanceSpec, InstanceStatus, Protocol};
 use crate::api::instance_snapshot::InstanceSnapshotKind;
 use crate::api::pod_config::{PodConfig, PodConfigKind};
 use crate::api::shared_volume::SharedVolumeKind;
@@ -43,7 +43,7 @@ fn recorded() -> Vec<Value> {
     objects
 }
 
-/// Decodes an object as its kind. Returns what it is encoded to, and why it is malformed.
+/// Decodes an object as its kind. Returns the encoded result, and the error if the spec is malformed.
 fn reread(object: &Value) -> (Value, Option<String>) {
     fn with<K: Kind>(object: &Value) -> (Value, Option<String>) {
         let text = object.to_string();
@@ -63,7 +63,7 @@ fn reread(object: &Value) -> (Value, Option<String>) {
     }
 }
 
-/// Whether a field may be left out when it is encoded.
+/// Whether a field may be left out in the encoded object.
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Bool(value) => !value,
@@ -110,10 +110,10 @@ fn pointers(value: &Value, pointer: &str) -> Vec<String> {
     }
 }
 
-/// Every object with each of its fields replaced, one at a time.
+/// Returns copies of the objects, each with one of its fields replaced.
 fn replaced(by: impl Fn(&Value) -> Value) -> impl Iterator<Item = (Value, String)> {
     let mut objects = recorded();
-    // The other maximal objects only differ in values.
+    // The other maximal objects differ only in values.
     objects.retain(|object| {
         object["metadata"]["name"]
             .as_str()
@@ -137,7 +137,7 @@ fn replaced(by: impl Fn(&Value) -> Value) -> impl Iterator<Item = (Value, String
 }
 
 #[test]
-fn objects_of_both_generations_are_read_completely() {
+fn recorded_objects_of_both_operators_are_read_completely() {
     for object in recorded() {
         let (after, malformed) = reread(&object);
         assert_eq!(malformed, None, "{object}");
@@ -146,7 +146,7 @@ fn objects_of_both_generations_are_read_completely() {
 }
 
 #[test]
-fn null_in_any_place_is_no_fault() {
+fn null_is_accepted_for_every_field() {
     for (object, pointer) in replaced(|_| Value::Null) {
         let (_, malformed) = reread(&object);
         assert_eq!(malformed, None, "{pointer} of {object}");
@@ -154,7 +154,7 @@ fn null_in_any_place_is_no_fault() {
 }
 
 #[test]
-fn a_wrong_type_in_any_place_is_named_and_harms_nothing_else() {
+fn a_wrong_type_is_reported_with_its_path_and_affects_nothing_else() {
     let mut faults = 0;
     for (object, pointer) in replaced(|member| if member.is_object() { json!(true) } else { json!({"x": 1}) })
     {
@@ -170,13 +170,13 @@ fn a_wrong_type_in_any_place_is_named_and_harms_nothing_else() {
             })
             .collect();
         let named = format!(".{reason}");
-        assert!(named.starts_with(&format!("{path}: ")), "{path} is not what {reason} names");
+        assert!(named.starts_with(&format!("{path}: ")), "{path} is not the path in {reason}");
     }
     assert!(faults > 500, "{faults}");
 }
 
 #[test]
-fn an_object_without_spec_is_one_with_nothing_in_it() {
+fn an_object_without_a_spec_has_the_default_spec() {
     for spec in ["", r#", "spec": null"#] {
         let text =
             format!(r#"{{"metadata": {{"name": "a", "managedFields": [{{}}]}}{spec}, "status": null}}"#);
@@ -190,7 +190,7 @@ fn an_object_without_spec_is_one_with_nothing_in_it() {
     }
 }
 
-// By value, because callers pass a literal.
+// Takes a value because callers pass a literal.
 #[allow(clippy::needless_pass_by_value)]
 fn instance(spec: Value) -> Instance {
     serde_json::from_value(json!({"metadata": {"name": "a"}, "spec": spec})).unwrap()
@@ -203,14 +203,23 @@ fn environment(environment: Value) -> Template {
 }
 
 #[test]
-fn an_instance_runs_unless_it_says_otherwise() {
+fn an_instance_runs_by_default() {
     assert!(instance(json!({})).spec.running);
     assert!(instance(json!({"running": null})).spec.running);
     assert!(!instance(json!({"running": false})).spec.running);
 }
 
 #[test]
-fn a_malformed_spec_is_the_default_and_says_where() {
+fn lists_have_no_spare_capacity() {
+    let status = json!({"environments": [{"name": "main"}], "conditions": [{"type": "Ready"}]});
+    let instance: Instance =
+        serde_json::from_value(json!({"metadata": {"name": "a"}, "status": status})).unwrap();
+    let InstanceStatus { environments, conditions, .. } = instance.status;
+    assert_eq!((environments.capacity(), conditions.capacity()), (1, 1));
+}
+
+#[test]
+fn a_malformed_spec_is_replaced_by_the_default_and_reported_with_its_path() {
     let stored = instance(json!({"running": "yes", "prettyName": "A"}));
     assert_eq!(stored.spec, InstanceSpec::default());
     assert_eq!(
@@ -230,7 +239,7 @@ fn a_malformed_spec_is_the_default_and_says_where() {
 }
 
 #[test]
-fn an_unreadable_status_is_no_fault() {
+fn an_unreadable_status_is_ignored() {
     let value = json!({"metadata": {"name": "a"}, "spec": {"prettyName": "A"}, "status": {"phase": 5}});
     let stored: Instance = serde_json::from_value(value).unwrap();
     assert_eq!(stored.spec.pretty_name, "A");
@@ -239,7 +248,7 @@ fn an_unreadable_status_is_no_fault() {
 }
 
 #[test]
-fn an_unknown_word_is_kept() {
+fn an_unknown_enumeration_value_is_kept() {
     let stored = environment(json!({"name": "a", "environmentType": "Quantum", "mode": "exam"}));
     let Template { spec, malformed, .. } = &stored;
     assert_eq!(*malformed, None);
@@ -276,7 +285,7 @@ fn numbers_may_be_text() {
 }
 
 #[test]
-fn quantities_are_any_text_or_number() {
+fn quantities_are_read_from_any_text_or_number() {
     let stored = environment(json!({"resources": {"memory": 2_000_000_000, "disk": "much"}}));
     assert_eq!(stored.malformed, None);
     let resources = &stored.spec.environment_list[0].resources;
@@ -285,7 +294,7 @@ fn quantities_are_any_text_or_number() {
 }
 
 #[test]
-fn an_empty_selector_is_not_an_absent_one() {
+fn an_empty_selector_differs_from_an_absent_one() {
     let stored = environment(json!({"nodeSelector": {}}));
     assert!(stored.spec.environment_list[0].node_selector.as_ref().unwrap().is_empty());
     assert_eq!(stored.spec.node_selector, None);
@@ -296,7 +305,7 @@ fn an_empty_selector_is_not_an_absent_one() {
 }
 
 #[test]
-fn what_others_expect_in_a_status_is_always_written() {
+fn status_fields_that_other_programs_require_are_always_written() {
     let mut tenant: Tenant = Object::new(None, "john.doe", crate::api::tenant::TenantSpec::default());
     tenant.status.personal_namespace.created = true;
     assert_eq!(
@@ -328,7 +337,7 @@ fn roles_are_found_by_workspace() {
 }
 
 #[test]
-fn a_spec_that_is_larger_than_any_in_use_is_not_read() {
+fn a_spec_above_the_size_limit_is_not_read() {
     let read =
         |json: Value| Object::<InstanceKind>::from_json(json.to_string().as_bytes()).expect("an object");
     let object = |length: usize| {
@@ -339,13 +348,13 @@ fn a_spec_that_is_larger_than_any_in_use_is_not_read() {
     assert_eq!((small.malformed, small.spec.pretty_name.len()), (None, InstanceKind::LARGEST - 100));
     let large = read(object(InstanceKind::LARGEST));
     let why = large.malformed.expect("it is too large");
-    assert!(why.starts_with("spec has 65") && why.ends_with("of which at most 65536 can be read"), "{why}");
+    assert!(why.starts_with("spec has 65") && why.ends_with("but at most 65536 can be read"), "{why}");
     assert_eq!(
         (large.spec, large.status),
         (InstanceSpec::default(), crate::api::instance::InstanceStatus::default())
     );
-    assert_eq!(large.metadata.uid, "u", "it is reported on the object");
-    // Of other kinds, what we do not read does not count.
+    assert_eq!(large.metadata.uid, "u", "the metadata is read, so that the fault can be reported");
+    // The limit does not apply to fields that are not read.
     let service = |ports: usize| {
         let ports = vec![
             json!({"name": "a", "port": 1, "protocol": "TCP", "targetPort": 1, "unread": "x".repeat(50)});

@@ -1,9 +1,9 @@
 //! Kubernetes quantities: amounts of processor, memory or disk such as `500m`, `2G` or `1.5Gi`.
 //!
-//! Arithmetic and text forms are those of the Go package `k8s.io/apimachinery/pkg/api/resource`, byte for
-//! byte, because the objects that we write must equal those that Go programs wrote. They differ only for
-//! values that no schema admits: a text without a digit and an amount above 10^29 are refused, and an amount
-//! above the largest suffix keeps the suffix (`1000E`, where Go prints `1`).
+//! Arithmetic and text forms are byte-for-byte the same as in the Go package `k8s.io/apimachinery/pkg/api/resource`,
+//! because objects that the daemon writes must equal objects that Go programs wrote. They differ only for values that
+//! no schema admits. A text without a digit and an amount above 10^29 are rejected, and an amount above the largest
+//! suffix keeps the suffix (`1000E`, where Go prints `1`).
 
 mod parse;
 mod raw;
@@ -18,7 +18,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 pub use parse::QuantityError;
 pub use raw::{PATTERN, RawQuantity};
 
-/// The number of billionths in one; a billionth is the smallest amount.
+/// The number of billionths in one. A billionth is the smallest amount.
 const NANO: i128 = 1_000_000_000;
 /// The number of decimal digits of a billionth: [`NANO`] is ten to this power.
 const NANO_DIGITS: i32 = 9;
@@ -27,7 +27,7 @@ const DECIMAL_SUFFIXES: [(&str, i32); 10] =
 const BINARY_SUFFIXES: [(&str, i32); 6] =
     [("Ki", 10), ("Mi", 20), ("Gi", 30), ("Ti", 40), ("Pi", 50), ("Ei", 60)];
 
-/// The format in which an amount is printed.
+/// The output format of an amount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// Suffixes for powers of 1000: `500m`, `2G`.
@@ -38,12 +38,12 @@ pub enum Format {
     DecimalExponent,
 }
 
-/// An amount, exact to a billionth, with the format in which it is printed. Only the amounts are compared.
+/// An amount, exact to a billionth, with its output format. Comparisons only use the amounts.
 #[derive(Debug, Clone)]
 pub struct Quantity {
     nano: i128,
     format: Format,
-    /// The text that was parsed, if Go would print it unchanged.
+    /// The parsed text, if Go would print it unchanged.
     text: Option<Box<str>>,
 }
 
@@ -65,7 +65,7 @@ impl Quantity {
         Self::new(i128::from(value) * (NANO / 1000), Format::DecimalSi)
     }
 
-    /// The format in which the amount is printed.
+    /// The output format of the amount.
     pub const fn format(&self) -> Format {
         self.format
     }
@@ -92,7 +92,7 @@ impl Quantity {
 
     /// The amount as a number with 15 exact digits, for metrics.
     pub fn approximate(&self) -> f64 {
-        // The nearest number, as the standard library reads it: every text of this form is one.
+        // The nearest number, as the standard library parses it. Every text of this form is valid.
         format!("{}e-{NANO_DIGITS}", self.nano).parse().unwrap_or_default()
     }
 
@@ -101,14 +101,14 @@ impl Quantity {
         i64::try_from(divide_away(self.nano, unit)).unwrap_or(limit)
     }
 
-    /// The sum, in the format of `self`, or in that of `other` if `self` is 0.
+    /// The sum, in the format of `self`, or in the format of `other` if `self` is 0.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         let format = if self.is_zero() { other.format } else { self.format };
         Self::new(self.nano.saturating_add(other.nano), format)
     }
 
-    /// The difference, in the format of `self`, or in that of `other` if `self` is 0.
+    /// The difference, in the format of `self`, or in the format of `other` if `self` is 0.
     #[must_use]
     pub fn minus(&self, other: &Self) -> Self {
         let format = if self.is_zero() { other.format } else { self.format };
@@ -121,7 +121,7 @@ impl Quantity {
         Self::new(self.nano.saturating_mul(i128::from(factor)), self.format)
     }
 
-    /// The smaller one of the two; `cap`, in its format, if they are equal.
+    /// The smaller amount; `cap`, in its format, if they are equal.
     #[must_use]
     pub fn capped_at(self, cap: Self) -> Self {
         if self < cap { self } else { cap }
@@ -186,8 +186,8 @@ impl fmt::Display for Quantity {
     }
 }
 
-/// Divides by `factor` as long as there is no remainder, at most `limit` times. Returns the result and the
-/// number of divisions.
+/// Divides by `factor` while there is no remainder, at most `limit` times. Returns the result and the number of
+/// divisions.
 fn without_factor(mut value: i128, factor: i128, limit: usize) -> (i128, usize) {
     let mut times = 0;
     while times < limit && value != 0 && value % factor == 0 {

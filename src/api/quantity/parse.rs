@@ -6,23 +6,23 @@ use super::{BINARY_SUFFIXES, DECIMAL_SUFFIXES, Format, NANO, NANO_DIGITS, Quanti
 
 /// The largest amount in binary format, the largest signed 64-bit integer.
 const BINARY_LIMIT: i128 = 9_223_372_036_854_775_807 * NANO;
-/// The most digits of a number that Go keeps in its short representation (a 64-bit integer and a scale).
+/// The limit for the digits of a number that Go keeps in its short representation (a 64-bit integer and a scale).
 const SHORT_DIGITS: i32 = 18;
-/// The most digits that Go keeps in it of a number with a binary suffix.
+/// The same limit for a number with a binary suffix.
 const SHORT_BINARY_DIGITS: i32 = 14;
 
-/// Why a text is not a quantity.
+/// The reason why a text is not a quantity.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum QuantityError {
     /// The text is not a number followed by a suffix.
     #[error("{0:?} is not a quantity: expected a number and a suffix, such as 500m, 2G or 1.5Gi")]
     Format(String),
-    /// What follows the number is not a known suffix.
+    /// The number is not followed by a known suffix.
     #[error("{text:?} is not a quantity: unknown suffix {suffix:?}")]
     Suffix {
         /// The whole text.
         text: String,
-        /// What follows the number.
+        /// The text after the number.
         suffix: String,
     },
     /// The amount is above 10^29.
@@ -33,7 +33,7 @@ pub enum QuantityError {
 /// The parts of a quantity's text.
 struct Parts<'a> {
     negative: bool,
-    /// Digits before the decimal point, without leading zeros; `0` if there are none.
+    /// Digits before the decimal point, without leading zeros; `0` for no digits.
     whole: &'a str,
     /// Digits after the decimal point.
     fraction: &'a str,
@@ -55,7 +55,7 @@ impl<'a> Parts<'a> {
         })
     }
 
-    /// The exponent that the suffix stands for, and the format; `None` for an unknown suffix.
+    /// The exponent and the format of the suffix; `None` for an unknown suffix.
     fn exponent(&self) -> Option<(i32, Format)> {
         let find = |list: &[(&str, i32)]| {
             list.iter().find(|(suffix, _)| *suffix == self.suffix).map(|(_, exponent)| *exponent)
@@ -109,8 +109,8 @@ impl<'a> Parts<'a> {
         sum.map_or(BINARY_LIMIT, |sum| sum.min(BINARY_LIMIT))
     }
 
-    /// Whether Go prints this number as it was typed: it does for numbers that fit into its short
-    /// representation and look canonical.
+    /// Whether Go prints this number as it was typed: the number fits into the short representation and looks
+    /// canonical.
     fn kept_as_typed(&self, exponent: i32, format: Format) -> bool {
         if format == Format::BinarySi {
             // Each factor of 2^10 counts as three digits.

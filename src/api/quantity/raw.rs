@@ -11,8 +11,8 @@ use super::{Quantity, QuantityError};
 /// The pattern of a quantity in schemas, the same as in Kubernetes' own APIs.
 pub const PATTERN: &str = r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$";
 
-/// A quantity as it is stored in an object: any text, because one invalid amount must not make the whole
-/// object unreadable. It is read from a text or a number, and written as text; the default is `0`.
+/// A quantity as it is stored in an object. It can be any text, because one invalid amount must not make the whole
+/// object unreadable. It is read from a text or a number, and written as text. The default is `0`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct RawQuantity(String);
 

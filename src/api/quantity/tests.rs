@@ -49,7 +49,7 @@ fn results_equal_those_of_apimachinery() {
         assert_eq!(a.minus(&b).to_string(), vector.difference, "{vector:?}");
         assert_eq!(a.times(vector.factor).to_string(), vector.product, "{vector:?}");
         assert_eq!(a.cmp(&b) as i8, vector.compare, "{vector:?}");
-        // Not recorded if the value does not fit into 64 bits.
+        // The value is not recorded if it does not fit into 64 bits.
         if vector.value >= 0 {
             assert_eq!((a.value(), a.milli_value()), (vector.value, vector.milli), "{vector:?}");
         }
@@ -58,7 +58,7 @@ fn results_equal_those_of_apimachinery() {
 
 #[test]
 fn text_is_canonical() {
-    // As the Go package prints them.
+    // The expected texts are the output of the Go package.
     let cases = [
         ("8", "8"),
         ("1000m", "1"),
@@ -89,7 +89,7 @@ fn text_is_canonical() {
 
 #[test]
 fn a_sum_keeps_the_format_of_its_left_side() {
-    // As the Go package prints them.
+    // The expected texts are the output of the Go package.
     let cases = [
         ("15Gi", "25Gi", "40Gi"),
         ("15Gi", "20G", "35259890Ki"),
@@ -133,7 +133,7 @@ fn the_cap_wins_a_tie() {
 }
 
 #[test]
-fn a_refusal_says_why() {
+fn an_error_states_the_reason() {
     let message = |text: &str| text.parse::<Quantity>().unwrap_err().to_string();
     assert_eq!(
         message("lots"),
@@ -145,7 +145,7 @@ fn a_refusal_says_why() {
 }
 
 #[test]
-fn what_go_cannot_print_keeps_its_suffix() {
+fn amounts_that_go_cannot_print_keep_their_suffix() {
     assert_eq!(quantity("1000E").to_string(), "1000E");
     assert_eq!(quantity("4Ei").times(1024).to_string(), "4096Ei");
     assert_eq!(quantity("16Ei"), quantity("9223372036854775807"), "the limit of binary amounts");
@@ -197,7 +197,7 @@ proptest! {
     }
 
     #[test]
-    fn arithmetic_is_that_of_numbers(a in texts(), b in texts(), factor in 0_i64..100) {
+    fn arithmetic_equals_integer_arithmetic(a in texts(), b in texts(), factor in 0_i64..100) {
         let (a, b) = (quantity(&a), quantity(&b));
         prop_assert_eq!(a.plus(&b), b.plus(&a));
         prop_assert_eq!(&a.plus(&b).minus(&b), &a);
@@ -210,7 +210,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_read_or_refused(text in "[-+0-9.eEinumkKMGTP]{0,40}") {
+    fn any_text_is_parsed_or_rejected(text in "[-+0-9.eEinumkKMGTP]{0,40}") {
         if let Ok(amount) = text.parse::<Quantity>() {
             prop_assert_eq!(amount.value() == 0, amount.is_zero());
         }

@@ -1,8 +1,9 @@
-//! The reasons of conditions and events: every word that the daemon writes as one, with what it means.
+//! The reasons of conditions and events: every reason that the daemon writes, with its meaning.
 //!
-//! A [`Reason`] can only be one of the constants here, so no condition and no event has another one. Each is declared with
-//! the kinds on which it is written, the conditions that have it (or `Event`), and who does what about it. Only the
-//! constants are in the program; all of it is in `docs/reference/reasons.md`, which the tests keep as it is here.
+//! A [`Reason`] can only be one of the constants here, so conditions and events have no other reasons. Each constant
+//! is declared with the kinds that have it, the conditions that use it (or `Event`), and the roles that can act, with
+//! the action. The program contains only the constants. `docs/reference/reasons.md` has all of it, and a test keeps
+//! it up to date.
 
 use super::text::word;
 
@@ -15,7 +16,7 @@ mod services;
 #[cfg(test)]
 pub(crate) mod reference;
 
-pub use causes::{CAUSES, CauseRow, Source};
+pub use causes::{CauseRow, Source};
 pub use courses::*;
 pub use instances::*;
 pub use pod_networks::*;
@@ -27,30 +28,30 @@ word!(
 );
 
 impl Reason {
-    /// The reason with this text; `None` if none is declared with it, for example one of another version.
+    /// The reason with this text; `None` if it is not declared, for example because another version wrote it.
     pub fn named(text: &str) -> Option<Self> {
         let mut all = [COURSES, INSTANCES, POD_NETWORKS, SERVICES].into_iter().flatten();
         all.find(|reason| reason.0 == text).copied()
     }
 }
 
-/// What the reference says about a reason.
+/// The entry of a reason in the reference.
 #[cfg(test)]
 #[derive(Clone, Copy)]
 pub struct Row {
     /// The reason.
     pub reason: Reason,
-    /// What it means.
+    /// Its meaning.
     pub meaning: &'static str,
-    /// The kinds on which it is written, and the types of their conditions that have it, or `Event`.
+    /// The kinds that have the reason, each with the types of its conditions that use it, or `Event`.
     pub seen: &'static [(Words, Words)],
-    /// Who has to do something: `Student`, `Teacher`, `Administrator` or `Nobody`.
+    /// The roles that have to act: `Student`, `Teacher`, `Administrator` or `Nobody`.
     pub who: &'static [&'static str],
-    /// What.
+    /// The action.
     pub remedy: &'static str,
 }
 
-/// Words of a row.
+/// A list of words in a row.
 #[cfg(test)]
 pub type Words = &'static [&'static str];
 
@@ -61,14 +62,14 @@ impl Row {
         [COURSES_ROWS, INSTANCES_ROWS, POD_NETWORKS_ROWS, SERVICES_ROWS].into_iter().flatten()
     }
 
-    /// Whether a reason is declared for the condition of this type, or for `Event`.
+    /// Whether a reason is declared for conditions of this type, or for `Event`.
     pub fn declares(reason: Reason, place: &str) -> bool {
         let mut rows = Self::all().filter(|row| row.reason == reason);
         rows.any(|row| row.seen.iter().any(|(_, places)| places.contains(&place)))
     }
 }
 
-/// Declares reasons. `$all` and `$rows` are the names of the list of them, and of that with everything else.
+/// Declares reasons. `$all` and `$rows` name the list of the reasons, and the list of their entries in the reference.
 macro_rules! reasons {
     ($all:ident, $rows:ident; $(
         $(#[doc = $meaning:literal])+
@@ -79,7 +80,7 @@ macro_rules! reasons {
         /// All reasons of this file.
         pub(super) const $all: &[Reason] = &[$($name),+];
 
-        /// What the reference says about them.
+        /// The entries of the reasons in the reference.
         #[cfg(test)]
         pub(super) const $rows: &[$crate::api::reason::Row] = &[$($crate::api::reason::Row {
             reason: $name,

@@ -1,19 +1,21 @@
-//! The reference of conditions and reasons, and that the table has what the loops write.
+//! Generates the reference of conditions and reasons, and checks that the table matches the reasons that the loops
+//! write.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{CAUSES, COURSES, CauseRow, INSTANCES, POD_NETWORKS, Reason, Row, SERVICES, Source};
+use super::{COURSES, CauseRow, INSTANCES, POD_NETWORKS, Reason, Row, SERVICES, Source};
 use crate::api::condition::{self, TYPES};
+use crate::api::instance::InstancePhase;
 use crate::reference::{HEADER, check, code, table};
 
-/// The place of a reason that events have.
+/// The place of reasons that are used in events.
 const EVENT: &str = "Event";
-/// Who may have to do something.
+/// The roles that may have to act.
 const PEOPLE: [&str; 4] = ["Student", "Teacher", "Administrator", "Nobody"];
-/// The folders of loops, and the kind that each writes about.
+/// The folders of the loops, and the kind that each loop writes to.
 const LOOPS: [(&str, &str); 11] = [
     ("workspace", "Workspace"),
     ("tenant", "Tenant"),
@@ -28,12 +30,12 @@ const LOOPS: [(&str, &str); 11] = [
     ("image_list", "ImageList"),
 ];
 
-/// Words as a list in a sentence, in code or as they are.
+/// Formats words as a list in a sentence, as code or as plain text.
 fn list(words: &[&str]) -> String {
     words.iter().map(|word| code(word)).collect::<Vec<_>>().join(", ")
 }
 
-/// Where a reason is seen on objects of a kind: on which conditions, and whether in events.
+/// Where a reason appears on objects of a kind: the conditions, and whether in events.
 fn places(row: &Row, kind: &str) -> String {
     let seen = row.seen.iter().filter(|(kinds, _)| kinds.contains(&kind));
     let places: Vec<&str> = seen.flat_map(|(_, places)| *places).copied().collect();
@@ -43,12 +45,12 @@ fn places(row: &Row, kind: &str) -> String {
     all.collect::<Vec<_>>().join("; ")
 }
 
-/// The kinds on which a reason is written.
+/// The kinds that a reason is used on.
 fn kinds(row: &Row) -> impl Iterator<Item = &'static str> {
     row.seen.iter().flat_map(|(kinds, _)| *kinds).copied()
 }
 
-/// The reasons on objects of a kind, or, of an empty one, those on none.
+/// The reasons on objects of a kind. For an empty kind, the reasons that no object has.
 fn reasons(kind: &str) -> String {
     let is_of =
         |row: &&Row| kinds(row).any(|found| found == kind) || kind.is_empty() && kinds(row).next().is_none();
@@ -58,18 +60,18 @@ fn reasons(kind: &str) -> String {
         let who = row.who.iter().map(|who| who.to_lowercase()).collect::<Vec<_>>().join(", ");
         vec![code(&row.reason), places(row, kind), row.meaning.to_owned(), who, row.remedy.to_owned()]
     };
-    table(&["reason", "seen on", "what it means", "who", "what to do"], rows.iter().map(cells))
+    table(&["reason", "seen on", "meaning", "who", "what to do"], rows.iter().map(cells))
 }
 
-const CAUSES_ARE: &str = "What an object of an environment says is in `Ready` of the Instance, with the kind and the name of the object, in one event, in `crownlabs why` and \
-in the phase. What needs somebody has another phase once it has lasted for `controllers.instance.stalledAfter`, and the Instance is `Stalled` then. The pauses \
-between two attempts (`…BackOff`) say what the attempt before them said.";
+const CAUSES_ARE: &str = "A problem that an object of an environment reports appears in the condition `Ready` of the Instance with the kind and the name of the object, in one event, in `crownlabs why` and \
+in the phase. If the problem needs human action and lasts for `controllers.instance.stalledAfter`, the phase changes and the Instance becomes `Stalled`. The pauses \
+between two attempts (`…BackOff`) report the cause of the last attempt.";
 
-/// The words by which objects say why a machine does not run.
+/// The table of words that objects use to report why a machine does not run.
 fn causes() -> String {
     let field = |source: Source| match source {
-        Source::Refusal => "Deployment, VirtualMachineInstance: why its pod is refused",
-        Source::Rollout => "Deployment: condition `Progressing`",
+        Source::Refusal => "Deployment, VirtualMachineInstance: why its pod is rejected",
+        Source::Rollout => "Deployment: condition `Progressing`; `NotStarted` if no container has started",
         Source::Scheduling => "Pod, VirtualMachineInstance: condition `PodScheduled`",
         Source::Failure => "Pod: why it has failed",
         Source::Waiting => "Pod: why a container waits",
@@ -78,10 +80,20 @@ fn causes() -> String {
         Source::Machine => "VirtualMachine: `printableStatus`",
         Source::MachineInstance => "VirtualMachineInstance: phase, or condition `Paused`",
         Source::Disk => "DataVolume: phase, or condition `Running`",
+        Source::Event => "any: an event, once the Instance has waited for `stalledAfter`",
+        Source::Exposure => {
+            "HTTPRoute: conditions `Accepted` and `ResolvedRefs`; HTTPRoute, Ingress: no controller serves it"
+        }
     };
     let cells = |cause: &CauseRow| {
         let word = if cause.word.is_empty() { "any other".to_owned() } else { code(cause.word.trim()) };
         let phase = match &cause.lasting {
+            _ if cause.phase == InstancePhase::Unset && cause.lasting.is_none() => {
+                "of the workload".to_owned()
+            }
+            Some(lasting) if cause.phase == InstancePhase::Unset => {
+                format!("of the workload, later {}", code(lasting.as_str()))
+            }
             Some(lasting) if *lasting != cause.phase => {
                 format!("{}, later {}", code(cause.phase.as_str()), code(lasting.as_str()))
             }
@@ -91,20 +103,73 @@ fn causes() -> String {
         let who = if cause.lasting.is_some() {
             row.who.join(", ").to_lowercase()
         } else {
-            "nobody, or it clears itself".to_owned()
+            "none, or it clears automatically".to_owned()
         };
         vec![field(cause.source).to_owned(), word, phase, code(&cause.reason), who]
     };
-    table(&["object and field", "word", "phase", "reason", "who"], CAUSES.iter().map(cells))
+    table(&["object and field", "word", "phase", "reason", "who"], CauseRow::all().iter().map(cells))
+}
+
+/// The reasons of objects that are not ready or not reconciled but never become `Stalled`.
+const NEVER_STALLED: [(&str, &str); 26] = [
+    // The object is in its desired state.
+    ("Instance", "EnvironmentRemoved"),
+    ("Instance", "InvalidPublicKey"),
+    ("Instance", "Off"),
+    ("Tenant", "AwaitingVerification"),
+    ("Tenant", "Inactive"),
+    // It repeats a phase: `Stalled` has the reason of `Reconciled`.
+    ("Instance", "CreationLoopBackoff"),
+    // The machine runs.
+    ("Instance", "MachinePaused"),
+    ("Instance", "MachineState"),
+    ("Instance", "OAuth2ProxyWaits"),
+    // It ends without a change to an object.
+    ("Instance", "PodFailed"),
+    ("Instance", "ResourceQuotaExceeded"),
+    ("Instance", "SchedulingGated"),
+    // The source is an event, which may describe the past.
+    ("Instance", "NotAnswering"),
+    ("Instance", "ObjectWarning"),
+    ("SharedVolume", "ClaimTerminating"),
+    ("SharedVolume", "ResourceQuotaExceeded"),
+    // A provisioner or a node needs time.
+    ("SharedVolume", "Provisioning"),
+    ("SharedVolume", "VolumeUnbound"),
+    ("Tenant", "Provisioning"),
+    ("Tenant", "VolumeUnbound"),
+    ("Tenant", "KeycloakUnavailable"),
+    ("Tenant", "KeycloakUnreachable"),
+    ("Tenant", "NamespaceTerminating"),
+    ("Workspace", "KeycloakUnavailable"),
+    ("Workspace", "KeycloakUnreachable"),
+    ("Workspace", "NamespaceTerminating"),
+];
+/// A waiting snapshot fails after `controllers.snapshot.startDeadline`.
+const WITH_DEADLINE: &str = "InstanceSnapshot";
+
+#[test]
+fn a_reason_that_needs_human_action_can_stall_the_object() {
+    let mut missing = BTreeSet::new();
+    for row in Row::all().filter(|row| row.who != ["Nobody"]) {
+        for kind in kinds(row).filter(|kind| *kind != WITH_DEADLINE) {
+            let places = places(row, kind);
+            let keeps_from_ready = places.contains("`Ready`") || places.contains("`Reconciled`");
+            if keeps_from_ready && !places.contains("`Stalled`") {
+                missing.insert((kind, row.reason.as_str()));
+            }
+        }
+    }
+    assert_eq!(missing, BTreeSet::from(NEVER_STALLED));
 }
 
 #[test]
-fn every_cause_has_a_row_and_a_reason_that_it_may_have() {
-    assert!(CAUSES.len() >= 40, "{} rows", CAUSES.len());
-    for cause in CAUSES {
+fn every_cause_has_a_row_and_a_reason_for_its_conditions() {
+    assert!(CauseRow::all().len() >= 40, "{} rows", CauseRow::all().len());
+    for cause in CauseRow::all() {
         assert!(Row::declares(cause.reason, "Ready"), "{cause:?}");
         assert_eq!(Row::declares(cause.reason, "Stalled"), cause.lasting.is_some(), "{cause:?}");
-        // A word finds its own row, and one that is not there that of all others.
+        // A known word finds its own row; an unknown word finds the row for all other words.
         assert_eq!(CauseRow::of(cause.source, cause.word).word, cause.word);
         let other = CauseRow::of(cause.source, "Unheard of");
         assert_eq!((other.source, other.word), (cause.source, ""), "{cause:?}");
@@ -116,13 +181,13 @@ fn the_page_is_up_to_date() {
     let mut page = format!(
         "# Conditions, events and their reasons\n\n{HEADER}\n\n\
          `kubectl describe` and `crownlabs why` show them; `kubectl get -o wide` shows the reason of `Ready`. The message names \
-         objects and values. An event is published when something changes, not each time that it is looked at.\n\n\
+         objects and values. An event is published when something changes, not at each check.\n\n\
          ## Conditions\n\n"
     );
     let types = TYPES
         .iter()
         .map(|(type_, kinds, meaning)| vec![code(type_), kinds.join(", "), (*meaning).to_owned()]);
-    page.push_str(&table(&["condition", "on", "what it says"], types));
+    page.push_str(&table(&["condition", "on", "meaning"], types));
     let of: BTreeSet<&str> = Row::all().flat_map(kinds).collect();
     for kind in of {
         let of = if kind == "Lease" { "the Lease of the daemon".to_owned() } else { format!("{kind}s") };
@@ -134,7 +199,7 @@ fn the_page_is_up_to_date() {
 }
 
 #[test]
-fn each_reason_is_declared_once_and_for_what_there_is() {
+fn each_reason_is_declared_once_for_existing_kinds_and_conditions() {
     let words: BTreeSet<&str> = Row::all().map(|row| row.reason.as_str()).collect();
     assert_eq!(words.len(), Row::all().count(), "a reason twice");
     for row in Row::all() {
@@ -161,7 +226,7 @@ fn each_reason_is_declared_once_and_for_what_there_is() {
     assert_eq!(condition::READY, "Ready");
 }
 
-/// The sources of a folder, without tests: their paths below `src`, and their texts.
+/// The source files of a folder without tests: their paths below `src`, and their texts.
 pub fn sources(folder: &Path) -> Vec<(PathBuf, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut found = Vec::new();
@@ -181,7 +246,7 @@ pub fn sources(folder: &Path) -> Vec<(PathBuf, String)> {
     found
 }
 
-/// The constants that a text names: after `reason::`, alone or in braces.
+/// The constants that a text uses: after `reason::`, alone or in braces.
 fn named(text: &str) -> BTreeSet<String> {
     let is_part = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
     let words = |text: &str| -> Vec<String> {
@@ -229,11 +294,11 @@ fn each_reason_is_written_by_a_loop_and_declared_for_its_kind() {
             used.insert(constant);
         }
     }
-    // The phases of Instances are reasons of `Ready`, by their texts.
+    // The phases of Instances are used as reasons of `Ready`, by their texts.
     let phases = crate::api::instance::InstancePhase::KNOWN;
     let is_phase = |reason: &Reason| phases.contains(&reason.as_str());
-    // So are those of causes, by the word of an object.
-    let is_cause = |reason: &Reason| CAUSES.iter().any(|cause| cause.reason == *reason);
+    // Reasons of causes are selected by the words of objects.
+    let is_cause = |reason: &Reason| CauseRow::all().iter().any(|cause| cause.reason == *reason);
     let unused: Vec<&str> = declared
         .iter()
         .filter(|(name, reason)| !used.contains(name) && !is_phase(reason) && !is_cause(reason))

@@ -1,7 +1,8 @@
-//! Why an Instance is as it is, what happens to it next, and who may end it: the facts that `crownlabs why` and web pages tell,
-//! each in its own words; and those of `crownlabs status`.
+//! Why an Instance is in its state, its next steps, and the users who may stop or delete it. `crownlabs why` and web
+//! pages show these facts, each with its own phrases. Also the facts of `crownlabs status`.
 //!
-//! Texts in them are as users and other programs wrote them: whoever shows one passes it through [`shown`](super::shown) first.
+//! Texts in the facts are unchanged texts of users and other programs. Callers must pass them through
+//! [`shown`](super::shown) before showing them.
 
 mod row;
 mod span;
@@ -22,19 +23,19 @@ use super::reference::GenericRef;
 use super::template::Template;
 use super::tenant::{Role, Tenant};
 
-/// The conditions that say what an Instance is in need of while they do not hold.
+/// The conditions that must hold before the Instance is in its desired state.
 const NEEDED: [&str; 3] = [READY.as_str(), RECONCILED.as_str(), PUBLIC_EXPOSURE_READY.as_str()];
-/// The conditions that say what is in its way while they hold.
+/// The conditions that report an obstacle while they hold.
 const HINDERING: [&str; 3] = [STALLED.as_str(), NAME_CONFLICT.as_str(), TENANT_MISMATCH.as_str()];
-/// The end of the message of `Ready` where another condition says more.
+/// The end of the message of `Ready` if another condition has the details.
 const REFERENCE: &str = "ee condition Reconciled";
 
-/// What is known about an Instance.
+/// The known facts about an Instance.
 #[derive(Debug)]
 pub struct Facts<'a> {
     /// The Instance.
     pub instance: &'a Instance,
-    /// The Tenant of its namespace, if it is one's.
+    /// The Tenant that owns its namespace, if any.
     pub owner: Option<&'a str>,
     /// Its Template, if it could be read.
     pub template: Option<&'a Template>,
@@ -49,7 +50,7 @@ pub struct Facts<'a> {
 pub struct Why {
     /// Its namespace and name.
     pub instance: GenericRef,
-    /// The Tenant that it belongs to: that of its namespace, whatever its spec says.
+    /// The Tenant that owns it: the Tenant of its namespace, regardless of the spec.
     pub tenant: String,
     /// Its Template.
     pub template: GenericRef,
@@ -57,9 +58,9 @@ pub struct Why {
     pub is_to_run: bool,
     /// Its phase.
     pub phase: InstancePhase,
-    /// Since when its condition `Ready` has the status that it has; `None` while it has no such condition.
+    /// When the status of its condition `Ready` last changed; `None` if it has no such condition.
     pub since: Option<Time>,
-    /// The URL that a browser opens; empty if there is none.
+    /// The URL that a browser opens; empty if it has no URL.
     pub url: String,
     /// Its environments, with the phase of each.
     pub environments: Vec<(String, InstancePhase)>,
@@ -67,40 +68,48 @@ pub struct Why {
     pub is_terminating: bool,
     /// Whether the daemon has not acted on the last change of its spec yet.
     pub is_behind: bool,
-    /// The conditions that keep it from being as its spec asks, each thing said once.
+    /// The conditions that keep it from its desired state, without repetitions.
     pub waits: Vec<Condition>,
+    /// The condition `Ready` of its Template, if it is false, the Instance is to run, and its own conditions do not
+    /// repeat it.
+    pub template_waits: Option<Condition>,
     /// The warnings about its objects, or why they are not known.
     pub warnings: Result<Vec<Warning>, String>,
     /// The conditions of its automation.
     pub automation: Vec<Condition>,
-    /// What happens next, and when.
+    /// The next steps of the automation.
     pub next: Vec<Step>,
-    /// The times after which its Template stops or deletes Instances, none for never; `None` where the Template could not be read.
+    /// The periods until its Template stops or deletes Instances, except periods of never; `None` if the Template
+    /// could not be read.
     pub limits: Option<Vec<Limit>>,
-    /// Who may stop or delete it.
+    /// The users who may stop or delete it.
     pub enders: Vec<Ender>,
 }
 
-/// Who may stop or delete an Instance.
+/// Users who may stop or delete an Instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ender {
-    /// Its Tenant, of this name.
+    /// Its Tenant, with this name.
     Tenant(String),
-    /// The managers of its course, by their names.
+    /// The managers of its course, with these names.
     Managers(Vec<String>),
-    /// The managers of its course, whose names are not known.
+    /// The managers of its course. Their names are not known.
     UnknownManagers,
     /// Administrators.
     Administrators,
 }
 
 impl Facts<'_> {
-    /// What there is to be told of the Instance.
+    /// Collects the facts to show about the Instance.
     pub fn why(&self) -> Why {
         let Facts { instance, template, warnings, .. } = self;
         let (spec, status) = (&instance.spec, &instance.status);
         let ready = status.conditions.iter().find(|condition| condition.type_ == READY);
         let environments = status.environments.iter();
+        let waits = waits(status);
+        let of_template = template.filter(|_| spec.running).and_then(not_ready);
+        let is_told = |found: &&Condition| waits.iter().any(|told| told.message.contains(&*found.message));
+        let template_waits = of_template.filter(|found| !is_told(found)).cloned();
         Why {
             instance: GenericRef::new(instance.namespace(), instance.name()),
             tenant: self.tenant().to_owned(),
@@ -112,7 +121,8 @@ impl Facts<'_> {
             environments: environments.map(|one| (one.name.clone(), one.phase.clone())).collect(),
             is_terminating: instance.is_terminating(),
             is_behind: status.observed_generation < instance.metadata.generation,
-            waits: waits(status),
+            waits,
+            template_waits,
             warnings: warnings.clone(),
             automation: automation(status),
             next: step::next(status, *template),
@@ -126,7 +136,7 @@ impl Facts<'_> {
         self.owner.unwrap_or(&self.instance.spec.tenant_ref.name)
     }
 
-    /// The users who may end it.
+    /// The users who may stop or delete it.
     fn enders(&self) -> Vec<Ender> {
         let managers = match self.managers {
             Some([]) => None,
@@ -148,7 +158,7 @@ fn waits(status: &InstanceStatus) -> Vec<Condition> {
     };
     let mut waits: Vec<Condition> = Vec::new();
     for condition in status.conditions.iter().filter(is_wait) {
-        // `Stalled` and others repeat what `Reconciled` says.
+        // `Stalled` and other conditions repeat the message of `Reconciled`.
         let message = condition.message.as_str();
         let is_told = |told: &Condition| told.message.contains(message) || message.contains(&*told.message);
         if !waits.iter().any(is_told) {
@@ -158,7 +168,14 @@ fn waits(status: &InstanceStatus) -> Vec<Condition> {
     waits
 }
 
-/// The conditions of its automation: all others.
+/// The condition `Ready` of a Template if it is false, because the cluster does not meet a requirement of its
+/// environments.
+pub fn not_ready(template: &Template) -> Option<&Condition> {
+    let mut conditions = template.status.conditions.iter();
+    conditions.find(|condition| condition.type_ == READY && condition.status == "False")
+}
+
+/// The conditions of the automation of the Instance: all remaining conditions.
 fn automation(status: &InstanceStatus) -> Vec<Condition> {
     let is_other = |condition: &&Condition| {
         !NEEDED.contains(&&*condition.type_) && !HINDERING.contains(&&*condition.type_)
@@ -166,12 +183,13 @@ fn automation(status: &InstanceStatus) -> Vec<Condition> {
     status.conditions.iter().filter(is_other).cloned().collect()
 }
 
-/// Whether an Instance is not as its spec asks, so that warnings about its objects may say why.
+/// Whether an Instance is not in the state that its spec asks for. Warnings about its objects may then explain the
+/// cause.
 pub fn is_waiting(instance: &Instance) -> bool {
     !instance.status.conditions.iter().any(|condition| condition.type_ == READY && condition.status == "True")
 }
 
-/// The names of the managers of a course, by the specs of the Tenants.
+/// The names of the managers of a course, from the specs of the Tenants.
 pub fn managers(tenants: &[Tenant], course: &str) -> Vec<String> {
     let manages = |tenant: &&Tenant| {
         tenant.spec.workspaces.iter().any(|entry| entry.name == course && entry.role == Role::Manager)

@@ -17,9 +17,9 @@ pub struct Row {
     pub template: String,
     /// Its phase.
     pub phase: Phase,
-    /// The last use that is known; `None` where inactivity is not looked at.
+    /// The last known use; `None` if inactivity is not tracked.
     pub idle_since: Option<Time>,
-    /// The cores of those of its environments that run.
+    /// The cores of its running environments.
     pub cores: i64,
 }
 
@@ -46,7 +46,7 @@ impl Row {
     }
 }
 
-/// Sorts rows: those that hold most cores come first, and of them those that are idle for longest.
+/// Sorts rows by cores in descending order, and rows with the same number of cores by idle time in descending order.
 pub fn sort(rows: &mut [Row], now: Timestamp) {
     let idle = |row: &Row| row.idle_since.as_ref().map_or(now, |since| since.0);
     rows.sort_by(|a, b| {

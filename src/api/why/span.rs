@@ -1,12 +1,12 @@
-//! Spans of time, as people say them in English.
+//! Spans of time as English text.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-/// The units, in seconds, from the longest.
+/// The units in seconds, longest first.
 const UNITS: [(&str, i64); 4] = [("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)];
 
-/// The time from `since` to `now`, in its two longest units: `3 d 4 h`, `12 min`, `0 s`.
+/// Formats the time from `since` to `now` in its two longest units: `3 d 4 h`, `12 min`, `0 s`.
 pub fn span(since: &Time, now: Timestamp) -> String {
     let mut left = now.duration_since(since.0).as_secs().max(0);
     let mut parts = Vec::new();
@@ -18,7 +18,7 @@ pub fn span(since: &Time, now: Timestamp) -> String {
         } else if !parts.is_empty() {
             break;
         }
-        // Nobody needs the seconds of what has lasted for minutes.
+        // Seconds are left out once the span is longer than a minute.
         if parts.len() == 2 || unit == "min" && !parts.is_empty() {
             break;
         }
@@ -29,10 +29,11 @@ pub fn span(since: &Time, now: Timestamp) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixtures::time;
 
     #[test]
     fn a_span_has_two_units_at_most() {
-        let since = Time("2026-01-01T00:00:00Z".parse().expect("a time"));
+        let since = Time(time("2026-01-01T00:00:00Z"));
         for (seconds, text) in [
             (0, "0 s"),
             (59, "59 s"),

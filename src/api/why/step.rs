@@ -1,4 +1,4 @@
-//! What the automation does next with an Instance, and when.
+//! The next steps of the automation of an Instance.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
@@ -6,37 +6,37 @@ use crate::api::instance::InstanceStatus;
 use crate::api::promise::{End, Promise};
 use crate::api::template::{NEVER, Template};
 
-/// What happens next for one reason.
+/// The next step for one reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
     /// The reason.
     pub because: Because,
-    /// What is done with the Instance; `None` where it is stopped or deleted, and its Template, which says which of the two,
-    /// could not be read.
+    /// The action on the Instance; `None` if it is stopped or deleted depending on its Template, which could not be
+    /// read.
     pub end: Option<End>,
-    /// When that is done, or what comes before it.
+    /// The time of the action, or the warning before it.
     pub next: Next,
-    /// The warnings that its Tenant had; `None` if none.
+    /// The warnings that its Tenant received; `None` for no warnings.
     pub warned: Option<Warned>,
 }
 
-/// Why an Instance is stopped or deleted.
+/// The reason for stopping or deleting an Instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Because {
-    /// It runs, and nobody uses it.
+    /// It runs and is not used.
     Unused,
     /// It stays stopped.
     Off,
-    /// It is so old.
+    /// It has reached its maximum age.
     Age,
 }
 
 /// When an Instance is stopped or deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
-    /// Not before this time, which may have passed.
+    /// Not before this time, which may have passed already.
     End(Time),
-    /// After the warnings, of which the next one is due at this time.
+    /// After the warnings. The next warning is due at this time.
     Warning(Time),
 }
 
@@ -49,33 +49,33 @@ impl Next {
 }
 
 impl Step {
-    /// By which steps are sorted: what is done comes before warnings, and of both the earlier.
+    /// The sort key of steps: actions come before warnings, and earlier steps before later ones.
     pub fn order(&self) -> (bool, Time) {
         (matches!(self.next, Next::Warning(_)), self.next.at().clone())
     }
 }
 
-/// The warnings that the Tenant had.
+/// The warnings that the Tenant received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warned {
-    /// How many.
+    /// The number of warnings.
     pub times: i64,
     /// When the mail server accepted the last one.
     pub last: Time,
 }
 
-/// A time after which a Template has Instances stopped or deleted.
+/// The time until a Template stops or deletes Instances.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limit {
-    /// What is so long.
+    /// The reason.
     pub because: Because,
-    /// What is done then.
+    /// The action after the period.
     pub end: End,
-    /// The time, as the Template says it, such as `7d`.
+    /// The period as the Template has it, such as `7d`.
     pub after: String,
 }
 
-/// The next steps. What an Instance without data comes to that nobody uses is known by its Template.
+/// The next steps. The Template determines whether an unused Instance is stopped or deleted.
 pub fn next(status: &InstanceStatus, template: Option<&Template>) -> Vec<Step> {
     let unused = template.map(|template| End::of_unused(template.spec.is_persistent()));
     let steps = [
@@ -99,7 +99,7 @@ fn step(because: Because, end: Option<End>, promise: &Promise) -> Option<Step> {
     Some(Step { because, end, next, warned })
 }
 
-/// The times of a Template that are not never.
+/// The periods of a Template, without periods that are never.
 pub fn limits(template: &Template) -> Vec<Limit> {
     let spec = &template.spec;
     let limits = [

@@ -44,13 +44,13 @@ fn types(conditions: &[Condition]) -> Vec<&str> {
 }
 
 #[test]
-fn the_facts_are_those_of_status_and_spec() {
+fn the_facts_come_from_the_status_and_the_spec() {
     let status = json!({"phase": "Ready", "observedGeneration": 1,
         "environments": [{"name": "a", "phase": "Ready", "url": "https://labs/box"}, {"name": "b", "phase": "Off"}],
         "conditions": [condition("Ready", "True", "Ready", "The Instance can be used"),
             condition("Inactive", "True", "Overdue", "2 of 3 warnings were sent")]});
     let why = why(&status, None, None);
-    // The namespace tells whose it is, not the spec.
+    // The Tenant is determined by the namespace, not by the spec.
     assert_eq!((&*why.tenant, why.instance.to_string()), ("ada", "tenant-ada/box".to_owned()));
     assert_eq!(why.template.to_string(), "workspace-tea/desktop");
     assert_eq!((why.phase, &*why.url), (InstancePhase::Ready, "https://labs/box"));
@@ -63,13 +63,13 @@ fn the_facts_are_those_of_status_and_spec() {
 }
 
 #[test]
-fn what_it_waits_for_is_told_once() {
+fn each_problem_is_shown_once() {
     let message = "Template workspace-tea/desktop not found";
     let status = json!({"conditions": [
         condition("Ready", "False", "TemplateNotFound", "See condition Reconciled"),
         condition("Reconciled", "False", "TemplateNotFound", message),
         condition("Stalled", "True", "TemplateNotFound", message),
-        condition("NameConflict", "True", "NameConflict", "Service box is another's"),
+        condition("NameConflict", "True", "NameConflict", "Service box belongs to another Instance"),
         condition("TenantMismatch", "False", "TenantMismatch", "it is not"),
         condition("PublicExposureReady", "Unknown", "Allocating", "An address is allocated"),
     ]});
@@ -80,7 +80,7 @@ fn what_it_waits_for_is_told_once() {
 }
 
 #[test]
-fn each_promise_is_a_step_with_its_end_and_the_warnings_before_it() {
+fn each_promise_is_a_step_with_its_action_and_the_warnings_before_it() {
     let (last, deadline, warning) = ("2025-12-31T00:00:00Z", "2026-01-02T03:12:30Z", "2026-06-01T00:00:00Z");
     let status = json!({
         "inactivity": {"warnings": 2, "lastWarning": last, "deadline": deadline, "nextWarning": warning},
@@ -99,7 +99,7 @@ fn each_promise_is_a_step_with_its_end_and_the_warnings_before_it() {
         next: Next::Warning(time(warning)),
         warned: None,
     };
-    // What nobody uses is stopped if that keeps its data; who may not read the Template does not know.
+    // An unused Instance is stopped if stopping keeps its data. Without the Template, the action is not known.
     for (template, end) in [
         (Some(template(true)), Some(End::Stopped)),
         (Some(template(false)), Some(End::Deleted)),
@@ -110,7 +110,7 @@ fn each_promise_is_a_step_with_its_end_and_the_warnings_before_it() {
 }
 
 #[test]
-fn the_limits_are_those_of_the_template_that_are_not_never() {
+fn limits_that_are_never_are_left_out() {
     let limit = |because, end, after: &str| Limit { because, end, after: after.to_owned() };
     let mut template = template(true);
     let limits = [limit(Because::Unused, End::Stopped, "7d"), limit(Because::Age, End::Deleted, "365d")];
@@ -121,7 +121,7 @@ fn the_limits_are_those_of_the_template_that_are_not_never() {
 }
 
 #[test]
-fn its_tenant_the_managers_and_administrators_may_end_it() {
+fn the_tenant_managers_and_administrators_may_stop_or_delete_it() {
     let names = ["bob".to_owned(), "eve".to_owned()];
     for (managers, ender) in [
         (None, Some(Ender::UnknownManagers)),
@@ -186,6 +186,6 @@ fn the_objects_of_an_instance_are_its_pods_and_those_with_its_name() {
     let found = warnings(&instance, ["box-7d"], events.collect());
     let about: Vec<_> = found.iter().map(|warning| (&*warning.about.name, &*warning.message)).collect();
     let told = ["box-7d", "box", "box-a"].map(|name| (name, "mount failed"));
-    assert_eq!(about, told, "and what a condition says already is left out");
+    assert_eq!(about, told, "and messages of conditions are not repeated");
     assert_eq!(pods_of(&instance), "&labelSelector=crownlabs.polito.it%2Finstance%3Dbox");
 }

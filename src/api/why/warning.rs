@@ -1,5 +1,5 @@
-//! What goes wrong with the objects of an Instance, by the events about them: what is on no object, such as a volume that cannot
-//! be mounted, or a claim for which no volume can be made.
+//! Problems of the objects of an Instance, from the events about them. These problems are in no status: for example,
+//! a volume that cannot be mounted, or a claim that no volume can be provisioned for.
 
 use std::collections::BTreeSet;
 
@@ -11,10 +11,10 @@ use crate::api::labels;
 use crate::api::names::CanonicalName;
 use crate::api::wire::Optional;
 
-/// How many warnings are told, the latest of them.
+/// The limit for warnings. The latest ones are kept.
 const MOST: usize = 5;
 
-/// The parameter of a request for events by which they are warnings.
+/// The parameter of a request for events that restricts it to warnings.
 pub const WARNINGS: &str = "&fieldSelector=type%3DWarning";
 
 /// The fields that are read of an Event.
@@ -23,18 +23,18 @@ pub const WARNINGS: &str = "&fieldSelector=type%3DWarning";
 pub struct Event {
     /// The object that it is about.
     pub involved_object: About,
-    /// What has happened, as one word.
+    /// The event as one word.
     pub reason: Optional<String>,
-    /// What has happened, as a sentence.
+    /// The event as a sentence.
     pub message: Optional<String>,
-    /// How often it has happened.
+    /// The number of occurrences.
     pub count: Option<i64>,
-    /// When it happened last, by programs that count it so.
+    /// Time of the last occurrence, from programs that set it.
     pub last_timestamp: Option<Time>,
-    /// When it happened first, by programs that use the newer form.
+    /// Time of the first occurrence, from programs that use the newer form.
     #[serde(rename = "eventTime")]
     pub first_time: Option<Time>,
-    /// How often and when it happened, in the newer form.
+    /// Number and time of the occurrences, in the newer form.
     pub series: Option<Series>,
 }
 
@@ -48,13 +48,13 @@ pub struct About {
     pub name: Optional<String>,
 }
 
-/// What has happened several times.
+/// A series of the same event.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Series {
-    /// How often.
+    /// The number of occurrences.
     pub count: Option<i64>,
-    /// When it was seen last.
+    /// Time of the last occurrence.
     pub last_observed_time: Option<Time>,
 }
 
@@ -63,13 +63,13 @@ pub struct Series {
 pub struct Warning {
     /// The object.
     pub about: About,
-    /// What has happened, as one word.
+    /// The event as one word.
     pub reason: String,
-    /// What has happened, as a sentence.
+    /// The event as a sentence.
     pub message: String,
-    /// How often.
+    /// The number of occurrences.
     pub times: i64,
-    /// When it happened last, if that is known.
+    /// Time of the last occurrence, if it is known.
     pub last: Option<Time>,
 }
 
@@ -87,13 +87,13 @@ impl From<Event> for Warning {
     }
 }
 
-/// The parameter of a request for pods by which they are those of an Instance.
+/// The parameter of a request for pods that restricts it to the pods of an Instance.
 pub fn pods_of(instance: &Instance) -> String {
     format!("&labelSelector={}%3D{}", labels::INSTANCE.replace('/', "%2F"), instance.name())
 }
 
-/// The latest of the events of a namespace that are about the objects of an Instance, whose pods have these names. What its
-/// conditions say already is left out.
+/// The latest events of a namespace about the objects of an Instance and about these pods of it. Messages that its
+/// conditions already contain are left out.
 pub fn warnings<'a>(
     instance: &Instance,
     pods: impl IntoIterator<Item = &'a str>,
@@ -109,7 +109,7 @@ pub fn warnings<'a>(
     latest(events, &names, &told)
 }
 
-/// The latest of the events about objects of these names. What `told` has already is left out.
+/// The latest events about objects with these names. Messages that `told` already contains are left out.
 pub(super) fn latest(mut events: Vec<Event>, names: &BTreeSet<String>, told: &str) -> Vec<Warning> {
     events.retain(|event| {
         let is_new = event.message.is_empty() || !told.contains(event.message.as_str());

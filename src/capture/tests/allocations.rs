@@ -1,5 +1,5 @@
 //! Counting a packet allocates nothing.
-#![allow(unsafe_code, reason = "an allocator that counts what the one of the system is asked for")]
+#![allow(unsafe_code, reason = "an allocator that counts the requests to the system allocator")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -19,21 +19,21 @@ thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// The allocator of the system; it counts the calls of each thread.
+/// The system allocator, with a count of the calls of each thread.
 struct Counting;
 
 impl Counting {
     fn count() {
-        // A thread that ends has nothing any more to count in.
+        // The counter of a thread that ends is already destroyed.
         let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
     }
 }
 
-// SAFETY: every call goes to the allocator of the system as it is.
+// SAFETY: every call is passed unchanged to the system allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         Self::count();
-        // SAFETY: the caller keeps the contract of this function, which is the same.
+        // SAFETY: the caller upholds the contract of this function, which is the same.
         unsafe { System.alloc(layout) }
     }
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
@@ -50,7 +50,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// The allocations of this thread during some work.
+/// Returns the number of allocations of this thread during some work.
 fn allocations(work: impl FnOnce()) -> u64 {
     let before = ALLOCATIONS.get();
     work();
@@ -70,7 +70,7 @@ fn a_packet_allocates_nothing() {
             let start = PacketBuilder::ipv4([10, 9, 0, 1], destination.octets(), 64);
             let step = start.tcp(40_000, PORT, sequence, 1_000);
             let mut bytes = Vec::new();
-            // Every second one belongs to a connection that is open.
+            // Every second packet belongs to an open connection.
             let step = if sequence % 2 == 0 { step.syn() } else { step.ack(1) };
             step.write(&mut bytes, &[]).expect("written");
             bytes
@@ -84,7 +84,7 @@ fn a_packet_allocates_nothing() {
             }
         }
     };
-    // A series is made at its first connection.
+    // The first connection to a destination creates its series.
     let (first, others) = packets.split_at(8);
     count(first);
     assert_eq!(allocations(|| count(others)), 0);

@@ -1,4 +1,4 @@
-//! The filter in the kernel passes the packets that the parser accepts, run here by an interpreter.
+//! The filter in the kernel passes every packet that the parser accepts. The tests run it in an interpreter.
 
 use proptest::prelude::*;
 
@@ -9,7 +9,7 @@ use crate::capture::packet::{IPV4, Packet, Tracked, attempt};
 
 const ACCEPTED: u32 = 1600;
 
-/// What the program returns for a packet. A load beyond its end refuses the packet, as in the kernel.
+/// Returns the result of the program for a packet. A load beyond the packet's end rejects it, as in the kernel.
 fn run(program: &[libc::sock_filter], packet: &Packet<'_>) -> u32 {
     let (mut accumulator, mut index, mut at) = (0_u32, 0_u32, 0_usize);
     let byte = |at: u32| packet.bytes.get(at as usize).copied().map(u32::from);
@@ -23,7 +23,7 @@ fn run(program: &[libc::sock_filter], packet: &Packet<'_>) -> u32 {
     loop {
         let libc::sock_filter { code, jt: if_true, jf: if_false, k: operand } = program[at];
         at += 1;
-        // The numbers of `linux/bpf_common.h`.
+        // The opcodes of `linux/bpf_common.h`.
         let test = match code {
             0x06 => return operand,
             0x15 => Some(accumulator == operand),
@@ -55,7 +55,7 @@ proptest! {
     #![proptest_config(crate::properties::cases(2048))]
 
     #[test]
-    fn no_packet_that_counts_is_filtered_out(
+    fn the_filter_passes_every_packet_that_counts(
         (protocol, bytes) in prop_oneof![valid(), mangled()], ipv6: bool, is_outgoing: bool, is_tagged in prop::bool::weighted(0.1),
     ) {
         let tracked = Tracked { port: 22, ipv6 };
@@ -66,11 +66,11 @@ proptest! {
     }
 
     #[test]
-    fn of_valid_packets_the_filter_passes_no_others((protocol, bytes) in valid(), ipv6: bool) {
+    fn the_filter_rejects_valid_packets_that_do_not_count((protocol, bytes) in valid(), ipv6: bool) {
         let tracked = Tracked { port: 22, ipv6 };
         let packet = outgoing(protocol, &bytes);
         let passed = run(&program(tracked, ACCEPTED), &packet) == ACCEPTED;
-        // The filter leaves the lengths of headers to the parser.
+        // The filter does not check the lengths of headers; the parser does.
         prop_assert_eq!(passed, attempt(&packet, tracked).is_some());
     }
 }
@@ -82,7 +82,7 @@ fn fragments_are_filtered_out() {
     let builder = etherparse::PacketBuilder::ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64).tcp(40_000, 22, 7, 1000);
     builder.syn().write(&mut bytes, &[]).expect("written");
     assert_eq!(run(&program(tracked, ACCEPTED), &outgoing(IPV4, &bytes)), ACCEPTED);
-    // More fragments; the second of some; the last one.
+    // The first fragment, a middle one and the last one.
     for (high, low) in [(0x20, 0), (0x20, 1), (0, 1)] {
         (bytes[6], bytes[7]) = (high, low);
         assert_eq!(run(&program(tracked, ACCEPTED), &outgoing(IPV4, &bytes)), 0, "{high:x}{low:x}");

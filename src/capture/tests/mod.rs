@@ -1,4 +1,4 @@
-//! Tests that concern several parts: the parser, compared with another one and with the filter, and the counter.
+//! Tests of several parts: the parser, compared with another parser and with the filter, and the counter.
 
 mod allocations;
 mod counting;

@@ -1,4 +1,4 @@
-//! The parser agrees with `etherparse`, whatever the bytes.
+//! The parser agrees with `etherparse` on all bytes.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::reference::{PORT, TRACKED, outgoing, reference};
 use crate::capture::block::Packets;
 use crate::capture::packet::{IPV4, IPV6, Packet, Tracked, attempt};
 
-/// What the fuzzer has found worth keeping.
+/// The corpus of a fuzz target.
 fn corpus(target: &str) -> Vec<Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target);
     let files = fs::read_dir(folder).expect("the corpus").map(|file| file.expect("a file").path());
@@ -18,7 +18,7 @@ fn corpus(target: &str) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn what_the_fuzzer_has_kept_is_read_as_by_another_parser() {
+fn the_parser_agrees_with_another_on_the_fuzz_corpus() {
     let (packets, blocks) = (corpus("packet"), corpus("block"));
     assert!(!packets.is_empty() && !blocks.is_empty());
     for bytes in packets {
@@ -31,12 +31,12 @@ fn what_the_fuzzer_has_kept_is_read_as_by_another_parser() {
         }
     }
     for bytes in blocks {
-        // Each packet has a header of its own: the next one begins behind this one.
+        // Each packet has its own header, and the next packet begins after it.
         assert!(Packets::new(&bytes).count() <= bytes.len(), "{bytes:?}");
     }
 }
 
-/// A packet of TCP or UDP with all that can vary, valid.
+/// Generates a valid TCP or UDP packet, and varies every field.
 pub fn valid() -> impl Strategy<Value = (u16, Vec<u8>)> {
     let addresses = (any::<[u8; 16]>(), any::<[u8; 16]>(), any::<bool>());
     let ports = (any::<u16>(), prop_oneof![4 => Just(PORT), 1 => any::<u16>()]);
@@ -77,13 +77,13 @@ pub fn valid() -> impl Strategy<Value = (u16, Vec<u8>)> {
     )
 }
 
-/// A packet some of whose bytes are others, and whose end may be missing or too long.
+/// Generates a packet with some bytes changed, which may be truncated or have trailing bytes.
 pub fn mangled() -> impl Strategy<Value = (u16, Vec<u8>)> {
     let changes = proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..3);
     (valid(), changes, any::<prop::sample::Index>(), 0..4_u8).prop_map(
         |((protocol, mut bytes), changes, end, kind)| {
             for (at, byte) in changes {
-                // Most fields that matter are at the beginning.
+                // Most relevant fields are at the beginning.
                 let length = bytes.len().min(64);
                 bytes[at.index(length)] = byte;
             }
@@ -118,7 +118,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_cut_off_is_never_another_attempt((protocol, bytes) in valid(), end in 0..120_usize) {
+    fn a_truncated_packet_is_never_a_different_attempt((protocol, bytes) in valid(), end in 0..120_usize) {
         let whole = attempt(&outgoing(protocol, &bytes), TRACKED);
         let cut = Packet { bytes: &bytes[..end.min(bytes.len())], ..outgoing(protocol, &bytes) };
         let found = attempt(&cut, TRACKED);
@@ -128,7 +128,7 @@ proptest! {
     }
 
     #[test]
-    fn blocks_that_contradict_themselves_are_read_to_their_end_at_most(
+    fn inconsistent_blocks_are_never_read_beyond_their_end(
         bytes in proptest::collection::vec(any::<u8>(), 0..512),
         count in 0..8_u32, first in 0..200_u32, next in 0..200_u32, length in 0..300_u32, begin in 0..200_u16,
     ) {
@@ -138,7 +138,7 @@ proptest! {
                 place.copy_from_slice(value);
             }
         };
-        // Where a block has the number of its packets and the first of them; where a packet has its fields.
+        // The offsets of the number of packets and of the first packet in a block, and of the fields in a packet.
         put(12, &count.to_ne_bytes());
         put(16, &first.to_ne_bytes());
         let packet = first as usize;
@@ -151,7 +151,7 @@ proptest! {
 }
 
 #[test]
-fn packets_of_the_other_direction_tagged_ones_and_other_protocols_are_no_attempts() {
+fn incoming_tagged_and_other_packets_are_not_attempts() {
     let mut bytes = Vec::new();
     let builder = PacketBuilder::ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64).tcp(40_000, PORT, 7, 1000).syn();
     builder.write(&mut bytes, &[]).expect("written");
@@ -167,12 +167,12 @@ fn packets_of_the_other_direction_tagged_ones_and_other_protocols_are_no_attempt
     assert_eq!(
         attempt(&Packet { length: bytes.len() - 1, ..packet }, TRACKED),
         None,
-        "longer than what was sent"
+        "the header claims more than was sent"
     );
 }
 
 #[test]
-fn ipv6_can_be_left_out() {
+fn ipv6_can_be_excluded() {
     let mut bytes = Vec::new();
     let builder = PacketBuilder::ipv6([1; 16], [2; 16], 64).tcp(40_000, PORT, 7, 1000).syn();
     builder.write(&mut bytes, &[]).expect("written");

@@ -1,4 +1,4 @@
-//! What another parser finds in a packet.
+//! The reference parser.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -8,22 +8,22 @@ use crate::capture::packet::{Attempt, IPV4, IPV6, Packet, Tracked};
 
 /// The port of SSH.
 pub const PORT: u16 = 22;
-/// All connections to that port.
+/// All connections to the SSH port.
 pub const TRACKED: Tracked = Tracked { port: PORT, ipv6: true };
 
-/// An outgoing packet without a tag.
+/// Returns an outgoing packet without a VLAN tag.
 pub fn outgoing(protocol: u16, bytes: &[u8]) -> Packet<'_> {
     Packet { bytes, length: bytes.len(), protocol, is_outgoing: true, is_tagged: false }
 }
 
-/// What `etherparse` finds in a whole packet.
+/// Returns the attempt that `etherparse` finds in a whole packet.
 pub fn reference(protocol: u16, bytes: &[u8]) -> Option<Attempt> {
     let packet = SlicedPacket::from_ip(bytes).ok()?;
     let (source, destination): (IpAddr, IpAddr) = match packet.net? {
         NetSlice::Ipv4(ip) if protocol == IPV4 && ip.extensions().auth.is_none() => {
             (ip.header().source_addr().into(), ip.header().destination_addr().into())
         }
-        // A length of 0 stands for the rest of the packet only where there is an extension header.
+        // A length of 0 means the rest of the packet only if there is an extension header.
         NetSlice::Ipv6(ip)
             if protocol == IPV6 && ip.extensions().is_empty() && ip.header().payload_length() > 0 =>
         {

@@ -1,4 +1,4 @@
-//! What goes wrong with the container runtime.
+//! The errors of calls to the container runtime.
 
 use std::error::Error as _;
 use std::path::PathBuf;
@@ -9,51 +9,51 @@ use tonic::{Code, Status};
 use crate::api::shown::one_line;
 use crate::runtime::error::with_sources;
 
-/// Why the container runtime did not do what it was asked for. The messages are ends of sentences.
+/// The reason why a call to the container runtime failed. The messages are ends of sentences.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CriError {
-    /// The socket cannot be reached, or the connection breaks.
+    /// The socket cannot be reached, or the connection was interrupted.
     #[error("{} does not answer: {reason}", socket.display())]
     Unreachable {
         /// The socket.
         socket: PathBuf,
-        /// What is wrong.
+        /// The error.
         reason: String,
     },
-    /// There is no answer in time.
+    /// The call timed out.
     #[error("{} did not answer {method} within {after:?}", socket.display())]
     Deadline {
         /// The socket.
         socket: PathBuf,
         /// The method that was called.
         method: &'static str,
-        /// How long was waited.
+        /// The time limit.
         after: Duration,
     },
-    /// The runtime refuses, or its answer cannot be read.
+    /// The runtime returned an error, or its response cannot be read.
     #[error("{method} is answered with {code:?}: {message}")]
     Refused {
         /// The method that was called.
         method: &'static str,
-        /// The status of gRPC.
+        /// The gRPC status code.
         code: Code,
-        /// The words of the runtime, on one line of at most 300 characters.
+        /// The message of the runtime, on one line of at most 300 characters.
         message: String,
     },
-    /// None of the sockets that are tried answers.
+    /// No socket answers.
     #[error("no container runtime answers: {}", .0.join("; "))]
     NoRuntime(Vec<String>),
-    /// The container or sandbox does not run.
+    /// The container or sandbox is not running.
     #[error("{0} does not run")]
     NotRunning(String),
-    /// The runtime does not say which process a container or sandbox has.
+    /// The runtime does not report the process of a container or sandbox.
     #[error("the runtime does not say which process {0} has")]
     NoProcess(String),
 }
 
 impl CriError {
-    /// The error for a status that tonic returns: the runtime's, or tonic's own, which has a source, for a connection that
-    /// cannot be made or breaks.
+    /// The error for a status that tonic returns. It is the runtime's status or, if it has a source, tonic's own
+    /// status for a connection that cannot be opened or was interrupted.
     pub(super) fn of(status: &Status, socket: PathBuf, method: &'static str) -> Self {
         if let Some(source) = status.source() {
             return Self::Unreachable { socket, reason: one_line(&with_sources(source)) };
@@ -61,7 +61,7 @@ impl CriError {
         Self::Refused { method, code: status.code(), message: one_line(status.message()) }
     }
 
-    /// Whether the runtime says that there is no such container or sandbox.
+    /// Whether the runtime reports that the container or sandbox does not exist.
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::Refused { code: Code::NotFound, .. })
     }

@@ -1,14 +1,15 @@
-//! The messages of the container runtime interface, as far as they are read and sent here: names and numbers of
-//! fields are those of `pkg/apis/runtime/v1/api.proto` in `k8s.io/cri-api`. Other fields of an answer are skipped.
+//! The messages of the container runtime interface that are read and sent here. Names and numbers of fields are as in
+//! `pkg/apis/runtime/v1/api.proto` of `k8s.io/cri-api`. Other fields of a response are skipped.
 //!
-//! A message whose only field is a number with the tag 1 (`UInt64Value`, `PodSandboxStateValue`, `ContainerStateValue`) is
-//! that number here, which prost writes as such a message; one without fields is `()`.
+//! A message whose only field is a number with the tag 1 (`UInt64Value`, `PodSandboxStateValue`,
+//! `ContainerStateValue`) is represented by the number, because prost encodes it as such a message. A message without
+//! fields is `()`.
 
 use std::collections::BTreeMap;
 
-/// The state of a sandbox whose containers can run (`PodSandboxState`).
+/// The state of a sandbox that is ready to run containers (`PodSandboxState`).
 pub const SANDBOX_READY: i32 = 0;
-/// The state of a container that runs (`ContainerState`).
+/// The state of a running container (`ContainerState`).
 pub const CONTAINER_RUNNING: i32 = 1;
 
 /// The name and the version of the runtime.
@@ -25,24 +26,24 @@ pub struct VersionResponse {
     pub runtime_api_version: String,
 }
 
-/// Asks about one container or sandbox: for its status, or what it uses. The requests have the same fields.
+/// A request for the status or the usage of one container or sandbox. These requests have the same fields.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct ByIdRequest {
     /// Its id.
     #[prost(string, tag = "1")]
     pub id: String,
-    /// Whether the runtime adds what is not part of the interface to a status, in `info`.
+    /// Whether the runtime adds further data to a status, in `info`. The data is not part of the interface.
     #[prost(bool, tag = "2")]
     pub verbose: bool,
 }
 
-/// The status of a container or sandbox. The answers have the same fields.
+/// The status of a container or sandbox. The responses have the same fields.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct StatusResponse {
     /// The status.
     #[prost(message, optional, tag = "1")]
     pub status: Option<Status>,
-    /// What the runtime adds: JSON under `info`.
+    /// Further data of the runtime: JSON under `info`.
     #[prost(btree_map = "string, string", tag = "2")]
     pub info: BTreeMap<String, String>,
 }
@@ -55,26 +56,26 @@ pub struct Status {
     pub state: i32,
 }
 
-/// Asks for sandboxes.
+/// A request for sandboxes.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct ListPodSandboxRequest {
-    /// Which ones.
+    /// The filter.
     #[prost(message, optional, tag = "1")]
     pub filter: Option<PodSandboxFilter>,
 }
 
-/// Which sandboxes are listed. What is empty selects all.
+/// Selects sandboxes. Empty fields select all.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct PodSandboxFilter {
-    /// Those in this state.
+    /// Selects sandboxes in this state.
     #[prost(message, optional, tag = "2")]
     pub state: Option<i32>,
-    /// Those that have all these labels with these values.
+    /// Selects sandboxes that have all these labels with these values.
     #[prost(btree_map = "string, string", tag = "3")]
     pub label_selector: BTreeMap<String, String>,
 }
 
-/// Sandboxes.
+/// The response with sandboxes.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct ListPodSandboxResponse {
     /// The sandboxes.
@@ -82,7 +83,7 @@ pub struct ListPodSandboxResponse {
     pub items: Vec<PodSandbox>,
 }
 
-/// A sandbox: what the containers of a pod share.
+/// A sandbox: the environment that the containers of a pod share.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct PodSandbox {
     /// Its id.
@@ -91,15 +92,15 @@ pub struct PodSandbox {
     /// The pod.
     #[prost(message, optional, tag = "2")]
     pub metadata: Option<PodSandboxMetadata>,
-    /// When it was made, in nanoseconds since 1970.
+    /// Creation time in nanoseconds since 1970.
     #[prost(int64, tag = "4")]
     pub created_at: i64,
-    /// The labels of the pod, and those that the kubelet adds.
+    /// The labels of the pod, and the labels that the kubelet adds.
     #[prost(btree_map = "string, string", tag = "5")]
     pub labels: BTreeMap<String, String>,
 }
 
-/// The pod that a sandbox is for.
+/// The pod of a sandbox.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct PodSandboxMetadata {
     /// The name of the pod.
@@ -110,29 +111,29 @@ pub struct PodSandboxMetadata {
     pub namespace: String,
 }
 
-/// Asks for containers.
+/// A request for containers.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct ListContainersRequest {
-    /// Which ones.
+    /// The filter.
     #[prost(message, optional, tag = "1")]
     pub filter: Option<ContainerFilter>,
 }
 
-/// Which containers are listed. What is empty selects all.
+/// Selects containers. Empty fields select all.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct ContainerFilter {
-    /// Those in this state.
+    /// Selects containers in this state.
     #[prost(message, optional, tag = "2")]
     pub state: Option<i32>,
-    /// Those of this sandbox.
+    /// Selects containers of this sandbox.
     #[prost(string, tag = "3")]
     pub pod_sandbox_id: String,
-    /// Those that have all these labels with these values.
+    /// Selects containers that have all these labels with these values.
     #[prost(btree_map = "string, string", tag = "4")]
     pub label_selector: BTreeMap<String, String>,
 }
 
-/// Containers.
+/// The response with containers.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct ListContainersResponse {
     /// The containers.
@@ -152,7 +153,7 @@ pub struct Container {
     /// Its name.
     #[prost(message, optional, tag = "3")]
     pub metadata: Option<ContainerMetadata>,
-    /// When it was made, in nanoseconds since 1970.
+    /// Creation time in nanoseconds since 1970.
     #[prost(int64, tag = "7")]
     pub created_at: i64,
 }
@@ -165,15 +166,15 @@ pub struct ContainerMetadata {
     pub name: String,
 }
 
-/// The use of one container.
+/// The response with the usage of one container.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct ContainerStatsResponse {
-    /// The use.
+    /// The usage.
     #[prost(message, optional, tag = "1")]
     pub stats: Option<ContainerStats>,
 }
 
-/// Asks for the use of the containers that run.
+/// A request for the usage of the running containers.
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
 pub struct ListContainerStatsRequest {
     /// A filter that selects all.
@@ -181,32 +182,32 @@ pub struct ListContainerStatsRequest {
     pub filter: Option<()>,
 }
 
-/// The use of containers.
+/// The response with the usage of containers.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct ListContainerStatsResponse {
-    /// The use of each.
+    /// The usage of each container.
     #[prost(message, repeated, tag = "1")]
     pub stats: Vec<ContainerStats>,
 }
 
-/// What a container uses.
+/// The resource usage of a container.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct ContainerStats {
     /// The container.
     #[prost(message, optional, tag = "1")]
     pub attributes: Option<ContainerAttributes>,
-    /// Processors.
+    /// CPU usage.
     #[prost(message, optional, tag = "2")]
     pub cpu: Option<CpuUsage>,
-    /// Memory.
+    /// Memory usage.
     #[prost(message, optional, tag = "3")]
     pub memory: Option<MemoryUsage>,
-    /// The files that it has written beside its volumes.
+    /// Usage of its writable layer, without volumes.
     #[prost(message, optional, tag = "4")]
     pub writable_layer: Option<FilesystemUsage>,
 }
 
-/// The container of a use.
+/// The container that a usage belongs to.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct ContainerAttributes {
     /// Its id.
@@ -214,29 +215,29 @@ pub struct ContainerAttributes {
     pub id: String,
 }
 
-/// The use of processors.
+/// CPU usage.
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
 pub struct CpuUsage {
-    /// When it was measured, in nanoseconds since 1970.
+    /// Time of the measurement in nanoseconds since 1970.
     #[prost(int64, tag = "1")]
     pub timestamp: i64,
-    /// The processor time since the start of the container, in nanoseconds of one processor.
+    /// CPU time since the start of the container, in nanoseconds of one core.
     #[prost(message, optional, tag = "2")]
     pub usage_core_nano_seconds: Option<u64>,
 }
 
-/// The use of memory.
+/// Memory usage.
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
 pub struct MemoryUsage {
-    /// What it cannot do without, in bytes: without the cached files that can be dropped.
+    /// The working set in bytes: memory without cached files that can be dropped.
     #[prost(message, optional, tag = "2")]
     pub working_set_bytes: Option<u64>,
 }
 
-/// The use of a file system.
+/// Usage of a file system.
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
 pub struct FilesystemUsage {
-    /// The bytes that are used.
+    /// The used bytes.
     #[prost(message, optional, tag = "3")]
     pub used_bytes: Option<u64>,
 }

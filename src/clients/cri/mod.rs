@@ -1,14 +1,14 @@
 //! The container runtime of this node, such as containerd or CRI-O, by the container runtime interface of Kubernetes
 //! (CRI, `runtime.v1`): gRPC over a Unix socket.
 //!
-//! | file | what it has |
+//! | file | content |
 //! |---|---|
 //! | [`messages`] | the messages, with the fields that are read |
-//! | `process.rs` | which process a container or sandbox has |
-//! | `error.rs` | what goes wrong |
+//! | `process.rs` | the process of a container or sandbox |
+//! | `error.rs` | errors |
 //!
-//! Every call has a deadline, and answers are of bounded length, as for the kubelet. All calls share one connection, which
-//! is made at the first, and again after it breaks or does not answer in time.
+//! Every call has a deadline, and the length of responses is limited as in the kubelet. All calls share one
+//! connection. It is opened by the first call, and again after it was interrupted or a call timed out.
 
 mod error;
 pub mod messages;
@@ -40,13 +40,13 @@ use messages::{
 
 pub use error::CriError;
 
-/// How long a call may take where nothing else is configured.
+/// The default time limit of a call.
 pub const DEADLINE: Duration = Duration::from_secs(5);
-/// How much longer than this client waits the deadline is that a runtime gets with a call.
+/// The difference between the deadline that the runtime gets with a call and the shorter time limit of this client.
 const GRACE: Duration = Duration::from_secs(1);
-/// The longest answer that is read, in bytes: that of the kubelet (`maxMsgSize` of `k8s.io/cri-client`).
+/// The limit for a response in bytes, the same as in the kubelet (`maxMsgSize` of `k8s.io/cri-client`).
 const LONGEST_ANSWER: usize = 16 << 20;
-/// The sockets that are tried where none is configured: containerd's, CRI-O's and that of k3s.
+/// The sockets that are tried if no socket is configured. containerd, CRI-O and k3s use them.
 pub const SOCKETS: [&str; 4] = [
     "/run/containerd/containerd.sock",
     "/run/crio/crio.sock",
@@ -57,63 +57,64 @@ pub const SOCKETS: [&str; 4] = [
 /// A client of one runtime.
 #[derive(Debug)]
 pub struct Cri {
-    socket: PathBuf,
+    /// The socket.
+    pub socket: PathBuf,
     deadline: Duration,
-    /// The connection, once there was a call. tonic makes it again when it breaks.
+    /// The connection, after the first call. tonic reopens it after an interruption.
     channel: Mutex<Option<Channel>>,
 }
 
-/// The runtime of this node. It is looked for when it is first needed, and again once it is forgotten because it did not
-/// answer: it may be another one after an upgrade of the node.
+/// The runtime of this node. Its socket is searched for on first use. If the runtime does not answer, the socket is
+/// forgotten and searched for again, because an upgrade of the node may have changed the runtime.
 pub struct Runtime {
-    /// Its socket; empty for the first of [`SOCKETS`] that answers.
+    /// Its socket; empty for the first one in [`SOCKETS`] that answers.
     endpoint: String,
     deadline: Duration,
     client: Mutex<Option<Arc<Cri>>>,
 }
 
 impl Runtime {
-    /// The runtime at `endpoint`, as for [`Cri::connect`]. Nothing is sent yet.
+    /// The runtime at `endpoint`, as for [`Cri::connect`]. Sends nothing.
     pub fn new(endpoint: &str, deadline: Duration) -> Self {
         Self { endpoint: endpoint.to_owned(), deadline, client: Mutex::default() }
     }
 
-    /// Its client, if it has been found.
+    /// Its client, if the runtime has been found.
     pub fn known(&self) -> Option<Arc<Cri>> {
         self.client.lock().clone()
     }
 
-    /// Its client.
+    /// Returns its client. Searches for the runtime if necessary.
     ///
     /// # Errors
-    /// When it has to be looked for, and does not answer.
+    /// When the runtime is searched for and does not answer.
     pub async fn client(&self) -> Result<Arc<Cri>, CriError> {
         if let Some(client) = self.known() {
             return Ok(client);
         }
         let (client, version) = Cri::connect(&self.endpoint, self.deadline).await?;
         let (name, version) = (version.runtime_name, version.runtime_version);
-        info!(socket = %client.socket().display(), name, version, "the container runtime answers");
+        info!(socket = %client.socket.display(), name, version, "the container runtime answers");
         Ok(Arc::clone(self.client.lock().insert(Arc::new(client))))
     }
 
-    /// The runtime is looked for again when it is next needed.
+    /// Forgets the runtime. It is searched for again on the next use.
     pub fn forget(&self) {
         *self.client.lock() = None;
     }
 }
 
 impl Cri {
-    /// A client of the runtime at a socket, whose calls may take `deadline` each. Nothing is sent yet.
+    /// A client of the runtime at a socket. Each call may take `deadline`. Sends nothing.
     pub fn new(socket: impl Into<PathBuf>, deadline: Duration) -> Self {
         Self { socket: socket.into(), deadline, channel: Mutex::default() }
     }
 
-    /// A client of the runtime at `endpoint`, such as `unix:///run/containerd/containerd.sock` or the path alone; if it is
-    /// empty, at the first of [`SOCKETS`] that answers. The version is asked for.
+    /// Connects to the runtime at `endpoint`, such as `unix:///run/containerd/containerd.sock` or only the path, and
+    /// requests its version. If `endpoint` is empty, it connects to the first of [`SOCKETS`] that answers.
     ///
     /// # Errors
-    /// When it does not answer, or none does, or `endpoint` is not the path of a socket.
+    /// When the runtime does not answer, or `endpoint` is not the path of a socket.
     pub async fn connect(endpoint: &str, deadline: Duration) -> Result<(Self, VersionResponse), CriError> {
         if endpoint.is_empty() {
             return Self::first_of(SOCKETS.iter().map(Path::new), deadline).await;
@@ -127,7 +128,7 @@ impl Cri {
         Ok((client, version))
     }
 
-    /// A client of the first of these sockets that answers.
+    /// Connects to the first of these sockets that answers.
     async fn first_of<'a>(
         sockets: impl Iterator<Item = &'a Path>,
         deadline: Duration,
@@ -143,45 +144,40 @@ impl Cri {
         Err(CriError::NoRuntime(failures))
     }
 
-    /// The socket.
-    pub fn socket(&self) -> &Path {
-        &self.socket
-    }
-
     /// The name and the version of the runtime.
     pub async fn version(&self) -> Result<VersionResponse, CriError> {
         self.call("Version", ()).await
     }
 
-    /// The sandboxes that `filter` selects.
+    /// Lists the sandboxes that match `filter`.
     pub async fn list_pod_sandboxes(&self, filter: PodSandboxFilter) -> Result<Vec<PodSandbox>, CriError> {
         let request = ListPodSandboxRequest { filter: Some(filter) };
         let answer: ListPodSandboxResponse = self.call("ListPodSandbox", request).await?;
         Ok(answer.items)
     }
 
-    /// The containers that `filter` selects.
+    /// Lists the containers that match `filter`.
     pub async fn list_containers(&self, filter: ContainerFilter) -> Result<Vec<Container>, CriError> {
         let request = ListContainersRequest { filter: Some(filter) };
         let answer: ListContainersResponse = self.call("ListContainers", request).await?;
         Ok(answer.containers)
     }
 
-    /// What one container uses; `None` where the runtime has not measured it yet.
+    /// Returns the usage of one container; `None` if the runtime has not measured it yet.
     pub async fn container_stats(&self, id: &str) -> Result<Option<ContainerStats>, CriError> {
         let request = ByIdRequest { id: id.to_owned(), verbose: false };
         let answer: ContainerStatsResponse = self.call("ContainerStats", request).await?;
         Ok(answer.stats)
     }
 
-    /// What the running containers use.
+    /// Returns the usage of the running containers.
     pub async fn list_container_stats(&self) -> Result<Vec<ContainerStats>, CriError> {
         let request = ListContainerStatsRequest { filter: Some(()) };
         let answer: ListContainerStatsResponse = self.call("ListContainerStats", request).await?;
         Ok(answer.stats)
     }
 
-    /// Calls a method, once.
+    /// Calls a method once.
     async fn call<Q, A>(&self, method: &'static str, request: Q) -> Result<A, CriError>
     where
         Q: prost::Message + Send + Sync + 'static,
@@ -192,7 +188,7 @@ impl Cri {
             let mut grpc = Grpc::new(self.channel()?).max_decoding_message_size(LONGEST_ANSWER);
             grpc.ready().await.map_err(|error| Status::from_error(Box::new(error)))?;
             let mut request = Request::new(request);
-            // So that the runtime gives up, too; later than this client, whose error names the socket.
+            // The runtime gives up, too, but later than this client, whose error names the socket.
             request.set_timeout(self.deadline + GRACE);
             let path = PathAndQuery::from_maybe_shared(format!("/runtime.v1.RuntimeService/{method}"));
             let path = path.map_err(|error| Status::from_error(Box::new(error)))?;
@@ -211,8 +207,8 @@ impl Cri {
             Ok(Ok(answer)) => Ok(answer.into_inner()),
             Ok(Err(status)) => Err(CriError::of(&status, self.socket.clone(), method)),
             Err(_) => {
-                // Requests that are not read would add up in the connection, so the next call makes another. Calls that
-                // wait for an answer keep this one.
+                // Unread requests would accumulate in the connection, so the next call opens another one. Pending
+                // calls keep this one.
                 *self.channel.lock() = None;
                 let (socket, after) = (self.socket.clone(), self.deadline);
                 Err(CriError::Deadline { socket, method, after })
@@ -220,7 +216,7 @@ impl Cri {
         }
     }
 
-    /// The connection, which is made when the first request is sent through it.
+    /// Returns the connection. It is opened when the first request is sent.
     fn channel(&self) -> Result<Channel, Status> {
         let mut channel = self.channel.lock();
         if let Some(channel) = &*channel {

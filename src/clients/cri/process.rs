@@ -1,4 +1,4 @@
-//! The process of a container or sandbox, which the runtime has only in `info` of a verbose status.
+//! The process of a container or sandbox. The runtime reports it only in `info` of a verbose status.
 
 use std::collections::BTreeMap;
 
@@ -7,39 +7,33 @@ use serde::Deserialize;
 use super::messages::{ByIdRequest, CONTAINER_RUNNING, SANDBOX_READY, StatusResponse};
 use super::{Cri, CriError};
 
-/// What containerd and CRI-O write as JSON under `info`, as far as it is read.
+/// The fields that are read of the JSON that containerd and CRI-O write to `info`.
 #[derive(Deserialize)]
 struct Info {
     pid: i64,
 }
 
 impl Cri {
-    /// The id of the first process of a running container, in the process namespace of the runtime.
+    /// The ID of the first process of a running container, in the process namespace of the runtime.
     ///
     /// # Errors
-    /// When the container does not run, or the runtime does not answer or does not say it.
+    /// When the container is not running, or the runtime does not answer or does not report the process.
     pub async fn container_process(&self, id: &str) -> Result<u32, CriError> {
-        self.process("ContainerStatus", id, format!("container {id}"), CONTAINER_RUNNING).await
+        self.process("ContainerStatus", "container", id, CONTAINER_RUNNING).await
     }
 
-    /// The id of the first process of a sandbox that is ready, in the process namespace of the runtime. Its network
-    /// namespace is that of the pod.
+    /// The ID of the first process of a ready sandbox, in the process namespace of the runtime. Its network namespace
+    /// is the network namespace of the pod.
     ///
     /// # Errors
-    /// When the sandbox is not ready, or the runtime does not answer or does not say it.
+    /// When the sandbox is not ready, or the runtime does not answer or does not report the process.
     pub async fn sandbox_process(&self, id: &str) -> Result<u32, CriError> {
-        self.process("PodSandboxStatus", id, format!("sandbox {id}"), SANDBOX_READY).await
+        self.process("PodSandboxStatus", "sandbox", id, SANDBOX_READY).await
     }
 
-    /// The process of what is called `name` in an error, while it is in this state.
-    async fn process(
-        &self,
-        method: &'static str,
-        id: &str,
-        name: String,
-        state: i32,
-    ) -> Result<u32, CriError> {
-        let request = ByIdRequest { id: id.to_owned(), verbose: true };
+    /// Returns the process of a container or sandbox in the given state. `what` names the kind in errors.
+    async fn process(&self, method: &'static str, what: &str, id: &str, state: i32) -> Result<u32, CriError> {
+        let (name, request) = (format!("{what} {id}"), ByIdRequest { id: id.to_owned(), verbose: true });
         let StatusResponse { status, info } = self.call(method, request).await?;
         if status.is_none_or(|status| status.state != state) {
             return Err(CriError::NotRunning(name));
@@ -48,7 +42,7 @@ impl Cri {
     }
 }
 
-/// The process that `info` names. Process 1 is the node's own, and never that of a container.
+/// Returns the process that `info` names. Process 1 belongs to the node and is never the process of a container.
 fn process(info: &BTreeMap<String, String>) -> Option<u32> {
     let info: Info = serde_json::from_str(info.get("info")?).ok()?;
     u32::try_from(info.pid).ok().filter(|pid| *pid > 1)

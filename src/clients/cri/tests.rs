@@ -1,5 +1,5 @@
-//! Tests of the client against sockets on which nothing useful listens. `tests/integration/instance_metrics` has those
-//! against containerd.
+//! Tests of the client against sockets that no useful server listens on. `tests/integration/instance_metrics` has the
+//! tests against containerd.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use tokio::net::UnixListener;
 
 use super::*;
 
-/// A folder and a socket in it.
+/// A socket in a new folder.
 fn socket() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
     let socket = folder.path().join("cri.sock");
@@ -16,7 +16,7 @@ fn socket() -> (TempDir, PathBuf) {
 }
 
 #[tokio::test]
-async fn a_socket_that_is_not_there_is_named() {
+async fn the_error_names_a_missing_socket() {
     let (_folder, socket) = socket();
     let error = Cri::connect(&socket.display().to_string(), DEADLINE).await.expect_err("nothing listens");
     let expected = format!("{} does not answer: ", socket.display());
@@ -25,7 +25,7 @@ async fn a_socket_that_is_not_there_is_named() {
 }
 
 #[tokio::test]
-async fn no_socket_of_several_is_a_failure_that_names_them_all() {
+async fn the_error_names_all_sockets_that_were_tried() {
     let (folder, socket) = socket();
     let other = folder.path().join("other.sock");
     let found = Cri::first_of([socket.as_path(), other.as_path()].into_iter(), DEADLINE).await;
@@ -34,17 +34,17 @@ async fn no_socket_of_several_is_a_failure_that_names_them_all() {
 }
 
 #[tokio::test]
-async fn what_is_not_the_path_of_a_socket_is_refused() {
+async fn an_endpoint_that_is_not_a_socket_path_is_rejected() {
     let error = Cri::connect("tcp://127.0.0.1:1", DEADLINE).await.expect_err("refused").to_string();
     assert_eq!(error, "tcp://127.0.0.1:1 does not answer: it is not the path of a socket");
 }
 
 #[tokio::test]
-async fn a_call_that_is_not_answered_ends_at_its_deadline_and_the_next_one_has_another_connection() {
+async fn a_call_times_out_and_the_next_call_opens_another_connection() {
     let (_folder, socket) = socket();
     let listener = UnixListener::bind(&socket).expect("bound");
     let client = Cri::new(&socket, Duration::from_millis(200));
-    // Connections stay open, and nothing is read.
+    // Connections stay open, but nothing is read.
     let mut connections = Vec::new();
     for count in 1..=3 {
         let error = client.version().await.expect_err("nobody answers").to_string();
@@ -62,7 +62,7 @@ async fn a_server_that_does_not_speak_http2_is_a_failure() {
     let listener = UnixListener::bind(&socket).expect("bound");
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
-            // The client sends, so this can be written.
+            // The client sends data, so the stream becomes writable.
             let _ = stream.writable().await;
             let _ = stream.try_write(b"HTTP/1.1 400 Bad Request\r\n\r\n");
         }
@@ -73,13 +73,13 @@ async fn a_server_that_does_not_speak_http2_is_a_failure() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_too_long_is_not_read() {
+async fn a_response_above_the_size_limit_is_not_read() {
     let (_folder, socket) = socket();
     let listener = UnixListener::bind(&socket).expect("bound");
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
             let service = hyper::service::service_fn(|_| async {
-                // The prefix of a message of 32 MiB, without compression.
+                // The prefix of a message of 32 MiB without compression.
                 let prefix = hyper::body::Bytes::from_static(&[0, 2, 0, 0, 0]);
                 let response = http::Response::builder().header("content-type", "application/grpc");
                 response.body(http_body_util::Full::new(prefix))

@@ -1,7 +1,5 @@
-//! The errors of a call to Keycloak, in words for an administrator. Nothing of a request's body
-//! is ever repeated, because it may hold a secret or the data of a person.
-
-use std::path::PathBuf;
+//! The errors of calls to Keycloak, as messages for administrators. They never repeat any part of a request body,
+//! because it may contain a secret or personal data.
 
 use http::StatusCode;
 use serde::Deserialize;
@@ -16,7 +14,7 @@ use crate::clients::http::{Answer, HttpError};
 /// A call that did not succeed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeycloakError {
-    /// The server gives no answer.
+    /// The server does not respond.
     #[error("Keycloak cannot be reached at {url}: {problem}")]
     Unreachable {
         /// The configured URL.
@@ -24,22 +22,22 @@ pub enum KeycloakError {
         /// The error of the connection.
         problem: HttpError,
     },
-    /// The server answers that it cannot now (408, 429, 5xx).
+    /// The server is temporarily unavailable (408, 429, 5xx).
     #[error("Keycloak cannot {} now: {said}", operation.words())]
     Unavailable {
         /// The operation.
         operation: Operation,
         /// The status of the answer.
         status: StatusCode,
-        /// The words of the answer.
+        /// The message of the response.
         said: String,
     },
-    /// The credentials of the account, or its token, are not accepted.
+    /// The credentials or the token of the account are rejected.
     #[error("Keycloak does not accept {account}: {said}; check {}", account.to_check())]
     Unauthorized {
         /// The account.
         account: Account,
-        /// The words of the answer.
+        /// The message of the response.
         said: String,
     },
     /// The account lacks a role.
@@ -53,51 +51,51 @@ pub enum KeycloakError {
     /// The realm, the client with the roles, the user or the role does not exist.
     #[error("{0}")]
     NotFound(String),
-    /// Another account has this name or e-mail address, or another role this name.
+    /// Another account has this name or e-mail address, or another role has this name.
     #[error("Keycloak cannot {}: {said}", operation.words())]
     Conflict {
         /// The operation.
         operation: Operation,
-        /// The words of the answer.
+        /// The message of the response.
         said: String,
     },
-    /// Keycloak refuses what it was asked for, and will again.
+    /// Keycloak rejects the request. A retry would fail, too.
     #[error("Keycloak refuses to {}: {said}", operation.words())]
     Rejected {
         /// The operation.
         operation: Operation,
-        /// The words of the answer.
+        /// The message of the response.
         said: String,
     },
-    /// The mail server did not take the mail.
+    /// The mail server did not accept the mail.
     #[error("Keycloak could not send the mail: check the e-mail settings of the realm and the mail server")]
     MailNotSent,
-    /// The answer is not one of Keycloak, or not as we know it.
+    /// The response does not come from Keycloak, or has an unknown form.
     #[error("the answer to \"{}\" is not Keycloak's: {problem}; check url and compatibilityMode", operation.words())]
     BadAnswer {
         /// The operation.
         operation: Operation,
-        /// The fault of the answer.
+        /// The error in the response.
         problem: String,
     },
-    /// The file with the client's secret, or the user's password, cannot be used.
-    #[error("{key} {} cannot be used: {problem}", path.display())]
+    /// The file with the client secret or the password of the user cannot be used.
+    #[error("{key} {path} cannot be used: {problem}")]
     SecretUnreadable {
         /// The key of the configuration that names the file.
         key: &'static str,
         /// The file.
-        path: PathBuf,
-        /// The fault of the file.
+        path: String,
+        /// The error.
         problem: String,
     },
-    /// Somebody else has an account of that name.
+    /// An account with this name belongs to another user.
     #[error(
-        "Keycloak has an account {0} with another e-mail address than the Tenant's, so it is left alone: rename or \
-         delete one of them; or, if it is the Tenant's, an administrator can set the annotation {ADOPT_ACCOUNT}: \
+        "Keycloak has an account {0} with another e-mail address than the Tenant's, so it is not changed: rename or \
+         delete one of them; or, if it belongs to the Tenant, an administrator can set the annotation {ADOPT_ACCOUNT}: \
          \"true\" on the Tenant"
     )]
     AccountExists(String),
-    /// The lease is not held (any more): nothing was sent.
+    /// The lease is not held, or no longer held. Nothing was sent.
     #[error("not the leader: nothing was sent")]
     NotLeader,
 }
@@ -121,7 +119,7 @@ impl KeycloakError {
         }
     }
 
-    /// Whether the same call may succeed later although nobody has changed anything.
+    /// Whether the same call may succeed later without any change to the configuration or the object.
     pub fn is_transient(&self) -> bool {
         matches!(
             self,
@@ -133,8 +131,8 @@ impl KeycloakError {
         )
     }
 
-    /// Whether Keycloak itself has not answered, so that other calls would not be answered either: there is no answer, or it
-    /// is that of a proxy or a server that is just starting (502, 503, 504).
+    /// Whether Keycloak itself does not respond, so that other calls would fail, too: there is no response, or it
+    /// comes from a proxy or a server that is starting (502, 503, 504).
     pub fn is_outage(&self) -> bool {
         match self {
             Self::Unreachable { .. } => true,
@@ -143,7 +141,7 @@ impl KeycloakError {
         }
     }
 
-    /// The error that an answer without success means.
+    /// Maps a response without success to an error.
     pub(super) fn from_answer(answer: &Answer, operation: Operation, account: &Account) -> Self {
         let refusal = Refusal::of(answer);
         let said = refusal.said(answer.status);
@@ -165,9 +163,9 @@ impl KeycloakError {
                 if status.is_redirection()
                     && let Some(to) = &answer.location =>
             {
-                // What is behind the question mark may be a token.
+                // The part after the question mark may be a token.
                 let to = to.split(['?', '#']).next().unwrap_or_default();
-                Self::BadAnswer { operation, problem: format!("it sends us to {to:?}") }
+                Self::BadAnswer { operation, problem: format!("it redirects to {to:?}") }
             }
             _ if refusal.is_keycloaks() => Self::Rejected { operation, said },
             status => Self::BadAnswer { operation, problem: format!("HTTP {status}") },
@@ -175,7 +173,7 @@ impl KeycloakError {
     }
 }
 
-/// The body of a refusal of Keycloak: one of the first three, or a list.
+/// The body of an error response of Keycloak. It has one of the first three fields, or a list.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct Refusal {
@@ -192,17 +190,18 @@ impl Refusal {
         serde_json::from_slice(&answer.body).unwrap_or_default()
     }
 
-    /// Whether it has the form that Keycloak gives to its refusals; a server in front of it does not.
+    /// Whether the body has the form of Keycloak's error responses. Responses of a server in front of Keycloak do
+    /// not.
     fn is_keycloaks(&self) -> bool {
         self.error.is_some() || self.error_message.is_some() || !self.errors.is_empty()
     }
 
-    /// Whether its short name is this one.
+    /// Whether it has this short name.
     pub(super) fn is(&self, error: &str) -> bool {
         self.error.as_deref() == Some(error)
     }
 
-    /// Its words on one line; the status where it has none.
+    /// Its message on one line, or the status if it has no message.
     pub(super) fn said(&self, status: StatusCode) -> String {
         if !self.errors.is_empty() {
             let all: Vec<String> = self.errors.iter().map(|error| error.said(status)).collect();
@@ -214,10 +213,8 @@ impl Refusal {
             (None, Some(error), None) => error.clone(),
             (None, None, _) => format!("HTTP {status}"),
         };
-        match &self.field {
-            Some(field) => one_line(&format!("{field}: {text}")),
-            None => one_line(&text),
-        }
+        let begin = self.field.as_ref().map(|field| format!("{field}: ")).unwrap_or_default();
+        one_line(&(begin + &text))
     }
 }
 
@@ -239,14 +236,14 @@ mod tests {
     }
 
     #[test]
-    fn statuses_have_their_reasons() {
+    fn each_status_has_its_reason() {
         let keycloaks = r#"{"error": "x"}"#;
         let table = [
             (400, keycloaks, "KeycloakRejected", false),
             (401, "", "KeycloakUnauthorized", false),
             (403, "", "KeycloakForbidden", false),
             (404, keycloaks, "KeycloakNotFound", true),
-            // Of something in front of Keycloak.
+            // The response of a server in front of Keycloak.
             (404, "<html>no such page</html>", "KeycloakBadAnswer", false),
             (405, "", "KeycloakBadAnswer", false),
             (408, "", "KeycloakUnavailable", true),
@@ -274,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn sentences_say_what_to_check() {
+    fn messages_name_the_setting_to_check() {
         let said = |status, body, operation| error(status, body, operation).to_string();
         assert_eq!(
             said(403, "{\"error\":\"HTTP 403 Forbidden\"}", Operation::CreateRole),
@@ -305,19 +302,19 @@ mod tests {
     }
 
     #[test]
-    fn a_redirect_is_named_without_its_query() {
+    fn the_error_of_a_redirect_omits_the_query() {
         let mut answer = answer(302, "");
         answer.location = Some("https://auth.example.com/login?token=hunter2".to_owned());
         let error = KeycloakError::from_answer(&answer, Operation::Token, &client());
         assert_eq!(
             error.to_string(),
-            "the answer to \"get a token\" is not Keycloak's: it sends us to \"https://auth.example.com/login\"; \
+            "the answer to \"get a token\" is not Keycloak's: it redirects to \"https://auth.example.com/login\"; \
              check url and compatibilityMode"
         );
     }
 
     #[test]
-    fn long_texts_are_cut() {
+    fn long_messages_of_keycloak_are_cut() {
         let body = format!("{{\"error\":\"{}\"}}", "x\\n".repeat(1_000));
         let text = error(400, &body, Operation::CreateUser).to_string();
         assert!(text.len() < 400 && !text.contains('\n'), "{text}");

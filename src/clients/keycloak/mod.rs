@@ -1,14 +1,14 @@
 //! Keycloak's admin API, as far as Tenants and Workspaces need it: accounts, and the roles of one client.
-//! `docs/keycloak.md` says how a realm is set up for it.
+//! `docs/keycloak.md` describes the setup of a realm.
 //!
-//! Changes are calls of the crate `keycloak`. It reads answers to their end however long they are, and
-//! refuses an object when any of its members is not as the crate knows it; so what we read is asked for
-//! by requests of our own on the same connections, bounded and decoded into the few members that we use.
-//! On top of both: one token for all calls, a second attempt when it is refused, the lease, metrics, and
-//! errors in words for an administrator.
+//! Changes are calls of the crate `keycloak`. The crate reads responses of any length, and rejects an object if any
+//! of its fields differs from the crate's types. So objects are read by separate requests on the same connections,
+//! with a limit for their size, and decoded into the few fields that are used. This module adds one token for all
+//! calls, a second attempt when the token is rejected, the check of the lease, metrics, and error messages for
+//! administrators.
 //!
-//! A call can always be repeated: what has been done already is seen from what is found. Changes are sent
-//! only while the lease is held. Neither a secret nor anything about a person is in an error or a log.
+//! Calls are idempotent: each call finds out what has been done already. Changes are sent only while the lease is
+//! held. Errors and logs contain no secrets and no personal data.
 
 mod error;
 mod operation;
@@ -20,7 +20,6 @@ mod tests;
 mod token;
 mod users;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -43,13 +42,13 @@ pub use operation::Operation;
 pub use roles::{Role, description};
 pub use users::{ActionMail, RequiredAction, User, UserUpdate, WantedUser, difference, is_reserved};
 
-/// The crate's client. It is made for each attempt, with the token of that attempt.
+/// The crate's client. It is created for each attempt, with the token of that attempt.
 type Admin = KeycloakAdmin<Token>;
 
-/// The result of a changing call of the crate.
+/// The result of a call of the crate that changes something.
 type Changed = Result<DefaultResponse, CrateError>;
 
-/// A client of one realm. Clones share connections, the token and the identifier of the roles' client.
+/// A client of one realm. Clones share connections, the token and the identifier of the client that holds the roles.
 #[derive(Clone, derive_more::Debug)]
 #[debug("Keycloak({}, realm {})", shared.config.url, shared.config.realm)] // leaves out the token
 pub struct Keycloak {
@@ -63,20 +62,19 @@ struct Shared {
     http: HttpClient,
     gate: Gate,
     tokens: Tokens,
-    /// The identifier of the client that holds the roles, once it was asked for.
+    /// The identifier of the client that holds the roles, after the first request for it.
     roles_client: Mutex<Option<String>>,
 }
 
 impl Keycloak {
-    /// A client of a realm, which sends changes only while `gate` is open. Nothing is sent yet.
+    /// A client of a realm. It sends changes only while `gate` is open. Nothing is sent yet.
     ///
     /// # Errors
-    /// When the certificates of the authorities cannot be used, or the URL is not one.
+    /// When the certificates of the authorities cannot be used, or the URL is invalid.
     pub fn new(config: &KeycloakConfig, gate: Gate) -> anyhow::Result<Self> {
         let (base, config) = (settings::base(config), config.clone());
         let url: Uri = base.parse().map_err(|error| anyhow!("integrations.keycloak.url: {error}"))?;
-        let ca_file = (!config.ca_file.is_empty()).then(|| PathBuf::from(&config.ca_file));
-        let http = HttpClient::new(&url, ca_file, config.timeout.get())
+        let http = HttpClient::new(&url, &config.ca_file, config.timeout.get())
             .map_err(|error| anyhow!("integrations.keycloak: {error}"))?;
         let (tokens, roles_client) = (Tokens::default(), Mutex::default());
         Ok(Self { shared: Arc::new(Shared { config, base, http, gate, tokens, roles_client }) })
@@ -86,7 +84,7 @@ impl Keycloak {
         &self.shared.config.realm
     }
 
-    /// Reads something; `None` if it does not exist. `path` is below the realm, each segment encoded.
+    /// Reads an object; `None` if it does not exist. `path` is relative to the realm, with each segment encoded.
     async fn read<T: DeserializeOwned>(
         &self,
         operation: Operation,
@@ -95,16 +93,14 @@ impl Keycloak {
     ) -> Result<Option<T>, KeycloakError> {
         let Shared { http, base, .. } = &*self.shared;
         let url = format!("{base}/admin/realms/{}/{path}", settings::encoded(self.realm()));
-        let request = |token: Token| http.send(http.client().get(&url).query(query).bearer_auth(token.text));
+        let request = |token: Token| http.send(http.client.get(&url).query(query).bearer_auth(token.text));
         let Some(answer) = self.call(operation, request).await? else { return Ok(None) };
-        // The words of the decoder may repeat what it read.
-        serde_json::from_slice(&answer.body).map_err(|_| KeycloakError::BadAnswer {
-            operation,
-            problem: "it is not in the form that we know".to_owned(),
-        })
+        // The message of the decoder may repeat data of the response.
+        serde_json::from_slice(&answer.body)
+            .map_err(|_| KeycloakError::BadAnswer { operation, problem: "it has an unknown form".to_owned() })
     }
 
-    /// Changes something by a call of the crate. `None` if what was to be deleted does not exist.
+    /// Changes an object by a call of the crate. Returns `None` if the object to be deleted does not exist.
     async fn write<F: Future<Output = Changed>>(
         &self,
         operation: Operation,
@@ -112,14 +108,15 @@ impl Keycloak {
     ) -> Result<Option<Answer>, KeycloakError> {
         let Shared { http, base, .. } = &*self.shared;
         let request = |token: Token| {
-            let changed = change(KeycloakAdmin::new(base, token, http.client().clone()));
+            let changed = change(KeycloakAdmin::new(base, token, http.client.clone()));
             async move { answer_of_crate(http, changed.await) }
         };
         self.call(operation, request).await
     }
 
-    /// One request with the token, and a second one with a new token if the first is refused: it may have
-    /// been revoked, or the server restarted. `None` if the object does not exist, where that is no error.
+    /// Sends a request with the token. If the token is rejected, sends it again with a new token, because the token
+    /// may have been revoked or the server restarted. Returns `None` if the object does not exist and the operation
+    /// allows that.
     async fn call<F: Future<Output = Result<Answer, HttpError>>>(
         &self,
         operation: Operation,
@@ -134,14 +131,14 @@ impl Keycloak {
         if answer.status.is_success() {
             return Ok(Some(answer));
         }
-        // A 404 in other words is another server's, or because of another part of the path.
+        // Another 404 comes from another server, or is about another part of the path.
         let is_absent = |words| answer.status == StatusCode::NOT_FOUND && Refusal::of(&answer).is(words);
         if operation.absent().is_some_and(is_absent) {
             return Ok(None);
         }
         let error = KeycloakError::from_answer(&answer, operation, &Account::of(&self.shared.config));
         if matches!(error, KeycloakError::NotFound(_)) {
-            // It may be the client with the roles that was deleted, and perhaps made again.
+            // The client with the roles may have been deleted, and perhaps created again.
             *self.shared.roles_client.lock() = None;
         }
         Err(error)
@@ -151,12 +148,12 @@ impl Keycloak {
         self.shared.tokens.get(async || self.renew().await).await
     }
 
-    /// A new token, by the credentials of the client or the user.
+    /// Requests a new token with the credentials of the client or the user.
     async fn renew(&self) -> Result<Token, KeycloakError> {
         let Shared { http, base, config, .. } = &*self.shared;
         let (login, realm) = (Login::read(config)?, settings::login_realm(config));
         let url = format!("{base}/realms/{}/protocol/openid-connect/token", settings::encoded(realm));
-        let mut request = http.client().post(&url).form(&login.form);
+        let mut request = http.client.post(&url).form(&login.form);
         if let Some((name, secret)) = login.basic {
             request = request.basic_auth(name, Some(secret));
         }
@@ -164,8 +161,8 @@ impl Keycloak {
         let answer = self.exchange(Operation::Token, http.send(request)).await?;
         match answer.status {
             StatusCode::OK => Token::read(&answer.body, asked),
-            // An unknown client or a wrong password is 401; a client without a service account, or without direct access
-            // grants, is 400 or 401.
+            // An unknown client or a wrong password causes 401. A client without a service account, or without direct
+            // access grants, causes 400 or 401.
             StatusCode::BAD_REQUEST | StatusCode::UNAUTHORIZED => {
                 let said = Refusal::of(&answer).said(answer.status);
                 Err(KeycloakError::Unauthorized { account: Account::of(config), said })
@@ -178,13 +175,13 @@ impl Keycloak {
         }
     }
 
-    /// One request and its answer, counted. A change is sent only while the lease is held.
+    /// Sends one request, and counts it. A change is sent only while the lease is held.
     async fn exchange(
         &self,
         operation: Operation,
         request: impl Future<Output = Result<Answer, HttpError>>,
     ) -> Result<Answer, KeycloakError> {
-        // Asked last of all: the token may have taken a while.
+        // Checked last, because fetching the token may have taken some time.
         if operation.is_change() && !self.shared.gate.is_open() {
             return Err(KeycloakError::NotLeader);
         }
@@ -197,12 +194,17 @@ impl Keycloak {
         })
     }
 
-    /// Asks the server something that changes nothing: whether it answers at all.
+    /// The URL of the server.
+    pub fn url(&self) -> &str {
+        &self.shared.config.url
+    }
+
+    /// Sends a request that changes nothing, to check whether the server responds.
     pub async fn ask(&self) -> Result<(), KeycloakError> {
         self.find_client(settings::roles_client(&self.shared.config)).await.map(drop)
     }
 
-    /// The identifier of the client that holds the roles.
+    /// Returns the identifier of the client that holds the roles.
     async fn roles_client(&self) -> Result<String, KeycloakError> {
         if let Some(known) = &*self.shared.roles_client.lock() {
             return Ok(known.clone());
@@ -214,12 +216,13 @@ impl Keycloak {
     }
 }
 
-/// The answer to a call of the crate. It has read the body of a refusal, and left that of a success.
+/// Converts the result of a call of the crate. The crate reads the body of an error response, and does not read the
+/// body of a success.
 fn answer_of_crate(http: &HttpClient, changed: Changed) -> Result<Answer, HttpError> {
     match changed {
         Ok(response) => Ok(Answer::without_body(response.as_ref())),
         Err(CrateError::HttpFailure { status, text, .. }) => {
-            // It was a StatusCode before.
+            // The crate converted a `StatusCode`, so this cannot fail.
             let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
             Ok(Answer { status, location: None, body: text.into() })
         }
@@ -227,12 +230,11 @@ fn answer_of_crate(http: &HttpClient, changed: Changed) -> Result<Answer, HttpEr
     }
 }
 
-/// Counts a request. The label `code` is `<error>` where there is no answer, as in
-/// `rest_client_requests_total`.
+/// Counts a request. Without a response, the label `code` is `<error>`, as in `rest_client_requests_total`.
 fn count(operation: Operation, status: Option<StatusCode>, took: Duration) {
     let code = status.map_or_else(|| "<error>".to_owned(), |status| status.as_str().to_owned());
-    let (method, operation) = (operation.method().as_str().to_owned(), operation.label());
+    let (method, operation, _) = operation.row();
     histogram!("keycloak_request_duration_seconds", "operation" => operation).record(took);
-    counter!("keycloak_requests_total", "method" => method, "operation" => operation, "code" => code)
+    counter!("keycloak_requests_total", "method" => method.to_string(), "operation" => operation, "code" => code)
         .increment(1);
 }

@@ -13,7 +13,7 @@ pub enum Operation {
     CreateUser,
     /// Other names or another e-mail address.
     UpdateUser,
-    /// The mail with which a user takes the actions that are required.
+    /// The mail with a link to the required actions of a user.
     SendMail,
     /// The deletion of a user.
     DeleteUser,
@@ -23,21 +23,21 @@ pub enum Operation {
     FindRole,
     /// A new role.
     CreateRole,
-    /// Another description.
+    /// Another description of a role.
     UpdateRole,
     /// The deletion of a role.
     DeleteRole,
     /// The roles that a user has.
     UserRoles,
-    /// More roles for a user.
+    /// Additional roles for a user.
     AddRoles,
     /// Fewer roles for a user.
     RemoveRoles,
 }
 
 impl Operation {
-    /// Its method, its name in metrics, and the operation in words, behind "Keycloak cannot".
-    fn row(self) -> (Method, &'static str, &'static str) {
+    /// The method, the name in metrics, and the phrase after "Keycloak cannot".
+    pub(super) fn row(self) -> (Method, &'static str, &'static str) {
         match self {
             Self::Token => (Method::POST, "token", "get a token"),
             Self::FindUser => (Method::GET, "find_user", "find a user"),
@@ -56,26 +56,17 @@ impl Operation {
         }
     }
 
-    pub(super) fn method(self) -> Method {
-        self.row().0
-    }
-
-    /// The value of the `operation` label.
-    pub(super) fn label(self) -> &'static str {
-        self.row().1
-    }
-
-    /// The operation, behind "Keycloak cannot".
+    /// The phrase after "Keycloak cannot".
     pub(super) fn words(self) -> &'static str {
         self.row().2
     }
 
-    /// Whether it changes something in the realm.
+    /// Whether the operation changes the realm.
     pub(super) fn is_change(self) -> bool {
-        self.method() != Method::GET && self != Self::Token
+        self.row().0 != Method::GET && self != Self::Token
     }
 
-    /// The words of Keycloak, with 404, where the object does not exist, if that is no error.
+    /// Keycloak's message with 404 if the object does not exist and that is not an error.
     pub(super) fn absent(self) -> Option<&'static str> {
         match self {
             Self::DeleteUser => Some("User not found"),
@@ -84,7 +75,7 @@ impl Operation {
         }
     }
 
-    /// The role of the client `realm-management` that it takes (docs/keycloak.md).
+    /// The role of the client `realm-management` that the operation requires (docs/keycloak.md).
     pub(super) fn role(self) -> &'static str {
         match self {
             Self::RolesClient | Self::FindRole | Self::CreateRole | Self::UpdateRole | Self::DeleteRole => {

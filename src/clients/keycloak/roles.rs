@@ -1,4 +1,4 @@
-//! Roles of one client, and which of them a user has.
+//! Roles of one client, and their assignment to users.
 
 use ::keycloak::types::RoleRepresentation;
 use serde::Deserialize;
@@ -6,22 +6,22 @@ use serde::Deserialize;
 use super::settings::encoded;
 use super::{Admin, Keycloak, KeycloakError, Operation};
 
-/// How many characters of a description Keycloak keeps.
+/// The length that Keycloak limits descriptions to, in characters.
 const LONGEST_DESCRIPTION: usize = 255;
 
-/// A role of the client that holds them.
+/// A role of the client that holds the roles.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Role {
     /// Keycloak's identifier.
     pub id: String,
     /// The name, such as `workspace-tea:user`.
     pub name: String,
-    /// The description; empty for none.
+    /// The description; empty if the role has no description.
     #[serde(default)]
     pub description: String,
 }
 
-/// The members of a client that we read.
+/// The fields of a client that are read.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Client {
@@ -29,25 +29,20 @@ struct Client {
     client_id: String,
 }
 
-/// A description as Keycloak keeps it, which is its beginning if it is too long. To be compared with
+/// Returns a description as Keycloak stores it: it is cut if it is too long. For comparison with
 /// [`Role::description`].
 pub fn description(text: &str) -> &str {
-    match text.char_indices().nth(LONGEST_DESCRIPTION) {
-        Some((end, _)) => text.get(..end).unwrap_or(text),
-        None => text,
-    }
+    let end = text.char_indices().nth(LONGEST_DESCRIPTION);
+    end.and_then(|(end, _)| text.get(..end)).unwrap_or(text)
 }
 
-/// The body that makes or changes a role. Keycloak leaves the members alone that are not in it.
+/// The body for creating or changing a role. Keycloak does not change fields that are absent.
 fn described(name: &str, text: &str) -> RoleRepresentation {
-    RoleRepresentation {
-        name: Some(name.to_owned()),
-        description: Some(description(text).to_owned()),
-        ..RoleRepresentation::default()
-    }
+    let (name, description) = (Some(name.to_owned()), Some(description(text).to_owned()));
+    RoleRepresentation { name, description, ..RoleRepresentation::default() }
 }
 
-/// The body that gives or takes roles, which Keycloak wants by identifier and name.
+/// The body for assigning or removing roles. Keycloak needs identifier and name.
 fn mentioned(roles: &[Role]) -> Vec<RoleRepresentation> {
     let mention = |role: &Role| RoleRepresentation {
         id: Some(role.id.clone()),
@@ -58,14 +53,14 @@ fn mentioned(roles: &[Role]) -> Vec<RoleRepresentation> {
 }
 
 impl Keycloak {
-    /// The role of that name, if there is one.
+    /// The role with this name, if it exists.
     pub async fn role(&self, name: &str) -> Result<Option<Role>, KeycloakError> {
         let client = self.roles_client().await?;
         let path = format!("clients/{}/roles/{}", encoded(&client), encoded(name));
         self.read(Operation::FindRole, &path, &[]).await
     }
 
-    /// Makes a role; [`Conflict`](KeycloakError::Conflict) where there is one of that name.
+    /// Creates a role. Returns [`Conflict`](KeycloakError::Conflict) if a role with this name exists.
     pub async fn create_role(&self, name: &str, text: &str) -> Result<(), KeycloakError> {
         let (realm, client, body) = (self.realm(), &*self.roles_client().await?, &described(name, text));
         let create = |admin: Admin| async move {
@@ -74,7 +69,7 @@ impl Keycloak {
         self.write(Operation::CreateRole, create).await.map(drop)
     }
 
-    /// Gives a role another description.
+    /// Changes the description of a role.
     pub async fn update_role_description(&self, name: &str, text: &str) -> Result<(), KeycloakError> {
         let (realm, client, body) = (self.realm(), &*self.roles_client().await?, &described(name, text));
         let update = |admin: Admin| async move {
@@ -84,7 +79,7 @@ impl Keycloak {
         self.write(Operation::UpdateRole, update).await.map(drop)
     }
 
-    /// Deletes a role, and takes it from all users who have it; success also if there is none.
+    /// Deletes a role, which also removes it from all users. Succeeds if the role does not exist.
     pub async fn delete_role(&self, name: &str) -> Result<(), KeycloakError> {
         let (realm, client) = (self.realm(), &*self.roles_client().await?);
         let delete = |admin: Admin| async move {
@@ -93,14 +88,14 @@ impl Keycloak {
         self.write(Operation::DeleteRole, delete).await.map(drop)
     }
 
-    /// The roles of our client that a user has been given; those of other clients are left out.
+    /// The roles of our client that a user has. Roles of other clients are left out.
     pub async fn user_roles(&self, user: &str) -> Result<Vec<Role>, KeycloakError> {
         let client = self.roles_client().await?;
         let path = format!("users/{}/role-mappings/clients/{}", encoded(user), encoded(&client));
         Ok(self.read(Operation::UserRoles, &path, &[]).await?.unwrap_or_default())
     }
 
-    /// Gives roles to a user; those that the user has already stay.
+    /// Assigns roles to a user. Roles that the user has already stay.
     pub async fn add_roles(&self, user: &str, roles: &[Role]) -> Result<(), KeycloakError> {
         if roles.is_empty() {
             return Ok(());
@@ -116,9 +111,9 @@ impl Keycloak {
         self.write(Operation::AddRoles, add).await.map(drop)
     }
 
-    /// Takes roles from a user; success also for those that the user does not have.
+    /// Removes roles from a user. Succeeds if the user does not have them.
     pub async fn remove_roles(&self, user: &str, roles: &[Role]) -> Result<(), KeycloakError> {
-        // A deletion that names no role would take all of them.
+        // A request without roles would remove all roles.
         if roles.is_empty() {
             return Ok(());
         }
@@ -133,7 +128,7 @@ impl Keycloak {
         self.write(Operation::RemoveRoles, remove).await.map(drop)
     }
 
-    /// The identifier of a client.
+    /// Returns the identifier of a client.
     pub(super) async fn find_client(&self, client_id: &str) -> Result<String, KeycloakError> {
         let query = [("clientId", client_id)];
         let found: Option<Vec<Client>> = self.read(Operation::RolesClient, "clients", &query).await?;

@@ -1,4 +1,4 @@
-//! The settings of a realm: the server, and whose token the calls carry.
+//! The settings of a realm: the server, and the account for the token.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -6,7 +6,8 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::config::KeycloakConfig;
 
-/// The URL before `/realms` and `/admin`, without a slash at its end. `/auth` stands in it for servers before version 17.
+/// The URL before `/realms` and `/admin`, without a slash at its end. For servers before version 17, it includes
+/// `/auth`.
 pub(super) fn base(config: &KeycloakConfig) -> String {
     let old = if config.compatibility_mode { "/auth" } else { "" };
     format!("{}{old}", config.url.trim_end_matches('/'))
@@ -17,7 +18,7 @@ pub(super) fn roles_client(config: &KeycloakConfig) -> &str {
     if config.roles_client_id.is_empty() { &config.client_id } else { &config.roles_client_id }
 }
 
-/// Whose token the calls carry, in the words of errors.
+/// The account that the token belongs to, with phrases for errors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Account {
     /// The service account of a client.
@@ -26,9 +27,9 @@ pub enum Account {
     User {
         /// The user name.
         name: String,
-        /// The client by which this user logs in.
+        /// The client that the user logs in with.
         client: String,
-        /// The client with the roles that allow to manage the realm. In the realm `master`, each realm has one.
+        /// The client with the roles for managing the realm. The realm `master` has such a client for each realm.
         rights: String,
     },
 }
@@ -46,7 +47,7 @@ impl Account {
         Self::User { name, client, rights }
     }
 
-    /// What to check if it is not accepted.
+    /// The settings to check if the account is rejected.
     pub(super) fn to_check(&self) -> String {
         match self {
             Self::Client(_) => {
@@ -59,7 +60,7 @@ impl Account {
         }
     }
 
-    /// Who is to be given which role if one is missing.
+    /// The advice to assign a missing role to the account.
     pub(super) fn lacks(&self, role: &str) -> String {
         match self {
             Self::Client(_) => {
@@ -79,7 +80,7 @@ impl Display for Account {
     }
 }
 
-/// The realm in which the token is asked for.
+/// The realm that issues the token.
 pub(super) fn login_realm(config: &KeycloakConfig) -> &str {
     if config.login_realm.is_empty() { &config.realm } else { &config.login_realm }
 }
@@ -87,7 +88,7 @@ pub(super) fn login_realm(config: &KeycloakConfig) -> &str {
 /// The unreserved characters of RFC 3986, §2.3, stay as they are.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// A text as a segment of a path, or as one of the two halves of HTTP Basic credentials.
+/// Encodes a text as a segment of a path, or as one of the two halves of HTTP Basic credentials.
 pub(super) fn encoded(text: &str) -> String {
     utf8_percent_encode(text, RESERVED).to_string()
 }
@@ -101,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn old_servers_have_auth_before_everything() {
+    fn urls_of_old_servers_include_auth() {
         for (url, base) in [("https://a.b:8443/kc/", "https://a.b:8443/kc"), ("http://k//", "http://k")] {
             assert_eq!(super::base(&config(url, false)), base);
             assert_eq!(super::base(&config(url, true)), format!("{base}/auth"));
@@ -109,12 +110,12 @@ mod tests {
     }
 
     #[test]
-    fn names_cannot_leave_their_place_in_a_url() {
+    fn names_are_encoded_as_one_segment_of_a_url() {
         assert_eq!(encoded("../a b?#&=ü"), "..%2Fa%20b%3F%23%26%3D%C3%BC");
     }
 
     #[test]
-    fn the_roles_are_our_own_unless_another_client_is_named() {
+    fn the_roles_belong_to_the_own_client_by_default() {
         let ours = KeycloakConfig { client_id: "operator".to_owned(), ..KeycloakConfig::default() };
         assert_eq!(roles_client(&ours), "operator");
         assert_eq!(roles_client(&KeycloakConfig { roles_client_id: "api".to_owned(), ..ours }), "api");

@@ -1,5 +1,5 @@
-//! The client against a scripted server: what Keycloak itself does only when it is down, old, or behind
-//! something that is broken. The operations are tested on a real Keycloak, in `tests/integration`.
+//! The client against a scripted server: cases that Keycloak itself causes only when it is down, old, or behind a
+//! broken server. The operations are tested with a real Keycloak in `tests/integration`.
 
 use std::convert::Infallible;
 
@@ -17,7 +17,7 @@ use tokio::net::TcpListener;
 use super::*;
 use crate::config::ConfigDuration;
 
-/// A request as the server saw it.
+/// A request that the server received.
 #[derive(Clone)]
 struct Seen {
     method: Method,
@@ -28,7 +28,7 @@ struct Seen {
 
 type Script = dyn Fn(&Seen) -> (u16, Value) + Send + Sync;
 
-/// A server that answers by a script, and the client of it.
+/// A server that responds according to a script, and a client of it.
 struct Scripted {
     keycloak: Keycloak,
     seen: Arc<Mutex<Vec<Seen>>>,
@@ -55,7 +55,7 @@ impl Scripted {
         self.seen.lock()
     }
 
-    /// Method and path of each request, without the realm.
+    /// Method and path of each request, relative to the realm.
     fn requests(&self) -> Vec<String> {
         let short = |seen: &Seen| {
             let path = seen.path.replace("/protocol/openid-connect", "");
@@ -113,7 +113,7 @@ fn token(value: &str) -> (u16, Value) {
 }
 
 #[tokio::test]
-async fn a_token_is_asked_for_once_and_carried_by_every_call() {
+async fn a_token_is_requested_once_and_used_by_every_call() {
     let server =
         Scripted::start(Gate::open(), |seen| if is_token(seen) { token("t1") } else { (200, json!([])) });
     let server = server.await;
@@ -129,7 +129,7 @@ async fn a_token_is_asked_for_once_and_carried_by_every_call() {
 }
 
 #[tokio::test]
-async fn a_call_whose_token_is_refused_is_made_once_more() {
+async fn a_call_with_a_rejected_token_is_repeated_once() {
     let count = std::sync::atomic::AtomicUsize::new(0);
     let server = Scripted::start(Gate::open(), move |seen| match &*seen.authorization {
         _ if is_token(seen) => {
@@ -148,7 +148,7 @@ async fn a_call_whose_token_is_refused_is_made_once_more() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_refused_twice_fails() {
+async fn a_call_that_is_rejected_twice_fails() {
     let refuse = |seen: &Seen| if is_token(seen) { token("t") } else { (401, json!({"error": "no"})) };
     let server = Scripted::start(Gate::open(), refuse).await;
     let error = server.keycloak.find_user("ada").await.unwrap_err();
@@ -173,8 +173,8 @@ async fn no_call_is_made_without_a_token() {
 }
 
 #[tokio::test]
-async fn an_answer_to_the_token_request_is_never_repeated() {
-    // A server that echoes what it was sent, as something else at that address may.
+async fn errors_never_repeat_the_response_to_a_token_request() {
+    // Another server at the address may echo the request.
     for status in [200, 302, 400, 401, 403, 404, 405, 500] {
         let echo = move |seen: &Seen| (status, json!({"headers": seen.authorization, "body": seen.body}));
         let server = Scripted::start(Gate::open(), echo).await;
@@ -186,7 +186,7 @@ async fn an_answer_to_the_token_request_is_never_repeated() {
 }
 
 #[tokio::test]
-async fn without_the_lease_nothing_is_written_but_read() {
+async fn without_the_lease_reads_succeed_and_writes_are_not_sent() {
     let gate = Gate::open();
     let server =
         Scripted::start(gate.clone(), |seen| if is_token(seen) { token("t") } else { (200, json!([])) });
@@ -213,7 +213,7 @@ async fn a_lease_that_is_lost_while_a_token_is_fetched_stops_the_change() {
 }
 
 #[tokio::test]
-async fn the_roles_client_is_asked_for_once_and_again_when_it_is_gone() {
+async fn the_roles_client_is_looked_up_once_and_again_after_its_deletion() {
     let server = Scripted::start(Gate::open(), |seen| match &*seen.path {
         _ if is_token(seen) => token("t"),
         path if path.contains("/clients?") => (200, json!([{"id": "c", "clientId": "api"}])),
@@ -233,8 +233,8 @@ async fn the_roles_client_is_asked_for_once_and_again_when_it_is_gone() {
 }
 
 #[tokio::test]
-async fn a_missing_page_is_not_a_missing_user() {
-    // The reverse proxy in front has lost its way to Keycloak.
+async fn a_404_of_a_proxy_does_not_mean_that_a_user_is_missing() {
+    // The reverse proxy in front of Keycloak does not reach it.
     let lost = |seen: &Seen| if is_token(seen) { token("t") } else { (404, json!("no such page")) };
     let server = Scripted::start(Gate::open(), lost).await;
     let error = server.keycloak.delete_user("1").await.unwrap_err();
@@ -243,7 +243,7 @@ async fn a_missing_page_is_not_a_missing_user() {
 }
 
 #[tokio::test]
-async fn answers_in_another_form_are_not_repeated() {
+async fn errors_do_not_repeat_responses_of_an_unknown_form() {
     let strange =
         |seen: &Seen| if is_token(seen) { token("t") } else { (200, json!({"email": "ada@example.org"})) };
     let server = Scripted::start(Gate::open(), strange).await;
@@ -259,7 +259,7 @@ async fn answers_in_another_form_are_not_repeated() {
 }
 
 #[tokio::test]
-async fn the_new_user_is_where_the_answer_says() {
+async fn the_identifier_of_a_new_user_is_read_from_the_location() {
     let created = |seen: &Seen| {
         let location = json!({"location": "http://k/admin/realms/r/users/0b5c-1"});
         if is_token(seen) { token("t") } else { (201, location) }
@@ -280,7 +280,7 @@ async fn the_new_user_is_where_the_answer_says() {
 }
 
 #[tokio::test]
-async fn taking_no_roles_takes_none() {
+async fn removing_an_empty_list_of_roles_removes_no_roles() {
     let server = Scripted::start(Gate::open(), |_| (500, Value::Null)).await;
     assert_eq!(server.keycloak.remove_roles("1", &[]).await, Ok(()));
     assert_eq!(server.keycloak.add_roles("1", &[]).await, Ok(()));
@@ -288,8 +288,8 @@ async fn taking_no_roles_takes_none() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_silent_is_given_up() {
-    // It takes connections, and never answers.
+async fn a_call_to_a_silent_server_times_out() {
+    // The server accepts connections but never responds.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let folder = tempfile::tempdir().unwrap();
@@ -302,7 +302,7 @@ async fn a_server_that_is_silent_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_named() {
+async fn the_error_names_an_unreachable_server() {
     let server = Scripted::start(Gate::open(), |_| (200, Value::Null)).await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -311,12 +311,12 @@ async fn a_server_that_is_not_there_is_named() {
     let error = keycloak.find_user("ada").await.unwrap_err();
     assert_eq!(error.reason(), "KeycloakUnreachable");
     assert!(error.to_string().starts_with(&format!("Keycloak cannot be reached at {url}: ")), "{error}");
-    assert!(!error.to_string().contains("users"), "the rest of the URL may name a person: {error}");
+    assert!(!error.to_string().contains("users"), "the rest of the URL may contain a user name: {error}");
     assert_ne!(url, server.url);
 }
 
 #[tokio::test]
-async fn an_answer_without_end_is_not_read_to_its_end() {
+async fn reading_an_endless_response_stops_at_the_limit() {
     let long = |seen: &Seen| if is_token(seen) { token("t") } else { (200, json!("x".repeat(5 << 20))) };
     let server = Scripted::start(Gate::open(), long).await;
     let error = server.keycloak.find_user("ada").await.unwrap_err();
@@ -328,7 +328,7 @@ async fn an_answer_without_end_is_not_read_to_its_end() {
 async fn every_request_is_counted() {
     let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
     let handle = recorder.handle();
-    // This thread's alone: the test runs on it.
+    // The recorder is for this thread only. The test runs on it.
     let _guard = metrics::set_default_local_recorder(&recorder);
     let server = Scripted::start(Gate::open(), |seen| match &*seen.path {
         _ if is_token(seen) => token("t"),
@@ -354,7 +354,7 @@ async fn every_request_is_counted() {
 }
 
 #[test]
-fn certificates_that_cannot_be_read_are_named() {
+fn the_error_names_certificates_that_cannot_be_read() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("ca.crt");
     let settings =

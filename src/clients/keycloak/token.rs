@@ -1,5 +1,5 @@
-//! The token of the service account or the user: kept until shortly before it ends, then renewed by one caller while
-//! the others wait for the same result.
+//! The token of the service account or the user. It is kept until shortly before it expires. Then one caller renews
+//! it while the other callers wait for the same result.
 
 use std::future::ready;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,20 +16,20 @@ use super::operation::Operation;
 use super::settings::encoded;
 use crate::config::KeycloakConfig;
 
-/// A token that ends sooner than this is not used for a new call.
+/// A token that expires sooner than this is not used for a new call.
 const MARGIN: Duration = Duration::from_secs(30);
 
 /// A token. It has no `Debug`, because it is a secret.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Token {
-    /// The text behind `Bearer`.
+    /// The text after `Bearer`.
     pub text: String,
-    /// When it ends.
+    /// Expiry time.
     expires: Instant,
 }
 
-/// The crate asks for a token inside of each call, where no error but its own can be returned. So the
-/// token is fetched before the call and only handed over here. The signature is that of `async_trait`.
+/// The crate requests a token during each call and can only return its own errors there. So the token is fetched
+/// before the call, and only handed over here. The signature comes from `async_trait`.
 impl KeycloakTokenSupplier for Token {
     fn get<'a, 'b, 'f>(&'a self, _url: &'b str) -> BoxFuture<'f, Result<String, CrateError>>
     where
@@ -41,7 +41,7 @@ impl KeycloakTokenSupplier for Token {
     }
 }
 
-/// The answer of the token endpoint. It has no `Debug`, because it is a secret.
+/// The response of the token endpoint. It has no `Debug`, because it is a secret.
 #[derive(Deserialize)]
 struct Grant {
     access_token: String,
@@ -49,14 +49,14 @@ struct Grant {
 }
 
 impl Token {
-    /// The token in an answer to a request that was sent at `asked`.
+    /// Parses the token in the response to a request that was sent at `asked`.
     pub(super) fn read(body: &[u8], asked: Instant) -> Result<Self, KeycloakError> {
         let bad = |problem: &str| KeycloakError::BadAnswer {
             operation: Operation::Token,
             problem: problem.to_owned(),
         };
-        // The words of the decoder may repeat what it read.
-        let grant: Grant = serde_json::from_slice(body).map_err(|_| bad("it is no token"))?;
+        // The message of the decoder may repeat data of the response.
+        let grant: Grant = serde_json::from_slice(body).map_err(|_| bad("it is not a token"))?;
         if grant.access_token.is_empty() {
             return Err(bad("the token is empty"));
         }
@@ -64,7 +64,7 @@ impl Token {
             return Err(bad("the token is not text"));
         }
         let length = Duration::from_secs(grant.expires_in);
-        // A number of seconds that no clock can count counts as a year.
+        // If the number of seconds is too large for the clock, the token is kept for a year.
         let expires = asked.checked_add(length).unwrap_or(asked + Duration::from_hours(8_760));
         Ok(Self { text: grant.access_token, expires })
     }
@@ -74,11 +74,11 @@ impl Token {
     }
 }
 
-/// The kept token.
+/// The cached token.
 #[derive(Default)]
 pub(super) struct Tokens {
     state: Mutex<State>,
-    /// How many renewals have ended.
+    /// The number of completed renewals.
     renewals: AtomicU64,
 }
 
@@ -90,8 +90,8 @@ struct State {
 }
 
 impl Tokens {
-    /// The kept token, else what `renew` gets. Callers that wait for a renewal share its result, its
-    /// failure too: a server that is down is not asked by each of them in turn.
+    /// Returns the cached token, or renews it with `renew`. Callers that wait for a renewal share its result,
+    /// including an error, so that they do not all send requests to a server that is down.
     pub(super) async fn get<F>(&self, renew: F) -> Result<Token, KeycloakError>
     where
         F: AsyncFnOnce() -> Result<Token, KeycloakError>,
@@ -114,7 +114,7 @@ impl Tokens {
         result
     }
 
-    /// Drops a token that was not accepted, unless it has been replaced meanwhile.
+    /// Drops a rejected token, unless it has been replaced in the meantime.
     pub(super) async fn drop_token(&self, refused: &Token) {
         let mut state = self.state.lock().await;
         if state.token.as_ref() == Some(refused) {
@@ -123,18 +123,18 @@ impl Tokens {
     }
 }
 
-/// What is asked for a token, and by whom.
+/// The request for a token, with its credentials.
 pub(super) struct Login {
     /// The form of the request.
     pub form: Vec<(&'static str, String)>,
-    /// Name and secret of the client for HTTP Basic, each encoded as in a form (RFC 6749, §2.3.1); a client without secret
-    /// is named in the form.
+    /// Name and secret of the client for HTTP Basic, each encoded as in a form (RFC 6749, §2.3.1). The name of a
+    /// client without a secret is in the form.
     pub basic: Option<(String, String)>,
 }
 
 impl Login {
-    /// The client's own credentials (RFC 6749, §4.4), or name and password of the user (§4.3). The files are read at each
-    /// renewal, so what is rotated counts at once.
+    /// Reads the credentials of the client (RFC 6749, §4.4), or name and password of the user (§4.3). The files are
+    /// read at each renewal, so that rotated credentials are used at once.
     pub(super) fn read(config: &KeycloakConfig) -> Result<Self, KeycloakError> {
         let grant = if config.username.is_empty() { "client_credentials" } else { "password" };
         let mut form = vec![("grant_type", grant.to_owned()), ("client_id", config.client_id.clone())];
@@ -149,10 +149,10 @@ impl Login {
     }
 }
 
-/// The secret in the file that a key names.
+/// Reads the secret in the file that a key names.
 fn secret(key: &'static str, file: &str) -> Result<String, KeycloakError> {
     let unusable = |problem: String| KeycloakError::SecretUnreadable { key, path: file.into(), problem };
-    // A small local file: reading it takes less time than another thread would.
+    // The file is small and local: reading it here takes less time than a switch to another thread.
     let content = std::fs::read(file).map_err(|error| unusable(error.to_string()))?;
     let content = String::from_utf8(content).map_err(|_| unusable("it is not text".to_owned()))?;
     match content.trim_end_matches(['\r', '\n']) {
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_that_are_no_token() {
+    fn responses_without_a_token_are_rejected() {
         let asked = Instant::now();
         for body in [&b"<html>hunter2"[..], b"{}", b"{\"access_token\":\"hunter2\"}", &grant("", 300)] {
             let error = Token::read(body, asked).err().unwrap();
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_logs_in_by_a_client_with_or_without_secret() {
+    fn a_user_logs_in_with_a_client_with_or_without_a_secret() {
         let folder = tempfile::tempdir().unwrap();
         let file = |name: &str| folder.path().join(name).display().to_string();
         let mut config = KeycloakConfig {
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_renewal_serves_all_who_wait() {
+    async fn waiting_callers_share_one_renewal() {
         for outcome in [Ok(()), Err(KeycloakError::MailNotSent)] {
             let (tokens, asked) = (Arc::new(Tokens::default()), Arc::new(AtomicU64::new(0)));
             let (release, released) = tokio::sync::watch::channel(false);
@@ -264,7 +264,7 @@ mod tests {
                 }
             });
             let all = futures::future::join_all(callers);
-            // All have been polled once when the release comes: one renews, seven wait.
+            // All callers have been polled once before the release: one renews, seven wait.
             let release = async { release.send(true).unwrap() };
             let (results, ()) = tokio::join!(all, release);
             assert_eq!(results, vec![outcome.clone(); 8]);
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_failure_is_not_kept_for_later_callers() {
+    async fn an_error_is_not_cached_for_later_callers() {
         let tokens = Tokens::default();
         let down = async || Err(KeycloakError::MailNotSent);
         assert!(tokens.get(down).await.is_err());
@@ -283,7 +283,7 @@ mod tests {
         tokens.drop_token(&token).await;
         let next = tokens.get(async || Token::read(&grant("b", 300), Instant::now())).await.ok().unwrap();
         assert_eq!(next.text, "b");
-        // The refusal of the former token says nothing of this one.
+        // The rejected token was another one, so this token stays.
         tokens.drop_token(&token).await;
         assert_eq!(tokens.get(never).await.ok().unwrap().text, "b");
     }

@@ -1,5 +1,4 @@
-//! What can go wrong with a mail, in words for an administrator. Neither the password nor the address of a
-//! Tenant is ever in them.
+//! The errors of mails, as messages for administrators. They never contain the password or the address of a Tenant.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,32 +9,32 @@ use crate::api::reason::{self, Reason};
 /// A mail that was not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MailError {
-    /// The lease is not held (any more): nothing was sent.
+    /// The lease is not held, or no longer held. Nothing was sent.
     #[error("not the leader: nothing was sent")]
     NotLeader,
-    /// The address of the Tenant cannot be used. Other mails are not affected.
+    /// The address of the Tenant is invalid. Other mails are not affected.
     #[error("the address of Tenant {tenant} cannot be used: {problem}; correct spec.email")]
     BadRecipient {
         /// The name of the Tenant.
         tenant: String,
-        /// What is wrong with its address.
+        /// The error in the address.
         problem: String,
     },
-    /// The template of this mail cannot be used. Other mails are not affected.
+    /// The template of this mail is invalid. Other mails are not affected.
     #[error("the mail has no usable template: {0}")]
     Template(#[from] TemplateError),
-    /// A file with settings of the mail server, with its password or its authorities, cannot be used.
+    /// A file with settings of the mail server, with its password or its certificate authorities, cannot be used.
     #[error("the settings of the mail server cannot be used: {0}")]
     Settings(String),
-    /// There is no connection to the server, or it broke.
+    /// The connection to the server failed or was interrupted.
     #[error("the mail server {server} cannot be reached: {problem}")]
     Unreachable {
         /// Host and port.
         server: String,
-        /// What happened instead.
+        /// The error.
         problem: String,
     },
-    /// The server has not accepted the mail in time. It may have it all the same.
+    /// The server did not accept the mail in time. It may have received the mail.
     #[error("the mail server {server} has not accepted the mail within {limit:?}")]
     Timeout {
         /// Host and port.
@@ -43,7 +42,7 @@ pub enum MailError {
         /// The time limit.
         limit: Duration,
     },
-    /// The certificate of the server is not accepted.
+    /// The certificate of the server is rejected.
     #[error(
         "the certificate of the mail server {server} is not accepted: {problem}; check host and caFile, and that \
          the certificate is valid"
@@ -51,68 +50,73 @@ pub enum MailError {
     Certificate {
         /// Host and port.
         server: String,
-        /// What is wrong with it.
+        /// The error in the certificate.
         problem: String,
     },
-    /// The server refuses the login.
-    #[error(
-        "the mail server {server} does not accept the login: {said}; check username and the content of \
-         passwordFile, or smtp-config.yaml"
-    )]
-    Login {
-        /// Host and port.
-        server: String,
-        /// What it says.
-        said: String,
-    },
-    /// The server answers that it cannot now (4xx).
+    /// The server is temporarily unable to accept the mail (4xx).
     #[error("the mail server {server} cannot take the mail now: {said}")]
     Unavailable {
         /// Host and port.
         server: String,
-        /// What it says.
+        /// The subject of its response.
+        subject: Subject,
+        /// The text of the response.
         said: String,
     },
-    /// The server refuses something, and will again (5xx).
-    #[error("the mail server {server} refuses {}: {said}", what.words())]
+    /// The server permanently rejects the mail (5xx).
+    #[error("the mail server {server} {}: {said}{}", subject.refused(), subject.advice())]
     Refused {
         /// Host and port.
         server: String,
-        /// What is refused.
-        what: Refused,
-        /// What it says.
+        /// The subject of its response.
+        subject: Subject,
+        /// The text of the response.
         said: String,
     },
-    /// A mail cannot be written into the Maildir folder.
+    /// The mail cannot be written to the Maildir folder.
     #[error("the mail cannot be written to {}: {problem}", path.display())]
     Folder {
         /// The file or folder.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error.
         problem: String,
     },
 }
 
-/// What a mail server refuses.
+/// The subject of a negative response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refused {
-    /// The connection, before anything is said of a mail.
-    Connection,
+pub enum Subject {
+    /// This installation: its network, its name in EHLO, the rate of its connections, or a policy of the server.
+    Client,
+    /// The login.
+    Login,
     /// The address of the sender.
     Sender,
-    /// The address of the Tenant.
+    /// The address of the Tenant, or the mailbox.
     Recipient,
-    /// The mail as a whole.
+    /// The mail: its content or its size.
     Mail,
 }
 
-impl Refused {
-    fn words(self) -> &'static str {
+impl Subject {
+    /// The phrase for a rejection of the subject.
+    fn refused(self) -> &'static str {
         match self {
-            Self::Connection => "the connection",
-            Self::Sender => "the sender",
-            Self::Recipient => "the recipient",
-            Self::Mail => "the mail",
+            Self::Client => "refuses mail from this installation",
+            Self::Login => "does not accept the login",
+            Self::Sender => "refuses the sender",
+            Self::Recipient => "refuses the recipient",
+            Self::Mail => "refuses the mail",
+        }
+    }
+
+    /// The advice, as the end of a message.
+    fn advice(self) -> &'static str {
+        match self {
+            Self::Client => "; allow the addresses of the pods there, or check ehloName, username and tls",
+            Self::Login => "; check username and the content of passwordFile, or smtp-config.yaml",
+            Self::Sender => "; check from, or allow it for the login",
+            Self::Recipient | Self::Mail => "",
         }
     }
 }
@@ -146,25 +150,28 @@ impl MailError {
             Self::Unreachable { .. } => reason::MAIL_SERVER_UNREACHABLE,
             Self::Timeout { .. } => reason::MAIL_TIMEOUT,
             Self::Certificate { .. } => reason::MAIL_CERTIFICATE_REFUSED,
-            Self::Login { .. } => reason::MAIL_LOGIN_REFUSED,
             Self::Unavailable { .. } => reason::MAIL_SERVER_UNAVAILABLE,
-            Self::Refused { what: Refused::Connection, .. } => reason::MAIL_CONNECTION_REFUSED,
-            Self::Refused { what: Refused::Sender, .. } => reason::MAIL_SENDER_REFUSED,
-            Self::Refused { what: Refused::Recipient, .. } => reason::MAIL_RECIPIENT_REFUSED,
-            Self::Refused { what: Refused::Mail, .. } => reason::MAIL_REFUSED,
+            Self::Refused { subject: Subject::Login, .. } => reason::MAIL_LOGIN_REFUSED,
+            Self::Refused { subject: Subject::Client, .. } => reason::MAIL_CONNECTION_REFUSED,
+            Self::Refused { subject: Subject::Sender, .. } => reason::MAIL_SENDER_REFUSED,
+            Self::Refused { subject: Subject::Recipient, .. } => reason::MAIL_RECIPIENT_REFUSED,
+            Self::Refused { subject: Subject::Mail, .. } => reason::MAIL_REFUSED,
             Self::Folder { .. } => reason::MAIL_FOLDER_UNUSABLE,
         }
     }
 
-    /// Whether it is this mail, or its recipient, that is refused for good. Other mails are not affected.
-    pub fn is_final(&self) -> bool {
-        matches!(
-            self,
-            Self::BadRecipient { .. } | Self::Refused { what: Refused::Recipient | Refused::Mail, .. }
-        )
+    /// Whether no mail can be delivered to the recipient: the address is invalid, or the server permanently rejects
+    /// the mailbox. Other mails are not affected.
+    pub fn is_undeliverable(&self) -> bool {
+        matches!(self, Self::BadRecipient { .. } | Self::Refused { subject: Subject::Recipient, .. })
     }
 
-    /// Whether the same mail may be accepted later although nobody has changed anything.
+    /// Whether the server permanently rejects this mail, so that a mail with different content may be accepted.
+    pub fn is_about_the_mail(&self) -> bool {
+        matches!(self, Self::Refused { subject: Subject::Recipient | Subject::Mail, .. })
+    }
+
+    /// Whether the same mail may be accepted later without any change to the configuration.
     pub fn is_transient(&self) -> bool {
         matches!(
             self,

@@ -1,6 +1,6 @@
-//! Mails as files in a Maildir folder: written in `tmp`, then moved to `new`, so that a reader never sees half
-//! a mail. The name of a file is made from the key of the mail, so a mail is in the folder once, however often
-//! it is sent.
+//! Mails as files in a Maildir folder. They are written in `tmp` and then moved to `new`, so that a reader never sees
+//! an incomplete mail. The name of a file is derived from the key of the mail, so that a mail is in the folder once,
+//! even if it is sent several times.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -17,12 +17,12 @@ const PARTS: [&str; 3] = ["tmp", "new", "cur"];
 /// A Maildir folder.
 pub(super) struct Maildir {
     folder: PathBuf,
-    /// Held while a file is written, because two attempts at a mail write the same file.
+    /// Held while a file is written, because two attempts for a mail write the same file.
     writing: Mutex<()>,
 }
 
 impl Maildir {
-    /// A folder, which is created if necessary.
+    /// Opens a folder, and creates it if necessary.
     pub(super) fn new(folder: &str) -> anyhow::Result<Self> {
         let folder = PathBuf::from(folder);
         for part in PARTS {
@@ -34,7 +34,7 @@ impl Maildir {
         Ok(Self { folder, writing: Mutex::new(()) })
     }
 
-    /// Writes a mail, unless it is there. It takes as long as the file system does.
+    /// Writes a mail unless it exists. This may take as long as the file system needs.
     pub(super) fn deliver(&self, name: &str, message: &[u8]) -> Result<(), MailError> {
         let _writing = self.writing.lock();
         let unusable = |path: &Path| {
@@ -50,7 +50,7 @@ impl Maildir {
         File::open(self.folder.join("new")).and_then(|folder| folder.sync_all()).map_err(unusable(&new))
     }
 
-    /// Whether a reader of the folder has moved the mail to `cur`, where `:2,` and flags are appended to its name.
+    /// Whether a reader of the folder has moved the mail to `cur`. The reader appends `:2,` and flags to its name.
     fn was_read(&self, name: &str) -> io::Result<bool> {
         for entry in fs::read_dir(self.folder.join("cur"))? {
             let file = entry?.file_name();

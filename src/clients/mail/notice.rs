@@ -1,4 +1,4 @@
-//! The mails that there are, and what is said in them.
+//! The kinds of mails, and their content.
 
 use std::time::Duration;
 
@@ -10,62 +10,63 @@ pub use crate::api::promise::End;
 
 /// A mail to a Tenant about an Instance.
 #[derive(Clone, PartialEq, Eq, derive_more::Debug)]
-#[debug("Mail({key})")] // leaves out what is personal
+#[debug("Mail({key})")] // leaves out personal data
 pub struct Mail {
-    /// What it says.
+    /// The kind of the mail.
     pub kind: MailKind,
-    /// What is done with the Instance, or was.
+    /// The action on the Instance.
     pub end: End,
-    /// Which warning it is, and how many there are; `None` for a mail about what has been done.
+    /// The number of this warning and the number of all warnings; `None` for a mail after the action.
     pub warning: Option<(u32, u32)>,
-    /// What tells it from all other mails: `<uid of the Instance>/<kind>/<deadline>`. The same mail has the same
-    /// key in each attempt, and the Message-ID is made from it.
+    /// The unique key of the mail: `<uid of the Instance>/<kind>/<deadline>`. It is the same in each attempt, and the
+    /// Message-ID is derived from it.
     pub key: String,
     /// The name of the Tenant.
     pub tenant_name: String,
     /// First and last name of the Tenant; may be empty.
     pub full_name: String,
-    /// The address of the Tenant, to which the mail goes.
+    /// The address of the Tenant, which is the recipient.
     pub tenant_email: String,
-    /// The name of the Instance for people.
+    /// The display name of the Instance.
     pub pretty_name: String,
     /// The name of the Instance.
     pub instance_name: String,
     /// The namespace of the Instance.
     pub namespace: String,
-    /// The time that is left; zero in a mail about what has been done.
+    /// The remaining time; zero in a mail after the action.
     pub remaining: Duration,
-    /// When it is done, or was.
+    /// The time of the action.
     pub deadline: Timestamp,
-    /// Where the Tenant finds the Instance.
+    /// The URL of the Instance for the Tenant.
     pub link: String,
     /// When the Instance was created.
     pub created: Timestamp,
-    /// In whose words it is said.
+    /// The author of the text, and the recipient.
     pub wording: Wording,
 }
 
-/// In whose words something is said, and to whom.
+/// The author of the text of a mail, and the recipient.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wording {
-    /// To the Tenant, in those of the templates, with the names that its user chose.
+    /// To the Tenant, with the text of the templates and names that the user chose.
     Templates,
-    /// To the Tenant, in ours, without any text that a user or an administrator wrote: for a mail that was refused.
+    /// To the Tenant, with a built-in text that contains no text of users or administrators. It is sent after a mail
+    /// was rejected.
     Plain,
-    /// To a manager of the course, in ours: that the mail cannot be delivered to the Tenant.
+    /// To a manager of the course, with a built-in text: the mail cannot be delivered to the Tenant.
     Manager {
-        /// The name of the manager's Tenant. The address is in [`Mail::tenant_email`], the name of the person in
-        /// [`Mail::full_name`].
+        /// The name of the manager's Tenant. [`Mail::tenant_email`] has the address, and [`Mail::full_name`] the name
+        /// of the manager.
         name: String,
         /// The name of the Workspace.
         course: String,
-        /// Whether the Instance is kept; else its deadline counts from this mail.
+        /// Whether the Instance is kept. If not, its deadline counts from this mail.
         is_kept: bool,
     },
 }
 
 impl Wording {
-    /// The value of the label `kind` of metrics for mails to managers.
+    /// The value of the metric label `kind` for mails to managers.
     pub(super) const TO_MANAGERS: &str = "undeliverable";
 }
 
@@ -73,35 +74,31 @@ impl Wording {
 #[derive(Clone, PartialEq, Eq, derive_more::Debug)]
 #[debug("{name}")] // leaves out the address
 pub struct Manager {
-    /// The name of its Tenant.
+    /// The name of the manager's Tenant.
     pub name: String,
     /// First and last name; may be empty.
     pub full_name: String,
-    /// Its address.
+    /// The e-mail address.
     pub email: String,
 }
 
 impl Mail {
-    /// The same mail in our words.
+    /// Returns the same mail with the built-in text.
     #[must_use]
     pub fn plain(&self) -> Self {
         Self { wording: Wording::Plain, ..self.clone() }
     }
 
-    /// The mail that tells a manager of a course that this one cannot be delivered.
+    /// Returns the mail that informs a manager of a course that this mail cannot be delivered.
     #[must_use]
     pub fn to_manager(&self, manager: &Manager, course: &str, is_kept: bool) -> Self {
         let Manager { name, full_name, email } = manager.clone();
-        Self {
-            key: format!("{}/{name}", self.key),
-            tenant_email: email,
-            full_name,
-            wording: Wording::Manager { name, course: course.to_owned(), is_kept },
-            ..self.clone()
-        }
+        let key = format!("{}/{name}", self.key);
+        let wording = Wording::Manager { name, course: course.to_owned(), is_kept };
+        Self { key, tenant_email: email, full_name, wording, ..self.clone() }
     }
 
-    /// The line that greets whoever gets the mail.
+    /// The greeting of the mail.
     pub(super) fn greeting(&self) -> String {
         let name = match self.wording {
             Wording::Templates | Wording::Manager { .. } => &self.full_name,
@@ -110,7 +107,7 @@ impl Mail {
         if name.trim().is_empty() { "Hello,".to_owned() } else { format!("Hello {},", name.trim()) }
     }
 
-    /// The value of the label `kind` of metrics.
+    /// The value of the metric label `kind`.
     pub(super) fn label(&self) -> &'static str {
         match self.wording {
             Wording::Templates | Wording::Plain => self.kind.label(),
@@ -118,7 +115,7 @@ impl Mail {
         }
     }
 
-    /// The address to which the mail goes.
+    /// The address of the recipient.
     pub(super) fn recipient(&self) -> Result<Address, MailError> {
         let unusable = |problem: &str| MailError::BadRecipient {
             tenant: match &self.wording {
@@ -129,21 +126,21 @@ impl Mail {
         };
         match self.tenant_email.as_str() {
             "" => Err(unusable("it is empty")),
-            text => text.parse().map_err(|_| unusable("it is no e-mail address")),
+            text => text.parse().map_err(|_| unusable("it is not an e-mail address")),
         }
     }
 }
 
-/// What a mail says.
+/// The kind of a mail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MailKind {
     /// An Instance is not used and will be stopped or deleted.
     InactivityWarning,
     /// An Instance was not used and has been stopped or deleted.
     InactivityStopped,
-    /// An Instance has been stopped for long and will be deleted.
+    /// An Instance has been stopped for a long time and will be deleted.
     DestructionWarning,
-    /// An Instance had been stopped for long and has been deleted.
+    /// An Instance had been stopped for a long time and has been deleted.
     Destroyed,
     /// The lifetime of an Instance is over, and it will be deleted.
     ExpirationWarning,
@@ -152,7 +149,7 @@ pub enum MailKind {
 }
 
 impl MailKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 6] = [
         Self::InactivityWarning,
         Self::InactivityStopped,
@@ -162,12 +159,12 @@ impl MailKind {
         Self::Expired,
     ];
 
-    /// Whether it says what will be done, rather than what was.
+    /// Whether the mail announces an action. Otherwise it reports a completed action.
     pub fn is_warning(self) -> bool {
         matches!(self, Self::InactivityWarning | Self::DestructionWarning | Self::ExpirationWarning)
     }
 
-    /// The value of the label `kind` of metrics, and the template file of its content.
+    /// The value of the metric label `kind`, and the template file of the content.
     fn row(self) -> (&'static str, &'static str) {
         match self {
             Self::InactivityWarning => ("inactivity_warning", "instautoctrl_inactivity_notification.yaml"),
@@ -185,12 +182,12 @@ impl MailKind {
         }
     }
 
-    /// The value of the label `kind` of metrics.
+    /// The value of the metric label `kind`.
     pub fn label(self) -> &'static str {
         self.row().0
     }
 
-    /// The template file of its content.
+    /// The template file of the content.
     pub fn file(self) -> &'static str {
         self.row().1
     }

@@ -1,38 +1,41 @@
-//! How to reach the mail server: from keys of our own, or from a file `smtp-config.yaml` as the Go operators
-//! read it. All files are read again for each mail, so a rotated password counts at once.
+//! The settings of the mail server: from the configuration, or from a file `smtp-config.yaml` in the format of the Go
+//! operators. All files are read again for each mail, so that a rotated password takes effect at once.
 
 use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use lettre::transport::smtp::extension::ClientId;
 use serde::Deserialize;
 
-use crate::config::{MailConfig, MailTls, Mailbox};
+use crate::config::{EhloName, MailConfig, MailTls, Mailbox, NoEhloName};
 
 /// The file in `configDir`.
 const FILE: &str = "smtp-config.yaml";
 
-/// How to reach the mail server. It has no `Debug`, because the password is in it.
+/// The settings of the mail server. The type has no `Debug`, because it contains the password.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Settings {
-    /// The host, which is also the name in its certificate.
+    /// The host, which must match the name in its certificate.
     pub host: String,
     /// The port.
     pub port: u16,
     /// The encryption.
     pub tls: MailTls,
-    /// The login, if there is one.
+    /// The login, if one is configured.
     pub login: Option<Login>,
     /// The sender.
     pub from: Mailbox,
-    /// The certificates of the authorities, in PEM; `None` for those of the operating system.
+    /// The name of this client in EHLO.
+    pub ehlo_name: ClientId,
+    /// The certificates of the authorities, in PEM; `None` for the authorities of the operating system.
     pub authorities: Option<Vec<u8>>,
 }
 
-/// A login by SASL PLAIN or LOGIN.
+/// A login with SASL PLAIN or LOGIN.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Login {
-    /// The user to act as; empty for `username`.
+    /// The authorization identity; empty for `username`.
     pub identity: String,
     /// The user.
     pub username: String,
@@ -41,18 +44,18 @@ pub(super) struct Login {
 }
 
 impl Login {
-    /// The answer to the server's question by SASL PLAIN (RFC 4616).
+    /// The response to the server's challenge in SASL PLAIN (RFC 4616).
     pub(super) fn plain(&self) -> String {
         STANDARD.encode(format!("{}\0{}\0{}", self.identity, self.username, self.password))
     }
 
-    /// The forms in which the password is sent, which a server may repeat.
+    /// The encodings of the password that are sent. A server may repeat them in a response.
     fn secrets(&self) -> [String; 3] {
         [self.plain(), STANDARD.encode(&self.password), self.password.clone()]
     }
 }
 
-/// The known keys of `smtp-config.yaml`. A number or a boolean is taken as it is written.
+/// The known keys of `smtp-config.yaml`. Numbers and booleans are read as text.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct File {
@@ -75,7 +78,7 @@ struct File {
 }
 
 impl Settings {
-    /// The settings as they are now, or a sentence about what is wrong with them.
+    /// Reads the current settings. An error is a sentence.
     pub(super) fn read(config: &MailConfig) -> Result<Self, String> {
         if config.config_dir.is_empty() {
             Self::from_keys(config)
@@ -88,21 +91,19 @@ impl Settings {
     }
 
     fn from_keys(config: &MailConfig) -> Result<Self, String> {
-        let login = if config.username.is_empty() {
-            None
-        } else {
-            Some(Login {
-                identity: config.identity.clone(),
-                username: config.username.clone(),
-                password: password(&config.password_file)?,
-            })
-        };
+        let mut login = None;
+        if !config.username.is_empty() {
+            let (identity, username) = (config.identity.clone(), config.username.clone());
+            login = Some(Login { identity, username, password: password(&config.password_file)? });
+        }
+        let from: Mailbox = config.from.parse().map_err(|problem| format!("from: {problem}"))?;
         Ok(Self {
             host: config.host.clone(),
             port: if config.port == 0 { config.tls.usual_port() } else { config.port },
             tls: config.tls,
             login,
-            from: config.from.parse().map_err(|problem| format!("from: {problem}"))?,
+            ehlo_name: ehlo_name(config, &from)?,
+            from,
             authorities: authorities(&config.ca_file)?,
         })
     }
@@ -110,7 +111,7 @@ impl Settings {
     fn from_file(config: &MailConfig, text: &str) -> Result<Self, String> {
         let options = serde_saphyr::options! { with_snippet: false };
         let file: File = serde_saphyr::from_str_with_options(text, options).map_err(|error| {
-            // The words of the parser may repeat what it read, which may be the password.
+            // The message of the parser may repeat data of the file, including the password.
             let line =
                 error.location().map_or_else(String::new, |place| format!(" in line {}", place.line()));
             format!(
@@ -124,6 +125,7 @@ impl Settings {
         let port = needed("smtpPort", file.port)?;
         let port = port.trim().parse().ok().filter(|port| *port != 0);
         let from = needed("smtpFrom", file.from)?;
+        let from: Mailbox = from.parse().map_err(|problem| format!("smtpFrom: {problem}"))?;
         let tls = match file.tls.as_deref().unwrap_or_default() {
             "" => config.tls,
             "implicit" => MailTls::Implicit,
@@ -134,19 +136,20 @@ impl Settings {
         let ca_file = file.ca.filter(|path| !path.is_empty());
         Ok(Self {
             host,
-            port: port.ok_or("smtpPort is no port; expected a whole number from 1 to 65535")?,
+            port: port.ok_or("smtpPort is not a valid port; expected a whole number from 1 to 65535")?,
             tls,
             login: Some(Login {
                 identity: file.identity.unwrap_or_default(),
                 username: needed("smtpUsername", file.username)?,
                 password: needed("smtpPassword", file.password)?,
             }),
-            from: from.parse().map_err(|problem| format!("smtpFrom: {problem}"))?,
+            ehlo_name: ehlo_name(config, &from)?,
+            from,
             authorities: authorities(ca_file.as_ref().unwrap_or(&config.ca_file))?,
         })
     }
 
-    /// Host and port, for messages.
+    /// Host and port for messages.
     pub(super) fn server(&self) -> String {
         match self.host.parse::<std::net::Ipv6Addr>() {
             Ok(address) => format!("[{address}]:{}", self.port),
@@ -154,7 +157,7 @@ impl Settings {
         }
     }
 
-    /// A text of the server's on one line of at most 300 characters, without the password.
+    /// Formats a text of the server: one line of at most 300 characters, without the password.
     pub(super) fn said(&self, text: &str) -> String {
         let mut line = text.split_whitespace().collect::<Vec<_>>().join(" ");
         for secret in self.login.iter().flat_map(Login::secrets) {
@@ -162,6 +165,27 @@ impl Settings {
         }
         line.chars().take(300).collect()
     }
+}
+
+/// Returns the name of this client in EHLO: the configured name, or the domain of the sender. Pods have no DNS name,
+/// and mail servers reject `localhost`.
+fn ehlo_name(config: &MailConfig, from: &Mailbox) -> Result<ClientId, String> {
+    let name = match config.ehlo_name.as_str() {
+        "" => from.address.domain(),
+        name => name,
+    };
+    if !name.is_ascii() {
+        return Err(format!(
+            "the domain {name} of the sender is not in ASCII, as EHLO needs it; set ehloName, for example to the form of the \
+             domain that begins with xn--"
+        ));
+    }
+    Ok(match name.parse() {
+        Ok(EhloName::Ipv4(address)) => ClientId::Ipv4(address),
+        Ok(EhloName::Ipv6(address)) => ClientId::Ipv6(address),
+        // An unusual domain is left to the server to accept or reject.
+        Ok(EhloName::Domain(_)) | Err(NoEhloName) => ClientId::Domain(name.to_owned()),
+    })
 }
 
 fn read_text(path: &Path) -> Result<String, String> {
@@ -183,11 +207,11 @@ fn authorities(file: &str) -> Result<Option<Vec<u8>>, String> {
         return Ok(None);
     }
     let content = std::fs::read(file).map_err(|error| format!("caFile {file} cannot be read: {error}"))?;
-    // lettre would take none for enough.
+    // lettre would accept a file without certificates.
     let blocks = pem::parse_many(&content).map_err(|error| format!("caFile {file} is not PEM: {error}"))?;
     if blocks.iter().any(|block| block.tag() == "CERTIFICATE") {
         Ok(Some(content))
     } else {
-        Err(format!("caFile {file} has no certificate in it"))
+        Err(format!("caFile {file} contains no certificate"))
     }
 }

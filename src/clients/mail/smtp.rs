@@ -1,8 +1,8 @@
-//! The conversation with a mail server, on connections that are kept for a while.
+//! The SMTP client. Connections are kept open for some time.
 //!
-//! lettre's own pool of connections is not used: a mail that is given up because its time is over would leave a
-//! connection in the middle of a conversation there, and the late answer to that mail would be taken for the
-//! answer to the next one. Here a connection is kept only after a conversation that went to its end.
+//! lettre's connection pool is not used. If a mail times out, the pool would keep a connection in the middle of an
+//! exchange, and the late response to that mail would be taken for the response to the next mail. Here, a connection
+//! is kept only after a complete exchange.
 
 use std::error::Error as _;
 use std::sync::{Arc, Weak};
@@ -13,23 +13,23 @@ use lettre::transport::smtp::Error as SmtpError;
 use lettre::transport::smtp::authentication::{Credentials, Mechanism};
 use lettre::transport::smtp::client::{AsyncSmtpConnection, Certificate, CertificateStore, TlsParameters};
 use lettre::transport::smtp::commands::{Data, Mail, Rcpt};
-use lettre::transport::smtp::extension::{ClientId, Extension, MailBodyParameter, MailParameter};
+use lettre::transport::smtp::extension::{Extension, MailBodyParameter, MailParameter};
 use tokio::sync::{Mutex, Semaphore};
 
-use super::error::{MailError, Refused};
-use super::settings::{Login, Settings};
+use super::error::{MailError, Subject};
+use super::response::{Stage, subject};
+use super::settings::Settings;
 use crate::config::MailTls;
 use crate::runtime::error::with_sources;
 use crate::runtime::gate::Gate;
 
-/// No more connections than this at a time; servers limit them by client.
+/// The limit for concurrent connections. Servers limit them for each client.
 const CONNECTIONS: usize = 4;
-/// Shorter than servers wait for the next command (RFC 5321, section 4.5.3.2: at least 5 minutes).
+/// The limit for idle connections. Servers wait longer for the next command (RFC 5321, section 4.5.3.2: at least 5
+/// minutes).
 const IDLE: Duration = Duration::from_secs(30);
-/// The time that the server has to answer to NOOP and QUIT.
+/// The time limit for the responses to NOOP and QUIT.
 const BRIEFLY: Duration = Duration::from_secs(2);
-/// What we call ourselves; a pod has no name in DNS.
-const OWN_NAME: &str = "localhost";
 
 /// The connections to the mail server.
 pub(super) struct Smtp {
@@ -37,19 +37,24 @@ pub(super) struct Smtp {
     kept: Mutex<Kept>,
 }
 
-/// The connections that wait for the next mail.
+/// The connections that are open for the next mail.
 #[derive(Default)]
 struct Kept {
     idle: Vec<Idle>,
-    /// Whether there is a task that closes them in time.
+    /// Whether a task that closes them in time is running.
     is_watched: bool,
 }
 
-/// A connection on which a mail was accepted.
+/// A connection that has been used for an accepted mail.
 struct Idle {
+    session: Session,
+    since: Instant,
+}
+
+/// A connection with these settings.
+struct Session {
     connection: AsyncSmtpConnection,
     settings: Settings,
-    since: Instant,
 }
 
 impl Default for Smtp {
@@ -59,7 +64,7 @@ impl Default for Smtp {
 }
 
 impl Smtp {
-    /// Sends a message, with CRLF at the ends of lines. It has no time limit of its own.
+    /// Sends a message whose lines end with CRLF. The caller must set a time limit.
     pub(super) async fn send(
         self: &Arc<Self>,
         settings: Settings,
@@ -67,42 +72,42 @@ impl Smtp {
         message: &[u8],
         gate: &Gate,
     ) -> Result<(), MailError> {
-        // Fails only when the semaphore is closed, which it never is.
+        // This fails only if the semaphore is closed, which never happens.
         let _permit = self.permits.acquire().await;
-        let mut connection = match self.reuse(&settings).await {
-            Some(connection) => connection,
-            None => connect(&settings).await?,
+        let mut session = match self.reuse(&settings).await {
+            Some(session) => session,
+            None => Session::open(settings).await?,
         };
-        converse(&mut connection, &settings, recipient, message, gate).await?;
-        self.keep(connection, settings).await;
+        session.converse(recipient, message, gate).await?;
+        self.keep(session).await;
         Ok(())
     }
 
-    /// A kept connection to this server with this login, if the server still answers on it.
-    async fn reuse(&self, settings: &Settings) -> Option<AsyncSmtpConnection> {
+    /// Returns an open connection to this server with this login, if the server still responds on it.
+    async fn reuse(&self, settings: &Settings) -> Option<Session> {
         loop {
-            let mut idle = self.kept.lock().await.idle.pop()?;
-            // With other settings, such as a rotated password, a connection is of no use.
-            if idle.settings != *settings {
+            let mut session = self.kept.lock().await.idle.pop()?.session;
+            // A connection with other settings, such as an old password, cannot be used.
+            if session.settings != *settings {
                 continue;
             }
-            let answers = tokio::time::timeout(BRIEFLY, idle.connection.test_connected());
+            let answers = tokio::time::timeout(BRIEFLY, session.connection.test_connected());
             if answers.await.unwrap_or(false) {
-                return Some(idle.connection);
+                return Some(session);
             }
         }
     }
 
-    async fn keep(self: &Arc<Self>, connection: AsyncSmtpConnection, settings: Settings) {
+    async fn keep(self: &Arc<Self>, session: Session) {
         let mut kept = self.kept.lock().await;
         if !std::mem::replace(&mut kept.is_watched, true) {
             tokio::spawn(close_unused(Arc::downgrade(self)));
         }
-        kept.idle.push(Idle { connection, settings, since: Instant::now() });
+        kept.idle.push(Idle { session, since: Instant::now() });
     }
 }
 
-/// Closes connections that are not used any more; ends when there is none left.
+/// Closes unused connections. Ends when no connection is left.
 async fn close_unused(smtp: Weak<Smtp>) {
     loop {
         tokio::time::sleep(IDLE).await;
@@ -113,8 +118,8 @@ async fn close_unused(smtp: Weak<Smtp>) {
         let is_done = !kept.is_watched;
         drop(kept);
         for mut idle in unused {
-            // The connection is closed whatever the server says.
-            let _ = tokio::time::timeout(BRIEFLY, idle.connection.quit()).await;
+            // The connection is closed regardless of the response.
+            let _ = tokio::time::timeout(BRIEFLY, idle.session.connection.quit()).await;
         }
         if is_done {
             return;
@@ -122,16 +127,9 @@ async fn close_unused(smtp: Weak<Smtp>) {
     }
 }
 
-/// Checks what can be checked without a connection: the authorities' certificates.
-pub(super) fn check(settings: &Settings) -> Result<(), String> {
-    match settings.tls {
-        MailTls::None => Ok(()),
-        MailTls::Implicit | MailTls::Starttls => tls_parameters(settings).map(drop),
-    }
-}
-
-fn tls_parameters(settings: &Settings) -> Result<TlsParameters, String> {
-    let unusable = |error: SmtpError| format!("the certificates of authorities: {}", with_sources(&error));
+/// Checks the certificates of the authorities, and returns the settings for TLS.
+pub(super) fn tls_parameters(settings: &Settings) -> Result<TlsParameters, String> {
+    let unusable = |error: SmtpError| format!("the CA certificates: {}", with_sources(&error));
     let mut builder = TlsParameters::builder(settings.host.clone());
     if let Some(pem) = &settings.authorities {
         builder = builder
@@ -141,104 +139,122 @@ fn tls_parameters(settings: &Settings) -> Result<TlsParameters, String> {
     builder.build().map_err(unusable)
 }
 
-/// A new connection, encrypted and logged in as the settings say.
-async fn connect(settings: &Settings) -> Result<AsyncSmtpConnection, MailError> {
-    let failed = |error| failure(settings, Refused::Connection, &error);
-    let own_name = ClientId::Domain(OWN_NAME.to_owned());
-    let tls = || tls_parameters(settings).map_err(MailError::Settings);
-    let implicit = if settings.tls == MailTls::Implicit { Some(tls()?) } else { None };
-    let address = (settings.host.as_str(), settings.port);
-    // The caller limits the time.
-    let mut connection = AsyncSmtpConnection::connect_tokio1(address, None, &own_name, implicit, None)
-        .await
-        .map_err(failed)?;
-    if settings.tls == MailTls::Starttls {
-        if !connection.can_starttls() {
-            let said = "it does not offer STARTTLS".to_owned();
-            return Err(MailError::Refused { server: settings.server(), what: Refused::Connection, said });
-        }
-        connection.starttls(tls()?, &own_name).await.map_err(failed)?;
+/// Checks, without sending a mail, whether the server accepts this client, its login and the sender. The sender is
+/// the recipient, too, because some servers reject a client only in the response to RCPT TO.
+pub(super) async fn ask(settings: Settings) -> Result<(), MailError> {
+    let mut session = Session::open(settings).await?;
+    let sender = session.settings.from.address.clone();
+    let result = session.envelope(&sender, Vec::new()).await;
+    // The connection is closed regardless of the response.
+    let _ = tokio::time::timeout(BRIEFLY, session.connection.quit()).await;
+    match result {
+        Err(
+            MailError::Refused { subject: Subject::Recipient, .. }
+            | MailError::Unavailable { subject: Subject::Recipient, .. },
+        ) => Ok(()),
+        result => result,
     }
-    if let Some(login) = &settings.login {
-        log_in(&mut connection, settings, login).await?;
-    }
-    Ok(connection)
 }
 
-async fn log_in(
-    connection: &mut AsyncSmtpConnection,
-    settings: &Settings,
-    login: &Login,
-) -> Result<(), MailError> {
-    let refused = |said: String| MailError::Login { server: settings.server(), said };
-    let offered = [Mechanism::Plain, Mechanism::Login];
-    let offered = offered.into_iter().find(|way| connection.server_info().supports_auth_mechanism(*way));
-    let answer = match offered {
-        None => return Err(refused("it offers neither PLAIN nor LOGIN on this connection".to_owned())),
-        // lettre has no authorization identity.
-        Some(Mechanism::Plain) if !login.identity.is_empty() => {
-            connection.command(format!("AUTH PLAIN {}\r\n", login.plain())).await
+impl Session {
+    /// Opens a connection, with the configured encryption and login.
+    async fn open(settings: Settings) -> Result<Self, MailError> {
+        let tls = |settings: &Settings| tls_parameters(settings).map_err(MailError::Settings);
+        let implicit = if settings.tls == MailTls::Implicit { Some(tls(&settings)?) } else { None };
+        let (address, name) = ((settings.host.as_str(), settings.port), &settings.ehlo_name);
+        // The caller sets the time limit.
+        let connection = AsyncSmtpConnection::connect_tokio1(address, None, name, implicit, None).await;
+        let connection = connection.map_err(|error| failure(&settings, Stage::Greeting, &error))?;
+        let mut session = Self { connection, settings };
+        if session.settings.tls == MailTls::Starttls {
+            if !session.connection.can_starttls() {
+                return Err(session.refused(Subject::Client, "it does not offer STARTTLS"));
+            }
+            let (tls, name) = (tls(&session.settings)?, &session.settings.ehlo_name);
+            session.connection.starttls(tls, name).await.map_err(session.failed(Stage::Greeting))?;
         }
-        Some(way) => {
-            let credentials = Credentials::new(login.username.clone(), login.password.clone());
-            connection.auth(&[way], &credentials).await
+        session.log_in().await?;
+        Ok(session)
+    }
+
+    async fn log_in(&mut self) -> Result<(), MailError> {
+        let Some(login) = &self.settings.login else { return Ok(()) };
+        let server = self.connection.server_info();
+        let mut ways = [Mechanism::Plain, Mechanism::Login].into_iter();
+        let answer = match ways.find(|way| server.supports_auth_mechanism(*way)) {
+            None => {
+                let said = "it offers neither PLAIN nor LOGIN on this connection";
+                return Err(self.refused(Subject::Login, said));
+            }
+            // lettre does not support an authorization identity.
+            Some(Mechanism::Plain) if !login.identity.is_empty() => {
+                self.connection.command(format!("AUTH PLAIN {}\r\n", login.plain())).await
+            }
+            Some(way) => {
+                let credentials = Credentials::new(login.username.clone(), login.password.clone());
+                self.connection.auth(&[way], &credentials).await
+            }
+        };
+        answer.map(drop).map_err(self.failed(Stage::Login))
+    }
+
+    /// Sends a message.
+    async fn converse(&mut self, to: &Address, message: &[u8], gate: &Gate) -> Result<(), MailError> {
+        let mut parameters = Vec::new();
+        // A server that does not announce 8BITMIME usually accepts eight-bit data anyway.
+        if !message.is_ascii() && self.connection.server_info().supports_feature(Extension::EightBitMime) {
+            parameters.push(MailParameter::Body(MailBodyParameter::EightBitMime));
         }
-    };
-    answer.map(drop).map_err(|error| match failure(settings, Refused::Connection, &error) {
-        MailError::Refused { said, .. } => refused(said),
-        other => other,
-    })
+        self.envelope(to, parameters).await?;
+        // Checked last, because opening the connection may have taken some time.
+        if !gate.is_open() {
+            return Err(MailError::NotLeader);
+        }
+        self.connection.command(Data).await.map_err(self.failed(Stage::Data))?;
+        // lettre sends a line end before the final dot.
+        let message = message.strip_suffix(b"\r\n").unwrap_or(message);
+        self.connection.message(message).await.map(drop).map_err(self.failed(Stage::Content))
+    }
+
+    /// Sends the sender, with these parameters, and the recipient.
+    async fn envelope(&mut self, to: &Address, mut parameters: Vec<MailParameter>) -> Result<(), MailError> {
+        let from = self.settings.from.address.clone();
+        let is_ascii = |address: &Address| AsRef::<str>::as_ref(address).is_ascii();
+        if !is_ascii(&from) || !is_ascii(to) {
+            if !self.connection.server_info().supports_feature(Extension::SmtpUtfEight) {
+                let said = "it does not support addresses with non-ASCII characters (SMTPUTF8)";
+                let subject = if is_ascii(&from) { Subject::Recipient } else { Subject::Sender };
+                return Err(self.refused(subject, said));
+            }
+            parameters.push(MailParameter::SmtpUtfEight);
+        }
+        let from = Mail::new(Some(from), parameters);
+        self.connection.command(from).await.map_err(self.failed(Stage::Sender))?;
+        let to = Rcpt::new(to.clone(), Vec::new());
+        self.connection.command(to).await.map(drop).map_err(self.failed(Stage::Recipient))
+    }
+
+    fn refused(&self, subject: Subject, said: &str) -> MailError {
+        MailError::Refused { server: self.settings.server(), subject, said: said.to_owned() }
+    }
+
+    fn failed(&self, stage: Stage) -> impl Fn(SmtpError) -> MailError {
+        move |error| failure(&self.settings, stage, &error)
+    }
 }
 
-/// Hands a message over.
-async fn converse(
-    connection: &mut AsyncSmtpConnection,
-    settings: &Settings,
-    recipient: &Address,
-    message: &[u8],
-    gate: &Gate,
-) -> Result<(), MailError> {
-    let failed = |what| move |error| failure(settings, what, &error);
-    let from = settings.from.address.clone();
-    let server = connection.server_info();
-    let mut parameters = Vec::new();
-    // A server that does not offer it mostly takes eight bits all the same.
-    if !message.is_ascii() && server.supports_feature(Extension::EightBitMime) {
-        parameters.push(MailParameter::Body(MailBodyParameter::EightBitMime));
-    }
-    let is_ascii = |address: &Address| AsRef::<str>::as_ref(address).is_ascii();
-    if !is_ascii(&from) || !is_ascii(recipient) {
-        if !server.supports_feature(Extension::SmtpUtfEight) {
-            let said = "it does not know addresses with other than ASCII characters (SMTPUTF8)".to_owned();
-            let what = if is_ascii(&from) { Refused::Recipient } else { Refused::Sender };
-            return Err(MailError::Refused { server: settings.server(), what, said });
-        }
-        parameters.push(MailParameter::SmtpUtfEight);
-    }
-    connection.command(Mail::new(Some(from), parameters)).await.map_err(failed(Refused::Sender))?;
-    let recipient = Rcpt::new(recipient.clone(), Vec::new());
-    connection.command(recipient).await.map_err(failed(Refused::Recipient))?;
-    // Asked last of all: the connection may have taken a while.
-    if !gate.is_open() {
-        return Err(MailError::NotLeader);
-    }
-    connection.command(Data).await.map_err(failed(Refused::Mail))?;
-    // lettre sends a line end before the final dot.
-    let message = message.strip_suffix(b"\r\n").unwrap_or(message);
-    connection.message(message).await.map(drop).map_err(failed(Refused::Mail))
-}
-
-/// What an error of lettre means when `what` was asked for.
-fn failure(settings: &Settings, what: Refused, error: &SmtpError) -> MailError {
+/// Maps an error of lettre at a stage of the conversation to a `MailError`.
+fn failure(settings: &Settings, stage: Stage, error: &SmtpError) -> MailError {
     let server = settings.server();
-    // Its own words only name the kind of error; the source says what happened.
+    // The error itself only names the kind of error. Its source has the cause.
     let problem = settings.said(&error.source().map_or_else(|| error.to_string(), with_sources));
     if let Some(status) = error.status() {
+        let subject = subject(stage, status.into(), &problem);
         let said = format!("{status} {problem}");
         return if error.is_permanent() {
-            MailError::Refused { server, what, said }
+            MailError::Refused { server, subject, said }
         } else {
-            MailError::Unavailable { server, said }
+            MailError::Unavailable { server, subject, said }
         };
     }
     if is_certificate(error) {
@@ -247,7 +263,7 @@ fn failure(settings: &Settings, what: Refused, error: &SmtpError) -> MailError {
     MailError::Unreachable { server, problem }
 }
 
-/// Whether a certificate was not accepted, anywhere among the sources.
+/// Whether the error, or one of its sources, is a rejected certificate.
 fn is_certificate(error: &SmtpError) -> bool {
     let mut source = error.source();
     while let Some(error) = source {

@@ -1,23 +1,24 @@
-//! The random values of a login, by which the user who is sent back is known to be the one who was sent.
+//! The random values of a login. They prove that the user who comes back from the provider is the user who was sent
+//! there.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::digest;
 use ring::rand::{SecureRandom as _, SystemRandom};
 
-/// What is remembered of a login that has begun.
+/// The state of a login in progress.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Attempt {
-    /// Comes back with the user.
+    /// Comes back from the provider with the user.
     pub state: String,
     /// Comes back in the ID token.
     pub nonce: String,
-    /// Of which the provider knows the hash, until the code is exchanged.
+    /// The provider knows its hash until the code is exchanged.
     pub verifier: String,
 }
 
 impl Attempt {
-    /// A new login; `None` if the system has no random numbers.
+    /// Creates the values of a new login; `None` if the system has no random numbers.
     pub fn random() -> Option<Self> {
         let random = SystemRandom::new();
         let text = || {
@@ -32,7 +33,8 @@ impl Attempt {
     pub fn challenge(&self) -> String {
         URL_SAFE_NO_PAD.encode(digest::digest(&digest::SHA256, self.verifier.as_bytes()))
     }
-    /// Whether this state has come back. Both are hashed, so that the time which that takes says nothing of the right one.
+    /// Whether `state` belongs to this login. Both are hashed, so that the time of the comparison reveals nothing
+    /// about the correct value.
     pub fn is_of(&self, state: &str) -> bool {
         let hash = |text: &str| digest::digest(&digest::SHA256, text.as_bytes());
         hash(&self.state).as_ref() == hash(state).as_ref()
@@ -44,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_challenge_is_that_of_the_standard() {
+    fn the_challenge_matches_the_example_of_the_standard() {
         // RFC 7636, appendix B.
         let verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk".to_owned();
         let attempt = Attempt { state: String::new(), nonce: String::new(), verifier };
@@ -52,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_a_login_is_that_of_another() {
+    fn logins_share_no_values() {
         let [one, other] = [(); 2].map(|()| Attempt::random().expect("random numbers"));
         let all = [&one, &other].map(|of| [&of.state, &of.nonce, &of.verifier]).concat();
         assert!(all.iter().all(|text| text.len() == 43), "256 bits");

@@ -1,4 +1,4 @@
-//! What an ID token says of itself.
+//! The claims of an ID token.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -6,9 +6,9 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{KEYS, plain};
+use super::{KEYS, Settings, plain};
 
-/// By how much the clocks of provider and daemon may differ.
+/// The tolerated difference between the clocks of the provider and the daemon.
 const LEEWAY: SignedDuration = SignedDuration::from_secs(60);
 
 /// The claims of an ID token that are checked.
@@ -19,12 +19,12 @@ pub struct Claims {
     azp: Option<String>,
     exp: i64,
     nonce: Option<String>,
-    // Some providers write these otherwise than the standard has them.
+    // The type of these fields varies: some providers do not follow the standard.
     email: Option<Value>,
     email_verified: Option<Value>,
 }
 
-/// For whom a token is.
+/// The audience of a token.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Audience {
@@ -32,14 +32,14 @@ enum Audience {
     Several(Vec<String>),
 }
 
-/// What a token says of its signature.
+/// The header of a token, which describes its signature.
 #[derive(Deserialize)]
 struct Header {
     alg: String,
 }
 
 impl Claims {
-    /// Those of a token; `None` if it is no signed JSON Web Token.
+    /// Parses the claims of a token; `None` if the text is not a signed JSON Web Token.
     pub fn of(token: &str) -> Option<Self> {
         let parts = token.split('.').map(|part| URL_SAFE_NO_PAD.decode(part).ok());
         let [header, claims, signature]: [Vec<u8>; 3] = parts.collect::<Option<Vec<_>>>()?.try_into().ok()?;
@@ -50,27 +50,28 @@ impl Claims {
         serde_json::from_slice(&claims).ok()
     }
 
-    /// The e-mail address of the user, if the issuer says that it is not confirmed.
+    /// The e-mail address of the user, if the issuer reports that it is not confirmed.
     pub fn unconfirmed(&self) -> Option<&str> {
         let is_unconfirmed = self.email_verified.as_ref().and_then(Value::as_bool) == Some(false);
         self.email.as_ref().filter(|_| is_unconfirmed)?.as_str()
     }
 
-    /// When the token runs out, if it is from this issuer, for this client, not over, and, with a nonce, of this login.
+    /// Returns the expiry time of the token after checking that it comes from this issuer, is for this client, has
+    /// not expired and, if there is a nonce, belongs to this login.
     ///
     /// # Errors
-    /// A sentence that says what is not so.
+    /// A sentence about the check that failed.
     pub fn checked(
         &self,
-        issuer: &str,
-        client: &str,
+        settings: &Settings,
         nonce: Option<&str>,
         now: Timestamp,
     ) -> Result<Timestamp, String> {
-        if self.iss != issuer {
+        let Settings { issuer, client_id: client, .. } = settings;
+        if self.iss != *issuer {
             let other = plain(&self.iss);
             return Err(format!(
-                "{KEYS}.issuerUrl is {issuer}, and the ID token is of the issuer {other}: the provider needs one URL for all, in \
+                "{KEYS}.issuerUrl is {issuer}, but the ID token has the issuer {other}: the provider needs one URL for all clients, in \
                  Keycloak its `hostname`"
             ));
         }
@@ -81,18 +82,19 @@ impl Claims {
         let is_authorized = self.azp.as_ref().map_or(others.len() == 1, |azp| azp == client);
         if !others.iter().any(|one| one == client) || !is_authorized {
             return Err(format!(
-                "the ID token is not for the client {client}: check {KEYS}.clientId, and which mappers of this client change the \
+                "the ID token is not for the client {client}: check {KEYS}.clientId, and the mappers of this client that change the \
                  claims aud and azp"
             ));
         }
-        let expires = Timestamp::from_second(self.exp).map_err(|_| "the ID token has no end".to_owned())?;
+        let expires = Timestamp::from_second(self.exp)
+            .map_err(|_| "the ID token has an invalid expiry time".to_owned())?;
         if now.duration_since(expires) >= LEEWAY {
             return Err(
-                "the ID token is over already: set the clocks of the issuer and of this machine".to_owned()
+                "the ID token has expired: check the clocks of the issuer and of this machine".to_owned()
             );
         }
         if nonce.is_some_and(|nonce| self.nonce.as_deref() != Some(nonce)) {
-            return Err("the ID token is of another login".to_owned());
+            return Err("the ID token belongs to another login".to_owned());
         }
         Ok(expires)
     }
@@ -114,15 +116,22 @@ mod tests {
         let mut claims = json!({"iss": ISSUER, "aud": "labs", "exp": 1_000, "nonce": "n", "sub": "1"});
         json_patch::merge(&mut claims, changes);
         let now = Timestamp::from_second(900).expect("a time");
-        Claims::of(&token(&claims)).expect("claims").checked(ISSUER, "labs", Some("n"), now)
+        let settings = Settings {
+            issuer: ISSUER.to_owned(),
+            client_id: "labs".to_owned(),
+            client_secret_file: String::new(),
+            ca_file: String::new(),
+            redirect_uri: String::new(),
+        };
+        Claims::of(&token(&claims)).expect("claims").checked(&settings, Some("n"), now)
     }
 
     #[test]
-    fn a_token_counts_for_its_issuer_client_login_and_time() {
+    fn a_token_is_valid_for_its_issuer_client_login_and_time_only() {
         assert_eq!(checked(&json!({})).map(Timestamp::as_second), Ok(1_000));
         assert!(checked(&json!({"aud": ["other", "labs"], "azp": "labs"})).is_ok());
         assert!(checked(&json!({"exp": 841})).is_ok(), "clocks differ a little");
-        assert!(checked(&json!({"exp": Timestamp::MAX.as_second()})).is_ok(), "as good as for ever");
+        assert!(checked(&json!({"exp": Timestamp::MAX.as_second()})).is_ok(), "the latest possible time");
         for (changes, why) in [
             (json!({"iss": "https://auth.example.com/realms/labs/"}), "issuer"),
             (json!({"aud": "other"}), "client"),
@@ -130,8 +139,8 @@ mod tests {
             (json!({"aud": ["labs", "other"], "azp": "other"}), "client"),
             (json!({"aud": []}), "client"),
             (json!({"azp": "other"}), "client"),
-            (json!({"exp": 840}), "over"),
-            (json!({"exp": i64::MAX}), "end"),
+            (json!({"exp": 840}), "has expired"),
+            (json!({"exp": i64::MAX}), "expiry"),
             (json!({"nonce": "m"}), "login"),
             (json!({"nonce": null}), "login"),
         ] {
@@ -158,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_token_has_no_claims() {
+    fn invalid_tokens_have_no_claims() {
         let part = |json: &str| URL_SAFE_NO_PAD.encode(json);
         let (header, claims) = (part(r#"{"alg":"RS256"}"#), part(r#"{"iss":"","aud":"","exp":1}"#));
         assert!(Claims::of(&format!("{header}.{claims}.c2ln")).is_some());

@@ -1,4 +1,4 @@
-//! Where a provider is asked for what, as it says itself (`OpenID` Connect Discovery, 4.2).
+//! The endpoints of a provider, from its own description (`OpenID` Connect Discovery, 4.2).
 
 use http::Uri;
 use http::uri::Scheme;
@@ -6,39 +6,35 @@ use serde::Deserialize;
 
 use super::{KEYS, plain};
 
-/// The addresses of a provider.
+/// The endpoints of a provider.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Endpoints {
     issuer: String,
-    /// Where users log in.
+    /// The login page.
     #[serde(rename = "authorization_endpoint")]
     pub authorization: String,
-    /// Where tokens are.
+    /// The token endpoint.
     #[serde(rename = "token_endpoint")]
     pub token: String,
-    /// Where sessions end; empty if that is nowhere.
+    /// The endpoint that ends sessions; empty if the provider has none.
     #[serde(rename = "end_session_endpoint", default)]
     pub end_session: String,
-    /// Where its keys are; empty if that is nowhere.
+    /// The URL of its keys; empty if the provider names none.
     #[serde(rename = "jwks_uri", default)]
     pub keys: String,
 }
 
 impl Endpoints {
-    /// Those of the document of an issuer; `None` if it is none.
-    pub fn read(document: &[u8]) -> Option<Self> {
-        serde_json::from_slice(document).ok()
-    }
-
-    /// The same, if they are those of this issuer, and tokens are safe on the way there.
+    /// Returns the endpoints after checking that they belong to this issuer, and that tokens are safe on the way
+    /// there.
     ///
     /// # Errors
-    /// A sentence that says what is not so.
+    /// A sentence about the check that failed.
     pub fn checked(self, issuer: &str) -> Result<Self, String> {
         if self.issuer != issuer {
             let other = plain(&self.issuer);
             return Err(format!(
-                "{KEYS}.issuerUrl is {issuer}, and the issuer calls itself {other}: write it so"
+                "{KEYS}.issuerUrl is {issuer}, and the issuer calls itself {other}: use that URL"
             ));
         }
         let others = [&self.end_session, &self.keys].into_iter().filter(|url| !url.is_empty());
@@ -46,7 +42,7 @@ impl Endpoints {
             if !is_safe(url) {
                 let url = plain(url);
                 return Err(format!(
-                    "{KEYS}.issuerUrl: the issuer {issuer} names the address {url:?}; expected one that begins with https://, as \
+                    "{KEYS}.issuerUrl: the issuer {issuer} names the address {url:?}; expected a URL that begins with https://, as \
                      Keycloak names them once its `hostname` is an https URL"
                 ));
             }
@@ -55,7 +51,7 @@ impl Endpoints {
     }
 }
 
-/// Whether a browser and tokens may be sent to an address: by TLS, and parameters can be added at its end.
+/// Whether a browser and tokens may be sent to a URL: it uses TLS, and parameters can be appended.
 fn is_safe(url: &str) -> bool {
     let is_plain = url.bytes().all(|byte| byte.is_ascii_graphic()) && !url.contains('#');
     is_plain

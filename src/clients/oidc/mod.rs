@@ -1,127 +1,112 @@
-//! The `OpenID` Connect provider by which users log in at the dashboard: authorization code with PKCE, refresh tokens, and the end
-//! of a session. `docs/keycloak.md` says how its client is set up.
+//! The client of the `OpenID` Connect provider for logins at the dashboard: authorization code with PKCE, refresh
+//! tokens, and the end of a session. `docs/keycloak.md` describes the setup of the client in the provider.
 //!
-//! The ID token comes from the provider itself, by TLS. Its issuer, client, time, and that it is for this login are checked here; its
-//! signature by the API server each time it is used, or here if the API server does not see it. No token is in a URL, an error or a
-//! log.
+//! The ID token comes directly from the provider through TLS. This module checks its issuer, client, expiry and
+//! login. The API server verifies its signature each time it is used; this module does so only if the API server does
+//! not get the token. URLs, errors and logs contain no tokens.
 
 mod attempt;
 mod claims;
 mod endpoints;
+mod error;
 mod keys;
 mod secret;
 #[cfg(test)]
 pub mod tests;
 mod token_user;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::{StatusCode, Uri};
 use jiff::Timestamp;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use reqwest::RequestBuilder;
 use serde::Deserialize;
 
 pub use self::attempt::Attempt;
 use self::claims::Claims;
 use self::endpoints::Endpoints;
+pub use self::error::Error;
+use self::error::{Refusal, Result};
 use self::keys::{Keys, Signed};
 pub use self::secret::Secret;
 pub use self::token_user::TokenUser;
 use crate::clients::http::{Answer, HttpClient, HttpError};
 use crate::runtime::files::{FileCell, WatchedFile};
+use crate::runtime::outages::{Outages, System};
 use crate::runtime::single_flight::SingleFlight;
 
-/// How long an answer may take.
+/// The time limit for a response.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// The most bytes of an answer. Tokens have a few thousand.
+/// The limit for a response in bytes. Responses with tokens have a few thousand.
 const LONGEST: usize = 64 << 10;
-/// The scopes that are asked for; others are of the client's settings.
+/// The requested scopes. The client in the provider determines further scopes.
 const SCOPE: &str = "openid";
-/// What the keys of the configuration begin with.
+/// The prefix of the keys of the configuration.
 const KEYS: &str = "controllers.dashboard";
 
-/// A client of a provider.
+/// The settings of the client of a provider.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The URL of the issuer, as tokens have it.
+    /// The URL of the issuer, as in tokens.
     pub issuer: String,
     /// The name of the client.
     pub client_id: String,
-    /// The file with its secret.
+    /// The file with the secret of the client.
     pub client_secret_file: String,
-    /// The file with the certificates of the authorities; empty for those of the operating system.
+    /// The file with the certificates of the authorities; empty for the authorities of the operating system.
     pub ca_file: String,
-    /// The URL to which the provider sends users back.
+    /// The URL that the provider redirects users to.
     pub redirect_uri: String,
-}
-
-/// Why there is no token.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
-    /// The session, or the code of a login, is over.
-    #[error("{0}")]
-    Ended(String),
-    /// The provider is not set up for this client, or is another one; the sentence says what to look at.
-    #[error("{0}")]
-    Refused(String),
-    /// The provider does not answer, or is not able to.
-    #[error("{0}")]
-    Away(String),
 }
 
 /// The tokens of a session.
 #[derive(Debug)]
 pub struct Tokens {
-    /// By which the API server knows the user.
+    /// Authenticates the user to the API server.
     pub id_token: Secret,
-    /// By which the next tokens are asked for; `None` if the provider sends none.
+    /// Requests the next tokens; `None` if the provider sends no refresh token.
     pub refresh_token: Option<Secret>,
-    /// When the ID token runs out.
+    /// Expiry time of the ID token.
     pub expires: Timestamp,
-    /// The e-mail address of the user, if the provider says that it is not confirmed.
+    /// The e-mail address of the user, if the provider reports that it is not confirmed.
     pub unconfirmed: Option<String>,
 }
 
-/// A provider. Clones share connections and what is known of it.
+/// A provider. Clones share connections and cached data.
 #[derive(Clone)]
-pub struct Provider(Arc<Shared>);
+pub struct Provider {
+    shared: Arc<Shared>,
+    outages: Outages,
+}
 
 struct Shared {
     settings: Settings,
     http: HttpClient,
     secret: FileCell<Secret>,
-    /// Its description of itself.
+    /// The description that the provider publishes.
     endpoints: SingleFlight<Endpoints, Error>,
-    /// The keys by which it signs tokens.
+    /// The keys that the provider signs tokens with.
     keys: SingleFlight<Keys, Error>,
 }
 
-/// The answer of the token endpoint. It has no `Debug`, because it is a secret.
+/// The response of the token endpoint. It has no `Debug`, because it is a secret.
 #[derive(Deserialize)]
 struct Grant {
     id_token: Option<Secret>,
     refresh_token: Option<Secret>,
 }
 
-/// A refusal of the token endpoint (RFC 6749, 5.2).
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Refusal {
-    error: String,
-}
-
 impl Provider {
-    /// A provider, and the file that is to be watched for it. Nothing is sent yet.
+    /// Creates the client of a provider, and the watched file with its secret. Nothing is sent yet.
     ///
     /// # Errors
-    /// When the certificates of the authorities cannot be used, or the URL is none.
+    /// When the certificates of the authorities cannot be used, or the URL is invalid.
     pub fn new(settings: Settings) -> anyhow::Result<(Self, WatchedFile)> {
         let url: Uri =
             settings.issuer.parse().map_err(|error| anyhow::anyhow!("{KEYS}.issuerUrl: {error}"))?;
-        let ca_file = (!settings.ca_file.is_empty()).then(|| PathBuf::from(&settings.ca_file));
-        let http = HttpClient::new(&url, ca_file, TIMEOUT)
+        let http = HttpClient::new(&url, &settings.ca_file, TIMEOUT)
             .map_err(|error| anyhow::anyhow!("{KEYS}.caFile: {error}"))?;
         let http = http.with_longest_answer(LONGEST);
         let secret = FileCell::default();
@@ -132,26 +117,49 @@ impl Provider {
                 let text = std::str::from_utf8(content).ok()?.trim();
                 (!text.is_empty()).then(|| Secret::from(text.to_owned()))
             },
-            "controllers.dashboard.clientSecretFile has no secret: nobody can log in at the dashboard",
+            "controllers.dashboard.clientSecretFile contains no secret: users cannot log in at the dashboard",
         );
-        Ok((
-            Self(Arc::new(Shared {
-                settings,
-                http,
-                secret,
-                endpoints: SingleFlight::default(),
-                keys: SingleFlight::default(),
-            })),
-            file,
-        ))
+        let (endpoints, keys) = (SingleFlight::default(), SingleFlight::default());
+        let shared = Arc::new(Shared { settings, http, secret, endpoints, keys });
+        Ok((Self { shared, outages: Outages::default() }, file))
     }
 
-    /// The URL to which a browser is sent to log in.
+    /// Returns the client, which then reports outages to `outages`.
+    #[must_use]
+    pub fn reporting_to(self, outages: &Outages) -> Self {
+        Self { outages: outages.clone(), ..self }
+    }
+
+    /// The URL of the issuer.
+    pub fn issuer(&self) -> &str {
+        &self.shared.settings.issuer
+    }
+
+    /// Checks whether the provider accepts this client, with a request that contains an invalid refresh token.
     ///
     /// # Errors
-    /// When the provider does not say where.
-    pub async fn authorize_url(&self, attempt: &Attempt) -> Result<String, Error> {
-        let Settings { client_id, redirect_uri, .. } = &self.0.settings;
+    /// See [`Error`].
+    pub async fn ask(&self) -> Result<()> {
+        let form = [("grant_type", "refresh_token"), ("refresh_token", "none")];
+        let answer = self.post(&self.endpoints().await?.token, &form).await?;
+        match self.refusal(&answer) {
+            Error::Ended(_) => Ok(()),
+            error => Err(error),
+        }
+    }
+
+    /// Reports the result of a request as an outage or its end.
+    fn reported<T>(&self, result: Result<T>) -> Result<T> {
+        self.outages.record(System::Issuer, self.issuer(), &result);
+        result
+    }
+
+    /// The URL of the login page for a browser.
+    ///
+    /// # Errors
+    /// When the provider does not publish the URL.
+    pub async fn authorize_url(&self, attempt: &Attempt) -> Result<String> {
+        let Settings { client_id, redirect_uri, .. } = &self.shared.settings;
         let challenge = attempt.challenge();
         let mut url = self.endpoints().await?.authorization;
         for (name, value) in [
@@ -172,34 +180,34 @@ impl Provider {
         Ok(url)
     }
 
-    /// The tokens for a code with which the provider has sent a user back.
+    /// Exchanges the code of a login for tokens.
     ///
     /// # Errors
     /// See [`Error`].
-    pub async fn exchange(&self, code: &str, attempt: &Attempt, now: Timestamp) -> Result<Tokens, Error> {
+    pub async fn exchange(&self, code: &str, attempt: &Attempt, now: Timestamp) -> Result<Tokens> {
         let form = [
             ("grant_type", "authorization_code"),
             ("code", code),
-            ("redirect_uri", &self.0.settings.redirect_uri),
+            ("redirect_uri", &self.shared.settings.redirect_uri),
             ("code_verifier", &attempt.verifier),
         ];
         self.tokens(&form, Some(&attempt.nonce), now).await
     }
 
-    /// The next tokens of a session.
+    /// Requests the next tokens of a session.
     ///
     /// # Errors
     /// See [`Error`].
-    pub async fn refresh(&self, refresh_token: &Secret, now: Timestamp) -> Result<Tokens, Error> {
+    pub async fn refresh(&self, refresh_token: &Secret, now: Timestamp) -> Result<Tokens> {
         let form = [("grant_type", "refresh_token"), ("refresh_token", refresh_token.expose())];
         self.tokens(&form, None, now).await
     }
 
-    /// Ends a session at the provider, also one that is over already.
+    /// Ends a session at the provider. The session may have ended already.
     ///
     /// # Errors
     /// See [`Error`].
-    pub async fn logout(&self, refresh_token: &Secret) -> Result<(), Error> {
+    pub async fn logout(&self, refresh_token: &Secret) -> Result<()> {
         let endpoint = self.endpoints().await?.end_session;
         if endpoint.is_empty() {
             return Err(self.strange("it names no end_session_endpoint"));
@@ -214,92 +222,98 @@ impl Provider {
         }
     }
 
-    /// The user of an ID token that this provider has signed. Its other claims were checked when it came.
+    /// Returns the user of an ID token after verifying the signature of this provider. The other claims were checked
+    /// when the token was received.
     ///
     /// # Errors
     /// See [`Error`].
-    pub async fn user(&self, id_token: &Secret) -> Result<TokenUser, Error> {
+    pub async fn user(&self, id_token: &Secret) -> Result<TokenUser> {
         let signed = Signed::of(id_token.expose());
-        let signed = signed.ok_or_else(|| self.strange("its ID token is no signed JSON Web Token"))?;
-        // The provider signs with a new key: it is asked for its keys once more.
-        let keys =
-            self.0.keys.get(|keys| keys.have_signed(&signed), async || self.ask_for_keys().await).await?;
+        let signed = signed.ok_or_else(|| self.strange("its ID token is not a signed JSON Web Token"))?;
+        // If the signing key is unknown, it may be new. The keys are requested once more.
+        let ask = async || self.reported(self.ask_for_keys().await);
+        let keys = self.shared.keys.get(|keys| keys.have_signed(&signed), ask).await?;
         if !keys.have_signed(&signed) {
             return Err(self.strange("none of its keys has signed its ID token"));
         }
         TokenUser::of(&signed).ok_or_else(|| {
-            self.strange("its ID token has no preferred_username, or groups that are no list of texts")
+            self.strange("its ID token has no preferred_username, or its groups are not a list of texts")
         })
     }
 
-    async fn ask_for_keys(&self) -> Result<Keys, Error> {
+    async fn ask_for_keys(&self) -> Result<Keys> {
         let url = self.endpoints().await?.keys;
         if url.is_empty() {
             return Err(self.strange("it names no jwks_uri"));
         }
-        let answer = self.0.http.send(self.0.http.client().get(&url)).await;
-        let answer = self.able(answer.map_err(|error| self.away(&error))?)?;
+        let answer = self.send(self.shared.http.client.get(&url)).await?;
         let document = Some(&answer).filter(|answer| answer.status == StatusCode::OK);
         document
-            .and_then(|answer| Keys::read(&answer.body))
+            .and_then(|answer| serde_json::from_slice(&answer.body).ok())
             .ok_or_else(|| self.strange(&format!("{url} has no JSON Web Key Set ({})", answer.status)))
     }
 
-    async fn tokens(
-        &self,
-        form: &[(&str, &str)],
-        nonce: Option<&str>,
-        now: Timestamp,
-    ) -> Result<Tokens, Error> {
+    async fn tokens(&self, form: &[(&str, &str)], nonce: Option<&str>, now: Timestamp) -> Result<Tokens> {
         let answer = self.post(&self.endpoints().await?.token, form).await?;
         if answer.status != StatusCode::OK {
             return Err(self.refusal(&answer));
         }
-        // The words of the decoder may repeat what it read.
+        // The message of the decoder may repeat data of the response.
         let grant: Grant =
-            serde_json::from_slice(&answer.body).map_err(|_| self.strange("it has no tokens"))?;
-        let missing = "it has no ID token, which a client with the scope openid gets";
+            serde_json::from_slice(&answer.body).map_err(|_| self.strange("it contains no tokens"))?;
+        let missing = "it contains no ID token, although the client requested the scope openid";
         let id_token = grant.id_token.ok_or_else(|| self.strange(missing))?;
         let claims = Claims::of(id_token.expose());
-        let claims = claims.ok_or_else(|| self.strange("its ID token is no signed JSON Web Token"))?;
-        let Settings { issuer, client_id, .. } = &self.0.settings;
-        let expires = claims.checked(issuer, client_id, nonce, now).map_err(Error::Refused)?;
+        let claims = claims.ok_or_else(|| self.strange("its ID token is not a signed JSON Web Token"))?;
+        let expires = claims.checked(&self.shared.settings, nonce, now).map_err(Error::Refused)?;
         let unconfirmed = claims.unconfirmed().map(str::to_owned);
         Ok(Tokens { id_token, refresh_token: grant.refresh_token, expires, unconfirmed })
     }
 
-    /// Sends a form as the client.
-    async fn post(&self, url: &str, form: &[(&str, &str)]) -> Result<Answer, Error> {
-        let Shared { settings, http, secret, .. } = &*self.0;
+    /// Sends a form with the credentials of the client, and reports whether the provider accepts the client.
+    async fn post(&self, url: &str, form: &[(&str, &str)]) -> Result<Answer> {
+        let result = async {
+            let answer = self.send(self.form(url, form)?).await?;
+            match self.refusal(&answer) {
+                // No login succeeds until this is corrected.
+                error @ Error::Refused(_) if !answer.status.is_success() => Err(error),
+                _ => Ok(answer),
+            }
+        };
+        self.reported(result.await)
+    }
+
+    /// Builds a request with a form and the credentials of the client.
+    fn form(&self, url: &str, form: &[(&str, &str)]) -> Result<RequestBuilder> {
+        let Shared { settings, http, secret, .. } = &*self.shared;
         let missing = || {
             let file = &settings.client_secret_file;
             let client = &settings.client_id;
             Error::Refused(format!(
-                "{KEYS}.clientSecretFile: {file} has no secret; expected that of the client {client}"
+                "{KEYS}.clientSecretFile: {file} contains no secret; expected the secret of the client {client}"
             ))
         };
         let secret = secret.get().ok_or_else(missing)?;
-        let request = http.client().post(url).form(form);
+        let request = http.client.post(url).form(form);
         // Both are encoded before they are joined (RFC 6749, 2.3.1).
         let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
-        let request = request.basic_auth(encoded(&settings.client_id), Some(encoded(secret.expose())));
-        let answer = http.send(request).await.map_err(|error| self.away(&error))?;
-        self.able(answer)
+        Ok(request.basic_auth(encoded(&settings.client_id), Some(encoded(secret.expose()))))
     }
 
-    /// An answer of a provider that is able to answer.
-    fn able(&self, answer: Answer) -> Result<Answer, Error> {
+    /// Sends a request. Fails if the provider is unavailable.
+    async fn send(&self, request: RequestBuilder) -> Result<Answer> {
+        let answer = self.shared.http.send(request).await.map_err(|error| self.away(&error))?;
         let later = [StatusCode::REQUEST_TIMEOUT, StatusCode::TOO_MANY_REQUESTS];
         if answer.status.is_server_error() || later.contains(&answer.status) {
             return Err(Error::Away(format!(
-                "the issuer {} cannot answer now: {}",
-                self.0.settings.issuer, answer.status
+                "the issuer {} is unavailable: {}",
+                self.shared.settings.issuer, answer.status
             )));
         }
         Ok(answer)
     }
 
-    /// What a refusal means.
+    /// Maps an error response to an `Error`.
     fn refusal(&self, answer: &Answer) -> Error {
         let Refusal { error } = serde_json::from_slice(&answer.body).unwrap_or_default();
         match error.as_str() {
@@ -307,54 +321,54 @@ impl Provider {
                 Error::Ended("the issuer has ended the session, or the login took too long".to_owned())
             }
             "invalid_client" | "unauthorized_client" => Error::Refused(format!(
-                "the issuer does not know the client {}, or its secret is another one: check {KEYS}.clientId, the content of \
+                "the issuer does not know the client {}, or its secret differs: check {KEYS}.clientId, the content of \
                  {KEYS}.clientSecretFile, and that the client has the standard flow",
-                self.0.settings.client_id
+                self.shared.settings.client_id
             )),
             _ => self.strange(format!("it is {} {}", answer.status, plain(&error)).trim_end()),
         }
     }
 
-    /// What it means that there is no answer.
+    /// Maps a transport failure to an `Error`.
     fn away(&self, error: &HttpError) -> Error {
         match error {
             HttpError::TooLong(_) | HttpError::Redirect(_) => self.strange(&error.to_string()),
             error => {
                 let words = error.to_string();
                 let ca_file = if words.contains("invalid peer certificate") {
-                    format!("; {KEYS}.caFile has to have the certificate of its authority, in PEM")
+                    format!("; {KEYS}.caFile must contain the certificate of its authority, in PEM")
                 } else {
                     String::new()
                 };
                 Error::Away(format!(
                     "the issuer {} does not answer: {words}{ca_file}",
-                    self.0.settings.issuer
+                    self.shared.settings.issuer
                 ))
             }
         }
     }
 
-    /// What an answer means that is none.
+    /// The error for a response that cannot be used.
     fn strange(&self, why: &str) -> Error {
-        let issuer = &self.0.settings.issuer;
+        let issuer = &self.shared.settings.issuer;
         Error::Refused(format!("{KEYS}.issuerUrl: an answer of the issuer {issuer} cannot be used: {why}"))
     }
 
-    /// Where the provider is asked for what.
-    async fn endpoints(&self) -> Result<Endpoints, Error> {
-        self.0.endpoints.get(|_| true, async || self.discover().await).await
+    /// Returns the endpoints of the provider, from the cache if possible.
+    async fn endpoints(&self) -> Result<Endpoints> {
+        self.shared.endpoints.get(|_| true, async || self.reported(self.discover().await)).await
     }
 
-    /// Asks the provider where it is asked for what.
-    async fn discover(&self) -> Result<Endpoints, Error> {
-        let Shared { settings, http, .. } = &*self.0;
+    /// Requests the endpoints of the provider.
+    async fn discover(&self) -> Result<Endpoints> {
+        let Shared { settings, http, .. } = &*self.shared;
         let url = format!("{}/.well-known/openid-configuration", settings.issuer.trim_end_matches('/'));
-        let answer = http.send(http.client().get(&url)).await.map_err(|error| self.away(&error))?;
-        let answer = self.able(answer)?;
+        let answer = self.send(http.client.get(&url)).await?;
         let document = Some(&answer).filter(|answer| answer.status == StatusCode::OK);
-        let found = document.and_then(|answer| Endpoints::read(&answer.body)).ok_or_else(|| {
+        let found = document.and_then(|answer| serde_json::from_slice(&answer.body).ok());
+        let found: Endpoints = found.ok_or_else(|| {
             Error::Refused(format!(
-                "{KEYS}.issuerUrl: {url} describes no OpenID provider ({}); expected the URL of a realm, such as \
+                "{KEYS}.issuerUrl: {url} is not an OpenID provider's description ({}); expected the URL of a realm, such as \
                  https://auth.example.com/realms/crownlabs",
                 answer.status
             ))
@@ -363,7 +377,7 @@ impl Provider {
     }
 }
 
-/// What another has written, as far as it can stand in a sentence.
+/// Shortens and filters a text of another program for use in a sentence.
 fn plain(text: &str) -> String {
     text.chars().filter(char::is_ascii_graphic).take(200).collect()
 }

@@ -1,11 +1,10 @@
-//! A text that nobody may see.
-
-use std::fmt;
+//! A secret text.
 
 use serde::Deserialize;
 
-/// A token or a password. It is in no log: it has no text but by [`Secret::expose`].
-#[derive(Clone, PartialEq, Eq, Deserialize)]
+/// A token or a password. Logs cannot contain it, because only [`Secret::expose`] returns its text.
+#[derive(Clone, PartialEq, Eq, Deserialize, derive_more::Debug, derive_more::From)]
+#[debug("Secret")]
 #[serde(transparent)]
 pub struct Secret(String);
 
@@ -13,17 +12,5 @@ impl Secret {
     /// The text itself.
     pub fn expose(&self) -> &str {
         &self.0
-    }
-}
-
-impl From<String> for Secret {
-    fn from(text: String) -> Self {
-        Self(text)
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret")
     }
 }

@@ -1,4 +1,4 @@
-//! The uses that the sources have seen in a window of time.
+//! The uses of machines that the sources have recorded in a time window.
 
 use std::net::IpAddr;
 
@@ -10,66 +10,67 @@ use super::error::QueryError;
 use crate::api::names::CanonicalName;
 use crate::runtime::clock::rfc3339;
 
-/// A machine that may have been used: an Instance, or one environment of it.
+/// A machine that may have been used: an Instance, or one of its environments.
 #[derive(Debug, Clone, Copy)]
 pub struct Target<'a> {
     /// The namespace of the Instance.
     pub namespace: &'a str,
     /// The name of the Instance.
     pub instance: &'a str,
-    /// The names of its environments; their Services are `<instance>-<environment>`. May be empty where the
-    /// Instance has one environment, whose Service has the name of the Instance.
+    /// The names of its environments. Their Services are `<instance>-<environment>`. It may be empty if the Instance
+    /// has one environment, whose Service has the name of the Instance.
     pub environments: &'a [String],
-    /// The IP address; empty if it has none (yet). Where each environment has its own, ask for each.
+    /// The IP address; empty if the machine has no address yet. If each environment has its own address, query each
+    /// of them.
     pub address: &'a str,
 }
 
-/// The uses that the sources have seen in a window of time.
+/// The uses of machines that the sources have recorded in a time window.
 #[derive(Debug, Clone)]
 pub struct Activity {
-    /// The beginning of the window. Uses in the two steps before it may be reported too.
+    /// The start of the window. Uses in the two steps before it may be included.
     pub since: Timestamp,
     /// The end of the window.
     pub until: Timestamp,
-    /// When the sources had answered.
+    /// The time when all sources had responded.
     pub answered: Timestamp,
     pub(super) sources: Vec<SourceActivity>,
 }
 
-/// The uses that one source has seen.
+/// The uses that one source has recorded.
 #[derive(Debug, Clone)]
 pub(super) struct SourceActivity {
     pub name: &'static str,
     pub uses: Uses,
-    /// Why the source, or a part of it, is not known.
+    /// The errors of the source, or of a part of it.
     pub failures: Vec<String>,
-    /// Since when it has been there all the time; `None` if that is not known.
+    /// The start of the time that the source covers without gaps; `None` if it is not known.
     pub observed_since: Option<Timestamp>,
-    /// The sentence for `observed_since` being later than the beginning of the window.
+    /// The sentence for an `observed_since` that is later than the start of the window.
     pub gap: Option<String>,
 }
 
-/// The last uses by what identifies a machine.
+/// The last uses, by the values that identify a machine.
 #[derive(Debug, Clone)]
 pub(super) struct Uses {
-    /// By namespace, then by name; by IP address under the empty namespace.
+    /// By namespace and name. Times of IP addresses are under the empty namespace.
     times: HashMap<String, HashMap<String, Timestamp>>,
     is_by_address: bool,
 }
 
 impl Activity {
-    /// The last use of a machine that was found, and the source that saw it: `ingress`, `ssh`, `webSsh` or `open`.
-    /// `None` means that the machine was not used only where [`Activity::is_complete`]. A use has the time of
-    /// the end of the step in which it happened, at most [`Activity::until`].
+    /// The last recorded use of a machine, and the source that recorded it: `ingress`, `ssh`, `webSsh` or `open`.
+    /// `None` means that the machine was not used only if [`Activity::is_complete`]. The time of a use is the end of
+    /// its step, but not later than [`Activity::until`].
     pub fn last_use(&self, target: &Target<'_>) -> Option<(Timestamp, &'static str)> {
         let uses = self.sources.iter().filter_map(|source| Some((source.uses.of(target)?, source.name)));
-        // Of several that are equally late, the first source.
+        // Of several uses at the same time, the first source is returned.
         let last = uses.reduce(|last, next| if next.0 > last.0 { next } else { last });
         last.map(|(time, source)| (time.min(self.until), source))
     }
 
-    /// This activity together with an earlier one, as far as that lies after `begin`; older uses are forgotten. A
-    /// source that fails now keeps what it has seen before.
+    /// Merges this activity with an earlier one after `begin`. Older uses are dropped. If a source fails now, its
+    /// earlier uses are kept.
     #[must_use]
     pub fn after(mut self, earlier: &Self, begin: Timestamp) -> Self {
         for source in &mut self.sources {
@@ -77,7 +78,7 @@ impl Activity {
                 continue;
             };
             source.uses.merge(&before.uses, begin);
-            // Without a gap between the two, what was known before is still known.
+            // Without a gap between the two, the earlier coverage is still valid.
             let is_joined =
                 source.gap.is_none() && source.observed_since.is_some() && self.since <= earlier.until;
             if is_joined && source.failures.is_empty() && before.failures.is_empty() {
@@ -89,16 +90,16 @@ impl Activity {
         self
     }
 
-    /// Whether every configured source has answered, is there, and was there in the whole window. If not,
-    /// nothing follows from a use that was not found.
+    /// Whether every configured source has responded, exists, and covered the whole window. Otherwise a missing use
+    /// does not mean that a machine was unused.
     pub fn is_complete(&self) -> bool {
         !self.sources.is_empty()
             && self.sources.iter().all(|source| source.failures.is_empty() && source.gap.is_none())
     }
 
-    /// The time since which every source has been there without a longer gap; the beginning of the window if
-    /// that is the whole window. `None` while a source is missing or a query fails. An Instance can be called
-    /// unused from this time on even if the activity is not complete.
+    /// The time since which every source has had no longer gap; the start of the window if the sources cover all of
+    /// it. `None` while a source is missing or a query fails. An Instance can be considered unused since this time
+    /// even if the activity is not complete.
     pub fn observed_since(&self) -> Option<Timestamp> {
         let known = |source: &SourceActivity| source.observed_since.filter(|_| source.failures.is_empty());
         let times: Option<Vec<Timestamp>> = self.sources.iter().map(known).collect();
@@ -112,33 +113,33 @@ impl Activity {
 }
 
 impl SourceActivity {
-    /// Nothing seen yet. `values` is the number of values that identify a machine.
+    /// An empty activity. `values` is the number of values that identify a machine.
     pub fn new(name: &'static str, values: usize) -> Self {
         Self { name, uses: Uses::new(values), failures: Vec::new(), observed_since: None, gap: None }
     }
 
-    /// Prometheus at `url` does not tell it.
+    /// Records that the source cannot be read from Prometheus at `url`.
     pub fn fails(&mut self, url: &str, error: &QueryError) {
         self.failures
             .push(format!("the source {} cannot be read from Prometheus at {url}: {error}", self.name));
     }
 
-    /// Its query of availability has no result above 0.
+    /// Records that the availability query of the source has no result above 0.
     pub fn is_missing(&mut self, available: &str) {
-        self.failures.push(format!(
-            "the source {} is missing in Prometheus: {available} has no result above 0",
-            self.name
-        ));
+        let name = self.name;
+        self.failures
+            .push(format!("the source {name} is missing in Prometheus: {available} has no result above 0"));
     }
 
-    /// An answer may not be complete.
+    /// Records warnings that a response may be incomplete.
     pub fn warned(&mut self, warnings: &[String]) {
         let sentence = |warning| format!("Prometheus warns about the source {}: {warning}", self.name);
         self.failures.extend(warnings.iter().map(sentence));
         self.failures.dedup();
     }
 
-    /// It has been there since the point after `missing`, in seconds; in the whole window if `None`.
+    /// Records when the source began to exist. `missing` is the last point without it, in seconds; `None` if it has
+    /// existed in the whole window.
     pub fn observed(&mut self, since: Timestamp, missing: Option<f64>, step: i64) {
         let step = SignedDuration::from_secs(step);
         let missing = missing.and_then(|second| SignedDuration::try_from_secs_f64(second).ok());
@@ -147,23 +148,20 @@ impl SourceActivity {
             None => self.observed_since = Some(since),
             Some(begin) => {
                 self.observed_since = Some(begin);
-                self.gap = Some(format!(
-                    "the source {} was missing in Prometheus before {}",
-                    self.name,
-                    rfc3339(begin)
-                ));
+                let (name, begin) = (self.name, rfc3339(begin));
+                self.gap = Some(format!("the source {name} was missing in Prometheus before {begin}"));
             }
         }
     }
 }
 
 impl Uses {
-    /// None yet, by as many values as the query has verbs.
+    /// No uses yet, with as many identifying values as the query has verbs.
     pub fn new(values: usize) -> Self {
         Self { times: HashMap::new(), is_by_address: values == 1 }
     }
 
-    /// Adds the last use of a machine in a part of the window, whose identity is in these labels.
+    /// Adds the last use of a machine in a part of the window. The labels identify the machine.
     pub fn add(&mut self, sample: &Sample<'_>, labels: &[String]) {
         let Some(time) = sample.time() else { return };
         match labels {
@@ -178,7 +176,7 @@ impl Uses {
         *known = time.max(*known);
     }
 
-    /// Adds what others have from `begin` on.
+    /// Adds the uses of `others` since `begin`.
     fn merge(&mut self, others: &Self, begin: Timestamp) {
         for (namespace, names) in &others.times {
             for (name, time) in names.iter().filter(|(_, time)| **time >= begin) {
@@ -196,7 +194,7 @@ impl Uses {
         let canonical = CanonicalName::of(target.instance);
         let environments = target.environments.iter().map(|name| canonical.environment(name));
         let services = environments.filter_map(|service| names.get(&*service));
-        // Labels made from the Instance have its own name, those of Services have the canonical one.
+        // Labels made from the Instance contain its name. Labels made from Services contain the canonical name.
         let own = [names.get(target.instance), names.get(&*canonical)];
         services.chain(own.into_iter().flatten()).max().copied()
     }
@@ -204,7 +202,7 @@ impl Uses {
 
 #[cfg(test)]
 impl Activity {
-    /// The activity in which these addresses were used at these times.
+    /// An activity with uses of these addresses at these times.
     pub fn of_addresses(until: Timestamp, used: &[(&str, Timestamp)]) -> Self {
         let mut ssh = SourceActivity::new("ssh", 1);
         for (address, at) in used {
@@ -214,7 +212,7 @@ impl Activity {
     }
 }
 
-/// The usual form of an IP address: IPv6 has several.
+/// The normalized form of an IP address: IPv6 addresses have several notations.
 fn normal(address: &str) -> String {
     address.parse::<IpAddr>().map_or_else(|_| address.to_owned(), |address| address.to_string())
 }
@@ -226,12 +224,9 @@ mod tests {
     use super::*;
     use crate::clients::http::Answer;
     use crate::clients::prometheus::answer::vector;
+    use crate::fixtures::at;
 
-    fn at(second: i64) -> Timestamp {
-        Timestamp::from_second(second).unwrap()
-    }
-
-    /// A source that has seen these uses, each as labels and time.
+    /// A source with these recorded uses, each as labels and time.
     fn source(name: &'static str, labels: &[&str], seen: &[(Value, i64)]) -> SourceActivity {
         let sample =
             |(labels, time): &(Value, i64)| json!({"metric": labels, "value": [1, time.to_string()]});
@@ -294,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn the_latest_use_of_all_sources_counts() {
+    fn the_latest_use_of_all_sources_is_returned() {
         let ssh = |name, time| source(name, &["ip"], &[(json!({"ip": "10.0.0.1"}), time)]);
         let last = |sources| {
             let target = Target { namespace: "a", instance: "x", environments: &[], address: "10.0.0.1" };
@@ -309,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_put_together_in_any_order() {
+    fn parts_are_merged_in_any_order() {
         let seen = [10, 30, 20].map(|time| (json!({"ip": "fd00::1"}), time));
         let activity = activity(vec![source("ssh", &["ip"], &seen)]);
         let target = |address| Target { namespace: "a", instance: "x", environments: &[], address };
@@ -319,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_that_meet_are_one() {
+    fn adjacent_windows_are_merged() {
         let ssh = |time| source("ssh", &["ip"], &[(json!({"ip": "10.0.0.1"}), time)]);
         let target = Target { namespace: "a", instance: "x", environments: &[], address: "10.0.0.1" };
         let first = activity(vec![ssh(700)]);
@@ -331,7 +326,7 @@ mod tests {
         assert_eq!((both.since, both.until, both.observed_since()), (at(0), at(2_000), Some(at(0))));
         let short = second.clone().after(&first, at(701));
         assert_eq!((short.last_use(&target), short.since), (Some((at(300), "ssh")), at(701)), "forgotten");
-        // With time in between that nobody has looked at, only the later window is known.
+        // If there is a gap between the windows, only the later window is covered.
         let far = Activity { since: at(1_500), ..second.clone() }.after(&first, at(0));
         assert_eq!(far.observed_since(), Some(at(900)));
         // A source that failed before, or fails now.
@@ -345,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_complete_if_every_source_is() {
+    fn an_activity_is_complete_if_every_source_is_complete() {
         let known = || source("ssh", &["ip"], &[]);
         assert!(activity(vec![known(), known()]).is_complete());
         assert!(!activity(Vec::new()).is_complete());
@@ -367,7 +362,7 @@ mod tests {
             with_failing.problems()[1],
             "the source ssh is missing in Prometheus: count(up) has no result above 0"
         );
-        // The first point may lie before the first sample of a time that is covered.
+        // The first point may be earlier than the first sample of a time that is covered.
         let mut covered = known();
         covered.observed(at(0), Some(0.0), 300);
         assert!(activity(vec![covered]).is_complete());

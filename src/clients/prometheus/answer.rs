@@ -1,4 +1,4 @@
-//! The answers of Prometheus' query API, decoded into what is read of them.
+//! Decodes the fields of Prometheus' query responses that are read.
 
 use std::borrow::Cow;
 
@@ -6,27 +6,27 @@ use http::StatusCode;
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 
-use super::error::QueryError;
+use super::error::{QueryError, Result};
 use crate::api::wire::pairs;
 use crate::clients::http::Answer;
 
 /// A series of an instant vector.
 #[derive(Debug, Deserialize)]
 pub(super) struct Sample<'a> {
-    /// In the order of the answer.
+    /// In the order of the response.
     #[serde(borrow, rename = "metric", deserialize_with = "pairs")]
     labels: Vec<(Text<'a>, Text<'a>)>,
     #[serde(borrow)]
     value: (f64, Text<'a>),
 }
 
-/// An answer.
+/// A response.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Envelope<'a> {
     #[serde(borrow)]
     status: Text<'a>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     data: Option<Data<'a>>,
     #[serde(default)]
     error: String,
@@ -44,19 +44,19 @@ struct Data<'a> {
     result: &'a serde_json::value::RawValue,
 }
 
-/// Text that is only copied if it has escapes.
+/// Text that is copied only if it contains escapes.
 #[derive(Debug, Deserialize)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
 impl Sample<'_> {
-    /// The value of a label; empty if it is not there, as in `PromQL`.
+    /// The value of a label; empty if the label is missing, as in `PromQL`.
     pub fn label(&self, name: &str) -> &str {
         self.labels.iter().find(|(label, _)| label.0 == name).map_or("", |(_, value)| &value.0)
     }
 
     /// The value of the series.
     pub fn value(&self) -> f64 {
-        // Prometheus writes infinity as `+Inf`, and what is no number as `NaN`.
+        // Prometheus writes infinity as `+Inf`, and invalid numbers as `NaN`.
         self.value.1.0.parse().unwrap_or(f64::NAN)
     }
 
@@ -67,12 +67,9 @@ impl Sample<'_> {
     }
 }
 
-/// The series of an answer to an instant query, which must be a vector. Warnings, by which Prometheus says
-/// that something is missing in it, are added to `warnings`.
-pub(super) fn vector<'a>(
-    answer: &'a Answer,
-    warnings: &mut Vec<String>,
-) -> Result<Vec<Sample<'a>>, QueryError> {
+/// Parses the series in the response to an instant query, which must be a vector. Warnings of Prometheus that data
+/// may be missing are added to `warnings`.
+pub(super) fn vector<'a>(answer: &'a Answer, warnings: &mut Vec<String>) -> Result<Vec<Sample<'a>>> {
     let unknown = || match answer.status {
         StatusCode::OK => QueryError::BadAnswer,
         status => QueryError::Status(status),
@@ -119,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_vector_is_refused() {
+    fn a_result_that_is_not_a_vector_is_rejected() {
         let bad = r#"{"status":"error","errorType":"bad_data","error":"parse error: no"}"#;
         assert_eq!(refusal(400, bad), QueryError::Refused("parse error: no".to_owned()));
         let scalar = r#"{"status":"success","data":{"resultType":"scalar","result":[1,"2"]}}"#;

@@ -1,45 +1,46 @@
-//! The errors of queries of Prometheus.
-
-use std::path::PathBuf;
+//! The errors of Prometheus queries.
 
 use http::StatusCode;
 
 use crate::api::shown::one_line;
 use crate::clients::http::HttpError;
 
-/// Why a query has no answer. The words of Prometheus are in it; the token never is.
+/// The result of a query.
+pub(super) type Result<T, E = QueryError> = std::result::Result<T, E>;
+
+/// The reason why a query failed. Messages may contain texts of Prometheus but never the token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum QueryError {
     /// The file with the token cannot be used.
-    #[error("the token in {} cannot be read: {problem}", path.display())]
+    #[error("the token in {path} cannot be read: {problem}")]
     Token {
         /// The file.
-        path: PathBuf,
-        /// The fault.
+        path: String,
+        /// The error.
         problem: String,
     },
     /// The server cannot be reached.
     #[error("{0}")]
     Http(#[from] HttpError),
-    /// `/-/healthy` is not answered with 200.
+    /// The response to `/-/healthy` is not 200.
     #[error("it says that it is not healthy (HTTP {0})")]
     Unhealthy(StatusCode),
-    /// Prometheus refuses the query, or gives up on it.
+    /// Prometheus rejects the query or aborts it.
     #[error("the query is refused: {}", one_line(.0))]
     Refused(String),
-    /// Somebody else answers, such as a proxy.
+    /// Another server responds, such as a proxy.
     #[error("the answer is HTTP {0}")]
     Status(StatusCode),
-    /// The result is of another type.
+    /// The result has another type.
     #[error("the result of the query is a {0} and not a vector")]
     NotAVector(String),
-    /// The answer is not in the form of the query API.
-    #[error("the answer is not that of Prometheus")]
+    /// The response does not have the form of the query API.
+    #[error("the answer does not come from Prometheus")]
     BadAnswer,
 }
 
 impl QueryError {
-    /// Whether another query would fail for the same reason, perhaps after the time limit.
+    /// Whether other queries would fail for the same reason, perhaps after a timeout.
     pub fn is_of_the_server(&self) -> bool {
         !matches!(self, Self::Refused(_) | Self::NotAVector(_))
     }

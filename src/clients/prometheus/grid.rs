@@ -1,33 +1,34 @@
-//! The points in time at which a window is evaluated, and its division into parts for one query each.
+//! The points in time that evaluate a window, and the division of the window into one part for each query.
 //!
 //! Points are multiples of the step since 1970, so that the same use has the same time in every round.
 //! Prometheus evaluates a subquery at the same points.
 
 use jiff::Timestamp;
 
-/// Parts of a window at most, each with one request for a source with a counter: three of these with three more requests
-/// each, [`FEWER_PARTS`] for a gauge, one for health, and one that is repeated where only GET is allowed, are 60.
+/// The limit for the parts of a window. Each part is one request for a source with a counter. In total there are at
+/// most 60 requests: for each of the three sources with a counter, one for each part and three more; for the source
+/// with a gauge, [`FEWER_PARTS`] and three more; one for health; and one that is repeated if only GET is allowed.
 pub(super) const MOST_PARTS: i64 = 15;
-/// The same for a source with a gauge, of which there is little: only what is open at a time has samples, and they are decoded
-/// once.
+/// The same limit for a source with a gauge. It has little data: only open connections have samples, and each sample
+/// is decoded once.
 pub(super) const FEWER_PARTS: i64 = 4;
-/// Points of a part at most: with 5,000 series that have several values each at a time, the query stays well
-/// below the 50,000,000 samples that Prometheus keeps in memory for a query by default.
+/// The limit for the points of a part. With 5,000 series that have several values each at a time, the query stays
+/// well below the 50,000,000 samples that Prometheus keeps in memory for a query by default.
 const MOST_POINTS: i64 = 273;
-/// A part of a shorter time is not worth a request of its own, in seconds.
+/// The shortest part that is worth a separate request, in seconds.
 const SHORTEST_PART: i64 = 6 * 3_600;
-/// The points that a window has beyond its length divided by the step.
+/// The number of points of a window in addition to its length divided by the step.
 const MARGIN: i64 = 3;
-/// A series without samples for a shorter time than this (and a step) is the same series before and after,
-/// in seconds. Failed scrapes and a restart of Prometheus take minutes.
+/// The longest gap in the samples of a series (in addition to a step) that does not split it into two series, in
+/// seconds. Failed scrapes and a restart of Prometheus take minutes.
 const LONGEST_GAP: i64 = 30 * 60;
 
 /// The points of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Grid {
-    /// The distance of two points, in seconds.
+    /// The distance between two points, in seconds.
     pub step: i64,
-    /// The first point, at or before the beginning of the window, in seconds since 1970.
+    /// The first point, at or before the start of the window, in seconds since 1970.
     pub first: i64,
     /// The last point, at or after the end of the window.
     pub last: i64,
@@ -35,7 +36,7 @@ pub(super) struct Grid {
     pub last_past: i64,
 }
 
-/// The first and the last of some points, in seconds.
+/// The first and the last point of a range, in seconds.
 pub(super) type Beginning = (i64, i64);
 
 /// Successive points of a window.
@@ -48,14 +49,14 @@ pub(super) struct Part {
 }
 
 impl Grid {
-    /// The points of the window from `since` to `now`, with the smallest multiple of `step` (in seconds) for
-    /// which there are not too many. What happened in the step before the first point belongs to the window,
-    /// because samples can arrive after the round in which they were due.
+    /// The points of the window from `since` to `now`. The step is the smallest multiple of `step` (in seconds) that
+    /// keeps the number of points below the limit. The step before the first point belongs to the window, because
+    /// samples can arrive after the round that expected them.
     pub fn new(since: Timestamp, now: Timestamp, step: i64) -> Self {
         let step = step.max(1);
         let end = now.as_second().max(0);
         let begin = since.as_second().clamp(0, end);
-        // A fraction of a second counts as a whole one at the end.
+        // A fraction of a second at the end counts as a whole second.
         let end = if now.subsec_nanosecond() > 0 { end + 1 } else { end };
         let longest = step * (MOST_PARTS * MOST_POINTS - MARGIN);
         let step = step * ((end - begin) / longest + 1);
@@ -65,12 +66,12 @@ impl Grid {
         Self { step, first, last, last_past: last_past.max(first) }
     }
 
-    /// How far back the value before a point is looked for, in seconds.
+    /// How far before a point a value is searched for, in seconds.
     pub fn lookback(&self) -> i64 {
         LONGEST_GAP + self.step
     }
 
-    /// The parts of the window, so many at most, the newest first.
+    /// Divides the window into at most `most` parts, newest first.
     pub fn parts(&self, most: i64) -> Vec<Part> {
         let points = (self.last - self.first) / self.step + 1;
         let length = points * self.step;
@@ -88,9 +89,9 @@ impl Grid {
         all
     }
 
-    /// The points between which a series that begins was there before, as first and last point, when the first
-    /// point at which Prometheus has something about the source is `available`: it knows nothing of the time
-    /// before. Series of other scrape targets may begin one point earlier or later.
+    /// Returns ranges of points, as first and last point. A series that begins in one of them is taken to have
+    /// existed before. `available` is the first point with data about the source; Prometheus has no data before it.
+    /// Series of other scrape targets may begin one point earlier or later.
     pub fn beginnings(&self, available: Option<f64>) -> Vec<Beginning> {
         let window = (self.first, self.first + self.step);
         #[expect(clippy::cast_possible_truncation, reason = "it is a point of this grid")]
@@ -101,7 +102,7 @@ impl Grid {
         }
     }
 
-    /// The whole window but for what is in the future.
+    /// The whole window except its future.
     pub fn past(&self) -> Part {
         Part { first: self.first, last: self.last_past }
     }
@@ -112,12 +113,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::fixtures::at;
 
     const NOW: i64 = 1_790_000_123;
-
-    fn at(second: i64) -> Timestamp {
-        Timestamp::from_second(second).unwrap()
-    }
 
     fn grid(window: i64, step: i64) -> Grid {
         Grid::new(at(NOW - window), at(NOW), step)

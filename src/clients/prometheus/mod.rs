@@ -1,18 +1,19 @@
-//! Prometheus' query API, as far as the last use of Instances needs it. `docs/prometheus-queries.md` describes
-//! the queries for administrators.
+//! The client of Prometheus' query API, as far as the last use of Instances needs it. `docs/prometheus-queries.md`
+//! describes the queries for administrators.
 //!
-//! There are four sources: the requests of browsers, SSH through the bastion, SSH in the browser, and which connections of
-//! the last two are open. Each has a query that tells whether its metric is recorded, and one for the metric of one Instance,
-//! from which a query for all Instances is made ([`QueryTemplate`]). One round asks
+//! There are four sources: the requests of browsers, SSH through the bastion, SSH in the browser, and the open
+//! connections of the last two. Each source has a query for the availability of its metric, and a query for the
+//! metric of one Instance. The query for all Instances is made from the latter ([`QueryTemplate`]). One round
+//! requests
 //!
-//! - whether Prometheus is healthy;
-//! - of each source: is it there now, since when, and was it missing for longer than a gap;
+//! - the health of Prometheus;
+//! - for each source: whether it exists now, since when, and whether it was missing for longer than a gap;
 //! - the last use of every machine, in parts of the window ([`grid`]), the newest first ([`promql`]).
 //!
-//! These are at most 60 requests, however many Instances there are: 11 for a window of some hours, and three more where open
-//! connections have a query of availability of their own. One is sent
-//! after the other, because those for long windows keep a processor of Prometheus busy for seconds. What fails
-//! is in the result: it says nothing of the other sources, and takes no use back that was found.
+//! A round has at most 60 requests, independent of the number of Instances: 11 for a window of some hours, and three
+//! more if open connections have their own availability query. Requests are sent one after the other, because
+//! requests for long windows keep a CPU of Prometheus busy for seconds. Errors are part of the result. They do not
+//! affect other sources, and do not remove uses that were found.
 
 mod activity;
 mod answer;
@@ -24,7 +25,6 @@ pub mod telemetry;
 #[cfg(test)]
 mod tests;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -37,14 +37,15 @@ use parking_lot::Mutex;
 use crate::clients::http::HttpClient;
 use crate::config::{PrometheusConfig, QueryTemplate, Signal};
 use crate::runtime::clock;
+use crate::runtime::outages::{Outages, System};
 use activity::SourceActivity;
-use error::QueryError;
+use error::{QueryError, Result};
 use grid::Grid;
 use round::Round;
 
 pub use activity::{Activity, Target};
 
-/// The longest answer that is read, in bytes: a hundred thousand series have 20 MiB.
+/// The limit for a response in bytes. A hundred thousand series have 20 MiB.
 const LONGEST_ANSWER: usize = 64 << 20;
 
 /// A client of one server. Clones share its connections.
@@ -52,6 +53,7 @@ const LONGEST_ANSWER: usize = 64 << 20;
 #[debug("Prometheus({})", shared.base)]
 pub struct Prometheus {
     shared: Arc<Shared>,
+    outages: Outages,
 }
 
 struct Shared {
@@ -59,37 +61,36 @@ struct Shared {
     base: String,
     http: HttpClient,
     timeout: Duration,
-    token_file: Option<PathBuf>,
+    token_file: String,
     /// The configured step, in seconds.
     step: i64,
     sources: Vec<Source>,
-    /// Whether queries are sent with GET, because the server, or one in front of it, refuses POST.
+    /// Whether queries are sent with GET, because the server, or a proxy in front of it, rejects POST.
     use_get: AtomicBool,
 }
 
-/// A source that is on.
+/// An enabled source.
 struct Source {
     name: &'static str,
     available: String,
     template: QueryTemplate,
-    /// The labels with the values that identify a machine.
+    /// The labels whose values identify a machine.
     labels: Vec<String>,
-    /// Which values say that a machine is used.
+    /// How the values show that a machine is used.
     signal: Signal,
 }
 
 impl Prometheus {
-    /// A client of the configured server. Checks the queries and sends nothing.
+    /// Creates a client of the configured server and checks the queries. Sends nothing.
     ///
     /// # Errors
-    /// When a query of data is not one that can be made for all Instances, the URL is not one, or the
-    /// certificates of the authorities cannot be used.
+    /// When a data query cannot be made for all Instances, the URL is invalid, or the certificates of the authorities
+    /// cannot be used.
     pub fn new(config: &PrometheusConfig) -> anyhow::Result<Self> {
         let base = config.url.trim_end_matches('/').to_owned();
         let url: Uri = base.parse().map_err(|error| anyhow!("integrations.prometheus.url: {error}"))?;
-        let path = |text: &str| (!text.is_empty()).then(|| PathBuf::from(text));
         let timeout = config.timeout.get();
-        let http = HttpClient::new(&url, path(&config.ca_file), timeout)
+        let http = HttpClient::new(&url, &config.ca_file, timeout)
             .map_err(|error| anyhow!("integrations.prometheus: {error}"))?
             .with_longest_answer(LONGEST_ANSWER);
         let mut sources = Vec::new();
@@ -106,38 +107,73 @@ impl Prometheus {
             base,
             http,
             timeout,
-            token_file: path(&config.bearer_token_file),
+            token_file: config.bearer_token_file.clone(),
             step: i64::try_from(config.query_step.get().as_secs()).unwrap_or(i64::MAX),
             sources,
             use_get: AtomicBool::new(false),
         };
-        Ok(Self { shared: Arc::new(shared) })
+        Ok(Self { shared: Arc::new(shared), outages: Outages::default() })
     }
 
-    /// The last use of every machine that any source has seen from `since` to `now`, and which sources could
-    /// not be asked. It takes at most 60 requests, or 63, whatever the number of machines; none is repeated, and a
-    /// source that fails is not asked any further.
+    /// Returns the client, which then reports outages to `outages`.
+    #[must_use]
+    pub fn reporting_to(self, outages: &Outages) -> Self {
+        Self { outages: outages.clone(), ..self }
+    }
+
+    /// The URL of the server.
+    pub fn url(&self) -> &str {
+        &self.shared.base
+    }
+
+    /// Checks whether Prometheus can answer queries.
+    ///
+    /// # Errors
+    /// A sentence about the error.
+    pub async fn ask(&self) -> Result<(), String> {
+        let now = clock::now();
+        let result = async { self.healthy_round(now, now).await?.answers_queries().await };
+        result.await.map_err(|error: QueryError| error.to_string())
+    }
+
+    /// Returns the last use of every machine that any source has recorded from `since` to `now`, and the sources that
+    /// failed. It takes at most 60 requests, or 63, independent of the number of machines. No request is repeated,
+    /// and no further requests are sent for a source that fails.
     pub async fn activity(&self, since: Timestamp, now: Timestamp) -> Activity {
-        let round = match self.token() {
-            Ok(token) => Round { shared: &self.shared, token, now, since, known: Mutex::default() },
-            Err(error) => return self.shared.unknown(since, now, &error),
+        let round = match self.healthy_round(since, now).await {
+            Ok(round) => round,
+            Err(error) => {
+                self.outages.failed(System::Prometheus, self.url(), &error);
+                return self.shared.unknown(since, now, &error);
+            }
         };
-        if let Err(error) = round.health().await {
-            return self.shared.unknown(since, now, &error);
-        }
         let grid = Grid::new(since, now, self.shared.step);
         let mut sources = Vec::new();
         for source in &self.shared.sources {
             sources.push(round.source(source, &grid).await);
         }
+        match round.server_error.into_inner() {
+            Some(error) => self.outages.failed(System::Prometheus, self.url(), &error),
+            None => self.outages.works(System::Prometheus, self.url()),
+        }
         Activity { since, until: now, answered: clock::now(), sources }
     }
 
+    async fn healthy_round(&self, since: Timestamp, now: Timestamp) -> Result<Round<'_>> {
+        let (token, known, server_error) = (self.token()?, Mutex::default(), Mutex::default());
+        let round = Round { shared: &self.shared, token, now, since, known, server_error };
+        round.health().await?;
+        Ok(round)
+    }
+
     /// The bearer token, read from its file.
-    fn token(&self) -> Result<Option<String>, QueryError> {
-        let Some(path) = &self.shared.token_file else { return Ok(None) };
+    fn token(&self) -> Result<Option<String>> {
+        let path = &self.shared.token_file;
+        if path.is_empty() {
+            return Ok(None);
+        }
         let unusable = |problem: &str| QueryError::Token { path: path.clone(), problem: problem.to_owned() };
-        // A small local file: reading it takes less time than another thread would.
+        // The file is small and local: reading it here takes less time than a switch to another thread.
         let content = std::fs::read_to_string(path).map_err(|error| unusable(&error.to_string()))?;
         match content.trim() {
             "" => Err(unusable("it is empty")),
@@ -147,7 +183,7 @@ impl Prometheus {
 }
 
 impl Shared {
-    /// The activity when no source can be asked.
+    /// The activity if no source can be queried.
     fn unknown(&self, since: Timestamp, now: Timestamp, error: &QueryError) -> Activity {
         let sources = self.sources.iter().map(|source| {
             let mut activity = SourceActivity::new(source.name, source.labels.len());

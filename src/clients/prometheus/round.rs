@@ -12,10 +12,9 @@ use reqwest::RequestBuilder;
 
 use super::activity::SourceActivity;
 use super::answer::{Sample, vector};
-use super::error::QueryError;
+use super::error::{QueryError, Result};
 use super::grid::{Beginning, FEWER_PARTS, Grid, MOST_PARTS};
-use super::promql;
-use super::{Shared, Source};
+use super::{Shared, Source, promql};
 use crate::clients::http::{Answer, HttpError};
 use crate::config::Signal;
 
@@ -26,46 +25,58 @@ pub(super) struct Round<'a> {
     pub token: Option<String>,
     pub since: Timestamp,
     pub now: Timestamp,
-    /// The numbers that were asked for, by query and time: sources may have the same query of availability.
+    /// The results of number queries, by query and time. Sources may share an availability query.
     pub known: Mutex<HashMap<(String, i64), Number>>,
+    /// The first error that would affect other queries, too.
+    pub server_error: Mutex<Option<QueryError>>,
 }
 
-/// The value of the first series of an answer, and what Prometheus warned of.
+/// The value of the first series of a response, and the warnings of Prometheus.
 type Number = (Option<f64>, Vec<String>);
 
 impl Round<'_> {
-    /// Asks whether Prometheus can answer queries.
-    pub async fn health(&self) -> Result<(), QueryError> {
+    /// Checks whether Prometheus can answer queries.
+    pub async fn health(&self) -> Result<()> {
         let Shared { http, base, .. } = self.shared;
-        let answer = self.send("health", http.client().get(format!("{base}/-/healthy"))).await?;
+        let answer = self.send("health", http.client.get(format!("{base}/-/healthy"))).await?;
         match answer.status {
             StatusCode::OK => Ok(()),
             status => Err(QueryError::Unhealthy(status)),
         }
     }
 
-    /// The uses that a source has seen.
+    /// Checks whether Prometheus answers queries with this token.
+    pub async fn answers_queries(&self) -> Result<()> {
+        let answer = self.query("available", "vector(1)", self.now.as_millisecond()).await?;
+        vector(&answer, &mut Vec::new()).map(drop)
+    }
+
+    /// Returns the uses that a source has recorded.
     pub async fn source(&self, source: &Source, grid: &Grid) -> SourceActivity {
         let mut activity = SourceActivity::new(source.name, source.labels.len());
         let result = async {
             let beginnings = self.availability(source, grid, &mut activity).await?;
-            // Also where the source is missing now: a use that was seen before counts.
+            // Uses are also queried if the source is missing now, because earlier uses count.
             self.uses(source, grid, &beginnings, &mut activity).await
         };
         if let Err(error) = result.await {
             activity.fails(&self.shared.base, &error);
+            // A timeout of one query does not affect other queries.
+            if error.is_of_the_server() && !matches!(error, QueryError::Http(HttpError::Timeout(_))) {
+                self.server_error.lock().get_or_insert(error);
+            }
         }
         activity
     }
 
-    /// Finds out whether the source is there, and since when. Returns the points between which series begin
-    /// that were there before. Fails when it makes no sense to ask on.
+    /// Checks whether the source exists, and since when. Returns the ranges of points where series begin that existed
+    /// before. Fails if further queries are pointless.
     async fn availability(
         &self,
         source: &Source,
         grid: &Grid,
         activity: &mut SourceActivity,
-    ) -> Result<Vec<Beginning>, QueryError> {
+    ) -> Result<Vec<Beginning>> {
         let available = &source.available;
         let now = self.now.as_millisecond();
         match self.number("available", available, now, activity).await {
@@ -74,7 +85,7 @@ impl Round<'_> {
             Err(error) if error.is_of_the_server() => return Err(error),
             Err(error) => activity.fails(&self.shared.base, &error),
         }
-        // If that query is refused, so are those that are made from it.
+        // If Prometheus rejects this query, it rejects the queries that are made from it, too.
         let (mut first, end) = (None, grid.last_past * 1_000);
         if activity.failures.is_empty() {
             let missing = promql::last_missing(available, grid);
@@ -89,14 +100,14 @@ impl Round<'_> {
         Ok(grid.beginnings(first))
     }
 
-    /// Adds the uses that the source has seen. If a part fails, those of the newer parts are there.
+    /// Adds the uses that the source has recorded. If a part fails, the uses of the newer parts are kept.
     async fn uses(
         &self,
         source: &Source,
         grid: &Grid,
         beginnings: &[Beginning],
         activity: &mut SourceActivity,
-    ) -> Result<(), QueryError> {
+    ) -> Result<()> {
         let parts = match source.signal {
             Signal::Change => grid.parts(MOST_PARTS),
             Signal::Positive => grid.parts(FEWER_PARTS),
@@ -116,14 +127,14 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// The value of the first series of a result; `None` if there is none.
+    /// Returns the value of the first series of a result; `None` for an empty result.
     async fn number(
         &self,
         operation: &'static str,
         query: &str,
         millisecond: i64,
         activity: &mut SourceActivity,
-    ) -> Result<Option<f64>, QueryError> {
+    ) -> Result<Option<f64>> {
         let key = (query.to_owned(), millisecond);
         let known = self.known.lock().get(&key).cloned();
         let (number, warnings) = if let Some(known) = known {
@@ -139,31 +150,26 @@ impl Round<'_> {
         Ok(number)
     }
 
-    /// The answer to an instant query, whatever it is.
-    async fn query(
-        &self,
-        operation: &'static str,
-        query: &str,
-        millisecond: i64,
-    ) -> Result<Answer, QueryError> {
+    /// Returns the response to an instant query, whatever it contains.
+    async fn query(&self, operation: &'static str, query: &str, millisecond: i64) -> Result<Answer> {
         let Shared { http, base, timeout, use_get, .. } = self.shared;
         let url = format!("{base}/api/v1/query");
         let time = format!("{}.{:03}", millisecond / 1_000, millisecond % 1_000);
-        // Prometheus gives up when we do.
+        // Prometheus aborts the query at the same time as this client.
         let timeout = format!("{}ms", timeout.as_millis().max(1));
         let parameters = [("query", query), ("time", &time), ("timeout", &timeout)];
         if !use_get.load(Ordering::Relaxed) {
-            let answer = self.send(operation, http.client().post(&url).form(&parameters)).await?;
+            let answer = self.send(operation, http.client.post(&url).form(&parameters)).await?;
             if !matches!(answer.status, StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED) {
                 return Ok(answer);
             }
-            // Old servers, and proxies for readers, know only GET.
+            // Old servers, and read-only proxies, support only GET.
             use_get.store(true, Ordering::Relaxed);
         }
-        Ok(self.send(operation, http.client().get(&url).query(&parameters)).await?)
+        Ok(self.send(operation, http.client.get(&url).query(&parameters)).await?)
     }
 
-    /// Sends a request, which is counted.
+    /// Sends a request and counts it.
     async fn send(&self, operation: &'static str, request: RequestBuilder) -> Result<Answer, HttpError> {
         let request = match &self.token {
             Some(token) => request.bearer_auth(token),
@@ -176,8 +182,7 @@ impl Round<'_> {
     }
 }
 
-/// Counts a request. The label `code` is `<error>` where there is no answer, as in
-/// `rest_client_requests_total`.
+/// Counts a request. Without a response, the label `code` is `<error>`, as in `rest_client_requests_total`.
 fn count(operation: &'static str, status: Option<StatusCode>, took: Duration) {
     let code = status.map_or_else(|| "<error>".to_owned(), |status| status.as_str().to_owned());
     histogram!("prometheus_client_request_duration_seconds", "operation" => operation).record(took);

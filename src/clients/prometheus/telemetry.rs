@@ -3,14 +3,14 @@
 use crate::runtime::metric::{REQUEST_BUCKETS, declare_metrics};
 
 declare_metrics! {
-    /// All of them.
+    /// All metrics.
     METRICS;
     Counter => "prometheus_client_requests_total" by {
         operation: "`health`, `available`, `history`, `uses`",
         code: "the HTTP status, or `<error>`"
     }
         "Number of requests to Prometheus by status code and operation"
-        "Other codes than 200: Instances are left running, because it is not known whether they are used.";
+        "Codes other than 200: Instances are left running, because it is not known whether they are used.";
     Histogram(&REQUEST_BUCKETS) => "prometheus_client_request_duration_seconds" by {
         operation: "`health`, `available`, `history`, `uses`"
     }

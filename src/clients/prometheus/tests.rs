@@ -1,8 +1,9 @@
-//! The client against a scripted server: what Prometheus itself does only when it is old, ill or behind
-//! something. The queries are tested on a real Prometheus, in `tests/integration`.
+//! The client against a scripted server: cases that Prometheus itself causes only when it is old, overloaded or
+//! behind a proxy. The queries are tested with a real Prometheus in `tests/integration`.
 
 use std::convert::Infallible;
 use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
 use http::{Method, Request, Response, header};
@@ -16,9 +17,10 @@ use tokio::net::TcpListener;
 
 use super::*;
 use crate::config::ConfigDuration;
+use crate::fixtures::at;
 use crate::runtime::clock::rfc3339;
 
-/// A request as the server saw it.
+/// A request that the server received.
 #[derive(Clone)]
 struct Seen {
     method: Method,
@@ -37,7 +39,7 @@ impl Seen {
 type Script = dyn Fn(&Seen) -> (u16, Value) + Send + Sync;
 type Log = Arc<Mutex<Vec<Seen>>>;
 
-/// A server that answers by a script.
+/// A server that responds according to a script.
 struct Scripted {
     seen: Log,
     config: PrometheusConfig,
@@ -91,20 +93,16 @@ async fn serve(listener: TcpListener, seen: Log, script: Arc<Script>) {
     }
 }
 
-/// Instead of a status: no answer comes.
+/// A status that stands for no response.
 const SILENT: u16 = 0;
 const NOW: i64 = 1_790_000_123;
 
-fn at(second: i64) -> Timestamp {
-    Timestamp::from_second(second).unwrap()
-}
-
-/// An answer with these series.
+/// A response with these series.
 fn vector(series: &Value) -> (u16, Value) {
     (200, json!({"status": "success", "data": {"resultType": "vector", "result": series}}))
 }
 
-/// The answers of a server at which every source was always there, with one use of the address 10.0.0.1 by SSH.
+/// The responses of a server with complete data of every source, and with one use of the address 10.0.0.1 by SSH.
 fn healthy(seen: &Seen) -> (u16, Value) {
     if seen.is_for("min_over_time") || seen.is_for("unless+on+%28%29+%28max_over_time") {
         vector(&json!([]))
@@ -122,7 +120,7 @@ fn machine(address: &str) -> Target<'_> {
 }
 
 #[tokio::test]
-async fn a_round_in_which_everything_answers() {
+async fn a_round_with_all_responses_is_complete() {
     let server = Scripted::start(healthy).await;
     let activity = server.activity().await;
     assert_eq!(activity.problems(), [""; 0]);
@@ -133,7 +131,8 @@ async fn a_round_in_which_everything_answers() {
     assert_eq!(activity.last_use(&machine("10.0.0.2")), None);
     assert_eq!(activity.last_use(&machine("")), None);
     let seen = server.seen();
-    // Health; of each source: now, the history, one part. Those of SSH have one availability.
+    // One request for health, and for each source three: now, the history, one part. The SSH sources share one
+    // availability query.
     assert_eq!(seen.len(), 11);
     assert_eq!((seen[0].method.as_str(), seen[0].path.as_str()), ("GET", "/prefix/-/healthy"));
     assert!(seen[1..].iter().all(|seen| seen.method == Method::POST && seen.path == "/prefix/api/v1/query"));
@@ -168,7 +167,7 @@ async fn the_token_is_sent_and_read_again() {
 }
 
 #[tokio::test]
-async fn where_post_is_refused_get_is_used() {
+async fn get_is_used_if_post_is_rejected() {
     for status in [405, 501] {
         let server =
             Scripted::start(
@@ -186,7 +185,7 @@ async fn where_post_is_refused_get_is_used() {
 }
 
 #[tokio::test]
-async fn an_unhealthy_server_is_not_asked() {
+async fn an_unhealthy_server_is_not_queried() {
     let server = Scripted::start(|seen| match &*seen.path {
         "/prefix/-/healthy" => (503, Value::Null),
         _ => healthy(seen),
@@ -208,7 +207,7 @@ async fn an_unhealthy_server_is_not_asked() {
 }
 
 #[tokio::test]
-async fn a_warning_makes_the_source_incomplete_and_keeps_what_was_found() {
+async fn a_warning_makes_the_source_incomplete_and_keeps_its_uses() {
     let server = Scripted::start(|seen| {
         let (status, mut answer) = healthy(seen);
         if seen.is_for("bastion_ssh_connections") && seen.is_for("last_over_time") {
@@ -223,7 +222,7 @@ async fn a_warning_makes_the_source_incomplete_and_keeps_what_was_found() {
 }
 
 #[tokio::test]
-async fn a_failing_source_is_not_asked_any_further_and_the_others_are() {
+async fn a_failing_source_is_not_queried_further_but_other_sources_are() {
     let server =
         Scripted::start(|seen| if seen.is_for("webssh") { (502, json!("<html>")) } else { healthy(seen) });
     let server = server.await;
@@ -237,7 +236,7 @@ async fn a_failing_source_is_not_asked_any_further_and_the_others_are() {
 }
 
 #[tokio::test]
-async fn silence_takes_one_time_limit_for_each_source() {
+async fn a_silent_server_costs_one_timeout_for_each_source() {
     let mut server =
         Scripted::start(|seen| if seen.is_for("query=") { (SILENT, Value::Null) } else { healthy(seen) })
             .await;
@@ -251,8 +250,8 @@ async fn silence_takes_one_time_limit_for_each_source() {
 }
 
 #[tokio::test]
-async fn a_time_in_which_a_source_was_missing() {
-    // It came back 1,800 s ago.
+async fn a_gap_of_a_source_is_reported() {
+    // It exists again since 1,800 s.
     let missing = NOW / 300 * 300 - 2_100;
     let server = Scripted::start(move |seen| {
         let is_history = seen.is_for("unless+on+%28%29+%28max_over_time") && seen.is_for("webssh");
@@ -273,19 +272,19 @@ async fn a_time_in_which_a_source_was_missing() {
 }
 
 #[tokio::test]
-async fn sources_that_are_off_are_not_asked() {
+async fn disabled_sources_are_not_queried() {
     let mut server = Scripted::start(healthy).await;
     server.config.queries.nginx_data = String::new();
     server.config.queries.web_ssh_data = String::new();
     assert!(server.activity().await.is_complete());
-    // Open connections are those of a bastion.
+    // Open connections come from a bastion.
     assert_eq!(server.seen().len(), 5);
     server.config.queries.bastion_ssh_data = String::new();
     assert!(!server.activity().await.is_complete(), "without a source, nothing is known");
 }
 
 #[test]
-fn what_is_wrong_is_found_before_anything_is_sent() {
+fn invalid_settings_are_reported_before_the_first_request() {
     let setup = |change: fn(&mut PrometheusConfig)| {
         let mut config =
             PrometheusConfig { url: "http://127.0.0.1:1".to_owned(), ..PrometheusConfig::default() };
@@ -294,9 +293,29 @@ fn what_is_wrong_is_found_before_anything_is_sent() {
     };
     assert_eq!(
         setup(|config| config.queries.web_ssh_data = "c{ip=%s}".to_owned()),
-        "integrations.prometheus.queries.webSshData: %s stands without quotes; write \"%s\" or %q"
+        "integrations.prometheus.queries.webSshData: %s is not in quotes; write \"%s\" or %q"
     );
     assert!(setup(|config| config.url = String::new()).starts_with("integrations.prometheus.url: "));
     let error = setup(|config| config.ca_file = "/does/not/exist".to_owned());
     assert!(error.starts_with("integrations.prometheus: the certificates of /does/not/exist"), "{error}");
+}
+
+#[tokio::test]
+async fn a_server_that_refuses_queries_is_an_outage_until_it_answers_one() {
+    let is_refused = Arc::new(AtomicBool::new(true));
+    let refuses = Arc::clone(&is_refused);
+    let server = Scripted::start(move |seen| match seen.path.as_str() {
+        "/prefix/api/v1/query" if refuses.load(Ordering::SeqCst) => (401, Value::Null),
+        _ => healthy(seen),
+    })
+    .await;
+    let outages = Outages::default();
+    let prometheus = Prometheus::new(&server.config).unwrap().reporting_to(&outages);
+    prometheus.activity(at(NOW - 3_600), at(NOW)).await;
+    assert!(outages.lines().ends_with(": the answer is HTTP 401 Unauthorized\n"), "{}", outages.lines());
+    assert_eq!(prometheus.ask().await, Err("the answer is HTTP 401 Unauthorized".to_owned()));
+    is_refused.store(false, Ordering::SeqCst);
+    prometheus.activity(at(NOW - 3_600), at(NOW)).await;
+    assert_eq!(outages.lines(), "");
+    assert_eq!(prometheus.ask().await, Ok(()));
 }

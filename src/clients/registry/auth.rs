@@ -1,5 +1,5 @@
-//! The login at a registry: by user and password (RFC 7617), or by tokens of a service that a challenge names (RFC
-//! 6750, and the token authentication of the distribution project).
+//! The login at a registry: with user and password (RFC 7617), or with tokens of a service that a challenge names
+//! (RFC 6750, and the token authentication of the distribution project).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,7 +9,7 @@ use http_auth::parse_challenges;
 use reqwest::Url;
 use serde::Deserialize;
 
-/// The longest parameter of a challenge, in bytes.
+/// The limit for a parameter of a challenge, in bytes.
 const LONGEST_PARAMETER: usize = 1_024;
 
 /// The value of `Authorization` for a user with a password.
@@ -22,11 +22,11 @@ pub(super) fn basic(user: &str, password: &str) -> Option<HeaderValue> {
 pub(super) struct TokenService {
     /// Its URL.
     pub realm: Url,
-    /// The name by which it knows the registry.
+    /// The name of the registry at the service.
     pub service: Option<String>,
 }
 
-/// The challenge of a registry with `Bearer`.
+/// A `Bearer` challenge of a registry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Challenge {
     /// The service that issues the token.
@@ -35,7 +35,7 @@ pub(super) struct Challenge {
     pub scope: Option<String>,
 }
 
-/// The challenge of the scheme `Bearer` among those of an answer; `None` if there is none with a URL.
+/// Returns the `Bearer` challenge of a response; `None` if it has none with a URL.
 pub(super) fn bearer(headers: &HeaderMap) -> Option<Challenge> {
     let values = headers.get_all(WWW_AUTHENTICATE).into_iter().filter_map(|value| value.to_str().ok());
     let mut challenges = values.filter_map(|value| parse_challenges(value).ok()).flatten();
@@ -54,16 +54,14 @@ pub(super) fn bearer(headers: &HeaderMap) -> Option<Challenge> {
     })
 }
 
-/// The answer of a token service. It has no `Debug`, because it is a secret.
+/// The response of a token service. It has no `Debug`, because it is a secret.
 #[derive(Deserialize)]
 struct Grant {
-    #[serde(default)]
     token: Option<String>,
-    #[serde(default)]
     access_token: Option<String>,
 }
 
-/// The value of `Authorization` for the token in an answer; `None` if there is none that can be sent.
+/// The value of `Authorization` with the token in a response; `None` if the response contains no valid token.
 pub(super) fn granted(body: &[u8]) -> Option<HeaderValue> {
     let grant: Grant = serde_json::from_slice(body).ok()?;
     let token = grant.token.or(grant.access_token).filter(|token| !token.is_empty())?;

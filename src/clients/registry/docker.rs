@@ -2,13 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use futures::StreamExt;
-use futures::stream;
+use futures::{StreamExt, stream};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::CONCURRENCY;
-use super::error::QueryError;
+use super::error::{QueryError, Result};
 use super::listing::{Collection, Listing, is_repository_name};
 use super::names::{Bounded, MOST, codes, object};
 use super::session::{Reader, Reply, Session};
@@ -23,23 +22,22 @@ struct Catalog {
 
 #[derive(Deserialize)]
 struct TagList {
-    #[serde(default)]
     name: Option<IgnoredAny>,
-    /// `null` where all tags were deleted.
-    #[serde(default)]
+    /// `null` if all tags were deleted.
     tags: Option<Bounded<String>>,
 }
 
 /// The tags of a repository.
 pub(super) enum Tags {
-    /// In the order of the registry.
+    /// The tags in the order of the registry.
     Found(Vec<String>),
-    /// The repository was deleted meanwhile; whether the registry says so itself, and not perhaps a proxy before it.
+    /// The repository was deleted in the meantime. `is_said` says whether the response comes from the registry
+    /// itself, not from a proxy in front of it.
     Gone { is_said: bool },
 }
 
-/// Lists a registry, or what begins with `project/`, by the rest of the names.
-pub(super) async fn list(session: &Session, project: &str) -> Result<Listing, QueryError> {
+/// Lists a registry, or the repositories with the prefix `project/`. Names are listed without the prefix.
+pub(super) async fn list(session: &Session, project: &str) -> Result<Listing> {
     let prefix = if project.is_empty() { String::new() } else { format!("{project}/") };
     let (names, left_out) = catalog(session, &prefix).await?;
     let read = |name: String| {
@@ -52,15 +50,15 @@ pub(super) async fn list(session: &Session, project: &str) -> Result<Listing, Qu
     collected(names, left_out, read).await
 }
 
-/// The names of the repositories behind the prefix, and how many were left out.
-async fn catalog(session: &Session, prefix: &str) -> Result<(BTreeSet<String>, usize), QueryError> {
-    // Without a number of entries: registries have limits of their own, and refuse more.
+/// Returns the names of the repositories without the prefix, and the number of names that were left out.
+async fn catalog(session: &Session, prefix: &str) -> Result<(BTreeSet<String>, usize)> {
+    // The request has no number of entries, because registries have different limits and reject larger numbers.
     let mut reader = session.reader("/v2/_catalog", CATALOG.to_owned()).await?;
     let (mut names, mut left_out) = (BTreeSet::new(), 0);
     let mut next = Some(reader.first());
     while let Some(url) = next {
-        let reply = reader.get(&url).await?.found(reader.request())?;
-        let page: Catalog = object(reader.request(), &reply.body, "list of repositories")?;
+        let reply = reader.get(&url).await?.found(&reader.request)?;
+        let page: Catalog = object(&reader.request, &reply.body, "list of repositories")?;
         for repository in page.repositories.0 {
             match repository.strip_prefix(prefix) {
                 Some(name) if is_repository_name(&repository) => drop(names.insert(name.to_owned())),
@@ -69,14 +67,14 @@ async fn catalog(session: &Session, prefix: &str) -> Result<(BTreeSet<String>, u
             }
         }
         if names.len() > MOST {
-            return Err(QueryError::TooMany { what: "repositories".to_owned(), bound: MOST });
+            return Err(QueryError::TooMany("repositories".to_owned()));
         }
         next = reader.next(&url, &reply.headers)?;
     }
     Ok((names, left_out))
 }
 
-async fn tags(mut reader: Reader<'_>, name: &str) -> Result<Tags, QueryError> {
+async fn tags(mut reader: Reader<'_>, name: &str) -> Result<Tags> {
     let mut tags = Vec::new();
     let mut next = Some(reader.first());
     while let Some(url) = next {
@@ -84,38 +82,36 @@ async fn tags(mut reader: Reader<'_>, name: &str) -> Result<Tags, QueryError> {
         if let Some(gone) = gone(&reply) {
             return Ok(gone);
         }
-        let page: TagList = object(reader.request(), &reply.body, "list of tags")?;
+        let page: TagList = object(&reader.request, &reply.body, "list of tags")?;
         if page.name.is_none() && page.tags.is_none() {
-            return Err(reader.bad("the answer is no list of tags"));
+            return Err(reader.bad("the answer is not a list of tags"));
         }
         tags.extend(page.tags.map(|tags| tags.0).unwrap_or_default());
         if tags.len() > MOST {
-            return Err(QueryError::TooMany { what: format!("tags of {name}"), bound: MOST });
+            return Err(QueryError::TooMany(format!("tags of {name}")));
         }
         next = reader.next(&url, &reply.headers)?;
     }
     Ok(Tags::Found(tags))
 }
 
-/// Whether the repository is gone.
+/// Whether the repository was deleted.
 pub(super) fn gone(reply: &Reply) -> Option<Tags> {
     let is_said = || codes(&reply.body).iter().any(|code| matches!(&**code, "NAME_UNKNOWN" | "NOT_FOUND"));
     (!reply.status.is_success()).then(|| Tags::Gone { is_said: is_said() })
 }
 
-/// Reads the tags of all repositories, several at the same time. The first error in the order of the names counts, so that
-/// the same fault has the same message each time.
-pub(super) async fn collected<F>(
+/// Reads the tags of all repositories, several at the same time. The first error in the order of the names is
+/// returned, so that the same problem has the same message each time.
+pub(super) async fn collected<F: Future<Output = Result<Tags>>>(
     names: BTreeSet<String>,
     left_out: usize,
     read: impl Fn(String) -> F,
-) -> Result<Listing, QueryError>
-where
-    F: Future<Output = Result<Tags, QueryError>>,
-{
+) -> Result<Listing> {
     let mut collection = Collection::new(left_out);
     let (count, mut unsaid) = (names.len(), 0);
-    let mut all = stream::iter(names).map(|name| read_named(name, &read)).buffered(CONCURRENCY);
+    let read = async |name: String| (name.clone(), read(name).await);
+    let mut all = stream::iter(names).map(read).buffered(CONCURRENCY);
     while let Some((name, tags)) = all.next().await {
         match tags? {
             Tags::Found(tags) => collection.add(name, tags),
@@ -128,12 +124,4 @@ where
         return Err(QueryError::BadAnswer { request, problem });
     }
     collection.finish()
-}
-
-async fn read_named<F>(name: String, read: &impl Fn(String) -> F) -> (String, Result<Tags, QueryError>)
-where
-    F: Future<Output = Result<Tags, QueryError>>,
-{
-    let tags = read(name.clone()).await;
-    (name, tags)
 }

@@ -1,26 +1,31 @@
-//! The errors of a query of a registry.
+//! The errors of registry queries.
 
 use std::time::Duration;
 
+use super::listing::LARGEST;
+use super::names::MOST;
 use crate::api::reason::{
     IMAGE_LIST_TOO_LARGE, REGISTRY_BAD_ANSWER, REGISTRY_ELSEWHERE, REGISTRY_FAILED, REGISTRY_REFUSED,
     REGISTRY_SETTINGS_INVALID, REGISTRY_UNREACHABLE, Reason,
 };
 use crate::clients::http::HttpError;
 
-/// Why there is no list, as the end of a sentence. It repeats nothing of an answer but the codes of errors, because
-/// everybody may read the condition that it gets into.
+/// The result of a query.
+pub type Result<T, E = QueryError> = std::result::Result<T, E>;
+
+/// The reason why there is no list, as the end of a sentence. Of a response, it only contains error codes, because
+/// every user may read the condition with the message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum QueryError {
-    /// A file that a key names, or the key itself, cannot be used.
+    /// A key, or a file that it names, is invalid.
     #[error("{key} cannot be used: {problem}")]
     Settings {
-        /// The key of the registry's entry.
+        /// The key in the configuration of the registry.
         key: &'static str,
-        /// The fault.
+        /// The error.
         problem: String,
     },
-    /// There is no answer, or no whole one.
+    /// There is no response, or it is incomplete.
     #[error("{request}: {error}")]
     NoAnswer {
         /// The method and path.
@@ -28,40 +33,40 @@ pub enum QueryError {
         /// The error.
         error: HttpError,
     },
-    /// All requests together take too long.
+    /// The whole query timed out.
     #[error("it could not be read within {} s", limit.as_secs())]
     Late {
         /// The limit.
         limit: Duration,
     },
-    /// The login is not accepted, or there is none and the registry asks for one.
+    /// The login is rejected, or the registry requires a login and none is configured.
     #[error("{request} was answered {status}{codes}: {}", if *.logged_in {
-        "check the user, the content of passwordFile, and what the user may read"
+        "check the user, the content of passwordFile, and the permissions of the user"
     } else {
-        "it asks for a login: set username and passwordFile"
+        "it requires a login: set username and passwordFile"
     })]
     Refused {
         /// The method and path.
         request: String,
         /// The status.
         status: u16,
-        /// The codes in its body, in parentheses.
+        /// The error codes in the response, in parentheses.
         codes: String,
-        /// Whether somebody logs in.
+        /// Whether a login is configured.
         logged_in: bool,
     },
-    /// Another status than was asked for.
+    /// The response has an unexpected status.
     #[error("{request} was answered {status}{codes}")]
     Status {
         /// The method and path.
         request: String,
         /// The status.
         status: u16,
-        /// The codes in its body, in parentheses.
+        /// The error codes in the response, in parentheses.
         codes: String,
     },
-    /// The registry sends us to another place.
-    #[error("{request} leads to {to}, where nothing is sent: {advice}")]
+    /// The registry refers to another server.
+    #[error("{request} refers to {to}, and no request is sent there: {advice}")]
     Elsewhere {
         /// The method and path.
         request: String,
@@ -70,46 +75,44 @@ pub enum QueryError {
         /// The advice to the administrator.
         advice: &'static str,
     },
-    /// The answer cannot be used.
+    /// The response cannot be used.
     #[error("{request}: {problem}")]
     BadAnswer {
         /// The method and path.
         request: String,
-        /// The fault of the answer.
+        /// The error in the response.
         problem: String,
     },
-    /// There is more than a list may have.
-    #[error("there are more than {bound} {what}: name a project that has fewer, or delete some")]
-    TooMany {
-        /// The things of which there are too many.
-        what: String,
-        /// How many there may be.
-        bound: usize,
-    },
-    /// The list would not fit into an object.
+    /// The registry has more entries than a list may have.
+    #[error("there are more than {MOST} {0}: name a project that has fewer, or delete some")]
+    TooMany(String),
+    /// The list is too large for an object.
     #[error(
         "its {images} images make a list of {} KiB, and an ImageList may have {} KiB; the largest is {largest} with \
-         {tags} tags: delete tags, or make several lists, each of one project", bytes >> 10, bound >> 10
+         {tags} tags: delete tags, or make several lists, each of one project", bytes >> 10, LARGEST >> 10
     )]
     TooLarge {
         /// The number of images.
         images: usize,
         /// The size of the list.
         bytes: usize,
-        /// The bound.
-        bound: usize,
-        /// The image that takes most of it.
+        /// The image with the most data.
         largest: String,
         /// The number of its tags.
         tags: usize,
     },
-    /// A defect of ours.
+    /// A defect of the daemon.
     #[error("the query panicked; this is a defect of the daemon")]
     Panicked,
 }
 
 impl QueryError {
-    /// The reason, for the condition.
+    /// Whether the registry failed. Otherwise it holds more than a list may have.
+    pub fn is_of_the_registry(&self) -> bool {
+        !matches!(self, Self::TooMany(_) | Self::TooLarge { .. } | Self::Panicked)
+    }
+
+    /// The reason for the condition.
     pub fn reason(&self) -> Reason {
         match self {
             Self::Settings { .. } => REGISTRY_SETTINGS_INVALID,
@@ -120,7 +123,7 @@ impl QueryError {
             Self::Refused { .. } => REGISTRY_REFUSED,
             Self::Status { .. } | Self::Panicked => REGISTRY_FAILED,
             Self::Elsewhere { .. } => REGISTRY_ELSEWHERE,
-            Self::TooMany { .. } | Self::TooLarge { .. } => IMAGE_LIST_TOO_LARGE,
+            Self::TooMany(_) | Self::TooLarge { .. } => IMAGE_LIST_TOO_LARGE,
         }
     }
 }

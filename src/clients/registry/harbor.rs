@@ -1,4 +1,5 @@
-//! Harbor's API, version 2.0: the repositories of a project, and the artifacts of each. It tells the types of artifacts.
+//! Harbor's API, version 2.0: the repositories of a project, and the artifacts of each repository. The API reports
+//! the types of artifacts.
 
 use std::collections::BTreeSet;
 
@@ -8,17 +9,17 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::docker::{Tags, collected, gone};
-use super::error::QueryError;
+use super::error::{QueryError, Result};
 use super::link;
 use super::listing::{Listing, is_repository_name};
 use super::names::{Bounded, MOST, decoded, is_object, object};
 use super::session::{Reader, Session};
 
-/// The entries in a page that are asked for, the most that Harbor gives.
+/// The requested number of entries on a page: Harbor's maximum.
 const PAGE: usize = 100;
-/// How many entries there are on all pages.
+/// The header with the number of entries on all pages.
 const TOTAL: &str = "x-total-count";
-/// The type of an artifact that has none.
+/// The type of artifacts without a type.
 const IMAGE: &str = "IMAGE";
 
 /// A list in an object.
@@ -34,9 +35,8 @@ struct Repository {
 
 #[derive(Deserialize)]
 struct Artifact {
-    #[serde(default, rename = "type")]
+    #[serde(rename = "type")]
     type_: Option<String>,
-    #[serde(default)]
     tags: Option<Vec<Tag>>,
 }
 
@@ -45,8 +45,8 @@ struct Tag {
     name: String,
 }
 
-/// Lists a project, by the names of its repositories without it.
-pub(super) async fn list(session: &Session, project: &str, types: &[String]) -> Result<Listing, QueryError> {
+/// Lists a project. The names of its repositories are listed without the project.
+pub(super) async fn list(session: &Session, project: &str, types: &[String]) -> Result<Listing> {
     let (names, left_out) = repositories(session, project).await?;
     let root = format!("/api/v2.0/projects/{project}/repositories");
     let read = |name: String| {
@@ -57,14 +57,14 @@ pub(super) async fn list(session: &Session, project: &str, types: &[String]) -> 
     collected(names, left_out, read).await
 }
 
-async fn repositories(session: &Session, project: &str) -> Result<(BTreeSet<String>, usize), QueryError> {
+async fn repositories(session: &Session, project: &str) -> Result<(BTreeSet<String>, usize)> {
     let path = format!("/api/v2.0/projects/{project}/repositories");
     let mut reader = session.reader(&path, String::new()).await?;
     let prefix = format!("{project}/");
     let (mut names, mut left_out) = (BTreeSet::new(), 0);
     let mut pages = Pages::default();
     while let Some(url) = pages.next(&reader) {
-        let reply = reader.get(&url).await?.found(reader.request())?;
+        let reply = reader.get(&url).await?.found(&reader.request)?;
         let page: Vec<Repository> = entries(&reader, &reply.body, "list of repositories")?;
         pages.turn(&reader, page.len(), &reply.headers)?;
         for Repository { name: full } in page {
@@ -74,13 +74,13 @@ async fn repositories(session: &Session, project: &str) -> Result<(BTreeSet<Stri
             }
         }
         if names.len() > MOST {
-            return Err(QueryError::TooMany { what: "repositories".to_owned(), bound: MOST });
+            return Err(QueryError::TooMany("repositories".to_owned()));
         }
     }
     Ok((names, left_out))
 }
 
-async fn artifacts(mut reader: Reader<'_>, name: &str, types: &[String]) -> Result<Tags, QueryError> {
+async fn artifacts(mut reader: Reader<'_>, name: &str, types: &[String]) -> Result<Tags> {
     let mut tags = Vec::new();
     let mut pages = Pages::default();
     while let Some(url) = pages.next(&reader) {
@@ -97,34 +97,34 @@ async fn artifacts(mut reader: Reader<'_>, name: &str, types: &[String]) -> Resu
             }
         }
         if tags.len() > MOST {
-            return Err(QueryError::TooMany { what: format!("tags of {name}"), bound: MOST });
+            return Err(QueryError::TooMany(format!("tags of {name}")));
         }
     }
     Ok(Tags::Found(tags))
 }
 
-/// The entries of a page: a list, or one in an object.
-fn entries<T: DeserializeOwned>(reader: &Reader<'_>, body: &[u8], what: &str) -> Result<Vec<T>, QueryError> {
+/// Parses the entries of a page: a list, or a list in an object.
+fn entries<T: DeserializeOwned>(reader: &Reader<'_>, body: &[u8], what: &str) -> Result<Vec<T>> {
     let Bounded(entries) = if is_object(body) {
-        object::<Wrapped<T>>(reader.request(), body, what)?.data
+        object::<Wrapped<T>>(&reader.request, body, what)?.data
     } else {
-        decoded(reader.request(), body, what)?
+        decoded(&reader.request, body, what)?
     };
     Ok(entries)
 }
 
-/// The pages of a list, by their numbers.
+/// The pages of a list by number.
 #[derive(Default)]
 struct Pages {
     /// The number of pages that were read.
     read: usize,
-    /// The number of entries in them.
+    /// The number of entries on them.
     entries: usize,
     is_complete: bool,
 }
 
 impl Pages {
-    /// The URL of the next page; `None` after the last.
+    /// Returns the URL of the next page; `None` after the last page.
     fn next(&self, reader: &Reader<'_>) -> Option<Url> {
         if self.is_complete {
             return None;
@@ -136,8 +136,8 @@ impl Pages {
         Some(url)
     }
 
-    /// Counts a page with so many entries: whether there is another one is in its headers, or follows from its length.
-    fn turn(&mut self, reader: &Reader<'_>, length: usize, headers: &HeaderMap) -> Result<(), QueryError> {
+    /// Counts a page with `length` entries. The headers, or the length, determine whether there is another page.
+    fn turn(&mut self, reader: &Reader<'_>, length: usize, headers: &HeaderMap) -> Result<()> {
         self.read += 1;
         self.entries += length;
         let total = headers.get(TOTAL).and_then(|total| total.to_str().ok()?.parse::<usize>().ok());

@@ -1,9 +1,9 @@
-//! The header `Link` (RFC 8288), by which a list says where it goes on.
+//! The header `Link` (RFC 8288), which refers to the next page of a list.
 
 use http::HeaderMap;
 use http::header::LINK;
 
-/// The target of the first link whose relation is `next`, as it is written.
+/// Returns the target of the first link with the relation `next`, unchanged.
 pub(super) fn next(headers: &HeaderMap) -> Option<&str> {
     let values = headers.get_all(LINK).into_iter().filter_map(|value| value.to_str().ok());
     values.flat_map(Links).find_map(|(target, parameters)| is_next(parameters).then_some(target))
@@ -18,7 +18,7 @@ impl<'a> Iterator for Links<'a> {
     fn next(&mut self) -> Option<Self::Item> {
         let (_, rest) = self.0.split_once('<')?;
         let (target, rest) = rest.split_once('>')?;
-        // The parameters end at a comma that is not between quotes.
+        // The parameters end at a comma outside of quotes.
         let mut is_quoted = false;
         let end = rest.char_indices().find(|(_, c)| {
             is_quoted ^= *c == '"';
@@ -31,7 +31,7 @@ impl<'a> Iterator for Links<'a> {
     }
 }
 
-/// Whether the parameters of a link have the relation `next`, perhaps among others.
+/// Whether the relations of a link include `next`.
 fn is_next(parameters: &str) -> bool {
     parameters.split(';').filter_map(|parameter| parameter.split_once('=')).any(|(name, value)| {
         let mut relations = value.trim().trim_matches('"').split_whitespace();

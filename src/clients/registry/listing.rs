@@ -1,16 +1,16 @@
-//! The list that is made of what a registry answers: in order, without what no list may have, and not too large.
+//! The list of the images in a registry: sorted, without invalid names, and limited in size.
 
 use std::collections::HashSet;
 
-use super::error::QueryError;
+use super::error::{QueryError, Result};
 use crate::api::image::{is_repository, is_tag};
 use crate::api::image_list::ImageListItem;
 
-/// The largest list, in bytes of JSON. etcd takes objects up to 1.5 MiB; the rest is for metadata and status.
-const LARGEST: usize = 1 << 20;
-/// The longest name of a repository, as registries limit it, in bytes.
+/// The limit for the list, in bytes of JSON. etcd accepts objects up to 1.5 MiB; the rest is for metadata and status.
+pub(super) const LARGEST: usize = 1 << 20;
+/// The limit for the name of a repository in bytes, the same as in registries.
 const LONGEST_REPOSITORY: usize = 255;
-/// A tag that is always left out: a machine with it would be another one whenever the image changes.
+/// A tag that is always left out: the content of a machine with it would change with the image.
 const LATEST: &str = "latest";
 
 /// The images that a registry offers.
@@ -22,7 +22,7 @@ pub struct Listing {
     pub left_out: LeftOut,
 }
 
-/// The numbers of repositories and tags that were left out because no registry may have their names.
+/// The numbers of repositories and tags that were left out because their names are invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LeftOut {
     /// The number of repositories.
@@ -36,18 +36,18 @@ pub(super) fn is_repository_name(text: &str) -> bool {
     text.len() <= LONGEST_REPOSITORY && is_repository(text)
 }
 
-/// A listing that grows, image by image in the order of their names.
+/// A listing that is built image by image in the order of the names.
 #[derive(Default)]
 pub(super) struct Collection {
     listing: Listing,
     bytes: usize,
     images: usize,
-    /// The image that takes most, with the number of its tags and its size.
+    /// The image with the most data: its name, the number of its tags, and its size.
     largest: (String, usize, usize),
 }
 
 impl Collection {
-    /// An empty one; so many repositories were left out already.
+    /// An empty collection. `repositories_left_out` repositories were left out before.
     pub fn new(repositories_left_out: usize) -> Self {
         let left_out = LeftOut { repositories: repositories_left_out, tags: 0 };
         Self { listing: Listing { images: Vec::new(), left_out }, ..Self::default() }
@@ -67,7 +67,7 @@ impl Collection {
         if versions.is_empty() {
             return;
         }
-        // The names have no characters that JSON writes otherwise.
+        // The names contain no characters that JSON escapes.
         let of_tags: usize = versions.iter().map(|tag| tag.len() + r#""","#.len()).sum();
         let size = name.len() + of_tags + r#"{"name":"","versions":[]},"#.len();
         self.images += 1;
@@ -78,7 +78,7 @@ impl Collection {
         if self.bytes <= LARGEST {
             self.listing.images.push(ImageListItem { name, versions });
         } else {
-            // It is still counted, so that the message is the same each time.
+            // Further images are still counted, so that the message is the same each time.
             self.listing.images = Vec::new();
         }
     }
@@ -86,18 +86,19 @@ impl Collection {
     /// The listing.
     ///
     /// # Errors
-    /// If it would be too large.
-    pub fn finish(self) -> Result<Listing, QueryError> {
+    /// When it would be too large.
+    pub fn finish(self) -> Result<Listing> {
         if self.bytes <= LARGEST {
             return Ok(self.listing);
         }
         let (largest, tags, _) = self.largest;
-        Err(QueryError::TooLarge { images: self.images, bytes: self.bytes, bound: LARGEST, largest, tags })
+        Err(QueryError::TooLarge { images: self.images, bytes: self.bytes, largest, tags })
     }
 }
 
-/// Whether a tag is not that of an image, but of something about one: signatures, attestations and the list of referrers
-/// have the digest of the image as their tag (the fallback of the OCI distribution specification, and cosign).
+/// Whether a tag does not belong to an image, but to data about an image: signatures, attestations and the list of
+/// referrers have the digest of the image as their tag (the fallback of the OCI distribution specification, and
+/// cosign).
 fn is_of_another(tag: &str) -> bool {
     let digest = tag.strip_prefix("sha256-").and_then(|rest| rest.split_at_checked(64));
     digest.is_some_and(|(digest, rest)| {
@@ -109,7 +110,7 @@ fn is_of_another(tag: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn collected(images: &[(&str, &[&str])]) -> Result<Listing, QueryError> {
+    fn collected(images: &[(&str, &[&str])]) -> Result<Listing> {
         let mut collection = Collection::new(0);
         for (name, tags) in images {
             collection.add((*name).to_owned(), tags.iter().map(|tag| (*tag).to_owned()).collect());
@@ -118,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_list_may_have_is_left_out() {
+    fn invalid_names_are_left_out() {
         let digest = "0a".repeat(32);
         let (plain, signature) = (format!("sha256-{digest}"), format!("sha256-{digest}.sig"));
         let images: [(&str, &[&str]); 4] = [
@@ -137,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn the_size_is_that_of_the_json_and_bounded() {
+    fn the_size_equals_the_json_and_is_limited() {
         let listing = collected(&[("a/b", &["1", "22"]), ("c", &["3"])]).expect("it is small");
         let mut collection = Collection::new(0);
         for image in &listing.images {

@@ -1,19 +1,19 @@
-//! Container registries: the names and tags of what they hold, by the API of the OCI distribution specification, which began
-//! as Docker's, or by Harbor's.
+//! Container registries: the names and tags of their images, read with the API of the OCI distribution specification,
+//! which is based on Docker's, or with Harbor's API.
 //!
-//! A registry is trusted with its own password and with nothing else. A query is bounded, whatever a server does:
+//! A registry is only trusted with its own password. Every query is limited, whatever the server does:
 //!
-//! | what | bound |
+//! | what | limit |
 //! |---|---|
-//! | a request, from its first byte to the last of its answer | 10 s |
+//! | a request, from its first byte to the last byte of its response | 10 s |
 //! | a query, with all its requests | 60 s |
 //! | requests at the same time | 8 |
-//! | an answer | 4 MiB, so 32 MiB for those that arrive at the same time |
+//! | a response | 4 MiB, so 32 MiB for concurrent responses |
 //! | repositories; tags of each; pages of a list | 10,000; 10,000; 1,000 |
-//! | the list that is made of them | 1 MiB |
+//! | the resulting list | 1 MiB |
 //!
-//! Redirects are not followed, and neither a token nor a next page is fetched from another server than the one that is
-//! configured. A query that is not complete returns an error and no list: half a list would look like a whole one.
+//! Redirects are not followed, and tokens and next pages are fetched only from the configured servers. An incomplete
+//! query returns an error and no list, because a partial list would look complete.
 
 mod auth;
 mod docker;
@@ -27,7 +27,7 @@ mod session;
 #[cfg(test)]
 mod tests;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,6 +37,8 @@ use reqwest::Url;
 
 use crate::clients::http::HttpClient;
 use crate::config::{RegistryConfig, RegistryType};
+use crate::runtime::outages::{Outages, System};
+use error::Result;
 use session::Session;
 
 pub use error::QueryError;
@@ -46,34 +48,48 @@ pub use listing::{LeftOut, Listing};
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// The time limit of a query.
 const QUERY_TIMEOUT: Duration = Duration::from_mins(1);
-/// The longest answer, in bytes: 10,000 repositories with names of 255 characters have 2.6 MB.
+/// The limit for a response in bytes. 10,000 repositories with names of 255 characters have 2.6 MB.
 const LONGEST_ANSWER: usize = 4 << 20;
-/// How many requests are sent at the same time.
+/// The limit for concurrent requests.
 const CONCURRENCY: usize = 8;
 
 /// A registry. Clones share its connections.
 #[derive(Clone, Debug)]
 pub struct Registry {
     config: RegistryConfig,
-    /// The client, once the authorities' certificates could be read.
+    /// The client, after the certificates of the authorities were read.
     http: Arc<Mutex<Option<HttpClient>>>,
+    outages: Outages,
 }
 
 impl Registry {
-    /// A registry. Nothing is read or sent yet.
+    /// A client of a registry. Nothing is read or sent yet.
     pub fn new(config: RegistryConfig) -> Self {
-        Self { config, http: Arc::default() }
+        Self { config, http: Arc::default(), outages: Outages::default() }
     }
 
-    /// The images that the registry offers.
+    /// Returns the client, which then reports outages to `outages`.
+    #[must_use]
+    pub fn reporting_to(self, outages: &Outages) -> Self {
+        Self { outages: outages.clone(), ..self }
+    }
+
+    /// Lists the images that the registry offers.
     ///
     /// # Errors
-    /// When anything of it could not be read.
-    pub async fn list(&self) -> Result<Listing, QueryError> {
-        self.list_within(QUERY_TIMEOUT).await
+    /// When a part of the registry could not be read.
+    pub async fn list(&self) -> Result<Listing> {
+        let result = self.list_within(QUERY_TIMEOUT).await;
+        match &result {
+            Err(error) if error.is_of_the_registry() => {
+                self.outages.failed(System::Registry, &self.config.url, error);
+            }
+            _ => self.outages.works(System::Registry, &self.config.url),
+        }
+        result
     }
 
-    async fn list_within(&self, limit: Duration) -> Result<Listing, QueryError> {
+    async fn list_within(&self, limit: Duration) -> Result<Listing> {
         let query = async {
             let session =
                 Session::new(self.client()?, &self.config.url, &self.config.token_url, self.login()?)?;
@@ -87,28 +103,23 @@ impl Registry {
         tokio::time::timeout(limit, query).await.unwrap_or(Err(QueryError::Late { limit }))
     }
 
-    /// The client of its server.
-    fn client(&self) -> Result<HttpClient, QueryError> {
+    /// The HTTP client of the registry.
+    fn client(&self) -> Result<HttpClient> {
         let mut known = self.http.lock();
         if let Some(client) = &*known {
             return Ok(client.clone());
         }
         let unusable = |problem: String| QueryError::Settings { key: "caFile", problem };
-        let url = self
-            .config
-            .url
-            .parse()
-            .map_err(|_| QueryError::Settings { key: "url", problem: "it is no URL".to_owned() })?;
-        let ca_file = Some(&self.config.ca_file).filter(|file| !file.is_empty()).map(PathBuf::from);
-        let client =
-            HttpClient::new(&url, ca_file, REQUEST_TIMEOUT).map_err(|error| unusable(error.to_string()))?;
-        let client = client.with_longest_answer(LONGEST_ANSWER);
+        let no_url = |_| QueryError::Settings { key: "url", problem: "it is not a URL".to_owned() };
+        let url = self.config.url.parse().map_err(no_url)?;
+        let client = HttpClient::new(&url, &self.config.ca_file, REQUEST_TIMEOUT);
+        let client = client.map_err(|error| unusable(error.to_string()))?.with_longest_answer(LONGEST_ANSWER);
         *known = Some(client.clone());
         Ok(client)
     }
 
-    /// The value of `Authorization` of who logs in, read from the files.
-    fn login(&self) -> Result<Option<HeaderValue>, QueryError> {
+    /// The value of `Authorization` for the configured login, read from the files.
+    fn login(&self) -> Result<Option<HeaderValue>> {
         if !self.config.has_credentials() {
             return Ok(None);
         }
@@ -125,9 +136,9 @@ impl Registry {
     }
 }
 
-/// The content of a file that a key names, without the end of its line.
-fn read(key: &'static str, file: &str) -> Result<String, QueryError> {
-    // A small local file: reading it takes less time than another thread would.
+/// Reads the content of a file that a key names, without the trailing line end.
+fn read(key: &'static str, file: &str) -> Result<String> {
+    // The file is small and local: reading it here takes less time than a switch to another thread.
     let content = std::fs::read_to_string(Path::new(file));
     let content =
         content.map_err(|error| QueryError::Settings { key, problem: format!("{file}: {error}") })?;
@@ -137,7 +148,7 @@ fn read(key: &'static str, file: &str) -> Result<String, QueryError> {
     }
 }
 
-/// Scheme, host and port of a URL, as text.
+/// Formats scheme, host and port of a URL.
 fn server(url: &Url) -> String {
     url.origin().ascii_serialization()
 }

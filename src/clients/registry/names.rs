@@ -1,18 +1,18 @@
-//! The answers of registries, read with bounds.
+//! Parsing of registry responses, with limits.
 
 use std::fmt;
 
 use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::error::QueryError;
+use super::error::{QueryError, Result};
 
-/// The most repositories in a registry, and the most tags of a repository.
+/// The limit for the repositories in a registry, and for the tags of a repository.
 pub(super) const MOST: usize = 10_000;
-/// The most codes of errors that are repeated.
+/// The limit for the error codes in a message.
 const MOST_CODES: usize = 3;
 
-/// A list of which no more than one entry above [`MOST`] is kept.
+/// A list that keeps at most one entry above [`MOST`].
 pub(super) struct Bounded<T>(pub Vec<T>);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Bounded<T> {
@@ -42,20 +42,19 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Bounded<T> {
     }
 }
 
-/// An error in an answer.
+/// An error in a response.
 #[derive(Deserialize)]
 struct ErrorItem {
-    #[serde(default)]
     code: Option<String>,
 }
 
-/// An answer that says what is wrong, of all registries and of Harbor.
+/// An error response, in the form of all registries and of Harbor.
 #[derive(Deserialize)]
 struct Errors {
     errors: Bounded<ErrorItem>,
 }
 
-/// The codes of the errors that a body has, such as `NAME_UNKNOWN`; empty if it has none.
+/// The error codes in a body, such as `NAME_UNKNOWN`; empty if it has none.
 pub(super) fn codes(body: &[u8]) -> Vec<String> {
     let is_code = |code: &String| {
         (1..=40).contains(&code.len()) && code.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_')
@@ -64,47 +63,41 @@ pub(super) fn codes(body: &[u8]) -> Vec<String> {
     errors.into_iter().filter_map(|error| error.code).filter(is_code).take(MOST_CODES).collect()
 }
 
-/// Codes of errors for the end of a sentence.
+/// Formats error codes for the end of a sentence.
 pub(super) fn in_parentheses(codes: &[String]) -> String {
     if codes.is_empty() { String::new() } else { format!(" ({})", codes.join(", ")) }
 }
 
-/// Whether a body says that there are errors, also with a status of success.
+/// Whether a body contains errors. Responses with a status of success may contain errors, too.
 fn has_errors(body: &[u8]) -> bool {
     serde_json::from_slice::<Errors>(body).is_ok_and(|Errors { errors }| !errors.0.is_empty())
 }
 
-/// Reads an answer. `what` says what it should be.
-pub(super) fn decoded<'de, T: Deserialize<'de>>(
-    request: &str,
-    body: &'de [u8],
-    what: &str,
-) -> Result<T, QueryError> {
-    // The words of the decoder may repeat what it read.
+/// Parses a response. `what` is its expected content.
+pub(super) fn decoded<'de, T: Deserialize<'de>>(request: &str, body: &'de [u8], what: &str) -> Result<T> {
+    // The message of the decoder may repeat data of the response.
     let problem = match serde_json::from_slice(body) {
         Ok(value) if !has_errors(body) => return Ok(value),
         Ok(_) => format!("the answer has errors{}", in_parentheses(&codes(body))),
         Err(_) if has_errors(body) => format!("the answer has errors{}", in_parentheses(&codes(body))),
         Err(error) if error.is_eof() => "the answer ends early".to_owned(),
-        Err(error) if error.is_syntax() => "the answer is no JSON".to_owned(),
-        Err(_) => format!("the answer is no {what}"),
+        Err(error) if error.is_syntax() => "the answer is not JSON".to_owned(),
+        Err(_) => format!("the answer is not a {what}"),
     };
     Err(QueryError::BadAnswer { request: request.to_owned(), problem })
 }
 
-/// Whether a body is an object of JSON, if it is JSON at all.
+/// Whether a body is a JSON object.
 pub(super) fn is_object(body: &[u8]) -> bool {
     body.trim_ascii_start().starts_with(b"{")
 }
 
-/// Reads an answer that has to be an object: a list would be taken for one, member by member.
-pub(super) fn object<'de, T: Deserialize<'de>>(
-    request: &str,
-    body: &'de [u8],
-    what: &str,
-) -> Result<T, QueryError> {
-    let read: Result<T, QueryError> = decoded(request, body, what);
-    let problem =
-        || QueryError::BadAnswer { request: request.to_owned(), problem: format!("the answer is no {what}") };
+/// Parses a response that must be an object. Otherwise the decoder would accept a list, member by member.
+pub(super) fn object<'de, T: Deserialize<'de>>(request: &str, body: &'de [u8], what: &str) -> Result<T> {
+    let read: Result<T> = decoded(request, body, what);
+    let problem = || QueryError::BadAnswer {
+        request: request.to_owned(),
+        problem: format!("the answer is not a {what}"),
+    };
     read.and_then(|value| if is_object(body) { Ok(value) } else { Err(problem()) })
 }

@@ -1,4 +1,5 @@
-//! The requests of one query: each is sent to the server that is configured, with what that server asks for.
+//! The requests of one query. Each is sent to the configured server, with the authentication that the server
+//! requires.
 
 use std::collections::HashSet;
 
@@ -8,14 +9,14 @@ use parking_lot::Mutex;
 use reqwest::{Response, Url};
 
 use super::auth::{self, Challenge, TokenService};
-use super::error::QueryError;
+use super::error::{QueryError, Result};
 use super::names::{codes, in_parentheses};
 use super::{link, server};
 use crate::clients::http::HttpClient;
 
-/// The most pages of a list.
+/// The limit for the pages of a list.
 const MOST_PAGES: usize = 1_000;
-/// The longest URL of a page, in bytes.
+/// The limit for the URL of a page, in bytes.
 const LONGEST_URL: usize = 4_096;
 
 /// One query of a registry.
@@ -23,30 +24,30 @@ pub(super) struct Session {
     http: HttpClient,
     /// The URL of the registry, without a slash at its end.
     base: String,
-    /// A server that may issue tokens beside the registry itself.
+    /// A server that may issue tokens, in addition to the registry itself.
     token_server: Option<Url>,
-    /// The value of `Authorization` of who logs in.
+    /// The value of `Authorization` for the configured login.
     login: Option<HeaderValue>,
-    /// The token service, once a challenge has named it.
+    /// The token service, after a challenge has named it.
     tokens: Mutex<Option<TokenService>>,
 }
 
-/// Reads a part of the registry for which one token is enough.
+/// Reads a part of the registry with one token.
 pub(super) struct Reader<'s> {
     session: &'s Session,
     /// The scope of its tokens.
     scope: String,
     /// The value of `Authorization`.
     header: Option<HeaderValue>,
-    /// The request, for messages.
-    request: String,
+    /// The request for messages.
+    pub request: String,
     /// The first page.
     first: Url,
     /// The pages that were read.
     read: HashSet<String>,
 }
 
-/// An answer: 404, or a success.
+/// A response: 404, or a success.
 pub(super) struct Reply {
     /// Its status.
     pub status: StatusCode,
@@ -60,13 +61,8 @@ impl Session {
     /// A query of the registry at `base`.
     ///
     /// # Errors
-    /// When a URL is not one; the configuration is checked for that before.
-    pub fn new(
-        http: HttpClient,
-        base: &str,
-        token_server: &str,
-        login: Option<HeaderValue>,
-    ) -> Result<Self, QueryError> {
+    /// When a URL is invalid. The configuration is validated before.
+    pub fn new(http: HttpClient, base: &str, token_server: &str, login: Option<HeaderValue>) -> Result<Self> {
         let token_server =
             Some(token_server).filter(|url| !url.is_empty()).map(|url| parsed("tokenUrl", url));
         let base = base.trim_end_matches('/').to_owned();
@@ -74,8 +70,8 @@ impl Session {
         Ok(Self { http, base, token_server: token_server.transpose()?, login, tokens: Mutex::default() })
     }
 
-    /// A reader of the path, whose tokens are for `scope`.
-    pub async fn reader(&self, path: &str, scope: String) -> Result<Reader<'_>, QueryError> {
+    /// A reader of the path, with tokens for `scope`.
+    pub async fn reader(&self, path: &str, scope: String) -> Result<Reader<'_>> {
         let first = parsed("url", &format!("{}{path}", self.base))?;
         let known = self.tokens.lock().clone();
         let header = match known {
@@ -87,7 +83,7 @@ impl Session {
     }
 
     /// Gets a token.
-    async fn token(&self, tokens: &TokenService, scope: &str) -> Result<HeaderValue, QueryError> {
+    async fn token(&self, tokens: &TokenService, scope: &str) -> Result<HeaderValue> {
         let request = format!("the token of {}", server(&tokens.realm));
         let mut url = tokens.realm.clone();
         if let Some(service) = &tokens.service {
@@ -101,19 +97,14 @@ impl Session {
         auth::granted(&reply.body).ok_or(QueryError::BadAnswer { request, problem })
     }
 
-    /// Whether a server may get the login: the registry, and the token server of the configuration.
+    /// Whether a server may get the login: the registry, or the token server of the configuration.
     fn trusts(&self, url: &Url) -> bool {
         let base = self.base.parse::<Url>().ok();
         base.iter().chain(&self.token_server).any(|trusted| trusted.origin() == url.origin())
     }
 
-    async fn send(
-        &self,
-        url: &Url,
-        header: Option<HeaderValue>,
-        request: &str,
-    ) -> Result<Response, QueryError> {
-        let mut builder = self.http.client().get(url.clone());
+    async fn send(&self, url: &Url, header: Option<HeaderValue>, request: &str) -> Result<Response> {
+        let mut builder = self.http.client.get(url.clone());
         if let Some(header) = header {
             builder = builder.header(AUTHORIZATION, header);
         }
@@ -121,8 +112,8 @@ impl Session {
         sent.map_err(|error| QueryError::NoAnswer { request: request.to_owned(), error })
     }
 
-    /// Reads an answer that is to be a success, or 404.
-    async fn reply(&self, response: Response, request: &str, url: &Url) -> Result<Reply, QueryError> {
+    /// Reads a response, which must be a success or 404.
+    async fn reply(&self, response: Response, request: &str, url: &Url) -> Result<Reply> {
         let (status, headers) = (response.status(), response.headers().clone());
         let request = request.to_owned();
         if status.is_redirection() {
@@ -147,22 +138,16 @@ impl Session {
 }
 
 impl Reader<'_> {
-    /// The request, for messages.
-    pub fn request(&self) -> &str {
-        &self.request
-    }
-
     /// The first page.
     pub fn first(&self) -> Url {
         self.first.clone()
     }
 
     /// Reads a page: 404, or a success.
-    pub async fn get(&mut self, url: &Url) -> Result<Reply, QueryError> {
+    pub async fn get(&mut self, url: &Url) -> Result<Reply> {
         let is_new = self.read.insert(url.as_str().to_owned());
         if !is_new || self.read.len() > MOST_PAGES {
-            let problem =
-                if is_new { "it has more than 1000 pages" } else { "its pages go round in a circle" };
+            let problem = if is_new { "it has more than 1000 pages" } else { "its pages form a cycle" };
             return Err(self.bad(problem));
         }
         let session = self.session;
@@ -176,11 +161,11 @@ impl Reader<'_> {
         session.reply(response, &self.request, url).await
     }
 
-    /// The token that a challenge asks for.
-    async fn answered(&self, challenge: Challenge) -> Result<HeaderValue, QueryError> {
+    /// Requests the token for a challenge.
+    async fn answered(&self, challenge: Challenge) -> Result<HeaderValue> {
         let Challenge { tokens, scope } = challenge;
         if !self.session.trusts(&tokens.realm) {
-            let advice = "set tokenUrl if that server is to get the login, or the registry's address there";
+            let advice = "set tokenUrl if that server should get the login, or correct the address that the registry sends";
             let to = format!("{} for a token", server(&tokens.realm));
             return Err(QueryError::Elsewhere { request: self.request.clone(), to, advice });
         }
@@ -189,13 +174,13 @@ impl Reader<'_> {
         Ok(token)
     }
 
-    /// The page after this one, by the header `Link`.
-    pub fn next(&self, url: &Url, headers: &HeaderMap) -> Result<Option<Url>, QueryError> {
+    /// Returns the URL of the next page from the header `Link`.
+    pub fn next(&self, url: &Url, headers: &HeaderMap) -> Result<Option<Url>> {
         let Some(target) = link::next(headers) else { return Ok(None) };
         let next = url.join(target).ok().filter(|next| next.as_str().len() <= LONGEST_URL);
-        let next = next.ok_or_else(|| self.bad("its next page has no URL that can be used"))?;
+        let next = next.ok_or_else(|| self.bad("its next page has no valid URL"))?;
         if next.origin() != url.origin() {
-            let advice = "the registry has to name its pages with the address in url; behind a proxy, that passes on \
+            let advice = "the registry must use the address in url for its pages; a proxy in front of it must pass on \
                           Host and X-Forwarded-Proto";
             let to = format!("{} for its next page", server(&next));
             return Err(QueryError::Elsewhere { request: self.request.clone(), to, advice });
@@ -203,15 +188,15 @@ impl Reader<'_> {
         Ok(Some(next))
     }
 
-    /// An answer that cannot be used.
+    /// The error for a response that cannot be used.
     pub fn bad(&self, problem: impl Into<String>) -> QueryError {
         QueryError::BadAnswer { request: self.request.clone(), problem: problem.into() }
     }
 }
 
 impl Reply {
-    /// The reply, if it is a success.
-    pub fn found(self, request: &str) -> Result<Self, QueryError> {
+    /// Returns the reply if it is a success.
+    pub fn found(self, request: &str) -> Result<Self> {
         if self.status.is_success() {
             return Ok(self);
         }
@@ -220,6 +205,6 @@ impl Reply {
     }
 }
 
-fn parsed(key: &'static str, url: &str) -> Result<Url, QueryError> {
-    url.parse().map_err(|_| QueryError::Settings { key, problem: "it is no URL".to_owned() })
+fn parsed(key: &'static str, url: &str) -> Result<Url> {
+    url.parse().map_err(|_| QueryError::Settings { key, problem: "it is not a URL".to_owned() })
 }

@@ -1,7 +1,7 @@
-//! Private keys, and the login with one.
+//! Private keys, and the login with a private key.
 //!
-//! Signatures with RSA keys are ring's. The crate `rsa` is only asked for the parts of the key that its file leaves out: it
-//! has an advisory about the time that its operations with a private key take (`deny.toml`), so russh is built without it.
+//! ring signs with RSA keys. The crate `rsa` only computes the parts of the key that are missing in its file: an
+//! advisory reports that its private-key operations leak timing (`deny.toml`), so russh is built without it.
 
 use std::sync::Arc;
 
@@ -10,45 +10,45 @@ use ring::rsa::{KeyPair, KeyPairComponents, PublicKeyComponents};
 use ring::signature::RSA_PKCS1_SHA256;
 use rsa::RsaPrivateKey;
 use rsa::traits::{PrivateKeyParts as _, PublicKeyParts as _};
-use russh::client::{AuthResult, Handle};
+use russh::client::Handle;
 use russh::keys::agent::AgentIdentity;
 use russh::keys::{Algorithm, HashAlg, PrivateKeyWithHashAlg, PublicKey, ssh_key};
 use ssh_key::private::{KeypairData, RsaKeypair};
 
 use super::refusing::Refusing;
 
-/// A private key. Clones share it; its text is in no message.
+/// A private key. Clones share it. Messages never contain its text.
 #[derive(Clone, derive_more::Debug)]
 #[debug("PrivateKey")]
 pub struct PrivateKey(Signing);
 
 #[derive(Clone)]
 enum Signing {
-    /// russh signs.
+    /// A key that russh signs with.
     Russh(Arc<ssh_key::PrivateKey>),
-    /// ring does.
+    /// A key that ring signs with.
     Rsa(PublicKey, Arc<KeyPair>),
 }
 
-/// Why a text is not a private key that can be used.
+/// The reason why a text is not a usable private key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     /// It has a passphrase.
-    #[error("the private key has a passphrase; give one without (ssh-keygen -p)")]
+    #[error("the private key has a passphrase; remove it (ssh-keygen -p)")]
     Passphrase,
     /// It is of a type that is not supported.
-    #[error("the private key is of an unsupported type; give one that `ssh-keygen -t ed25519` has made")]
+    #[error("the private key has an unsupported type; use a key from `ssh-keygen -t ed25519`")]
     Type,
-    /// It is an RSA key of an unusual length, or its numbers do not belong together.
+    /// It is an RSA key of an unsupported length, or its numbers are inconsistent.
     #[error(
-        "the private key is an RSA key that cannot be used: expected one of 2048 to 4096 bits; or give one that \
-         `ssh-keygen -t ed25519` has made"
+        "the private key is an RSA key that cannot be used: use a key of 2048 to 4096 bits, or a key from \
+         `ssh-keygen -t ed25519`"
     )]
     Rsa,
-    /// It is none.
+    /// It is not a private key.
     #[error(
-        "this is no private key in the format of OpenSSH, which begins with `-----BEGIN OPENSSH PRIVATE KEY-----`; \
-         `ssh-keygen -p -N '' -f FILE` writes a key of another format in it"
+        "this is not a private key in the format of OpenSSH, which begins with `-----BEGIN OPENSSH PRIVATE KEY-----`; \
+         `ssh-keygen -p -N '' -f FILE` converts a key to it"
     )]
     Unreadable,
 }
@@ -70,30 +70,25 @@ impl PrivateKey {
         }
     }
 
-    /// Logs in as `user`.
-    pub async fn log_in(
-        &self,
-        session: &mut Handle<Refusing>,
-        user: &str,
-    ) -> Result<AuthResult, russh::Error> {
-        match &self.0 {
+    /// Logs in as `user`. Returns whether the machine accepts the key.
+    pub async fn log_in(&self, session: &mut Handle<Refusing>, user: &str) -> Result<bool, russh::Error> {
+        let login = match &self.0 {
             Signing::Russh(key) => {
                 let key = PrivateKeyWithHashAlg::new(Arc::clone(key), None);
-                session.authenticate_publickey(user, key).await
+                session.authenticate_publickey(user, key).await?
             }
-            // Every server that takes RSA keys without SHA-1 takes SHA-256.
+            // Every server that accepts RSA keys without SHA-1 accepts SHA-256.
             Signing::Rsa(public, pair) => {
-                let hash = Some(HashAlg::Sha256);
-                let mut signer = RsaSigner(pair);
-                let login =
-                    session.authenticate_publickey_with(user, public.clone(), hash, &mut signer).await;
-                login.map_err(|NotSigned| russh::Error::SendError)
+                let (public, hash, mut signer) = (public.clone(), Some(HashAlg::Sha256), RsaSigner(pair));
+                let login = session.authenticate_publickey_with(user, public, hash, &mut signer).await;
+                login.map_err(|NotSigned| russh::Error::SendError)?
             }
-        }
+        };
+        Ok(login.success())
     }
 }
 
-/// An RSA key as ring has it; `None` if ring does not sign with such a key.
+/// Converts an RSA key for ring; `None` if ring does not support the key.
 fn rsa_pair(pair: &RsaKeypair) -> Option<KeyPair> {
     let key = RsaPrivateKey::try_from(pair).ok()?;
     let bytes = |number: &rsa::BoxedUint| number.to_be_bytes_trimmed_vartime();
@@ -110,7 +105,7 @@ fn rsa_pair(pair: &RsaKeypair) -> Option<KeyPair> {
     KeyPair::from_components(&components).ok()
 }
 
-/// Nothing was signed, or nobody takes the signature any more.
+/// The error that nothing was signed, or that the receiver of the signature no longer exists.
 struct NotSigned;
 
 impl From<russh::SendError> for NotSigned {
@@ -125,7 +120,7 @@ struct RsaSigner<'a>(&'a KeyPair);
 impl russh::Signer for RsaSigner<'_> {
     type Error = NotSigned;
 
-    /// What is to be signed, and behind it, as RFC 8332 writes it, the signature.
+    /// Signs the data and appends the signature as RFC 8332 requires.
     async fn auth_sign(
         &mut self,
         _: &AgentIdentity,
@@ -142,7 +137,7 @@ impl russh::Signer for RsaSigner<'_> {
     }
 }
 
-/// A text as SSH writes it: its length before it.
+/// Encodes a text for SSH: with its length before it.
 fn text(content: &[u8]) -> Vec<u8> {
     // Signatures are shorter than 4 GiB.
     let length = u32::try_from(content.len()).unwrap_or_default();
@@ -154,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_that_cannot_be_used_are_told_apart() {
+    fn each_unusable_key_has_its_own_error() {
         let folder = tempfile::tempdir().unwrap();
         let made = |name: &str, arguments: &[&str]| {
             let file = folder.path().join(name);
@@ -165,7 +160,7 @@ mod tests {
         };
         let parse = |text: &[u8]| PrivateKey::parse(text).map(|key| format!("{key:?}"));
         let key = made("key", &["-N", "", "-t", "ed25519"]);
-        assert_eq!(parse(&key).as_deref(), Ok("PrivateKey"), "its text is in no message");
+        assert_eq!(parse(&key).as_deref(), Ok("PrivateKey"), "messages never contain the key");
         assert!(parse(&made("ecdsa", &["-N", "", "-t", "ecdsa"])).is_ok());
         for bits in ["2048", "3072", "4096"] {
             assert!(parse(&made(bits, &["-N", "", "-t", "rsa", "-b", bits])).is_ok(), "{bits}");

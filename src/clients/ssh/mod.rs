@@ -1,10 +1,10 @@
-//! Shells on other machines, by SSH.
+//! Shells on other machines through SSH.
 //!
-//! The host key of a machine is not checked, because there is none to compare it with: a machine makes its own at its
-//! first start and again when it is made anew. What makes this safe is that the address is one that the daemon has
-//! found itself, and that only public-key authentication is used: the signature is valid for this one connection, so a
-//! machine that is not the right one learns nothing by which it could log in elsewhere. No agent and no port is
-//! forwarded, and whatever a machine asks for by itself is refused.
+//! The host key of a machine is not verified, because there is no known key to compare it with: a machine generates
+//! its key at its first start, and again after it was recreated. This is safe for two reasons. The daemon itself has
+//! found the address. And only public-key authentication is used: the signature is valid for this one connection, so
+//! a wrong machine learns nothing that it could use to log in elsewhere. Agents and ports are not forwarded, and all
+//! requests of a machine are rejected.
 
 mod key;
 mod refusing;
@@ -24,26 +24,26 @@ use tokio::time::timeout;
 pub use self::key::PrivateKey;
 use self::refusing::Refusing;
 
-/// The connection, the handshake, the login and the start of the shell may take as long as this together.
+/// The time limit for the connection, the handshake, the login and the start of the shell together.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
-/// A machine that is silent for so long is asked whether it is there …
+/// A keepalive message is sent after this time without data from the machine.
 const KEEPALIVE: Duration = Duration::from_secs(30);
-/// … and given up after so many questions without an answer.
+/// The connection is closed after this number of keepalive messages without a response.
 const MOST_KEEPALIVES: usize = 3;
-/// How many bytes a machine may send before they are taken, and how many messages wait to be taken: the memory that a
-/// shell needs at most.
+/// The number of bytes that a machine may send before they are read, and the number of messages that wait to be read.
+/// They limit the memory for a shell.
 const WINDOW: u32 = 64 << 10;
 const WAITING_MESSAGES: usize = 4;
-/// The type of terminal that is asked for.
+/// The requested type of terminal.
 const TERMINAL: &str = "xterm-256color";
-/// The speed of the terminal in bits per second. It has no effect, but some programs want to know one.
+/// The speed of the terminal in bits per second. It has no effect, but some programs need a value.
 const SPEED: u32 = 14_400;
-/// The width and height of a character, in pixels.
+/// The width and height of a character in pixels.
 const PIXELS: u32 = 8;
-/// Terminals are not larger than this, in characters.
+/// The limit for the size of terminals, in characters.
 const LARGEST: i64 = 1_000;
 
-/// The size of a terminal, in characters.
+/// The size of a terminal in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
     columns: u32,
@@ -51,34 +51,34 @@ pub struct Size {
 }
 
 impl Size {
-    /// A size, brought into the range from 1 to 1000.
+    /// A size, limited to the range from 1 to 1000.
     pub fn new(columns: i64, rows: i64) -> Self {
         let bounded = |length: i64| u32::try_from(length.clamp(1, LARGEST)).unwrap_or(1);
         Self { columns: bounded(columns), rows: bounded(rows) }
     }
 }
 
-/// Why there is no shell.
+/// The reason why there is no shell.
 #[derive(Debug, thiserror::Error)]
 pub enum SshError {
     /// The machine cannot be reached.
     #[error("the machine cannot be reached: {0}")]
     Unreachable(#[source] io::Error),
-    /// The connection has failed before the login.
+    /// The connection failed before the login.
     #[error("the connection has failed: {0}")]
     Connection(#[source] russh::Error),
-    /// The machine does not accept the key.
+    /// The machine rejects the key.
     #[error("the machine does not accept the key for this user")]
     Refused,
-    /// The time is over.
+    /// The connection timed out.
     #[error("the machine did not answer within {CONNECT_LIMIT:?}")]
     Timeout,
-    /// The machine has accepted the login, but there is no shell.
+    /// The machine has accepted the login but does not start a shell.
     #[error("the machine starts no shell: {0}")]
     NoShell(String),
 }
 
-/// A client that logs in at machines.
+/// A client that logs in to machines.
 #[derive(Clone)]
 pub struct SshClient {
     config: Arc<client::Config>,
@@ -99,7 +99,7 @@ impl SshClient {
         Self { config: Arc::new(config), user: user.into() }
     }
 
-    /// Logs in at `address` and starts a shell in a terminal of that size. Gives up after ten seconds.
+    /// Logs in to `address` and starts a shell in a terminal of this size. Times out after ten seconds.
     pub async fn shell(&self, address: SocketAddr, key: &PrivateKey, size: Size) -> Result<Shell, SshError> {
         timeout(CONNECT_LIMIT, self.begin(address, key, size)).await.map_err(|_| SshError::Timeout)?
     }
@@ -110,18 +110,16 @@ impl SshClient {
         let config = Arc::clone(&self.config);
         let mut session =
             client::connect_stream(config, stream, Refusing).await.map_err(SshError::Connection)?;
-        let login = key.log_in(&mut session, &self.user).await;
-        if !login.map_err(SshError::Connection)?.success() {
+        if !key.log_in(&mut session, &self.user).await.map_err(SshError::Connection)? {
             return Err(SshError::Refused);
         }
         let no_shell = |error: russh::Error| SshError::NoShell(error.to_string());
         let mut channel = session.channel_open_session().await.map_err(no_shell)?;
         let modes = [(Pty::ECHO, 1), (Pty::TTY_OP_ISPEED, SPEED), (Pty::TTY_OP_OSPEED, SPEED)];
         let Size { columns, rows } = size;
-        channel
-            .request_pty(true, TERMINAL, columns, rows, columns * PIXELS, rows * PIXELS, &modes)
-            .await
-            .map_err(no_shell)?;
+        let (width, height) = (columns * PIXELS, rows * PIXELS);
+        let request = channel.request_pty(true, TERMINAL, columns, rows, width, height, &modes);
+        request.await.map_err(no_shell)?;
         accepted(&mut channel, "a terminal").await?;
         channel.request_shell(true).await.map_err(no_shell)?;
         accepted(&mut channel, "a shell").await?;
@@ -130,7 +128,7 @@ impl SshClient {
     }
 }
 
-/// Waits for the answer to a request.
+/// Waits for the response to a request.
 async fn accepted(channel: &mut Channel<Msg>, what: &str) -> Result<(), SshError> {
     while let Some(message) = channel.wait().await {
         match message {
@@ -144,8 +142,8 @@ async fn accepted(channel: &mut Channel<Msg>, what: &str) -> Result<(), SshError
     Err(SshError::NoShell(format!("it has closed the connection instead of giving {what}")))
 }
 
-/// A second handle of a connection, which is cut when this is dropped: the task of the library that drives the
-/// connection would otherwise go on for as long as the machine keeps it busy.
+/// A second handle of a connection. Dropping it closes the connection. Otherwise the library's task for the
+/// connection would run for as long as the machine keeps it busy.
 struct Line(std::net::TcpStream);
 
 impl Line {
@@ -156,7 +154,7 @@ impl Line {
 
 impl Drop for Line {
     fn drop(&mut self) {
-        // An error means that it is closed already.
+        // An error means that the connection is closed already.
         let _ = self.0.shutdown(Shutdown::Both);
     }
 }
@@ -176,19 +174,19 @@ pub struct Output {
     _line: Line,
 }
 
-/// The connection to the machine is lost.
+/// The connection to the machine was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the connection to the machine is lost")]
 pub struct Lost;
 
 impl Output {
-    /// The next output, in the pieces in which it arrives; `None` once the shell has ended.
+    /// Returns the next piece of output; `None` after the shell has ended.
     pub async fn next(&mut self) -> Result<Option<Bytes>, Lost> {
         loop {
             match self.channel.wait().await {
                 Some(ChannelMsg::Data { data }) => return Ok(Some(data)),
                 Some(ChannelMsg::Eof | ChannelMsg::Close) => return Ok(None),
-                // The terminal carries what programs write to standard error; nothing else is shown.
+                // The terminal carries the standard error output of programs, too. Other messages are ignored.
                 Some(_) => {}
                 None => return Err(Lost),
             }
@@ -200,7 +198,7 @@ impl Output {
 pub struct Input(ChannelWriteHalf<Msg>);
 
 impl Input {
-    /// Types a text. Waits while the machine takes no input.
+    /// Sends text as input. Waits while the machine accepts no input.
     pub async fn write(&self, text: impl Into<Bytes>) -> Result<(), Lost> {
         self.0.data_bytes(text).await.map_err(|_| Lost)
     }

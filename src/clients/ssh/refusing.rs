@@ -1,14 +1,14 @@
-//! The refusal of every request of a machine.
+//! Rejects all requests of a machine.
 
 use russh::Channel;
 use russh::client::{ChannelOpenHandle, Handler, Msg, Session};
 use russh::keys::PublicKeyOrCertificate;
 
-/// Accepts every host key (the module above says why) and refuses whatever a machine asks for by itself. The library
-/// would accept channels that a machine opens.
+/// Accepts every host key (the parent module explains why) and rejects all requests of a machine. The library would
+/// accept channels that a machine opens.
 pub struct Refusing;
 
-/// Refuses channels of these kinds, with these arguments, by dropping the handles of their requests.
+/// Rejects channels of these kinds, with these arguments, by dropping the handles of their requests.
 macro_rules! refuse {
     ($($channel:ident($($argument:ty),*);)+) => {$(
         async fn $channel(

@@ -1,9 +1,8 @@
-//! The status URL of an exam: whether its Instance is still needed.
+//! The status URL of an exam: it says whether the Instance is still needed.
 
 #[cfg(test)]
 mod tests;
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -14,31 +13,32 @@ use tracing::info;
 use super::addresses::AddressRules;
 use super::http::{HttpClient, HttpError, SetupError};
 use crate::runtime::conditions::whole_seconds;
+use crate::runtime::outages::{Outages, System};
 
-/// The longest answer that is read, in bytes. The object that is expected has three short members.
+/// The limit for a response in bytes. The expected object has three short members.
 const LONGEST_ANSWER: usize = 64 << 10;
 
-/// What the status URL says about its Instance.
+/// The result of a query of the status URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// It is still needed.
     Keep {
-        /// The status of the answer, from 200 to 299.
+        /// The status of the response, from 200 to 299.
         code: u16,
-        /// The end of the exam, in whole seconds, if the answer names it; or why that cannot be read, as the end of a
-        /// sentence that repeats nothing of the answer.
+        /// The end of the exam, in whole seconds, if the response contains it. An error is the end of a sentence and
+        /// repeats nothing of the response.
         deadline: Result<Option<Timestamp>, String>,
     },
-    /// It is not needed any more.
+    /// It is no longer needed.
     Gone {
-        /// The status of the answer, 404 or 410.
+        /// The status of the response, 404 or 410.
         code: u16,
     },
-    /// Nothing that can be relied on.
+    /// The result is not reliable.
     Failed {
-        /// Why, as the end of a sentence. It contains nothing of the URL.
+        /// The reason, as the end of a sentence. It contains no part of the URL.
         reason: String,
-        /// Whether the server answered with an object of the expected form, but not with a status that decides.
+        /// Whether the server sent an object of the expected form, but with a status that decides nothing.
         has_answered: bool,
     },
 }
@@ -48,32 +48,52 @@ pub enum Verdict {
 pub struct StatusClient {
     http: HttpClient,
     rules: AddressRules,
+    outages: Outages,
 }
 
 impl StatusClient {
-    /// A client that checks the certificates of servers against the authorities in `ca_file`, else against those of
-    /// the platform, and connects only to addresses that `rules` allow. A check may take `timeout`, with all redirects.
+    /// A client that verifies the certificates of servers against the authorities in `ca_file`, or against those of
+    /// the platform if it is empty. It connects only to addresses that `rules` allow. A check may take
+    /// `timeout`, including all redirects.
     ///
     /// # Errors
-    /// When the authorities' certificates cannot be read.
-    pub fn new(ca_file: Option<PathBuf>, timeout: Duration, rules: AddressRules) -> Result<Self, SetupError> {
-        let http = HttpClient::for_any_url(ca_file, timeout, LONGEST_ANSWER, rules.clone())?;
-        Ok(Self { http, rules })
+    /// When the certificates of the authorities cannot be read.
+    pub fn new(ca_file: &str, timeout: Duration, rules: AddressRules) -> Result<Self, SetupError> {
+        let http =
+            HttpClient::for_any_url(ca_file, timeout, rules.clone())?.with_longest_answer(LONGEST_ANSWER);
+        Ok(Self { http, rules, outages: Outages::default() })
     }
 
-    /// Queries a URL: any status from 200 to 299 keeps the Instance, 404 and 410 end it, whatever the body is, and
-    /// everything else is a failure.
+    /// Returns the client, which then reports outages to `outages`.
+    #[must_use]
+    pub fn reporting_to(self, outages: &Outages) -> Self {
+        Self { outages: outages.clone(), ..self }
+    }
+
+    /// Queries a URL. Any status from 200 to 299 keeps the Instance, 404 and 410 end it regardless of the body, and
+    /// every other response is a failure.
     pub async fn check(&self, url: &str) -> Verdict {
         let Some(url) = parse(url) else {
             return failed("it is not an http or https URL");
         };
         let host = host_and_port(&url).unwrap_or_default();
-        if let Err(refused) = self.rules.check(&url) {
-            return failed(told(&host, HttpError::NoAnswer(refused.to_string())));
+        let verdict = self.query(url, &host).await;
+        // The log contains only the server, with the same text as in the status, because the rest of the URL may
+        // contain a secret.
+        match &verdict {
+            Verdict::Failed { reason, .. } => self.outages.failed(System::ExamServer, &host, reason),
+            Verdict::Keep { .. } | Verdict::Gone { .. } => self.outages.works(System::ExamServer, &host),
         }
-        let response = match self.http.begin(self.http.client().get(url)).await {
+        verdict
+    }
+
+    async fn query(&self, url: Url, host: &str) -> Verdict {
+        if let Err(refused) = self.rules.check(&url) {
+            return failed(told(host, HttpError::NoAnswer(refused.to_string())));
+        }
+        let response = match self.http.begin(self.http.client.get(url)).await {
             Ok(response) => response,
-            Err(error) => return failed(told(&host, error)),
+            Err(error) => return failed(told(host, error)),
         };
         let status = response.status();
         let code = status.as_u16();
@@ -88,7 +108,7 @@ impl StatusClient {
         let deadline = match body {
             Ok(body) if body.trim_ascii().is_empty() => Ok(None),
             Ok(body) => decode(&body),
-            Err(error) => Err(told(&host, error)),
+            Err(error) => Err(told(host, error)),
         };
         Verdict::Keep { code, deadline }
     }
@@ -98,8 +118,9 @@ fn failed(reason: impl Into<String>) -> Verdict {
     Verdict::Failed { reason: reason.into(), has_answered: false }
 }
 
-/// What the user who has chosen the URL is told about an error. Whether a name resolves, to which kind of address, and
-/// whether something listens there, would map the network of the daemon for him: only the log has that.
+/// Returns the error message for the user who chose the URL. Details such as whether a name resolves, to which kind
+/// of address, and whether a server listens there would reveal the network of the daemon, so only the log contains
+/// them.
 fn told(host: &str, error: HttpError) -> String {
     match error {
         HttpError::NoAnswer(problem) => {
@@ -115,7 +136,7 @@ fn parse(url: &str) -> Option<Url> {
     (matches!(url.scheme(), "http" | "https") && url.has_host()).then_some(url)
 }
 
-/// Host and port of a URL, for messages: the rest may contain a secret.
+/// Host and port of a URL for messages. The rest may contain a secret.
 pub fn host(url: &str) -> Option<String> {
     host_and_port(&parse(url)?)
 }
@@ -125,11 +146,12 @@ fn host_and_port(url: &Url) -> Option<String> {
     Some(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
 }
 
-/// The deadline in an answer, a JSON object with the optional members `error` and `idnumber` (text) and `deadline`
-/// (a time). As in Go, the case of keys does not matter, `null` counts as absent, and other members are ignored.
+/// Parses the deadline in a response: a JSON object with the optional members `error` and `idnumber` (text) and
+/// `deadline` (a time). As in Go, the case of keys does not matter, `null` counts as absent, and other members are
+/// ignored.
 ///
 /// # Errors
-/// When the answer has another form; the message, the end of a sentence, repeats nothing of the answer.
+/// When the response has another form. The message is the end of a sentence and repeats nothing of the response.
 fn decode(body: &[u8]) -> Result<Option<Timestamp>, String> {
     let value = serde_json::from_slice(body).map_err(|_| "the answer is not JSON".to_owned())?;
     let members = match value {
@@ -155,12 +177,12 @@ fn decode(body: &[u8]) -> Result<Option<Timestamp>, String> {
     Ok(deadline)
 }
 
-/// The first second of the year 1, by which Go writes that there is no time.
+/// The first second of the year 1, which Go uses for a missing time.
 const ZERO: Timestamp = Timestamp::constant(-62_135_596_800, 0);
 
-/// A time in RFC 3339, in whole seconds, from the years 1 to 9999.
+/// Parses a time in RFC 3339 as whole seconds, from the years 1 to 9999.
 fn time(text: &str) -> Option<Timestamp> {
-    // The parser also accepts years with a sign and other extensions, which Kubernetes does not.
+    // The parser also accepts signed years and other extensions, which Kubernetes does not.
     let (date, _) = text.split_at_checked(10)?;
     let is_date = date.bytes().enumerate().all(|(at, byte)| match at {
         4 | 7 => byte == b'-',

@@ -1,13 +1,10 @@
 use std::sync::{Arc, Mutex};
 
+use crate::fixtures::time;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
-
-fn at(text: &str) -> Timestamp {
-    text.parse().expect("a time")
-}
 
 #[test]
 fn answers_of_the_expected_form_are_read() {
@@ -24,7 +21,7 @@ fn answers_of_the_expected_form_are_read() {
         // The zero time of Go.
         (r#"{"deadline": "0001-01-01T00:00:00Z"}"#, None),
         (r#"{"other": {"deep": [1, 2]}, "deadline": null}"#, None),
-        // As in Go, the last of several members counts, and null changes nothing.
+        // As in Go, the last of several members with the same key wins, and `null` changes nothing.
         (
             r#"{"deadline": "2026-03-04T05:06:07Z", "DEADLINE": "2027-01-01T00:00:00Z"}"#,
             Some("2027-01-01T00:00:00Z"),
@@ -32,12 +29,12 @@ fn answers_of_the_expected_form_are_read() {
         (r#"{"Deadline": "2026-03-04T05:06:07Z", "deadline": null}"#, Some("2026-03-04T05:06:07Z")),
     ];
     for (body, deadline) in cases {
-        assert_eq!(decode(body.as_bytes()), Ok(deadline.map(at)), "{body}");
+        assert_eq!(decode(body.as_bytes()), Ok(deadline.map(time)), "{body}");
     }
 }
 
 #[test]
-fn hostile_answers_are_refused_without_being_repeated() {
+fn errors_do_not_repeat_hostile_responses() {
     let deep = "[".repeat(100_000);
     let far = r#"{"deadline": "9999-12-31T23:59:59-12:00"}"#;
     let cases = [
@@ -92,8 +89,8 @@ fn only_host_and_port_of_a_url_are_shown() {
     }
 }
 
-/// A server that answers each request with what `answer` returns for its path, and then closes the connection or, if
-/// the answer ends with `…`, sends more of the body for ever. The requests are kept.
+/// A server that answers each request with the result of `answer` for its path. It then closes the connection or, if
+/// the response ends with `…`, sends an endless body. The requests are recorded.
 async fn serve(answer: fn(&str) -> String) -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address").to_string();
@@ -123,7 +120,7 @@ async fn exchange(mut stream: TcpStream, answer: fn(&str) -> String, requests: A
     }
 }
 
-/// An answer with this status and body, or one that redirects.
+/// A response with this status and body, or a redirect.
 fn answers(path: &str) -> String {
     let of = |status: &str, body: &str| {
         format!("HTTP/1.1 {status} \r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len())
@@ -160,20 +157,20 @@ fn answers(path: &str) -> String {
 
 fn client() -> StatusClient {
     let rules = AddressRules::new(&[], &["127.0.0.0/8".parse().expect("a network")]);
-    StatusClient::new(None, Duration::from_secs(2), rules).expect("a client")
+    StatusClient::new("", Duration::from_secs(2), rules).expect("a client")
 }
 
 #[tokio::test]
-async fn each_answer_has_one_meaning() {
+async fn each_response_has_one_verdict() {
     let (address, _) = serve(answers).await;
-    let keep = |code, deadline: Option<&str>| Verdict::Keep { code, deadline: Ok(deadline.map(at)) };
+    let keep = |code, deadline: Option<&str>| Verdict::Keep { code, deadline: Ok(deadline.map(time)) };
     let unread = |problem: &str| Verdict::Keep { code: 200, deadline: Err(problem.to_owned()) };
     let fail = |reason: &str, has_answered| Verdict::Failed { reason: reason.to_owned(), has_answered };
     let cases = [
         ("/kept", keep(200, Some("2026-03-04T05:06:07Z"))),
         ("/empty", keep(200, None)),
         ("/204", keep(204, None)),
-        // Whatever the body is: a page, half of one, one without end.
+        // The body can be anything: a page, half a page, or endless.
         ("/page", unread("the answer is not JSON")),
         ("/later", unread("no answer within 2s")),
         ("/404", Verdict::Gone { code: 404 }),
@@ -199,30 +196,42 @@ async fn each_answer_has_one_meaning() {
 }
 
 #[tokio::test]
-async fn a_server_that_cannot_be_reached_is_reported_without_the_url() {
+async fn the_error_of_an_unreachable_server_omits_the_url() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
     drop(listener);
-    let verdict = client().check(&format!("http://{address}/a?key=secret")).await;
+    let outages = Outages::default();
+    let client = client().reporting_to(&outages);
+    let verdict = client.check(&format!("http://{address}/a?key=secret")).await;
     assert_eq!(verdict, failed("it is not reachable"));
+    let line =
+        format!("[!] exam server {address}: failing for 0 s, its Instances are kept: it is not reachable\n");
+    assert_eq!(outages.lines(), line);
+    let listener = TcpListener::bind(address).await.expect("the same port");
+    tokio::spawn(async move {
+        let (stream, _) = listener.accept().await.expect("a connection");
+        exchange(stream, answers, Arc::default()).await;
+    });
+    assert_eq!(client.check(&format!("http://{address}/404")).await, Verdict::Gone { code: 404 });
+    assert_eq!(outages.lines(), "");
 }
 
 #[tokio::test]
-async fn an_address_that_is_refused_gets_no_connection_and_looks_like_one_where_nothing_is() {
+async fn a_forbidden_address_gets_no_connection_and_looks_unreachable() {
     let (address, requests) = serve(answers).await;
     let port = address.rsplit(':').next().expect("a port");
-    let strict = StatusClient::new(None, Duration::from_secs(2), AddressRules::default()).expect("a client");
+    let strict = StatusClient::new("", Duration::from_secs(2), AddressRules::default()).expect("a client");
     for host in ["127.0.0.1", "127.1", "localhost", "[::ffff:127.0.0.1]", "0.0.0.0", "no-such-host.invalid"] {
         let verdict = strict.check(&format!("http://{host}:{port}/404")).await;
         assert_eq!(verdict, failed("it is not reachable"), "{host}");
     }
     assert!(requests.lock().expect("no panic").is_empty());
     let allowed = client().check(&format!("http://localhost:{port}/404")).await;
-    assert_eq!(allowed, Verdict::Gone { code: 404 }, "a name, by the address that is allowed");
+    assert_eq!(allowed, Verdict::Gone { code: 404 }, "a name with an allowed address");
 }
 
 #[tokio::test]
-async fn the_url_is_not_told_to_the_server_that_it_redirects_to() {
+async fn a_redirect_target_does_not_receive_the_url() {
     let (address, requests) = serve(answers).await;
     client().check(&format!("http://{address}/once?key=secret")).await;
     let requests = requests.lock().expect("no panic").clone();

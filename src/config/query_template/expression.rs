@@ -1,11 +1,10 @@
-//! Expressions of `PromQL` that need not have any form: what of them can be checked without Prometheus.
+//! `PromQL` expressions of any form: the checks that are possible without Prometheus.
 
-use super::TemplateError;
-use super::pattern;
 use super::scan::Scanner;
+use super::{TemplateError, pattern};
 
-/// Refuses an expression in which quotes or brackets are not closed, or label matchers or their regular expressions
-/// are wrong. Prometheus alone knows functions, operators and what the result is.
+/// Rejects an expression with unclosed quotes or brackets, or with invalid label matchers or regular expressions.
+/// Functions, operators and the type of the result are left to Prometheus.
 pub fn check_expression(text: &str) -> Result<(), TemplateError> {
     check(&mut Scanner::without_verbs(text)).map_err(|error| match error {
         TemplateError::NotASelector(problem) => TemplateError::Syntax(problem),
@@ -39,7 +38,8 @@ fn check(scanner: &mut Scanner) -> Result<(), TemplateError> {
     open.pop().map_or(Ok(()), |last| Err(TemplateError::Unclosed(last)))
 }
 
-/// The label matchers after an opening brace. A text in quotes that no operator follows is the name of a metric.
+/// Checks the label matchers after an opening brace. A quoted text without an operator after it is the name of a
+/// metric.
 fn matchers(scanner: &mut Scanner) -> Result<(), TemplateError> {
     loop {
         skip(scanner);
@@ -58,7 +58,7 @@ fn matchers(scanner: &mut Scanner) -> Result<(), TemplateError> {
             None => return Err(TemplateError::Unclosed('{')),
             Some(',' | '}') if is_quoted => {}
             _ if label.is_empty() => {
-                return Err(scanner.unexpected("a matcher does not begin with the name of a label"));
+                return Err(scanner.unexpected("a matcher does not begin with a label name"));
             }
             _ => pattern::check(&scanner.constraint(label)?)?,
         }
@@ -67,7 +67,7 @@ fn matchers(scanner: &mut Scanner) -> Result<(), TemplateError> {
             None => return Err(TemplateError::Unclosed('{')),
             Some('}') => {}
             _ if scanner.take(',') => {}
-            _ => return Err(scanner.unexpected("after a matcher comes neither , nor }")),
+            _ => return Err(scanner.unexpected("a matcher is not followed by , or }")),
         }
     }
 }

@@ -1,11 +1,11 @@
-//! The queries of data of Prometheus: the query for one Instance that an administrator writes, and the one
-//! for all Instances at once that is made from it.
+//! The data queries of Prometheus: an administrator writes a query for one Instance, and this module derives a query
+//! for all Instances.
 //!
-//! `requests{namespace=%q, service=~"%s.*"}` is the query for the Service `x` of the namespace `n` once `"n"`
-//! and `x` are put in. One request for each of thousands of Instances would be too many, so the matchers with
-//! verbs are opened: `requests{namespace!="",service=~"(?:…).*"}` gives the series of all Instances, and the
-//! labels of each series tell whose it is. Where a verb is the whole value of its label, that is the value of
-//! the label; else Prometheus extracts it by a regular expression (`label_replace`).
+//! `requests{namespace=%q, service=~"%s.*"}` becomes the query for the Service `x` of the namespace `n` when `"n"` and
+//! `x` replace the verbs. One request per Instance would be too many for thousands of Instances. The matchers with
+//! verbs are therefore opened: `requests{namespace!="",service=~"(?:…).*"}` returns the series of all Instances, and
+//! the labels of each series identify its Instance. If a verb is the whole value of its label, the label's value is
+//! used directly. Otherwise Prometheus extracts the value with a regular expression (`label_replace`).
 
 use std::fmt::Write as _;
 
@@ -20,13 +20,13 @@ pub use error::TemplateError;
 pub(super) use expression::check_expression;
 use scan::{Matcher, Piece};
 
-/// The characters of what is put in: names of Kubernetes, IPv4 and IPv6 addresses.
+/// The characters that replace a verb: names of Kubernetes objects, IPv4 and IPv6 addresses.
 const NAME: &str = "[a-z0-9.:-]+";
-/// One of these has to stand between two verbs of one label: none is in a name or an address, so that it is
-/// clear where the first one ends.
+/// Two verbs of one label must be separated by one of these. None of them occurs in a name or an address, so the end of
+/// the first value is unambiguous.
 const SEPARATORS: &[char] = &['/', '_', '@', ',', ';', '='];
 
-/// What a query of data must be about.
+/// The subject of a data query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {
     /// A Service: two verbs, for its namespace and its name.
@@ -35,36 +35,39 @@ pub enum Subject {
     Address,
 }
 
-/// A query of data, taken apart.
+/// A parsed data query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueryTemplate {
-    selector: String,
-    labels: Vec<String>,
+    /// The selector of the series of all Instances.
+    pub selector: String,
+    /// The labels that identify the Instance of a series.
+    pub labels: Vec<String>,
     verbs: Vec<Verb>,
 }
 
-/// Where the value of a verb is found.
+/// The location of a verb's value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Verb {
     /// The label of the series.
     label: String,
-    /// The regular expression that extracts the value from the label's; `None` if it is the whole.
+    /// The regular expression that extracts the value from the label's value; `None` if the label's value is used as a
+    /// whole.
     pattern: Option<String>,
 }
 
-/// A value that has to be extracted from a label by `label_replace`.
+/// A value that must be extracted from a label with `label_replace`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extraction<'a> {
-    /// The label that is read.
+    /// The label that contains the value.
     pub label: &'a str,
-    /// The regular expression, with a group of the name [`Extraction::group`].
+    /// The regular expression, with a group named [`Extraction::group`].
     pub pattern: &'a str,
     /// The number of the verb, from 0.
     verb: usize,
 }
 
 impl Extraction<'_> {
-    /// The name of the group, and of the label with the result.
+    /// The name of the group, and of the label for the result.
     pub fn group(&self) -> String {
         group(self.verb)
     }
@@ -75,11 +78,11 @@ fn group(verb: usize) -> String {
 }
 
 impl QueryTemplate {
-    /// Takes a query apart.
+    /// Parses a query.
     ///
     /// # Errors
-    /// When the query is not a counter with label matchers, a regular expression cannot be read, or its verbs are
-    /// not there or not those of the subject: then there is no query for all Instances.
+    /// When the query is not a metric with label matchers, a regular expression is invalid, or the verbs do not match
+    /// the subject. No query for all Instances can be derived then.
     pub fn parse(text: &str, subject: Subject) -> Result<Self, TemplateError> {
         let (metric, matchers) = scan::scan(text)?;
         let mut selector = format!("{metric}{{");
@@ -111,17 +114,7 @@ impl QueryTemplate {
         }
     }
 
-    /// The selector of the series of all Instances.
-    pub fn selector(&self) -> &str {
-        &self.selector
-    }
-
-    /// The labels that tell whose a series is.
-    pub fn labels(&self) -> &[String] {
-        &self.labels
-    }
-
-    /// The values that have to be extracted from labels.
+    /// The values that must be extracted from labels.
     pub fn extractions(&self) -> impl Iterator<Item = Extraction<'_>> {
         self.verbs.iter().enumerate().filter_map(|(verb, found)| {
             let pattern = found.pattern.as_deref()?;
@@ -129,7 +122,7 @@ impl QueryTemplate {
         })
     }
 
-    /// For each verb, in their order, the label with its value, after the extractions.
+    /// The label with the value of each verb after the extractions, in the order of the verbs.
     pub fn value_labels(&self) -> Vec<String> {
         let label = |(verb, found): (usize, &Verb)| match found.pattern {
             Some(_) => group(verb),
@@ -139,7 +132,8 @@ impl QueryTemplate {
     }
 }
 
-/// Operator and value by which a matcher with verbs selects all Instances; adds its verbs.
+/// Returns the operator and the value with which a matcher with verbs selects all Instances, and appends its verbs to
+/// `verbs`.
 fn opened(matcher: &Matcher, verbs: &mut Vec<Verb>) -> Result<(&'static str, String), TemplateError> {
     let is_pattern = match matcher.operator {
         "=" => false,
@@ -177,7 +171,7 @@ fn opened(matcher: &Matcher, verbs: &mut Vec<Verb>) -> Result<(&'static str, Str
     Ok(("=~", pattern))
 }
 
-/// Refuses a value from which its verbs cannot be extracted.
+/// Rejects a matcher whose verbs cannot be extracted from the label's value.
 fn check_pieces(matcher: &Matcher, is_pattern: bool) -> Result<(), TemplateError> {
     let mut between: Option<&str> = None;
     let mut is_in_class = false;
@@ -204,8 +198,8 @@ fn check_pieces(matcher: &Matcher, is_pattern: bool) -> Result<(), TemplateError
     Ok(())
 }
 
-/// Whether a piece of a regular expression ends inside of a class such as `[^/]`, or after a backslash, whose
-/// next character would not be itself.
+/// Whether a piece of a regular expression ends inside a class such as `[^/]`, or after a backslash, which would change
+/// the meaning of the next character.
 fn ends_in_class(text: &str, mut is_in_class: bool) -> bool {
     let mut characters = text.chars();
     while let Some(character) = characters.next() {
@@ -219,7 +213,7 @@ fn ends_in_class(text: &str, mut is_in_class: bool) -> bool {
     is_in_class
 }
 
-/// A text as a regular expression that matches it only.
+/// Returns a regular expression that matches only this text.
 fn escaped(text: &str) -> String {
     let mut pattern = String::new();
     for character in text.chars() {
@@ -231,7 +225,7 @@ fn escaped(text: &str) -> String {
     pattern
 }
 
-/// A text as a string literal of `PromQL`, in double quotes.
+/// Formats a text as a string literal of `PromQL`, in double quotes.
 pub fn quoted(text: &str) -> String {
     let mut literal = String::from("\"");
     for character in text.chars() {

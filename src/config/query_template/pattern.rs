@@ -1,6 +1,6 @@
-//! Regular expressions of label matchers. Prometheus reads them as RE2. What is checked here is the syntax of Rust's
-//! `regex`, which is the same but for this: a brace that stands for itself needs a backslash, and so does, in a class,
-//! an opening bracket or a dash after `\w`.
+//! Regular expressions of label matchers. Prometheus uses RE2; this module checks the syntax of Rust's `regex`. The two
+//! differ in one point: a literal brace needs a backslash in `regex`, and so does an opening bracket or a dash after
+//! `\w` inside a class.
 
 use regex_syntax::ast::parse::Parser;
 use regex_syntax::ast::{self, Ast, Visitor};
@@ -8,7 +8,7 @@ use regex_syntax::ast::{self, Ast, Visitor};
 use super::TemplateError;
 use super::scan::Matcher;
 
-/// Refuses a matcher without verbs whose regular expression cannot be read.
+/// Rejects a matcher without verbs whose regular expression is invalid.
 pub(super) fn check(matcher: &Matcher) -> Result<(), TemplateError> {
     match matcher.operator {
         "=~" | "!~" => check_text(&matcher.label, &matcher.text()),
@@ -16,14 +16,14 @@ pub(super) fn check(matcher: &Matcher) -> Result<(), TemplateError> {
     }
 }
 
-/// Refuses a regular expression of a label that cannot be read.
+/// Rejects an invalid regular expression of a label.
 pub(super) fn check_text(label: &str, pattern: &str) -> Result<(), TemplateError> {
     let parsed = Parser::new().parse(pattern).map_err(|error| error.kind().to_string());
     let checked = parsed.and_then(|ast| ast::visit(&ast, Repetitions));
     checked.map_err(|problem| TemplateError::Unreadable { label: label.to_owned(), problem })
 }
 
-/// Finds repetitions of repetitions, such as `a**`, which RE2 refuses.
+/// Finds repetitions of repetitions, such as `a**`, which RE2 rejects.
 struct Repetitions;
 
 impl Visitor for Repetitions {

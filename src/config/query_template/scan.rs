@@ -1,4 +1,4 @@
-//! Reads a metric with label matchers as `PromQL` writes it, with the verbs of Go's `fmt` in it.
+//! Reads a metric with label matchers in the syntax of `PromQL`, including the verbs of Go's `fmt`.
 
 use std::iter::Peekable;
 use std::str::Chars;
@@ -17,7 +17,7 @@ pub(super) struct Matcher {
 /// A part of a matcher's value.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Piece {
-    /// Text, without quotes and escapes. Never empty, never beside another.
+    /// Text, without quotes and escapes. It is never empty, and never adjacent to another text.
     Text(String),
     /// `%s`, `%v` or `%q`.
     Verb,
@@ -37,7 +37,7 @@ impl Matcher {
     }
 }
 
-/// A character of the query after Go's `fmt`: `%%` is one percent sign.
+/// A character of the query after processing by Go's `fmt`: `%%` is one percent sign.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Token {
     Char(char),
@@ -50,11 +50,11 @@ pub(super) fn scan(text: &str) -> Result<(String, Vec<Matcher>), TemplateError> 
     scanner.skip_space();
     let metric = scanner.word(':');
     if metric.is_empty() {
-        return Err(scanner.unexpected("it does not begin with the name of a metric"));
+        return Err(scanner.unexpected("it does not begin with a metric name"));
     }
     scanner.skip_space();
     if !scanner.take('{') {
-        return Err(scanner.unexpected("there is no { after the name of the metric"));
+        return Err(scanner.unexpected("the metric name is not followed by {"));
     }
     let mut matchers = Vec::new();
     loop {
@@ -65,12 +65,12 @@ pub(super) fn scan(text: &str) -> Result<(String, Vec<Matcher>), TemplateError> 
         matchers.push(scanner.matcher()?);
         scanner.skip_space();
         if !scanner.take(',') && scanner.peek() != Some(Token::Char('}')) {
-            return Err(scanner.unexpected("after a matcher comes neither , nor }"));
+            return Err(scanner.unexpected("a matcher is not followed by , or }"));
         }
     }
     scanner.skip_space();
     if scanner.peek().is_some() {
-        return Err(scanner.unexpected("something follows the }"));
+        return Err(scanner.unexpected("there is text after the }"));
     }
     Ok((metric, matchers))
 }
@@ -93,7 +93,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, TemplateError> {
     Ok(tokens)
 }
 
-/// Reads from the beginning to the end.
+/// Reads the tokens from the beginning to the end.
 pub(super) struct Scanner {
     tokens: Vec<Token>,
     at: usize,
@@ -104,7 +104,7 @@ impl Scanner {
         Self { tokens, at: 0 }
     }
 
-    /// Of a text without verbs, in which a percent sign has no meaning.
+    /// Returns a scanner for a text without verbs, where a percent sign has no special meaning.
     pub(super) fn without_verbs(text: &str) -> Self {
         Self::of(text.chars().map(Token::Char).collect())
     }
@@ -133,7 +133,7 @@ impl Scanner {
         }
     }
 
-    /// What is wrong here: a verb is named, because it is what the administrator came for.
+    /// Returns the error at this position. A verb is reported first, since it is the most likely mistake.
     pub(super) fn unexpected(&self, otherwise: &'static str) -> TemplateError {
         match self.peek() {
             Some(Token::Verb(verb)) => TemplateError::Place(verb),
@@ -141,7 +141,7 @@ impl Scanner {
         }
     }
 
-    /// A name of letters, digits, underscores and `extra`; empty if there is none.
+    /// Reads a name of letters, digits, underscores and `extra`; returns an empty text if there is none.
     pub(super) fn word(&mut self, extra: char) -> String {
         let mut word = String::new();
         while let Some(Token::Char(next)) = self.peek()
@@ -157,15 +157,15 @@ impl Scanner {
     fn matcher(&mut self) -> Result<Matcher, TemplateError> {
         let label = self.word('_');
         if label.is_empty() {
-            return Err(self.unexpected("a matcher does not begin with the name of a label"));
+            return Err(self.unexpected("a matcher does not begin with a label name"));
         }
         if label == "__name__" {
-            return Err(TemplateError::NotASelector("the name of the metric stands before the braces"));
+            return Err(TemplateError::NotASelector("the metric name belongs before the braces"));
         }
         self.constraint(label)
     }
 
-    /// What follows the label of a matcher.
+    /// Reads the part of a matcher after its label.
     pub(super) fn constraint(&mut self, label: String) -> Result<Matcher, TemplateError> {
         self.skip_space();
         let operator = if self.take('=') {
@@ -174,16 +174,16 @@ impl Scanner {
             match (self.take('='), self.take('~')) {
                 (true, false) => "!=",
                 (false, true) => "!~",
-                _ => return Err(self.unexpected("a matcher has none of =, !=, =~ and !~")),
+                _ => return Err(self.unexpected("a matcher has no operator (=, !=, =~ or !~)")),
             }
         } else {
-            return Err(self.unexpected("a matcher has none of =, !=, =~ and !~"));
+            return Err(self.unexpected("a matcher has no operator (=, !=, =~ or !~)"));
         };
         self.skip_space();
         Ok(Matcher { label, operator, pieces: self.value()? })
     }
 
-    /// A text in quotes, or `%q`.
+    /// Reads a text in quotes, or `%q`.
     pub(super) fn value(&mut self) -> Result<Vec<Piece>, TemplateError> {
         let quote = match self.peek() {
             Some(Token::Verb('q')) => {
@@ -218,7 +218,7 @@ impl Scanner {
         Ok(pieces)
     }
 
-    /// The character that an escape stands for; the backslash has been read.
+    /// Returns the character that an escape represents. The backslash has already been read.
     fn escape(&mut self) -> Result<char, TemplateError> {
         let escaped = match self.peek() {
             Some(Token::Char(plain @ ('\\' | '"' | '\''))) => plain,

@@ -20,18 +20,18 @@ fn the_selector_of_all_instances() {
         (r#"a:b_1{a=~"%s", b=~"%s"}"#, r#"a:b_1{a!="",b!=""}"#),
         (r#"c{a="%s",b=~"%s.*"}"#, r#"c{a!="",b=~"(?:[a-z0-9.:-]+).*"}"#),
         (r#"c{a="%s",b=~"%s(-.*)?"}"#, r#"c{a!="",b=~"(?:[a-z0-9.:-]+)(-.*)?"}"#),
-        // The text of = is no regular expression.
+        // The value of = is not a regular expression.
         (r#"c{a="x.%s",b=%q}"#, r#"c{a=~"x\\.(?:[a-z0-9.:-]+)",b!=""}"#),
         (r#"c{a=~"x\\.%s",b=%q}"#, r#"c{a=~"x\\.(?:[a-z0-9.:-]+)",b!=""}"#),
         (r"c{a=~`x\.%s`,b=%q}", r#"c{a=~"x\\.(?:[a-z0-9.:-]+)",b!=""}"#),
         (r#"c{a="%s/%s"}"#, r#"c{a=~"(?:[a-z0-9.:-]+)/(?:[a-z0-9.:-]+)"}"#),
         (r#"c{a=~"[^/]*/%s/%s/\\[.*"}"#, r#"c{a=~"[^/]*/(?:[a-z0-9.:-]+)/(?:[a-z0-9.:-]+)/\\[.*"}"#),
-        // Other matchers stay as they are, but for the way they are quoted.
+        // Other matchers are kept, but may be quoted differently.
         (r#"c{d!~'5.."',e!="", a=%q, b=%q,f="100%%"}"#, r#"c{d!~"5..\"",e!="",a!="",b!="",f="100%"}"#),
         (r#"c{a=%q,b=%q,c="\n\t\\ü"}"#, r#"c{a!="",b!="",c="\n\t\\ü"}"#),
     ];
     for (text, selector) in table {
-        assert_eq!(service(text).as_ref().map(QueryTemplate::selector), Ok(selector), "{text}");
+        assert_eq!(service(text).as_ref().map(|template| &*template.selector), Ok(selector), "{text}");
     }
 }
 
@@ -39,7 +39,7 @@ fn the_selector_of_all_instances() {
 fn the_labels_with_the_values() {
     let simple = service(r#"c{x="1", a=%q, b="%s"}"#).unwrap();
     assert_eq!(
-        (simple.labels(), simple.value_labels()),
+        (&simple.labels[..], simple.value_labels()),
         (&["a".to_owned(), "b".to_owned()][..], vec!["a".to_owned(), "b".to_owned()])
     );
     assert_eq!(simple.extractions().count(), 0);
@@ -49,7 +49,7 @@ fn the_labels_with_the_values() {
     assert_eq!((extraction.label, extraction.pattern), ("a", "ns-(?P<crownlabs_0>[a-z0-9.:-]+)"));
     let one = service(r#"c{a=~"h/%s/%s/.*"}"#).unwrap();
     assert_eq!(
-        (one.labels(), one.value_labels()),
+        (&one.labels[..], one.value_labels()),
         (&["a".to_owned()][..], vec!["crownlabs_0".to_owned(), "crownlabs_1".to_owned()])
     );
     let patterns: Vec<&str> = one.extractions().map(|extraction| extraction.pattern).collect();
@@ -63,7 +63,7 @@ fn the_labels_with_the_values() {
 }
 
 #[test]
-fn what_has_no_query_for_all_instances_is_refused() {
+fn queries_that_cannot_cover_all_instances_are_rejected() {
     let label = |error: fn(String) -> TemplateError| error("a".to_owned());
     let table = [
         ("c{a=%q}", TemplateError::VerbCount(1)),
@@ -140,7 +140,7 @@ fn regular_expressions_that_cannot_be_read_are_refused() {
     for (text, error) in regular_expressions {
         assert_eq!(service(text), Err(error), "{text}");
     }
-    // The text of = and != is none.
+    // The values of = and != are not regular expressions.
     assert!(service(r#"c{a="(%s",b=%q,c!="["}"#).is_ok());
 }
 
@@ -149,7 +149,7 @@ fn a_machine_has_one_or_two_values() {
     assert!(address("c{ip=%q}").is_ok());
     assert!(address(r#"c{target=~"%s:22"}"#).is_ok());
     assert!(address("c{namespace=%q,instance=%q}").is_ok());
-    assert_eq!(address("c"), Err(TemplateError::NotASelector("there is no { after the name of the metric")));
+    assert_eq!(address("c"), Err(TemplateError::NotASelector("the metric name is not followed by {")));
     assert_eq!(address("c{a=\"x\"}"), Err(TemplateError::VerbCount(0)));
     assert_eq!(address("c{a=%q,b=%q,c=%q}"), Err(TemplateError::VerbCount(3)));
 }
@@ -216,17 +216,17 @@ fn expressions_that_no_prometheus_can_read_are_refused() {
         ("'", "a quote is not closed"),
         ("up # \"\n'", "a quote is not closed"),
         ("up{a=x}", "the value of a label is not in quotes"),
-        ("up{a}", "a matcher has none of =, !=, =~ and !~"),
-        ("up{=\"x\"}", "a matcher does not begin with the name of a label"),
-        ("up{,}", "a matcher does not begin with the name of a label"),
-        ("up{a=\"x\" b=\"y\"}", "after a matcher comes neither , nor }"),
+        ("up{a}", "a matcher has no operator (=, !=, =~ or !~)"),
+        ("up{=\"x\"}", "a matcher does not begin with a label name"),
+        ("up{,}", "a matcher does not begin with a label name"),
+        ("up{a=\"x\" b=\"y\"}", "a matcher is not followed by , or }"),
         ("up{a=~\"x\\.y\"}", "the escape \\. is not supported; put the value in backquotes"),
-        ("up{a=~\"(x\"}", "the regular expression of a cannot be read: unclosed group"),
-        ("up{a!~'x)'}", "the regular expression of a cannot be read: unopened group"),
-        ("up{a=~`x++`}", "the regular expression of a cannot be read: a repetition is repeated"),
+        ("up{a=~\"(x\"}", "the regular expression of a is invalid: unclosed group"),
+        ("up{a!~'x)'}", "the regular expression of a is invalid: unopened group"),
+        ("up{a=~`x++`}", "the regular expression of a is invalid: a repetition is repeated"),
         (
             "up{\"a.b\"=~\"[\"}",
-            "the regular expression of a label in quotes cannot be read: unclosed character class",
+            "the regular expression of a label in quotes is invalid: unclosed character class",
         ),
     ] {
         let error = check_expression(text).expect_err(text);
@@ -236,7 +236,7 @@ fn expressions_that_no_prometheus_can_read_are_refused() {
 
 proptest! {
     #[test]
-    fn what_is_in_quotes_is_no_bracket_of_an_expression(value in "\\PC*|[a(){}\\[\\]\"'`#\\\\\n\t]{0,12}") {
+    fn brackets_in_quotes_are_ignored_in_an_expression(value in "\\PC*|[a(){}\\[\\]\"'`#\\\\\n\t]{0,12}") {
         let value = quoted(&value);
         let text = format!("count(label_replace(up{{a={value}, b!={value}}}, \"c\", {value}, \"d\", \"\"))");
         prop_assert_eq!(check_expression(&text), Ok(()));
@@ -248,7 +248,7 @@ proptest! {
     fn any_text_is_read_or_refused(text in "\\PC*|[ac{}=~!\"'`%sq,\\\\\\[\\]/ ]{0,40}") {
         if let Ok(template) = service(&text) {
             prop_assert_eq!(template.value_labels().len(), 2);
-            prop_assert!(!template.labels().is_empty());
+            prop_assert!(!template.labels.is_empty());
         }
     }
 
@@ -257,12 +257,12 @@ proptest! {
         let text = format!("c{{x={},a=%q,b=%q}}", quoted(&value).replace('%', "%%"));
         let template = service(&text).unwrap();
         let expected = format!("c{{x={},a!=\"\",b!=\"\"}}", quoted(&value));
-        prop_assert_eq!(template.selector(), expected);
+        prop_assert_eq!(&*template.selector, expected);
     }
 
     #[test]
     fn a_text_as_a_regular_expression_matches_itself(text in "\\PC{0,20}") {
-        // As in Go, a backslash before punctuation stands for it.
+        // As in Go, a backslash makes the following punctuation literal.
         let mut plain = String::new();
         let pattern = escaped(&text);
         let mut characters = pattern.chars();

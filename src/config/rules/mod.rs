@@ -1,6 +1,6 @@
-//! Rules that the schema cannot express: between several keys, or about the value of one.
+//! The rules of the file beside its schema: the bounds of single keys, which are declared with the keys, and rules that
+//! involve several keys.
 
-mod dashboard;
 mod registries;
 mod table;
 
@@ -8,134 +8,133 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::duration::ConfigDuration;
+use super::bound::Bound;
 use super::fault::Fault;
 use super::types::Config;
 
-/// A rule that a configuration must follow. A fault is reported for the first of its keys that is in the file.
-pub(super) enum Rule {
-    /// The time at a key has a lower bound.
-    AtLeast(&'static str, ConfigDuration),
-    /// The time at a key has two bounds; this is said of a time beyond them.
-    Between(&'static str, ConfigDuration, ConfigDuration, &'static str),
-    /// A key is not empty in this case; then, what its value is.
-    Needed(&'static str, Case, &'static str),
-    /// Two keys are both empty, or both are not; then, what would be valid.
-    Together(&'static str, &'static str, &'static str),
-    /// The first key is empty if the second is; then, what is expected of the second.
-    OnlyWith(&'static str, &'static str, &'static str),
-    /// Any other rule: the keys that it reads, what is wrong or `None` if it is followed, and what would be valid.
-    Other(&'static [&'static str], fn(&Config) -> Option<String>, &'static str),
+/// A rule that a configuration must follow. Its keys are below the section that comes first.
+enum Rule {
+    /// The keys of a section are within their bounds.
+    Bounds(&'static str, &'static [(&'static str, Bound)]),
+    /// These keys must not be empty in this case. Each has a description of the expected value.
+    Needed(&'static str, Case, &'static [(&'static str, &'static str)]),
+    /// Two keys are either both empty or both set. The text describes valid values.
+    Together(&'static str, &'static str, &'static str, &'static str),
+    /// The first key must be empty if the second is. The text describes the expected value of the second.
+    OnlyWith(&'static str, &'static str, &'static str, &'static str),
+    /// Any other rule: the keys that it reads, the expected value, and a function that returns the problem or `None`.
+    Other(&'static str, &'static [&'static str], &'static str, fn(&Config) -> Option<String>),
 }
 
-/// The rules, in the order of the reference.
-pub(super) fn rules() -> impl Iterator<Item = &'static Rule> {
-    table::RULES.iter().chain(dashboard::RULES)
+/// A case that makes other keys required.
+enum Case {
+    /// The section is enabled.
+    Enabled,
+    /// A key of the section has this value.
+    Is(&'static str, &'static str),
 }
 
-/// A case in which other keys are needed.
-pub(super) struct Case {
-    /// The key by which it is the case.
-    key: &'static str,
-    /// Its value then; a switch is on.
-    value: &'static str,
-    /// This case in words.
-    words: &'static str,
+/// A rule about certain keys, applied to a configuration.
+pub(super) struct Applied {
+    /// The keys that the rule reads. A fault is reported for the first of them that is in the file.
+    pub keys: Vec<String>,
+    /// A description of the expected value, to be read after "expected".
+    pub expected: String,
+    /// The problem; `None` if the configuration follows the rule.
+    problem: Option<String>,
+}
+
+/// Applies all rules, in the order of the reference.
+pub(super) fn applied(config: &Config) -> impl Iterator<Item = Applied> {
+    // Plain data can always be converted to a JSON value.
+    let values = serde_json::to_value(config).unwrap_or_default();
+    table::RULES.iter().flat_map(move |rule| rule.apply(config, &values))
 }
 
 impl Rule {
-    /// The keys that the rule reads.
-    pub fn keys(&self) -> Vec<&'static str> {
-        match self {
-            Self::AtLeast(key, ..) | Self::Between(key, ..) => vec![key],
-            Self::Needed(key, case, _) => vec![key, case.key],
-            Self::Together(key, other, _) | Self::OnlyWith(key, other, _) => vec![key, other],
-            Self::Other(keys, ..) => keys.to_vec(),
-        }
-    }
-
-    /// What would be valid.
-    pub fn expected(&self) -> String {
-        match self {
-            Self::AtLeast(_, least) if *least == ConfigDuration::SHORTEST => {
-                "expected more than 0s".to_owned()
-            }
-            Self::AtLeast(_, least) => format!("expected at least {least}"),
-            Self::Between(_, least, most, _) => format!("expected from {least} to {most}"),
-            Self::Needed(_, _, expected)
-            | Self::Together(_, _, expected)
-            | Self::OnlyWith(_, _, expected)
-            | Self::Other(_, _, expected) => (*expected).to_owned(),
-        }
-    }
-
-    /// What is wrong with a configuration, whose values by their keys are those; `None` if the rule is followed.
-    fn broken(&self, config: &Config, values: &Value) -> Option<String> {
+    fn apply(&self, config: &Config, values: &Value) -> Vec<Applied> {
         let value = |key: &str| values.pointer(&format!("/{}", key.replace('.', "/")));
-        let time = |key: &str| value(key)?.as_str()?.parse::<ConfigDuration>().ok();
-        let is_empty = |key: &str| Some(matches!(value(key)?.to_string().as_str(), "\"\"" | "[]"));
-        let name = |key: &'static str| key.rsplit('.').next().unwrap_or(key);
-        match self {
-            Self::AtLeast(key, least) => {
-                let time = time(key)?;
-                (time < *least).then(|| format!("{time} is too short"))
-            }
-            Self::Between(key, least, most, words) => {
-                let time = time(key)?;
-                (!(*least..=*most).contains(&time)).then(|| format!("{time} {words}"))
-            }
-            Self::Needed(key, case, _) => {
-                let is_case = match value(case.key)? {
-                    Value::Bool(is_on) => *is_on,
-                    other => other == case.value,
+        let is_empty =
+            |key: &str| value(key).is_some_and(|value| value == "" || value == &Value::Array(vec![]));
+        let pair = |section: &str, key: &str, other: &str, expected: &str, problem: Option<String>| {
+            let keys = [key, other].map(|key| format!("{section}.{key}")).to_vec();
+            Applied { keys, expected: expected.to_owned(), problem }
+        };
+        match *self {
+            Self::Bounds(section, bounds) => {
+                let apply = |(field, bound): &(&str, Bound)| {
+                    let key = format!("{section}.{}", camel_case(field));
+                    let problem = value(&key).and_then(|value| bound.problem(value));
+                    Applied { keys: vec![key], expected: bound.expected(), problem }
                 };
-                (is_case && is_empty(key)?).then(|| format!("{} and {} is empty", case.words, name(key)))
+                bounds.iter().map(apply).collect()
             }
-            Self::Together(key, other, _) => (is_empty(key)? != is_empty(other)?)
-                .then(|| format!("only one of {} and {} is set", name(other), name(key))),
-            Self::OnlyWith(key, other, _) => (!is_empty(key)? && is_empty(other)?)
-                .then(|| format!("{} is set and {} is empty", name(key), name(other))),
-            Self::Other(_, broken, _) => broken(config),
+            Self::Needed(section, ref case, needed) => {
+                let (switch, wanted, words) = match *case {
+                    Case::Enabled => ("enabled", true.into(), format!("{} is enabled", last(section))),
+                    Case::Is(key, wanted) => (key, Value::from(wanted), format!("{key} is {wanted}")),
+                };
+                let is_case = value(&format!("{section}.{switch}")) == Some(&wanted);
+                let apply = |&(key, expected): &(&str, &str)| {
+                    let is_broken = is_case && is_empty(&format!("{section}.{key}"));
+                    let problem = is_broken.then(|| format!("{words} and {} is empty", last(key)));
+                    pair(section, key, switch, expected, problem)
+                };
+                needed.iter().map(apply).collect()
+            }
+            Self::Together(section, key, other, expected) => {
+                let [one, two] = [key, other].map(|key| is_empty(&format!("{section}.{key}")));
+                let problem = (one != two).then(|| format!("only one of {other} and {key} is set"));
+                vec![pair(section, key, other, expected, problem)]
+            }
+            Self::OnlyWith(section, key, other, expected) => {
+                let [one, two] = [key, other].map(|key| is_empty(&format!("{section}.{key}")));
+                let problem = (!one && two).then(|| format!("{key} is set and {other} is empty"));
+                vec![pair(section, key, other, expected, problem)]
+            }
+            Self::Other(section, keys, expected, problem) => {
+                let below = |key: &&str| format!("{section}.{key}").trim_start_matches('.').to_owned();
+                let keys = keys.iter().map(below).collect();
+                vec![Applied { keys, expected: expected.to_owned(), problem: problem(config) }]
+            }
         }
     }
 }
 
-/// What is wrong with an entry of a list.
-struct ItemFault {
-    /// The key, for example `controllers.imageList.registries[1].url`.
-    key: String,
-    /// The key whose line is named if this one is not in the file: one that each entry has.
-    instead: String,
-    /// What is wrong.
-    problem: String,
-    /// What would be valid.
-    expected: &'static str,
+/// The last part of a key.
+fn last(key: &str) -> &str {
+    key.rsplit('.').next().unwrap_or(key)
 }
 
-/// The faults of a configuration. Rules that read a key in `doubtful` are skipped: the value of that key was
-/// refused before, and the configuration has its default instead.
+/// The name of a field in the file.
+fn camel_case(field: &str) -> String {
+    let mut is_start = false;
+    let letter = |c: char| match (c, std::mem::replace(&mut is_start, c == '_')) {
+        ('_', _) => None,
+        (c, true) => Some(c.to_ascii_uppercase()),
+        (c, false) => Some(c),
+    };
+    field.chars().filter_map(letter).collect()
+}
+
+/// Returns the faults of a configuration. Rules that read a key in `doubtful` are skipped: the key's value was already
+/// rejected, and the configuration contains its default instead.
 pub(super) fn broken(
     config: &Config,
     file: &str,
     lines: &BTreeMap<String, u64>,
     doubtful: &BTreeSet<String>,
 ) -> Vec<Fault> {
-    // Plain data can always be converted to a JSON value.
-    let values = serde_json::to_value(config).unwrap_or_default();
     let is_certain = |key: &str| !doubtful.iter().any(|other| overlap(key, other));
-    let fault = |rule: &Rule| {
-        let keys = rule.keys();
-        let problem = rule.broken(config, &values).filter(|_| keys.iter().all(|key| is_certain(key)))?;
-        let given = keys.iter().find(|key| lines.contains_key(**key)).or(keys.first())?;
-        Some(Fault::new(file, lines.get(*given).copied(), given, problem, rule.expected()))
+    let fault = |rule: Applied| {
+        let problem = rule.problem.filter(|_| rule.keys.iter().all(|key| is_certain(key)))?;
+        let given = rule.keys.iter().find(|key| lines.contains_key(*key)).or(rule.keys.first())?;
+        let line = lines.get(given).copied();
+        Some(Fault::new(file, line, given, problem, format!("expected {}", rule.expected)))
     };
-    let of_item = |item: ItemFault| {
-        let line = lines.get(&item.key).or_else(|| lines.get(&item.instead)).copied();
-        Fault::new(file, line, &item.key, item.problem, item.expected)
-    };
-    // Entries that were refused before are not in the list, so those after them have other places.
-    let of_items = is_certain(registries::LIST).then(|| registries::faults(config)).into_iter().flatten();
-    rules().filter_map(fault).chain(of_items.map(of_item)).collect()
+    // Rejected entries are not in the list, so the positions of later entries would be wrong.
+    let of_items = is_certain(registries::LIST).then(|| registries::faults(config, file, lines));
+    applied(config).filter_map(fault).chain(of_items.into_iter().flatten()).collect()
 }
 
 /// Whether two keys are the same, or one contains the other.
@@ -154,10 +153,22 @@ mod tests {
     #[test]
     fn keys_of_rules_exist() {
         let schema = schema();
-        for key in rules().flat_map(Rule::keys) {
+        for key in applied(&Config::default()).flat_map(|rule| rule.keys) {
             let pointer = key.split('.').fold(String::new(), |pointer, part| pointer + "/properties/" + part);
             assert!(schema.pointer(&pointer).is_some(), "{key}");
         }
+    }
+
+    #[test]
+    fn every_bound_that_a_key_declares_is_applied() {
+        let folder =
+            std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src/config")).expect("the folder");
+        let texts = folder.filter_map(|file| std::fs::read_to_string(file.expect("a file").path()).ok());
+        let is_bound = |line: &str| line.trim_start().starts_with("pub ") && line.contains(" where ");
+        let declared: usize = texts.map(|text| text.lines().filter(|line| is_bound(line)).count()).sum();
+        let bounds =
+            table::RULES.iter().map(|rule| if let Rule::Bounds(_, all) = rule { all.len() } else { 0 });
+        assert_eq!((declared > 20, bounds.sum()), (true, declared));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The faults that are reported for the loops that end Instances: servers that they need, and times.
+//! The faults reported for the loops that stop or delete Instances: required servers, and times.
 
 use super::faults::assert_faults;
 use super::*;
@@ -6,7 +6,7 @@ use super::*;
 const NO_PROMETHEUS: &str = "inactivity is enabled and integrations.prometheus.url is empty; \
                              expected the URL of the Prometheus that knows which Instances are used";
 
-/// The keys of a Prometheus, and of a folder for mails.
+/// The keys of a Prometheus server, and of a folder for mails.
 const SERVERS: &str = "integrations: {prometheus: {url: 'http://p:9090'}, mail: {transport: file, folder: /m, from: a@example.org}}\n";
 
 #[test]
@@ -16,18 +16,19 @@ fn inactivity_needs_a_prometheus() {
     assert_eq!(faults_below(enabled), [expected.as_str()]);
     assert_eq!(faults_below(&format!("{enabled}integrations: {{prometheus: {{url: ''}}}}\n")), [expected]);
     parsed(&format!("{enabled}integrations: {{prometheus: {{url: 'http://p:9090'}}}}\n"));
-    // Expiration does not ask it.
+    // Expiration does not query Prometheus.
     parsed("controllers: {expiration: {enabled: true, notifications: false}}\n");
 }
 
 #[test]
-fn whoever_warns_needs_a_way_for_mails() {
+fn loops_that_warn_require_a_mail_transport() {
     let prometheus = "integrations: {prometheus: {url: 'http://p:9090'}}";
     for name in ["inactivity", "expiration"] {
         let fault = |key: &str| {
             format!(
-                "f.yaml:4: {key}: {name} warns by mail and integrations.mail has no transport; expected a transport \
-                 in integrations.mail, or notifications: false, with which tenants lose Instances without a warning"
+                "f.yaml:4: {key}: {name} warns by mail, but integrations.mail has no transport; expected a \
+                 transport in integrations.mail, or notifications: false (tenants then lose Instances without \
+                 a warning)"
             )
         };
         let warns =
@@ -38,7 +39,7 @@ fn whoever_warns_needs_a_way_for_mails() {
         let faults = faults_below(&silent);
         assert_eq!(faults.len(), 1, "{faults:?}");
         assert!(
-            faults[0].contains(&format!("{name} warns by mail and integrations.mail has no transport; "))
+            faults[0].contains(&format!("{name} warns by mail, but integrations.mail has no transport; "))
         );
         parsed(&format!("{prometheus}\ncontrollers: {{{name}: {{enabled: true, notifications: false}}}}\n"));
         parsed(&format!("{SERVERS}controllers: {{{name}: {{enabled: true}}}}\n"));

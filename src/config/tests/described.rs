@@ -83,7 +83,7 @@ fn the_schema_describes_every_key_and_knows_no_other() {
     });
 }
 
-/// The keys of this object that the value lacks, with their path. Those of the elements of a list are no keys of the file.
+/// The keys of this object that the value lacks, with their paths. Keys of list items are not keys of the file.
 fn missing(schema: &Value, value: &Value, place: &str) -> Vec<String> {
     let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
     properties

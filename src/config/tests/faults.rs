@@ -43,11 +43,11 @@ controllers:
         "f.yaml:12: log.filter: \"inof\" is not valid; expected a level (error, warn, info, debug, trace, \
          off), and others for modules, such as info,crownlabs::runtime=debug",
         "f.yaml:15: controllers.instance.concurency: unknown key; did you mean \"concurrency\"?",
-        "f.yaml:16: controllers.instance.concurrency: 0 is not possible; \
+        "f.yaml:16: controllers.instance.concurrency: 0 is not valid; \
          expected a whole number from 1 to 256",
         "f.yaml:17: controllers.instance.enabled: \"yes\" is text; expected true or false",
         "f.yaml:18: controllers.instance.containerImages: a list; \
-         expected a mapping with keys of its own, or the key left out",
+         expected a mapping (or omit the key)",
         "f.yaml:22: controllers.instance.gatewayApi.parentRefs[0].namespace: missing; expected at most 63 \
          lower-case letters, digits and dashes, with a letter or digit at both ends",
         "f.yaml:23: controllers.instance.gatewayApi.parentRefs[1].name: \"G\" is not valid; expected at \
@@ -90,7 +90,7 @@ log: {}
         "f.yaml:9: log: given twice, first in line 3; expected it once",
     ];
     assert_eq!(faults_below(text), expected);
-    // Duplicate keys that are numbers are reported by the parser itself.
+    // The parser itself reports duplicate numeric keys.
     let expected = ["f.yaml:4: the key 0x1 is given twice; expected it once"];
     assert_eq!(faults_below("selector: {1: x,\n0x1: y}\n"), expected);
 }
@@ -109,12 +109,12 @@ leaderElection: {enabled: null, name: [], namespace: {}}
         "f.yaml:3: selector.b: 1.5 is a number; expected text; put it in quotes",
         "f.yaml:4: resync.min: 3600 is a number; \
          expected a duration such as 30s, 5m, 24h or 7d, at most 36500d",
-        "f.yaml:5: server: no value; expected a mapping with keys of its own, or the key left out",
-        "f.yaml:6: log: \"text\" is text; expected a mapping with keys of its own, or the key left out",
-        "f.yaml:7: controllers.instance.concurrency: 2.5 is not possible; \
+        "f.yaml:5: server: no value; expected a mapping (or omit the key)",
+        "f.yaml:6: log: \"text\" is text; expected a mapping (or omit the key)",
+        "f.yaml:7: controllers.instance.concurrency: 2.5 is not valid; \
          expected a whole number from 1 to 256",
         "f.yaml:7: controllers.instance.localVm.namespaces: \"images\" is text; \
-         expected a list, [] if there is nothing in it",
+         expected a list ([] if empty)",
         "f.yaml:7: controllers.instance.websiteBaseUrl: 7 is a number; expected text; put it in quotes",
         "f.yaml:8: leaderElection.enabled: no value; expected true or false",
         "f.yaml:8: leaderElection.name: a list; expected at most 253 lower-case letters, digits, dashes \
@@ -247,7 +247,7 @@ fn proxies_of_instances_have_required_keys() {
         "f.yaml:3: controllers.instance.access.mode: access.mode is perInstance and issuerUrl is empty; \
          expected the URL of the realm",
         "f.yaml:3: controllers.instance.access.mode: access.mode is perInstance and clientId is empty; \
-         expected the client that users are logged in with",
+         expected the client ID that users log in with",
         "f.yaml:3: controllers.instance.access.mode: access.mode is perInstance and clientSecretFile is empty; \
          expected the file with the client's secret",
     ];
@@ -294,12 +294,12 @@ fn a_user_takes_the_place_of_the_service_account() {
 
 #[test]
 fn rules_are_silent_about_keys_that_are_at_fault() {
-    // With the default of 15s in the place of leaseDuration the deadline would be too long.
+    // With the default of 15s for leaseDuration, the deadline would be too long.
     for lease in ["leaseDuration: soon", "leaseDuraton: 60s", "leaseDuration: [60s]"] {
         let faults = faults_below(&format!("leaderElection: {{{lease}, renewDeadline: 50s}}\n"));
         assert_eq!(faults.len(), 1, "{faults:?}");
     }
-    // A misplaced key is only reported once, for its place.
+    // A misplaced key is reported only once, with its correct place.
     assert_eq!(faults_below("leaseDuration: 60s\nleaderElection: {renewDeadline: 50s}\n").len(), 1);
 }
 
@@ -392,7 +392,7 @@ fn web_ssh_needs_a_key_an_address_and_a_user() {
 }
 
 #[test]
-fn an_exam_agent_for_everybody_names_nobody() {
+fn allow_anyone_and_allowed_ips_exclude_each_other() {
     let faults = faults_below("controllers: {examAgent: {allowAnyone: true, allowedIps: [10.0.0.0/28]}}\n");
     let expected = "controllers.examAgent.allowAnyone: allowAnyone is true and allowedIps names networks; expected one of them";
     assert!(faults.len() == 1 && faults[0].ends_with(expected), "{faults:?}");

@@ -38,7 +38,7 @@ fn registries_that_contradict_themselves_are_refused() {
     let key = |rest: &str| format!("controllers.imageList.registries{rest}");
     let expected = [
         format!(
-            "f.yaml:7: {}: another registry has it, too; expected an ImageList for each registry",
+            "f.yaml:7: {}: another registry has the same name; expected a separate ImageList for each registry",
             key("[1].imageListName")
         ),
         format!(
@@ -54,22 +54,23 @@ fn registries_that_contradict_themselves_are_refused() {
             key("[1].tokenUrl")
         ),
         format!(
-            "f.yaml:13: {}: the API of type docker does not tell the types of artifacts; expected it left out, or type: harbor",
+            "f.yaml:13: {}: the API docker does not report the types of artifacts; expected no artifactTypes, \
+             or type: harbor",
             key("[2].artifactTypes")
         ),
         format!(
-            "f.yaml:13: {}: there is a user without password; expected the file with the password",
+            "f.yaml:13: {}: the user has no password; expected the file with the password",
             key("[2].passwordFile")
         ),
         format!(
-            "f.yaml:13: {}: it has a colon, which ends it in a login; expected a name without colon",
+            "f.yaml:13: {}: it contains a colon, which would end the user name; expected a name without colon",
             key("[2].username")
         ),
         format!(
-            "f.yaml:14: {}: it is the password of nobody; expected username or usernameFile, too",
+            "f.yaml:14: {}: no user name is given; expected username or usernameFile as well",
             key("[3].passwordFile")
         ),
-        format!("f.yaml:15: {}: it has a slash; expected one project of Harbor", key("[4].project")),
+        format!("f.yaml:15: {}: it contains a slash; expected one project of Harbor", key("[4].project")),
         format!(
             "f.yaml:15: {}: username and usernameFile are both given; expected one of them",
             key("[4].usernameFile")
@@ -94,7 +95,7 @@ fn values_of_a_registry_are_checked() {
         ("[0].password", "unknown key; known here: imageListName, type, url"),
         ("[1].imageListName", "missing"),
         ("[1].url", "\"https://user@r\" is not valid"),
-        ("[1].registryName", "empty; expected a registry as it stands in names of images"),
+        ("[1].registryName", "empty; expected a registry as written in image names"),
     ] {
         let begin = format!(": controllers.imageList.registries{key}: {problem}");
         assert!(faults.iter().any(|fault| fault.contains(&begin)), "{begin}\n{faults:#?}");
@@ -103,7 +104,7 @@ fn values_of_a_registry_are_checked() {
 }
 
 #[test]
-fn what_is_nonsense_is_refused() {
+fn missing_registries_and_intervals_out_of_range_are_rejected() {
     let registry = "registries: [{imageListName: a, url: 'https://r', registryName: r}]";
     for (keys, expected) in [
         (
@@ -116,15 +117,15 @@ fn what_is_nonsense_is_refused() {
         ),
         (
             "updateInterval: 4s",
-            "f.yaml:3: controllers.imageList.updateInterval: 4s is not possible; expected from 5s to 1d",
+            "f.yaml:3: controllers.imageList.updateInterval: 4s is out of range; expected from 5s to 1d",
         ),
         (
             "updateInterval: 25h",
-            "f.yaml:3: controllers.imageList.updateInterval: 25h is not possible; expected from 5s to 1d",
+            "f.yaml:3: controllers.imageList.updateInterval: 25h is out of range; expected from 5s to 1d",
         ),
         (
             "updateInterval: 0s",
-            "f.yaml:3: controllers.imageList.updateInterval: 0s is not possible; expected from 5s to 1d",
+            "f.yaml:3: controllers.imageList.updateInterval: 0s is out of range; expected from 5s to 1d",
         ),
     ] {
         let faults = faults_below(&format!("controllers: {{imageList: {{{keys}}}}}\n"));

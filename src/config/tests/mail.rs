@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The faults of the keys below `integrations.mail`, without the place that they have in common.
+/// The faults of the keys below `integrations.mail`, without their common prefix.
 fn mail_faults(keys: &str) -> Vec<String> {
     let faults = faults_below(&format!("integrations: {{mail: {{{keys}}}}}\n"));
     let begin = "f.yaml:3: integrations.mail.";
@@ -25,6 +25,7 @@ fn the_keys_are_read() {
     passwordFile: /secrets/mail
     identity: labs
     from: CrownLabs <noreply@example.com>
+    ehloName: labs.example.com
     caFile: /secrets/ca.crt
     templateDir: /templates
     timeZone: Europe/Rome
@@ -41,6 +42,7 @@ fn the_keys_are_read() {
         password_file: "/secrets/mail".to_owned(),
         identity: "labs".to_owned(),
         from: "CrownLabs <noreply@example.com>".to_owned(),
+        ehlo_name: "labs.example.com".to_owned(),
         ca_file: "/secrets/ca.crt".to_owned(),
         config_dir: String::new(),
         folder: String::new(),
@@ -50,7 +52,7 @@ fn the_keys_are_read() {
         undeliverable: Undeliverable::Proceed,
     };
     assert_eq!(config.integrations.mail, expected);
-    // What is not used is not required.
+    // Unused keys are not required.
     parsed("integrations: {mail: {from: a@b.c}}\n");
     parsed(
         "integrations: {mail: {transport: smtp, configDir: /etc/crownmail/configs, caFile: /ca, tls: starttls}}\n",
@@ -85,8 +87,10 @@ fn keys_that_are_required() {
     for key in ["host: a.b", "port: 25", "username: u, passwordFile: /f", "from: a@b.c"] {
         assert_eq!(
             mail_faults(&format!("transport: smtp, configDir: /etc, {key}")),
-            ["configDir: configDir is set beside keys whose place it takes; expected either configDir, or \
-              host, port, username, passwordFile, identity and from"]
+            [
+                "configDir: configDir is set together with keys that it replaces; expected either configDir, or \
+                 host, port, username, passwordFile, identity and from"
+            ]
         );
     }
     assert_eq!(mail_faults("timeout: 0s"), ["timeout: 0s is too short; expected more than 0s"]);
@@ -102,7 +106,7 @@ fn values_that_are_not_valid() {
         ]
     );
     for port in ["-1", "65536"] {
-        let fault = format!("port: {port} is not possible; expected a whole number from 0 to 65535");
+        let fault = format!("port: {port} is not valid; expected a whole number from 0 to 65535");
         assert_eq!(mail_faults(&format!("port: {port}")), [fault]);
     }
     for zone in ["", "Europe/Atlantis", "CEST+1", "18:00"] {
@@ -116,6 +120,13 @@ fn values_that_are_not_valid() {
             faults[0].starts_with(&format!("host: {host:?} is not valid; expected a host name")),
             "{faults:?}"
         );
+    }
+    for name in ["localhost", "192.0.2.1", "[192.0.2]", "[2001:db8::1]", "labs.example.com.", "a b.c"] {
+        let faults = mail_faults(&format!("ehloName: \"{name}\""));
+        assert!(faults[0].contains("is not valid; expected a domain such as labs.example.com"), "{faults:?}");
+    }
+    for name in ["", "labs.example.com", "[192.0.2.1]", "[IPv6:2001:db8::1]"] {
+        parsed(&format!("integrations: {{mail: {{ehloName: \"{name}\"}}}}\n"));
     }
     for from in ["noreply", "a@b@c", "A <a@b.c", "a@b.c, d@e.f", "A\\n <a@b.c>", "<a@b.c> <d@e.f>", "A <>"] {
         let faults = mail_faults(&format!("from: \"{from}\""));

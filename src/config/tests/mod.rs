@@ -1,4 +1,4 @@
-//! Tests of whole files: what is read, and which faults are reported.
+//! Tests of whole files: the decoded values, and the reported faults.
 
 mod automation;
 mod described;
@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 
 use super::*;
 
-/// The two keys that every file has, in lines 1 and 2.
+/// The two keys that every file contains, in lines 1 and 2.
 const HEAD: &str = "apiVersion: config.crownlabs.polito.it/v1alpha1\nkind: ControllerManagerConfiguration\n";
 
-/// The faults of a text, one per line as an administrator sees them.
+/// The faults of a text, one per line, as an administrator sees them.
 fn faults(text: &str) -> Vec<String> {
     match Config::parse("f.yaml", text) {
         Ok(config) => panic!("accepted: {config:?}"),
@@ -52,7 +52,7 @@ fn every_key_of_the_default_file_has_a_comment() {
     let lines: Vec<&str> = document.lines().collect();
     for (index, line) in lines.iter().enumerate() {
         assert!(line.chars().count() <= 100 || !line.trim_start().starts_with('#'), "too long: {line}");
-        // Labels are chosen by the administrator.
+        // Administrators choose their own labels.
         let is_key = !line.is_empty() && !line.trim_start().starts_with('#');
         let is_label = ["crownlabs.polito.it/", "kubernetes.io/"].iter().any(|domain| line.contains(domain));
         if is_key && !is_label || line.starts_with("apiVersion") {
@@ -174,7 +174,7 @@ fn yaml_that_cannot_be_read_is_reported_with_its_line() {
 
 #[test]
 fn depth_cannot_exhaust_the_stack() {
-    // A test has 2 MiB of stack, as a thread of the runtime has; the file is read again while running.
+    // A test has 2 MiB of stack, like a thread of the runtime. The file is read again while the daemon runs.
     for depth in [10, 100, 1_000, 10_000, 100_000] {
         let list = faults_below(&format!("log: {}\n", "[".repeat(depth)));
         assert!(list[0].starts_with("f.yaml:"), "{list:?}");

@@ -24,14 +24,14 @@ fn queries_of_prometheus_are_checked() {
     let queries = "integrations.prometheus.queries";
     let expected = [
         "f.yaml:6: integrations.prometheus.timeout: 0s is too short; expected more than 0s".to_owned(),
-        "f.yaml:7: integrations.prometheus.queryStep: 500ms is not possible; expected whole seconds, from 1s to 1h"
+        "f.yaml:7: integrations.prometheus.queryStep: 500ms is not valid; expected whole seconds, from 1s to 1h"
             .to_owned(),
         format!("f.yaml:9: {queries}.nginxData: it has 1 verbs (%s or %q); {service}"),
         format!(
-            "f.yaml:10: {queries}.bastionSshData: it is not the name of a metric with label matchers in braces \
-             (there is no {{ after the name of the metric); {address}"
+            "f.yaml:10: {queries}.bastionSshData: it is not a metric name with label matchers in braces \
+             (the metric name is not followed by {{); {address}"
         ),
-        format!("f.yaml:11: {queries}.webSshData: %d is none of %s, %q, %v and %%; {address}"),
+        format!("f.yaml:11: {queries}.webSshData: %d is not supported; use %s, %q, %v or %%; {address}"),
         format!(
             "f.yaml:12: {queries}.webSshAvailable: webSshData is given and its query of availability is empty; \
              expected a query such as count(up{{container=\"webssh\"}}), or an empty query of data"
@@ -41,20 +41,20 @@ fn queries_of_prometheus_are_checked() {
              count(up{{container=\"webssh\"}}), or an empty query of data"
         ),
         format!(
-            "f.yaml:14: {queries}.openData: it is not the name of a metric with label matchers in braces \
-             (there is no {{ after the name of the metric); expected a gauge with the IP address, as open{{ip=%q}}, or \
+            "f.yaml:14: {queries}.openData: it is not a metric name with label matchers in braces \
+             (the metric name is not followed by {{); expected a gauge with the IP address, as open{{ip=%q}}, or \
              with the namespace and the Instance, as open{{namespace=%q, instance=%q}}, or \"\" for none"
         ),
     ];
     assert_eq!(faults_below(text), expected);
     let off = "queries: {nginxData: '', bastionSshData: '', webSshData: ''}";
     let expected = "f.yaml:3: integrations.prometheus.queries: all queries of data are empty; \
-                    expected at least one, because without any every Instance would seem to be unused";
+                    expected at least one, because otherwise every Instance would seem to be unused";
     assert_eq!(
         faults_below(&format!("integrations: {{prometheus: {{url: 'http://p', {off}}}}}\n")),
         [expected]
     );
-    // While there is no server, nothing is required.
+    // Without a server, nothing is required.
     parsed(&format!("integrations: {{prometheus: {{{off}}}}}\n"));
 }
 
@@ -74,21 +74,21 @@ fn queries_that_prometheus_cannot_read_are_refused_with_their_line() {
     let expected = [
         format!("f.yaml:6: {queries}.nginxAvailable: {{ is not closed; {available}"),
         format!(
-            "f.yaml:7: {queries}.bastionSshAvailable: the regular expression of container cannot be read: unopened \
+            "f.yaml:7: {queries}.bastionSshAvailable: the regular expression of container is invalid: unopened \
              group; {available}"
         ),
         format!(
-            "f.yaml:8: {queries}.webSshData: the regular expression of destination_ip cannot be read: unclosed group; \
-             {address}"
+            "f.yaml:8: {queries}.webSshData: the regular expression of destination_ip is invalid: unclosed \
+             group; {address}"
         ),
     ];
     assert_eq!(faults_below(text), expected);
-    // The query of availability of a source that is off is not asked.
+    // The availability query of a source that is off is not checked.
     parsed("integrations: {prometheus: {queries: {webSshAvailable: 'count(up{', webSshData: ''}}}\n");
 }
 
 #[test]
-fn open_connections_are_asked_for_where_connections_are_counted_and_by_the_same_availability() {
+fn open_connections_are_queried_where_connections_are_counted_with_the_same_availability() {
     let open = |queries: &str| {
         let config = parsed(&format!("integrations: {{prometheus: {{queries: {{{queries}}}}}}}\n"));
         let source = config.integrations.prometheus.queries.sources()[3];

@@ -35,7 +35,7 @@ fn keys(schema: &Value) -> Vec<String> {
     keys.map(|(key, _)| code(key)).collect()
 }
 
-/// What a value may be: what the check reports as expected.
+/// The allowed values, as the check reports them after "expected".
 fn allowed(schema: &Value) -> String {
     let inner = |member: &str| schema.get(member).filter(|inner| inner.is_object()).map(allowed);
     let words = check::constants(schema);
@@ -50,7 +50,7 @@ fn allowed(schema: &Value) -> String {
             parts.map(|(name, part)| format!("{name}: {part}")).collect::<Vec<_>>().join("; ")
         }
         _ if !words.is_empty() => words.iter().map(|word| code(word)).collect::<Vec<_>>().join(", "),
-        // Said once, at the top of the page.
+        // Stated once, at the top of the page.
         "string" if text(schema, "format") == duration::DURATION.name => String::new(),
         "string" => schema::format(text(schema, "format"))
             .map_or_else(String::new, |format| format.expected.to_owned()),
@@ -85,7 +85,7 @@ fn rows(schema: &Value, defaults: &Value, above: &str, rows_of: &mut Vec<Vec<Str
     }
 }
 
-/// A section of the page: a heading that can be linked, the description, and the keys below.
+/// A section of the page: a heading with an anchor, the description, and the keys below it.
 fn section(page: &mut String, path: &str, schema: &Value, defaults: &Value) {
     let mut found = Vec::new();
     rows(schema, defaults, "", &mut found);
@@ -93,7 +93,7 @@ fn section(page: &mut String, path: &str, schema: &Value, defaults: &Value) {
     write!(page, "## {path}\n\n{description}\n\n{}", table(&HEAD, found)).expect("text");
 }
 
-/// The keys without a section of their own, then the sections: of each part of the file, and of each loop and service.
+/// First the keys without their own section, then the sections: each part of the file, each loop and each service.
 fn sections() -> String {
     let (schema, defaults) = (schema(), serde_json::to_value(Config::default()).unwrap());
     let mut page = String::new();
@@ -131,9 +131,10 @@ fn the_page_is_up_to_date() {
     );
     page.push_str(&sections());
     page.push_str("## Rules between keys\n\nThese are checked beside what each key allows:\n\n");
-    let rules = rules::rules().map(|rule| {
-        let keys: Vec<String> = rule.keys().into_iter().map(code).collect();
-        vec![keys.join(", "), rule.expected().trim_start_matches("expected ").to_owned()]
+    let defaults = Config::default();
+    let rules = rules::applied(&defaults).map(|rule| {
+        let keys: Vec<String> = rule.keys.iter().map(|key| code(key)).collect();
+        vec![keys.join(", "), rule.expected]
     });
     page.push_str(table(&["keys", "rule"], rules).trim_end_matches('\n'));
     crate::reference::check("configuration.md", &(page + "\n"));
@@ -151,7 +152,7 @@ fn the_page_has_every_key_of_the_default_file() {
         let (key, value) = line.trim_start().split_once(':').unwrap();
         path.truncate(depth);
         path.push(key);
-        // The labels of the default selector are values.
+        // The labels of the default selector are values, not keys.
         if value.is_empty()
             || path[0] == "selector"
             || key.contains('/')

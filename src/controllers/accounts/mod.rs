@@ -1,12 +1,12 @@
 //! Accounts of Tenants and roles of Workspaces in Keycloak.
 //!
-//! Each function reads first and changes only what differs. If nothing differs, nothing is written; if the
-//! process dies in between, the next reconcile continues.
+//! Each function reads first and changes only what differs. If the process dies in between, the next reconcile
+//! continues.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
-//! | [`work`] | the work of a loop in Keycloak, without a worker that waits for it |
-//! | [`outage`] | whether Keycloak answers: the circuit breaker in front of it |
+//! | [`work`] | the work of a loop in Keycloak, which does not block its workers |
+//! | [`outage`] | the circuit breaker in front of Keycloak |
 //! | [`internal_errors`] | a metric of the loops of Tenants and Workspaces |
 
 pub mod internal_errors;
@@ -21,11 +21,11 @@ use crate::api::tenant::{ActionMailStatus, Tenant};
 use crate::clients::keycloak::{self, ActionMail, Keycloak, KeycloakError, Role, User, WantedUser};
 use crate::controllers::accounts::outage::Outage;
 use crate::runtime::component::Component;
+use crate::runtime::outages::Outages;
 use crate::runtime::problem::Problem;
-use crate::runtime::readiness::Readiness;
 use crate::runtime::reconciler::EffectError;
 
-/// The prefix of the names of all roles that we manage.
+/// The prefix of the names of all managed roles.
 const ROLE_PREFIX: &str = "workspace-";
 /// The roles of a Workspace, and their descriptions.
 const ROLES: [(&str, &str); 2] = [("manager", "Manager Role"), ("user", "User Role")];
@@ -34,19 +34,21 @@ const ROLES: [(&str, &str); 2] = [("manager", "Manager Role"), ("user", "User Ro
 #[derive(Debug, Clone)]
 pub struct Accounts {
     keycloak: Keycloak,
-    outage: Outage,
+    /// The state of Keycloak: available, or in an outage.
+    pub outage: Outage,
+    outages: Outages,
 }
 
 /// The outcome of the synchronization of an account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Synchronized {
-    /// The account after the synchronization; `None` when it could not be read or created.
+    /// The account after the synchronization; `None` if it could not be read or created.
     pub user: Option<Known>,
-    /// The first error. Later steps are tried nevertheless.
+    /// The first error. Later steps are tried anyway.
     pub error: Option<KeycloakError>,
 }
 
-/// What the status of a Tenant says about its account.
+/// The account data in the status of a Tenant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Known {
     /// The identifier of the account in Keycloak.
@@ -60,28 +62,48 @@ pub struct Known {
 impl Accounts {
     /// Accounts and roles in the realm of this client.
     pub fn new(keycloak: Keycloak) -> Self {
-        Self { keycloak, outage: Outage::default() }
+        Self { keycloak, outage: Outage::default(), outages: Outages::default() }
     }
 
-    /// Whether Keycloak answers.
-    pub fn outage(&self) -> &Outage {
-        &self.outage
+    /// The same accounts, with outages reported to `outages`.
+    #[must_use]
+    pub fn reporting_to(self, outages: &Outages) -> Self {
+        Self { outages: outages.clone(), ..self }
     }
 
-    /// Finds out whether Keycloak answers again whenever it has not. Never returns.
-    pub async fn watch_outage(self, readiness: Readiness) {
+    /// The URL of Keycloak.
+    pub fn url(&self) -> &str {
+        self.keycloak.url()
+    }
+
+    /// Sends Keycloak a request that changes nothing. During an outage nothing is sent.
+    ///
+    /// # Errors
+    /// If Keycloak does not answer or rejects the request.
+    pub async fn ask(&self) -> Result<(), KeycloakError> {
+        let known = self.outage.reason();
+        let result = if let Some(error) = known { Err(error) } else { self.keycloak.ask().await };
+        if let Err(error) = &result
+            && error.is_outage()
+        {
+            self.outage.begin(error);
+        }
+        result
+    }
+
+    /// Checks during an outage whether Keycloak is available again. Never returns.
+    pub async fn watch_outage(self) {
         let ask = || async {
             match self.keycloak.ask().await {
                 Err(error) if error.is_outage() => Err(error),
-                // A refusal is an answer, too.
+                // A rejection is an answer, too.
                 _ => Ok(()),
             }
         };
-        self.outage.watch(ask, &readiness).await;
+        self.outage.watch(ask, (&self.outages, self.url())).await;
     }
 
-    /// Creates the roles of a Workspace, or updates their descriptions. If that fails for one, the other is tried
-    /// nevertheless.
+    /// Creates the roles of a Workspace, or updates their descriptions. If one fails, the other is tried anyway.
     pub async fn ensure_workspace(&self, workspace: &str, pretty_name: &str) -> Result<(), KeycloakError> {
         let mut result = Ok(());
         for (role, title) in ROLES {
@@ -104,8 +126,8 @@ impl Accounts {
         }
     }
 
-    /// Deletes the roles of a Workspace; users lose them with that. If one deletion fails, the other is
-    /// tried nevertheless.
+    /// Deletes the roles of a Workspace, which also removes them from all users. If one deletion fails, the other is
+    /// tried anyway.
     pub async fn remove_workspace(&self, workspace: &str) -> Result<(), KeycloakError> {
         let mut result = Ok(());
         for (role, _) in ROLES {
@@ -123,8 +145,8 @@ impl Accounts {
         result
     }
 
-    /// Synchronizes the account of a Tenant: its data, the mail that it needs, and exactly these of our
-    /// roles. Steps that do not depend on each other are all tried.
+    /// Synchronizes the account of a Tenant: its data, the mail that it needs, and its managed roles, which become
+    /// exactly `roles`. Independent steps are all tried.
     pub async fn synchronize(&self, tenant: &Tenant, roles: &[String]) -> Synchronized {
         let (user, mut error) = match self.user(tenant).await {
             Ok((user, error)) => (user, error),
@@ -144,8 +166,8 @@ impl Accounts {
         Synchronized { user: Some(known), error }
     }
 
-    /// The account of a Tenant, created or updated if necessary; and the error of an update that failed. An account that
-    /// is somebody else's is an error.
+    /// The account of a Tenant, created or updated if necessary, and the error of a failed update. Returns an error if
+    /// the account belongs to another user.
     async fn user(&self, tenant: &Tenant) -> Result<(User, Option<KeycloakError>), KeycloakError> {
         let wanted = WantedUser {
             username: tenant.name().to_owned(),
@@ -174,8 +196,8 @@ impl Accounts {
         })
     }
 
-    /// Assigns exactly these of our roles to a user; other roles are not changed. A role that does not exist
-    /// yet is reported, and the others are assigned and removed nevertheless.
+    /// Assigns exactly these managed roles to a user. Other roles are not changed. A missing role is reported, and the
+    /// others are assigned and removed anyway.
     async fn roles(&self, id: &str, wanted: &[String]) -> Result<(), KeycloakError> {
         let current: BTreeMap<String, Role> = self
             .keycloak
@@ -190,14 +212,14 @@ impl Accounts {
             match self.keycloak.role(name).await {
                 Ok(Some(role)) => missing.push(role),
                 Ok(None) => {
-                    let text = format!("there is no Keycloak role {name} yet; its Workspace makes it");
+                    let text = format!("Keycloak role {name} does not exist yet; its Workspace creates it");
                     result = result.and(Err(KeycloakError::NotFound(text)));
                 }
                 Err(error) => result = result.and(Err(error)),
             }
         }
         let surplus: Vec<Role> = current.into_values().filter(|role| !wanted.contains(&role.name)).collect();
-        // Roles are removed first, so that a user never has more than the old or the new ones.
+        // Roles are removed first, so that a user never has the old and the new ones together.
         if !surplus.is_empty() {
             result = result.and(self.keycloak.remove_roles(id, &surplus).await);
         }
@@ -207,8 +229,8 @@ impl Accounts {
         result
     }
 
-    /// Deletes the account of a Tenant: the one in its status or, if the status names none because the
-    /// process died before it was written, the one that was made for it.
+    /// Deletes the account of a Tenant. If the status names no account, because the process died before the status was
+    /// written, it deletes the account that was created for the Tenant.
     pub async fn remove_user(&self, tenant: &Tenant) -> Result<(), KeycloakError> {
         let created = &tenant.status.keycloak.user_created;
         if created.created && !created.name.is_empty() {
@@ -224,8 +246,8 @@ impl Accounts {
     }
 }
 
-/// Whether the account with the name of a Tenant is its own: its status says so, it has the same e-mail address, or an
-/// administrator says so.
+/// Whether the account with the name of a Tenant belongs to the Tenant: the status names it, it has the same e-mail
+/// address, or an administrator has confirmed it.
 fn is_own(tenant: &Tenant, user: &User) -> bool {
     let created = &tenant.status.keycloak.user_created;
     created.created && created.name == user.id
@@ -237,17 +259,17 @@ fn has_same_address(tenant: &Tenant, user: &User) -> bool {
     !user.email.is_empty() && user.email.eq_ignore_ascii_case(&tenant.spec.email)
 }
 
-/// Whether an account that the status of a Tenant does not name was made for it: with its e-mail address, and not before
-/// the Tenant itself. An older one was there before, and was never adopted.
+/// Whether an account that is missing in the status of a Tenant was created for the Tenant: it has the Tenant's e-mail
+/// address and is not older than the Tenant. An older account existed before and was never adopted.
 fn was_made_for(tenant: &Tenant, user: &User) -> bool {
     let since = tenant.metadata.creation_timestamp.as_ref().map(|time| time.0.as_millisecond());
     has_same_address(tenant, user) && since.is_some_and(|since| user.created_timestamp >= since)
 }
 
-/// The component of a plan that concerns Keycloak.
+/// The component of a plan for Keycloak.
 pub const KEYCLOAK: &str = "keycloak";
 
-/// The error of a Keycloak request, as the error of an effect.
+/// Maps the error of a Keycloak request to the error of an effect.
 pub fn effect_error(error: KeycloakError) -> EffectError {
     match error {
         KeycloakError::NotLeader => EffectError::NotLeader,
@@ -255,7 +277,7 @@ pub fn effect_error(error: KeycloakError) -> EffectError {
     }
 }
 
-/// What an error of a Keycloak request means for the object that it is about.
+/// Maps the error of a Keycloak request to a problem of the object.
 pub fn problem(error: &KeycloakError) -> Problem {
     Problem::elsewhere(Component::Part(KEYCLOAK), error.reason(), error.to_string())
 }
@@ -265,7 +287,7 @@ pub fn role_name(workspace: &str, role: &str) -> String {
     format!("{ROLE_PREFIX}{workspace}:{role}")
 }
 
-/// The entry in the status of a Tenant for a mail that was accepted.
+/// The entry in the status of a Tenant for an accepted mail.
 fn remembered(mail: &ActionMail) -> ActionMailStatus {
     ActionMailStatus { user: mail.user_id.clone(), address: mail.address.clone() }
 }
@@ -294,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn an_account_is_adopted_for_a_reason_only() {
+    fn an_account_is_adopted_only_for_a_reason() {
         let status = |id: &str, created: bool| json!({"status": {"keycloak": {"userCreated": {"name": id, "created": created}}}});
         let annotated = |value: &str| json!({"metadata": {"annotations": {labels::ADOPT_ACCOUNT: value}}});
         for (more, email, expected) in [

@@ -1,8 +1,8 @@
-//! Whether Keycloak answers: the circuit breaker in front of it.
+//! The circuit breaker in front of Keycloak.
 //!
-//! The first request that is not answered opens it. As long as it is open, no account is worked on; one request at a time
-//! finds out whether Keycloak answers again, first at once, then after pauses that grow up to [`LONGEST_PAUSE`]. Then
-//! whatever has waited goes on.
+//! The first request without an answer opens it. While it is open, no account is changed. One request at a time checks
+//! whether Keycloak is available again: first immediately, then after pauses that grow up to [`LONGEST_PAUSE`]. Then
+//! all waiting work continues.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,38 +12,37 @@ use metrics::gauge;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
-use tracing::{info, warn};
 
 use crate::clients::keycloak::KeycloakError;
-use crate::runtime::readiness::Readiness;
+use crate::runtime::outages::{Outages, System};
 
-/// The pause after the first request that was not answered.
+/// The pause after the first request without an answer.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// The longest pause between two requests.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-/// The metric: 1 while Keycloak answers, 0 while it does not.
+/// The metric: 1 while Keycloak is available, 0 during an outage.
 const METRIC: &str = "keycloak_up";
 
-/// Called when Keycloak answers again.
+/// Called when Keycloak is available again.
 type Listener = Box<dyn Fn() + Send + Sync>;
 
-/// Whether Keycloak answers. Clones share it.
+/// The state of Keycloak: available, or in an outage. Clones share it.
 #[derive(Clone, Default, derive_more::Debug)]
 #[debug("Outage")]
 pub struct Outage {
-    /// Why it counts as not answering; `None` while it answers.
+    /// The error that started the outage; `None` while Keycloak is available.
     reason: Arc<watch::Sender<Option<KeycloakError>>>,
     is_slow: Arc<AtomicBool>,
     listeners: Arc<Mutex<Vec<Listener>>>,
 }
 
 impl Outage {
-    /// Why nothing should be asked of Keycloak now; `None` while it answers.
+    /// The reason why no requests should be sent now; `None` while Keycloak is available.
     pub fn reason(&self) -> Option<KeycloakError> {
         self.reason.borrow().clone()
     }
 
-    /// Keycloak has not answered.
+    /// Starts an outage after a request without an answer.
     pub fn begin(&self, error: &KeycloakError) {
         self.reason.send_if_modified(|reason| {
             let is_first = reason.is_none();
@@ -52,24 +51,25 @@ impl Outage {
         });
     }
 
-    /// Whether it is worth while to wait a moment for an answer: false from the first one that took long until there is
-    /// another one.
+    /// Whether responses are slow, so that waiting for one is not worthwhile. True from the first slow response until
+    /// the next fast one.
     pub fn is_slow(&self) -> bool {
         self.is_slow.load(Ordering::SeqCst)
     }
 
-    /// Keycloak has answered, or has taken long.
+    /// Records whether the last response was slow.
     pub fn set_slow(&self, is_slow: bool) {
         self.is_slow.store(is_slow, Ordering::SeqCst);
     }
 
-    /// Calls `listener` whenever Keycloak answers again.
+    /// Calls `listener` at the end of each outage.
     pub fn on_end(&self, listener: impl Fn() + Send + Sync + 'static) {
         self.listeners.lock().push(Box::new(listener));
     }
 
-    /// Finds out by `ask`, which fails while Keycloak does not answer, when an outage ends. Never returns.
-    pub async fn watch<A>(&self, ask: impl Fn() -> A, readiness: &Readiness)
+    /// Detects the end of an outage with `ask`, which fails during the outage, and reports outages to `outages` with
+    /// the URL of Keycloak. Never returns.
+    pub async fn watch<A>(&self, ask: impl Fn() -> A, (outages, url): (&Outages, &str))
     where
         A: Future<Output = Result<(), KeycloakError>>,
     {
@@ -78,7 +78,7 @@ impl Outage {
         loop {
             // The sender lives as long as `self`.
             drop(reason.wait_for(Option::is_some).await);
-            outlast(&ask, readiness).await;
+            outlast(&ask, (outages, url)).await;
             self.set_slow(false);
             self.reason.send_replace(None);
             for listener in self.listeners.lock().iter() {
@@ -88,29 +88,20 @@ impl Outage {
     }
 }
 
-/// Waits until `ask` succeeds. Nothing is reported if it does so at once: a single request has failed then.
-async fn outlast<A>(ask: impl Fn() -> A, readiness: &Readiness)
+/// Waits until `ask` succeeds. If it succeeds immediately, only a single request had failed, and nothing is reported.
+async fn outlast<A>(ask: impl Fn() -> A, (outages, url): (&Outages, &str))
 where
     A: Future<Output = Result<(), KeycloakError>>,
 {
     let (begin, mut pause) = (Instant::now(), FIRST_PAUSE);
-    let mut is_reported = false;
     while let Err(error) = ask().await {
-        if !is_reported {
-            is_reported = true;
-            warn!(%error, "Keycloak does not answer: accounts and roles wait, everything else goes on");
-            gauge!(METRIC).set(0.0);
-            readiness.set_notice("Keycloak", Some(format!("accounts and roles wait: {error}")));
-        }
+        gauge!(METRIC).set(0.0);
+        outages.failed_since(System::Keycloak, url, &error, begin);
         tokio::time::sleep(pause).await;
         pause = (2 * pause).min(LONGEST_PAUSE);
     }
-    if is_reported {
-        let seconds = begin.elapsed().as_secs();
-        info!(seconds, "Keycloak answers again: the accounts and roles that waited are worked on now");
-        gauge!(METRIC).set(1.0);
-        readiness.set_notice("Keycloak", None);
-    }
+    gauge!(METRIC).set(1.0);
+    outages.works(System::Keycloak, url);
 }
 
 #[cfg(test)]
@@ -120,8 +111,8 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn one_request_at_a_time_finds_out_when_it_answers_again() {
-        let (outage, readiness) = (Outage::default(), Readiness::default());
+    async fn one_request_at_a_time_detects_the_end_of_an_outage() {
+        let (outage, outages, url) = (Outage::default(), Outages::default(), "https://auth.example.com");
         let (asked, ends) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicU32::new(0)));
         let count = Arc::clone(&ends);
         outage.on_end(move || {
@@ -133,16 +124,14 @@ mod tests {
             tokio::time::sleep(Duration::from_millis(1)).await;
             if asked.lock().len() <= 7 { Err(KeycloakError::MailNotSent) } else { Ok(()) }
         };
-        let watched = outage.watch(ask, &readiness);
+        let watched = outage.watch(ask, (&outages, url));
         let tested = async {
             for _ in 0..10 {
                 outage.begin(&KeycloakError::MailNotSent);
             }
             tokio::time::sleep(Duration::from_secs(3)).await;
-            assert!(
-                outage.reason().is_some()
-                    && readiness.report().1.contains("[!] Keycloak: accounts and roles wait")
-            );
+            let line = "[!] Keycloak https://auth.example.com: failing for 3 s, accounts and roles wait: ";
+            assert!(outage.reason().is_some() && outages.lines().starts_with(line), "{}", outages.lines());
             while outage.reason().is_some() {
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
@@ -150,6 +139,6 @@ mod tests {
         tokio::select! { () = watched => {}, () = tested => {} }
         assert_eq!(*asked.lock(), [0, 1, 3, 7, 12, 17, 22, 27]);
         assert_eq!(ends.load(Ordering::SeqCst), 1);
-        assert!(!readiness.report().1.contains("Keycloak"));
+        assert_eq!(outages.lines(), "");
     }
 }

@@ -14,7 +14,7 @@ use crate::runtime::replica::{Health, ReplicaLoop, Stop};
 use crate::runtime::store_set::StoreSet;
 use crate::runtime::watch::Selection;
 
-/// Writes the file of public keys, and makes sure that the host keys exist.
+/// Writes the file of public keys, and ensures that the host keys exist.
 pub struct BastionLoop {
     writer: Writer,
     secrets: Secrets,
@@ -51,7 +51,8 @@ impl ReplicaLoop for BastionLoop {
 
     async fn run(self, health: Health, stop: Stop) {
         let [keys, pairs] = health.divided();
-        // Both may be left at any point: files are replaced as a whole, and Secrets created as a whole.
+        // Both tasks may be cancelled at any point: files are replaced atomically, and Secrets are created in one
+        // request.
         tokio::select! {
             () = stop.asked() => {}
             _ = join(self.writer.run(keys), self.secrets.run(pairs)) => {}

@@ -1,5 +1,5 @@
-//! The content of the file of public keys (`authorized_keys` of sshd(8)): a pure function of the Tenants. What was made of
-//! a Tenant is kept, so that a change of one costs little however many there are.
+//! The content of the file of public keys (`authorized_keys` of sshd(8)): a pure function of the Tenants. The part of
+//! each Tenant is cached, so that a change of one Tenant is cheap, whatever the number of Tenants.
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
@@ -11,7 +11,7 @@ use crate::api::public_key;
 use crate::api::tenant::Tenant;
 use crate::api::text::Text;
 
-/// The number of Tenants for which another thread is worth its start, which takes as long as reading ten of them.
+/// The number of Tenants for each thread. Starting a thread takes as long as reading ten Tenants.
 const SHARE: usize = 500;
 
 /// The file of public keys, by the names of the Tenants.
@@ -20,22 +20,23 @@ pub struct KeyFile {
     sections: BTreeMap<Text, Section>,
 }
 
-/// The part of the file that belongs to one Tenant.
+/// The part of the file for one Tenant.
 #[derive(Debug, Default)]
 struct Section {
-    /// One line for each key: the options, if any, type, data, and the name of the Tenant. Each ends with a line break.
+    /// One line for each key: the options, if any, the type, the data, and the name of the Tenant. Each line ends with
+    /// a line break.
     lines: String,
-    /// The number of keys in it.
+    /// The number of keys in the section.
     keys: usize,
-    /// The number of keys that are left out because they cannot be used.
+    /// The number of invalid keys, which are left out.
     skipped: usize,
 }
 
 impl KeyFile {
-    /// Reads these Tenants anew: the keys that each has by now stand in place of those that it had. `tenant` finds one;
-    /// a Tenant that it does not find, or that is being deleted, is left out. Each key is written anew from what was read of
-    /// it, so no text of a user becomes a part of the file. `options` stand before each key. Many Tenants are read on all
-    /// processor cores: after a start nobody can log in before all are read.
+    /// Updates the sections of these Tenants from their current keys. `tenant` finds a Tenant; Tenants that it does not
+    /// find, or that are being deleted, are left out. Each key is formatted again from its parsed form, so no text of a
+    /// user becomes part of the file. `options` precede each key. Many Tenants are read on all processor cores, because
+    /// no user can log in after a start before all Tenants are read.
     pub fn update(
         &mut self,
         names: impl IntoIterator<Item = Text>,
@@ -67,7 +68,7 @@ impl KeyFile {
         }
     }
 
-    /// The content: the lines of the Tenants in the order of their names. No line break at the end.
+    /// The content: the lines of the Tenants, sorted by name, without a line break at the end.
     pub fn content(&self) -> String {
         let length = self.sections.values().map(|section| section.lines.len()).sum();
         let mut content = String::with_capacity(length);
@@ -76,19 +77,19 @@ impl KeyFile {
         content
     }
 
-    /// The number of keys in it.
+    /// The number of keys in the file.
     pub fn keys(&self) -> usize {
         self.sections.values().map(|section| section.keys).sum()
     }
 
-    /// The number of keys that are left out because they cannot be used.
+    /// The number of invalid keys, which are left out.
     pub fn skipped(&self) -> usize {
         self.sections.values().map(|section| section.skipped).sum()
     }
 }
 
 impl Section {
-    /// The part of a Tenant; `None` if it has no keys or is being deleted.
+    /// The section of a Tenant; `None` if the Tenant has no keys or is being deleted.
     fn of(tenant: &Tenant, options: &str) -> Option<Self> {
         let keys = &tenant.spec.public_keys;
         if tenant.is_terminating() || keys.is_empty() {

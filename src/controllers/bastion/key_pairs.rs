@@ -1,5 +1,5 @@
-//! Generates key pairs as `ssh-keygen` would, without a passphrase. It takes up to some seconds for RSA: callers do it
-//! on a thread of its own.
+//! Generates key pairs as `ssh-keygen` does, without a passphrase. An RSA key takes up to some seconds, so callers use
+//! a separate thread.
 
 use std::collections::BTreeMap;
 
@@ -8,24 +8,24 @@ use ssh_key::private::{KeypairData, RsaKeypair};
 use ssh_key::rand_core::UnwrapErr;
 use ssh_key::{Algorithm, EcdsaCurve, LineEnding, PrivateKey};
 
-/// The host keys of the SSH server: the keys of their Secret, and the names of their files. The last one is the one
-/// that every client accepts, and that the server waits for.
+/// The host keys of the SSH server: the keys of their Secret, and the names of their files. Every client accepts the
+/// last one, and the server waits for it.
 pub const HOST_KEYS: [&str; 3] = ["ssh_host_key_rsa", "ssh_host_key_ecdsa", "ssh_host_key_ed25519"];
 /// The private key of the web terminal in its Secret.
 pub const WEB_SSH_KEY: &str = "webssh-bastion-master";
-/// Its public key, which virtual machines accept.
+/// The public key of the web terminal, which virtual machines accept.
 pub const WEB_SSH_PUBLIC_KEY: &str = "webssh-bastion-master.pub";
 
-/// The length of RSA keys, as `ssh-keygen` has it.
+/// The length of RSA keys, as in `ssh-keygen`.
 const RSA_BITS: usize = 3072;
 
 /// The content of a Secret.
 pub type KeyPairs = BTreeMap<String, String>;
 
-/// New host keys of each type, as private keys in the format of OpenSSH.
+/// New host keys of each type, as private keys in OpenSSH format.
 ///
 /// # Errors
-/// When the library cannot generate or write a key.
+/// If the library cannot generate or write a key.
 pub fn host_keys() -> Result<KeyPairs, ssh_key::Error> {
     let mut random = UnwrapErr(SysRng);
     let rsa = KeypairData::from(RsaKeypair::random(&mut random, RSA_BITS)?);
@@ -40,10 +40,10 @@ pub fn host_keys() -> Result<KeyPairs, ssh_key::Error> {
     .collect()
 }
 
-/// A new key pair of the web terminal.
+/// A new key pair for the web terminal.
 ///
 /// # Errors
-/// When the library cannot generate or write a key.
+/// If the library cannot generate or write a key.
 pub fn web_ssh_key() -> Result<KeyPairs, ssh_key::Error> {
     let mut key = PrivateKey::random(&mut UnwrapErr(SysRng), Algorithm::Ed25519)?;
     key.set_comment("webssh-bastion-master-key");
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn the_public_key_of_the_web_terminal_is_that_of_its_private_key() {
+    fn the_public_key_of_the_web_terminal_matches_its_private_key() {
         let pair = web_ssh_key().expect("a pair");
         let private = PrivateKey::from_openssh(&pair[WEB_SSH_KEY]).expect("readable");
         let public = private.public_key().to_openssh().expect("written");

@@ -1,5 +1,5 @@
-//! Keeps generated keys in Secrets: what exists is used as it is, what does not is created, and nothing is ever
-//! overwritten. Several replicas may do so at the same time: the API server lets one creation succeed.
+//! Stores generated keys in Secrets. An existing Secret is used as it is, a missing one is created, and none is
+//! overwritten. Several replicas may do this at the same time: the API server lets only one creation succeed.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,25 +19,25 @@ use crate::runtime::error::with_sources;
 use crate::runtime::replace::replace;
 use crate::runtime::replica::Health;
 
-/// How long a request may take.
+/// The time limit of a request.
 const REQUEST: Duration = Duration::from_secs(30);
-/// The SSH server, which has another user than the daemon, may read its private keys, and nobody may write them. It
-/// refuses private keys that others can read only if they are its own files.
+/// The SSH server runs as a different user than the daemon and must be able to read its private keys. It rejects
+/// private keys that others can read only if it owns the files itself.
 const MODE: u32 = 0o444;
 
 /// The content of a Secret as the API server returns it.
 type Data = BTreeMap<String, ByteString>;
 
-/// Makes sure that the Secrets exist, and that the host keys are in their folder.
+/// Ensures that the Secrets exist and that the host keys are in their folder.
 pub struct Secrets {
-    /// A client that sends writes without the lease; `None` where there is no cluster.
+    /// A client that sends writes without the lease; `None` without a cluster.
     pub client: Option<Client>,
-    /// Names and folder.
+    /// The names of the Secrets and the folder.
     pub config: BastionConfig,
 }
 
 impl Secrets {
-    /// Tries until it succeeds. Never returns: what is created once is never changed.
+    /// Retries until it succeeds. Never returns, because existing keys are never changed.
     pub async fn run(self, health: Health) {
         let mut failures = 0;
         let mut spares = [None, None];
@@ -50,11 +50,12 @@ impl Secrets {
         std::future::pending::<()>().await;
     }
 
-    /// `spares` are the keys that were generated and could not be stored: generating them again would be in vain.
+    /// `spares` are generated keys that could not be stored. They are kept, so that the next attempt need not generate
+    /// them again.
     async fn ensure(&self, spares: &mut [Option<KeyPairs>; 2]) -> Result<(), String> {
         let [host_spare, web_spare] = spares;
         let BastionConfig { host_keys: host, web_ssh_key: web, .. } = &self.config;
-        // Each by itself: a failure of one does not stop the other.
+        // Independently: a failure of one does not stop the other.
         let hosts = async {
             let Some(data) = self.secret(&host.namespace, &host.secret_name, host_keys, host_spare).await?
             else {
@@ -71,7 +72,7 @@ impl Secrets {
         }
     }
 
-    /// The content of a Secret, which is created with new keys if it does not exist; `None` if it has no name.
+    /// The content of a Secret, which is created with new keys if it does not exist; `None` if no name is configured.
     async fn secret(
         &self,
         namespace: &str,
@@ -100,7 +101,7 @@ impl Secrets {
         let secret = new_secret(name, spare.insert(keys));
         match limited(api.create(&PostParams::default(), &secret)).await {
             Ok(created) => Ok(Some(created.data.unwrap_or_default())),
-            // Another replica was faster, or the right is missing: the next read tells.
+            // Another replica was faster, or the right is missing. The next read shows which.
             Err(reason) => match get().await? {
                 Some(data) => Ok(Some(data)),
                 None => Err(failed("create", reason)),
@@ -117,13 +118,13 @@ async fn generated(generate: fn() -> Result<KeyPairs, ssh_key::Error>) -> Result
     keys.map_err(|error| format!("cannot generate SSH keys: {error}"))
 }
 
-/// The answer to a request. The error is the reason in words.
+/// The response to a request. The error is the reason in words.
 async fn limited<T>(request: impl Future<Output = kube::Result<T>>) -> Result<T, String> {
     match timeout(REQUEST, request).await {
         Ok(Ok(answer)) => Ok(answer),
         Ok(Err(kube::Error::Api(status))) => Err(status.message),
         Ok(Err(error)) => Err(with_sources(&error)),
-        Err(_) => Err(format!("the API server has not answered for {} s", REQUEST.as_secs())),
+        Err(_) => Err(format!("the API server did not answer within {} s", REQUEST.as_secs())),
     }
 }
 
@@ -137,11 +138,11 @@ fn new_secret(name: &str, keys: &KeyPairs) -> Secret {
     }
 }
 
-/// Writes the host keys that a Secret has into the folder, unless the folder has no name.
+/// Writes the host keys of a Secret into the folder, if a folder is configured.
 fn write_host_keys(folder: &str, data: &Data, secret: &str) -> Result<(), String> {
     let needed = HOST_KEYS.last().copied().unwrap_or_default();
     if !data.contains_key(needed) {
-        return Err(format!("{secret} has no {needed}: delete it, and new keys are generated"));
+        return Err(format!("{secret} has no {needed}: delete it to generate new keys"));
     }
     if folder.is_empty() {
         return Ok(());

@@ -3,7 +3,7 @@
 use crate::runtime::metric::declare_metrics;
 
 declare_metrics! {
-    /// All of them.
+    /// All metrics of the SSH bastion.
     METRICS;
     Gauge => "bastion_keys" by {}
         "Number of public keys of Tenants that the SSH bastion accepts"

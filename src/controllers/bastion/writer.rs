@@ -20,15 +20,15 @@ use crate::runtime::replace::replace;
 use crate::runtime::replica::Health;
 use crate::runtime::store::Store;
 
-/// Changes that follow each other within this time are written together.
+/// Changes within this time of each other are written together.
 const QUIET: Duration = Duration::from_millis(50);
-/// No change waits longer than this for others.
+/// The longest time that a change waits for others.
 const LONGEST: Duration = Duration::from_millis(500);
-/// The waits after failed attempts.
+/// The delays after failed attempts.
 pub const RETRY: Backoff = Backoff { base: Duration::from_millis(250), cap: Duration::from_secs(30) };
-/// A disk that has not taken the file after this time is reported.
+/// A write that takes longer than this is reported.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Everybody may read public keys: the SSH server has another user than the daemon.
+/// Public keys may be read by all users: the SSH server runs as a different user than the daemon.
 const MODE: u32 = 0o644;
 
 /// Writes the file.
@@ -41,11 +41,11 @@ pub struct Writer {
     pub path: PathBuf,
     /// The options before each key.
     pub options: String,
-    /// The file as it should be; `None` before it was made of all Tenants for the first time.
+    /// The current content; `None` before the first version with all Tenants.
     pub file: Mutex<Option<KeyFile>>,
 }
 
-/// The Tenants whose keys have changed since the file was made: those that appeared, ended or began to be deleted, too.
+/// The Tenants whose keys have changed since the last write, including Tenants that were created or deleted.
 #[derive(Default)]
 pub struct Changed {
     names: Mutex<BTreeSet<Text>>,
@@ -65,7 +65,7 @@ impl Changed {
 }
 
 impl Writer {
-    /// Writes the file now and after each burst of changes. Never returns.
+    /// Writes the file now, and after each burst of changes. Never returns.
     pub async fn run(self, health: Health) {
         let writer = Arc::new(self);
         let mut failures = 0;
@@ -94,7 +94,7 @@ impl Writer {
             ended
         } else {
             let patience = PATIENCE.as_secs();
-            health.failing(format!("the disk has not taken {path} for {patience} s: check its volume"));
+            health.failing(format!("writing {path} has taken more than {patience} s: check its volume"));
             written.await
         };
         match ended {
@@ -109,7 +109,7 @@ impl Writer {
     fn write_now(&self) -> std::io::Result<()> {
         let begin = Instant::now();
         let mut kept = self.file.lock();
-        // Names that come while the Tenants are read are read again at the next write.
+        // Names that are added while the Tenants are read are processed by the next write.
         let mut names = self.changed.take();
         let file = kept.get_or_insert_with(|| {
             names.extend(self.tenants.keys().into_iter().map(|key| key.name));
@@ -122,13 +122,13 @@ impl Writer {
         gauge!("bastion_keys_skipped").set(precise(skipped));
         if is_new {
             let milliseconds = begin.elapsed().as_millis();
-            info!(keys, skipped, %milliseconds, "the keys of the bastion are written");
+            info!(keys, skipped, %milliseconds, "wrote the keys of the bastion");
         }
         Ok(())
     }
 }
 
-/// Waits for a change, then until none has followed for [`QUIET`], and [`LONGEST`] in all.
+/// Waits for a change, and then until no change has followed for [`QUIET`], for at most [`LONGEST`] in total.
 async fn burst(changed: &Notify) {
     changed.notified().await;
     let end = Instant::now() + LONGEST;

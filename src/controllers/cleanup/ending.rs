@@ -1,5 +1,5 @@
-//! The ending of an Instance: the code that the loops of inactivity and expiration share. They differ in the time that they
-//! count from, in their mails, and in the action at the deadline.
+//! The ending of an Instance: the code that the inactivity and expiration loops share. The loops differ in the time
+//! that they count from, in their mails, and in the action at the deadline.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::delivery::{Managers, Notice, Sent};
+use super::delivery::{Delivered, Managers, Notice, Sent};
 use super::mail_log::record;
 use super::promise::{self, Due, Terms, later, number};
 use super::stores::Candidate;
@@ -20,17 +20,16 @@ use crate::api::template::Template;
 use crate::api::tenant::Tenant;
 use crate::clients::mail::{Mail, MailKind, Manager, Wording};
 use crate::config::Undeliverable;
-use crate::runtime::ObjectKey;
 use crate::runtime::clock::rfc3339;
 use crate::runtime::component::Component;
 use crate::runtime::plan::{KindInfo, Plan, Requeue};
 use crate::runtime::problem::Problem;
-use crate::runtime::reconciler::{self, EffectOutcome};
+use crate::runtime::{ObjectKey, reconciler};
 
-/// After how long an Instance is looked at again whose Tenant does not exist; no loop is woken by what is missing.
+/// The time between two checks of an Instance without a Tenant. A missing object wakes no loop.
 const MISSING_RETRY: Duration = Duration::from_mins(10);
 
-/// So many managers of a course, at most, are told of a warning that cannot be delivered.
+/// The maximum number of managers of a course that are notified about an undeliverable warning.
 const MANAGERS: usize = 5;
 
 /// A kind of ending.
@@ -40,13 +39,13 @@ pub struct EndingKind {
     pub condition: ConditionType,
     /// The mail that warns.
     pub warning: MailKind,
-    /// The mail that says that it has ended.
+    /// The mail sent once the Instance has ended.
     pub last: MailKind,
     /// The reason of the event about a warning.
     pub warned: Reason,
     /// The reason of the event about the end.
     pub ended: Reason,
-    /// What is done at the deadline.
+    /// The action at the deadline.
     pub end: End,
 }
 
@@ -55,7 +54,7 @@ pub struct EndingKind {
 pub enum Effect {
     /// Asks the sources of metrics for the last use of all Instances.
     Check,
-    /// Sends a mail. Its result is what became of it.
+    /// Sends a mail. The result says whether it was accepted or refused.
     Mail(Box<Notice>),
 }
 
@@ -73,20 +72,20 @@ impl Effect {
     }
 }
 
-/// The ending of an Instance: when it is stopped or deleted, and after which mails.
+/// The ending of an Instance: when it is stopped or deleted, and which mails are sent first.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ending<'a> {
     /// Its kind.
     pub kind: EndingKind,
-    /// The Instance, and what is known of it.
+    /// The Instance and the objects around it.
     pub candidate: &'a Candidate,
-    /// The action where a warning is refused for good.
+    /// The action if a warning is permanently rejected.
     pub undeliverable: Undeliverable,
-    /// The terms, by the Template and the configuration.
+    /// The terms, from the Template and the configuration.
     pub terms: Terms,
-    /// The time from which they count.
+    /// The start of the terms.
     pub since: Timestamp,
-    /// The promise as it is to be from now on: without warnings when the Instance has been used since.
+    /// The promise that applies from now on; it has no warnings if the Instance has been used since.
     pub promise: Promise,
 }
 
@@ -96,7 +95,7 @@ impl Ending<'_> {
         promise::due(&self.terms, self.since, &self.promise, now)
     }
 
-    /// The mail that is due, if one is; the problem where the Tenant that should get it does not exist.
+    /// The mail that is due, if any, or the problem if its Tenant does not exist.
     pub fn notice(&self, now: Timestamp, website: &str) -> Option<Result<Notice, Problem>> {
         let (kind, deadline) = match self.due(now) {
             Due::Warn(deadline) => (self.kind.warning, deadline),
@@ -107,7 +106,7 @@ impl Ending<'_> {
         let Some(tenant) = &self.candidate.tenant else {
             let name = &instance.spec.tenant_ref.name;
             let message = format!(
-                "Tenant {name} does not exist, or the namespace is not his: nobody can be warned, so the Instance stays"
+                "Tenant {name} does not exist or does not own the namespace; no warning can be sent, so the Instance is kept"
             );
             return Some(Err(Problem::elsewhere(Component::Whole, TENANT_NOT_FOUND, message)));
         };
@@ -115,7 +114,7 @@ impl Ending<'_> {
         let is_warning = kind == self.kind.warning;
         let mail = Mail {
             kind,
-            // Two warnings can name the same deadline.
+            // Two warnings may name the same deadline, so the key contains their number.
             key: format!("{}/{kind:?}-{}/{}", instance.uid(), self.promise.warnings, rfc3339(deadline)),
             end: self.kind.end,
             warning: is_warning.then(|| (number(&self.promise).saturating_add(1), self.terms.warnings)),
@@ -127,7 +126,7 @@ impl Ending<'_> {
             namespace: instance.namespace().to_owned(),
             remaining: self.terms.interval.saturating_mul(if is_warning { left } else { 0 }),
             deadline,
-            // Tenants see their Instances there.
+            // The dashboard shows tenants their Instances.
             link: format!("https://{website}"),
             created: self.candidate.created(now),
             wording: Wording::Templates,
@@ -138,8 +137,8 @@ impl Ending<'_> {
         Some(Ok(Notice { mail, uid, number, course, managers: self.managers(kind, now) }))
     }
 
-    /// The managers who are told if a mail cannot be delivered. Where the Instance is kept, that is said once, and at
-    /// most once in an interval.
+    /// The managers to notify if a mail cannot be delivered. If the Instance is kept, they are notified once, and at
+    /// most once per interval.
     fn managers(&self, kind: MailKind, now: Timestamp) -> Managers {
         let Candidate { instance, managers, mailed, .. } = self.candidate;
         let sent = mailed.last(instance, &record(kind, true));
@@ -156,7 +155,8 @@ impl Ending<'_> {
         Managers::Notify(named.map(manager).collect())
     }
 
-    /// The annotations about accepted mails that the Instance lacks; `is_last` for the mail that the deadline has passed.
+    /// The annotations about accepted mails that are missing on the Instance; `is_last` selects the mail that says that
+    /// the deadline has passed.
     pub fn mailed_annotations(&self, is_last: bool) -> Map<String, Value> {
         let Candidate { instance, mailed, .. } = self.candidate;
         if is_last {
@@ -168,19 +168,14 @@ impl Ending<'_> {
         mailed.annotations(instance, &[(record(kind, false), None), (record(kind, true), None)])
     }
 
-    /// The promise after a mail of the plan: before it is sent (`outcome` is `None`), and after.
-    pub fn promised(
-        &self,
-        notice: Option<&Notice>,
-        outcome: Option<&EffectOutcome<Sent>>,
-        now: Timestamp,
-    ) -> Promise {
+    /// The promise before a mail of the plan is sent (`outcome` is `None`), and after.
+    pub fn promised(&self, notice: Option<&Notice>, outcome: Option<&Delivered>, now: Timestamp) -> Promise {
         let promise =
             notice.map_or_else(|| self.promise.clone(), |notice| self.after_mail(notice, outcome, now));
         Promise { next_warning: promise::next_warning(&self.terms, self.since, &promise), ..promise }
     }
 
-    fn after_mail(&self, notice: &Notice, outcome: Option<&EffectOutcome<Sent>>, now: Timestamp) -> Promise {
+    fn after_mail(&self, notice: &Notice, outcome: Option<&Delivered>, now: Timestamp) -> Promise {
         let sent = outcome.and_then(|outcome| outcome.result).unwrap_or_default();
         if notice.mail.kind == self.kind.last {
             let until = || promise::time(later(now, self.terms.interval));
@@ -191,7 +186,7 @@ impl Ending<'_> {
             return Promise { sending, undeliverable, final_mail, ..self.promise.clone() };
         }
         if self.promise.warnings != notice.number {
-            // It counts already, because it is remembered.
+            // The mail is in the log, so it already counts.
             return self.promise.clone();
         }
         let sending = Promise { sending: promise::time(notice.mail.deadline), ..self.promise.clone() };
@@ -204,7 +199,7 @@ fn full_name(tenant: &Tenant) -> String {
     format!("{} {}", tenant.spec.first_name.trim(), tenant.spec.last_name.trim()).trim().to_owned()
 }
 
-/// The ending of an Instance, as a sentence for `crownlabs plan`; nothing where it has no end.
+/// Describes the ending of an Instance in a sentence for `crownlabs plan`. Returns nothing if the Instance has no end.
 pub fn remarks(ending: Result<Option<Ending<'_>>, LifetimeError>, now: Timestamp) -> Vec<String> {
     let Ok(Some(ending)) = ending else { return Vec::new() };
     let action = format!("the Instance is {}", ending.kind.end.action());
@@ -222,16 +217,16 @@ pub fn remarks(ending: Result<Option<Ending<'_>>, LifetimeError>, now: Timestamp
     }]
 }
 
-/// The effective number of warnings of a Template: its own, where its annotation is a number, or that of the
-/// configuration. A number below zero means none.
+/// The effective number of warnings of a Template: the number in its annotation if that is valid, or the configured
+/// number. A negative number means no warnings.
 pub fn warnings(template: &Template, configured: u32) -> u32 {
     let own = template.annotation(crate::api::labels::CUSTOM_NUMBER_ALERTS);
     let own = own.and_then(|text| text.trim().parse::<i64>().ok());
     own.map_or(configured, |number| u32::try_from(number.max(0)).unwrap_or(u32::MAX))
 }
 
-/// The ending of an Instance that has one. Else the plan waits for a change, and says why the time in the Template cannot be
-/// read, which counts as never.
+/// Returns the ending of an Instance if there is one. Otherwise the plan waits for a change. If the time in the
+/// Template cannot be parsed, the plan reports that, and the time counts as never.
 pub fn sound<'e>(
     ending: Result<Option<Ending<'e>>, LifetimeError>,
     unreadable: impl FnOnce(LifetimeError) -> String,
@@ -248,8 +243,8 @@ pub fn sound<'e>(
     ending
 }
 
-/// Adds what is due to a plan: a mail, or the time at which the Instance is looked at again. Returns whether the
-/// Instance is to be stopped or deleted now. Both happen only if the API server confirms the Instance.
+/// Adds the step that is due to a plan: a mail, or the time of the next check. Returns whether the Instance is to be
+/// stopped or deleted now. Both happen only after the API server has confirmed the Instance.
 pub fn proceed(ending: &Ending<'_>, now: Timestamp, website: &str, plan: &mut Plan<Effect>) -> bool {
     let announce = |plan: &mut Plan<Effect>| {
         plan.confirm.push((KindInfo::of::<InstanceKind>(), ObjectKey::of(&*ending.candidate.instance)));

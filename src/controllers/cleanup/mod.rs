@@ -1,6 +1,6 @@
-//! The ending of Instances after a time: the code that the loops of inactivity and expiration share.
+//! The ending of Instances after a time: the code that the inactivity and expiration loops share.
 //!
-//! | module | what it is |
+//! | module | content |
 //! |---|---|
 //! | [`delivery`] | the delivery of mails to Tenants, and to managers where a mail cannot be delivered |
 //! | [`ending`] | the ending of an Instance: warnings, deadline, action |
@@ -8,7 +8,7 @@
 //! | [`notifier`] | the mails of a loop, and the gauges about its promises |
 //! | [`promise`] | the promise to a Tenant, and the step that is due next |
 //! | [`promises`] | the gauges about the promises of a loop |
-//! | [`report`] | the condition and the event that tell the promise |
+//! | [`report`] | the condition and the event that report the promise |
 //! | [`stores`] | the stores of the loops that end Instances after a time |
 
 #[cfg(test)]
@@ -33,7 +33,7 @@ pub struct Settings<C> {
     pub config: C,
     /// The host of the website, for the link in mails.
     pub website: String,
-    /// The action where a warning is refused for good.
+    /// The action if a warning is permanently rejected.
     pub undeliverable: Undeliverable,
 }
 

@@ -1,73 +1,74 @@
-//! The promise that nobody loses work without having been warned: what is due next for an Instance that is to be
-//! stopped or deleted, and how the promise in its status changes.
+//! The promise that tenants are warned before they lose work. This module decides the next step for an Instance that is
+//! to be stopped or deleted, and how the promise in its status changes.
 //!
 //! - A warning names a deadline. It counts once the mail server has accepted it.
 //! - The next warning, or the deadline, is at least one interval after the last accepted warning.
-//! - At most one mail of a kind is accepted in an interval, whatever has become of the status meanwhile.
-//! - The deadline never moves to an earlier time; a mail that is late moves it to a later one.
+//! - At most one mail of a kind is accepted per interval, even if the status changes in between.
+//! - The deadline never moves to an earlier time; a late mail moves it to a later one.
 //! - Nothing is stopped or deleted before the stored deadline has passed and all warnings are accepted.
-//! - The mail that the deadline has passed is tried for one interval; then the end comes without it.
+//! - The mail that says that the deadline has passed is tried for one interval. After that, the Instance ends without
+//!   it.
 //!
-//! [`next`] is the one function that says what comes next and when, and [`due`] what of that is to be done at a time.
-//! Plans, conditions, `nextWarning` in the status and `crownlabs plan` are made from them. Events and metrics tell what
-//! is stored: the deadline, before which [`next`] ends nothing.
+//! [`next`] alone decides which step comes next and when. [`due`] derives the step to take at a given time. Plans,
+//! conditions, `nextWarning` in the status and `crownlabs plan` are derived from them. Events and metrics show the
+//! stored deadline; [`next`] never ends an Instance before it.
 
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::delivery::Sent;
 use crate::api::lifetime::Lifetime;
 use crate::api::promise::Promise;
 
-/// By how much, at most, a deadline is later than the warnings need, so that a mail that the server accepts after
-/// some attempts still names the right one. With short intervals it is a tenth of one.
+/// The maximum slack that is added to a deadline, so that a mail that is accepted after some retries still names the
+/// right deadline. With short intervals, the slack is a tenth of the interval.
 const SLACK: Duration = Duration::from_mins(10);
-/// How long after a mail that was refused for good the next one is tried, or an interval, if that is shorter.
+/// The time between a permanently rejected mail and the next attempt, or one interval if that is shorter.
 const REFUSED_RETRY: Duration = Duration::from_hours(1);
 /// From this interval on, deadlines are whole minutes: a mail names them without seconds.
 const MINUTES_FROM: Duration = Duration::from_hours(1);
 
-/// The terms of the ending of an Instance, by its Template and the configuration.
+/// The terms for the ending of an Instance, from its Template and the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Terms {
-    /// The time after which it is overdue.
+    /// The time until the Instance is overdue.
     pub after: Lifetime,
-    /// The number of warnings that must be accepted before; 0 where nobody is warned.
+    /// The number of warnings that must be accepted before the end; 0 if no warnings are sent.
     pub warnings: u32,
     /// The time between two warnings, and between the last one and the deadline.
     pub interval: Duration,
-    /// Whether a mail says that the deadline has passed.
+    /// Whether a mail is sent when the deadline has passed.
     pub final_mail: bool,
     /// When the last mails about the Instance were accepted.
     pub mailed: LastMails,
 }
 
-/// When the last mails of a way to the end were accepted, in whatever promise; `None` where none is known.
+/// When the last mails of one kind of ending were accepted, for any promise; `None` if unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LastMails {
     /// The last warning.
     pub warning: Option<Timestamp>,
-    /// The last mail that said that the deadline has passed.
+    /// The last mail that said that the deadline had passed.
     pub last: Option<Timestamp>,
 }
 
-/// The next step, whatever the time is.
+/// The next step, independent of the current time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     /// Nothing.
     Never,
     /// A warning, from this time on.
     Warning(Timestamp),
-    /// The end, from this time on; the last mail comes before it.
+    /// The end, from this time on. The final mail is sent first.
     End(Timestamp),
 }
 
 /// The step that is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Due {
-    /// Nothing, whatever time passes.
+    /// Nothing, no matter how much time passes.
     Never,
     /// Nothing before this time.
     At(Timestamp),
@@ -79,7 +80,7 @@ pub enum Due {
     Act,
 }
 
-/// The next step. `since` is the time from which [`Terms::after`] counts.
+/// The next step. [`Terms::after`] counts from `since`.
 pub fn next(terms: &Terms, since: Timestamp, promise: &Promise) -> Next {
     let Lifetime::After(after) = terms.after else { return Next::Never };
     let overdue = later(since, after);
@@ -115,7 +116,7 @@ pub fn due(terms: &Terms, since: Timestamp, promise: &Promise, now: Timestamp) -
     }
 }
 
-/// The time from which the next warning is due, as a status holds it; `None` where none is left.
+/// When the next warning is due, as the status stores it; `None` if no warning is left.
 pub fn next_warning(terms: &Terms, since: Timestamp, promise: &Promise) -> Option<Time> {
     match next(terms, since, promise) {
         Next::Warning(at) => time(at),
@@ -123,23 +124,22 @@ pub fn next_warning(terms: &Terms, since: Timestamp, promise: &Promise) -> Optio
     }
 }
 
-/// When a mail is tried again that was refused for good; `None` if the last one was not.
+/// When a permanently rejected mail is retried; `None` if the last mail was not rejected.
 fn again(terms: &Terms, promise: &Promise) -> Option<Timestamp> {
     promise.undeliverable.as_ref().map(|refused| later(refused.0, REFUSED_RETRY.min(terms.interval)))
 }
 
-/// The number of warnings that were accepted.
+/// The number of accepted warnings.
 pub fn number(promise: &Promise) -> u32 {
     u32::try_from(promise.warnings.max(0)).unwrap_or(u32::MAX)
 }
 
-/// The promise that counts at `now`:
+/// The promise that applies at `now`:
 ///
-/// - Warnings without a deadline, which are the Go operator's, get the one that its mails have named.
-/// - Where fewer warnings suffice now, one that was being sent may have been accepted all the same: the deadline in it
-///   counts.
-/// - While the Instance is not overdue, what was promised is withdrawn. So is a promise whose deadline is not after
-///   the time at which the Instance is overdue: since it was made, the Template has come to allow more time.
+/// - Warnings of the Go operator have no deadline; they get the deadline that its mails have named.
+/// - If fewer warnings are required now, a warning that was being sent may have been accepted, so its deadline counts.
+/// - While the Instance is not overdue, the promise is withdrawn. The promise is also withdrawn if the Template was
+///   changed to allow more time, so that the Instance becomes overdue only at or after the deadline.
 pub fn standing(terms: &Terms, since: Timestamp, mut promise: Promise, now: Timestamp) -> Promise {
     let Lifetime::After(after) = terms.after else { return withdrawn(&promise) };
     if let Some(last) = promise.last_warning.as_ref().filter(|_| promise.warnings > 0) {
@@ -156,15 +156,15 @@ pub fn standing(terms: &Terms, since: Timestamp, mut promise: Promise, now: Time
     if now < overdue || is_void { withdrawn(&promise) } else { promise }
 }
 
-/// The earliest end after `sent` warnings, of which the last one was accepted at `last`: the intervals that are left, and
-/// the one after the last warning in any case.
+/// The earliest end after `sent` warnings, if the last of them was accepted at `last`: the remaining intervals, plus
+/// the interval after the last warning.
 fn end(terms: &Terms, sent: u32, last: Timestamp) -> Timestamp {
     let left = terms.warnings.saturating_sub(sent).saturating_add(1);
     later(last, terms.interval.saturating_mul(left))
 }
 
-/// The deadline of a warning after which `left` intervals must pass, this one's included. One that is being sent
-/// already is kept while it leaves them.
+/// The deadline of a warning that must be followed by `left` intervals, including its own. The deadline of a warning
+/// that is already being sent is kept if it leaves enough time.
 fn deadline(terms: &Terms, promise: &Promise, left: u32, now: Timestamp) -> Timestamp {
     let needed = later(now, terms.interval.saturating_mul(left));
     let stored = promise.deadline.as_ref().map_or(Timestamp::MIN, |deadline| deadline.0);
@@ -182,16 +182,11 @@ pub fn accepted(terms: &Terms, promise: &Promise, accepted: Timestamp) -> Promis
     let warnings = promise.warnings.max(0).saturating_add(1);
     let needed = end(terms, u32::try_from(warnings).unwrap_or(u32::MAX), accepted);
     let named = [&promise.sending, &promise.deadline].into_iter().flatten().map(|time| time.0);
-    Promise {
-        warnings,
-        last_warning: time(accepted),
-        sending: None,
-        deadline: time(named.fold(needed, Timestamp::max)),
-        ..promise.clone()
-    }
+    let (last_warning, deadline) = (time(accepted), time(named.fold(needed, Timestamp::max)));
+    Promise { warnings, last_warning, sending: None, deadline, ..promise.clone() }
 }
 
-/// The promise after what became of the warning that is being sent.
+/// The promise after the current warning was accepted or refused.
 pub fn sent(terms: &Terms, promise: &Promise, sent: Sent) -> Promise {
     let undeliverable = sent.refused.and_then(time);
     if let Some(at) = sent.accepted {
@@ -201,37 +196,31 @@ pub fn sent(terms: &Terms, promise: &Promise, sent: Sent) -> Promise {
     Promise { undeliverable, ..promise.clone() }
 }
 
-/// The promise while nobody has to be warned: that which was made is withdrawn.
+/// The promise without any warnings or deadline.
 pub fn withdrawn(promise: &Promise) -> Promise {
-    Promise {
-        since: promise.since.clone(),
-        witness: promise.witness.clone(),
-        generation: promise.generation,
-        ..Promise::default()
-    }
+    let Promise { since, witness, generation, .. } = promise.clone();
+    Promise { since, witness, generation, ..Promise::default() }
 }
 
-/// A time plus a duration; the latest time that exists where that is later.
+/// Adds a duration to a time; saturates at the latest representable time.
 pub fn later(time: Timestamp, duration: Duration) -> Timestamp {
-    let duration = SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX);
     time.checked_add(duration).unwrap_or(Timestamp::MAX)
 }
 
-/// The next time that is a multiple of so many seconds.
+/// Rounds a time up to a multiple of `of` seconds.
 fn whole(time: Timestamp, of: i64) -> Timestamp {
     let seconds = time.as_second().saturating_add(i64::from(time.subsec_nanosecond() > 0));
     let up = seconds.saturating_add((of - seconds.rem_euclid(of)) % of);
     Timestamp::from_second(up).unwrap_or(Timestamp::MAX)
 }
 
-/// A time as a status holds it: the next whole second, so that no time that is waited for becomes shorter.
+/// Rounds a time up to the next whole second, as the status stores it, so that no waiting time becomes shorter.
 #[expect(clippy::unnecessary_wraps, reason = "the times of a status are optional")]
 pub fn time(time: Timestamp) -> Option<Time> {
     Some(Time(whole(time, 1)))
 }
 
-/// A time minus a duration; the earliest time that exists where that is earlier.
+/// Subtracts a duration from a time; saturates at the earliest representable time.
 pub fn earlier(time: Timestamp, duration: Duration) -> Timestamp {
-    let duration = SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX);
     time.checked_sub(duration).unwrap_or(Timestamp::MIN)
 }

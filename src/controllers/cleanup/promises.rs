@@ -10,7 +10,7 @@ use crate::api::promise::Promise;
 use crate::runtime::ObjectKey;
 use crate::runtime::metrics::precise;
 
-/// The values of [`Promise::witness`], as values of a label. What others have written counts as the last one.
+/// The known values of [`Promise::witness`], as label values. Any other value counts as `other`.
 const WITNESSES: [&str; 8] = ["ingress", "ssh", "webSsh", "open", "kept", "start", "annotation", "other"];
 
 /// The promises of a loop, and the sources of the last uses, by Instance.
@@ -22,16 +22,17 @@ pub struct Promises {
 /// The entry of one Instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Entry {
-    /// The stored deadline: what is due next is never the end before it.
+    /// The stored deadline; the Instance never ends before it.
     deadline: Option<Timestamp>,
-    /// Whether a mail waits to be accepted.
+    /// Whether a mail has not been accepted yet.
     is_waiting: bool,
-    /// Whether the mail server refuses its mails for good.
+    /// Whether the mail server permanently rejects its mails.
     is_undeliverable: bool,
     witness: Option<&'static str>,
 }
 
-/// The entries, and the sums that the gauges show, so that a change costs the same however many there are.
+/// The entries, and the sums that the gauges show, so that the cost of a change does not depend on the number of
+/// entries.
 #[derive(Default)]
 struct Counts {
     entries: BTreeMap<ObjectKey, Entry>,
@@ -42,7 +43,7 @@ struct Counts {
 }
 
 impl Counts {
-    /// Replaces the entry of an Instance; returns whether that is a change.
+    /// Replaces the entry of an Instance. Returns whether it has changed.
     fn replace(&mut self, key: &ObjectKey, new: Option<Entry>) -> bool {
         if self.entries.get(key) == new.as_ref() {
             return false;
@@ -61,7 +62,7 @@ impl Counts {
         true
     }
 
-    /// Adds an entry to the sums, or takes it from them.
+    /// Adds an entry to the sums, or subtracts it.
     fn count(&mut self, entry: &Entry, change: impl Fn(&mut usize, usize)) {
         change(&mut self.waiting, entry.is_waiting.into());
         change(&mut self.undeliverable, entry.is_undeliverable.into());
@@ -72,17 +73,16 @@ impl Counts {
 }
 
 impl Promises {
-    /// No promise yet.
+    /// Returns an empty set of promises.
     pub fn new(controller: &'static str) -> Self {
         Self { controller, counts: Mutex::default() }
     }
 
-    /// Takes the promise of an Instance, `None` where there is none, and what its last use is known from; updates the
-    /// gauges.
+    /// Records the promise of an Instance, if any, and the source of its last known use. Updates the gauges.
     pub fn record(&self, key: &ObjectKey, promise: Option<&Promise>, witness: Option<&str>) {
         let is_undeliverable = promise.is_some_and(|promise| promise.undeliverable.is_some());
         let is_waiting = !is_undeliverable && promise.is_some_and(|promise| promise.sending.is_some());
-        // While no warning reaches the Tenant, the deadline of those before moves.
+        // While warnings do not reach the Tenant, the deadline of earlier warnings moves.
         let ends = |promise: &&Promise| !(is_undeliverable && promise.next_warning.is_some());
         let deadline = promise.filter(ends).and_then(|promise| promise.deadline.as_ref());
         let deadline = deadline.map(|deadline| deadline.0);
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn the_gauges_show_from_what_the_last_uses_are_known() {
+    fn the_gauges_show_the_sources_of_the_last_uses() {
         let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
         let handle = recorder.handle();
         let _guard = metrics::set_default_local_recorder(&recorder);
@@ -159,7 +159,7 @@ mod tests {
         promises.record(&a, None, Some("ssh"));
         shows("start", 1);
         shows("ssh", 1);
-        // Texts of others do not become labels.
+        // Unknown texts do not become labels.
         promises.record(&b, None, Some("evil"));
         shows("start", 0);
         shows("other", 1);

@@ -1,4 +1,5 @@
-//! The report about the ending of an Instance: the promise to be stored, the condition and the event that tell it.
+//! The report about the ending of an Instance: the promise to be stored, and the condition and the event that report
+//! it.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -19,11 +20,11 @@ use crate::runtime::reconciler::Outcome;
 /// The witness of a promise that was read from the annotations of the Go operator.
 pub const ANNOTATION: &str = "annotation";
 
-/// The reasons of a condition that tells the promise: warnings were sent, or are due, or are not due yet.
+/// The reasons of a condition that reports the promise: warnings were sent, are due, or are not due yet.
 const REASONS: [Reason; 3] = [WARNED, OVERDUE, NOT_OVERDUE];
 
 impl Ending<'_> {
-    /// The condition that tells the promise. `problem` is why nothing can be decided now.
+    /// The condition that reports the promise. `problem` says why no decision is possible now.
     pub fn condition(&self, promise: &Promise, now: Timestamp, problem: Option<&Problem>) -> Observation {
         let EndingKind { condition, end, .. } = self.kind;
         let at = |time: Timestamp| end.sentence(&format!(" at {}", rfc3339(time)));
@@ -32,7 +33,7 @@ impl Ending<'_> {
             return observation(problem, condition);
         }
         if promise.undeliverable.is_some() {
-            let message = "the mail server refuses the mails to the Tenant for good";
+            let message = "the mail server permanently rejects mails to the Tenant";
             return Observation::new(condition, true, MAIL_UNDELIVERABLE, message);
         }
         let next = promise::next(&self.terms, self.since, promise);
@@ -65,7 +66,7 @@ impl Ending<'_> {
         Observation::new(condition, is_overdue, reason, message)
     }
 
-    /// The event about what has just changed. `acts` says whether the plan stops or deletes the Instance.
+    /// The event about the latest change. `acts` says whether the plan stops or deletes the Instance.
     pub fn event(&self, old: &Promise, new: &Promise, acts: bool) -> Option<EventNote> {
         let EndingKind { warned, ended, end, .. } = self.kind;
         if new.warnings <= old.warnings {
@@ -78,7 +79,7 @@ impl Ending<'_> {
         let is_read = old.sending.is_none() && self.promise.witness == ANNOTATION;
         if is_read && self.promise.warnings == number {
             let message =
-                format!("Its annotations say that {number} of {of} warnings were sent before; {then}");
+                format!("According to the annotations, {number} of {of} warnings were sent before; {then}");
             return Some(EventNote::new(EventType::Normal, warned, message));
         }
         Some(EventNote::warning(warned, format!("Warning {number} of {of} was sent; {then}")))
@@ -92,11 +93,11 @@ pub struct EndingReport {
     pub promise: Promise,
     /// The condition.
     pub condition: Observation,
-    /// Why the condition is not as it should be.
+    /// The problem that the condition reports, if any.
     pub problem: Option<Problem>,
     /// Events.
     pub events: Vec<EventNote>,
-    /// The annotations about mails that the Instance lacks.
+    /// The annotations about mails that are missing on the Instance.
     pub lacking: Map<String, Value>,
 }
 
@@ -115,7 +116,7 @@ pub fn ending_report(
     let problem = plan.problems.first().or(outcome.effect_problems().next()).cloned();
     let conditions = ending.candidate.instance.status.conditions.iter();
     let known = conditions.filter(|known| known.type_ == ending.kind.condition);
-    // While a mail is sent again, or waits for that, the condition keeps saying why the last attempt failed.
+    // While a mail is retried or waits for a retry, the condition keeps the reason of the last failure.
     let is_being_sent = notice.is_some() && !outcome.is_applied;
     let is_retried = (is_being_sent || promise.undeliverable.is_some()) && problem.is_none();
     let retried = known.clone().filter(|_| is_retried).find_map(|known| again(known, ending.kind));
@@ -130,12 +131,12 @@ pub fn ending_report(
     EndingReport { promise, condition, problem, events, lacking: ending.mailed_annotations(false) }
 }
 
-/// Whether a plan was carried out, and nothing of it is tried again. A mail that was refused for good is not.
+/// Whether a plan was carried out and nothing will be retried. A permanently rejected mail does not count as retried.
 pub fn is_done(outcome: &Outcome<Sent>) -> bool {
     outcome.is_applied && outcome.failures.is_empty() && outcome.effect_failures().next().is_none()
 }
 
-/// A condition as it is, if it says why a mail could not be sent.
+/// Returns a condition unchanged if it says why a mail could not be sent.
 fn again(known: &Condition, kind: EndingKind) -> Option<Observation> {
     let reason = Reason::named(&known.reason).filter(|reason| !REASONS.contains(reason))?;
     let holds = match known.status.as_str() {
@@ -146,7 +147,8 @@ fn again(known: &Condition, kind: EndingKind) -> Option<Observation> {
     Some(Observation { type_: kind.condition, holds, reason, message: known.message.to_string() })
 }
 
-/// A problem as a condition. What resolves by itself leaves it unknown whether the Instance comes to its end.
+/// Converts a problem to a condition. While the problem is expected to resolve on its own, the condition's status is
+/// unknown.
 pub fn observation(problem: &Problem, type_: ConditionType) -> Observation {
     let (reason, message) = (problem.reason, problem.message.clone());
     Observation { type_, holds: (!problem.waiting).then_some(true), reason, message }

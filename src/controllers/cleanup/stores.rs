@@ -1,4 +1,4 @@
-//! The stores of the loops that end Instances after a time, and which of their changes add which Instances to the
+//! The stores of the loops that end Instances after a time. A change in a store adds the affected Instances to the
 //! queue.
 
 use std::collections::BTreeMap;
@@ -26,12 +26,12 @@ use crate::runtime::store::{ByNamespace, Change, Store};
 use crate::runtime::store_set::StoreSet;
 use crate::runtime::watch::Selection;
 
-/// The fields that the decisions of such a loop depend on. An Instance is added to the queue when one of them changes.
+/// The fields that the decisions of such a loop depend on. An Instance is queued when one of them changes.
 pub trait Dependencies: 'static {
-    /// The label of namespaces whose Instances the loop leaves alone.
+    /// The label of namespaces that the loop ignores.
     const EXEMPT: &'static str;
 
-    /// The fields of an Instance that the loop reads, without its own status.
+    /// The fields of an Instance that the loop reads, except its own status.
     fn of_instance(instance: &Instance) -> impl PartialEq;
 
     /// The fields of a Template that the loop reads.
@@ -50,7 +50,7 @@ pub struct EndingStores {
     namespaces: Arc<Store<NamespaceKind>>,
 }
 
-/// An Instance that may come to its end, and what every such loop decides by.
+/// An Instance that may end, with the data that the decisions depend on.
 #[derive(Debug, Clone, PartialEq, AsRef, AsMut)]
 pub struct Candidate {
     /// The Instance.
@@ -59,11 +59,11 @@ pub struct Candidate {
     pub instance: Arc<Instance>,
     /// Its Template; `None` while it does not exist.
     pub template: Option<Arc<Template>>,
-    /// Its Tenant, who is warned; `None` while it does not exist, and where the namespace is that of another.
+    /// Its Tenant, who gets the warnings; `None` if the Tenant does not exist or if another Tenant owns the namespace.
     pub tenant: Option<Arc<Tenant>>,
-    /// The managers of the course of the Template; none where a Tenant has written it.
+    /// The managers of the course of the Template; empty if a Tenant has written the Template.
     pub managers: Vec<Arc<Tenant>>,
-    /// The mails about it that were accepted, as the leader remembers them.
+    /// The accepted mails about it, as the leader remembers them.
     pub mailed: Mailed,
     /// Whether an administrator has exempted the namespace.
     pub is_exempt: bool,
@@ -75,7 +75,7 @@ impl Candidate {
         self.instance.metadata.creation_timestamp.as_ref().map_or(now, |time| time.0)
     }
 
-    /// The terms of one kind of ending: with `notifications`, so many warnings and a last mail.
+    /// The terms of one kind of ending. `notifications` enables the warnings and the final mail.
     pub fn terms(
         &self,
         kind: &EndingKind,
@@ -91,11 +91,11 @@ impl Candidate {
 }
 
 impl EndingStores {
-    /// Declares the stores. Only Instances in namespaces with the labels of `selector` are looked at.
+    /// Declares the stores. Only Instances in namespaces that match `selector` are considered.
     pub fn declare<D: Dependencies>(set: &mut StoreSet<'_>, selector: &BTreeMap<String, String>) -> Self {
         let all = Selection::ALL;
         let instances = set.store::<InstanceKind>(&all).requests("get patch delete").listed(|_| true);
-        // The statuses of other loops, which change often, do not matter here.
+        // Status changes by other loops are frequent and irrelevant here.
         let instances = instances.on_foreign_change(|change, queue| {
             if let Some(instance) = change.object_if(D::of_instance) {
                 queue.add(ObjectKey::of(&**instance), Priority::Background);
@@ -111,7 +111,7 @@ impl EndingStores {
             change.object_if(D::of_template).map(|template| ObjectKey::of(&**template))
         });
         let templates = templates.get();
-        // Whether the Tenant exists: its address is read when a mail is due.
+        // Only the existence of the Tenant matters here. Its address is read when a mail is due.
         let tenants = set.store(&all).wakes_by::<ByTenant, _, _>(instances, |change: &Change<TenantKind>| {
             change.object_if(|_| ()).map(|tenant| tenant.metadata.name.clone())
         });
@@ -119,17 +119,12 @@ impl EndingStores {
         let namespaces = set.store(&all).wakes_by::<ByNamespace, _, _>(instances, move |change| {
             change.object_if(&side).map(|namespace| namespace.metadata.name.clone())
         });
-        Self {
-            selector: selector.clone(),
-            exempt: D::EXEMPT,
-            templates,
-            tenants,
-            namespaces: namespaces.get(),
-            instances: Arc::clone(instances),
-        }
+        let (namespaces, instances) = (namespaces.get(), Arc::clone(instances));
+        Self { selector: selector.clone(), exempt: D::EXEMPT, instances, templates, tenants, namespaces }
     }
 
-    /// The Instance with this key, and the mails about it (`mailed`); `None` if it does not exist or its namespace is not ours.
+    /// The Instance with this key, with the mails about it (`mailed`). `None` if it does not exist or if its namespace
+    /// does not match the selector.
     pub fn find(&self, key: &ObjectKey, mailed: impl FnOnce(&Instance) -> Mailed) -> Option<Candidate> {
         let instance = self.instances.get(&key.namespace, &key.name)?;
         let namespace = self.namespaces.get("", &key.namespace)?;
@@ -137,14 +132,12 @@ impl EndingStores {
         let template = self.templates.get(&reference.namespace, &reference.name);
         let course = template.as_ref().filter(|_| !is_tenant_namespace(&reference.namespace));
         let managers = course.map_or_else(Vec::new, |template| managers(&self.tenants, template));
+        let tenant = self.tenants.get("", &instance.spec.tenant_ref.name);
         namespace.has_labels(&self.selector).then(|| Candidate {
             managers,
             mailed: mailed(&instance),
             template,
-            tenant: self
-                .tenants
-                .get("", &instance.spec.tenant_ref.name)
-                .filter(|_| foreign_tenant(&instance, &namespace).is_none()),
+            tenant: tenant.filter(|_| foreign_tenant(&instance, &namespace).is_none()),
             is_exempt: is_exempt(&namespace, self.exempt),
             instance,
         })
@@ -188,7 +181,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_is_named_is_not_warned_about_an_instance_in_the_namespace_of_another() {
+    async fn a_tenant_is_not_warned_about_an_instance_in_the_namespace_of_another_tenant() {
         let mut factory = StoreFactory::default();
         let mut set = StoreSet::new("test", &mut factory);
         let stores = EndingStores::declare::<Nothing>(&mut set, &BTreeMap::new());

@@ -12,12 +12,12 @@ declare_metrics! {
         controller: "`inactivity`",
         witness: "`ingress`, `ssh`, `webSsh`, `open`: the source of metrics; `kept`, `start`, `annotation`, `other`"
     }
-        "Number of running Instances whose use is watched per controller, by what their last use is known from"
+        "Number of running Instances whose use is watched per controller, by the source of their last known use"
         "`start` for nearly all: no source counts uses. See [queries](../prometheus-queries.md).";
     Gauge => "automation_mails_waiting" by {controller: "`inactivity` or `expiration`"}
         "Number of mails to tenants that no server has accepted yet per controller"
-        "Above 0 for an hour: the mail server refuses. The conditions `Inactive`, `Abandoned` and `Expiring` say why.";
+        "Above 0 for an hour: the mail server rejects mails. The conditions `Inactive`, `Abandoned` and `Expiring` say why.";
     Gauge => "automation_mails_undeliverable" by {controller: "`inactivity` or `expiration`"}
-        "Number of Instances per controller whose mails the server refuses for good, also without any text of the user"
+        "Number of Instances per controller whose mails the server permanently rejects, even without any text of the user"
         "Above 0: correct the address of the Tenant. The condition with the reason `MailUndeliverable` has the server's words.";
 }

@@ -1,43 +1,44 @@
-//! The dashboard: web pages on which users see, start and stop their machines.
+//! The dashboard: web pages where users see, start and stop their machines.
 //!
-//! | file | what it is |
+//! | file or folder | content |
 //! |---|---|
-//! | `serve.rs` | the loop: the HTTP server, its limits and metrics, the orderly end |
-//! | `route.rs` | what a request asks for, by its method and path |
-//! | `guard.rs` | which requests may change something, and what browsers may do with answers |
-//! | `answer.rs` | from a request to its answer: its session and user |
-//! | `show.rs` | pages, and the streams of their changes |
-//! | `perform.rs` | forms, and the page that says what they have come to |
-//! | `outcome.rs` | what an action has come to, until a page says it |
-//! | `visit.rs` | what an answer needs to know of the browser |
-//! | `login.rs` | logging in and out |
-//! | `session/` | what a browser keeps, sealed |
-//! | `users/` | the users of the sessions, with their tokens, and what they were shown last |
-//! | `read.rs` | what a page shows, read with the user's token |
-//! | `act.rs` | what a form changes, with the user's token |
-//! | `page/` | pages, from objects to HTML |
-//! | `live/` | which open pages a change concerns, and the streams that tell them |
-//! | `assets.rs` | styles and scripts |
+//! | `server.rs` | the loop: the HTTP server, its limits and metrics, the graceful shutdown |
+//! | `router.rs`, `paths.rs` | the routes, derived from the pages and the entries of the actions |
+//! | `app.rs` | the state that all handlers share |
+//! | `page.rs` | the parts that the handlers of pages share |
+//! | `home/`, `machine/`, `courses/`, `account/` | one page each: the handler, `model.rs` (pure), `view.rs` (HTML) and `actions.rs` |
+//! | `action/` | actions: their entries, the handler, the requests, the outcome |
+//! | `student/` | the objects and rights of a user, and the machines that can be started |
+//! | `user/` | the current user, with a token |
+//! | `session/` | the sealed cookies of a browser: session, login, flash message |
+//! | `live/` | the watches, the broadcast of their changes, and the streams to open pages |
+//! | `http/` | extractors, responses, headers, the check of the origin, styles and scripts |
+//! | `ui/` | the frame and the elements of pages |
+//! | `texts/` | all texts: a YAML file for each language |
 //!
-//! The dashboard has no rights beyond those of its users: everything about them is read and changed with their own tokens. With its
-//! own account, it has watches that say that something has changed.
+//! The dashboard reads and changes objects only as its users, with their tokens or by impersonation, so it has no
+//! further rights. With its own account, it only watches objects, to learn that they have changed.
 
-mod act;
-mod answer;
-mod assets;
-mod guard;
+mod account;
+mod action;
+mod app;
+mod courses;
+mod home;
+mod http;
 mod live;
-mod login;
-mod outcome;
+mod machine;
 mod page;
-mod perform;
-mod read;
-mod route;
-mod serve;
+mod paths;
+mod router;
+mod server;
 pub mod session;
-mod show;
+mod standing;
+mod student;
 pub mod telemetry;
-mod users;
-mod visit;
+#[cfg(test)]
+mod tests;
+mod texts;
+mod ui;
+mod user;
 
-pub use serve::DashboardLoop;
+pub use server::DashboardLoop;

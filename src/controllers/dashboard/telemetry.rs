@@ -10,13 +10,13 @@ declare_metrics! {
         code: "the HTTP status"
     }
         "Number of requests to the dashboard by route and status code"
-        "`403` of `action`: the API server or a webhook refuses, or a page of another site asked. `503`: the API server or the issuer is away. `500`: the log says why.";
+        "`403` of `action`: the API server or a webhook rejects the change, or the form comes from another origin. `503`: the API server or the issuer does not respond. `500`: the log has the reason.";
     Histogram(&REQUEST_BUCKETS) => "dashboard_request_duration_seconds" by {
         route: "as of `dashboard_requests_total`"
     }
-        "Latency in seconds of the answers of the dashboard by route"
-        "Seconds: the API server or the issuer is slow, or pages wait for the reads of others.";
+        "Latency in seconds of the responses of the dashboard by route"
+        "Seconds: the API server or the issuer is slow, or pages wait for the reads of other pages.";
     Gauge => "dashboard_open_pages" by {}
-        "Number of open pages that show changes at once"
-        "At `controllers.dashboard.maxPages`: further pages have to be shown anew by hand; add a replica.";
+        "Number of open pages that update automatically"
+        "At `controllers.dashboard.maxPages`: users have to reload further pages; add a replica.";
 }

@@ -1,11 +1,11 @@
-//! From a request to its answer.
+//! Handles a request and builds its response.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use http::header::ACCEPT;
+use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper::body::Bytes;
 use tokio::time::sleep;
@@ -15,58 +15,64 @@ use super::access::{Action, Granted, Lookup, Refusal, World, decide};
 use super::body::{self, Content};
 use super::cluster::{Cluster, Failure, StoredInstance};
 use super::description::description;
-use super::origin;
 use super::pace::OncePerSecond;
-use super::page;
 use super::route::{self, Target};
 use super::stores::Stores;
 use super::turns::{Turns, pauses};
 use super::view::{InstanceView, TemplateView};
 use super::write::{Write, write};
+use super::{origin, page};
 use crate::api::instance::InstancePhase;
 use crate::api::{Instance, Template};
 use crate::config::ExamAgentConfig;
 use crate::runtime::error::ApiError;
 use crate::runtime::http_server::{Peer, response};
 
-/// How often an Instance that is being deleted is looked at again, and how long to wait before that.
+/// How often, and how long apart, an Instance that is being deleted is read again.
 const BEING_DELETED: (usize, Duration) = (5, Duration::from_millis(500));
 
-/// The exam agent: it answers requests.
+/// The types that clients send by default: an empty one, and the defaults of curl and of browsers.
+const DEFAULT_TYPES: [&str; 4] =
+    ["", "application/x-www-form-urlencoded", "text/plain", "application/octet-stream"];
+
+/// The exam agent: answers requests.
 pub struct Agent {
     config: ExamAgentConfig,
-    /// The description of the interface, as JSON.
+    /// The OpenAPI description of the interface, as JSON.
     description: Bytes,
     cluster: Cluster,
     stores: Stores,
     turns: Turns,
-    /// When a refusal was last logged, and a failure.
+    /// Limits the log lines about refusals and about failures.
     logged: [OncePerSecond; 2],
 }
 
 /// The client of a request.
 #[derive(Debug, Clone, Copy)]
 struct Asking {
-    /// The address; `None` if it is not known.
+    /// The client's address; `None` if it is unknown.
     client: Option<IpAddr>,
-    /// The address of the other end of the connection.
+    /// The address at the other end of the connection.
     peer: Option<IpAddr>,
-    /// Whether it is a browser that shows pages.
+    /// Whether the client is a browser that displays pages.
     is_browser: bool,
 }
 
-/// Why a request was not carried out.
+/// The reason why a request was not carried out.
 #[derive(derive_more::From)]
 enum RequestError {
     Refused(Refusal),
     Failed(Failure),
-    /// Others write the same Instance; with the reason, for the client.
+    /// Another writer changes the same Instance. The reason is for the client.
     Conflict(&'static str),
 }
 
+/// The response to a request, or the reason why it was not carried out.
+type Answer = Result<Response<Bytes>, RequestError>;
+
 impl Agent {
-    /// Answers requests as the configuration says, about the objects of `cluster`; those of clients outside of the allow-list
-    /// from `stores`.
+    /// An agent that answers requests as the configuration says. Clients in the allow-list work on the objects of
+    /// `cluster`, and all others read from `stores`.
     pub fn new(config: ExamAgentConfig, cluster: Cluster, stores: Stores) -> Self {
         let description = format!("{:#}\n", description(&config.base_path)).into();
         Self { config, description, cluster, stores, turns: Turns::new(), logged: Default::default() }
@@ -77,10 +83,10 @@ impl Agent {
         route::target(&self.config.base_path, request.uri().path())
     }
 
-    /// Answers a request, whose target is known.
+    /// Answers a request whose target is known.
     pub async fn answer(&self, target: &Target, request: &Request<Bytes>) -> Response<Bytes> {
         let asking = self.asking(request);
-        // A name that is no text is none, and an empty one too: no method deletes a collection.
+        // A name that is not valid UTF-8 counts as empty. PUT and DELETE need a name.
         let name = target.instance();
         let (answer, about, failed) = match (target, request.method().clone()) {
             (Target::Unknown, _) => return page::plain(StatusCode::NOT_FOUND, "Not found"),
@@ -97,11 +103,11 @@ impl Agent {
                 (self.instances(asking, query).await, "the list of Instances", failed)
             }
             (Target::Instance(_), Method::GET) => return self.show(asking, name).await,
-            (Target::Instances | Target::Instance(_), Method::PUT) => {
+            (Target::Instance(_), Method::PUT) => {
                 let failed = format!("Instance {name} cannot be unchanged");
-                (self.put(asking, name, request.body()).await, name, failed)
+                (self.put(asking, name, request).await, name, failed)
             }
-            (Target::Instances | Target::Instance(_), Method::DELETE) => {
+            (Target::Instance(_), Method::DELETE) => {
                 (self.delete(asking, name).await, name, "Error deleting instance".to_owned())
             }
             _ => return page::no_such_method(target.methods()),
@@ -122,7 +128,7 @@ impl Agent {
         decide(&self.config, asking.client, action, world)
     }
 
-    async fn templates(&self, asking: Asking) -> Result<Response<Bytes>, RequestError> {
+    async fn templates(&self, asking: Asking) -> Answer {
         let Granted { is_allowed, .. } = self.decide(asking, Action::SeeTemplates, World::UNREAD)?;
         let found = if is_allowed {
             self.cluster.templates().await?.into_iter().map(Arc::new).collect()
@@ -137,10 +143,10 @@ impl Agent {
         Ok(page::json(StatusCode::OK, &shown.collect::<Vec<_>>()))
     }
 
-    async fn instances(&self, asking: Asking, query: &str) -> Result<Response<Bytes>, RequestError> {
+    async fn instances(&self, asking: Asking, query: &str) -> Answer {
         self.decide(asking, Action::List(&BTreeMap::new()), World::UNREAD)?;
         let labels = route::labels(query);
-        let labels = labels.ok_or_else(|| Refusal::Invalid("the query is no text in UTF-8".to_owned()))?;
+        let labels = labels.ok_or_else(|| Refusal::Malformed("the query is not valid UTF-8".to_owned()))?;
         self.decide(asking, Action::List(&labels), World::UNREAD)?;
         let found = self.cluster.instances(&labels).await?;
         let shown = found.iter().filter_map(|instance| {
@@ -177,30 +183,19 @@ impl Agent {
         Ok((found.ok_or(Refusal::NotFound)?, granted))
     }
 
-    async fn put(&self, asking: Asking, name: &str, body: &[u8]) -> Result<Response<Bytes>, RequestError> {
-        let (status, found, granted) = self.store(asking, name, body).await?;
-        Ok(page::json(status, &InstanceView::of(&found.instance, granted)))
-    }
-
-    /// Creates or replaces an Instance; 201 if it was created.
-    async fn store(
-        &self,
-        asking: Asking,
-        name: &str,
-        body: &[u8],
-    ) -> Result<(StatusCode, StoredInstance, Granted), RequestError> {
-        // Who may not is told so, whatever it sends.
+    /// Creates or replaces an Instance; the status is 201 if it was created.
+    async fn put(&self, asking: Asking, name: &str, request: &Request<Bytes>) -> Answer {
+        // A client without the right is refused before its body is read.
         self.decide(asking, Action::PutAny, World::UNREAD)?;
-        let wanted = body::read(body).map_err(Refusal::Invalid)?;
+        if !may_be_json(request.headers()) {
+            return Err(Refusal::UnsupportedType.into());
+        }
+        let wanted = body::read(request.body())?;
         let action = Action::Put(name, &wanted);
         self.decide(asking, action, World::UNREAD)?;
         let needs_template =
             !self.config.template_selector.is_empty() || wanted.content != Content::default();
-        let template = if needs_template && !wanted.template.is_empty() {
-            self.cluster.template(&wanted.template).await?
-        } else {
-            None
-        };
+        let template = if needs_template { self.cluster.template(&wanted.template).await? } else { None };
         let _turn = self.turns.wait(name).await.map_err(Failure::TooMany)?;
         let (mut pauses, mut deleted) = (pauses(), 0..BEING_DELETED.0);
         loop {
@@ -209,11 +204,10 @@ impl Agent {
             let world = World { instance: instance.into(), template: template.as_ref().into() };
             let granted = self.decide(asking, action, world)?;
             if instance.is_some_and(Instance::is_terminating) {
-                // It will be gone, and with it what is written now.
+                // The deletion would also discard a change made now.
                 if deleted.next().is_none() {
-                    return Err(RequestError::Conflict(
-                        "the Instance is being deleted: try again when it is gone",
-                    ));
+                    let why = "the Instance is being deleted: try again when it no longer exists";
+                    return Err(RequestError::Conflict(why));
                 }
                 sleep(BEING_DELETED.1).await;
                 continue;
@@ -221,25 +215,23 @@ impl Agent {
             let read = current.as_ref().map(|found| (&found.json, &found.instance));
             let written = write(&self.config, name, &wanted, template.as_ref(), read);
             match self.send(asking, name, written, current).await {
-                Ok((status, found)) => return Ok((status, found, granted)),
-                // Another replica, a loop or a user was faster: look again.
+                Ok((status, found)) => {
+                    return Ok(page::json(status, &InstanceView::of(&found.instance, granted)));
+                }
+                // Another replica, a control loop or a user was faster: read the Instance again.
                 Err(Failure::Api(
                     ApiError::Conflict(_) | ApiError::AlreadyExists(_) | ApiError::NotFound(_),
-                )) => match pauses.next() {
-                    Some(pause) => sleep(pause).await,
-                    None => {
-                        return Err(RequestError::Conflict(
-                            "others change the Instance all the time: try again",
-                        ));
-                    }
-                },
+                )) => {
+                    let why = "another client keeps changing the Instance: try again";
+                    sleep(pauses.next().ok_or(RequestError::Conflict(why))?).await;
+                }
                 Err(Failure::Api(ApiError::Invalid(reason))) => return Err(Refusal::Invalid(reason).into()),
                 Err(failure) => return Err(failure.into()),
             }
         }
     }
 
-    /// Sends what is to be written; `current` is the Instance as it was read. Returns the Instance as it is stored.
+    /// Sends the write to the API server and returns the stored Instance. `current` is the Instance as it was read.
     async fn send(
         &self,
         asking: Asking,
@@ -250,7 +242,7 @@ impl Agent {
         let (status, verb, found) = match written {
             Write::Create(object) => (StatusCode::CREATED, "created", self.cluster.create(&object).await?),
             Write::Patch(patch) => (StatusCode::OK, "changed", self.cluster.patch(name, &patch).await?),
-            // Nothing is left to write of an Instance that is there.
+            // The Instance exists and is up to date.
             Write::Nothing => {
                 let missing = || ApiError::NotFound(name.to_owned());
                 return Ok((StatusCode::OK, current.ok_or_else(missing)?));
@@ -262,14 +254,14 @@ impl Agent {
         Ok((status, found))
     }
 
-    async fn delete(&self, asking: Asking, name: &str) -> Result<Response<Bytes>, RequestError> {
+    async fn delete(&self, asking: Asking, name: &str) -> Answer {
         let action = Action::Delete(name);
         self.decide(asking, action, World::UNREAD)?;
         let found = self.cluster.instance(name).await?.map(|found| found.instance);
         let world = World { instance: found.as_ref().into(), ..World::UNREAD };
         self.decide(asking, action, world)?;
         match self.cluster.delete(name, found.as_ref().map_or("", Instance::uid)).await {
-            // It is gone, or another one has its name by now: this one is deleted.
+            // The Instance is gone, or another one has its name now. Either way this one is deleted.
             Err(Failure::Api(ApiError::NotFound(_) | ApiError::Conflict(_))) => {
                 return Err(Refusal::NotFound.into());
             }
@@ -281,7 +273,16 @@ impl Agent {
     }
 }
 
-/// Whether a client shows pages.
+/// Whether the `Content-Type` allows a JSON body. Clients of the Go program send no type, or the default of curl or of
+/// a browser.
+fn may_be_json(headers: &HeaderMap) -> bool {
+    let Some(value) = headers.get(CONTENT_TYPE) else { return true };
+    let text = String::from_utf8_lossy(value.as_bytes()).to_ascii_lowercase();
+    let media_type = text.split(';').next().unwrap_or_default().trim();
+    media_type.ends_with("/json") || media_type.ends_with("+json") || DEFAULT_TYPES.contains(&media_type)
+}
+
+/// Whether the client accepts HTML.
 fn shows_pages(headers: &HeaderMap) -> bool {
     headers
         .get_all(ACCEPT)
@@ -289,7 +290,7 @@ fn shows_pages(headers: &HeaderMap) -> bool {
         .any(|value| String::from_utf8_lossy(value.as_bytes()).contains("text/html"))
 }
 
-/// The page of an Instance for a browser.
+/// The page that shows an Instance in a browser.
 fn page_of(instance: &Instance) -> Response<Bytes> {
     match instance.status.phase {
         InstancePhase::Ready => page::redirect(instance.status.open_url()).unwrap_or_else(page::starting),
@@ -302,7 +303,7 @@ fn page_of(instance: &Instance) -> Response<Bytes> {
 }
 
 impl Asking {
-    /// The address of the client, and of the peer, for the log.
+    /// The addresses of the client and of the peer, for the log.
     fn shown(self) -> [String; 2] {
         let text = |address: IpAddr| address.to_canonical().to_string();
         [self.client, self.peer].map(|address| address.map_or_else(|| "unknown".to_owned(), text))
@@ -310,8 +311,8 @@ impl Asking {
 }
 
 impl Agent {
-    /// The answer to what was not carried out; `failed` is that of a request to the API server that has failed. `about` is the
-    /// name of an Instance, which may be any text where the request was refused.
+    /// The response to a request that was not carried out. `failed` builds the response for a failed request to the API
+    /// server. `about` is the name of an Instance; in a refused request it may be any text.
     fn refuse(
         &self,
         error: RequestError,
@@ -329,9 +330,13 @@ impl Agent {
                 }
                 page::plain(StatusCode::FORBIDDEN, "Forbidden")
             }
-            RequestError::Refused(Refusal::Invalid(reason)) => {
+            RequestError::Refused(Refusal::Malformed(reason)) => {
                 page::plain(StatusCode::BAD_REQUEST, format!("Bad request: {reason}"))
             }
+            RequestError::Refused(Refusal::Invalid(reason)) => {
+                page::plain(StatusCode::UNPROCESSABLE_ENTITY, format!("Unprocessable content: {reason}"))
+            }
+            RequestError::Refused(Refusal::UnsupportedType) => page::unsupported_type(),
             RequestError::Refused(Refusal::NotFound) => page::plain(StatusCode::NOT_FOUND, "Not found"),
             RequestError::Failed(Failure::TooMany(too_many)) => page::too_many(too_many),
             RequestError::Conflict(reason) => {
@@ -339,10 +344,40 @@ impl Agent {
             }
             RequestError::Failed(Failure::Api(error)) => {
                 if failures.may(Instant::now()) {
-                    warn!(about, client, peer, %error, "a request of an exam could not be carried out");
+                    warn!(about, client, peer, %error, "a request to the exam agent failed");
                 }
                 failed()
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn a_body_is_json_unless_its_type_says_otherwise() {
+        for (media_type, expected) in [
+            (None, true),
+            (Some(""), true),
+            (Some("application/json"), true),
+            (Some("Application/JSON; charset=utf-8"), true),
+            (Some("text/json"), true),
+            (Some("application/merge-patch+json"), true),
+            (Some("application/x-www-form-urlencoded"), true),
+            (Some("text/plain;charset=UTF-8"), true),
+            (Some("application/octet-stream"), true),
+            (Some("application/yaml"), false),
+            (Some("application/xml"), false),
+            (Some("multipart/form-data; boundary=json"), false),
+            (Some("json"), false),
+        ] {
+            let value = media_type.map(HeaderValue::from_static);
+            let headers: HeaderMap = value.into_iter().map(|value| (CONTENT_TYPE, value)).collect();
+            assert_eq!(may_be_json(&headers), expected, "{media_type:?}");
         }
     }
 }

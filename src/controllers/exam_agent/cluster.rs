@@ -1,5 +1,5 @@
-//! The requests to the API server for clients in the allow-list. They need no lease: each one does what one client has asked
-//! for.
+//! The requests to the API server for clients in the allow-list. They need no lease, because each one carries out a
+//! request of one client.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -25,21 +25,21 @@ use crate::runtime::plan::KindInfo;
 /// The number of lists that are read at the same time: a list of all Instances of an exam is large.
 const LISTS: usize = 4;
 
-/// Why a request has no answer.
+/// The reason why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// The API server has refused it, or has not answered.
+    /// The API server rejected the request or did not answer.
     #[error("{0}")]
     Api(#[from] ApiError),
-    /// It was not sent.
+    /// The request was not sent because too many requests are waiting.
     #[error("there are too many requests")]
     TooMany(TooMany),
 }
 
-/// An Instance as it was read: as JSON, of which a patch is made, and decoded.
+/// An Instance as it was read: as JSON, the base of a patch, and decoded.
 #[derive(Debug, Clone)]
 pub struct StoredInstance {
-    /// As the API server has it.
+    /// The Instance as the API server stores it.
     pub json: Value,
     /// The same, decoded.
     pub instance: Instance,
@@ -71,61 +71,61 @@ struct List<T: Kind> {
 }
 
 impl Cluster {
-    /// The objects of a namespace. The client sends writes without the lease.
+    /// Requests for the objects of a namespace. The client sends writes without the lease.
     pub fn new(client: Client, namespace: &str, pace: Pace) -> Self {
         let lists = Semaphore::new(LISTS);
         Self { client, namespace: namespace.to_owned(), pace: Mutex::new(pace), lists }
     }
 
-    /// The Templates, in the order of their names.
+    /// The Templates, sorted by name.
     ///
     /// # Errors
-    /// As all requests: see [`Failure`].
+    /// See [`Failure`].
     pub async fn templates(&self) -> Result<Vec<Template>, Failure> {
         self.list::<TemplateKind>(&BTreeMap::new()).await
     }
 
-    /// The Instances with these labels, in the order of their names.
+    /// The Instances with these labels, sorted by name.
     ///
     /// # Errors
-    /// As all requests: see [`Failure`].
+    /// See [`Failure`].
     pub async fn instances(&self, labels: &BTreeMap<String, String>) -> Result<Vec<Instance>, Failure> {
         self.list::<InstanceKind>(labels).await
     }
 
-    /// A Template; `None` if there is none. The name is one that an object can have.
+    /// Returns a Template, or `None` if it does not exist. The name must be a valid object name.
     ///
     /// # Errors
-    /// As all requests: see [`Failure`].
+    /// See [`Failure`].
     pub async fn template(&self, name: &str) -> Result<Option<Template>, Failure> {
         let path = self.path::<TemplateKind>(name);
         missing_is_none(self.send(Method::GET, &path, None).await)
     }
 
-    /// An Instance; `None` if there is none. The name is one that an object can have.
+    /// Returns an Instance, or `None` if it does not exist. The name must be a valid object name.
     ///
     /// # Errors
-    /// As all requests: see [`Failure`].
+    /// See [`Failure`].
     pub async fn instance(&self, name: &str) -> Result<Option<StoredInstance>, Failure> {
         let path = self.path::<InstanceKind>(name);
         let found: Option<Value> = missing_is_none(self.send(Method::GET, &path, None).await)?;
         found.map(StoredInstance::try_from).transpose()
     }
 
-    /// Creates an Instance, and returns it as it is stored.
+    /// Creates an Instance and returns the stored object.
     ///
     /// # Errors
-    /// As all requests: see [`Failure`].
+    /// See [`Failure`].
     pub async fn create(&self, object: &Value) -> Result<StoredInstance, Failure> {
         let path = KindInfo::of::<InstanceKind>().path(&self.namespace);
         let stored: Value = self.send(Method::POST, &path, Some(("application/json", object))).await?;
         stored.try_into()
     }
 
-    /// Changes an Instance by a merge patch, and returns it as it is stored.
+    /// Changes an Instance by a merge patch and returns the stored object.
     ///
     /// # Errors
-    /// As all requests: see [`Failure`].
+    /// See [`Failure`].
     pub async fn patch(&self, name: &str, changes: &Value) -> Result<StoredInstance, Failure> {
         let path = self.path::<InstanceKind>(name);
         let body = Some(("application/merge-patch+json", changes));
@@ -133,10 +133,10 @@ impl Cluster {
         stored.try_into()
     }
 
-    /// Deletes the Instance with this uid, and no other one that has its name by now.
+    /// Deletes the Instance with this uid. A newer Instance with the same name is not deleted.
     ///
     /// # Errors
-    /// As all requests: see [`Failure`].
+    /// See [`Failure`].
     pub async fn delete(&self, name: &str, uid: &str) -> Result<(), Failure> {
         let path = self.path::<InstanceKind>(name);
         let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}});
@@ -161,7 +161,7 @@ impl Cluster {
         Ok(list.items)
     }
 
-    /// Sends a request once it is its turn, and returns the answer, decoded. The client has a deadline for it.
+    /// Sends a request when the pace allows it and decodes the response. The client sets the timeout.
     async fn send<T: DeserializeOwned>(
         &self,
         method: Method,
@@ -183,7 +183,7 @@ impl Cluster {
     }
 }
 
-/// The answer, or `None` where there is no such object.
+/// Maps a "not found" error to `None`.
 fn missing_is_none<T>(answer: Result<T, Failure>) -> Result<Option<T>, Failure> {
     match answer {
         Ok(found) => Ok(Some(found)),

@@ -1,17 +1,14 @@
-//! The description of the interface, as OpenAPI 3.1 has it, made from the types.
+//! The OpenAPI 3.1 description of the interface, generated from the types.
 
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Value, json};
 
-use super::body::WantedInstance;
+use super::body::{NAME, WantedInstance, label_key, label_value};
 use super::view::{ErrorView, InstanceView, TemplateView};
 
-/// The pattern of the names of objects.
-const NAME: &str = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";
-
-/// The description of the interface below this path.
+/// The description of the interface below this base path.
 pub fn description(base: &str) -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.definitions_path = "/components/schemas".into();
@@ -23,8 +20,8 @@ pub fn description(base: &str) -> Value {
         "openapi": "3.1.0",
         "info": {
             "title": "CrownLabs exam agent",
-            "description": "Exam servers create, watch and delete Instances, and browsers are led to them. Paths may also be \
-                written in the singular, and with or without a slash at the end.",
+            "description": "Exam servers create, watch and delete Instances, and browsers are redirected to them. Paths may also be \
+                written in the singular, and with or without a trailing slash.",
             "version": env!("CARGO_PKG_VERSION"),
         },
         "servers": [{"url": base}],
@@ -48,7 +45,7 @@ fn as_json(description: &str, schema: &Value) -> Value {
     json!({"description": description, "content": {"application/json": {"schema": schema}}})
 }
 
-/// An answer that is a page for browsers and JSON for others.
+/// A response that is a page for browsers and JSON for other clients.
 fn either(description: &str, schema: &Value) -> Value {
     let page = json!({"schema": {"type": "string"}});
     json!({"description": description, "content": {"application/json": {"schema": schema}, "text/html": page}})
@@ -56,7 +53,7 @@ fn either(description: &str, schema: &Value) -> Value {
 
 fn with_retry_after(mut answer: Value) -> Value {
     answer["headers"] = json!({
-        "Retry-After": {"description": "Seconds after which it may be tried again.", "schema": {"type": "integer", "minimum": 1}},
+        "Retry-After": {"description": "Seconds to wait before the next attempt.", "schema": {"type": "integer", "minimum": 1}},
     });
     answer
 }
@@ -64,31 +61,31 @@ fn with_retry_after(mut answer: Value) -> Value {
 fn paths(generator: &mut SchemaGenerator) -> Value {
     let too_many = with_retry_after(text("There are too many requests."));
     let forbidden = text(
-        "The client may not, or the Instance belongs to another Tenant, or the Template is not for exams.",
+        "The client does not have the right, the Instance belongs to another Tenant, or the Template is not for exams.",
     );
     let health = json!({"get": {
-        "operationId": "health", "summary": "Whether the server runs",
-        "responses": {"200": text("It runs.")},
+        "operationId": "health", "summary": "The health of the server",
+        "responses": {"200": text("The server is running.")},
     }, "servers": [{"url": "/"}]});
     let templates = json!(generator.subschema_for::<Vec<TemplateView>>());
     let templates = json!({"get": {
         "operationId": "listTemplates", "summary": "The Templates for exams",
         "responses": {
-            "200": as_json("The Templates.", &templates), "429": too_many, "500": text("The API server has not answered."),
+            "200": as_json("The Templates.", &templates), "429": too_many, "500": text("The API server did not answer."),
         },
     }});
     let instances = json!(generator.subschema_for::<Vec<InstanceView>>());
     let labels = json!({
         "name": "labels", "in": "query", "style": "form", "explode": true,
         "description": "Labels that the Instances have; a label without a value has the value `true`.",
-        "schema": {"type": "object", "additionalProperties": {"type": "string"}},
+        "schema": {"type": "object", "propertyNames": label_key(), "additionalProperties": label_value()},
     });
     let list = json!({"get": {
-        "operationId": "listInstances", "summary": "The Instances, for clients that may do everything",
+        "operationId": "listInstances", "summary": "The Instances, for clients with full access",
         "parameters": [labels],
         "responses": {
             "200": as_json("The Instances.", &instances), "400": text("A label is not valid."), "403": forbidden,
-            "429": too_many, "500": text("The API server has not answered."),
+            "429": too_many, "500": text("The API server did not answer."),
         },
     }});
     json!({
@@ -113,42 +110,47 @@ fn instance(generator: &mut SchemaGenerator, too_many: &Value, forbidden: &Value
     });
     let get = json!({
         "operationId": "getInstance",
-        "summary": "An Instance, for everybody; a browser is led to it, or gets a page that loads itself again until it is ready",
+        "summary": "An Instance, for all clients; a browser is redirected to it, or gets a page that reloads until it is ready",
         "responses": {
             "200": as_json("The Instance.", &instance),
-            "201": {"description": "It is not ready yet.", "content": {"text/html": {"schema": {"type": "string"}}}},
-            "302": text("It is ready: the URL of its desktop."),
+            "201": {"description": "The Instance is not ready yet.", "content": {"text/html": {"schema": {"type": "string"}}}},
+            "302": text("The Instance is ready: the URL of its desktop."),
             "400": text("The name is not valid."),
-            "404": either("There is none.", &error),
-            "410": either("It is not running.", &error),
+            "404": either("The Instance does not exist.", &error),
+            "410": either("The Instance is not running.", &error),
             "429": too_many,
-            "500": either("It has failed, or the API server has not answered.", &error),
+            "500": either("The Instance has failed, or the API server did not answer.", &error),
         },
     });
+    let mut unsupported = text("The Content-Type of the body is not JSON.");
+    unsupported["headers"] =
+        json!({"Accept": {"description": "The type to send.", "schema": {"type": "string"}}});
     let put = json!({
         "operationId": "putInstance",
-        "summary": "Creates an Instance, or replaces its spec, for clients that may do everything",
+        "summary": "Creates an Instance, or replaces its spec, for clients with full access",
         "requestBody": {"required": true, "content": {"application/json": {"schema": wanted}}},
         "responses": {
-            "200": as_json("It is there, changed or not.", &instance),
-            "201": as_json("It was created.", &instance),
-            "400": text("The name or the body is not valid."),
+            "200": as_json("The Instance exists, and was changed if necessary.", &instance),
+            "201": as_json("The Instance was created.", &instance),
+            "400": text("The name is not valid, or the body is not JSON."),
             "403": forbidden,
-            "409": text("The Instance is being deleted, or others change it all the time."),
-            "413": text("The body is too long."),
+            "409": text("The Instance is being deleted, or another client keeps changing it."),
+            "413": text("The body is too large."),
+            "415": unsupported,
+            "422": text("The body does not describe a valid Instance; the response explains why."),
             "429": too_many,
-            "500": text("The API server has refused it, or has not answered."),
+            "500": text("The API server rejected the request, or did not answer."),
         },
     });
     let delete = json!({
-        "operationId": "deleteInstance", "summary": "Deletes an Instance, for clients that may do everything",
+        "operationId": "deleteInstance", "summary": "Deletes an Instance, for clients with full access",
         "responses": {
-            "200": {"description": "It is being deleted."},
+            "200": {"description": "The Instance is being deleted."},
             "400": text("The name is not valid."),
             "403": forbidden,
-            "404": text("There is none."),
+            "404": text("The Instance does not exist."),
             "429": too_many,
-            "500": text("The API server has refused it, or has not answered."),
+            "500": text("The API server rejected the request, or did not answer."),
         },
     });
     json!({"parameters": [name], "get": get, "put": put, "delete": delete})

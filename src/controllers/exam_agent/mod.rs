@@ -1,28 +1,29 @@
-//! The exam agent: the HTTP interface by which exam servers create, watch and delete the Instances of students, and by which
-//! the browsers of students are led to them.
+//! The exam agent: an HTTP interface that lets exam servers create, watch and delete the Instances of students. It
+//! also redirects the browsers of students to their Instances.
 //!
-//! | file | what it is |
+//! | file | contents |
 //! |---|---|
-//! | `serve.rs` | the loop: the HTTP server, its limits, its metrics, the orderly end |
+//! | `serve.rs` | the loop: the HTTP server, its limits, its metrics, the graceful shutdown |
 //! | `route.rs` | the targets of paths, and the labels in queries |
 //! | `origin.rs` | the address of the client behind proxies |
 //! | `access.rs` | the rights of clients: one pure function |
 //! | `body.rs` | the JSON that clients send |
-//! | `write.rs` | the object or patch that it asks for |
+//! | `write.rs` | the object or patch for a request |
 //! | `view.rs`, `page.rs` | the JSON and the pages that clients get |
-//! | `answer.rs` | from a request to its answer |
-//! | `cluster.rs`, `pace.rs` | the requests to the API server, and how many there may be in a second |
+//! | `answer.rs` | the handling of a request, from the target to the response |
+//! | `cluster.rs`, `pace.rs` | the requests to the API server, and their rate limit |
 //! | `turns.rs` | the order of requests that write one Instance |
-//! | `stores.rs` | the stores from which clients outside of the allow-list are answered |
+//! | `stores.rs` | the stores that answer clients outside the allow-list |
 //! | `description.rs` | the description of the interface, as `OpenAPI` |
 //!
-//! Every replica serves, with or without the lease. Two that write the same Instance at once do as two users of kubectl: one
-//! creation succeeds, and a change is for the version that was read, so nothing is lost, and nothing is there twice.
+//! Every replica serves, with or without the lease. Two replicas that write the same Instance at once behave like two
+//! users of kubectl: one creation succeeds, and each change names the version that was read. No change is lost, and no
+//! object is created twice.
 //!
-//! Each request of a client in the allow-list reads from and writes to the API server: a client that has created an Instance
-//! by one replica sees it at once by any other, which a watch would show some time later. The pace of the requests bounds
-//! that cost. All others are answered from stores of the one namespace, for which the rights there are enough: however many
-//! they are, they cause no request.
+//! A request of a client in the allow-list reads from and writes to the API server. A client that has created an
+//! Instance through one replica sees it at once through any other replica; a watch would show it only some time later.
+//! The rate limit bounds the cost. All other clients are answered from stores of the one namespace, which need rights
+//! in that namespace only. They cause no requests, however many they are.
 
 mod access;
 mod answer;

@@ -1,4 +1,4 @@
-//! The address of the client, whom proxies may stand before.
+//! The address of the client, which may be behind proxies.
 
 use std::net::IpAddr;
 
@@ -6,23 +6,24 @@ use http::HeaderMap;
 
 use crate::config::Network;
 
-/// The header in which each proxy appends the address that it was called from.
+/// The header with the addresses of the client and the proxies. Each proxy appends its peer's address.
 const FORWARDED: &str = "x-forwarded-for";
 
-/// The values of the header, in the order in which they were received; `None` without one.
+/// The values of the header in the order of arrival; `None` if it is missing.
 pub fn forwarded(headers: &HeaderMap) -> Option<String> {
     let values = headers.get_all(FORWARDED).iter();
-    // What is no text is kept as an entry that is no address.
+    // A value that is not text is kept as an entry that is not an address.
     let texts: Vec<&str> = values.map(|value| value.to_str().unwrap_or("?")).collect();
     (!texts.is_empty()).then(|| texts.join(","))
 }
 
-/// The address of the client; `None` if it is not known. `peer` has opened the connection.
+/// The address of the client, or `None` if it is unknown. `peer` is the address that opened the connection.
 ///
-/// Whoever sends a request writes into the header what it likes: only what a proxy has appended is true. Of a peer that is no
-/// proxy, the header is not read. Otherwise it is believed only if every hop is a known proxy, but the first, which is the
-/// client: an entry of somebody else means that the client itself has sent a header, or that a proxy is not known. Without
-/// known proxies, the peer counts as the only one.
+/// A client can put anything into the header, so only entries that a known proxy has appended can be trusted. If the
+/// peer is not a known proxy, the header is ignored and the peer is the client. Otherwise the first entry is the
+/// client, and every further entry must be a known proxy. Any other entry means that the client sent a header itself,
+/// or that a proxy is unknown, and then the client is unknown. If no proxies are configured, the peer counts as the
+/// only proxy.
 pub fn client(peer: IpAddr, forwarded: Option<&str>, proxies: &[Network]) -> Option<IpAddr> {
     let is_proxy = |address: IpAddr| proxies.iter().any(|network| network.contains(address));
     if !proxies.is_empty() && !is_proxy(peer) {
@@ -40,7 +41,7 @@ mod tests {
 
     use super::*;
 
-    /// The client of a request of `peer`; an empty text stands for none.
+    /// The client of a request from `peer`, or an empty text if it is unknown.
     fn found(peer: &str, header: Option<&str>, proxies: &[&str]) -> String {
         let proxies: Vec<Network> = proxies.iter().map(|text| text.parse().expect("a network")).collect();
         let client = client(peer.parse().expect("an address"), header, &proxies);
@@ -77,12 +78,12 @@ mod tests {
     fn with_known_proxies_the_header_is_believed_as_far_as_they_go() {
         let proxies = ["10.0.0.0/8", "192.0.2.80/32"];
         for (peer, header, expected) in [
-            // Somebody who connects without a proxy is who it is, whatever it sends.
+            // A client that connects without a proxy is identified by its own address, whatever it sends.
             ("203.0.113.1", Some("10.1.1.1"), "203.0.113.1"),
             ("203.0.113.1", None, "203.0.113.1"),
             ("10.1.1.1", None, ""),
             ("10.1.1.1", Some("203.0.113.1"), "203.0.113.1"),
-            // The outer proxy has appended the client, the inner one the outer one.
+            // The outer proxy has appended the client, and the inner one has appended the outer one.
             ("10.1.1.1", Some("203.0.113.1, 192.0.2.80"), "203.0.113.1"),
             // The client has forged the entries before its own.
             ("10.1.1.1", Some("198.51.100.1, 203.0.113.1, 192.0.2.80"), ""),
@@ -90,7 +91,7 @@ mod tests {
             ("10.1.1.1", Some("10.2.2.2, 203.0.113.1"), ""),
             ("10.1.1.1", Some("garbage, 203.0.113.1"), ""),
             ("10.1.1.1", Some("203.0.113.1, garbage, 192.0.2.80"), ""),
-            // A proxy that asks by itself.
+            // The proxy itself is the client.
             ("10.1.1.1", Some("10.2.2.2, 192.0.2.80"), "10.2.2.2"),
         ] {
             assert_eq!(found(peer, header, &proxies), expected, "{peer} {header:?}");

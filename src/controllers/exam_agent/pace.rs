@@ -1,28 +1,28 @@
-//! How many requests are sent to the API server: a token bucket.
+//! The rate limit of requests to the API server: a token bucket.
 
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-/// The longest time that a request waits for its turn: the client waits as long.
+/// The longest time that a request waits for its turn. The client waits for the same time.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
-/// A bucket of tokens, one for each request. It fills steadily.
+/// A bucket of tokens, one for each request. It refills at a constant rate.
 #[derive(Debug)]
 pub struct Pace {
-    /// The tokens that are added in a second.
+    /// The number of tokens added per second.
     rate: f64,
-    /// The most tokens that there can be.
+    /// The capacity of the bucket.
     burst: f64,
-    /// The tokens that there were at `at`; below 0 if requests wait.
+    /// The number of tokens at `at`; below 0 if requests are waiting.
     level: f64,
     at: Instant,
 }
 
-/// There are too many requests.
+/// The error for a request that would wait too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooMany {
-    /// After how many seconds another attempt may succeed, at least 1.
+    /// How many seconds to wait before the next attempt, at least 1.
     pub retry_after: u64,
 }
 
@@ -33,10 +33,10 @@ impl Pace {
         Self { rate: rate.into(), burst: level, level, at: now }
     }
 
-    /// Takes a token, and returns how long the request has to wait for it.
+    /// Takes a token and returns how long the request has to wait for it.
     ///
     /// # Errors
-    /// If it would be too long.
+    /// If the wait would be too long.
     pub fn take(&mut self, now: Instant) -> Result<Duration, TooMany> {
         let passed = now.saturating_duration_since(self.at).as_secs_f64();
         self.at = self.at.max(now);
@@ -51,7 +51,7 @@ impl Pace {
     }
 }
 
-/// Lets a message through at most once in a second: clients decide how often there is one.
+/// Lets a log message through at most once per second, because clients control how often it would be written.
 #[derive(Debug, Default)]
 pub struct OncePerSecond(Mutex<Option<Instant>>);
 
@@ -79,14 +79,14 @@ mod tests {
         let mut pace = Pace::new(10, 4, begin);
         let waits: Vec<u128> = (0..6).map(|_| pace.take(begin).expect("it may").as_millis()).collect();
         assert_eq!(waits, [0, 0, 0, 0, 100, 200]);
-        // Two have been promised to those that wait.
+        // Two tokens have been promised to waiting requests.
         let later = begin + Duration::from_millis(500);
         let waits: Vec<u128> = (0..4).map(|_| pace.take(later).expect("it may").as_millis()).collect();
         assert_eq!(waits, [0, 0, 0, 100]);
     }
 
     #[test]
-    fn who_would_wait_too_long_is_refused() {
+    fn a_request_that_would_wait_too_long_is_refused() {
         let begin = Instant::now();
         let mut pace = Pace::new(1, 10, begin);
         for _ in 0..20 {
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_bucket_serves_everybody() {
+    fn the_smallest_bucket_serves_every_request() {
         let begin = Instant::now();
         let mut pace = Pace::new(1, 1, begin);
         assert_eq!(pace.take(begin), Ok(Duration::ZERO));

@@ -1,7 +1,8 @@
-//! The answers, apart from what is in them: JSON, text, and the pages for the browsers of students.
+//! The format of responses: JSON, text, and the pages for the browsers of students.
 
 use http::header::{
-    ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, LOCATION, REFRESH, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS,
+    ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, LOCATION, REFRESH, RETRY_AFTER,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 use hyper::body::Bytes;
@@ -12,47 +13,55 @@ use super::view::ErrorView;
 use crate::runtime::http_server::{response, text};
 use crate::runtime::plan::to_value;
 
-/// A page needs nothing but its own style.
+/// A page needs only its own style.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'";
-/// After how many seconds a browser asks again whether the Instance is ready; the page itself does so a second later, where
-/// the header is not known.
+/// The delay in seconds before a browser reloads the page of an Instance that is not ready. The page itself reloads one
+/// second later, for browsers that ignore the header.
 const REFRESH_SECONDS: &str = "5";
 
-/// An answer with a header more.
+/// Adds a header to a response.
 fn with(mut response: Response<Bytes>, name: HeaderName, value: HeaderValue) -> Response<Bytes> {
     response.headers_mut().insert(name, value);
     response
 }
 
-/// An answer that is kept by nobody, and taken for nothing else.
+/// Marks a response as not cacheable and forbids content sniffing.
 fn fresh(response: Response<Bytes>) -> Response<Bytes> {
     let response = with(response, CACHE_CONTROL, HeaderValue::from_static("no-store"));
     with(response, X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"))
 }
 
-/// A value as JSON, with a newline at its end.
+/// A JSON response with a newline at the end.
 pub fn json(status: StatusCode, value: &impl Serialize) -> Response<Bytes> {
     fresh(response(status, "application/json", format!("{}\n", to_value(value))))
 }
 
-/// A text.
+/// A plain-text response.
 pub fn plain(status: StatusCode, body: impl Into<Bytes>) -> Response<Bytes> {
     fresh(text(status, body))
 }
 
-/// The answer to a method that there is not.
+/// The response to a method that the path does not support.
 pub fn no_such_method(methods: &'static str) -> Response<Bytes> {
-    let response = plain(StatusCode::METHOD_NOT_ALLOWED, "Method not allowed");
+    let response =
+        plain(StatusCode::METHOD_NOT_ALLOWED, format!("Method not allowed: this path has {methods}"));
     with(response, ALLOW, HeaderValue::from_static(methods))
 }
 
-/// The answer to one request too many.
+/// The response to a body that is not JSON.
+pub fn unsupported_type() -> Response<Bytes> {
+    let message = "Unsupported media type: send JSON, with Content-Type: application/json";
+    let response = plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, message);
+    with(response, ACCEPT, HeaderValue::from_static("application/json"))
+}
+
+/// The response to a request above the rate limit.
 pub fn too_many(TooMany { retry_after }: TooMany) -> Response<Bytes> {
     let response = plain(StatusCode::TOO_MANY_REQUESTS, "Too many requests");
     with(response, RETRY_AFTER, HeaderValue::from(retry_after))
 }
 
-/// An error about one Instance: a page for browsers, JSON for others.
+/// An error about one Instance: a page for browsers, JSON for other clients.
 pub fn error(status: StatusCode, text: &'static str, for_browser: bool) -> Response<Bytes> {
     let code = status.as_u16();
     if !for_browser {
@@ -62,22 +71,22 @@ pub fn error(status: StatusCode, text: &'static str, for_browser: bool) -> Respo
     html(status, &format!("{code}"), "", &body)
 }
 
-/// The page of an Instance that is not ready yet. It loads itself again.
+/// The page of an Instance that is not ready yet. It reloads itself.
 pub fn starting() -> Response<Bytes> {
-    let body = "<h1>Your machine is starting</h1>\n<p>This page loads itself again until it is ready.</p>\n\
+    let body = "<h1>Your machine is starting</h1>\n<p>This page reloads until it is ready.</p>\n\
                 <form><button>Reload</button></form>\n";
     let page = html(StatusCode::CREATED, "Starting", "<meta http-equiv=\"refresh\" content=\"6\">\n", body);
     with(page, REFRESH, HeaderValue::from_static(REFRESH_SECONDS))
 }
 
-/// Leads a browser to the desktop of an Instance; `None` if the URL cannot be one of a desktop.
+/// Redirects a browser to the desktop of an Instance; `None` if the URL cannot be the URL of a desktop.
 pub fn redirect(url: &str) -> Option<Response<Bytes>> {
     let is_url = url.starts_with("https://") || url.starts_with("http://");
     let location = HeaderValue::from_str(url).ok().filter(|_| is_url)?;
     Some(with(plain(StatusCode::FOUND, ""), LOCATION, location))
 }
 
-/// A page. Nothing that anybody has sent is in it.
+/// An HTML page. It contains no text that a client has sent.
 fn html(status: StatusCode, title: &str, head: &str, body: &str) -> Response<Bytes> {
     let page = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\

@@ -8,17 +8,17 @@ use percent_encoding::percent_decode;
 /// The target of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// Whether the server runs.
+    /// The health check of the server.
     Health,
-    /// The description of the interface.
+    /// The OpenAPI description of the interface.
     Description,
     /// The Templates.
     Templates,
     /// The Instances.
     Instances,
-    /// The Instance with this text as its name, which may be any text; `None` if it is none in UTF-8.
+    /// The Instance with this name, which may be any text; `None` if the name is not valid UTF-8.
     Instance(Option<String>),
-    /// Nothing.
+    /// An unknown path.
     Unknown,
 }
 
@@ -35,7 +35,7 @@ impl Target {
         }
     }
 
-    /// The name of the Instance; empty if it is none in UTF-8, and for all else.
+    /// The name of the Instance; empty if it is not valid UTF-8, and for all other targets.
     pub fn instance(&self) -> &str {
         match self {
             Self::Instance(name) => name.as_deref().unwrap_or_default(),
@@ -43,7 +43,7 @@ impl Target {
         }
     }
 
-    /// The methods that it has, for the header `Allow`.
+    /// The methods that the target supports, for the header `Allow`.
     pub fn methods(&self) -> &'static str {
         match self {
             Self::Instance(_) => "GET, PUT, DELETE",
@@ -52,8 +52,8 @@ impl Target {
     }
 }
 
-/// The target of the path of a request, as it is in the request line. `base` is what the paths begin with. Whatever comes after
-/// `/templates/` is ignored. Singular and plural are the same.
+/// The target of a path as it is in the request line. `base` is the prefix of all paths. Everything after `/templates/`
+/// is ignored. Singular and plural are equivalent.
 pub fn target(base: &str, path: &str) -> Target {
     if path == "/healthz" {
         return Target::Health;
@@ -74,7 +74,8 @@ pub fn target(base: &str, path: &str) -> Target {
     }
 }
 
-/// The labels that a query asks for: the first value of each key, `true` where it is empty. `None` if a text is not in UTF-8.
+/// The labels in a query: the first value of each key, or `true` if the value is empty. `None` if a text is not valid
+/// UTF-8.
 pub fn labels(query: &str) -> Option<BTreeMap<String, String>> {
     let mut labels = BTreeMap::new();
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
@@ -86,7 +87,7 @@ pub fn labels(query: &str) -> Option<BTreeMap<String, String>> {
     Some(labels)
 }
 
-/// A text of a query, in which a plus sign is a blank.
+/// Decodes a text of a query. A plus sign stands for a space.
 fn decoded(text: &str) -> Option<String> {
     let blanks = text.replace('+', " ");
     percent_decode(blanks.as_bytes()).decode_utf8().ok().map(Cow::into_owned)

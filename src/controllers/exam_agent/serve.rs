@@ -1,4 +1,4 @@
-//! The loop of the exam agent: the HTTP server, its limits and metrics, the orderly end.
+//! The loop of the exam agent: the HTTP server, its limits and metrics, the graceful shutdown.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -27,8 +27,8 @@ use crate::runtime::http_server::{Body, Handler, Limits, Server};
 use crate::runtime::replica::{Health, ReplicaLoop, Stop};
 use crate::runtime::store_set::StoreSet;
 
-/// The limits of clients. A body fits into what is read at once, so none waits for another. An Ingress that keeps connections
-/// open for a minute closes them before we do.
+/// The limits for clients. A body fits into one read buffer, so no request waits for another one's body. An Ingress
+/// that keeps connections open for a minute closes them before this server does.
 const LIMITS: Limits = Limits {
     connections: 512,
     long_bodies: 64 << 10,
@@ -38,16 +38,16 @@ const LIMITS: Limits = Limits {
     idle_timeout: Duration::from_secs(75),
     send_timeout: Duration::from_secs(30),
 };
-/// How long an answer may take, with all requests to the API server that it needs.
+/// The time limit of a response, including all requests to the API server that it needs.
 const ANSWER: Duration = Duration::from_secs(45);
-/// How long requests that have begun may take after the daemon was asked to stop.
+/// The time limit for open requests after the daemon was asked to stop.
 const STOP_LIMIT: Duration = Duration::from_secs(8);
-/// The key of the configuration that names the folder with the certificate.
+/// The configuration key of the folder with the certificate.
 const CERTIFICATE_DIR: &str = "controllers.examAgent.certificateDir";
-/// The purpose of the certificate.
+/// The purpose of the certificate, for messages and metrics.
 const SERVED: Served = Served { what: "exams", gauge: "exam_agent_certificate_expiration_timestamp_seconds" };
 
-/// Serves exams.
+/// The loop that serves the exam agent.
 pub struct ExamAgentLoop {
     config: ExamAgentConfig,
     /// A client that sends writes without the lease; `None` only in `crownlabs plan`, where the loop does not run.
@@ -63,11 +63,8 @@ impl ReplicaDefinition for ExamAgentLoop {
         let stores = Stores::declare(set, &config.namespace);
         let certificate = (!config.certificate_dir.is_empty()).then(|| {
             let resolver = Arc::new(CertificateResolver::new(SERVED));
-            setup.files.extend(folder::watched(
-                CERTIFICATE_DIR,
-                Path::new(&config.certificate_dir),
-                &resolver,
-            ));
+            let directory = Path::new(&config.certificate_dir);
+            setup.files.extend(folder::watched(CERTIFICATE_DIR, directory, &resolver));
             resolver
         });
         Ok(Self { config, client: setup.ungated.clone(), stores, certificate })
@@ -83,7 +80,7 @@ impl ReplicaLoop for ExamAgentLoop {
             return stop.asked().await;
         };
         if let Some(certificate) = &certificate {
-            let missing = "has no tls.crt and tls.key that belong together; they are awaited";
+            let missing = "has no matching tls.crt and tls.key; waiting for them";
             let missing = format!("{CERTIFICATE_DIR}: {} {missing}", config.certificate_dir);
             if !awaited(certificate.watch(), |there| *there, missing, &health, &stop).await {
                 return;
@@ -103,7 +100,7 @@ impl ReplicaLoop for ExamAgentLoop {
         let server = match server {
             Ok(server) => server,
             Err(error) => {
-                health.failing(format!("exams cannot be served by TLS: {error}"));
+                health.failing(format!("cannot serve the exam agent over TLS: {error}"));
                 return stop.asked().await;
             }
         };
@@ -112,35 +109,35 @@ impl ReplicaLoop for ExamAgentLoop {
         health.ready();
         tokio::select! {
             () = server.serve(listener, stop.asked()) => {}
-            () = async { stop.asked().await; sleep(STOP_LIMIT).await } => warn!("some requests of exams did not end in time"),
+            () = async { stop.asked().await; sleep(STOP_LIMIT).await } => warn!("some requests to the exam agent did not finish in time"),
         }
     }
 }
 
-/// Says who may do what, where that is more or less than one would expect.
+/// Warns about settings that give clients more, or fewer, rights than one would expect.
 fn warn_of_keys(config: &ExamAgentConfig) {
     if config.allow_anyone {
         warn!(
-            "whoever reaches the exam agent may create and delete Instances: name the exam servers in \
-             controllers.examAgent.allowedIps instead of controllers.examAgent.allowAnyone"
+            "every client of the exam agent may create and delete Instances: list the exam servers in \
+             controllers.examAgent.allowedIps instead of setting controllers.examAgent.allowAnyone"
         );
     } else if config.allowed_ips.is_empty() {
         warn!(
-            "nobody may create and delete Instances by the exam agent: name the exam servers in \
+            "no client may create or delete Instances through the exam agent: list the exam servers in \
              controllers.examAgent.allowedIps"
         );
     } else if config.trusted_proxies.is_empty() {
         warn!(
-            "the exam agent believes the header X-Forwarded-For of whoever connects: let only the Ingress controller do so, \
-             or name its addresses in controllers.examAgent.trustedProxies"
+            "the exam agent trusts the header X-Forwarded-For of every peer: let only the Ingress controller connect, \
+             or list its addresses in controllers.examAgent.trustedProxies"
         );
     }
     for network in config.trusted_proxies.iter().filter(|network| network.is_wide()) {
         warn!(
             %network,
-            "controllers.examAgent.trustedProxies has a network of more than 16 addresses: whatever has one of them, such as a \
-             pod of a student where they are those of pods, can say that it is an exam server. Name the addresses of the \
-             Ingress controller alone"
+            "controllers.examAgent.trustedProxies has a network of more than 16 addresses: every host in it can claim to be an \
+             exam server, and in a pod network that includes the pods of students. List only the addresses of the Ingress \
+             controller"
         );
     }
 }
@@ -161,13 +158,13 @@ fn handler(agent: Arc<Agent>) -> Handler {
     })
 }
 
-/// The answer to a request that has taken too long.
+/// The response to a request that has timed out.
 fn late(target: &Target) -> Response<Bytes> {
-    warn!(route = target.name(), "the API server has not answered in time for a request of an exam");
-    page::plain(StatusCode::INTERNAL_SERVER_ERROR, "The API server has not answered in time")
+    warn!(route = target.name(), "the API server did not answer a request of the exam agent in time");
+    page::plain(StatusCode::INTERNAL_SERVER_ERROR, "The API server did not answer in time")
 }
 
-/// Counts an answer. Labels have few values, whatever clients send.
+/// Counts a response. The labels have few values, whatever clients send.
 fn count(target: &Target, request: &Request<Bytes>, answer: &Response<Bytes>, took: Duration) {
     let (route, code) = (target.name(), answer.status().as_u16().to_string());
     let method = match *request.method() {

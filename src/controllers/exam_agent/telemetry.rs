@@ -3,7 +3,7 @@
 use crate::runtime::metric::{REQUEST_BUCKETS, declare_metrics};
 
 declare_metrics! {
-    /// All of them.
+    /// All metrics of the exam agent.
     METRICS;
     Counter => "exam_agent_requests_total" by {
         route: "`templates`, `instances`, `instance`, `health`, `description`, `other`",
@@ -15,9 +15,9 @@ declare_metrics! {
     Histogram(&REQUEST_BUCKETS) => "exam_agent_request_duration_seconds" by {
         route: "`templates`, `instances`, `instance`, `health`, `description`, `other`"
     }
-        "Latency in seconds of the answers of the exam agent by route"
+        "Response latency of the exam agent in seconds by route"
         "Seconds: the API server is slow, or requests wait for `controllers.examAgent.clientQps`.";
     Gauge => "exam_agent_certificate_expiration_timestamp_seconds" by {}
-        "Time at which the certificate of the exam agent expires, in seconds since 1970"
+        "Expiration time of the certificate of the exam agent, in seconds since 1970"
         "Less than a week ahead: the files in `controllers.examAgent.certificateDir` are not renewed.";
 }

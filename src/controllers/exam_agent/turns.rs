@@ -1,5 +1,5 @@
-//! The order of writes of an Instance: the requests of this process for one name wait for each other, and those that
-//! meet a write of somebody else try again after a pause.
+//! The order of writes to an Instance. Requests of this process for the same name wait for each other. A request that
+//! conflicts with another writer retries after a pause.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
@@ -9,13 +9,13 @@ use tokio::time::timeout;
 
 use super::pace::TooMany;
 
-/// The number of queues. Names that share one wait for each other, too.
+/// The number of queues. Names that share a queue wait for each other, too.
 const QUEUES: usize = 128;
-/// How long a request waits for those before it.
+/// The longest time that a request waits for the requests before it.
 const LONGEST_WAIT: Duration = Duration::from_secs(20);
-/// How often a write is tried again that has met another one.
+/// How often a conflicting write is retried.
 const RETRIES: i32 = 10;
-/// The first pause is at most this long, each further one at most twice as long.
+/// The first pause is at most this long, and each further one at most twice as long as the one before.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 /// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
@@ -27,15 +27,15 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// Nobody waits.
+    /// Empty queues.
     pub fn new() -> Self {
         Self { queues: (0..QUEUES).map(|_| Mutex::new(())).collect(), hasher: RandomState::new() }
     }
 
-    /// Waits until nobody else in this process writes the Instance of that name.
+    /// Waits until no other request of this process writes the Instance with this name.
     ///
     /// # Errors
-    /// If that takes too long.
+    /// If the wait is too long.
     pub async fn wait(&self, name: &str) -> Result<Option<MutexGuard<'_, ()>>, TooMany> {
         let place = usize::try_from(self.hasher.hash_one(name) % QUEUES as u64).unwrap_or_default();
         let Some(queue) = self.queues.get(place) else { return Ok(None) };
@@ -43,7 +43,8 @@ impl Turns {
     }
 }
 
-/// The pauses between the attempts of one request. They are random: those that have met once would meet again otherwise.
+/// The pauses between the attempts of one request. They are random, so that two requests do not conflict again and
+/// again.
 pub fn pauses() -> impl Iterator<Item = Duration> {
     let random = RandomState::new();
     (0..RETRIES).map(move |taken| {
@@ -70,7 +71,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn one_name_waits_for_itself_and_not_for_ever() {
+    async fn requests_for_one_name_wait_for_each_other_until_a_timeout() {
         let turns = Turns::new();
         let first = turns.wait("exam").await.expect("its turn");
         assert_eq!(turns.wait("exam").await.map(drop), Err(TooMany { retry_after: 1 }));

@@ -1,4 +1,4 @@
-//! The JSON that clients get.
+//! The JSON that the agent returns.
 
 use std::collections::BTreeMap;
 
@@ -21,20 +21,21 @@ pub struct InstanceView {
     pub id: String,
     /// The name of its Template.
     pub template: String,
-    /// Whether it is to run.
+    /// Whether the Instance should run.
     pub running: bool,
-    /// The URLs of its content and of its status check; empty for clients that may not see them.
+    /// The URLs of its content and of its status check; empty for clients that may not see URLs.
     pub customization_urls: CustomizationView,
-    /// The URLs of its content in the newer form; absent if there are none, and for clients that may not see them.
+    /// The URLs of its content in the newer form; absent if the Instance has no such URLs, and for clients that may not
+    /// see them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content_urls: Option<ContentView>,
-    /// Its phase, such as `Starting`, `Ready`, `Off` or `Failed`; empty while it is not known.
+    /// Its phase, such as `Starting`, `Ready`, `Off` or `Failed`; empty while it is unknown.
     pub phase: String,
-    /// The URL of its desktop; absent while there is none, and for clients that may not see URLs.
+    /// The URL of its desktop; absent while the desktop has no URL, and for clients that may not see URLs.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(default)]
     pub url: String,
-    /// Its labels; null if there are none.
+    /// Its labels; null if it has no labels.
     pub labels: Option<BTreeMap<String, String>>,
 }
 
@@ -65,25 +66,25 @@ pub struct ContentView {
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Template")]
 pub struct TemplateView {
-    /// Its name.
+    /// The name of the Template.
     pub name: String,
-    /// Its name for users.
+    /// The name that is shown to users.
     pub pretty_name: String,
     /// Whether any of its environments keeps its data while it is stopped.
     pub persistent: bool,
-    /// When it was created, in RFC 3339 and UTC.
+    /// Its creation time, in RFC 3339 and UTC.
     #[schemars(extend("format" = "date-time"))]
     pub created_at: String,
 }
 
-/// An error of the answer about one Instance.
+/// An error about one Instance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "Error")]
 pub struct ErrorView {
-    /// The status code.
+    /// The HTTP status code.
     #[schemars(with = "i32")]
     pub code: u16,
-    /// What is wrong.
+    /// A description of the error.
     pub text: &'static str,
 }
 
@@ -91,7 +92,8 @@ impl InstanceView {
     /// The view of an Instance for a client with these rights.
     pub fn of(instance: &Instance, granted: Granted) -> Self {
         let spec = &instance.spec;
-        // That of the desktop has the uid, which is all that protects some: it is as secret as the others.
+        // The URL of the desktop contains the uid, which is the only protection of some desktops, so it is as secret as
+        // the others.
         let (customization_urls, content_urls, url) = if granted.sees_urls {
             let (customization, content) = urls(instance);
             (customization, content, instance.status.open_url().to_owned())
@@ -113,7 +115,7 @@ impl InstanceView {
     }
 }
 
-/// The URLs that count, in both forms. Of several environments those of the first.
+/// The effective URLs, in both forms. If there are several environments, the first one counts.
 fn urls(instance: &Instance) -> (CustomizationView, Option<ContentView>) {
     let spec = &instance.spec;
     let first = instance.status.environments.first().and_then(|first| spec.content_urls.get(&first.name));
@@ -125,24 +127,19 @@ fn urls(instance: &Instance) -> (CustomizationView, Option<ContentView>) {
     let origin = either(origin, &older.content_origin);
     let destination = either(destination, &older.content_destination);
     let content = ContentView { origin: origin.clone(), destination: destination.clone() };
-    let customization = CustomizationView {
-        content_origin: origin,
-        content_destination: destination,
-        status_check: spec.effective_status_check_url().to_owned(),
-    };
+    let status_check = spec.effective_status_check_url().to_owned();
+    let customization =
+        CustomizationView { content_origin: origin, content_destination: destination, status_check };
     (customization, Some(content).filter(|content| *content != ContentView::default()))
 }
 
 impl From<&Template> for TemplateView {
     fn from(template: &Template) -> Self {
-        let created: Timestamp =
+        let created =
             template.metadata.creation_timestamp.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0);
-        Self {
-            name: template.name().to_owned(),
-            pretty_name: template.spec.pretty_name.clone(),
-            persistent: template.spec.is_persistent(),
-            created_at: created.to_string(),
-        }
+        let (name, pretty_name) = (template.name().to_owned(), template.spec.pretty_name.clone());
+        let persistent = template.spec.is_persistent();
+        Self { name, pretty_name, persistent, created_at: created.to_string() }
     }
 }
 

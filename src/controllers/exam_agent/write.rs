@@ -1,4 +1,4 @@
-//! The object or patch that a request to create or replace an Instance asks for.
+//! The object or patch for a request to create or replace an Instance.
 
 use std::collections::BTreeMap;
 
@@ -12,25 +12,25 @@ use crate::config::ExamAgentConfig;
 use crate::runtime::merge;
 use crate::runtime::plan::KindInfo;
 
-/// The key of `contentUrls` that stands for the first environment, where its name is not known.
+/// The key in `contentUrls` for the first environment, if its name is unknown.
 const FIRST: &str = "default";
 
-/// The write that a request asks for.
+/// The write that a request needs.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Write {
     /// A new object.
     Create(Value),
-    /// A merge patch, for the object and the version that were read.
+    /// A merge patch for the object and version that were read.
     Patch(Value),
-    /// Nothing: the Instance is as it is wanted.
+    /// Nothing: the Instance is up to date.
     Nothing,
 }
 
-/// The write for the Instance `name`. `current` is the object as it was read, as JSON and decoded; `template` the
-/// one that is wanted, if it was read.
+/// The write for the Instance `name`. `current` is the object as it was read, as JSON and decoded. `template` is the
+/// requested Template, if it was read.
 ///
-/// The whole spec is replaced, but the URL of the status check is kept if the client says nothing about it. Labels are added or
-/// changed, and never removed.
+/// The whole spec is replaced, except that the URL of the status check is kept if the client does not send one. Labels
+/// are added or changed, and never removed.
 pub fn write(
     config: &ExamAgentConfig,
     name: &str,
@@ -39,12 +39,9 @@ pub fn write(
     current: Option<(&Value, &Instance)>,
 ) -> Write {
     let spec = spec(config, wanted, template, current.map(|(_, instance)| instance));
-    let labels: Map<String, Value> = wanted
-        .labels
-        .iter()
-        .filter(|(key, _)| !is_own(key))
-        .map(|(key, value)| (key.clone(), value.as_str().into()))
-        .collect();
+    let labels = wanted.labels.iter().filter(|(key, _)| !is_own(key));
+    let labels: Map<String, Value> =
+        labels.map(|(key, value)| (key.clone(), value.as_str().into())).collect();
     let Some((current, _)) = current else {
         let mut metadata = json!({"name": name, "namespace": config.namespace});
         if !labels.is_empty() {
@@ -72,8 +69,8 @@ pub fn write(
     Write::Patch(patch)
 }
 
-/// The spec that is wanted. Of both generations of fields, those are set that the client has named, and the URL of the status
-/// check in both, so that the Go operators find it, too.
+/// The requested spec. It has the fields of both generations that the client has set. The URL of the status check is
+/// set in both, so that the Go operators find it, too.
 fn spec(
     config: &ExamAgentConfig,
     wanted: &WantedInstance,
@@ -111,15 +108,12 @@ fn spec(
     spec
 }
 
-/// `contentUrls` by environment: the same URLs for each one of the Template.
+/// `contentUrls` by environment: the same URLs for each environment of the Template.
 fn contents(wanted: &WantedInstance, template: Option<&Template>) -> BTreeMap<String, Value> {
     let content = &wanted.content;
     let urls = [("origin", &content.origin), ("destination", &content.destination)];
-    let urls: Map<String, Value> = urls
-        .into_iter()
-        .filter(|(_, url)| !url.is_empty())
-        .map(|(key, url)| (key.to_owned(), url.as_str().into()))
-        .collect();
+    let urls = urls.into_iter().filter(|(_, url)| !url.is_empty());
+    let urls: Map<String, Value> = urls.map(|(key, url)| (key.to_owned(), url.as_str().into())).collect();
     if urls.is_empty() {
         return BTreeMap::new();
     }
@@ -158,13 +152,13 @@ mod tests {
         }
     }
 
-    /// What is written over an object.
+    /// The write that changes an existing object.
     fn over(current: &Value, body: &Value) -> Write {
         let instance: Instance = serde_json::from_value(current.clone()).expect("an Instance");
         write(&config(), "exam-1", &wanted(body), None, Some((current, &instance)))
     }
 
-    /// The object as the API server has it.
+    /// The object as the API server stores it.
     fn stored(mut object: Value) -> Value {
         object["metadata"]["uid"] = "u".into();
         object["metadata"]["resourceVersion"] = "7".into();
@@ -239,7 +233,7 @@ mod tests {
                 },
             }))
         );
-        // Without labels of its own, an Instance gets them all the same.
+        // An Instance without labels gets them, too.
         let Some(metadata) = current["metadata"].as_object_mut() else { panic!("metadata") };
         metadata.remove("labels");
         let Write::Patch(patch) = over(

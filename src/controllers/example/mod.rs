@@ -1,10 +1,11 @@
-//! A whole loop, as an example and as a test on a real control plane: a namespace with the label
-//! `example/pods` gets a `ResourceQuota` of so many pods.
+//! A complete loop, as an example and as a test on a real control plane: a namespace with the label `example/pods` gets
+//! a `ResourceQuota` with this number of pods.
 
 mod tests;
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use serde_json::json;
 
 use super::setup::{Definition, Setup};
@@ -13,7 +14,7 @@ use crate::kinds::{Namespace, NamespaceKind, ResourceQuota, ResourceQuotaKind};
 use crate::runtime::component::Component;
 use crate::runtime::store::Store;
 use crate::runtime::store_set::StoreSet;
-use crate::runtime::{ObjectKey, plan::Plan, reconciler::PlanFn, reconciler::Reconciler, watch::Selection};
+use crate::runtime::{ObjectKey, plan::Plan, reconciler::Reconciler, watch::Selection};
 
 #[derive(derive_more::AsRef, derive_more::AsMut)]
 struct Observed(
@@ -46,13 +47,14 @@ impl Reconciler for PodQuotaReconciler {
     type Observed = Observed;
     type Settings = ();
     type Effect = ();
-    const PLAN: PlanFn<Self> = |Observed(namespace, quota), (), _| {
+
+    fn plan(Observed(namespace, quota): &Observed, (): &(), _: Timestamp) -> Plan {
         let body = || json!({"spec": {"hard": {"pods": namespace.label("example/pods")}}});
         let parent = Parent::new(namespace, [].into()).within(namespace.name());
         let child = parent.child::<ResourceQuotaKind>("pods", &Component::Whole, 0, body);
         let quota = child.existing(quota.as_deref()).enforced().made();
         Plan { ensure: vec![quota], ..Plan::default() }
-    };
+    }
 
     fn observe(&self, key: &ObjectKey) -> Option<Observed> {
         Some(Observed(self.namespaces.get("", &key.name)?, self.quotas.get(&key.name, "pods")))

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
 
@@ -20,12 +21,12 @@ use crate::runtime::driver::Driver;
 use crate::runtime::gate::Gate;
 use crate::runtime::plan::{KindInfo, Plan};
 use crate::runtime::queue::Action;
-use crate::runtime::reconciler::{PlanFn, Reconciler};
+use crate::runtime::reconciler::Reconciler;
 use crate::runtime::store::{StoreFactory, WrittenStores};
 use cluster::audit::{Mark, by_agent, writes};
 use cluster::{Cluster, Options};
 
-/// A runtime of its own, and the connections of a daemon in it.
+/// A separate runtime, and the connections of a daemon in it.
 fn connect(cluster: &Cluster) -> (tokio::runtime::Runtime, Connections) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     let runtime = runtime.expect("a runtime");
@@ -58,7 +59,7 @@ fn start(cluster: &Cluster) -> tokio::runtime::Runtime {
     runtime
 }
 
-/// Waits until the quota of a namespace allows so many pods; returns it.
+/// Waits until the quota of a namespace allows this number of pods, and returns it.
 fn await_quota(cluster: &Cluster, namespace: &str, pods: &str, not: &Value) -> Value {
     let begin = Instant::now();
     loop {
@@ -83,7 +84,7 @@ fn a_loop_is_a_reconciler_and_a_declaration_of_stores() {
     let patch = |pods: &str| json!({"metadata": {"labels": {"example/pods": pods}}}).to_string();
     cluster.patch("namespaces", "", "a", None, &patch("5")).expect("patched");
     let quota = await_quota(&cluster, "a", "5", &Value::Null);
-    // What somebody changes or deletes is repaired.
+    // Changes and deletions by others are repaired.
     cluster
         .patch("resourcequotas", "a", "pods", None, r#"{"spec": {"hard": {"pods": "9"}}}"#)
         .expect("patched");
@@ -98,8 +99,8 @@ fn a_loop_is_a_reconciler_and_a_declaration_of_stores() {
     assert_eq!(verbs, ["create", "patch", "patch", "create"], "one write for each change");
 }
 
-/// Shows a namespace at the first look and not at the next ones, as a store does whose object has been deleted
-/// meanwhile. Its plan asks that the object be confirmed.
+/// Returns a namespace on the first call and not on later ones, like a store whose object has been deleted in the
+/// meantime. Its plan asks for confirmation of the object.
 #[derive(Default)]
 struct VanishingReconciler {
     looks: AtomicUsize,
@@ -112,10 +113,11 @@ impl Reconciler for VanishingReconciler {
     type Observed = Observed;
     type Settings = ();
     type Effect = ();
-    const PLAN: PlanFn<Self> = |Observed(namespace, _), (), _| {
+
+    fn plan(Observed(namespace, _): &Observed, (): &(), _: Timestamp) -> Plan {
         let confirm = vec![(KindInfo::of::<NamespaceKind>(), ObjectKey::of(&**namespace))];
         Plan { confirm, ..Plan::default() }
-    };
+    }
 
     fn observe(&self, key: &ObjectKey) -> Option<Observed> {
         let is_first = self.looks.fetch_add(1, Ordering::SeqCst) == 0;
@@ -128,7 +130,7 @@ impl Reconciler for VanishingReconciler {
 }
 
 #[test]
-fn an_object_that_is_gone_when_it_is_confirmed_is_forgotten() {
+fn an_object_that_is_missing_at_its_confirmation_is_forgotten() {
     let cluster = Cluster::start(Options { simulate: false, kubevirt: false, ..Options::default() });
     let cluster = cluster.expect("a control plane");
     let (runtime, connections) = connect(&cluster);
@@ -138,5 +140,5 @@ fn an_object_that_is_gone_when_it_is_confirmed_is_forgotten() {
         Driver::new(reconciler, (), connections.context("vanishing", "Vanishing", WrittenStores::default()));
     let action = runtime.block_on(driver.reconcile(&ObjectKey::new("", "absent")));
     assert_eq!(action.expect("no failure"), Action::Forget);
-    assert_eq!(forgotten.load(Ordering::SeqCst), 1, "what the loop remembers of it is dropped");
+    assert_eq!(forgotten.load(Ordering::SeqCst), 1, "its state in the loop is dropped");
 }

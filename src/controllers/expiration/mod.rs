@@ -3,14 +3,14 @@
 //! | stage | what |
 //! |---|---|
 //! | observe | reads from the stores: the Instance, its Template, its Tenant, its namespace |
-//! | plan | the warning, then, after the deadline in it, the last mail, then the deletion |
+//! | plan | the warning; after its deadline, the last mail and then the deletion |
 //! | apply | the mail (an effect), or the deletion |
-//! | report | the promise in `status.expiration`, the condition `Expiring`, events; the annotations that the Go operators read |
+//! | report | the promise in `status.expiration`, the condition `Expiring`, events, and the annotations for the Go operators |
 //!
-//! Before a mail is sent, the promise that it makes is written into the status; once the mail server has accepted it,
-//! that is written too: into the annotations, among them one that only this daemon may write, so that no second mail is sent
-//! within an interval, then into the status. A process that dies before sends the same mail again,
-//! with the same `Message-ID`. The deletion names the resource version of the Instance, so nothing is deleted that has
+//! Before a mail is sent, its promise is written into the status. Once the mail server has accepted the mail, this fact
+//! is written into the annotations and then into the status. One of the annotations may only be written by this daemon,
+//! so that no second mail is sent within an interval. A process that dies in between sends the same mail again, with
+//! the same `Message-ID`. The deletion names the resource version of the Instance, so it fails if the Instance has
 //! changed.
 
 mod observe;

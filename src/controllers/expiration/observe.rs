@@ -1,20 +1,19 @@
-//! The input of the plan and the report of an Instance's expiration.
+//! The input of the plan and the report for the expiration of an Instance.
 
 use jiff::Timestamp;
 
 use super::Settings;
 use crate::api::condition::EXPIRING;
-use crate::api::labels;
 use crate::api::lifetime::{Lifetime, LifetimeError};
 use crate::api::promise::{End, Promise};
-use crate::api::reason;
+use crate::api::{labels, reason};
 use crate::clients::mail::MailKind;
 use crate::controllers::cleanup::ending::{Ending, EndingKind};
 use crate::controllers::cleanup::promise::{Terms, accepted, later, standing, time};
 use crate::controllers::cleanup::report::ANNOTATION;
 pub use crate::controllers::cleanup::stores::Candidate as Observed;
 
-/// The kind of ending of an Instance that is deleted for its age.
+/// The ending of an Instance that is deleted because of its age.
 const KIND: EndingKind = EndingKind {
     condition: EXPIRING,
     warning: MailKind::ExpirationWarning,
@@ -24,9 +23,9 @@ const KIND: EndingKind = EndingKind {
     end: End::Deleted,
 };
 
-/// The promise as it is stored. A warning of which only the annotations tell counts, too: it is the Go operator's, or this
-/// loop's, which ended before it could write the status. `now` counts as the time of a warning without a time. One that is later
-/// than `now` by more than an interval is none.
+/// The stored promise. A warning that only the annotations mention counts, too. It is either a warning of the Go
+/// operator, or one of this loop, which stopped before it could write the status. A warning without a time counts from
+/// `now`. A warning that is later than `now` by more than an interval does not count.
 fn promise(observed: &Observed, terms: &Terms, now: Timestamp) -> Promise {
     let instance = &observed.instance;
     let stored = instance.status.expiration.as_deref().cloned().unwrap_or_default();
@@ -42,8 +41,8 @@ fn promise(observed: &Observed, terms: &Terms, now: Timestamp) -> Promise {
     Promise { witness, undeliverable: None, ..accepted(terms, &stored, at) }
 }
 
-/// The ending of an Instance for its age; `None` where it has none. An error where the Template's age cannot be read: it counts
-/// as never.
+/// The ending of an Instance because of its age; `None` if it has none. Returns an error if the maximum age in the
+/// Template cannot be read. Such an age counts as never.
 pub fn ending<'o>(
     observed: &'o Observed,
     settings: &Settings,

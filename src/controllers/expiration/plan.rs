@@ -1,4 +1,4 @@
-//! The plan of an Instance's expiration: a pure function.
+//! The plan for the expiration of an Instance: a pure function.
 
 use jiff::Timestamp;
 

@@ -15,7 +15,8 @@ use crate::controllers::cleanup::notifier::Notifier;
 use crate::controllers::cleanup::stores::{Dependencies, EndingStores};
 use crate::controllers::setup::{Definition, Setup};
 use crate::runtime::ObjectKey;
-use crate::runtime::reconciler::{EffectOutcome, Outcome, PlanFn, Reconciler, ReportFn};
+use crate::runtime::plan::Plan;
+use crate::runtime::reconciler::{EffectOutcome, Outcome, Reconciled, Reconciler, Report};
 use crate::runtime::store_set::StoreSet;
 
 /// Deletes Instances that are older than their Template allows.
@@ -42,7 +43,7 @@ impl Definition for ExpirationReconciler {
 impl Dependencies for ExpirationReconciler {
     const EXEMPT: &'static str = labels::EXPIRATION_IGNORE;
 
-    /// Only that it exists: its age is known from then on.
+    /// Only its existence matters, because its age follows from its creation time.
     fn of_instance(_: &Instance) -> impl PartialEq {}
 
     fn of_template(template: &Template) -> impl PartialEq {
@@ -56,8 +57,14 @@ impl Reconciler for ExpirationReconciler {
     type Observed = Observed;
     type Settings = Settings;
     type Effect = Effect;
-    const PLAN: PlanFn<Self> = plan;
-    const REPORT: ReportFn<Self> = report;
+
+    fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan<Effect> {
+        plan(observed, settings, now)
+    }
+
+    fn report(done: &Reconciled<'_, Observed, Settings, Effect>) -> Report<InstanceKind> {
+        report(done)
+    }
 
     fn observe(&self, key: &ObjectKey) -> Option<Observed> {
         self.stores.find(key, |instance| self.notifier.mailed(instance))

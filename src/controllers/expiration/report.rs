@@ -1,6 +1,5 @@
-//! The report of an Instance's expiration: a pure function.
+//! The report on the expiration of an Instance: a pure function.
 
-use jiff::Timestamp;
 use serde_json::{Map, json};
 
 use super::Settings;
@@ -9,23 +8,17 @@ use crate::api::condition::{ConditionType, EXPIRING};
 use crate::api::instance::{Instance, InstanceKind};
 use crate::api::labels;
 use crate::api::promise::Promise;
-use crate::controllers::cleanup::delivery::Sent;
 use crate::controllers::cleanup::ending::Effect;
 use crate::controllers::cleanup::mail_log::annotated;
 use crate::controllers::cleanup::report::{ending_report, is_done, observation};
 use crate::runtime::clock::rfc3339;
 use crate::runtime::conditions::{self, Observation};
-use crate::runtime::plan::{ObjectPatch, Plan};
-use crate::runtime::reconciler::{Outcome, Report};
+use crate::runtime::plan::ObjectPatch;
+use crate::runtime::reconciler::{Reconciled, Report};
 
-/// The report. Nothing is written about an Instance that is not overdue and was never warned about.
-pub fn report(
-    observed: &Observed,
-    settings: &Settings,
-    plan: &Plan<Effect>,
-    outcome: &Outcome<Sent>,
-    now: Timestamp,
-) -> Report<InstanceKind> {
+/// The report. Nothing is written about an Instance that is not overdue and has never been warned about.
+pub fn report(done: &Reconciled<'_, Observed, Settings, Effect>) -> Report<InstanceKind> {
+    let Reconciled { observed, settings, plan, outcome, now } = *done;
     let instance = &observed.instance;
     let old = &instance.status;
     let mut status = old.clone();
@@ -52,15 +45,15 @@ pub fn report(
     let retired: &[ConditionType] = if condition.is_some() { &[] } else { &[EXPIRING] };
     let generation = instance.metadata.generation;
     status.conditions = conditions::merge(&old.conditions, condition.as_slice(), retired, generation, now);
-    // What is due next follows from the new promise; the gauges show it, too.
+    // The new promise determines the next step, and the gauges show it, too.
     let has_changed = status.expiration != old.expiration;
     let requeue_at_once = has_changed && is_done(outcome);
     let patch = annotated(instance, annotations(instance, status.expiration.as_deref()), &lacking);
     Report { patch, requeue_at_once, ..Report::new(status, events) }
 }
 
-/// The annotations in which the Go operators keep that the tenant was warned, both in one write. They are written and
-/// removed before the status, so that a promise that was withdrawn is never read from them again.
+/// The annotations that record a warning for the Go operators, both in one write. They are written and removed before
+/// the status, so that a withdrawn promise is never read from them again.
 fn annotations(instance: &Instance, promise: Option<&Promise>) -> Option<ObjectPatch> {
     let keys = [labels::EXPIRY_WARNED, labels::EXPIRY_WARNED_AT];
     let warned =

@@ -10,10 +10,10 @@ use crate::api::image_list::ImageList;
 use crate::clients::registry::{Listing, QueryError};
 use crate::controllers::shared::queries::LastQuery;
 
-/// Everything that plan and report depend on, except the configuration and the time.
+/// The complete input of plan and report, except the configuration and the time.
 #[derive(Debug, Clone, AsRef, AsMut)]
 pub struct Observed {
-    /// The list; without uid if it does not exist.
+    /// The list; without a uid if it does not exist.
     #[as_ref(ImageList)]
     #[as_mut]
     pub list: Arc<ImageList>,
@@ -26,15 +26,15 @@ pub struct Observed {
 pub struct Query {
     /// When it began.
     pub begun: Timestamp,
-    /// How many queries in a row have failed, with this one.
+    /// The number of consecutive failures, including this query.
     pub failures: u32,
-    /// How many queries in a row have found a registry that offers nothing, with this one.
+    /// The number of consecutive queries that found an empty registry, including this one.
     pub empty: u32,
-    /// When the last query before this one ended whose images are those of the list.
+    /// When the last successful query before this one ended. The images of the list come from that query.
     pub last_success: Option<Timestamp>,
-    /// The time of its end, and what the registry offers; `None` while it is under way.
+    /// The time of its end, and the result; `None` while it is running.
     pub result: Option<(Timestamp, Result<Arc<Listing>, QueryError>)>,
-    /// Whether a reconcile has acted upon the result: before that there is no other query, however slow the registry is.
+    /// Whether a reconcile has processed the result. No other query starts before that, however slow the registry is.
     pub is_settled: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The plan of an image list: a pure function of what is observed, the configuration and the time.
+//! The plan of an image list: a pure function of the observed state, the configuration and the time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,22 +12,22 @@ use super::observe::{Observed, Query};
 use crate::api::image_list::{ImageList, ImageListItem, ImageListKind};
 use crate::clients::registry::{Listing, QueryError};
 use crate::config::{ImageListConfig, RegistryConfig};
-use crate::runtime::ObjectKey;
 use crate::runtime::component::Component;
 use crate::runtime::plan::{Desired, KindInfo, Manifest, Ownership, Plan, Requeue};
 use crate::runtime::queue::spread;
-use crate::runtime::reconciler;
+use crate::runtime::{ObjectKey, reconciler};
 
-/// The time until the first query that failed is repeated, doubled each time, unless the interval is shorter.
+/// The delay after the first failed query. It doubles each time, up to the interval.
 const RETRY: Duration = Duration::from_secs(30);
-/// How many queries in a row must find a registry that offers nothing before a list that has images loses them: a registry that
-/// starts, has lost its disk, or shows a user nothing any more answers without an error, too.
+/// The number of consecutive queries that must find an empty registry before a list loses its images. A registry also
+/// returns an empty response without an error when it is starting, has lost its disk, or no longer shows anything to
+/// the user.
 pub(super) const AGREED: u32 = 3;
 
-/// The effects outside of the cluster.
+/// The effects outside the cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// Begin a query of the registry.
+    /// Start a query of the registry.
     Query,
 }
 
@@ -38,17 +38,18 @@ impl reconciler::Effect for Effect {
 /// The decision about a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision<'o> {
-    /// The configuration does not name it.
+    /// The list is not in the configuration.
     Ignore,
-    /// Its registry is read now.
+    /// The registry has to be read now.
     Query,
-    /// A query is under way.
+    /// A query is running.
     UnderWay,
-    /// The registry has been read: the list is as it says, and the registry is read again at this time.
+    /// The registry was read: the list takes this content, and the registry is read again at this time.
     Current(&'o Arc<Listing>, Timestamp),
-    /// The registry offers nothing, and the list has images: it stays as it is, and the registry is read again at this time.
+    /// The registry is empty but the list has images: the list stays unchanged, and the registry is read again at this
+    /// time.
     Doubted(Timestamp),
-    /// The registry could not be read: the list stays as it is, and the query is repeated at this time.
+    /// The registry could not be read: the list stays unchanged, and the query is repeated at this time.
     Failed(&'o QueryError, Timestamp),
 }
 
@@ -73,13 +74,13 @@ pub fn decide<'o>(observed: &'o Observed, config: &ImageListConfig, now: Timesta
     }
 }
 
-/// Whether it is not believed yet that a registry offers nothing, which `empty` queries in a row have found.
+/// Whether an empty registry is still doubted after `empty` consecutive queries.
 pub(super) fn is_doubted(listing: &Listing, list: &ImageList, empty: u32) -> bool {
     listing.images.is_empty() && !list.spec.images.is_empty() && empty < AGREED
 }
 
-/// When the registry is read again: an interval after the query began, or, if it failed, sooner after its end. The lists of
-/// one registry, and those of other daemons, are spread over a fifth of the interval.
+/// When the registry is read again: one interval after the start of a successful query, or sooner after the end of a
+/// failed one. The reads of the lists of one registry, and of other daemons, are spread over a fifth of the interval.
 fn due(
     observed: &Observed,
     query: &Query,

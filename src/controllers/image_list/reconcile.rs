@@ -11,7 +11,8 @@ use crate::api::image_list::ImageListKind;
 use crate::config::ImageListConfig;
 use crate::controllers::setup::{Definition, Setup};
 use crate::runtime::ObjectKey;
-use crate::runtime::reconciler::{EffectOutcome, Outcome, PlanFn, Reconciler, ReportFn};
+use crate::runtime::plan::Plan;
+use crate::runtime::reconciler::{EffectOutcome, Outcome, Reconciled, Reconciler, Report};
 use crate::runtime::store_set::StoreSet;
 
 /// Reconciles image lists.
@@ -25,7 +26,7 @@ impl Definition for ImageListReconciler {
 
     fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)> {
         let config = setup.config.controllers.image_list.clone();
-        let registries = Registries::new(&config.registries, set.queue().clone());
+        let registries = Registries::new(&config.registries, set.queue().clone(), &setup.outages);
         Ok((Self { stores: Stores::declare(set, &config.registries), registries }, config))
     }
 
@@ -33,7 +34,7 @@ impl Definition for ImageListReconciler {
         let remark = registry(&observed.list, config).map(|registry| {
             let (url, interval) = (&registry.url, config.update_interval);
             format!(
-                "its images are those of the registry at {url}, which is read every {interval}, and not here"
+                "its images come from the registry at {url}, which is read every {interval}, but not by this command"
             )
         });
         remark.into_iter().collect()
@@ -46,8 +47,14 @@ impl Reconciler for ImageListReconciler {
     type Observed = Observed;
     type Settings = ImageListConfig;
     type Effect = Effect;
-    const PLAN: PlanFn<Self> = plan;
-    const REPORT: ReportFn<Self> = report;
+
+    fn plan(observed: &Observed, settings: &ImageListConfig, now: Timestamp) -> Plan<Effect> {
+        plan(observed, settings, now)
+    }
+
+    fn report(done: &Reconciled<'_, Observed, ImageListConfig, Effect>) -> Report<ImageListKind> {
+        report(done)
+    }
 
     fn observe(&self, key: &ObjectKey) -> Option<Observed> {
         Some(Observed { list: self.stores.show(key), query: self.registries.queries.last(key) })
@@ -63,7 +70,7 @@ impl Reconciler for ImageListReconciler {
     }
 
     fn settle(&self, observed: &Observed, outcome: &Outcome<()>) {
-        // A query that this reconcile has begun may have a result already, upon which the next one acts.
+        // A query that this reconcile has started may already have a result. The next reconcile processes it.
         if let Some(query) = observed.query.as_ref().filter(|_| outcome.effects.is_empty()) {
             self.registries.queries.change(&ObjectKey::of(&*observed.list), |known| {
                 known.is_settled |= known.result.is_some() && known == query;

@@ -1,4 +1,4 @@
-//! The registries that the configuration names, and the queries of them.
+//! The configured registries, and their queries.
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -14,13 +14,13 @@ use crate::api::image_list::ImageList;
 use crate::clients::registry::{QueryError, Registry};
 use crate::config::RegistryConfig;
 use crate::controllers::shared::queries::Queries;
-use crate::runtime::ObjectKey;
-use crate::runtime::clock;
+use crate::runtime::outages::Outages;
 use crate::runtime::queue::Queue;
+use crate::runtime::{ObjectKey, clock};
 
-/// The metric that counts queries by list and result.
+/// The metric with the number of queries by list and result.
 const QUERIES: &str = "image_list_queries_total";
-/// The metric with the time of the last query of each list that succeeded.
+/// The metric with the time of the last successful query of each list.
 const LAST_SUCCESS: &str = "image_list_last_success_timestamp_seconds";
 
 /// The registries, by the keys of their lists.
@@ -31,20 +31,20 @@ pub struct Registries {
 }
 
 impl Registries {
-    /// Without any query yet. Results add their lists to `queue`.
-    pub fn new(registries: &[RegistryConfig], queue: Arc<Queue>) -> Self {
+    /// Starts without any query. Results add their lists to `queue`, and outages are reported.
+    pub fn new(registries: &[RegistryConfig], queue: Arc<Queue>, outages: &Outages) -> Self {
         let mut known = HashMap::new();
         for registry in registries {
             for result in ["succeeded", "failed"] {
                 let name = registry.image_list_name.clone();
                 counter!(QUERIES, "image_list" => name, "result" => result).increment(0);
             }
-            known.insert(key(registry), Registry::new(registry.clone()));
+            known.insert(key(registry), Registry::new(registry.clone()).reporting_to(outages));
         }
         Self { known, queries: Queries::new(queue) }
     }
 
-    /// Begins a query of the registry of a list; another one of the same list ends.
+    /// Starts a query of a list's registry and cancels an earlier one.
     pub fn begin(&self, list: &ImageList) {
         let key = ObjectKey::of(list);
         let Some(registry) = self.known.get(&key).cloned() else { return };

@@ -13,8 +13,7 @@ use crate::config::ImageListConfig;
 use crate::runtime::clock::rfc3339;
 use crate::runtime::conditions::{self, Observation, whole_seconds};
 use crate::runtime::events::{EventNote, EventType};
-use crate::runtime::plan::Plan;
-use crate::runtime::reconciler::{Outcome, Report};
+use crate::runtime::reconciler::{Outcome, Reconciled, Report};
 
 /// The news about a list.
 struct News {
@@ -26,15 +25,10 @@ struct News {
 }
 
 /// The report of a reconcile.
-pub fn report(
-    observed: &Observed,
-    config: &ImageListConfig,
-    plan: &Plan<Effect>,
-    outcome: &Outcome<()>,
-    now: Timestamp,
-) -> Report<ImageListKind> {
+pub fn report(done: &Reconciled<'_, Observed, ImageListConfig, Effect>) -> Report<ImageListKind> {
+    let Reconciled { observed, settings: config, plan, outcome, now } = *done;
     let old = &observed.list.status;
-    // A query that this reconcile has begun may have a result already, of which nothing is written yet.
+    // A query that this reconcile has started may already have a result, but nothing of it is written yet.
     let has_acted = observed.exists() && plan.effects.is_empty();
     let Some(news) = news(observed, config, outcome, now).filter(|_| has_acted) else {
         return Report::unchanged(&observed.list);
@@ -54,7 +48,7 @@ pub fn report(
     Report { log: Some(message), ..Report::new(status, event.into_iter().collect()) }
 }
 
-/// The news; `None` if nothing has happened.
+/// The news about a list; `None` if nothing has happened.
 fn news(
     observed: &Observed,
     config: &ImageListConfig,
@@ -72,12 +66,12 @@ fn news(
                     is_stale: true,
                     reason: IMAGE_LIST_NOT_WRITTEN,
                     message: format!(
-                        "what the registry at {url} offers could not be written: {}",
+                        "the images of the registry at {url} could not be written: {}",
                         failure.error
                     ),
                     last_success: ended,
                 }),
-                // It is written in the next reconcile, or is not known to be.
+                // The next reconcile writes it, or it is unknown whether it was written.
                 None if !outcome.failures.is_empty() => None,
                 None => Some(News {
                     is_stale: false,
@@ -90,7 +84,7 @@ fn news(
         Decision::Doubted(_) => {
             let (last_success, as_of) = as_of(observed, query);
             let message = format!(
-                "the registry at {url} offers nothing any more: {as_of}, until {AGREED} queries in a row have said so \
+                "the registry at {url} is now empty: {as_of}, until {AGREED} queries in a row confirm it \
                  ({} so far)",
                 query.empty
             );
@@ -104,20 +98,22 @@ fn news(
     }
 }
 
-/// When the registry was last read with what the list has, and that as a part of a sentence.
+/// When the registry was last read with the content of the list, also as part of a sentence.
 fn as_of(observed: &Observed, query: &Query) -> (Option<Timestamp>, String) {
-    // What this process does not know, the status may.
+    // If this process does not know the time, the status may.
     let stored = observed.list.status.last_success_time.as_ref().map(|time| time.0);
     let last_success = query.last_success.or(stored);
     let as_of = match last_success {
-        Some(time) => format!("the list is that of {}", rfc3339(time)),
-        None if observed.list.spec.images.is_empty() => "the list is empty until it can".to_owned(),
+        Some(time) => format!("the list dates from {}", rfc3339(time)),
+        None if observed.list.spec.images.is_empty() => {
+            "the list stays empty until it can be read".to_owned()
+        }
         None => "the list is as it was before this daemon started".to_owned(),
     };
     (last_success, as_of)
 }
 
-/// How much a registry offers, and what was left out.
+/// The number of images in a registry, and the omitted ones.
 fn offered(listing: &Listing) -> String {
     let Listing { images, left_out: LeftOut { repositories, tags } } = listing;
     let versions: usize = images.iter().map(|image| image.versions.len()).sum();
@@ -126,7 +122,7 @@ fn offered(listing: &Listing) -> String {
         return offered;
     }
     let (repositories, tags) = (counted(*repositories, "repository"), counted(*tags, "tag"));
-    format!("{offered}; left out: {repositories} and {tags} whose names no registry may have")
+    format!("{offered}; left out: {repositories} and {tags} with invalid names")
 }
 
 /// A number with its noun.

@@ -1,4 +1,4 @@
-//! The store of the image list loop, and which of its changes add which lists to the queue.
+//! The store of the image list loop, and the lists that its changes add to the queue.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ impl Stores {
         Self { lists: set.store(&Selection::ALL).requests("create patch").named(keys).get() }
     }
 
-    /// A list; one without uid if it does not exist.
+    /// Returns a list; without a uid if it does not exist.
     pub fn show(&self, key: &ObjectKey) -> Arc<ImageList> {
         let absent = || Arc::new(ImageList::new(None, &key.name, ImageListSpec::default()));
         self.lists.get(&key.namespace, &key.name).unwrap_or_else(absent)

@@ -18,7 +18,7 @@ use crate::runtime::apply::Failure;
 use crate::runtime::component::Component;
 use crate::runtime::error::ApiError;
 use crate::runtime::plan::{Plan, Requeue};
-use crate::runtime::reconciler::{Outcome, Report};
+use crate::runtime::reconciler::{Outcome, Reconciled, Report};
 
 fn config() -> ImageListConfig {
     let registry = json!({
@@ -52,7 +52,7 @@ fn error() -> QueryError {
     QueryError::Status { request: "GET /v2/_catalog".to_owned(), status: 500, codes: String::new() }
 }
 
-/// The list that is stored, with this status.
+/// The stored list, with this status.
 fn stored(status: &Value) -> Arc<ImageList> {
     let list: ImageList = serde_json::from_value(json!({
         "metadata": {"name": "vms", "uid": "u1", "resourceVersion": "7", "generation": 2},
@@ -137,7 +137,7 @@ fn the_interval_has_a_jitter_of_a_tenth() {
 }
 
 #[test]
-fn a_list_that_was_read_is_enforced_and_nothing_else_of_it() {
+fn only_the_images_of_a_list_are_enforced() {
     let found = plan(&observed(stored(&json!({})), Some(ended(Ok(listing())))), &config(), at(10));
     let [desired] = &found.ensure[..] else { panic!("{found:?}") };
     let images = json!([{"name": "a", "versions": ["1", "2"]}, {"name": "b", "versions": ["x"]}]);
@@ -146,7 +146,7 @@ fn a_list_that_was_read_is_enforced_and_nothing_else_of_it() {
     assert!(desired.labels.is_empty() && desired.annotations.is_empty());
     let Requeue::After(after) = found.requeue else { panic!("{found:?}") };
     assert!(Duration::from_secs(260) <= after && after <= Duration::from_secs(320), "{after:?}");
-    // One that does not exist is made as it must be.
+    // A list that does not exist is created in the desired state.
     let mut without_project = config();
     without_project.registries[0].project = String::new();
     let found = plan(&observed(absent(), Some(ended(Ok(listing())))), &without_project, at(10));
@@ -168,7 +168,7 @@ fn a_failure_changes_no_list() {
     let found = plan(&observed(stored(&json!({})), Some(ended(Err(error())))), &config(), at(10));
     assert!(found.ensure.is_empty() && found.patches.is_empty() && found.effects.is_empty(), "{found:?}");
     assert!(matches!(found.requeue, Requeue::After(after) if after <= Duration::from_secs(33)), "{found:?}");
-    // One that does not exist is made without images, so that somebody sees what is wrong.
+    // A list that does not exist is created without images, so that the problem is visible.
     let found = plan(&observed(absent(), Some(ended(Err(error())))), &config(), at(10));
     assert_eq!(found.ensure[0].fields["spec"]["images"], json!([]));
     let found = plan(&observed(stored(&json!({})), None), &config(), at(10));
@@ -176,7 +176,7 @@ fn a_failure_changes_no_list() {
 }
 
 #[test]
-fn a_registry_that_suddenly_offers_nothing_is_believed_when_three_queries_agree() {
+fn an_empty_registry_empties_a_list_after_three_queries() {
     let none = || Arc::new(Listing { images: Vec::new(), left_out: LeftOut::default() });
     let mut query = Query { last_success: Some(at(-300)), ..ended(Ok(none())) };
     let seen = |query: &Query| observed(stored(&json!({})), Some(query.clone()));
@@ -187,8 +187,8 @@ fn a_registry_that_suddenly_offers_nothing_is_believed_when_three_queries_agree(
         assert!(matches!(found.requeue, Requeue::After(after) if after > Duration::from_secs(250)));
         let since = "2026-11-24T05:55:00Z";
         let message = format!(
-            "True RegistryEmpty: the registry at https://r.example.org offers nothing any more: the list is that of \
-             {since}, until 3 queries in a row have said so ({round} so far)"
+            "True RegistryEmpty: the registry at https://r.example.org is now empty: the list dates from \
+             {since}, until 3 queries in a row confirm it ({round} so far)"
         );
         let expected = (message, since.to_owned(), vec!["RegistryEmpty".to_owned()]);
         assert_eq!(told(&reported(&observed, &Outcome::default())), expected);
@@ -198,7 +198,7 @@ fn a_registry_that_suddenly_offers_nothing_is_believed_when_three_queries_agree(
     assert_eq!(emptied.ensure[0].fields["spec"]["images"], json!([]), "the third");
     let (condition, ..) = told(&reported(&seen(&query), &Outcome::default()));
     assert!(condition.starts_with("False RegistryRead: "), "{condition}");
-    // Whatever comes in between begins anew.
+    // Any other result restarts the count.
     for between in [Ok(listing()), Err(error())] {
         query.end(at(10), between);
         query.end(at(10), Ok(none()));
@@ -211,7 +211,7 @@ fn a_registry_that_suddenly_offers_nothing_is_believed_when_three_queries_agree(
 
 /// The report after a plan that was carried out.
 fn reported(observed: &Observed, outcome: &Outcome<()>) -> Report<ImageListKind> {
-    report(observed, &config(), &Plan::default(), outcome, at(20))
+    report(&Reconciled::of(observed, &config(), &Plan::default(), outcome, at(20)))
 }
 
 /// The condition, the time of the last success, and the events of a report.
@@ -236,19 +236,19 @@ fn the_condition_says_whether_the_list_is_stale() {
     assert_eq!(told(&first), (format!("False {REGISTRY_READ}: {READ}"), String::new(), Vec::new()));
     assert_eq!(first.status.conditions[0].observed_generation, Some(2));
 
-    // The same again writes nothing.
+    // The same result again writes nothing.
     let as_read = serde_json::to_value(&first.status).unwrap();
     let same = reported(&observed(stored(&as_read), current.query.clone()), &success);
     assert_eq!(serde_json::to_value(&same.status).unwrap(), as_read);
 
-    // It fails: the time of the last success is that of the query before.
+    // It fails: the time of the last success is the time of the previous query.
     let query = Query { last_success: Some(at(-300)), ..ended(Err(error())) };
     let stale = reported(&observed(stored(&as_read), Some(query)), &success);
     let since = "2026-11-24T05:55:00Z";
-    let message = format!("True {REGISTRY_FAILED}: {FAILED}; the list is that of {since}");
+    let message = format!("True {REGISTRY_FAILED}: {FAILED}; the list dates from {since}");
     assert_eq!(told(&stale), (message.clone(), since.to_owned(), vec!["RegistryFailed".to_owned()]));
 
-    // It fails again, also in another process, which knows the time from the status.
+    // It fails again, also in another process, which reads the time from the status.
     let as_stale = serde_json::to_value(&stale.status).unwrap();
     let again = reported(&observed(stored(&as_stale), Some(ended(Err(error())))), &success);
     assert_eq!(told(&again), (message, since.to_owned(), Vec::new()));
@@ -264,7 +264,7 @@ fn the_condition_says_whether_the_list_is_stale() {
 }
 
 #[test]
-fn what_is_not_known_is_not_claimed() {
+fn unknown_states_are_not_reported() {
     let success = Outcome::default();
     let unchanged = |observed: &Observed, outcome: &Outcome<()>| {
         let report = reported(observed, outcome);
@@ -274,12 +274,12 @@ fn what_is_not_known_is_not_claimed() {
     let under_way = Query { result: None, ..ended(Ok(listing())) };
     unchanged(&observed(stored(&json!({})), Some(under_way)), &success);
     unchanged(&observed(stored(&json!({})), None), &success);
-    // The query that this reconcile has begun has ended meanwhile.
+    // The query that this reconcile has started has ended in the meantime.
     let begun = Plan { effects: vec![Effect::Query], ..Plan::default() };
     let early = observed(stored(&json!({})), Some(ended(Ok(listing()))));
-    let early = report(&early, &config(), &begun, &success, at(20));
+    let early = report(&Reconciled::of(&early, &config(), &begun, &success, at(20)));
     assert!(early.status.conditions.is_empty() && early.log.is_none(), "{early:?}");
-    // It could not be made: there is nothing to write a status to.
+    // It could not be created, so there is no status to write.
     unchanged(&observed(absent(), Some(ended(Err(error())))), &success);
     let of = |error| {
         let name = "vms".to_owned();
@@ -288,13 +288,13 @@ fn what_is_not_known_is_not_claimed() {
     let current = observed(stored(&json!({})), Some(ended(Ok(listing()))));
     unchanged(&current, &of(ApiError::Conflict("it changed".to_owned())));
     let (condition, last, _) = told(&reported(&current, &of(ApiError::Invalid("too large".to_owned()))));
-    let end = "offers could not be written: refused by the API server as invalid: too large";
+    let end = "could not be written: refused by the API server as invalid: too large";
     assert!(
         condition.starts_with(&format!("True {IMAGE_LIST_NOT_WRITTEN}")) && condition.ends_with(end),
         "{condition}"
     );
     assert_eq!(last, at(10).to_string());
-    // Neither this process nor the status knows when it was last read.
+    // Neither this process nor the status knows the time of the last read.
     let (condition, last, _) =
         told(&reported(&observed(stored(&json!({})), Some(ended(Err(error())))), &success));
     assert!(condition.ends_with("; the list is as it was before this daemon started"), "{condition}");
@@ -302,11 +302,11 @@ fn what_is_not_known_is_not_claimed() {
     let mut empty = (*stored(&json!({}))).clone();
     empty.spec.images = Vec::new();
     let (condition, ..) = told(&reported(&observed(Arc::new(empty), Some(ended(Err(error())))), &success));
-    assert!(condition.ends_with("; the list is empty until it can"), "{condition}");
+    assert!(condition.ends_with("; the list stays empty until it can be read"), "{condition}");
 }
 
 #[test]
-fn what_was_left_out_is_counted() {
+fn omitted_images_are_counted() {
     for (images, repositories, tags, expected) in [
         (vec![], 0, 0, "0 images with 0 tags"),
         (vec![item("a", &["1"])], 0, 0, "1 image with 1 tag"),
@@ -314,14 +314,9 @@ fn what_was_left_out_is_counted() {
             vec![item("a", &["1", "2"])],
             1,
             2,
-            "1 image with 2 tags; left out: 1 repository and 2 tags whose names no registry may have",
+            "1 image with 2 tags; left out: 1 repository and 2 tags with invalid names",
         ),
-        (
-            vec![],
-            2,
-            1,
-            "0 images with 0 tags; left out: 2 repositories and 1 tag whose names no registry may have",
-        ),
+        (vec![], 2, 1, "0 images with 0 tags; left out: 2 repositories and 1 tag with invalid names"),
     ] {
         let listing = Arc::new(Listing { images, left_out: LeftOut { repositories, tags } });
         let query = Query { empty: 3, ..ended(Ok(listing)) };

@@ -1,4 +1,4 @@
-//! The input of the plan and the report of an Instance's inactivity.
+//! The input of the plan and the report for the inactivity of an Instance.
 
 use std::time::Duration;
 
@@ -7,58 +7,59 @@ use jiff::Timestamp;
 
 use super::Settings;
 use crate::api::condition::{ABANDONED, INACTIVE};
-use crate::api::labels;
 use crate::api::lifetime::{Lifetime, LifetimeError};
 use crate::api::promise::{End, Promise};
-use crate::api::reason;
+use crate::api::{labels, reason};
 use crate::clients::mail::MailKind;
 use crate::controllers::cleanup::ending::{Ending, EndingKind, warnings};
 use crate::controllers::cleanup::promise::{earlier, standing, time, withdrawn};
 use crate::controllers::cleanup::report::ANNOTATION;
 use crate::controllers::cleanup::stores::Candidate;
 
-/// How old an Instance without a promise may be whose unused time counts from its creation. An older one was there
-/// before the loop: its time counts from now.
+/// The maximum age of an Instance without a promise whose idle time counts from its creation. An older Instance existed
+/// before the loop did, so its idle time counts from now.
 const NEW: Duration = Duration::from_hours(24);
 
-/// The witness of a use by the annotation [`labels::KEPT_AT`].
+/// The witness of a use that comes from the annotation [`labels::KEPT_AT`].
 pub const KEPT: &str = "kept";
 
-/// The result of a round of queries for an Instance.
+/// The result of a round of queries for one Instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoundResult {
-    /// The time since which every source has been there; `None` while one is missing or fails.
+    /// The time since which all sources have data; `None` while a source is missing or fails.
     pub since: Option<Timestamp>,
-    /// When the sources had answered.
+    /// When the sources answered.
     pub answered: Timestamp,
-    /// Why the round does not say everything, a sentence for each source; empty where it does.
+    /// Why the result is incomplete, one sentence for each source; empty if it is complete.
     pub problems: Vec<String>,
-    /// The last use, and the source that saw it.
+    /// The last use and the source that reported it.
     pub last_use: Option<(Timestamp, &'static str)>,
 }
 
 /// The observation of an Instance.
 #[derive(Debug, Clone, AsRef, AsMut, Deref)]
 pub struct Observed {
-    /// The part that every loop observes that ends Instances.
+    /// The observation that is common to all loops that end Instances.
     #[as_ref(forward)]
     #[as_mut(forward)]
     #[deref]
     pub candidate: Candidate,
     /// The latest round of queries; `None` before the first one.
     pub seen: Option<RoundResult>,
-    /// The last SSH connection that this process has seen itself, its beginning or that it is open, and what saw it.
+    /// The last SSH connection that this process saw, and the source that saw it: the time when it began, or now if it
+    /// is open.
     pub connected: Option<(Timestamp, &'static str)>,
 }
 
 impl Observed {
-    /// Whether any environment of the Template is persistent: then the Instance can be stopped, else only deleted.
+    /// Whether any environment of the Template is persistent. If so, the Instance can be stopped; otherwise it can only
+    /// be deleted.
     pub fn is_persistent(&self) -> bool {
         self.template.as_ref().is_some_and(|template| template.spec.is_persistent())
     }
 
-    /// The ending of the Instance if nobody uses it; `None` where it does not. An error where the time in the Template
-    /// cannot be read: it counts as never.
+    /// The ending of the Instance if it stays unused; `None` if it does not end. Returns an error if the time in the
+    /// Template cannot be read. Such a time counts as never.
     pub fn ending(&self, settings: &Settings, now: Timestamp) -> Result<Option<Ending<'_>>, LifetimeError> {
         let Some(template) = self.template.as_deref().filter(|_| !self.is_exempt) else { return Ok(None) };
         let config = &settings.config;
@@ -103,9 +104,9 @@ impl Observed {
         }
     }
 
-    /// The promise of a running Instance, counted from its last use. A use that is later than the stored one
-    /// withdraws what was promised; so does a change of the spec, such as a start. A clock that is behind moves nothing
-    /// to an earlier time.
+    /// The promise of a running Instance, counted from its last use. A use later than the stored one withdraws the
+    /// promise, and so does a change of the spec, such as a start. A slow clock does not move the last use to an
+    /// earlier time.
     fn used(&self, now: Timestamp) -> Promise {
         let generation = self.instance.metadata.generation.unwrap_or_default();
         let started = |since| Promise {
@@ -133,26 +134,27 @@ impl Observed {
         basis
     }
 
-    /// The last use, and what saw it: a source of metrics, this process, or who asked to keep the Instance.
+    /// The last use and its source: a source of metrics, this process, or a request to keep the Instance.
     fn last_use(&self, now: Timestamp) -> Option<(Timestamp, &'static str)> {
         let seen = self.seen.as_ref().and_then(|seen| seen.last_use);
         let kept = self.kept(now).map(|time| (time, KEPT));
         seen.into_iter().chain(self.connected).chain(kept).max_by_key(|(time, _)| *time)
     }
 
-    /// The annotation [`labels::KEPT_AT`]: a time, or the text that is none; `None` if there is none.
+    /// The annotation [`labels::KEPT_AT`]: a time, or its text if the text is not a time; `None` if the annotation is
+    /// missing.
     pub fn kept_at(&self) -> Option<Result<Timestamp, &str>> {
         let text = self.instance.annotation(labels::KEPT_AT).filter(|text| !text.is_empty())?;
         Some(text.parse().map_err(|_| text))
     }
 
-    /// When somebody asked to keep the Instance. A time that is still to come is no use until it has come: so nobody keeps
-    /// an Instance for longer than the Template allows from the time at which it counts.
+    /// The time of the last request to keep the Instance. A time in the future does not count yet, so a request cannot
+    /// keep an Instance for longer than the Template allows.
     fn kept(&self, now: Timestamp) -> Option<Timestamp> {
         self.kept_at()?.ok().filter(|kept| *kept <= now)
     }
 
-    /// The source that the last use is known from, see [`Promise::witness`]; `None` where use does not matter.
+    /// The source of the last known use, see [`Promise::witness`]; `None` if use does not matter.
     pub fn witness(&self, now: Timestamp) -> Option<&str> {
         if !self.instance.spec.running || !self.is_watched() {
             return None;
@@ -165,18 +167,18 @@ impl Observed {
         }
     }
 
-    /// Whether the Instance was stopped when it was last looked at.
+    /// Whether the Instance was stopped at the last reconciliation.
     pub fn was_stopped(&self) -> bool {
         self.instance.annotation(labels::LAST_RUNNING) == Some("false")
     }
 
-    /// Whether the Template stops Instances that nobody uses.
+    /// Whether the Template stops unused Instances.
     pub fn is_watched(&self) -> bool {
         let idle = self.template.as_ref().map(|template| Lifetime::parse(template.spec.max_idle()));
         !self.is_exempt && matches!(idle, Some(Ok(Lifetime::After(_))))
     }
 
-    /// The promise that the annotations of the Go operator make. What cannot be read is left out of it.
+    /// The promise in the annotations of the Go operator. Unreadable parts are left out.
     fn annotated(&self, generation: i64) -> Option<Promise> {
         let annotation = |key| self.instance.annotation(key);
         let read = |key| annotation(key).and_then(|text| text.parse::<Timestamp>().ok());
@@ -196,25 +198,25 @@ impl Observed {
         })
     }
 
-    /// The promise of a running Instance that is withdrawn when it does not end any more: the stored one, or the warnings
-    /// that only the annotations of the Go operator tell of.
+    /// The promise that is withdrawn when a running Instance no longer ends: the stored one, or the warnings that only
+    /// the annotations of the Go operator mention.
     pub fn promised(&self) -> Option<Promise> {
         let stored = self.instance.status.inactivity.as_deref().cloned();
         let generation = self.instance.metadata.generation.unwrap_or_default();
         stored.or_else(|| self.annotated(generation).filter(|told| told.warnings > 0))
     }
 
-    /// Whether only the annotations of the Go operator tell of warnings.
+    /// Whether only the annotations of the Go operator mention warnings.
     pub fn leaves_warnings(&self) -> bool {
         self.instance.status.inactivity.is_none() && self.promised().is_some()
     }
 
-    /// The promise of a stopped Instance, counted from its stop, or from when somebody asked to keep it since; `None` while it
-    /// is not known since when it is stopped.
+    /// The promise of a stopped Instance, counted from its stop or from a later request to keep it; `None` while the
+    /// time of its stop is unknown.
     fn stopped(&self, now: Timestamp) -> Option<Promise> {
         let off = self.instance.annotation(labels::LAST_POWERED_OFF)?.parse::<Timestamp>().ok()?;
         let kept = self.kept(now).filter(|kept| *kept > off);
-        // In whole seconds, as the status has it.
+        // In whole seconds, as in the status.
         let since = time(kept.unwrap_or(off))?.0.min(now);
         let stored = self.instance.status.destruction.as_deref();
         let same = stored.filter(|stored| stored.since.as_ref().is_some_and(|known| known.0 == since));
@@ -223,7 +225,7 @@ impl Observed {
         Some(same.cloned().unwrap_or(started))
     }
 
-    /// Whether the latest round is not older than `age` and says everything about the time since `since`.
+    /// Checks that the latest round is no older than `age` and covers the whole time since `since`.
     pub fn is_seen(&self, since: Timestamp, age: Duration, now: Timestamp) -> Result<(), UnknownUse> {
         let Some(seen) = self.seen.as_ref().filter(|seen| seen.answered >= earlier(now, age)) else {
             return Err(UnknownUse::Outdated);
@@ -238,10 +240,10 @@ impl Observed {
     }
 }
 
-/// Why it is not known whether an Instance is used.
+/// The reason why it is unknown whether an Instance is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UnknownUse {
-    /// The latest round is too old, or looked back too little.
+    /// The latest round is too old, or did not look back far enough.
     Outdated,
     /// A source did not answer.
     Unanswered(String),

@@ -1,4 +1,4 @@
-//! The plan of an Instance's inactivity: a pure function.
+//! The plan for the inactivity of an Instance: a pure function.
 
 use std::time::Duration;
 
@@ -8,9 +8,8 @@ use serde_json::{Map, Value, json};
 use super::Settings;
 use super::observe::{Observed, UnknownUse};
 use super::rounds::LONGEST;
-use crate::api::labels;
 use crate::api::lifetime::Lifetime;
-use crate::api::reason;
+use crate::api::{labels, reason};
 use crate::controllers::cleanup::ending::{Effect, Ending, proceed, sound};
 use crate::controllers::cleanup::mail_log::annotated;
 use crate::controllers::cleanup::promise::{Due, earlier, later};
@@ -18,23 +17,24 @@ use crate::runtime::component::Component;
 use crate::runtime::plan::{ObjectPatch, Plan, Removal};
 use crate::runtime::problem::Problem;
 
-/// How old the round may be from which the last use in the status is taken: rounds that nothing depends on are rare.
+/// The maximum age of the round that provides the last use for the status. While nothing else depends on them, rounds
+/// are rare.
 const RECHECK: Duration = Duration::from_hours(1);
-/// After how long at most it is tried again when a source of metrics does not answer.
+/// The longest delay before a retry when a source of metrics does not answer.
 const UNKNOWN_RETRY: Duration = Duration::from_mins(5);
 
 /// The plan.
 pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan<Effect> {
     let mut plan = Plan::default();
     let unreadable =
-        |error| format!("a time in the Template cannot be read: {error}; the Instance is left as it is");
+        |error| format!("cannot read a time in the Template: {error}; the Instance stays unchanged");
     let Some(ending) = sound(observed.ending(settings, now), unreadable, &mut plan) else { return plan };
     if (!observed.instance.spec.running || sees(observed, settings, &ending, now, &mut plan))
         && proceed(&ending, now, &settings.website, &mut plan)
     {
         end(observed, &ending.mailed_annotations(true), &mut plan);
     }
-    // The clock of who asked to keep it may be ahead of this one.
+    // The clock of the requester may be ahead of this one.
     if let Some(Ok(kept)) = observed.kept_at()
         && kept > now
         && kept <= later(now, RECHECK)
@@ -44,7 +44,7 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan<Ef
     plan
 }
 
-/// Whether enough is known about the use of a running Instance to go on; adds to the plan what is missing.
+/// Whether enough is known about the use of a running Instance to continue. If not, adds the missing step to the plan.
 fn sees(
     observed: &Observed,
     settings: &Settings,
@@ -58,7 +58,7 @@ fn sees(
     };
     let since = ending.since.max(earlier(now, idle));
     let is_waiting = matches!(ending.due(now), Due::Never | Due::At(_)) && ending.promise.warnings == 0;
-    // Not less than the interval, within which no other round is made.
+    // At least the interval, because no further round is made within it.
     let interval = settings.config.check_interval.get();
     let age = if is_waiting { RECHECK.max(interval) } else { interval };
     match observed.is_seen(since, age, now) {
@@ -70,7 +70,7 @@ fn sees(
         Err(UnknownUse::Unanswered(_)) if is_waiting => true,
         Err(UnknownUse::Unanswered(problems)) => {
             let message =
-                format!("it is not known whether the Instance is used, so it is left running: {problems}");
+                format!("cannot determine whether the Instance is used, so it stays running: {problems}");
             plan.problems.push(Problem::waiting(Component::Whole, reason::METRICS_UNAVAILABLE, message));
             plan.requeue_after(UNKNOWN_RETRY.min(interval));
             false
@@ -78,8 +78,8 @@ fn sees(
     }
 }
 
-/// Stops the Instance if it can be started again with its data, else deletes it. With the stop, the annotations about the
-/// last mail are written that it lacks.
+/// Stops the Instance if its data survives a stop, and deletes it otherwise. The patch that stops it also writes the
+/// missing annotations about the last mail.
 fn end(observed: &Observed, lacking: &Map<String, Value>, plan: &mut Plan<Effect>) {
     let instance = &*observed.instance;
     if instance.spec.running && observed.is_persistent() {

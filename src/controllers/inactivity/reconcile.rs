@@ -17,12 +17,12 @@ use crate::controllers::cleanup::notifier::Notifier;
 use crate::controllers::cleanup::stores::EndingStores;
 use crate::controllers::setup::{Definition, Setup};
 use crate::controllers::shared::addresses::InstanceAddresses;
-use crate::runtime::ObjectKey;
-use crate::runtime::clock;
-use crate::runtime::reconciler::{EffectOutcome, Outcome, PlanFn, Reconciler, ReportFn};
+use crate::runtime::plan::Plan;
+use crate::runtime::reconciler::{EffectOutcome, Outcome, Reconciled, Reconciler, Report};
 use crate::runtime::store_set::StoreSet;
+use crate::runtime::{ObjectKey, clock};
 
-/// Stops Instances that nobody uses, and deletes those that cannot be stopped or stay stopped.
+/// Stops unused Instances, and deletes unused Instances that cannot be stopped or that stay stopped.
 pub struct InactivityReconciler {
     stores: EndingStores,
     /// `None` only in `crownlabs plan`.
@@ -52,7 +52,7 @@ impl Definition for InactivityReconciler {
     fn remarks(observed: &Observed, settings: &Settings, now: Timestamp) -> Vec<String> {
         let mut remarks = remarks(observed.ending(settings, now), now);
         if observed.instance.spec.running {
-            let unknown = "; Prometheus, which was not asked, may know of a later use";
+            let unknown = "; Prometheus was not queried and may have data about a later use";
             for remark in &mut remarks {
                 remark.push_str(unknown);
             }
@@ -67,8 +67,14 @@ impl Reconciler for InactivityReconciler {
     type Observed = Observed;
     type Settings = Settings;
     type Effect = Effect;
-    const PLAN: PlanFn<Self> = plan;
-    const REPORT: ReportFn<Self> = report;
+
+    fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan<Effect> {
+        plan(observed, settings, now)
+    }
+
+    fn report(done: &Reconciled<'_, Observed, Settings, Effect>) -> Report<InstanceKind> {
+        report(done)
+    }
 
     fn observe(&self, key: &ObjectKey) -> Option<Observed> {
         let round = self.rounds.as_ref().and_then(Rounds::latest);

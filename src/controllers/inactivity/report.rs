@@ -1,4 +1,4 @@
-//! The report of an Instance's inactivity: a pure function.
+//! The report on the inactivity of an Instance: a pure function.
 
 use std::time::Duration;
 
@@ -13,7 +13,6 @@ use crate::api::labels;
 use crate::api::promise::Promise;
 use crate::api::reason::{INVALID_KEPT_AT, STOPPED};
 use crate::api::shown::{MOST, cut};
-use crate::controllers::cleanup::delivery::Sent;
 use crate::controllers::cleanup::ending::{Effect, Ending};
 use crate::controllers::cleanup::mail_log::annotated;
 use crate::controllers::cleanup::promise::{later, next_warning, withdrawn};
@@ -21,29 +20,25 @@ use crate::controllers::cleanup::report::{ending_report, is_done, observation};
 use crate::runtime::clock::rfc3339;
 use crate::runtime::conditions::{self, Observation};
 use crate::runtime::events::EventNote;
-use crate::runtime::plan::{ObjectPatch, Plan};
-use crate::runtime::reconciler::{Outcome, Report};
+use crate::runtime::plan::ObjectPatch;
+use crate::runtime::reconciler::{Reconciled, Report};
 
-/// How much later a use must be than the stored one to be written, while nothing was promised: a stamp a day.
+/// The minimum difference between a new use and the stored one before the new one is written while no warning was sent:
+/// one write a day.
 const STAMP: Duration = Duration::from_hours(24);
-/// The age at which an Instance gets its first stamp, so that those that live shortly cost no write.
+/// The minimum age of an Instance for its first stamp, so that short-lived Instances cost no write.
 const FIRST_STAMP: Duration = Duration::from_hours(1);
 
 /// The report.
-pub fn report(
-    observed: &Observed,
-    settings: &Settings,
-    plan: &Plan<Effect>,
-    outcome: &Outcome<Sent>,
-    now: Timestamp,
-) -> Report<InstanceKind> {
+pub fn report(done: &Reconciled<'_, Observed, Settings, Effect>) -> Report<InstanceKind> {
+    let Reconciled { observed, settings, plan, outcome, now } = *done;
     let instance = &observed.instance;
     let old = &instance.status;
     let mut status = old.clone();
     let (mut told_conditions, mut events) = (Vec::<Observation>::new(), Vec::new());
     let mut patch;
     let (mut lacking, mut since) = (Map::new(), None);
-    // The condition that stays as it is: the times in it are as old as those in the stored promise.
+    // The condition that does not change: its times are as old as those in the stored promise.
     let mut kept = None;
     let has_checked = plan.effects.contains(&Effect::Check) && outcome.is_applied;
     let mut requeue_at_once = has_checked;
@@ -52,7 +47,7 @@ pub fn report(
     told_conditions.extend(unreadable.map(|problem| observation(problem, INACTIVE)));
     match ending.ok().flatten() {
         None => {
-            // First the annotations, from which a promise without a status is read.
+            // The annotations come first, because a promise is read from them if the status has none.
             let kept = observed.promised().filter(|_| running);
             patch = kept.and_then(|kept| annotations(observed, &withdrawn(&kept)));
             (status.inactivity, status.destruction) = (None, None);
@@ -81,7 +76,7 @@ pub fn report(
         }
     }
     if !running && observed.is_watched() && !observed.was_stopped() {
-        // A start begins a new time without use, even if it is seen only later.
+        // A start resets the idle time, even if it is seen only later.
         patch = switched_off(observed);
         requeue_at_once |= old.inactivity.is_some() && outcome.is_applied;
     }
@@ -91,21 +86,21 @@ pub fn report(
     Report { patch, requeue_at_once, ..Report::new(status, events) }
 }
 
-/// Lets the patch remove the time at which somebody asked to keep the Instance, if it is none; returns the event that says so.
+/// Lets the patch remove an invalid time of a request to keep the Instance, and returns the event that reports it.
 fn without_bad_keep(observed: &Observed, patch: &mut Option<ObjectPatch>) -> Option<EventNote> {
     let text = observed.kept_at()?.err()?;
     let patch = patch.get_or_insert_with(|| ObjectPatch::exactly(&*observed.instance, json!({})));
     patch.patch["metadata"]["annotations"][labels::KEPT_AT] = Value::Null;
     let message = format!(
-        "The annotation {} was {:?}, which is no time such as 2026-11-20T10:00:00Z: it was removed, and counts as no use",
+        "The annotation {} was {:?}, which is not a time such as 2026-11-20T10:00:00Z: it was removed and does not count as a use",
         labels::KEPT_AT,
         cut(text, MOST)
     );
     Some(EventNote::warning(INVALID_KEPT_AT, message))
 }
 
-/// The patch, which also sets the annotations of the Go operator that cannot be read to what they say where nothing is promised,
-/// so that no operator stumbles over them. What it sets anyway stays.
+/// Adds repairs to the patch. Unreadable annotations of the Go operator are set to the values of an Instance without
+/// warnings, so that no operator fails on them. Annotations that the patch already sets do not change.
 fn repaired(instance: &Instance, patch: Option<ObjectPatch>, since: Timestamp) -> Option<ObjectPatch> {
     let known = [
         (labels::LAST_ACTIVITY, rfc3339(since)),
@@ -127,8 +122,8 @@ fn repaired(instance: &Instance, patch: Option<ObjectPatch>, since: Timestamp) -
     annotated(instance, patch, &repairs)
 }
 
-/// The conditions of the Instance: those in `told`, the one that is `kept` as it is, and that it was stopped. Those
-/// of other loops stay.
+/// The conditions of the Instance: those in `told`, the unchanged one in `kept`, and the one that reports the stop. The
+/// conditions of other loops stay.
 fn conditions(
     observed: &Observed,
     mut told: Vec<Observation>,
@@ -137,9 +132,10 @@ fn conditions(
 ) -> Vec<Condition> {
     let instance = &observed.instance;
     let old = &instance.status.conditions;
-    // This loop stops an Instance and sets the annotation in one write, while the promise is stored: both tell who did it.
+    // This loop stops an Instance and sets the annotation in one write, while the promise is stored. Both together
+    // prove that this loop stopped it.
     if !instance.spec.running && observed.was_stopped() && instance.status.inactivity.is_some() {
-        let message = "Nobody has used the Instance for the time that its Template allows; start it to go on";
+        let message = "The Instance was idle for longer than its Template allows; start it to continue";
         told.push(Observation::new(INACTIVE, true, STOPPED, message));
     }
     let was_stopped = old.iter().any(|known| known.type_ == INACTIVE && known.reason == STOPPED);
@@ -153,8 +149,8 @@ fn conditions(
     conditions::merge(old, &told, &retired, instance.metadata.generation, now)
 }
 
-/// Whether a promise differs so much from the stored one that it is written. While nobody has to be warned, that is
-/// once a day at most.
+/// Whether a promise differs from the stored one so much that it must be written. While no warning is due, this happens
+/// at most once a day.
 fn is_to_be_stored(
     observed: &Observed,
     ending: &Ending<'_>,
@@ -163,7 +159,7 @@ fn is_to_be_stored(
     now: Timestamp,
 ) -> bool {
     let running = observed.instance.spec.running;
-    // With the promise, the annotations are written.
+    // The annotations are written together with the promise.
     if running && (observed.was_stopped() || new.warnings == 0 && observed.leaves_warnings()) {
         return true;
     }
@@ -179,13 +175,13 @@ fn is_to_be_stored(
         || since(new) < since(stored)
 }
 
-/// A promise without what it counts from, and without what follows from that.
+/// A promise without its start and without everything derived from the start.
 fn unstamped(promise: &Promise) -> Promise {
     Promise { since: None, witness: String::new(), generation: 0, next_warning: None, ..promise.clone() }
 }
 
-/// The annotations of an Instance that somebody else has stopped: first its warnings are withdrawn, so that a start at that
-/// moment does not bring them back; that it is off follows the end of the promise.
+/// The annotations of an Instance that was not stopped by this loop. First its warnings are withdrawn, so that an
+/// immediate start does not bring them back. The annotation about the stop is written after the promise has ended.
 fn switched_off(observed: &Observed) -> Option<ObjectPatch> {
     if let Some(stored) = &observed.instance.status.inactivity {
         return annotations(observed, &withdrawn(stored));
@@ -194,7 +190,7 @@ fn switched_off(observed: &Observed) -> Option<ObjectPatch> {
     ObjectPatch::of(&*observed.instance, &off)
 }
 
-/// The annotations in which the Go operator keeps the same, so that it can take over.
+/// The annotations with the same data for the Go operator, so that it can take over.
 fn annotations(observed: &Observed, promise: &Promise) -> Option<ObjectPatch> {
     let text = |time: &Option<k8s_openapi::apimachinery::pkg::apis::meta::v1::Time>| {
         time.as_ref().map(|time| rfc3339(time.0)).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Rounds of queries: one round asks each source of metrics for the last use of all Instances.
+//! Rounds of queries. One round asks each source of metrics for the last use of all Instances.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,27 +12,27 @@ use crate::clients::prometheus::{Activity, Prometheus};
 use crate::controllers::cleanup::promise::earlier;
 use crate::runtime::clock;
 
-/// The longest time that a round looks back. An Instance that may be unused for longer is judged by what earlier
-/// rounds have written into its status, too.
+/// The longest time that a round looks back. For an Instance that may be unused for longer, the last use that earlier
+/// rounds have written into its status counts, too.
 pub const LONGEST: Duration = Duration::from_hours(90 * 24);
 
-/// By how much a round overlaps with the one before: samples may be late.
+/// The overlap of a round with the previous one, because samples may arrive late.
 const OVERLAP: Duration = Duration::from_mins(30);
 
 /// The latest round.
 pub struct Rounds {
     prometheus: Prometheus,
     latest: RwLock<Option<Arc<Activity>>>,
-    /// Held while a round is under way.
+    /// Held while a round is running.
     under_way: Mutex<()>,
-    /// How long one may take: after this time its answers are asked for again.
+    /// The time limit of a round, and the maximum age of its answers.
     interval: Duration,
-    /// Whether the last one took longer.
+    /// Whether the last round took longer than the interval.
     is_slow: AtomicBool,
 }
 
 impl Rounds {
-    /// No round yet.
+    /// No round has been made yet.
     pub fn new(prometheus: Prometheus, interval: Duration) -> Self {
         let (latest, under_way, is_slow) = (RwLock::default(), Mutex::default(), AtomicBool::default());
         Self { prometheus, latest, under_way, interval, is_slow }
@@ -43,8 +43,8 @@ impl Rounds {
         self.latest.read().clone()
     }
 
-    /// Asks the sources for the last `window`, unless a round whose answers still count has done that: whoever calls at the
-    /// same time shares one round, and none follows at once.
+    /// Asks the sources about the last `window`, unless a recent round has already covered it. Concurrent callers share
+    /// one round, and no new round starts immediately after it.
     pub async fn refresh(&self, window: Duration) {
         let _turn = self.under_way.lock().await;
         let now = clock::now();
@@ -54,7 +54,7 @@ impl Rounds {
         if self.latest().is_some_and(|latest| counts(&latest)) {
             return;
         }
-        // What the rounds before have seen is kept: only the time after them is asked for.
+        // Keep the results of the previous rounds, and ask only for the time since then.
         let before = self.latest().filter(|before| before.since <= since);
         let known = before.filter(|before| before.observed_since().is_some());
         let begin = known.as_ref().map_or(since, |known| earlier(known.until, OVERLAP).max(since));
@@ -68,7 +68,7 @@ impl Rounds {
         *self.latest.write() = Some(Arc::new(activity));
     }
 
-    /// Logs that rounds take longer than their interval, once, until one does not.
+    /// Logs once that rounds take longer than their interval, until a round is fast enough again.
     fn tell(&self, took: Duration) {
         let is_slow = took > self.interval;
         let was_slow = self.is_slow.swap(is_slow, Ordering::Relaxed);

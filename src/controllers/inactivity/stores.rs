@@ -1,4 +1,4 @@
-//! The changes of an Instance and of its Template that matter for its inactivity, and the sources that tell of its use.
+//! The changes of an Instance and its Template that matter for its inactivity, and the sources of its use.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -33,20 +33,21 @@ impl Dependencies for InactivityReconciler {
     }
 }
 
-/// The sources that tell of the use of Instances, whose machines are known by their Services.
+/// The sources of the use of Instances. The machines are identified by their Services.
 pub struct Witnesses {
-    /// The Services.
+    /// The addresses of the Services.
     pub addresses: InstanceAddresses,
-    /// The SSH connections through the bastion that this process sees itself.
+    /// The SSH connections through the bastion that this process has seen.
     pub ssh: Arc<ConnectionCounter>,
-    /// Those in the browser.
+    /// The SSH connections from the browser that this process has seen.
     pub web_ssh: Arc<ConnectionCounter>,
-    /// Those of both that are open.
+    /// The open connections of both kinds.
     pub open: Arc<OpenConnections>,
 }
 
 impl Witnesses {
-    /// The last connection to any of these addresses that this process has seen itself: its beginning, or that it is open.
+    /// The last connection to any of these addresses that this process has seen: the time when it began, or now if it
+    /// is open.
     fn last_use(&self, addresses: &[IpAddr]) -> Option<(Timestamp, &'static str)> {
         let connections = addresses.iter().flat_map(|&address| {
             let seen = |counter: &ConnectionCounter, name| Some((counter.last_seen(address)?, name));
@@ -57,10 +58,12 @@ impl Witnesses {
     }
 }
 
-/// The observation of an Instance, with its last use by the latest round of queries, and by the connections of this process.
+/// The observation of an Instance, with its last use from the latest round of queries and from the connections of this
+/// process.
 pub fn observed(candidate: Candidate, round: Option<&Activity>, witnesses: &Witnesses) -> Observed {
     let instance = &candidate.instance;
-    // Not those of the status, which its user may write: by another address, a machine is used as often as another one.
+    // The addresses in the status do not count. The user of the Instance can write them, and could name the address of
+    // a busier machine.
     let services = witnesses.addresses.services_of(instance.namespace(), instance.uid());
     let addresses: Vec<IpAddr> = services.iter().filter_map(|(_, address)| *address).collect();
     let names: Vec<&str> = services.iter().map(|(name, _)| name.as_str()).collect();
@@ -68,14 +71,11 @@ pub fn observed(candidate: Candidate, round: Option<&Activity>, witnesses: &Witn
     Observed { seen, connected: witnesses.last_use(&addresses), candidate }
 }
 
-/// The longest time without use that any Template allows: so far a round looks back.
+/// The longest idle time that any Template allows. A round looks back this far.
 pub fn longest_idle(templates: &Store<TemplateKind>) -> Duration {
-    let idle = templates.keys().into_iter().filter_map(|key| {
-        let template = templates.get(&key.namespace, &key.name)?;
-        match Lifetime::parse(template.spec.max_idle()) {
-            Ok(Lifetime::After(idle)) => Some(idle),
-            _ => None,
-        }
+    let idle = templates.objects().filter_map(|template| match Lifetime::parse(template.spec.max_idle()) {
+        Ok(Lifetime::After(idle)) => Some(idle),
+        _ => None,
     });
     idle.max().unwrap_or_default()
 }
@@ -86,7 +86,7 @@ fn seen(instance: &Instance, services: &[&str], addresses: &[IpAddr], round: &Ac
     let environments =
         services.iter().filter_map(|service| service.strip_prefix(&*canonical)?.strip_prefix('-'));
     let environments: Vec<String> = environments.map(str::to_owned).collect();
-    // Without an address, too: requests of browsers are known by the Service.
+    // Also without an address: requests from browsers are identified by the Service.
     let addresses = addresses.iter().map(IpAddr::to_string).chain([String::new()]);
     let uses = addresses.filter_map(|address| {
         round.last_use(&Target {
@@ -116,14 +116,14 @@ mod tests {
     use crate::runtime::watch::Selection;
 
     #[test]
-    fn a_machine_is_used_as_its_services_are_and_not_as_its_status_claims() {
+    fn the_use_of_a_machine_follows_its_services_and_not_its_status() {
         let mut factory = StoreFactory::default();
         let mut set = StoreSet::new("test", &mut factory);
         let instances = set.store::<InstanceKind>(&Selection::ALL).get();
         let addresses = InstanceAddresses::declare(&mut set, &instances);
         let counter = || Arc::new(ConnectionCounter::new("connections", "Connections"));
         let witnesses = Witnesses { addresses, ssh: counter(), web_ssh: counter(), open: Arc::default() };
-        // The machine of somebody else, which is used all the time, is in the status.
+        // The status names another user's machine, which is in constant use.
         let metadata = json!({"namespace": "tenant-ada", "name": "lab", "uid": "i", "resourceVersion": "1"});
         let status = json!({"ip": "10.0.0.9", "environments": [{"name": "main", "ip": "10.0.0.9"}]});
         let instance: Instance =

@@ -1,7 +1,7 @@
-//! Why an environment does not run, as the objects that it consists of say.
+//! The reason why an environment does not run, according to its objects.
 //!
-//! The table of [`CauseRow`] has every word by which they say so, and what it means. A word that it does not have is said as
-//! it is.
+//! The table of [`CauseRow`] lists the words that these objects use, with their meaning. An unknown word is reported
+//! unchanged.
 
 use std::time::Duration;
 
@@ -14,6 +14,8 @@ use crate::api::meta::Owner;
 use crate::api::reason::{self, CauseRow, Source};
 use crate::api::{Kind, Object};
 use crate::config::InstanceConfig;
+use crate::controllers::shared::problems::stalls_in;
+use crate::controllers::shared::waits::class_fault;
 use crate::kinds::{
     ContainerStatus, DataVolume, DataVolumeKind, Deployment, DeploymentKind, ForeignCondition,
     PersistentVolumeClaim, PersistentVolumeClaimKind, Pod, VirtualMachine, VirtualMachineInstance,
@@ -21,29 +23,30 @@ use crate::kinds::{
 };
 use crate::runtime::events::{EventNote, EventType};
 
-/// Why an environment does not run.
+/// The reason why an environment does not run.
 #[derive(Debug, Clone)]
 pub struct Cause {
-    /// What its word means.
+    /// The meaning of its word.
     pub row: &'static CauseRow,
-    /// The kind and the name of the object, and what it says.
+    /// The message: kind and name of the object, and its words.
     pub message: String,
 }
 
 impl Cause {
-    fn new(source: Source, word: &str, message: String) -> Self {
+    /// Creates a cause from the word in a field.
+    pub fn new(source: Source, word: &str, message: String) -> Self {
         Self { row: CauseRow::of(source, word), message }
     }
 
-    /// What it says. Between two attempts that is what was said before, if the reason is the same: that there is a pause says
-    /// less than why the attempt has failed, and would be written anew at each of them.
+    /// The message to report. During a back-off with the same reason as before, it is the previous message: it says why
+    /// the attempt failed, and would otherwise be rewritten at each attempt.
     pub fn words<'a>(&'a self, ready: Option<&'a Condition>) -> &'a str {
         let is_pause = self.row.word.ends_with("BackOff");
         let before = ready.filter(|ready| is_pause && ready.reason == *self.row.reason);
         before.map_or(&*self.message, |before| &*before.message)
     }
 
-    /// For how long it has to last until it is called stalled: `None` if it has lasted, or clears itself.
+    /// How long the cause must still last before it counts as stalled; `None` if it has lasted or clears itself.
     pub fn left(
         &self,
         conditions: &[Condition],
@@ -51,24 +54,15 @@ impl Cause {
         now: Timestamp,
     ) -> Option<Duration> {
         self.row.lasting.as_ref()?;
-        let all = config.stalled_after.get();
-        let Some(stalled) = conditions.iter().find(|condition| condition.type_ == STALLED) else {
-            return Some(all).filter(|all| !all.is_zero());
-        };
-        if stalled.status == "True" {
-            return Some(all).filter(|all| stalled.reason != *self.row.reason && !all.is_zero());
-        }
-        let passed = now.duration_since(stalled.last_transition_time.0);
-        let passed = Duration::try_from(passed).unwrap_or_default();
-        Some(all.saturating_sub(passed)).filter(|left| !left.is_zero())
+        stalls_in(conditions, self.row.reason, config.stalled_after.get(), now)
     }
 
-    /// Whether it needs somebody, and has lasted.
+    /// Whether the cause requires human action and has lasted.
     pub fn has_lasted(&self, conditions: &[Condition], config: &InstanceConfig, now: Timestamp) -> bool {
         self.row.lasting.is_some() && self.left(conditions, config, now).is_none()
     }
 
-    /// The event that it is there, or that somebody has to do something about it by now; `None` if that was said.
+    /// The event that the cause exists or now requires human action; `None` if it was already published.
     pub fn event(
         &self,
         conditions: &[Condition],
@@ -79,41 +73,46 @@ impl Cause {
         let is_known = find(READY).is_some_and(|ready| ready.reason == *self.row.reason);
         let was_stalled = find(STALLED).is_some_and(|stalled| stalled.status == "True");
         let has_lasted = self.has_lasted(conditions, config, now);
-        let is_worse = has_lasted && !was_stalled && *self.phase(true) != self.row.phase;
+        let is_worse = has_lasted && !was_stalled && self.phase(true) != self.phase(false);
         if self.row.reason == reason::IMPORTING || is_known && !is_worse {
             return None;
         }
-        let is_failure = matches!(self.phase(has_lasted), Phase::Failed | Phase::CreationLoopBackoff);
+        let is_failure = matches!(self.phase(has_lasted), Some(Phase::Failed | Phase::CreationLoopBackoff));
         let type_ = if is_failure { EventType::Warning } else { EventType::Normal };
         Some(EventNote::new(type_, self.row.reason, &*self.message))
     }
 
-    /// The phase, of a cause that has lasted or not.
-    pub fn phase(&self, has_lasted: bool) -> &'static Phase {
-        self.row.lasting.as_ref().filter(|_| has_lasted).unwrap_or(&self.row.phase)
+    /// The phase for a cause that has lasted or not; `None` to use the phase of the workload.
+    pub fn phase(&self, has_lasted: bool) -> Option<&'static Phase> {
+        let phase = self.row.lasting.as_ref().filter(|_| has_lasted).unwrap_or(&self.row.phase);
+        Some(phase).filter(|phase| **phase != Phase::Unset)
     }
 }
 
-/// The words of an object: its kind, its name, and those texts of it that are not empty.
+/// Formats the words of an object: its kind, its name, and the non-empty texts.
 fn say<T: Kind>(object: &Object<T>, texts: &[&str]) -> String {
     let texts: Vec<&str> = texts.iter().copied().filter(|text| !text.is_empty()).collect();
     format!("{} {}: {}", T::KIND, object.name(), texts.join(": "))
 }
 
-/// The cause in what a Deployment and its pods say, which has no pod that is ready.
+/// The cause according to a Deployment without ready pods, and its pods.
 pub fn of_deployment(observed: &Observed, deployment: &Deployment) -> Option<Cause> {
     let conditions = &deployment.status.conditions;
-    let refusal = refusal(deployment, conditions, "ReplicaFailure");
+    let refusal = refusal(deployment, conditions, ("ReplicaFailure", "True"));
     let pod = refusal.or_else(|| of_pods(observed, deployment));
     let claim = observed.own::<PersistentVolumeClaimKind>(deployment.name());
-    let claim = claim.and_then(|claim| of_claim(claim, pod.as_ref()));
+    let claim = claim.and_then(|claim| of_claim(observed, claim, pod.as_ref()));
     claim.or(pod).or_else(|| {
-        let late = conditions.iter().find(|condition| condition.type_ == "Progressing")?;
+        let late = condition(conditions, ("Progressing", "False"))?;
+        if !pods_of(observed, deployment).any(has_started) {
+            let message = say(deployment, &["no container has started", &late.message]);
+            return Some(Cause::new(Source::Rollout, "NotStarted", message));
+        }
         Some(Cause::new(Source::Rollout, &late.reason, say(deployment, &[&late.reason, &late.message])))
     })
 }
 
-/// The cause in what a `VirtualMachine` that is not ready says, and the objects that KubeVirt has made for it.
+/// The cause according to a `VirtualMachine` that is not ready, and the objects that KubeVirt has created for it.
 pub fn of_machine(observed: &Observed, machine: &VirtualMachine) -> Option<Cause> {
     let name = machine.name();
     let state = machine.status.printable_status.as_str();
@@ -121,56 +120,86 @@ pub fn of_machine(observed: &Observed, machine: &VirtualMachine) -> Option<Cause
     let disk = observed.named::<DataVolumeKind>(name);
     let below = || {
         let running = running.and_then(|running| of_running_machine(observed, running));
-        // One that has ended is replaced, with the same disk.
+        // A machine that has ended is replaced, with the same disk.
         let running = running.filter(|cause| cause.row.source != Source::MachineInstance);
         running.or_else(|| disk.and_then(of_disk))
     };
     match state {
         "" | "Stopped" | "Stopping" | "Terminating" | "Running" | "Migrating" | "WaitingForReceiver" => None,
-        "Provisioning" | "Starting" | "WaitingForVolumeBinding" => below(),
+        "Provisioning" | "Starting" | "WaitingForVolumeBinding" => {
+            let refusal = refusal(machine, &machine.status.conditions, ("Failure", "True"));
+            refusal.or_else(below)
+        }
         _ => {
-            let untrue =
-                |condition: &&ForeignCondition| condition.status != "True" && !condition.message.is_empty();
-            let message = machine.status.conditions.iter().find(untrue).map_or("", |untrue| &untrue.message);
+            let message = message_of(&machine.status.conditions, state);
             let cause = Cause::new(Source::Machine, state, say(machine, &[state, message]));
-            // The others say more than the state.
+            // The other objects provide more detail than the state.
             let words = below().filter(|below| below.row.lasting.is_some() && cause.row.lasting.is_some());
             Some(Cause { message: words.map_or(cause.message, |words| words.message), ..cause })
         }
     }
 }
 
-/// The cause in what a `VirtualMachineInstance` that is not ready says, and its pod.
+/// The cause according to a `VirtualMachineInstance` that is not ready, and its pod.
 pub fn of_running_machine(observed: &Observed, machine: &VirtualMachineInstance) -> Option<Cause> {
     let status = &machine.status;
-    let condition = |type_: &str, value: &str| {
-        status.conditions.iter().find(|condition| condition.type_ == type_ && condition.status == value)
-    };
     match &*status.phase {
         "" | "Pending" | "Scheduling" | "Scheduled" => {
-            let refusal = refusal(machine, &status.conditions, "Synchronized");
+            let refusal = refusal(machine, &status.conditions, ("Synchronized", "False"));
             refusal.or_else(|| of_pods(observed, machine)).or_else(|| {
-                let waits = condition("PodScheduled", "False")?;
-                Some(Cause::new(
-                    Source::Scheduling,
-                    &waits.reason,
-                    say(machine, &[&waits.reason, &waits.message]),
-                ))
+                let waits = condition(&status.conditions, ("PodScheduled", "False"))?;
+                let message = say(machine, &[&waits.reason, &waits.message]);
+                Some(Cause::new(Source::Scheduling, &waits.reason, message))
             })
         }
         "Running" => {
-            let paused = condition("Paused", "True")?;
+            let paused = condition(&status.conditions, ("Paused", "True"))?;
             let message = say(machine, &["Paused", &paused.message]);
             Some(Cause::new(Source::MachineInstance, "Paused", message))
         }
-        phase => Some(Cause::new(Source::MachineInstance, phase, say(machine, &[phase]))),
+        phase => {
+            let message = message_of(&status.conditions, phase);
+            Some(Cause::new(Source::MachineInstance, phase, say(machine, &[phase, message])))
+        }
     }
 }
 
-/// The cause in what the import of a disk says.
+/// The condition with this type and status.
+pub fn condition<'a>(
+    conditions: &'a [ForeignCondition],
+    (type_, status): (&str, &str),
+) -> Option<&'a ForeignCondition> {
+    conditions.iter().find(|condition| condition.type_ == type_ && condition.status == status)
+}
+
+/// The message of the condition that KubeVirt derives a state from, or of `Ready`. Other conditions, such as
+/// `LiveMigratable`, are irrelevant.
+fn message_of<'a>(conditions: &'a [ForeignCondition], state: &str) -> &'a str {
+    let source = match state {
+        "Paused" => ("Paused", "True"),
+        "ErrorUnschedulable" => ("PodScheduled", "False"),
+        "ErrImagePull" | "ImagePullBackOff" | "ErrorPvcNotFound" => ("Synchronized", "False"),
+        "DataVolumeError" => ("DataVolumesReady", "False"),
+        _ => ("Failure", "True"),
+    };
+    let sources = [source, ("Ready", "False"), ("Ready", "Unknown")];
+    let mut found = sources.into_iter().filter_map(|source| condition(conditions, source));
+    found.find(|condition| !condition.message.is_empty()).map_or("", |condition| &condition.message)
+}
+
+/// The cause that the storage class of a disk cannot provide a volume.
+pub fn of_disk_class(observed: &Observed, machine: &VirtualMachine, class: &str) -> Option<Cause> {
+    let disk = observed.named::<DataVolumeKind>(machine.name())?;
+    let is_waiting =
+        matches!(&*disk.status.phase, "" | "Pending" | "WaitForFirstConsumer" | "PendingPopulation");
+    let fault = class_fault(observed.cluster.storage_classes.as_ref(), class).filter(|_| is_waiting)?;
+    Some(Cause::new(Source::Claim, "Pending", say(disk, &["Pending", &fault])))
+}
+
+/// The cause according to the import of a disk.
 fn of_disk(disk: &DataVolume) -> Option<Cause> {
     let status = &disk.status;
-    if let Some(failed) = status.conditions.first() {
+    if let Some(failed) = status.conditions.first().filter(|_| status.phase != "Succeeded") {
         return Some(Cause::new(Source::Disk, &failed.reason, say(disk, &[&failed.reason, &failed.message])));
     }
     match &*status.phase {
@@ -188,18 +217,20 @@ fn of_disk(disk: &DataVolume) -> Option<Cause> {
     }
 }
 
-/// The cause in what the claim of a pod says: that it is lost, or not bound while the pod cannot be scheduled. Until then,
-/// it may be bound by the first pod that needs it.
-fn of_claim(claim: &PersistentVolumeClaim, pod: Option<&Cause>) -> Option<Cause> {
+/// The cause according to the claim of a pod: the claim is lost, or it is not bound while the pod cannot be scheduled.
+/// Otherwise, an unbound claim may still be bound by the first pod that needs it.
+fn of_claim(observed: &Observed, claim: &PersistentVolumeClaim, pod: Option<&Cause>) -> Option<Cause> {
     let phase = &*claim.status.phase;
     let waits = pod.filter(|pod| pod.row.source == Source::Scheduling);
     match (phase, waits) {
         ("Lost", _) => Some(Cause::new(Source::Claim, phase, say(claim, &[phase, "its volume is gone"]))),
         ("Pending", Some(pod)) => {
-            let class = claim.spec.storage_class_name.as_ref().map_or_else(
-                || "it has no storage class, and the cluster no default one".to_owned(),
-                |class| format!("storage class {class}"),
-            );
+            let class = claim.spec.storage_class_name.as_deref().unwrap_or_default();
+            let fault = class_fault(observed.cluster.storage_classes.as_ref(), class);
+            let class = fault.unwrap_or_else(|| match class {
+                "" => "it names no storage class".to_owned(),
+                class => format!("storage class {class}"),
+            });
             let message = format!("{}; {}", say(claim, &[phase, &class]), pod.message);
             Some(Cause::new(Source::Claim, phase, message))
         }
@@ -207,18 +238,23 @@ fn of_claim(claim: &PersistentVolumeClaim, pod: Option<&Cause>) -> Option<Cause>
     }
 }
 
-/// The cause that an object may not make its pod, which a condition of it says.
-fn refusal<T: Kind>(object: &Object<T>, conditions: &[ForeignCondition], type_: &str) -> Option<Cause> {
-    let refused = conditions.iter().find(|condition| {
-        condition.type_ == type_
-            && (condition.reason == "FailedCreate" || condition.reason == "FailedCreatePod")
-    })?;
+/// The cause that an object may not create its pod, according to the object's condition with this status.
+fn refusal<T: Kind>(
+    object: &Object<T>,
+    conditions: &[ForeignCondition],
+    source: (&str, &str),
+) -> Option<Cause> {
+    let is_refusal =
+        |refused: &&ForeignCondition| refused.reason == "FailedCreate" || refused.reason == "FailedCreatePod";
+    let refused = condition(conditions, source).filter(is_refusal)?;
     Some(Cause::new(Source::Refusal, &refused.message, say(object, &[&refused.message])))
 }
 
-/// The cause in what the pods of a workload say: the newest that lives, or else the newest that has failed. The pods of a
-/// Deployment belong to a `ReplicaSet`.
-fn of_pods<T: Kind>(observed: &Observed, workload: &Object<T>) -> Option<Cause> {
+/// The pods of a workload that are not being deleted. The pods of a Deployment belong to a `ReplicaSet`.
+fn pods_of<'a, T: Kind>(
+    observed: &'a Observed,
+    workload: &'a Object<T>,
+) -> impl Iterator<Item = &'a Pod> + Clone {
     let is_owner = |owner: &Owner| {
         if T::KIND == DeploymentKind::KIND {
             let hash = owner.name.strip_prefix(workload.name()).and_then(|rest| rest.strip_prefix('-'));
@@ -227,17 +263,28 @@ fn of_pods<T: Kind>(observed: &Observed, workload: &Object<T>) -> Option<Cause> 
             owner.kind == T::KIND && *owner.name == *workload.name()
         }
     };
+    let pods = observed.pods.iter().map(AsRef::as_ref);
+    pods.filter(move |pod| !pod.is_terminating() && pod.metadata.controller().is_some_and(is_owner))
+}
+
+/// Whether a container of a pod is running, or has run.
+fn has_started(pod: &Pod) -> bool {
+    let status = &pod.status;
+    matches!(status.phase.as_deref(), Some("Running" | "Succeeded"))
+        || status.container_statuses.iter().any(|container| container.end().is_some())
+}
+
+/// The cause according to the pods of a workload: the newest live pod, or else the newest failed pod.
+fn of_pods<T: Kind>(observed: &Observed, workload: &Object<T>) -> Option<Cause> {
+    let pods = pods_of(observed, workload);
     let newest = |is_failed: bool| {
-        let pods = observed.pods.iter().filter(|pod| {
+        let pods = pods.clone().filter(|pod| {
             let phase = pod.status.phase.as_deref();
-            !pod.is_terminating()
-                && phase != Some("Succeeded")
-                && (phase == Some("Failed")) == is_failed
-                && pod.metadata.controller().is_some_and(is_owner)
+            phase != Some("Succeeded") && (phase == Some("Failed")) == is_failed
         });
         pods.max_by_key(|pod| (pod.metadata.creation_timestamp.clone(), pod.metadata.name.clone()))
     };
-    newest(false).and_then(|pod| of_pod(pod)).or_else(|| {
+    newest(false).and_then(of_pod).or_else(|| {
         let pod = newest(true)?;
         let [reason, message] =
             [&pod.status.reason, &pod.status.message].map(|text| text.as_deref().unwrap_or_default());
@@ -245,7 +292,7 @@ fn of_pods<T: Kind>(observed: &Observed, workload: &Object<T>) -> Option<Cause> 
     })
 }
 
-/// The cause in what a pod says that lives.
+/// The cause according to a live pod.
 fn of_pod(pod: &Pod) -> Option<Cause> {
     let status = &pod.status;
     let waits = status.conditions.first().map(|waits| {
@@ -255,7 +302,7 @@ fn of_pod(pod: &Pod) -> Option<Cause> {
     waits.or_else(|| containers.find_map(|container| of_container(pod, container)))
 }
 
-/// The cause in what a container says.
+/// The cause according to a container.
 fn of_container(pod: &Pod, container: &ContainerStatus) -> Option<Cause> {
     let name = format!("container {}", container.name);
     let waits = container.state.waiting.as_ref().map(|waiting| {
@@ -266,7 +313,7 @@ fn of_container(pod: &Pod, container: &ContainerStatus) -> Option<Cause> {
         let code = format!("{} (exit code {})", end.reason, end.exit_code);
         Cause::new(Source::Ended, &end.reason, say(pod, &[&name, &code, &end.message]))
     });
-    // How it has ended stays the same while it is started again and again.
+    // The reason of the last end stays the same while the container restarts repeatedly.
     let is_image = waits.as_ref().is_some_and(|waits| waits.row.reason == reason::IMAGE_PULL_FAILED);
     if is_image { waits } else { ended.or(waits) }
 }

@@ -1,42 +1,41 @@
-//! The children of an Instance, except those of its OAuth2 proxy ([`super::access`]): what each environment has.
+//! The children of an Instance, except its OAuth2 proxy ([`super::access`]): the objects of each environment.
 //!
-//! A kind of child is a line in [`declare`] and a function that returns the [`Child`] of an environment; the plan says
-//! whether that is wanted.
+//! A kind of child is a line in [`declare`] and a function that returns the [`Child`] of an environment. The plan
+//! decides whether the child is wanted.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::container;
 use super::environment::EnvironmentContext;
-use super::exposure;
-use super::machine;
+use super::exposure_status::ByPublishedClass;
 use super::mounts::Mount;
-use super::observe::Observed;
 use super::stores::wakes;
 use super::workload::{Material, Workload};
+use super::{container, exposure, machine};
 use crate::api::environment::EnvironmentType;
 use crate::api::instance::{Instance, InstanceKind};
 use crate::api::names::CanonicalName;
 use crate::api::template::Template;
-use crate::api::{Kind, labels};
+use crate::api::{Kind, Object, labels};
 use crate::config::InstanceConfig;
 use crate::controllers::shared::children::Child;
 use crate::kinds::{
-    DataVolumeKind, DeploymentKind, HttpRoute, HttpRouteKind, IngressKind, PersistentVolumeClaimKind,
+    DataVolumeKind, DeploymentKind, HttpRouteKind, IngressKind, PersistentVolumeClaimKind, Secret,
     SecretKind, ServiceKind, VirtualMachineInstanceKind, VirtualMachineKind,
 };
 use crate::runtime::ObjectKey;
-use crate::runtime::children::ChildStores;
+use crate::runtime::children::{ChildStores, Children};
+use crate::runtime::cluster::MachineStores;
 use crate::runtime::selection::Selection;
 use crate::runtime::store::{ByController, Store};
 use crate::runtime::store_set::StoreSet;
 
-/// The order in which the objects of an environment are written.
+/// The order of writes for the objects of an environment.
 ///
-/// The Service is written first: whether its name is free decides whether the other objects are written, and
-/// its address takes the API server longest. The other objects that the workload needs follow, and the
-/// workload is last.
+/// The Service is written first: if its name is taken, the other objects are not written, and its address takes the API
+/// server longest. The other dependencies of the workload follow, and the workload is last.
 pub mod wave {
     /// The Service.
     pub const SERVICE: u8 = 0;
@@ -46,19 +45,19 @@ pub mod wave {
     pub const WORKLOAD: u8 = 2;
 }
 
-/// The stores of the children, and those of them that tell which optional APIs the cluster serves.
+/// The stores of the children, including the stores that show which optional APIs the cluster serves.
 pub struct Declared {
-    /// All.
+    /// All stores.
     pub all: ChildStores,
-    /// That of virtual machines.
-    pub machines: Arc<Store<VirtualMachineKind>>,
-    /// That of the virtual machines that run, also those that belong to a `VirtualMachine`.
-    pub machine_instances: Arc<Store<VirtualMachineInstanceKind>>,
-    /// That of `HTTPRoute`s; where they are not configured, of those that are left.
+    /// The stores of virtual machines and of their disks.
+    pub of_machines: MachineStores,
+    /// The store of `HTTPRoute`s. If routes are not configured, it holds the leftover ones.
     pub routes: Arc<Store<HttpRouteKind>>,
+    /// The store of Ingresses.
+    pub ingresses: Arc<Store<IngressKind>>,
 }
 
-/// Declares the stores. If no `HTTPRoute`s are configured, those that exist are removed.
+/// Declares the stores. If no `HTTPRoute`s are configured, existing ones are removed.
 pub fn declare(
     set: &mut StoreSet<'_>,
     instances: &Arc<Store<InstanceKind>>,
@@ -69,7 +68,8 @@ pub fn declare(
     let mut all = ChildStores::new(wakes::of_child(instances));
     all.add(set.store::<SecretKind>(&ours).index::<ByController>());
     all.add(set.store::<ServiceKind>(&ours).index::<ByController>());
-    all.add(set.store::<IngressKind>(&ours).index::<ByController>());
+    let ingresses = set.store::<IngressKind>(&ours).index::<ByController>().index::<ByPublishedClass>();
+    let ingresses = all.add(ingresses);
     let is_on = config.gateway_api.enabled;
     let routes = if is_on { set.store::<HttpRouteKind>(&ours).optional() } else { set.leftovers(&ours) };
     let routes = all.add(routes.index::<ByController>());
@@ -78,47 +78,102 @@ pub fn declare(
     let machines = all.add(set.store::<VirtualMachineKind>(&ours).optional().index::<ByController>());
     let running = set.store::<VirtualMachineInstanceKind>(&of_instances).optional();
     let machine_instances = all.add(running.index::<ByController>());
-    // The disks of virtual machines, which are made for them.
-    all.read(&wakes::data_volumes(set, &machines));
-    Declared { all, machines, machine_instances, routes }
+    // The disks of virtual machines, which KubeVirt creates.
+    let disks = wakes::data_volumes(set, &machines);
+    all.read(&disks);
+    Declared { all, of_machines: MachineStores { machines, machine_instances, disks }, routes, ingresses }
 }
 
-/// The keys that the objects of an Instance may have.
-pub fn keys(instance: &Instance, template: Option<&Template>) -> Vec<ObjectKey> {
+/// The possible names of the Services and workloads of an Instance.
+pub fn names(instance: &Instance, template: Option<&Template>) -> Vec<CanonicalName> {
     let canonical = CanonicalName::of(instance.name());
     let environments = template.map_or(&[][..], |template| &template.spec.environment_list);
     let suffixed = environments.iter().map(|environment| canonical.environment(&environment.name));
-    let names = std::iter::once(canonical.clone()).chain(suffixed);
-    let all = names.flat_map(|name| [name.to_string(), name.gui(), name.app()]);
+    std::iter::once(canonical.clone()).chain(suffixed).collect()
+}
+
+/// The possible keys of the objects of an Instance with these names.
+pub fn keys(instance: &Instance, names: &[CanonicalName]) -> Vec<ObjectKey> {
+    let all = names.iter().flat_map(|name| [name.to_string(), name.gui(), name.app()]);
     all.map(|name| ObjectKey::new(instance.metadata.namespace.clone(), name)).collect()
 }
 
-impl Observed {
-    /// Whether the Instance has an object of that name that shows how its objects are named: a workload, a disk, or the
-    /// Service, which is made first. A Secret shows nothing: the Go operator that knows several environments makes one for
-    /// all of them.
-    pub fn has_object(&self, name: &str) -> bool {
-        // What has the label is for something else, such as a public exposure, whatever its name looks like.
-        fn is_there<T: Kind>(observed: &Observed, name: &str) -> bool {
-            observed.own::<T>(name).is_some_and(|object| object.label(labels::COMPONENT).is_none())
-        }
-        is_there::<VirtualMachineKind>(self, name)
-            || is_there::<VirtualMachineInstanceKind>(self, name)
-            || is_there::<DeploymentKind>(self, name)
-            || is_there::<PersistentVolumeClaimKind>(self, name)
-            || is_there::<DataVolumeKind>(self, name)
-            || is_there::<ServiceKind>(self, name)
+/// A kind of object that has the name of an environment.
+struct ChildKind {
+    /// Describes the foreign object of this kind that has the name of an object of the environment; see
+    /// [`Parent::conflict`].
+    conflict: fn(&EnvironmentContext<'_>) -> Option<String>,
+    /// Whether the Instance has an object of this kind with this name for an environment.
+    has: fn(&Children, &Instance, &str) -> bool,
+    /// Whether an object shows how the objects of its Instance are named.
+    shows_naming: bool,
+    /// The workloads of the environments that need the name.
+    needed_by: &'static [Workload],
+}
+
+impl ChildKind {
+    const fn of<T: Kind>(shows_naming: bool, needed_by: &'static [Workload]) -> Self {
+        let conflict =
+            |context: &EnvironmentContext<'_>| context.parent.conflict::<T>(&context.name_of::<T>());
+        // An object with the component label has another purpose, such as a public exposure, even if its name looks
+        // similar.
+        let has = |children: &Children, instance: &Instance, name: &str| {
+            let own = children.own::<T, _>(instance, name);
+            own.is_some_and(|object| object.label(labels::COMPONENT).is_none())
+        };
+        Self { conflict, has, shows_naming, needed_by }
     }
 }
 
+/// The kinds, in the order in which their conflicts are reported. A Secret does not show the naming, because the Go
+/// operator with several environments creates one Secret for all of them. A stopped Instance has no Service, but its
+/// workload needs the name of the Service, of the Ingress, and of both persistent workloads. KubeVirt creates the disk.
+const KINDS: [ChildKind; 8] = [
+    ChildKind::of::<ServiceKind>(true, &Workload::ALL),
+    ChildKind::of::<IngressKind>(false, &Workload::ALL),
+    ChildKind::of::<DeploymentKind>(true, &Workload::ALL),
+    ChildKind::of::<VirtualMachineKind>(true, &Workload::ALL),
+    ChildKind::of::<PersistentVolumeClaimKind>(true, &[Workload::Deployment]),
+    ChildKind::of::<VirtualMachineInstanceKind>(true, &[Workload::VirtualMachineInstance]),
+    ChildKind::of::<SecretKind>(false, &[Workload::VirtualMachine, Workload::VirtualMachineInstance]),
+    ChildKind::of::<DataVolumeKind>(true, &[]),
+];
+
+/// Whether an Instance has an object with this name that shows its naming scheme. The Service is created first.
+pub fn shows_naming(children: &Children, instance: &Instance, name: &str) -> bool {
+    KINDS.iter().any(|kind| kind.shows_naming && (kind.has)(children, instance, name))
+}
+
 impl<'a> EnvironmentContext<'a> {
-    fn child<T: Kind>(&self, name: &str, wave: u8, body: impl FnOnce() -> Value + 'a) -> Child<'a> {
-        self.parent.child::<T>(name, &self.component(), wave, body)
+    /// The name of its object of a kind.
+    fn name_of<T: Kind>(&self) -> Cow<'_, str> {
+        if T::KIND == IngressKind::KIND { self.ingress_name().into() } else { Cow::Borrowed(&*self.name) }
+    }
+
+    /// Its object of a kind, if the Instance is the controller.
+    pub fn own<T: Kind>(&self) -> Option<&'a Object<T>> {
+        self.observed.children.own(&self.observed.instance, &self.name_of::<T>())
+    }
+
+    /// The object of a kind with the name of its objects, regardless of the owner.
+    pub fn named<T: Kind>(&self) -> Option<&'a Object<T>> {
+        self.observed.named(&self.name_of::<T>())
+    }
+
+    /// Describes the foreign object that has the name of one of the environment's objects, if any.
+    pub fn conflict(&self) -> Option<String> {
+        let workload = Workload::of(self.environment);
+        let mut needed = KINDS.iter().filter(|kind| kind.needed_by.contains(&workload));
+        needed.find_map(|kind| (kind.conflict)(self))
+    }
+
+    fn child<T: Kind>(&self, wave: u8, body: impl FnOnce() -> Value + 'a) -> Child<'a> {
+        self.parent.child::<T>(&self.name_of::<T>(), &self.component(), wave, body)
     }
 
     /// The Service.
     pub fn service(&'a self) -> Child<'a> {
-        let mut child = self.child::<ServiceKind>(&self.name, wave::SERVICE, || exposure::service(self));
+        let mut child = self.child::<ServiceKind>(wave::SERVICE, || exposure::service(self));
         if self.environment.environment_type == EnvironmentType::Container {
             child.desired.labels.insert(labels::METRICS_ENABLED.to_owned(), "true".to_owned());
         }
@@ -127,49 +182,31 @@ impl<'a> EnvironmentContext<'a> {
 
     /// The Ingress.
     pub fn ingress(&'a self) -> Child<'a> {
-        let name = self.ingress_name();
         let body = || exposure::ingress(&self.host(), &self.ingress_path().0, &self.name, "gui");
-        let enforced = self.observed.own::<IngressKind>(&name).map_or(Value::Null, exposure::path_types);
-        let child = self.child::<IngressKind>(&name, wave::DEPENDENCIES, body);
+        let enforced = self.own::<IngressKind>().map_or(Value::Null, exposure::path_types);
+        let child = self.child::<IngressKind>(wave::DEPENDENCIES, body);
         child.annotated(exposure::annotations(self)).fields(enforced)
     }
 
     /// The `HTTPRoute` of the Gateway API.
     pub fn route(&'a self) -> Child<'a> {
-        self.child::<HttpRouteKind>(&self.name, wave::DEPENDENCIES, || exposure::route(self))
-    }
-
-    /// The `HTTPRoute` that exists.
-    pub fn own_route(&self) -> Option<&'a HttpRoute> {
-        self.observed.own::<HttpRouteKind>(&self.name)
+        self.child::<HttpRouteKind>(wave::DEPENDENCIES, || exposure::route(self))
     }
 
     /// The `PersistentVolumeClaim` of a persistent container, with a disk of this size.
     pub fn claim(&'a self, disk: &'a str) -> Child<'a> {
-        self.child::<PersistentVolumeClaimKind>(
-            &self.name,
-            wave::DEPENDENCIES,
-            move || json!({"spec": claim(disk, &self.environment.storage_class_name)}),
-        )
+        let body = move || json!({"spec": claim(disk, &self.environment.storage_class_name)});
+        self.child::<PersistentVolumeClaimKind>(wave::DEPENDENCIES, body)
     }
 
-    /// The Secret with the cloud-init document of a virtual machine. All of `data` is ours: what others have added is
+    /// The Secret with the cloud-init document of a virtual machine. All of `data` is enforced: additional keys are
     /// removed.
     pub fn secret(&'a self, keys: &super::cloud_init::Keys, mounts: &[Mount]) -> Child<'a> {
         let data = machine::cloud_init(self, keys, mounts);
-        let mut enforced = data.clone();
-        let existing = self.observed.own::<SecretKind>(&self.name);
-        if let Some(enforced) = enforced.as_object_mut() {
-            for (key, _) in existing.iter().flat_map(|secret| secret.spec.iter()) {
-                enforced.entry(key).or_insert(Value::Null);
-            }
-        }
+        let enforced = whole_data(data.clone(), self.own());
         let note = machine::mounted_volumes(self);
-        let child = self.child::<SecretKind>(
-            &self.name,
-            wave::DEPENDENCIES,
-            move || json!({"type": "Opaque", "data": data}),
-        );
+        let body = move || json!({"type": "Opaque", "data": data});
+        let child = self.child::<SecretKind>(wave::DEPENDENCIES, body);
         child.annotated([(labels::SHARED_VOLUMES.to_owned(), note)]).fields(json!({"data": enforced}))
     }
 
@@ -178,7 +215,7 @@ impl<'a> EnvironmentContext<'a> {
         let replicas = container::replicas(self);
         let note =
             container::mounted_volumes(self).map(|note| (labels::SHARED_VOLUMES.to_owned(), Some(note)));
-        let child = self.child::<DeploymentKind>(&self.name, wave::WORKLOAD, move || {
+        let child = self.child::<DeploymentKind>(wave::WORKLOAD, move || {
             json!({"spec": {
                 "replicas": replicas,
                 "selector": {"matchLabels": self.selector()},
@@ -198,7 +235,7 @@ impl<'a> EnvironmentContext<'a> {
         let enforced = machine::enforced(self, &power);
         let note = power.remembered.map(|strategy| (labels::RUN_STRATEGY.to_owned(), Some(strategy)));
         let (member, value) = power.field;
-        let child = self.child::<VirtualMachineKind>(&self.name, wave::WORKLOAD, move || {
+        let child = self.child::<VirtualMachineKind>(wave::WORKLOAD, move || {
             json!({"spec": new.map(|new| json!({
                 member: value,
                 "template": {"metadata": {"labels": self.selector()}, "spec": machine::spec(self, &new.resources)},
@@ -214,28 +251,7 @@ impl<'a> EnvironmentContext<'a> {
         child.annotated(note).fields(enforced)
     }
 
-    /// Whether the Ingress exists.
-    pub fn has_ingress(&self) -> bool {
-        self.observed.own::<IngressKind>(&self.ingress_name()).is_some()
-    }
-
-    /// Whether the claim exists.
-    pub fn has_claim(&self) -> bool {
-        self.observed.own::<PersistentVolumeClaimKind>(&self.name).is_some()
-    }
-
-    /// Whether the workload exists.
-    pub fn has_workload(&self) -> bool {
-        match Workload::of(self.environment) {
-            Workload::Deployment => self.observed.own::<DeploymentKind>(&self.name).is_some(),
-            Workload::VirtualMachine => self.observed.own::<VirtualMachineKind>(&self.name).is_some(),
-            Workload::VirtualMachineInstance => {
-                self.observed.own::<VirtualMachineInstanceKind>(&self.name).is_some()
-            }
-        }
-    }
-
-    /// The workload; `new` is what one that does not exist is made of.
+    /// The workload. `new` is the input for a workload that does not exist yet.
     pub fn workload(&'a self, new: Option<&'a Material>) -> Child<'a> {
         match Workload::of(self.environment) {
             Workload::Deployment => self.deployment(new),
@@ -246,31 +262,22 @@ impl<'a> EnvironmentContext<'a> {
 
     /// The `VirtualMachineInstance` of an environment without a disk, which cannot be restarted.
     fn virtual_machine_instance(&'a self, new: Option<&'a Material>) -> Child<'a> {
-        self.child::<VirtualMachineInstanceKind>(
-            &self.name,
-            wave::WORKLOAD,
-            move || json!({"spec": new.map(|new| machine::spec(self, &new.resources))}),
-        )
-    }
-
-    /// Who has the name of one of the objects, if it is somebody else.
-    pub fn conflict(&self) -> Option<String> {
-        let (parent, name) = (&self.parent, &*self.name);
-        let exposed = || parent.conflict::<IngressKind>(&self.ingress_name());
-        let workload = || match Workload::of(self.environment) {
-            Workload::Deployment => {
-                let claim = || parent.conflict::<PersistentVolumeClaimKind>(name);
-                parent.conflict::<DeploymentKind>(name).or_else(claim)
-            }
-            Workload::VirtualMachine => parent.conflict::<VirtualMachineKind>(name),
-            Workload::VirtualMachineInstance => parent.conflict::<VirtualMachineInstanceKind>(name),
-        };
-        let secret = || self.is_machine().then(|| parent.conflict::<SecretKind>(name)).flatten();
-        parent.conflict::<ServiceKind>(name).or_else(exposed).or_else(workload).or_else(secret)
+        let body = move || json!({"spec": new.map(|new| machine::spec(self, &new.resources))});
+        self.child::<VirtualMachineInstanceKind>(wave::WORKLOAD, body)
     }
 }
 
-/// The spec of a claim of this size, of a storage class; empty for the default one.
+/// Enforces all of the data of a Secret: its other keys are removed.
+pub fn whole_data(mut data: Value, existing: Option<&Secret>) -> Value {
+    if let Some(data) = data.as_object_mut() {
+        for (key, _) in existing.iter().flat_map(|secret| secret.spec.iter()) {
+            data.entry(key).or_insert(Value::Null);
+        }
+    }
+    data
+}
+
+/// The spec of a claim with this size and storage class; an empty class selects the default one.
 fn claim(disk: &str, class: &str) -> Value {
     let mut spec = json!({"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": disk}}});
     if !class.is_empty() {

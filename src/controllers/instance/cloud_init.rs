@@ -3,83 +3,55 @@
 use std::collections::HashSet;
 use std::net::Ipv6Addr;
 
-use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::mounts::Mount;
 use crate::api::public_key::{canonical, within_limits};
 use crate::config::VmLogin;
 
-/// The last entry of the list of mounts: a comment for those who read `/etc/fstab`.
+/// The last entry of the list of mounts: a comment for readers of `/etc/fstab`.
 const MANAGED: &str = "# The mounts above are managed by CrownLabs: changes made here are lost.";
-/// How an NFS export is mounted, after `rw` or `ro`.
+/// The NFS mount options, after `rw` or `ro`.
 const NFS_OPTIONS: &str = "tcp,hard,intr,rsize=8192,wsize=8192,timeo=14,_netdev,user";
-/// A shell script that runs at the first boot: it creates the folder for `MyDrive` and gives it to the user.
+/// A shell script that runs at the first boot. It creates the folder for `MyDrive`, and makes the user its owner.
 pub const SCRIPT: &str = "#!/bin/bash\nmkdir -p \"/media/mydrive\"\nchown 1000:1000 \"/media/mydrive\"\n";
 
-#[derive(Serialize)]
-struct Document<'a> {
-    users: [User<'a>; 1],
-    ssh_pwauth: bool,
-    network: Network,
-    mounts: Vec<[String; 6]>,
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    ssh_authorized_keys: &'a [String],
-}
-
-#[derive(Serialize)]
-struct User<'a> {
-    name: &'static str,
-    lock_passwd: bool,
-    passwd: &'a str,
-    sudo: &'static str,
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    ssh_authorized_keys: &'a [String],
-    shell: &'static str,
-}
-
-#[derive(Serialize)]
-struct Network {
-    version: u8,
-    id0: Interface,
-}
-
-#[derive(Serialize)]
-struct Interface {
-    dhcp4: bool,
-}
-
-/// The document, as the text of the key `userdata` of the Secret.
+/// The document: the value of the key `userdata` of the Secret.
 pub fn user_data(login: &VmLogin, keys: &[String], mounts: &[Mount]) -> String {
     let mut entries: Vec<[String; 6]> = mounts.iter().map(entry).collect();
     entries.push([MANAGED, "", "", "", "", ""].map(str::to_owned));
-    let document = Document {
-        users: [User {
-            name: "crownlabs",
-            lock_passwd: false,
-            passwd: &login.password_hash,
-            sudo: "ALL=(ALL) NOPASSWD:ALL",
-            ssh_authorized_keys: keys,
-            shell: "/bin/bash",
-        }],
-        ssh_pwauth: login.ssh_password,
-        network: Network { version: 2, id0: Interface { dhcp4: true } },
-        mounts: entries,
-        ssh_authorized_keys: keys,
-    };
-    // Writing YAML into a string cannot fail: all keys are text, and no serialiser returns an error. Long
-    // keys stay on one line, so that people who read the Secret can copy them.
+    let mut user = json!({
+        "name": "crownlabs",
+        "lock_passwd": false,
+        "passwd": login.password_hash,
+        "sudo": "ALL=(ALL) NOPASSWD:ALL",
+    });
+    if !keys.is_empty() {
+        user["ssh_authorized_keys"] = json!(keys);
+    }
+    user["shell"] = "/bin/bash".into();
+    let mut document = json!({
+        "users": [user],
+        "ssh_pwauth": login.ssh_password,
+        "network": {"version": 2, "id0": {"dhcp4": true}},
+        "mounts": entries,
+    });
+    if !keys.is_empty() {
+        document["ssh_authorized_keys"] = json!(keys);
+    }
+    // Serialising to a string cannot fail here: all keys are text, and no serialiser returns an error. Long keys stay
+    // on one line, so that they can be copied from the Secret.
     let options = serde_saphyr::ser_options! { prefer_block_scalars: false };
     let yaml = serde_saphyr::to_string_with_options(&document, options).unwrap_or_default();
     format!("#cloud-config\n{yaml}")
 }
 
-/// Whether a document, the text of an existing Secret, says the same as ours: it differs only as those of the Go operators do
-/// (password logins over SSH, and the comment after the mounts), and in what stands beside keys.
+/// Whether a document from an existing Secret is equivalent to ours. Documents of the Go operators differ in password
+/// logins over SSH and in the comment after the mounts. Comments of keys are ignored.
 pub fn says_the_same(existing: &str, ours: &str) -> bool {
     let read = |text: &str| serde_saphyr::from_str::<Value>(text).ok();
     let (Some(mut existing), Some(mut ours)) = (read(existing), read(ours)) else { return false };
-    // Theirs leaves it to the image of the machine.
+    // The Go operators leave this to the image of the machine.
     for document in [&mut existing, &mut ours] {
         document.as_object_mut().and_then(|members| members.remove("ssh_pwauth"));
         let users = document["users"].as_array().map_or(0, Vec::len);
@@ -98,7 +70,7 @@ pub fn says_the_same(existing: &str, ours: &str) -> bool {
     existing == ours
 }
 
-/// Writes the keys of a list anew, each once.
+/// Normalises the keys of a list, and removes duplicates.
 fn drop_comments(list: &mut Value) {
     let Some(keys) = list.as_array_mut() else { return };
     let mut known = HashSet::new();
@@ -112,7 +84,7 @@ fn drop_comments(list: &mut Value) {
 
 fn entry(mount: &Mount) -> [String; 6] {
     let access = if mount.read_only { "ro" } else { "rw" };
-    // The colons of an address would be taken for the one before the path.
+    // Brackets separate the colons of an IPv6 address from the colon before the path.
     let is_v6 = mount.server.parse::<Ipv6Addr>().is_ok();
     let server = if is_v6 { format!("[{}]", mount.server) } else { mount.server.clone() };
     [
@@ -125,18 +97,18 @@ fn entry(mount: &Mount) -> [String; 6] {
     ]
 }
 
-/// The SSH keys that may log in, and how many were left out because they are not valid.
+/// The SSH keys that may log in, and the number of invalid keys.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Keys {
-    /// The valid keys, in order and without duplicates: type and data alone, but for the administrator's own.
+    /// The valid keys, in order and without duplicates. They have no comments, except for the administrator's key.
     pub accepted: Vec<String>,
-    /// The names of the Tenants with invalid keys, and how many each has.
+    /// The Tenants with invalid keys, each with the number of these keys.
     pub rejected: Vec<(String, usize)>,
 }
 
 impl Keys {
-    /// Adds the valid keys of a Tenant, within the limits, that are not in the list yet. An invalid one could break
-    /// the whole document.
+    /// Adds the valid keys of a Tenant, within the limits, that are not in the list yet. An invalid key could break the
+    /// whole document.
     pub fn add(&mut self, tenant: &str, keys: &[String]) {
         let used = within_limits(keys);
         let mut rejected = keys.len() - used.len();
@@ -152,7 +124,7 @@ impl Keys {
         }
     }
 
-    /// Adds the content of the web terminal's public key file, unchanged, if it is one public key.
+    /// Adds the content of the web terminal's public key file, unchanged, if it is a single public key.
     pub fn add_master(&mut self, content: &str) {
         if canonical(content).is_ok_and(|key| !self.accepted.contains(&key)) {
             self.accepted.push(content.to_owned());
@@ -192,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_document_reads_back_as_it_was_meant() {
+    fn the_document_parses_to_the_intended_values() {
         let mount = mount("10.0.0.1");
         let keys = [KEY.to_owned(), format!("{KEY} webssh\n")];
         let text = user_data(&VmLogin::default(), &keys, &[mount]);
@@ -208,12 +180,12 @@ mod tests {
     }
 
     #[test]
-    fn a_document_of_a_go_operator_is_told_from_one_that_says_something_else() {
+    fn a_document_of_a_go_operator_is_equivalent_and_another_document_is_not() {
         let ours = user_data(&VmLogin::default(), &[KEY.to_owned()], &[]);
         let theirs = ours.replace("ssh_pwauth: false\n", "").replace(MANAGED, "# Here lies the mount list");
         assert_ne!(theirs, ours);
         assert!(says_the_same(&theirs, &ours));
-        // What stands beside a key in a document of a Go operator, or of an earlier version of the daemon.
+        // Keys with comments, in a document of a Go operator or of an earlier version of the daemon.
         let commented = format!("{KEY} ada@lab");
         let twice = [format!("{} \u{1b}[2J", KEY.replace(' ', "\t")), format!("{KEY} eve@lab")];
         for with_comments in [
@@ -238,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn only_keys_enter_and_each_once() {
+    fn only_valid_keys_are_added_and_each_once() {
         let mut keys = Keys::default();
         let injected = format!("{KEY}\nssh-ed25519 AAAA evil");
         let comment = format!("{} \u{1b}[31m\u{7f} ada@lab", KEY.replace(' ', "\t "));
@@ -250,6 +222,6 @@ mod tests {
             keys.add_master(no_key);
         }
         keys.add_master(&format!("{KEY} webssh\n"));
-        assert_eq!(keys.accepted.len(), 1, "the same key but for what stands beside it");
+        assert_eq!(keys.accepted.len(), 1, "the same key with another comment");
     }
 }

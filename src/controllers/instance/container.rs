@@ -1,4 +1,4 @@
-//! Container environments: what the Deployment is made of.
+//! Container environments: the content of the Deployment.
 
 use serde_json::{Value, json};
 
@@ -9,34 +9,32 @@ use crate::api::environment::{EnvironmentMode as Mode, EnvironmentType};
 use crate::api::labels;
 use crate::api::resources::Resources;
 use crate::config::InstanceConfig;
-use crate::controllers::shared::references;
 use crate::controllers::shared::storage_limit::limit_storage;
+use crate::controllers::shared::{pod_security, references};
 use crate::kinds::DeploymentKind;
 use crate::runtime::merge;
 
-/// User and group of all containers.
-const USER: i64 = 1010;
 /// The name of the volume with the user's work.
 const VOLUME: &str = "persistent";
 const DATA_PATH: &str = "/media/data";
 
-/// The replicas of the Deployment: one while the Instance runs; none while a persistent one is stopped.
+/// The replicas of the Deployment: one while the Instance runs, zero while a persistent Instance is stopped.
 pub fn replicas(context: &EnvironmentContext<'_>) -> i32 {
     if context.observed.instance.spec.running {
         1
     } else if context.environment.persistent {
         0
     } else {
-        // A container without a disk loses its work with its pod: when it is stopped, its pod is kept.
-        let existing = context.observed.own::<DeploymentKind>(&context.name);
+        // A container without a disk loses its work with its pod, so its pod is kept when the Instance is stopped.
+        let existing = context.own::<DeploymentKind>();
         existing.and_then(|deployment| deployment.spec.replicas).unwrap_or(0).min(1)
     }
 }
 
-/// The annotation that lists the shared volumes which the pod mounts; these are fixed at creation. A Deployment
-/// that the Go operator made has none: it gets it from what its pod mounts, whatever the Template has by now.
+/// The annotation that lists the shared volumes that the pod mounts, which are fixed at creation. A Deployment of the
+/// Go operator lacks it. It is derived from the mounts of the pod, regardless of the current Template.
 pub fn mounted_volumes(context: &EnvironmentContext<'_>) -> Option<String> {
-    let volumes = match context.observed.own::<DeploymentKind>(&context.name) {
+    let volumes = match context.own::<DeploymentKind>() {
         None => references::shared_volumes(context.environment),
         Some(existing) if existing.annotation(labels::SHARED_VOLUMES).is_some() => return None,
         Some(existing) => references::volumes_in_pods(existing, &context.observed.shared_volumes),
@@ -55,13 +53,7 @@ pub fn pod(context: &EnvironmentContext<'_>, resources: &Resources, mounts: &[Mo
     let mut pod = json!({
         "containers": containers,
         "volumes": volumes(context, mounts),
-        "securityContext": {
-            "runAsUser": USER,
-            "runAsGroup": USER,
-            "fsGroup": USER,
-            "runAsNonRoot": true,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
+        "securityContext": pod_security::pod(pod_security::USER),
         "automountServiceAccountToken": false,
         "enableServiceLinks": false,
         "terminationGracePeriodSeconds": 10,
@@ -76,7 +68,7 @@ pub fn pod(context: &EnvironmentContext<'_>, resources: &Resources, mounts: &[Mo
         &json!({
             "initContainers": downloader(context).map(|container| [container]),
             "hostname": hostname,
-            "nodeSelector": context.node_selector().filter(|selector| !selector.is_empty()),
+            "nodeSelector": context.node_selector(),
         }),
     );
     if let Some(limit) = context.config.storage_limit() {
@@ -102,17 +94,13 @@ fn volumes(context: &EnvironmentContext<'_>, mounts: &[Mount]) -> Vec<Value> {
     std::iter::once(work).chain(network).collect()
 }
 
-/// A container with the settings that all our containers have, and these further members; `null` for none.
+/// A container with our common settings and these additional members; `null` removes a member.
 fn container(name: &str, image: &str, resources: &Value, more: &Value) -> Value {
     let mut container = json!({
         "name": name,
         "image": image,
         "resources": resources,
-        "securityContext": {
-            "capabilities": {"drop": ["ALL"]},
-            "privileged": false,
-            "allowPrivilegeEscalation": false,
-        },
+        "securityContext": pod_security::container(),
     });
     merge::apply(&mut container, more);
     container
@@ -128,7 +116,7 @@ fn port(name: &str, number: u16) -> Value {
     json!({"name": name, "containerPort": number, "protocol": "TCP"})
 }
 
-/// A probe that asks in this way.
+/// A probe of this type.
 fn probe(way: &str, of: &Value) -> Value {
     json!({
         "initialDelaySeconds": 10, "periodSeconds": 2, "successThreshold": 2, "failureThreshold": 5, way: of,
@@ -176,7 +164,7 @@ fn xvnc(config: &InstanceConfig) -> Value {
     container("xvnc", &image, &requirements(("50m", "200Mi"), ("250m", "600Mi")), &more)
 }
 
-/// The container that the Template is about.
+/// The main container, which the Template specifies.
 fn application(context: &EnvironmentContext<'_>, resources: &Resources, mounts: &[Mount]) -> Value {
     let environment = context.environment;
     let options = environment.container_startup_options.as_ref();
@@ -205,7 +193,7 @@ fn application(context: &EnvironmentContext<'_>, resources: &Resources, mounts: 
     container(name, &environment.image, &resources.to_json(), &more)
 }
 
-/// The init container that downloads the content of the Instance or its Template; `None` without such.
+/// The init container that downloads the content of the Instance or its Template; `None` if there is no content.
 fn downloader(context: &EnvironmentContext<'_>) -> Option<Value> {
     let environments = context.observed.environments();
     let first = environments.first().is_some_and(|first| first.name == context.environment.name);

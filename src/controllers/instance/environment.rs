@@ -1,4 +1,5 @@
-//! The names, labels and addresses of an environment of an Instance. All its objects are built from these.
+//! The names, labels and addresses of an environment of an Instance. All objects of the environment are built from
+//! them.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +10,6 @@ use crate::api::labels;
 use crate::api::names::CanonicalName;
 use crate::config::{AccessMode, InstanceConfig};
 use crate::controllers::shared::children::Parent;
-use crate::controllers::shared::environments::Chosen;
 use crate::runtime::component::Component;
 
 /// An environment of the Template, with the Instance that it is built for.
@@ -19,9 +19,9 @@ pub struct EnvironmentContext<'a> {
     pub environment: &'a Environment,
     /// The name of its Service, workload and disk.
     pub name: CanonicalName,
-    /// Whether its objects are named after the Instance alone; see [`Chosen`].
+    /// Whether its objects are named after the Instance alone; see [`Chosen`](crate::controllers::shared::environments::Chosen).
     pub classic: bool,
-    /// What is observed of the Instance.
+    /// The observed state of the Instance.
     pub observed: &'a Observed,
     /// The configuration of the loop.
     pub config: &'a InstanceConfig,
@@ -30,11 +30,18 @@ pub struct EnvironmentContext<'a> {
 }
 
 impl<'a> EnvironmentContext<'a> {
+    /// The contexts of the valid environments of the observed Instance.
+    pub fn all(observed: &'a Observed, config: &'a InstanceConfig) -> Vec<Self> {
+        let environments = observed.validated.environments.iter();
+        environments.map(|valid| Self::new(observed, config, &valid.environment, valid.classic)).collect()
+    }
+
     /// The context of an environment of the observed Instance.
     pub fn new(
         observed: &'a Observed,
         config: &'a InstanceConfig,
-        &Chosen { environment, classic }: &Chosen<'a>,
+        environment: &'a Environment,
+        classic: bool,
     ) -> Self {
         let canonical = observed.canonical();
         let name = if classic { canonical } else { canonical.environment(&environment.name) };
@@ -44,8 +51,8 @@ impl<'a> EnvironmentContext<'a> {
         Self { environment, name, classic, observed, config, parent }
     }
 
-    /// The name of its Ingress: `<c>-gui` or `<c>-app`; with several environments that of all its objects, as the
-    /// Go operator that knows several names it.
+    /// The name of its Ingress: `<c>-gui` or `<c>-app`. With several environments, it is the common name of the
+    /// environment's objects, as in the Go operator with several environments.
     pub fn ingress_name(&self) -> String {
         match self.environment.environment_type {
             _ if !self.classic => self.name.to_string(),
@@ -54,7 +61,7 @@ impl<'a> EnvironmentContext<'a> {
         }
     }
 
-    /// The labels of its pods, by which its Service selects them.
+    /// The labels of its pods, which its Service selects.
     pub fn selector(&self) -> BTreeMap<String, String> {
         selector(self.observed, self.environment, self.classic)
     }
@@ -64,7 +71,8 @@ impl<'a> EnvironmentContext<'a> {
         Component::environment(&self.environment.name)
     }
 
-    /// Its name as it follows that of the Instance in the names of its objects; `None` where they have that of the Instance alone.
+    /// The suffix of its objects' names after the name of the Instance; `None` if they have the name of the Instance
+    /// alone.
     pub fn suffix(&self) -> Option<&str> {
         (!self.classic).then_some(&*self.environment.name)
     }
@@ -91,24 +99,17 @@ impl<'a> EnvironmentContext<'a> {
 
     /// The URL path of its web interface, without a trailing slash.
     pub fn base_path(&self) -> String {
-        let uid = self.observed.instance.uid();
-        if !self.classic {
-            format!("/instance/{uid}/{}", self.environment.name)
-        } else if self.is_machine() {
-            format!("/instance/{uid}/vnc")
-        } else {
-            format!("/instance/{uid}/app")
-        }
+        let of_type = if self.is_machine() { "vnc" } else { "app" };
+        format!("/instance/{}/{}", self.observed.instance.uid(), self.suffix().unwrap_or(of_type))
     }
 
     /// The path that its Ingress matches, and the path that nginx rewrites it to.
     pub fn ingress_path(&self) -> (String, Option<&'static str>) {
         let base = self.base_path();
-        let rewrites = self.environment.rewrite_url
-            && (self.environment.environment_type == EnvironmentType::Standalone || !self.classic);
-        if self.is_machine() {
-            if self.classic { (base, None) } else { (format!("{base}/(.*)"), Some("/$1")) }
-        } else if rewrites {
+        let is_standalone = self.environment.environment_type == EnvironmentType::Standalone;
+        if self.is_machine() && !self.classic {
+            (format!("{base}/(.*)"), Some("/$1"))
+        } else if !self.is_machine() && self.environment.rewrite_url && (is_standalone || !self.classic) {
             (format!("{base}(/|$)(.*)"), Some("/$2"))
         } else {
             (base, None)
@@ -119,8 +120,8 @@ impl<'a> EnvironmentContext<'a> {
     pub fn url(&self) -> String {
         let (host, uid) = (self.host(), self.observed.instance.uid());
         if self.classic && self.is_machine() {
-            // The page of the desktop belongs to the web site, which its own proxy guards. The desktop itself is a
-            // WebSocket, at which nobody can log in.
+            // The page of the desktop belongs to the web site, which is protected by its own proxy. The desktop itself
+            // is a WebSocket, which cannot show a login.
             let is_guarded = self.config.access.mode == AccessMode::PerInstance && self.is_standard();
             let login = if is_guarded { access::login(uid) } else { String::new() };
             format!("https://{host}{login}/instance/{uid}/")
@@ -129,11 +130,13 @@ impl<'a> EnvironmentContext<'a> {
         }
     }
 
-    /// The node selector of its pod: that of the environment or of its Template; if that is empty, that of
-    /// the Instance. `None` if neither environment nor Template has one.
+    /// The node selector of its pod, from the environment or its Template. If that selector is empty, the Instance's is
+    /// used. `None` if neither environment nor Template has one, or if it is empty.
     pub fn node_selector(&self) -> Option<&'a BTreeMap<String, String>> {
         let template = self.observed.template.as_ref()?;
-        self.observed.instance.spec.placement(template.spec.node_selector_of(self.environment))
+        let placement =
+            self.observed.instance.spec.placement(template.spec.node_selector_of(self.environment));
+        placement.filter(|selector| !selector.is_empty())
     }
 }
 

@@ -1,5 +1,5 @@
-//! The events of Instances. The Go operators published one reason for whatever goes wrong with an environment, which
-//! alerts may wait for; the events here have it beside a reason that says what it is.
+//! The events of Instances. The Go operators published all failures of an environment under a single reason, which
+//! alerts may rely on. This module publishes that reason in addition to a specific one.
 
 use crate::api::condition::Condition;
 use crate::api::reason::{ENVIRONMENT_ENFORCEMENT_FAILED, QUOTA_EXCEEDED, Reason};
@@ -25,12 +25,12 @@ pub fn describe(failure: &Failure) -> (Reason, String) {
     }
 }
 
-/// A component of the plan in words.
+/// Describes a component of the plan.
 fn subject(component: &Component) -> String {
     match component {
         Component::Environment(name) => format!("environment {name}"),
         Component::Whole => "the Instance".to_owned(),
-        // The only part that is none.
+        // The proxy is the only part that is not an environment.
         Component::Part(_) | Component::Within(..) => "the OAuth2 proxy".to_owned(),
     }
 }
@@ -41,8 +41,8 @@ pub fn events(old: &[Condition], problems: &[Problem]) -> Vec<EventNote> {
     news.flat_map(|problem| [Some(problems::event(problem)), enforcement(problem)]).flatten().collect()
 }
 
-/// The event that an environment cannot be made; `None` about a problem of the whole Instance, one that resolves by
-/// itself, and one whose own event has this reason.
+/// The general event that an environment cannot be created. `None` for a problem of the whole Instance, a problem that
+/// resolves on its own, and a problem whose event already has this reason.
 fn enforcement(problem: &Problem) -> Option<EventNote> {
     let Problem { component, reason, message, waiting, .. } = problem;
     if *component == Component::Whole || *waiting || *reason == ENVIRONMENT_ENFORCEMENT_FAILED {
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn the_whole_instance_and_what_resolves_by_itself_have_one_event() {
+    fn problems_of_the_whole_instance_and_temporary_problems_have_one_event() {
         assert_eq!(
             told(Problem::fault(Component::Whole, reason::TEMPLATE_NOT_FOUND, "Template w/t not found")),
             [event(EventType::Warning, "TemplateNotFound", "Template w/t not found")]

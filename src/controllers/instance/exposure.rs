@@ -1,8 +1,9 @@
-//! What the Service of an environment and its Ingress or `HTTPRoute` are made of.
+//! The content of the Service of an environment, and of its Ingress or `HTTPRoute`.
 
 use serde_json::{Value, json};
 
 use super::access;
+use super::cause::condition;
 use super::environment::EnvironmentContext;
 use crate::api::environment::EnvironmentType;
 use crate::config::AccessMode;
@@ -16,7 +17,7 @@ const TLS_SECRET: &str = "crownlabs-ingress-secret";
 const TIMEOUT: &str = "3600";
 const PREFIX: &str = "nginx.ingress.kubernetes.io";
 
-/// The ports of the Service of an environment, in their order. Never empty.
+/// The ports of the Service of an environment, in order. Never empty.
 pub fn ports(context: &EnvironmentContext<'_>) -> Vec<(&'static str, u16)> {
     let container = context.environment.environment_type == EnvironmentType::Container;
     let mut ports = Vec::new();
@@ -29,7 +30,7 @@ pub fn ports(context: &EnvironmentContext<'_>) -> Vec<(&'static str, u16)> {
     if !context.is_machine() && context.is_standard() {
         ports.push(("mydrive", 8080));
     }
-    // The API server refuses a Service without ports.
+    // The API server rejects a Service without ports.
     if container || ports.is_empty() {
         ports.push(("metrics", 9090));
     }
@@ -43,7 +44,7 @@ pub fn service(context: &EnvironmentContext<'_>) -> Value {
     json!({"spec": {"type": "ClusterIP", "selector": context.selector(), "ports": ports}})
 }
 
-/// The annotations of the Ingress: those to set, and (`None`) those to remove.
+/// The annotations of the Ingress to set, or (`None`) to remove.
 pub fn annotations(context: &EnvironmentContext<'_>) -> Vec<(String, Option<String>)> {
     let auth = match context.config.access.mode {
         _ if !context.is_standard() => None,
@@ -64,8 +65,9 @@ pub fn annotations(context: &EnvironmentContext<'_>) -> Vec<(String, Option<Stri
     annotations
 }
 
-/// What is enforced of an Ingress that exists: the types of paths that are regular expressions. The NGINX Ingress controller
-/// refuses every change of one with another type, which it had before; the paths stay as they are.
+/// The enforced fields of an existing Ingress: the types of paths that are regular expressions. The NGINX Ingress
+/// controller rejects every change of an Ingress with another type, which it accepted formerly. The paths themselves
+/// are not changed.
 pub fn path_types(ingress: &Ingress) -> Value {
     if ingress.spec.rules.is_empty() {
         return Value::Null;
@@ -78,7 +80,7 @@ pub fn path_types(ingress: &Ingress) -> Value {
     json!({"spec": {"rules": rules}})
 }
 
-/// The members of an Ingress with one path, which leads to a port of a Service.
+/// The members of an Ingress with one path to a port of a Service.
 pub fn ingress(host: &str, path: &str, service: &str, port: &str) -> Value {
     let type_ = if is_regex_path(path) { IMPLEMENTATION_SPECIFIC } else { "Prefix" };
     let backend = json!({"service": {"name": service, "port": {"name": port}}});
@@ -111,8 +113,7 @@ pub fn route(context: &EnvironmentContext<'_>) -> Value {
 
 /// Whether the route has at least one Gateway, and all its Gateways have accepted it.
 pub fn is_accepted(route: &HttpRoute) -> bool {
-    let accepted = |parent: &crate::kinds::RouteParentStatus| {
-        parent.conditions.iter().any(|condition| condition.type_ == "Accepted" && condition.status == "True")
-    };
-    !route.status.parents.is_empty() && route.status.parents.iter().all(accepted)
+    let mut parents = route.status.parents.iter();
+    !route.status.parents.is_empty()
+        && parents.all(|parent| condition(&parent.conditions, ("Accepted", "True")).is_some())
 }

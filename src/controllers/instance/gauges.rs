@@ -1,4 +1,4 @@
-//! The gauge `crownlabs_instances`: how many Instances there are in each phase, by type.
+//! The gauge `crownlabs_instances`: the number of Instances by phase and type.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use parking_lot::Mutex;
 use super::stores::Stores;
 use crate::runtime::metrics::precise;
 
-/// A number of Instances for each phase and type.
+/// The number of Instances for each phase and type.
 pub type Counts = BTreeMap<(String, String), usize>;
 
-/// Sets the gauge when it is called. What was there once and is not any more is shown as 0.
+/// Returns a function that sets the gauge. Phases and types that no longer occur are set to 0.
 pub fn instances(stores: Arc<Stores>) -> impl Fn() + Send + Sync {
     let shown = Mutex::new(Counts::new());
     move || {

@@ -1,5 +1,5 @@
-//! Virtual machine environments: what a `VirtualMachine` with a disk of its own, or a `VirtualMachineInstance` without one,
-//! is made of, and its cloud-init document.
+//! Virtual machine environments: the content of a `VirtualMachine` with a disk or of a `VirtualMachineInstance` without
+//! one, and the cloud-init document.
 
 use k8s_openapi::ByteString;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::cloud_init::{self, Keys};
 use super::environment::EnvironmentContext;
 use super::exposure::GUI_PORT;
-use super::mounts::Mount;
+use super::mounts::{Mount, decoded};
 use super::observe::Observed;
 use crate::api::environment::EnvironmentType;
 use crate::api::labels;
@@ -17,9 +17,9 @@ use crate::controllers::shared::references;
 use crate::kinds::{SecretKind, VirtualMachine, VirtualMachineInstanceKind, VirtualMachineKind};
 use crate::runtime::plan::to_value;
 
-/// The Secret with which nodes pull the images of container disks.
+/// The Secret that nodes use to pull the images of container disks.
 const PULL_SECRET: &str = "registry-credentials";
-/// The Secret with which the importer of `DataVolume`s pulls images.
+/// The Secret that the importer of `DataVolume`s uses to pull images.
 const IMPORT_SECRET: &str = "registry-credentials-cdi";
 
 /// The data of the Secret with the cloud-init document.
@@ -30,39 +30,35 @@ pub fn cloud_init(context: &EnvironmentContext<'_>, keys: &Keys, mounts: &[Mount
     json!({"userdata": user_data, "x-shellscript": encoded(cloud_init::SCRIPT)})
 }
 
-/// The document of an existing machine as a Go operator or an earlier version wrote it, if it says the same as ours: the machine
-/// has read it at its first boot. It gives way to ours before a machine is made anew.
+/// The document of an existing machine as a Go operator or an earlier version wrote it, if it is equivalent to ours. It
+/// is kept because the machine has read it at its first boot, and replaced before the machine is recreated.
 fn kept_user_data<'o>(context: &EnvironmentContext<'o>, ours: &str) -> Option<&'o str> {
-    let (observed, name) = (context.observed, &context.name);
-    let exists = observed.named::<VirtualMachineKind>(name).is_some()
-        || observed.named::<VirtualMachineInstanceKind>(name).is_some();
-    let existing = observed.own::<SecretKind>(name).filter(|_| exists)?.spec.get("userdata")?;
-    let bytes: ByteString = serde_json::from_value(existing.into()).ok()?;
-    let text = std::str::from_utf8(&bytes.0).ok()?;
-    (text != ours && cloud_init::says_the_same(text, ours)).then_some(existing)
+    let exists = context.named::<VirtualMachineKind>().is_some()
+        || context.named::<VirtualMachineInstanceKind>().is_some();
+    let existing = context.own::<SecretKind>().filter(|_| exists)?.spec.get("userdata")?;
+    let text = decoded(existing)?;
+    (text != ours && cloud_init::says_the_same(&text, ours)).then_some(existing)
 }
 
-/// The value of the annotation that lists the shared volumes that the machine mounts: those of the Template,
-/// and while it runs also those that it was started with.
+/// The value of the annotation that lists the shared volumes that the machine mounts: the volumes of the Template and,
+/// while the machine runs, the volumes from its start.
 pub fn mounted_volumes(context: &EnvironmentContext<'_>) -> Option<String> {
     let mut volumes = references::shared_volumes(context.environment);
-    if context.observed.named::<VirtualMachineInstanceKind>(&context.name).is_some()
-        && let Some(secret) = context.observed.own::<SecretKind>(&context.name)
+    if context.named::<VirtualMachineInstanceKind>().is_some()
+        && let Some(secret) = context.own::<SecretKind>()
     {
         volumes.extend(references::mounted_volumes(secret));
     }
     references::mounted_volumes_annotation(&volumes)
 }
 
-/// The SSH keys that may log in: those of the user, the managers of the Workspace, and the web terminal.
+/// The SSH keys that may log in: keys of the user, of the managers of the Workspace, and of the web terminal.
 pub fn keys(observed: &Observed) -> Keys {
     let mut keys = Keys::default();
-    if let Some(tenant) = &observed.tenant {
-        keys.add(tenant.name(), &tenant.spec.public_keys);
-    }
     let owner = &observed.instance.spec.tenant_ref.name;
-    for manager in observed.managers.iter().filter(|manager| manager.name() != owner) {
-        keys.add(manager.name(), &manager.spec.public_keys);
+    let managers = observed.managers.iter().filter(|manager| manager.name() != owner);
+    for tenant in observed.tenant.iter().chain(managers) {
+        keys.add(tenant.name(), &tenant.spec.public_keys);
     }
     if let Some(content) = &observed.master_key {
         keys.add_master(content);
@@ -70,34 +66,25 @@ pub fn keys(observed: &Observed) -> Keys {
     keys
 }
 
-/// A volume of a machine with this source.
-fn volume(name: &str, source: Value) -> Value {
-    let mut volume = json!({"name": name});
-    if let (Some(volume), Value::Object(source)) = (volume.as_object_mut(), source) {
-        volume.extend(source);
-    }
-    volume
-}
-
 /// The spec of a `VirtualMachineInstance`, or of the template of a `VirtualMachine`.
 pub fn spec(context: &EnvironmentContext<'_>, resources: &Resources) -> Value {
     let disk = |name: &str| json!({"name": name, "disk": {"bus": "virtio"}});
     let environment = context.environment;
     let root = if environment.persistent {
-        json!({"dataVolume": {"name": context.name}})
+        json!({"name": "root", "dataVolume": {"name": context.name}})
     } else {
-        json!({"containerDisk": {
+        json!({"name": "root", "containerDisk": {
             "image": environment.image,
             "imagePullSecret": PULL_SECRET,
             "imagePullPolicy": "IfNotPresent",
         }})
     };
     let mut disks = vec![disk("root")];
-    let mut volumes = vec![volume("root", root)];
+    let mut volumes = vec![root];
     if context.is_standard() {
         disks.push(disk("cloud-init"));
-        volumes
-            .push(volume("cloud-init", json!({"cloudInitNoCloud": {"secretRef": {"name": context.name}}})));
+        let secret = json!({"secretRef": {"name": context.name}});
+        volumes.push(json!({"name": "cloud-init", "cloudInitNoCloud": secret}));
     }
     let mut spec = json!({
         "domain": {
@@ -117,9 +104,8 @@ pub fn spec(context: &EnvironmentContext<'_>, resources: &Resources) -> Value {
         },
         "terminationGracePeriodSeconds": 60,
     });
-    let selector = context.node_selector().filter(|selector| !selector.is_empty());
-    if let (Some(selector), Some(spec)) = (selector, spec.as_object_mut()) {
-        spec.insert("nodeSelector".to_owned(), to_value(&selector));
+    if let Some(selector) = context.node_selector() {
+        spec["nodeSelector"] = to_value(&selector);
     }
     spec
 }
@@ -137,25 +123,25 @@ pub fn source(context: &EnvironmentContext<'_>) -> Value {
     }
 }
 
-/// The strategy of a machine that does not run.
+/// The strategy of a stopped machine.
 const HALTED: &str = "Halted";
-/// The strategy of a machine that runs.
+/// The strategy of a running machine.
 const ALWAYS: &str = "Always";
 
-/// Whether a machine runs, and the strategy by which it is started again once it is stopped.
+/// Whether a machine runs, and the strategy for starting it again after a stop.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Power {
-    /// The member of the spec that says it.
+    /// The member of the spec that contains the power state.
     pub field: (&'static str, Value),
-    /// The strategy to be remembered, if it is one that would be lost.
+    /// The strategy to store in the annotation, if it would otherwise be lost.
     pub remembered: Option<String>,
 }
 
-/// The power of the machine of an environment. An existing one has the member that it was made with, since KubeVirt refuses
-/// both; and a strategy that lets it run is kept, whichever that is.
+/// The power of the machine of an environment. An existing machine keeps the member that it was created with, because
+/// KubeVirt rejects both members together. A strategy that lets the machine run is kept.
 pub fn power(context: &EnvironmentContext<'_>) -> Power {
     let is_running = context.observed.instance.spec.running;
-    let existing = context.observed.own::<VirtualMachineKind>(&context.name);
+    let existing = context.own::<VirtualMachineKind>();
     let has_strategy = existing.map_or(context.config.vm_power == VmPower::RunStrategy, |machine| {
         machine.spec.run_strategy.is_some()
     });
@@ -166,26 +152,25 @@ pub fn power(context: &EnvironmentContext<'_>) -> Power {
     let former = existing.and_then(|machine| machine.annotation(labels::RUN_STRATEGY));
     let running = || strategy.filter(|strategy| *strategy != HALTED);
     let wanted = if is_running { running().or(former).unwrap_or(ALWAYS) } else { HALTED };
-    // The one that it is stopped from; the usual one only in the place of another.
+    // The strategy before the stop. The usual strategy is stored only to replace another one.
     let stopped_from = running().filter(|_| !is_running);
     let remembered = stopped_from.filter(|strategy| *strategy != ALWAYS || former.is_some()).or(former);
     Power { field: ("runStrategy", wanted.into()), remembered: remembered.map(str::to_owned) }
 }
 
-/// What is enforced of a `VirtualMachine`.
+/// The enforced fields of a `VirtualMachine`.
 pub fn enforced(context: &EnvironmentContext<'_>, power: &Power) -> Value {
     let (member, value) = &power.field;
     let mut fields = json!({"spec": {*member: value}});
-    let existing = context.observed.own::<VirtualMachineKind>(&context.name);
+    let existing = context.own::<VirtualMachineKind>();
     if let Some(interfaces) = existing.and_then(|existing| pinned(context.observed, existing)) {
         fields["spec"]["template"] = json!({"spec": {"domain": {"devices": {"interfaces": interfaces}}}});
     }
     fields
 }
 
-/// The network interfaces of a machine, with the MAC address of the first one set to that of the running
-/// machine, so that it keeps its DHCP lease after a stop. `None` when the address is set already or not
-/// known yet.
+/// The network interfaces of a machine, with the MAC address of the first one copied from the running machine, so that
+/// the machine keeps its DHCP lease after a stop. `None` if the address is already set or not known yet.
 fn pinned(observed: &Observed, machine: &VirtualMachine) -> Option<Vec<Value>> {
     let mut interfaces = machine.spec.template.spec.domain.devices.interfaces.clone();
     let first = interfaces.first_mut()?.as_object_mut()?;

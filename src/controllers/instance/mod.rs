@@ -1,6 +1,6 @@
-//! The instance loop makes the Services, Ingresses, volumes and workloads of Instances.
+//! The instance loop creates the Services, Ingresses, volumes and workloads of Instances.
 //!
-//! | stage | what |
+//! | stage | action |
 //! |---|---|
 //! | observe | reads from the stores: the Instance, its Template, Tenant, the managers of the Workspace, shared volumes, and the objects that the Instance owns |
 //! | plan | labels and power-off time on the Instance; for each environment its Service, Ingress or route, claim or Secret, and workload |
@@ -18,6 +18,7 @@ mod container;
 mod environment;
 mod events;
 mod exposure;
+mod exposure_status;
 mod gauges;
 mod machine;
 mod mounts;
@@ -27,8 +28,11 @@ mod plan;
 mod pretty_name;
 mod reconcile;
 mod report;
+mod requirements;
+mod restart;
 mod stores;
 pub mod telemetry;
+mod told;
 mod validate;
 mod workload;
 

@@ -1,15 +1,17 @@
 //! NFS mounts of an environment: the personal volume of the user (`MyDrive`) and shared volumes.
 
 use super::observe::Observed;
+use crate::api::condition::{Condition, MY_DRIVE_READY};
 use crate::api::environment::{Environment, SharedVolumeMount};
 use crate::api::reason;
+use crate::api::requirements::of_volume;
 use crate::api::tenancy::is_tenant_namespace;
-use crate::controllers::shared::references::MY_DRIVE_SECRET;
+use crate::controllers::shared::references::{MY_DRIVE_SECRET, volume_state};
 use crate::kinds::SHARED_VOLUME_NAME;
 use crate::runtime::component::Component;
 use crate::runtime::problem::Problem;
 
-/// The path at which `MyDrive` is mounted.
+/// The path where `MyDrive` is mounted.
 const MY_DRIVE_PATH: &str = "/media/mydrive";
 
 /// An NFS export to mount.
@@ -21,13 +23,13 @@ pub struct Mount {
     pub server: String,
     /// Exported path.
     pub export: String,
-    /// The path at which it is mounted.
+    /// The path where it is mounted.
     pub path: String,
     /// Whether it is mounted read-only.
     pub read_only: bool,
 }
 
-/// The mounts of an environment, or the problem of the first one that cannot be mounted yet.
+/// The mounts of an environment, or the problem of the first volume that cannot be mounted yet.
 pub fn resolve(observed: &Observed, environment: &Environment) -> Result<Vec<Mount>, Problem> {
     let mut mounts = Vec::new();
     if environment.mount_my_drive_volume {
@@ -35,28 +37,17 @@ pub fn resolve(observed: &Observed, environment: &Environment) -> Result<Vec<Mou
     }
     for (index, mount) in environment.shared_volume_mounts.iter().enumerate() {
         let reference = &mount.shared_volume;
-        let name = format!("{}/{}", reference.namespace, reference.name);
-        let Some(volume) = observed.shared_volume(reference) else {
-            let message = format!("SharedVolume {name} not found; the environment starts when it exists");
-            return Err(Problem::elsewhere(
-                Component::environment(&environment.name),
-                reason::SHARED_VOLUME_NOT_FOUND,
-                message,
-            ));
-        };
-        let (server, export) = (&volume.status.server_address, &volume.status.export_path);
-        if server.is_empty() || export.is_empty() {
-            let message = format!("SharedVolume {name} is not exported yet; the environment waits for it");
-            return Err(Problem::waiting(
-                Component::environment(&environment.name),
-                reason::SHARED_VOLUME_NOT_READY,
-                message,
-            ));
+        let volume = observed.shared_volume(reference);
+        if let Some(obstacle) = of_volume(environment, reference, &volume_state(volume.map(AsRef::as_ref))) {
+            return Err(obstacle.into());
         }
+        let (server, export) = volume
+            .map(|volume| (&*volume.status.server_address, &*volume.status.export_path))
+            .unwrap_or_default();
         mounts.push(Mount {
             volume: format!("{SHARED_VOLUME_NAME}{index}"),
-            server: server.clone(),
-            export: export.clone(),
+            server: server.to_owned(),
+            export: export.to_owned(),
             path: mount.mount_path.clone(),
             read_only: is_read_only(observed, mount),
         });
@@ -64,8 +55,9 @@ pub fn resolve(observed: &Observed, environment: &Environment) -> Result<Vec<Mou
     Ok(mounts)
 }
 
-/// Whether a shared volume is mounted read-only. Managers of the Workspace may always write: they maintain its material. A
-/// Template that a Tenant has written, in the own namespace, gives nobody a right to write to volumes of others.
+/// Whether a shared volume is mounted read-only. Managers of the Workspace may always write, because they maintain its
+/// material. A Template that a Tenant has written in their own namespace does not grant write access to volumes of
+/// others.
 fn is_read_only(observed: &Observed, mount: &SharedVolumeMount) -> bool {
     let own = observed.template.as_ref().map_or("", |template| template.namespace());
     if is_tenant_namespace(own) && mount.shared_volume.namespace != own {
@@ -75,18 +67,29 @@ fn is_read_only(observed: &Observed, mount: &SharedVolumeMount) -> bool {
 }
 
 fn my_drive(observed: &Observed, environment: &Environment) -> Result<Mount, Problem> {
-    let read = |key: &str| observed.my_drive.as_ref().and_then(|secret| decoded(secret.spec.get(key)?));
     let namespace = observed.instance.namespace();
     let missing = |what: String| {
-        let message = format!("{what}; the environment starts when it exists");
+        let message =
+            format!("Secret {namespace}/{MY_DRIVE_SECRET} {what}; the environment starts when it exists");
         Problem::elsewhere(Component::environment(&environment.name), reason::MY_DRIVE_NOT_FOUND, message)
     };
-    if observed.my_drive.is_none() {
-        return Err(missing(format!("Secret {namespace}/{MY_DRIVE_SECRET} not found")));
-    }
+    let Some(secret) = &observed.my_drive else {
+        let of = &observed.instance.spec.tenant_ref.name;
+        let is_cause = |found: &&Condition| found.type_ == MY_DRIVE_READY && found.status == "False";
+        let cause = match &observed.tenant {
+            Some(tenant) => {
+                tenant.status.conditions.iter().find(is_cause).map(|found| found.message.to_string())
+            }
+            None => Some(format!("Tenant {of}, the owner of the volume, does not exist")),
+        };
+        return Err(missing(format!(
+            "not found{}",
+            cause.map(|cause| format!(": {cause}")).unwrap_or_default()
+        )));
+    };
     let field = |key: &str| {
-        let missing = || missing(format!("Secret {namespace}/{MY_DRIVE_SECRET} has no key {key}"));
-        read(key).filter(|value| !value.is_empty()).ok_or_else(missing)
+        let value = secret.spec.get(key).and_then(decoded).filter(|value| !value.is_empty());
+        value.ok_or_else(|| missing(format!("has no key {key}")))
     };
     Ok(Mount {
         volume: "mydrive".to_owned(),
@@ -97,9 +100,9 @@ fn my_drive(observed: &Observed, environment: &Environment) -> Result<Mount, Pro
     })
 }
 
-/// The text of a value of a Secret, which is base64.
+/// Decodes a base64 value of a Secret to text.
 pub fn decoded(value: &str) -> Option<String> {
-    // `ByteString` is the wire form of a Secret's values.
+    // `ByteString` is the wire format of a Secret's values.
     let bytes: k8s_openapi::ByteString = serde_json::from_value(value.into()).ok()?;
     String::from_utf8(bytes.0).ok()
 }
@@ -117,16 +120,55 @@ mod tests {
         serde_json::from_value(value).expect("an object")
     }
 
+    fn condition(type_: &str, message: &str) -> Value {
+        json!({"type": type_, "status": "False", "reason": "StorageClassNotFound", "message": message,
+            "lastTransitionTime": "2026-01-01T00:00:00Z"})
+    }
+
     #[test]
-    fn who_may_write_to_a_shared_volume() {
+    fn a_waiting_environment_names_the_cause_of_the_missing_volume() {
+        let cause =
+            "PersistentVolumeClaim drives/ada-drive is not bound: storageclass \"rook-nfs\" not found";
+        let environment = json!({"name": "main", "mountMyDriveVolume": true});
+        let mut observed = observed(json!([environment]));
+        let environment: Environment = object(environment);
+        let message = |observed: &Observed| resolve(observed, &environment).expect_err("it waits").message;
+        let secret = "Secret tenant-ada/mydrive-info not found";
+        assert_eq!(message(&observed), format!("{secret}; the environment starts when it exists"));
+        let status =
+            json!({"conditions": [condition("Reconciled", "more"), condition("MyDriveReady", cause)]});
+        let tenant = json!({"metadata": {"name": "ada"}, "spec": {}, "status": status});
+        observed.tenant = Some(Arc::new(object(tenant)));
+        assert_eq!(message(&observed), format!("{secret}: {cause}; the environment starts when it exists"));
+        observed.tenant = None;
+        let absent = ": Tenant ada, the owner of the volume, does not exist; ";
+        assert_eq!(message(&observed), format!("{secret}{absent}the environment starts when it exists"));
+
+        let reference = json!({"name": "data", "namespace": "workspace-w"});
+        let mount = json!({"sharedVolume": reference, "mountPath": "/mnt/data"});
+        let environment = json!({"name": "main", "mountMyDriveVolume": false, "sharedVolumeMounts": [mount]});
+        let mut observed = crate::controllers::instance::plan::tests::observed(json!([environment]));
+        let status = json!({"conditions": [condition("Reconciled", cause)]});
+        let metadata = json!({"name": "data", "namespace": "workspace-w"});
+        observed.shared_volumes = vec![Arc::new(object(json!({"metadata": metadata, "status": status})))];
+        let problem = resolve(&observed, &object(environment)).expect_err("it waits");
+        let expected = format!(
+            "environment main: the SharedVolume workspace-w/data that it mounts is not exported yet: {cause}; the \
+             environment waits for it"
+        );
+        assert_eq!(problem.message, expected);
+    }
+
+    #[test]
+    fn managers_may_write_to_a_shared_volume_and_others_according_to_the_template() {
         let manager: crate::api::tenant::Tenant = object(json!({"metadata": {"name": "ada"}, "spec": {}}));
-        // The namespaces of Template and volume, readOnly, whether the owner manages the Workspace, and whether it is
-        // mounted read-only.
+        // The namespaces of Template and volume, readOnly, whether the owner manages the Workspace, and whether the
+        // volume is mounted read-only.
         for (template, volume, read_only, is_manager, expected) in [
             ("workspace-w", "workspace-w", true, false, true),
             ("workspace-w", "workspace-w", false, false, false),
             ("workspace-w", "workspace-w", true, true, false),
-            // A Template may mount the volume of another course, whoever manages that.
+            // A Template may mount the volume of another course, even if its manager does not manage that course.
             ("workspace-x", "workspace-w", false, false, false),
             ("workspace-x", "workspace-w", true, false, true),
             ("tenant-ada", "workspace-w", false, false, true),

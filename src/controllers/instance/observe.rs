@@ -1,62 +1,73 @@
 //! The input of the plan and the report of an Instance, read from the stores and never from the API server.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use derive_more::{AsMut, AsRef};
 
 use super::access::ProxySecrets;
+use super::validate::Validated;
 use crate::api::environment::Environment;
 use crate::api::instance::Instance;
 use crate::api::names::CanonicalName;
 use crate::api::reference::GenericRef;
+use crate::api::requirements::Cluster;
 use crate::api::shared_volume::SharedVolume;
 use crate::api::template::Template;
 use crate::api::tenant::Tenant;
+use crate::api::text::Text;
 use crate::api::{Kind, Object};
 use crate::kinds::{Pod, Secret};
 use crate::runtime::children::Children;
+use crate::runtime::object_events::Events;
 use crate::runtime::problem::Problem;
 
-/// The optional APIs that the cluster serves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Platform {
-    /// Virtual machines.
-    pub kubevirt: bool,
-    /// `HTTPRoute`s.
-    pub gateway: bool,
-}
-
-/// Everything that the plan and the status of one Instance depend on, except the configuration and the time.
+/// All inputs of the plan and the status of one Instance, except the configuration and the time.
 #[derive(Debug, Clone, AsRef, AsMut)]
 pub struct Observed {
     /// The Instance.
     #[as_ref(Instance)]
     #[as_mut]
     pub instance: Arc<Instance>,
+    /// The result of its validation, which the reconciler adds: the plan and the report of a reconcile read the same
+    /// one.
+    pub validated: Arc<Validated>,
     /// Its Template, if it exists.
     pub template: Option<Arc<Template>>,
     /// Its Tenant, if it exists.
     pub tenant: Option<Arc<Tenant>>,
-    /// The managers of the Workspace of the Template, in the order of their names.
+    /// The managers of the Workspace of the Template, ordered by name.
     pub managers: Vec<Arc<Tenant>>,
     /// The Secret with the location of the user's `MyDrive`.
     pub my_drive: Option<Arc<Secret>>,
-    /// The shared volumes that the Template or a Deployment mounts and that exist.
+    /// The existing shared volumes that the Template or a Deployment mounts.
     pub shared_volumes: Vec<Arc<SharedVolume>>,
-    /// The Instance that owns the canonical name, if it is another one with the same canonical name.
+    /// The Instance that owns the canonical name, if it is a different one.
     pub name_owner: Option<String>,
-    /// The problem that the Instance names another Tenant than its namespace belongs to.
+    /// The names of Services that another Instance owns, with the name of that Instance; see [`ServiceNames`].
+    ///
+    /// [`ServiceNames`]: crate::controllers::shared::service_names::ServiceNames
+    pub taken: BTreeMap<String, String>,
+    /// The problem that the Instance names another Tenant than the owner of its namespace.
     pub foreign_tenant: Option<Problem>,
     /// The content of the web terminal's public key file.
     pub master_key: Option<Arc<str>>,
-    /// What its OAuth2 proxy needs, if there are such.
+    /// The inputs of its OAuth2 proxy, if proxies are configured.
     pub proxy: ProxySecrets,
-    /// The objects that the Instance owns, and any other objects that have the names of its objects.
+    /// The objects that the Instance owns, and foreign objects that have the names of its objects.
     pub children: Children,
+    /// The classes of its Ingresses without an address, if other Ingresses of the class have one.
+    pub published_classes: BTreeSet<Text>,
     /// The pods with the labels of the Instance.
     pub pods: Vec<Arc<Pod>>,
-    /// The optional APIs that the cluster serves.
-    pub platform: Platform,
+    /// The events about the objects, if the Instance has been waiting for long.
+    pub events: Events,
+    /// Whether the cluster serves `HTTPRoute`s.
+    pub has_routes: bool,
+    /// The parts of the cluster that environments need.
+    pub cluster: Arc<Cluster>,
+    /// Whether its namespace has the import Secret of CDI.
+    pub has_import_secret: bool,
 }
 
 impl Observed {
@@ -67,22 +78,22 @@ impl Observed {
             .find(|volume| volume.name() == reference.name && volume.namespace() == reference.namespace)
     }
 
-    /// Whether the Tenant of the Instance manages the Workspace of its Template. This counts in namespaces that are no
-    /// Tenant's, too: only managers of Workspaces and administrators may create Instances there, and they may create them
-    /// in the namespace of that Tenant as well.
+    /// Whether the Tenant of the Instance manages the Workspace of its Template. This also counts in namespaces that do
+    /// not belong to a Tenant: only managers of Workspaces and administrators may create Instances there, and they may
+    /// also create them in the namespace of that Tenant.
     pub fn owner_is_manager(&self) -> bool {
         let owner = &self.instance.spec.tenant_ref.name;
         self.managers.iter().any(|manager| manager.name() == owner)
     }
 
-    /// The object of that name, whoever owns it.
+    /// The object with this name, regardless of its owner.
     pub fn named<T: Kind>(&self, name: &str) -> Option<&Object<T>> {
         self.children.get(self.instance.namespace(), name)
     }
 
-    /// The object of that name, if the Instance is its controller.
+    /// The object with this name, if the Instance is its controller.
     pub fn own<T: Kind>(&self, name: &str) -> Option<&Object<T>> {
-        self.named(name).filter(|object| object.is_controlled_by(&self.instance))
+        self.children.own(&self.instance, name)
     }
 
     /// The environments of the Template.
@@ -90,7 +101,7 @@ impl Observed {
         self.template.as_ref().map_or(&[], |template| &template.spec.environment_list)
     }
 
-    /// The canonical name of the Instance, which the names of its objects begin with.
+    /// The canonical name of the Instance: the prefix of the names of its objects.
     pub fn canonical(&self) -> CanonicalName {
         CanonicalName::of(self.instance.name())
     }

@@ -1,8 +1,9 @@
-//! The phase of an environment, from the state of its workload; and the phase of the Instance, from those of
-//! its environments.
+//! The phase of an environment, derived from the state of its workload, and the phase of the Instance, derived from its
+//! environments.
 
 use super::cause::{self, Cause};
 use super::environment::EnvironmentContext;
+use super::told;
 use super::workload::Workload;
 use crate::api::instance::InstancePhase as Phase;
 use crate::kinds::{
@@ -10,38 +11,46 @@ use crate::kinds::{
     VirtualMachineInstanceKind, VirtualMachineKind,
 };
 
-/// The phase of an environment, and why it does not run, if its objects say that. `None` while it has no workload.
+/// The phase of an environment, and the cause if its objects report why it does not run. `None` while it has no
+/// workload.
 ///
-/// The phase is that of the workload alone: [`Cause::phase`] comes before it.
+/// The phase depends only on the workload. [`Cause::phase`] takes precedence over it.
 pub fn of_workload(context: &EnvironmentContext<'_>) -> Option<(Phase, Option<Cause>)> {
-    let (observed, name) = (context.observed, &context.name);
+    let observed = context.observed;
     let (running, persistent) = (observed.instance.spec.running, context.environment.persistent);
     let with = |phase: Phase, cause: &dyn Fn() -> Option<Cause>| {
-        let is_settled = matches!(phase, Phase::Ready | Phase::Off | Phase::Stopping);
-        (phase, if is_settled { None } else { cause() })
+        let is_settled = is_settled(&phase);
+        (phase, if is_settled { None } else { told::explained(context, cause()) })
     };
     Some(match Workload::of(context.environment) {
         Workload::Deployment => {
-            let found = observed.own::<DeploymentKind>(name)?;
+            let found = context.own::<DeploymentKind>()?;
             with(deployment(found, running, persistent), &|| cause::of_deployment(observed, found))
         }
         Workload::VirtualMachine => {
-            let found = observed.own::<VirtualMachineKind>(name)?;
-            let phase = virtual_machine(found, observed.named::<DataVolumeKind>(name));
-            with(phase, &|| cause::of_machine(observed, found))
+            let found = context.own::<VirtualMachineKind>()?;
+            let phase = virtual_machine(found, context.named::<DataVolumeKind>());
+            let class = &context.environment.storage_class_name;
+            let of_class = || cause::of_disk_class(observed, found, class);
+            with(phase, &|| cause::of_machine(observed, found).or_else(of_class))
         }
         Workload::VirtualMachineInstance if running => {
-            let found = observed.own::<VirtualMachineInstanceKind>(name)?;
+            let found = context.own::<VirtualMachineInstanceKind>()?;
             with(virtual_machine_instance(found), &|| cause::of_running_machine(observed, found))
         }
         Workload::VirtualMachineInstance => (Phase::Off, None),
     })
 }
 
-/// The phase of a `VirtualMachine` with this disk. A state in which it does not start or run has a [`Cause`].
+/// Whether an environment in this phase is not waiting, so that it has no [`Cause`].
+pub fn is_settled(phase: &Phase) -> bool {
+    matches!(phase, Phase::Ready | Phase::Off | Phase::Stopping)
+}
+
+/// The phase of a `VirtualMachine` with this disk. A state that prevents starting or running has a [`Cause`].
 pub fn virtual_machine(machine: &VirtualMachine, disk: Option<&DataVolume>) -> Phase {
     match &*machine.status.printable_status {
-        // The import may have ended before the status of the machine shows that.
+        // The import may end before the machine's status shows it.
         "Provisioning" | "WaitingForVolumeBinding"
             if disk.is_none_or(|disk| disk.status.phase != "Succeeded") =>
         {
@@ -51,17 +60,16 @@ pub fn virtual_machine(machine: &VirtualMachine, disk: Option<&DataVolume>) -> P
         "Running" | "Migrating" => Phase::Running,
         "Stopping" | "Terminating" => Phase::Stopping,
         "Stopped" => Phase::Off,
-        // It has no status yet.
+        // The machine has no status yet.
         "" => Phase::Unset,
         _ => Phase::Starting,
     }
 }
 
-/// The phase of a `VirtualMachineInstance` whose Instance runs. A phase in which it does not has a [`Cause`].
+/// The phase of a `VirtualMachineInstance` whose Instance runs. A phase that prevents running has a [`Cause`].
 pub fn virtual_machine_instance(machine: &VirtualMachineInstance) -> Phase {
     let status = &machine.status;
-    let is_ready =
-        || status.conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True");
+    let is_ready = || cause::condition(&status.conditions, ("Ready", "True")).is_some();
     match &*status.phase {
         _ if machine.is_terminating() => Phase::Stopping,
         "Running" if is_ready() => Phase::Ready,
@@ -71,14 +79,14 @@ pub fn virtual_machine_instance(machine: &VirtualMachineInstance) -> Phase {
     }
 }
 
-/// The phase of a Deployment. `running` is that of the Instance, `persistent` that of the environment.
+/// The phase of a Deployment. `running` refers to the Instance, `persistent` to the environment.
 pub fn deployment(deployment: &Deployment, running: bool, persistent: bool) -> Phase {
     let wanted = deployment.spec.replicas.unwrap_or(1);
     let ready = deployment.status.ready_replicas.unwrap_or(0);
     if deployment.is_terminating() {
         Phase::Stopping
     } else if wanted == 0 || (!running && !persistent) {
-        // A container without a disk keeps its pod when its Instance is stopped; to its user it is off.
+        // A container without a disk keeps its pod when its Instance is stopped. For its user, it is off.
         Phase::Off
     } else if wanted == ready {
         Phase::Ready
@@ -87,8 +95,8 @@ pub fn deployment(deployment: &Deployment, running: bool, persistent: bool) -> P
     }
 }
 
-/// The phase of an Instance whose environments have these phases. The phase of a single environment is that
-/// of the Instance.
+/// The phase of an Instance whose environments have these phases. With a single environment, the Instance has the same
+/// phase.
 pub fn overall(phases: &[Phase]) -> Phase {
     let any = |wanted: &[Phase]| phases.iter().any(|phase| wanted.contains(phase));
     let all = |wanted: Phase| !phases.is_empty() && phases.iter().all(|phase| *phase == wanted);

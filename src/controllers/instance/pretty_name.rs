@@ -1,4 +1,4 @@
-//! Names for people, for Instances whose users gave none: an adjective and a noun.
+//! Human-readable names for Instances whose users gave none: an adjective and a noun.
 
 use crate::runtime::ObjectKey;
 use crate::runtime::queue::spread;
@@ -18,7 +18,7 @@ const NOUNS: [&str; 48] = [
     "Tiger", "Valley", "Wave", "Willow",
 ];
 
-/// The name for the Instance with that uid: the same at every call.
+/// The name for the Instance with this uid. It is the same at every call.
 pub fn pretty_name(uid: &str) -> String {
     let key = ObjectKey::new("", uid);
     let pick = |words: &[&'static str], salt| {

@@ -1,9 +1,9 @@
-//! Why an Instance, or one of its environments, cannot be made: invalid input, missing objects, names that
-//! other owners have taken, and features that the cluster or the configuration does not have.
+//! The reasons why an Instance or one of its environments cannot be created: invalid input, missing objects, names of
+//! other owners, and features that the cluster or the configuration lacks.
 
 use std::collections::BTreeSet;
 
-use super::access;
+use super::children::shows_naming;
 use super::cloud_init::Keys;
 use super::environment::EnvironmentContext;
 use super::machine::keys;
@@ -12,101 +12,115 @@ use super::observe::Observed;
 use super::workload::Material;
 use crate::api::environment::{Environment, EnvironmentType};
 use crate::api::names::{self, check_dns_label};
-use crate::api::reason;
+use crate::api::parts::{OAUTH2_PROXY, reserved_for};
 use crate::api::resources::Resources;
 use crate::api::template_fault::TemplateFault;
+use crate::api::{reason, requirements};
 use crate::config::{AccessMode, InstanceConfig};
-use crate::controllers::shared::environments::{choose, refused_image};
+use crate::controllers::shared::environments::{Chosen, choose, refused_image};
 use crate::controllers::shared::references::template_key;
+use crate::kinds::PersistentVolumeClaimKind;
 use crate::runtime::component::Component;
 use crate::runtime::problem::Problem;
 
-/// What is made for an Instance, as far as its Template and its names allow it.
-pub struct Validated<'a> {
-    /// Why nothing is made for the whole Instance.
+/// The parts of an Instance that its Template and its names allow. A reconcile validates once: its plan and its report
+/// read the same value.
+#[derive(Debug, Default)]
+pub struct Validated {
+    /// The reason why nothing is created for the Instance.
     pub refusal: Option<Problem>,
+    /// The problem that the Template has no environment. The Instance gets its labels and its name, but no objects.
+    pub no_environment: Option<Problem>,
     /// Its environments, in the order of the Template.
-    pub environments: Vec<EnvironmentContext<'a>>,
-    /// The names of those that have been removed from the Template.
+    pub environments: Vec<ValidEnvironment>,
+    /// The names of the environments that were removed from the Template.
     pub removed: Vec<String>,
 }
 
+/// An environment of an Instance whose Template is valid.
+#[derive(Debug)]
+pub struct ValidEnvironment {
+    /// The environment as the Template specifies it.
+    pub environment: Environment,
+    /// See [`Chosen`].
+    pub classic: bool,
+    /// The inputs for its workload, or the reason why nothing is created for it: an invalid name or a name conflict.
+    pub inputs: Result<Inputs, Problem>,
+}
+
 /// Validates an Instance.
-pub fn validate<'a>(observed: &'a Observed, config: &'a InstanceConfig) -> Validated<'a> {
-    let (chosen, removed) =
-        choose(&observed.instance, observed.environments(), config.layout, |name| observed.has_object(name));
-    let environments = chosen.into_iter().map(|chosen| EnvironmentContext::new(observed, config, &chosen));
-    Validated { refusal: refusal(observed), environments: environments.collect(), removed }
+pub fn validate(observed: &Observed, config: &InstanceConfig) -> Validated {
+    let refusal = refusal(observed);
+    if refusal.is_some() {
+        return Validated { refusal, ..Validated::default() };
+    }
+    let all = observed.environments();
+    let has_object = |name: &str| shows_naming(&observed.children, &observed.instance, name);
+    let (chosen, removed) = choose(&observed.instance, all, config.layout, has_object);
+    let validated = |Chosen { environment, classic }: Chosen<'_>| {
+        let context = EnvironmentContext::new(observed, config, environment, classic);
+        let refusal = invalid_name(&context).or_else(|| conflict(&context));
+        let inputs = refusal.map_or_else(|| Ok(inputs(&context)), Err);
+        ValidEnvironment { environment: environment.clone(), classic, inputs }
+    };
+    let no_environment = all.is_empty().then(|| {
+        let message = format!(
+            "Template {} has no environment: spec.environmentList must name at least one",
+            template_key(&observed.instance)
+        );
+        Problem::fault(Component::Whole, reason::INVALID_TEMPLATE, message)
+    });
+    let environments = chosen.into_iter().map(validated).collect();
+    Validated { refusal, no_environment, environments, removed }
 }
 
 /// The problem that concerns the whole Instance, if there is one.
 fn refusal(observed: &Observed) -> Option<Problem> {
-    let spec = &observed.instance.spec;
-    if let Some(fault) = &observed.instance.malformed {
-        return Some(Problem::fault(
-            Component::Whole,
-            reason::INVALID_SPEC,
-            format!("the Instance cannot be read: {fault}"),
-        ));
+    let fault = |reason, message: String| Some(Problem::fault(Component::Whole, reason, message));
+    let missing = |reason, message: String| Some(Problem::elsewhere(Component::Whole, reason, message));
+    let (instance, key) = (&observed.instance, template_key(&observed.instance));
+    if let Some(malformed) = &instance.malformed {
+        return fault(reason::INVALID_SPEC, format!("the Instance cannot be read: {malformed}"));
     }
-    if let Some(problem) = &observed.foreign_tenant {
-        return Some(problem.clone());
+    if observed.foreign_tenant.is_some() {
+        return observed.foreign_tenant.clone();
     }
-    let key = template_key(&observed.instance);
     let Some(template) = &observed.template else {
-        return Some(Problem::elsewhere(
-            Component::Whole,
+        return missing(
             reason::TEMPLATE_NOT_FOUND,
             format!("Template {}/{} not found", key.namespace, key.name),
-        ));
+        );
     };
     if observed.tenant.is_none() {
-        return Some(Problem::elsewhere(
-            Component::Whole,
-            reason::TENANT_NOT_FOUND,
-            format!("Tenant {} not found", spec.tenant_ref.name),
-        ));
+        let tenant = &instance.spec.tenant_ref.name;
+        return missing(reason::TENANT_NOT_FOUND, format!("Tenant {tenant} not found"));
     }
-    if let Some(fault) = &template.malformed {
-        return Some(Problem::fault(
-            Component::Whole,
-            reason::INVALID_TEMPLATE,
-            format!("Template {key} cannot be read: {fault}"),
-        ));
+    if let Some(malformed) = &template.malformed {
+        let message = format!("Template {key} cannot be read: {malformed}");
+        return fault(reason::INVALID_TEMPLATE, message);
     }
     let mut names = BTreeSet::new();
-    for environment in &template.spec.environment_list {
-        if !names.insert(&environment.name) {
-            let message = format!("Template {key} has two environments named {}", environment.name);
-            return Some(Problem::fault(Component::Whole, reason::INVALID_TEMPLATE, message));
-        }
+    let mut environments = template.spec.environment_list.iter();
+    if let Some(twice) = environments.find(|environment| !names.insert(&environment.name)) {
+        let message = format!("Template {key} has two environments named {}", twice.name);
+        return fault(reason::INVALID_TEMPLATE, message);
     }
     let name_owner = observed.name_owner.as_ref()?;
     let message = format!(
-        "the objects of this Instance would have the names of those of Instance {name_owner}, which is older: \
+        "the objects of this Instance would have the same names as those of Instance {name_owner}, which is older: \
          give it another name (dots and dashes count as the same)"
     );
-    Some(Problem::fault(Component::Whole, reason::NAME_CONFLICT, message))
+    fault(reason::NAME_CONFLICT, message)
 }
 
-/// The problem that the Template has no environment: the Instance has its labels and its name, but no objects.
-pub fn no_environment(observed: &Observed) -> Option<Problem> {
-    let key = template_key(&observed.instance);
-    observed.environments().is_empty().then(|| {
-        let message =
-            format!("Template {key} has no environment: spec.environmentList must name at least one");
-        Problem::fault(Component::Whole, reason::INVALID_TEMPLATE, message)
-    })
-}
-
-/// The problem of an environment whose name, or that of the Instance, cannot be a part of the names of its objects.
-pub fn invalid_name(context: &EnvironmentContext<'_>) -> Option<Problem> {
+/// The problem that the name of an environment or of the Instance is invalid as a part of object names.
+fn invalid_name(context: &EnvironmentContext<'_>) -> Option<Problem> {
     if let Err(error) = names::check_instance(context.observed.instance.name(), context.suffix()) {
         return Some(Problem::fault(context.component(), reason::INVALID_NAME, error.to_string()));
     }
     let environment = context.environment;
-    let is_reserved =
-        context.config.access.mode == AccessMode::PerInstance && environment.name == access::COMPONENT;
+    let is_reserved = context.config.access.mode == AccessMode::PerInstance
+        && reserved_for(&environment.name) == Some(&OAUTH2_PROXY);
     let error = match check_dns_label(&environment.name) {
         Err(error) => error.to_string(),
         Ok(()) if is_reserved => {
@@ -121,28 +135,38 @@ pub fn invalid_name(context: &EnvironmentContext<'_>) -> Option<Problem> {
     Some(Problem::fault(Component::environment(&environment.name), reason::INVALID_TEMPLATE, message))
 }
 
-/// The name conflict of an environment: an object of another owner that has the name of one of its objects.
-pub fn conflict(context: &EnvironmentContext<'_>) -> Option<Problem> {
-    let taken = context.conflict()?;
-    let message = format!("{taken}: it is left alone, and nothing is made for this Instance");
+/// The name conflict of an environment: a foreign object has the name of one of its objects, or another Instance owns
+/// the name of its Service.
+fn conflict(context: &EnvironmentContext<'_>) -> Option<Problem> {
+    let existing = context
+        .conflict()
+        .map(|taken| format!("{taken}: it is not changed, and nothing is created for this Instance"));
+    let message = existing.or_else(|| {
+        let owner = context.observed.taken.get(&*context.name)?;
+        Some(format!(
+            "Service {} belongs to Instance {owner}, which is older: nothing is created for this Instance; create it again under \
+             another name",
+            context.name
+        ))
+    })?;
     Some(Problem::fault(context.component(), reason::NAME_CONFLICT, message))
 }
 
-/// What the workload of an environment, and its claim or Secret, are made of, as far as nothing is wrong with it.
-#[derive(Default)]
+/// The inputs for the workload of an environment and its claim or Secret, as far as they are valid.
+#[derive(Debug, Default)]
 pub struct Inputs {
-    /// The size of the claim of a container. An existing one keeps what it has.
+    /// The size of the claim of a container. An existing claim keeps its size.
     pub claim: Option<String>,
     /// The keys and mounts in the cloud-init document of a virtual machine.
     pub cloud_init: Option<(Keys, Vec<Mount>)>,
-    /// What the workload is made of. One that exists needs nothing.
+    /// The input for a new workload. An existing workload needs none.
     pub material: Option<Material>,
-    /// What is wrong.
+    /// The problems.
     pub problems: Vec<Problem>,
 }
 
-/// What the workload of an environment is made of.
-pub fn inputs(context: &EnvironmentContext<'_>) -> Inputs {
+/// Validates the inputs for the workload of an environment.
+fn inputs(context: &EnvironmentContext<'_>) -> Inputs {
     let mut inputs = Inputs::default();
     let result =
         if context.is_machine() { machine(context, &mut inputs) } else { container(context, &mut inputs) };
@@ -156,11 +180,15 @@ fn container(context: &EnvironmentContext<'_>, inputs: &mut Inputs) -> Result<()
         return Err(fault.into());
     }
     if environment.persistent {
-        // The size in the Template is used at the creation of the claim only.
-        let disk = if context.has_claim() { Ok(String::new()) } else { disk(environment) };
+        // The size in the Template is used only when the claim is created.
+        let disk = if context.own::<PersistentVolumeClaimKind>().is_some() {
+            Ok(String::new())
+        } else {
+            disk(environment)
+        };
         inputs.claim = disk.map_err(|fault| inputs.problems.push(fault.into())).ok();
     }
-    if context.has_workload() {
+    if context.workload(None).is_own() {
         return Ok(());
     }
     match (Resources::of(environment), mounts::resolve(context.observed, environment)) {
@@ -176,15 +204,14 @@ fn container(context: &EnvironmentContext<'_>, inputs: &mut Inputs) -> Result<()
 
 fn machine(context: &EnvironmentContext<'_>, inputs: &mut Inputs) -> Result<(), Problem> {
     let (observed, environment) = (context.observed, context.environment);
-    let exists = context.has_workload();
+    let exists = context.workload(None).is_own();
     if !exists && let Some(problem) = unsupported(observed, context.config, environment) {
         return Err(problem);
     }
     if context.is_standard() {
         let keys = keys(observed);
         inputs.problems.extend(keys.rejected.iter().map(|(tenant, count)| {
-            let message =
-                format!("{count} of the public keys of Tenant {tenant} cannot be used and are left out");
+            let message = format!("{count} of the public keys of Tenant {tenant} are invalid and ignored");
             Problem::waiting(context.component(), reason::INVALID_PUBLIC_KEY, message)
         }));
         inputs.cloud_init = Some((keys, mounts::resolve(observed, environment)?));
@@ -197,14 +224,13 @@ fn machine(context: &EnvironmentContext<'_>, inputs: &mut Inputs) -> Result<(), 
     Ok(())
 }
 
-/// The size of the disk of an environment, as a claim names it.
+/// The size of the disk of an environment, in the format of a claim.
 fn disk(environment: &Environment) -> Result<String, TemplateFault> {
     Resources::disk(environment).map(|disk| disk.to_string())
 }
 
-/// Why the virtual machine of an environment cannot be made.
+/// The problem that the virtual machine of an environment cannot be created.
 fn unsupported(observed: &Observed, config: &InstanceConfig, environment: &Environment) -> Option<Problem> {
-    let name = &environment.name;
     let own = observed.template.as_ref().map_or("", |template| template.namespace());
     if environment.environment_type == EnvironmentType::LocalVm
         && environment.persistent
@@ -215,10 +241,5 @@ fn unsupported(observed: &Observed, config: &InstanceConfig, environment: &Envir
     if let Some(fault) = TemplateFault::of_persistence(environment) {
         return Some(fault.into());
     }
-    let message = format!(
-        "environment {name}: the cluster has no virtual machines (KubeVirt's CRDs are not installed); it starts when \
-         they are"
-    );
-    let missing = Problem::waiting(Component::environment(name), reason::KUBEVIRT_MISSING, message);
-    (!observed.platform.kubevirt).then_some(missing)
+    requirements::kubevirt(&observed.cluster, environment).map(Problem::from)
 }

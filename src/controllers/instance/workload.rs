@@ -1,12 +1,11 @@
-//! The kinds of workloads, and the plan of a workload together with its `PersistentVolumeClaim` or cloud-init
-//! Secret.
+//! The kinds of workloads, and the plan of a workload with its `PersistentVolumeClaim` or cloud-init Secret.
 
 use super::environment::EnvironmentContext;
 use super::mounts::Mount;
-use super::validate::{Inputs, inputs};
+use super::plan::Plan;
+use super::validate::Inputs;
 use crate::api::environment::Environment;
 use crate::api::resources::Resources;
-use crate::runtime::plan::Plan;
 
 /// The kind of the workload of an environment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +19,9 @@ pub enum Workload {
 }
 
 impl Workload {
+    /// All kinds.
+    pub const ALL: [Self; 3] = [Self::Deployment, Self::VirtualMachine, Self::VirtualMachineInstance];
+
     /// The kind of the workload of an environment.
     pub fn of(environment: &Environment) -> Self {
         match (environment.environment_type.is_vm(), environment.persistent) {
@@ -30,29 +32,30 @@ impl Workload {
     }
 }
 
-/// What a workload that does not exist is made of.
+/// The input for a new workload.
+#[derive(Debug)]
 pub struct Material {
     /// Its resources.
     pub resources: Resources,
     /// The size of the disk of a `VirtualMachine`.
     pub disk: String,
-    /// What a Deployment mounts.
+    /// The mounts of a Deployment.
     pub mounts: Vec<Mount>,
 }
 
-/// Plans the workload of an environment, and its claim or Secret. A workload that exists is kept, whatever the Template says
-/// of its resources by now. A `VirtualMachineInstance` is made only while the Instance runs.
-pub fn plan(context: &EnvironmentContext<'_>, plan: &mut Plan) {
-    let Inputs { claim, cloud_init, material, problems } = inputs(context);
-    plan.problems.extend(problems);
-    if let Some(disk) = &claim {
+/// Plans the workload of an environment, and its claim or Secret. An existing workload is kept even if the Template now
+/// specifies other resources. A `VirtualMachineInstance` is created only while the Instance runs.
+pub fn plan(context: &EnvironmentContext<'_>, inputs: &Inputs, plan: &mut Plan) {
+    let Inputs { claim, cloud_init, material, problems } = inputs;
+    plan.problems.extend_from_slice(problems);
+    if let Some(disk) = claim {
         context.claim(disk).ensure(plan);
     }
-    if let Some((keys, mounts)) = &cloud_init {
+    if let Some((keys, mounts)) = cloud_init {
         context.secret(keys, mounts).ensure(plan);
     }
     let is_off = !context.observed.instance.spec.running;
-    match (Workload::of(context.environment), &material) {
+    match (Workload::of(context.environment), material) {
         (_, None) => context.workload(None).keep(plan),
         (Workload::VirtualMachineInstance, Some(_)) if is_off => {}
         (_, Some(_)) => context.workload(material.as_ref()).ensure(plan),

@@ -8,14 +8,14 @@ use super::usage::{Usage, Usages};
 use crate::api::shown;
 use crate::runtime::metric::Metric;
 
-/// The values of the families for a pod, in their order.
+/// The values of the metric families for a pod, in their order.
 const VALUES: [fn(&Usage) -> String; 3] = [
     |usage| format!("{}.{:03}", usage.millipercent / 1_000, usage.millipercent % 1_000),
     |usage| usage.memory.to_string(),
     |usage| usage.disk.to_string(),
 ];
 
-/// Appends the families; nothing while there is no result.
+/// Appends the metric families; nothing while there is no result.
 pub fn append(shared: &Shared, text: &mut String) {
     shared.read(|usages| families(usages, text));
 }
@@ -34,7 +34,7 @@ fn families(usages: &Usages, text: &mut String) {
     }
 }
 
-/// The value of a label. The names of Kubernetes need none of it, but they come from the runtime.
+/// Escapes the value of a label. Kubernetes names need no escaping, but these come from the runtime.
 fn label(value: &str) -> String {
     shown::escaped(value).replace('\\', "\\\\").replace('"', "\\\"")
 }
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn there_is_a_series_for_each_pod_until_it_is_too_old() {
+    async fn each_pod_has_a_series_until_its_result_is_too_old() {
         let shared = Shared::default();
         let text = || {
             let mut text = String::new();

@@ -1,4 +1,4 @@
-//! The loop: asks the runtime in a fixed period, serves, and says how it fares.
+//! The loop: queries the runtime periodically, serves the results, and reports its health.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::runtime::grpc_server::serve;
 use crate::runtime::replica::{Health, ReplicaLoop, Stop};
 use crate::runtime::store_set::StoreSet;
 
-/// Measures what the Instances of this node use.
+/// Measures the resource use of the Instances on this node.
 pub struct InstanceMetricsLoop {
     config: InstanceMetricsConfig,
     shared: Arc<Shared>,
@@ -58,12 +58,12 @@ impl ReplicaLoop for InstanceMetricsLoop {
     }
 }
 
-/// Asks the runtime, and again after the period. Never returns.
+/// Queries the runtime now and after each period. Never returns.
 async fn measure(config: &InstanceMetricsConfig, shared: &Shared, health: &Health) {
     let (deadline, namespaces) = (config.connection_timeout.get(), config.namespaces.clone());
     let scraper = Scraper::new(&config.runtime_endpoint, deadline, namespaces);
     let mut ticks = interval(config.update_period.get());
-    // A round that takes long is followed by the next after a whole period.
+    // After a slow round, the next one follows a whole period later.
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
@@ -75,7 +75,7 @@ async fn measure(config: &InstanceMetricsConfig, shared: &Shared, health: &Healt
             Err(error) => {
                 shared.expire();
                 health.failing(format!(
-                    "the use of containers cannot be read: {error}. The last numbers are given for {LIFETIME:?}"
+                    "cannot read the use of containers: {error}. The last values are served for {LIFETIME:?}"
                 ));
             }
         }

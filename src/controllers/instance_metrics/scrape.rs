@@ -12,7 +12,7 @@ use crate::clients::cri::messages::{
 };
 use crate::clients::cri::{Cri, CriError, Runtime};
 
-/// Asks a runtime.
+/// Queries a container runtime.
 pub struct Scraper {
     runtime: Runtime,
     deadline: Duration,
@@ -21,12 +21,12 @@ pub struct Scraper {
 }
 
 impl Scraper {
-    /// A scraper of the pods in `namespaces` that has asked nothing yet. A request may take `deadline`.
+    /// A scraper of the pods in `namespaces`. A request may take `deadline`.
     pub fn new(endpoint: &str, deadline: Duration, namespaces: Vec<String>) -> Self {
         Self { runtime: Runtime::new(endpoint, deadline), deadline, namespaces }
     }
 
-    /// The samples of all containers that count. Three requests, however many there are.
+    /// The samples of all selected containers. It takes three requests, whatever the number of containers.
     pub async fn scrape(&self) -> Result<Vec<Sample>, CriError> {
         let samples = self.samples(&*self.runtime.client().await?).await;
         if matches!(samples, Err(CriError::Unreachable { .. } | CriError::Deadline { .. })) {
@@ -47,9 +47,9 @@ impl Scraper {
             return Ok(Vec::new());
         }
         let stats = match client.list_container_stats().await {
-            // One container that cannot be measured fails the whole list in some versions of runtimes.
+            // In some versions of runtimes, one container that cannot be measured fails the whole list.
             Err(error @ CriError::Refused { .. }) => {
-                debug!(%error, "the containers are asked for one by one");
+                debug!(%error, "the containers are queried one by one");
                 self.one_by_one(client, containers.keys(), error).await?
             }
             answered => answered?,
@@ -57,8 +57,8 @@ impl Scraper {
         Ok(samples(&pods, &containers, stats))
     }
 
-    /// What each container uses, without those that the runtime refuses to measure; `error`, if there are only such. All
-    /// requests together have the time of one.
+    /// The use of each container, without the containers that the runtime refuses to measure; `error` if it refuses
+    /// all. All requests together share the time limit of one.
     async fn one_by_one(
         &self,
         client: &Cri,

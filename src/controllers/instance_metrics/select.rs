@@ -1,4 +1,4 @@
-//! Which pods and containers count.
+//! The selection of pods and containers to measure.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,11 @@ use crate::api::labels::INSTANCE;
 use crate::clients::cri::messages::{Container, ContainerStats, CpuUsage, PodSandbox};
 use crate::runtime::ObjectKey;
 
-/// The label of pods in which KubeVirt runs a machine: what they use is that of the machine as a whole.
+/// A label of KubeVirt's pods. Their use is the use of the whole virtual machine.
 const KUBEVIRT: &str = "kubevirt.io";
-/// The containers that an Instance has beside its application: the desktop, its way into the browser, and the download of
-/// its files.
+/// The containers of an Instance beside its application: the desktop, its web proxy, and the download of its files.
 const SIDECARS: [&str; 3] = ["xvnc", "websockify", "content-downloader"];
-/// The most pods that are measured on a node, the newest. A node has 110 by default.
+/// The maximum number of measured pods on a node. The newest ones count. A node has 110 pods by default.
 pub const MOST_PODS: usize = 1_024;
 
 /// A pod of an Instance.
@@ -22,11 +21,11 @@ pub struct Pod {
     pub key: ObjectKey,
     /// The name of the Instance.
     pub instance: String,
-    /// When its sandbox was made, in nanoseconds since 1970.
+    /// When its sandbox was created, in nanoseconds since 1970.
     pub created: i64,
 }
 
-/// Whether one of these patterns names a namespace: they are names, or beginnings of names with `*` at the end.
+/// Whether one of these patterns matches a namespace. A pattern is a name, or the beginning of a name followed by `*`.
 fn matches(patterns: &[String], namespace: &str) -> bool {
     patterns.iter().any(|pattern| match pattern.strip_suffix('*') {
         Some(begin) => namespace.starts_with(begin),
@@ -34,9 +33,9 @@ fn matches(patterns: &[String], namespace: &str) -> bool {
     })
 }
 
-/// The pods of Instances in `namespaces` among these sandboxes, by the id of the sandbox. In other namespaces users may make pods with
-/// any labels, which would count as those of another user's Instance. Of several with the same name, such as one that was made anew
-/// before the runtime has forgotten the one before it, only the newest counts.
+/// The pods of Instances in `namespaces` among these sandboxes, by the id of the sandbox. In other namespaces users may
+/// create pods with any labels, which would count towards another user's Instance. If several sandboxes have the same
+/// name, for example because a pod was recreated before the runtime removed the old one, only the newest counts.
 pub fn pods(namespaces: &[String], sandboxes: Vec<PodSandbox>) -> BTreeMap<String, Pod> {
     let mut newest: BTreeMap<ObjectKey, (i64, String, String)> = BTreeMap::new();
     for mut sandbox in sandboxes {
@@ -60,7 +59,7 @@ pub fn pods(namespaces: &[String], sandboxes: Vec<PodSandbox>) -> BTreeMap<Strin
     all.into_iter().map(by_sandbox).collect()
 }
 
-/// The containers with the application of these pods, by their id, with the id of their sandbox.
+/// The application containers of these pods, by their id, with the id of their sandbox.
 pub fn containers(pods: &BTreeMap<String, Pod>, containers: Vec<Container>) -> BTreeMap<String, String> {
     let is_application = |container: &Container| {
         let name = container.metadata.as_ref().map_or("", |metadata| &metadata.name);
@@ -70,7 +69,7 @@ pub fn containers(pods: &BTreeMap<String, Pod>, containers: Vec<Container>) -> B
     found.map(|container| (container.id, container.pod_sandbox_id)).collect()
 }
 
-/// The samples of these containers among what the runtime says of all.
+/// The samples of these containers, selected from the samples of the runtime.
 pub fn samples(
     pods: &BTreeMap<String, Pod>,
     containers: &BTreeMap<String, String>,
@@ -130,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn pods_of_users_count_for_nobody() {
+    fn pods_of_users_do_not_count() {
         let ours = [(INSTANCE, "lab")];
         let namespaces = ["tenant-a", "exams", "sandbox-a", "exams-2", "xtenant-a", "tenant", "default"];
         let sandboxes = namespaces.map(|namespace| sandbox(namespace, namespace, "pod", 1, &ours));
@@ -173,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_instance_has_beside_its_application_does_not_count() {
+    fn sidecars_of_an_instance_do_not_count() {
         let pods = pods(vec![sandbox("a", "tenant-a", "pod", 1, &[(INSTANCE, "lab")])]);
         let of = |names: [&str; 3]| {
             let all = names.iter().map(|name| container(name, "a", name)).chain([container("x", "z", "app")]);
@@ -184,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_are_those_of_the_containers() {
+    fn only_samples_of_selected_containers_count() {
         let pods = pods(vec![sandbox("a", "tenant-a", "pod", 1, &[(INSTANCE, "lab")])]);
         let containers = containers(&pods, vec![container("one", "a", "app"), container("two", "a", "db")]);
         let stats = |id: &str| ContainerStats {

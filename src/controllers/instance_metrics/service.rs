@@ -1,4 +1,4 @@
-//! The gRPC service `instmetrics.InstanceMetrics`, by which the desktop of an Instance shows what it uses.
+//! The gRPC service `instmetrics.InstanceMetrics`. The desktop of an Instance uses it to show its resource use.
 
 use std::sync::Arc;
 
@@ -13,29 +13,29 @@ use super::shared::Shared;
 use super::usage::Usage;
 use crate::runtime::grpc_server::Handler;
 
-/// The path of its one method.
+/// The path of its only method.
 const METHOD: &str = "/instmetrics.InstanceMetrics/ContainerMetrics";
-/// The longest request that is read, in bytes: a name has 253.
+/// The maximum length of a request in bytes. A name has at most 253.
 const LONGEST_REQUEST: usize = 4 << 10;
 
-/// Which pod is meant.
+/// The requested pod.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct ContainerMetricsRequest {
-    /// Its name.
+    /// The name of the pod.
     #[prost(string, tag = "1")]
     pub pod_name: String,
 }
 
-/// What the pod uses.
+/// The use of the pod.
 #[derive(Clone, Copy, PartialEq, prost::Message)]
 pub struct ContainerMetricsResponse {
-    /// Processors, in percent of one.
+    /// Processor use, in percent of one core.
     #[prost(float, tag = "1")]
     pub cpu_perc: f32,
     /// Memory, in bytes.
     #[prost(uint64, tag = "2")]
     pub mem_bytes: u64,
-    /// Files that it has written beside its volumes, in bytes.
+    /// Files written outside volumes, in bytes.
     #[prost(uint64, tag = "3")]
     pub disk_bytes: u64,
 }
@@ -59,7 +59,7 @@ pub fn handler(shared: Arc<Shared>) -> Handler {
     })
 }
 
-/// The answer about a pod, with the words of the Go program before.
+/// The response about a pod, with the texts of the former Go program.
 fn answer(shared: &Shared, pod: &str) -> Result<ContainerMetricsResponse, Status> {
     if pod.is_empty() {
         return Err(Status::invalid_argument("wrong request: valid CustomMetricsRequest required"));

@@ -1,38 +1,38 @@
-//! What pods use, from the samples of two rounds.
+//! The use of pods, from the samples of two rounds.
 
 use std::collections::BTreeMap;
 
 use super::select::Pod;
 use crate::runtime::ObjectKey;
 
-/// The processor time of a container at a moment.
+/// The processor time of a container at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Processor {
-    /// The moment, in nanoseconds since 1970.
+    /// The time, in nanoseconds since 1970.
     pub at: i64,
-    /// The processor time since its start, in nanoseconds.
+    /// The processor time since the start of the container, in nanoseconds.
     pub used: u64,
 }
 
-/// What the runtime says of one container.
+/// The runtime's measurement of one container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sample {
-    /// The id of the container, which another one never has.
+    /// The id of the container, which is never reused.
     pub container: String,
     /// Its pod.
     pub pod: Pod,
-    /// Its processor time; `None` where the runtime does not know it.
+    /// Its processor time; `None` if the runtime does not know it.
     pub processor: Option<Processor>,
-    /// The memory that it cannot do without, in bytes.
+    /// Its working set of memory, in bytes.
     pub memory: u64,
-    /// The files that it has written beside its volumes, in bytes.
+    /// Its files outside volumes, in bytes.
     pub disk: u64,
 }
 
-/// What a pod uses.
+/// The use of a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
-    /// The use of processors, in thousandths of a percent of one: 100,000 for one that is busy all the time.
+    /// The processor use, in thousandths of a percent of one core: 100,000 for one fully busy core.
     pub millipercent: u32,
     /// Memory, in bytes.
     pub memory: u64,
@@ -40,16 +40,16 @@ pub struct Usage {
     pub disk: u64,
 }
 
-/// What all pods of Instances on a node use, and what the next round is compared with.
+/// The use of all pods of Instances on a node, and the samples to compare with the next round.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Usages {
-    /// The last sample of each container, with its use of processors at that time.
+    /// The last sample of each container, with its processor use at that time.
     containers: BTreeMap<String, (Option<Processor>, u32)>,
     pods: BTreeMap<ObjectKey, (Pod, Usage)>,
 }
 
 impl Usages {
-    /// The use after another round: of the pods that it has samples of, and of no others. The containers of a pod are added
+    /// The use after another round. It contains only pods with samples in this round. The containers of a pod are added
     /// up.
     pub fn after(&self, samples: &[Sample]) -> Self {
         let mut next = Self::default();
@@ -71,20 +71,20 @@ impl Usages {
         next
     }
 
-    /// The use of the pod of that name; of the newest, where several namespaces have one.
+    /// The use of the pod with this name; of the newest pod if several namespaces have one.
     pub fn of_pod(&self, name: &str) -> Option<Usage> {
         let named = self.pods.values().filter(|(pod, _)| *pod.key.name == *name);
         named.max_by_key(|(pod, _)| pod.created).map(|(_, usage)| *usage)
     }
 
-    /// All pods with their use, in the order of their namespaces and names.
+    /// All pods with their use, sorted by namespace and name.
     pub fn pods(&self) -> impl Iterator<Item = (&Pod, &Usage)> {
         self.pods.values().map(|(pod, usage)| (pod, usage))
     }
 }
 
-/// The use of processors between two samples, in thousandths of a percent. It is `last`, the use before, where no time has
-/// passed, or the clock has been set back, and 0 where the counter has: the container has started anew.
+/// The processor use between two samples, in thousandths of a percent. It is `last`, the previous use, if no time has
+/// passed or the clock was set back. It is 0 if the counter was reset because the container has restarted.
 fn share(before: Processor, now: Processor, last: u32) -> u32 {
     let Some(passed) = now.at.checked_sub(before.at).and_then(|passed| u128::try_from(passed).ok()) else {
         return last;
@@ -112,10 +112,10 @@ mod tests {
         Sample { container: container.to_owned(), pod: pod.clone(), processor, memory: 10, disk: 3 }
     }
 
-    /// What happens, samples, and the use after each.
+    /// The case, its samples, and the use after each sample.
     type Row = (&'static str, &'static [(i64, u64)], &'static [u32]);
 
-    /// The use of processors of one container after each of these samples, in thousandths of a percent.
+    /// The processor use of one container after each of these samples, in thousandths of a percent.
     fn course(samples: &[(i64, u64)]) -> Vec<u32> {
         let pod = pod("a", "pod", 1);
         let mut usages = Usages::default();
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn the_use_of_processors_is_that_between_two_samples() {
+    fn processor_use_is_computed_between_two_samples() {
         let table: &[Row] = &[
             ("the first says nothing", &[(0, 5_000)], &[0]),
             ("half of one", &[(0, 0), (1_000_000_000, 500_000_000)], &[0, 50_000]),
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_measured_in_a_round_keeps_its_use() {
+    fn an_unmeasured_container_keeps_its_use() {
         let pod = pod("a", "pod", 1);
         let mut bare = sample("one", &pod, 0, 0);
         bare.processor = None;
@@ -166,14 +166,14 @@ mod tests {
         let round = |at, used: [u64; 2]| [sample("one", &pod, at, used[0]), sample("two", &pod, at, used[1])];
         let usages = Usages::default().after(&round(0, [0, 0])).after(&round(100, [10, 25]));
         assert_eq!(usages.of_pod("pod"), Some(Usage { millipercent: 35_000, memory: 20, disk: 6 }));
-        // One of them is restarted: it has another id.
+        // One container restarts and gets another id.
         let usages = usages.after(&[sample("one", &pod, 200, 20), sample("three", &pod, 200, 1)]);
         assert_eq!(usages.of_pod("pod").map(|usage| usage.millipercent), Some(10_000));
         assert_eq!(usages.containers.len(), 2, "the one that has gone is forgotten");
     }
 
     #[test]
-    fn of_pods_with_one_name_the_newest_answers_and_both_are_shown() {
+    fn the_newest_of_pods_with_one_name_answers_and_both_are_shown() {
         let (old, new) = (pod("a", "pod", 1), pod("b", "pod", 2));
         let mut of_new = sample("two", &new, 0, 0);
         of_new.memory = 77;
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_that_has_gone_is_gone() {
+    fn a_removed_pod_has_no_use() {
         let usages = Usages::default().after(&[sample("one", &pod("a", "pod", 1), 0, 0)]).after(&[]);
         assert_eq!(usages, Usages::default());
     }
@@ -194,7 +194,7 @@ mod tests {
         fn a_container_never_uses_more_than_it_did(
             steps in prop::collection::vec((1_i64..10_000_000_000, 0_u64..64_000), 1..20),
         ) {
-            // Each step: the time that passes, and thousandths of a processor that are busy in it.
+            // Each step: the time that passes, and the busy thousandths of a core in it.
             let (mut at, mut used, mut samples) = (1_700_000_000_000_000_000_i64, 0_u64, vec![(0, 0)]);
             samples[0] = (at, used);
             for (passed, busy) in &steps {
@@ -205,14 +205,14 @@ mod tests {
             let found = course(&samples);
             for ((passed, busy), found) in steps.iter().zip(&found[1..]) {
                 let expected = u32::try_from(busy * 100).unwrap();
-                // Whole nanoseconds, over the time that has passed.
+                // The rounding error of whole nanoseconds over the elapsed time.
                 let rounding = u32::try_from(100_000 / passed).unwrap_or(0) + 1;
                 prop_assert!(*found <= expected && expected - found <= rounding, "{found}, not {expected}");
             }
         }
 
         #[test]
-        fn any_samples_are_survived(
+        fn no_samples_cause_a_panic(
             rounds in prop::collection::vec(
                 prop::collection::vec((0_u8..4, 0_u8..3, any::<Option<(i64, u64)>>(), any::<u64>()), 0..6),
                 0..6,

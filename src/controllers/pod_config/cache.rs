@@ -1,7 +1,7 @@
-//! The memory of the loop besides the stores, all of which follows from them: the records, read once for each
-//! change, and what is decided about ranges and bridges.
+//! The memory of the loop besides the stores, derived from them: the records, which are read once per change, and the
+//! decisions about ranges and bridges.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use super::claims::InUse;
 use super::records::{NodeReport, PoolRecord, Record};
 use super::telemetry::ADDRESSES;
-use super::validate::Verdicts;
+use super::validate::Decisions;
 use crate::runtime::ObjectKey;
 use crate::runtime::metric::Metric;
 
@@ -19,25 +19,34 @@ use crate::runtime::metric::Metric;
 #[derive(Default)]
 pub struct Cache {
     records: Mutex<BTreeMap<String, Arc<Record>>>,
-    decisions: Mutex<Arc<HashMap<ObjectKey, Verdicts>>>,
-    /// Whether something has changed since that decisions depend on.
+    decisions: Mutex<Arc<Decisions>>,
+    /// Whether an input of the decisions has changed since.
     is_stale: AtomicBool,
 }
 
-/// Which `PodConfig`s a change of a record concerns.
+/// All records.
+#[derive(Default)]
+pub struct Known {
+    /// The pools.
+    pub pools: Vec<Arc<Record>>,
+    /// The reports by node.
+    pub reports: BTreeMap<String, Arc<NodeReport>>,
+}
+
+/// The `PodConfig`s that a change of a record affects.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Concerns {
-    /// All of these namespaces.
+    /// All `PodConfig`s in these namespaces.
     pub namespaces: BTreeSet<String>,
-    /// All.
+    /// All `PodConfig`s.
     pub all: bool,
-    /// Whether something is gone that a pod may wait for: an allocation, or an entry of a report.
+    /// Whether an allocation or an entry of a report was removed that a pod may wait for.
     pub is_loss: bool,
 }
 
 impl Cache {
-    /// Takes a record, which `shown` reads from the store while no other change is taken, so that of two concurrent changes
-    /// the later one counts.
+    /// Takes a record. `shown` reads it from the store while no other change is processed, so that the later of two
+    /// concurrent changes wins.
     pub fn take(&self, name: &str, shown: impl FnOnce() -> Option<Record>) -> Concerns {
         let mut records = self.records.lock();
         let new = shown();
@@ -52,18 +61,16 @@ impl Cache {
         concerns(old.as_deref(), new.as_ref())
     }
 
-    /// Notes that decisions may change.
+    /// Marks the decisions as stale.
     pub fn expire(&self) {
         self.is_stale.store(true, Ordering::SeqCst);
     }
 
-    /// The decisions, and the `PodConfig`s about which they have changed: `decide` makes them anew if they may have.
-    pub fn decisions(
-        &self,
-        decide: impl FnOnce(&[InUse]) -> HashMap<ObjectKey, Verdicts>,
-    ) -> (Arc<HashMap<ObjectKey, Verdicts>>, Vec<ObjectKey>) {
+    /// The decisions, and the `PodConfig`s whose decisions have changed. `decide` computes them again if they are
+    /// stale.
+    pub fn decisions(&self, decide: impl FnOnce(&[InUse]) -> Decisions) -> (Arc<Decisions>, Vec<ObjectKey>) {
         let mut decisions = self.decisions.lock();
-        // Cleared before anything is read: what changes meanwhile is read the next time.
+        // Cleared before anything is read, so that concurrent changes are picked up by the next call.
         if !self.is_stale.swap(false, Ordering::SeqCst) {
             return (Arc::clone(&decisions), Vec::new());
         }
@@ -76,21 +83,21 @@ impl Cache {
         (new, changed)
     }
 
-    /// All records: pools, and reports by node.
-    pub fn all(&self) -> (Vec<Arc<Record>>, BTreeMap<String, Arc<NodeReport>>) {
-        let (mut pools, mut reports) = (Vec::new(), BTreeMap::new());
+    /// Returns all records.
+    pub fn all(&self) -> Known {
+        let mut known = Known::default();
         for record in self.records.lock().values() {
             match &**record {
-                Record::Pool(_) => pools.push(Arc::clone(record)),
+                Record::Pool(_) => known.pools.push(Arc::clone(record)),
                 Record::Report(report) => {
-                    reports.insert(report.node.node.clone(), Arc::clone(report));
+                    known.reports.insert(report.node.node.clone(), Arc::clone(report));
                 }
             }
         }
-        (pools, reports)
+        known
     }
 
-    /// The namespaces that have something on a node, by their pools or its report.
+    /// The namespaces with allocations or links on a node, according to their pools or its report.
     pub fn namespaces_on(&self, node: &str) -> BTreeSet<String> {
         let mut found = BTreeSet::new();
         for record in self.records.lock().values() {
@@ -128,7 +135,7 @@ impl Cache {
     }
 }
 
-/// Which `PodConfig`s it concerns that a record has become another one.
+/// The `PodConfig`s that the change of a record affects.
 fn concerns(old: Option<&Record>, new: Option<&Record>) -> Concerns {
     let mut concerns = Concerns::default();
     if old == new {

@@ -1,15 +1,16 @@
-//! Who may use which range and which bridge: of all attachments in the cluster, the older one. A pure function.
+//! Decides which attachment may use which range and which bridge. The older `PodConfig` has priority across the whole
+//! cluster. A pure function.
 //!
-//! Ranges that are granted are equal or disjoint: nodes route by them, so two bridges cannot share an address. A bridge
-//! belongs to one namespace. What a former spec has claimed counts until the links are gone, so that an address of a live
-//! link is in one pool only.
+//! Granted ranges are equal or disjoint: nodes route by them, so two bridges cannot share an address. A bridge belongs
+//! to one namespace. The ranges and bridges of a former spec count until its links are gone, so that the address of a
+//! live link is in one pool only.
 
 use std::collections::{BTreeMap, HashMap};
 
 use ipnet::IpNet;
 
 use super::ranges::Range;
-use super::validate::{Attachment, Verdict, Verdicts, attachments, shown};
+use super::validate::{Attachment, Decisions, Verdict, attachments, shown};
 use crate::api::pod_config::PodConfig;
 use crate::api::reason::{self, Reason};
 use crate::api::text::Text;
@@ -17,7 +18,10 @@ use crate::runtime::ObjectKey;
 use crate::runtime::component::Component;
 use crate::runtime::problem::Problem;
 
-/// A range and a bridge of which the records have links, whichever `PodConfig` claims them now.
+/// The end of the message about a range that overlaps a reserved one.
+const RESERVED: &str = "which the cluster uses (controllers.podConfig.reservedCidrs): choose another range";
+
+/// A range and a bridge with recorded links, independent of the `PodConfig` that claims them now.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct InUse {
     /// The namespace.
@@ -28,109 +32,112 @@ pub struct InUse {
     pub bridge: String,
 }
 
-/// What was granted so far.
-#[derive(Default)]
+/// The ranges and bridges granted so far, and those that they must not conflict with.
 struct Granted<'a> {
-    /// Disjoint ranges by their family and first address: the range, and whose it is, on which bridge.
+    reserved: &'a [IpNet],
+    in_use: &'a [InUse],
+    /// Disjoint ranges by family and first address, each with its `PodConfig` and bridge.
     ranges: BTreeMap<(bool, u128), (Range, &'a ObjectKey, String)>,
-    /// The namespaces of bridges, and a `PodConfig` that names them.
+    /// The bridges, each with a `PodConfig` that names it.
     bridges: HashMap<String, &'a ObjectKey>,
 }
 
-impl Granted<'_> {
-    /// The range that overlaps this one, if there is one.
-    fn overlapping(&self, range: &Range) -> Option<&(Range, &ObjectKey, String)> {
+impl<'a> Granted<'a> {
+    /// The granted range that overlaps this one, if any.
+    fn overlapping(&self, range: &Range) -> Option<&(Range, &'a ObjectKey, String)> {
         let (family, _, last) = range.bounds();
-        // Of disjoint ranges, the one that begins last before the end of this one is the only one that can reach into it,
-        // or lies within it.
+        // The granted ranges are disjoint. Only the last one that begins before the end of this range can overlap it.
         let (_, found) = self.ranges.range(..=(family, last)).next_back()?;
         found.0.overlaps(&range.net()).then_some(found)
+    }
+
+    /// Decides about an attachment, and grants it if nothing conflicts with it.
+    fn verdict(&mut self, place: usize, attachment: Attachment, key: &'a ObjectKey) -> Verdict {
+        let path = format!("spec.networkAttachments[{place}]");
+        let Attachment { range, bridge, .. } = &attachment;
+        let overlap =
+            |what: String| (reason::NETWORK_OVERLAP, format!("{path}.cidr {range} overlaps {what}"));
+        let refused = |(reason, message): (Reason, String)| {
+            Verdict::Refused(Problem::fault(Component::Whole, reason, message))
+        };
+        let reserved = self.reserved.iter().find(|reserved| range.overlaps(reserved));
+        let reserved = reserved.map(|reserved| overlap(format!("{reserved}, {RESERVED}")));
+        // Existing links stay: a range that the configuration reserves later does not remove links.
+        if let Some(reserved) = reserved.clone().filter(|_| !has_links(key, &attachment, self.in_use)) {
+            return refused(reserved);
+        }
+        if let Some(other) = self.bridges.get(bridge).filter(|other| other.namespace != key.namespace) {
+            let message = format!(
+                "{path}.master {} is the bridge of PodConfig {other} in another namespace: choose another name",
+                shown(bridge)
+            );
+            return refused((reason::BRIDGE_CONFLICT, message));
+        }
+        if let Some((other, owner, on)) = self.overlapping(range)
+            && (other, on) != (range, bridge)
+        {
+            let what = format!(
+                "{other} on the bridge {} of PodConfig {owner}, which is older: choose another range, or the same range and bridge",
+                shown(on)
+            );
+            return refused(overlap(what));
+        }
+        let (family, first, _) = range.bounds();
+        self.ranges.entry((family, first)).or_insert_with(|| (*range, key, bridge.clone()));
+        self.bridges.entry(bridge.clone()).or_insert(key);
+        if let Some((reason, message)) = reserved {
+            return Verdict::Waiting(attachment, Problem::fault(Component::Whole, reason, message));
+        }
+        match leftover(range, bridge, &key.namespace, self.in_use) {
+            None => Verdict::Granted(attachment),
+            Some(left) => {
+                let InUse { namespace, range: other, bridge: on } = left;
+                let (reason, message) = if left.range.overlaps(&range.net()) {
+                    overlap(format!("{other} of namespace {namespace}, whose links are still being removed"))
+                } else {
+                    let on = shown(on);
+                    let message = format!(
+                        "{path}.master {on} is a bridge of namespace {namespace}, whose links are still being removed"
+                    );
+                    (reason::BRIDGE_CONFLICT, message)
+                };
+                Verdict::Waiting(attachment, Problem::waiting(Component::Whole, reason, message))
+            }
+        }
     }
 }
 
 /// Decides about the attachments of all `PodConfig`s.
-pub fn decide(
-    configs: &[(ObjectKey, &PodConfig)],
-    reserved: &[IpNet],
-    in_use: &[InUse],
-) -> HashMap<ObjectKey, Verdicts> {
+pub fn decide(configs: &[(ObjectKey, &PodConfig)], reserved: &[IpNet], in_use: &[InUse]) -> Decisions {
     let mut by_age: Vec<_> = configs.iter().map(|(key, config)| (age(config), key, *config)).collect();
     by_age.sort_by(|one, other| (&one.0, one.1).cmp(&(&other.0, other.1)));
-    let mut granted = Granted::default();
+    let (ranges, bridges) = (BTreeMap::new(), HashMap::new());
+    let mut granted = Granted { reserved, in_use, ranges, bridges };
     let decided = by_age.into_iter().map(|(_, key, config)| {
         let checked = attachments(&config.spec).into_iter();
         let verdicts = checked.enumerate().map(|(place, checked)| match checked {
             Err(problem) => Verdict::Refused(problem),
-            Ok(attachment) => verdict(place, attachment, key, reserved, in_use, &mut granted),
+            Ok(attachment) => granted.verdict(place, attachment, key),
         });
         (key.clone(), verdicts.collect())
     });
     decided.collect()
 }
 
-/// When it was made, in seconds; one that has no such time is the youngest.
+/// The creation time in seconds. A `PodConfig` without a creation time counts as the youngest.
 fn age(config: &PodConfig) -> i64 {
     config.metadata.creation_timestamp.as_ref().map_or(i64::MAX, |time| time.0.as_second())
 }
 
-fn verdict<'a>(
-    place: usize,
-    attachment: Attachment,
-    key: &'a ObjectKey,
-    reserved: &[IpNet],
-    in_use: &[InUse],
-    granted: &mut Granted<'a>,
-) -> Verdict {
-    let path = format!("spec.networkAttachments[{place}]");
-    let Attachment { range, bridge, .. } = &attachment;
-    let overlap = |what: String| (reason::NETWORK_OVERLAP, format!("{path}.cidr {range} overlaps {what}"));
-    let refused = |(reason, message): (Reason, String)| {
-        Verdict::Refused(Problem::fault(Component::Whole, reason, message))
-    };
-    if let Some(reserved) = reserved.iter().find(|reserved| range.overlaps(reserved)) {
-        let what = format!(
-            "{reserved}, which the cluster uses (controllers.podConfig.reservedCidrs): choose another range"
-        );
-        return refused(overlap(what));
-    }
-    if let Some(other) = granted.bridges.get(bridge).filter(|other| other.namespace != key.namespace) {
-        let message = format!(
-            "{path}.master {} is the bridge of PodConfig {other} in another namespace: choose another name",
-            shown(bridge)
-        );
-        return refused((reason::BRIDGE_CONFLICT, message));
-    }
-    if let Some((other, owner, on)) = granted.overlapping(range)
-        && (other, on) != (range, bridge)
-    {
-        let what = format!(
-            "{other} on the bridge {} of PodConfig {owner}, which is older: choose another range, or the same range and bridge",
-            shown(on)
-        );
-        return refused(overlap(what));
-    }
-    let (family, first, _) = range.bounds();
-    granted.ranges.entry((family, first)).or_insert_with(|| (*range, key, bridge.clone()));
-    granted.bridges.entry(bridge.clone()).or_insert(key);
-    match leftover(range, bridge, &key.namespace, in_use) {
-        None => Verdict::Granted(attachment),
-        Some(left) => {
-            let InUse { namespace, range: other, bridge: on } = left;
-            let (reason, message) = if left.range.overlaps(&range.net()) {
-                overlap(format!("{other} of namespace {namespace}, whose links are still being removed"))
-            } else {
-                let on = shown(on);
-                let message = format!(
-                    "{path}.master {on} is a bridge of namespace {namespace}, whose links are still being removed"
-                );
-                (reason::BRIDGE_CONFLICT, message)
-            };
-            Verdict::Waiting(attachment, Problem::waiting(Component::Whole, reason, message))
-        }
-    }
+/// Whether the namespace of a `PodConfig` has links in the range and on the bridge of an attachment.
+fn has_links(key: &ObjectKey, attachment: &Attachment, in_use: &[InUse]) -> bool {
+    let Attachment { range, bridge, .. } = attachment;
+    in_use
+        .iter()
+        .any(|used| used.namespace == *key.namespace && used.range == *range && used.bridge == *bridge)
 }
 
-/// What is in use in another pool and stands in the way.
+/// A range or bridge of another pool that is still in use and conflicts with this one.
 fn leftover<'a>(range: &Range, bridge: &str, namespace: &Text, in_use: &'a [InUse]) -> Option<&'a InUse> {
     in_use.iter().find(|used| {
         let is_own_pool = used.range == *range && *namespace == *used.namespace;
@@ -146,7 +153,7 @@ mod tests {
 
     use super::*;
 
-    /// A `PodConfig` of that age with attachments, each as `bridge range`.
+    /// A `PodConfig` with this creation time and these attachments, each as `bridge range`.
     fn config(key: &str, created: u32, attachments: &[&str]) -> PodConfig {
         let (namespace, name) = key.split_once('/').expect("namespace/name");
         let list: Vec<Value> = attachments
@@ -188,7 +195,7 @@ mod tests {
         }
     }
 
-    /// Asserts what the verdicts begin with, or contain.
+    /// Asserts that each verdict contains the expected text.
     fn assert_decided(found: &[String], expected: &[&str]) {
         let is_so = |(found, expected): (&String, &&str)| found.contains(expected);
         let all = found.len() == expected.len() && found.iter().zip(expected).all(is_so);
@@ -238,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_of_a_former_spec_is_waited_for() {
+    fn an_attachment_waits_for_the_remaining_links_of_a_former_spec() {
         let configs = [config("a/one", 1, &["br0 10.1.0.0/24"]), config("a/two", 2, &["br1 10.1.0.0/25"])];
         for (in_use, expected) in [
             (used("a", "10.1.0.0/24", "br0"), "granted"),
@@ -255,10 +262,10 @@ mod tests {
     }
 
     proptest! {
-        /// Of what is granted, ranges are equal or disjoint, equal ones have one bridge, and a bridge has one namespace;
-        /// and the order in which the objects are given does not matter.
+        /// Granted ranges are equal or disjoint, equal ranges have the same bridge, and a bridge has one namespace. The
+        /// order of the objects does not matter.
         #[test]
-        fn what_is_granted_fits_together(
+        fn granted_ranges_and_bridges_do_not_conflict(
             made in proptest::collection::vec((0..3u8, 0..4u32, proptest::collection::vec((0..4u8, 0..8u8, 20..31u8), 1..4)), 1..8),
         ) {
             let configs: Vec<PodConfig> = made.iter().enumerate().map(|(number, (namespace, age, list))| {

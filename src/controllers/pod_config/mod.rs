@@ -1,18 +1,19 @@
-//! The leader side of pod networks: which running pods get which additional interfaces, and with which addresses. The nodes
-//! make them (`podConfigNode`); `controllers::pod_network` has the records by which they work together.
+//! The leader side of pod networks. It decides which running pods get additional interfaces, and assigns their
+//! addresses. The nodes create the interfaces (`podConfigNode`). Both sides exchange the records of
+//! `controllers::pod_network`.
 //!
-//! | stage | what |
+//! | stage | action |
 //! |---|---|
-//! | observe | reads from the stores: all `PodConfig`s of the namespace with their pods, the pools, the reports and the nodes; what is decided about ranges and bridges in the whole cluster |
-//! | plan | finalizer; the next state of each pool, as one write for the version that was seen; sample Deployment |
+//! | observe | reads from the stores: all `PodConfig`s of the namespace with their pods, the pools, the reports and the nodes; the decisions about ranges and bridges in the whole cluster |
+//! | plan | finalizer; the next state of each pool, as one write against the observed version; sample Deployment |
 //! | apply | the shared engine |
 //! | report | phase, interfaces of the pods, conditions, events; one patch of the status, if it differs |
 //!
-//! No address is kept in memory: each is in the record of its pool before a node reads of it. If the process dies before
-//! that write, the next reconcile allocates again; two writes for the same version of a record cannot both succeed.
+//! No address is kept in memory: each is in the record of its pool before a node reads it. If the process dies before
+//! that write, the next reconcile allocates again. Two writes against the same version of a record cannot both succeed.
 //!
-//! [`ranges`], [`validate`], [`claims`], [`records`], [`allocator`] and [`pools`] are pure functions; [`cache`] keeps what
-//! follows from the stores, so that it is not computed for each reconcile.
+//! [`ranges`], [`validate`], [`claims`], [`records`], [`allocator`] and [`pools`] are pure functions; [`cache`] holds
+//! data derived from the stores, so that it is not computed for each reconcile.
 
 mod allocator;
 mod cache;

@@ -16,7 +16,7 @@ use crate::controllers::pod_network::{Allocation, Link, LinkState};
 use crate::kinds::{NetworkRecord, NetworkedPod, Node, SampleDeployment};
 use crate::runtime::finalizer;
 
-/// On `PodConfig`s: kept until no node has a link of theirs.
+/// The finalizer of `PodConfig`s, kept until no node has a link for the `PodConfig`.
 pub const FINALIZER: &str = "podconfig.finalizers.opdev.io";
 /// The label of pods whose value is the name of their `PodConfig`.
 pub const LABEL: &str = "podconfig";
@@ -28,34 +28,37 @@ pub struct Settings {
     pub namespace: String,
     /// The namespaces whose `PodConfig`s are reconciled; none for all.
     pub namespaces: BTreeSet<String>,
-    /// What no attachment may overlap.
+    /// The ranges that attachments must not overlap.
     pub reserved: Vec<IpNet>,
-    /// After how long a node that is not ready counts as lost.
+    /// How long a node may be not ready before it counts as lost.
     pub grace: jiff::SignedDuration,
     /// The image of the sample Deployment.
     pub image: String,
+    /// How long a problem outside of the `PodConfig` must last before the `PodConfig` is `Stalled`.
+    pub stalled_after: std::time::Duration,
 }
 
-/// Everything that plan and report depend on, except the settings and the time.
+/// All inputs of the plan and the report, except the settings and the time.
 #[derive(Debug, Clone, AsRef, AsMut)]
 pub struct Observed {
-    /// The `PodConfig`; without uid and name for what is left in a namespace in which none is reconciled.
+    /// The `PodConfig`. It has no uid and no name if it stands for the leftovers in a namespace without reconciled
+    /// `PodConfig`s.
     #[as_ref(PodConfig)]
     #[as_mut]
     pub config: Arc<PodConfig>,
-    /// All of its namespace, this one among them: they share pools.
+    /// All `PodConfig`s of its namespace, including this one: they share pools.
     pub members: Vec<Member>,
-    /// The pools of its namespace: those that are recorded, that are named, or of which a report has links.
+    /// The pools of its namespace: recorded pools, requested pools, and pools with reported links.
     pub pools: Vec<PoolView>,
     /// The reports by node.
     pub reports: BTreeMap<String, Arc<NodeReport>>,
-    /// The nodes that are named.
+    /// The nodes of pods, allocations and reports.
     pub nodes: BTreeMap<String, NodeState>,
-    /// The records of reports of nodes that do not exist, by node, that nothing is recorded about.
+    /// The report records of nodes that do not exist and have no allocations, by node.
     pub former: Vec<(String, Arc<NetworkRecord>)>,
-    /// Its pods that use the network of their node: metadata alone.
+    /// Its pods that use the host network (metadata only).
     pub host_network: Vec<Metadata>,
-    /// The Deployment with the name of the sample, whatever its owner.
+    /// The Deployment with the name of the sample, regardless of its owner.
     pub sample: Option<Arc<SampleDeployment>>,
     /// All Deployments that it controls.
     pub samples: Vec<Arc<SampleDeployment>>,
@@ -66,31 +69,33 @@ pub struct Observed {
 pub struct Member {
     /// The `PodConfig`.
     pub config: Arc<PodConfig>,
-    /// What it asks for.
+    /// The attachments that it requests.
     pub validated: Validated,
-    /// Whether its links are to be removed: it is being deleted, or its namespace is not ours any more.
+    /// Whether its links are to be removed because it is being deleted.
     pub is_leaving: bool,
-    /// Its pods that have a network of their own and have not ended, in the order of their names.
+    /// Whether the configuration no longer lists its namespace. Its records stay unchanged.
+    pub is_outside: bool,
+    /// Its pods that do not use the host network and have not ended, ordered by name.
     pub pods: Vec<Arc<NetworkedPod>>,
 }
 
 /// A pool, and its record.
 #[derive(Debug, Clone)]
 pub struct PoolView {
-    /// What is recorded.
+    /// The recorded pool.
     pub pool: PoolRecord,
-    /// The object with the name of its record; `None` where there is none.
+    /// The object with the name of its record, if it exists.
     pub record: Option<Arc<NetworkRecord>>,
 }
 
 /// Whether a node is ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NodeState {
-    /// It is.
+    /// The node is ready.
     Ready,
-    /// It is not, since then.
+    /// The node has not been ready since this time.
     NotReady(Timestamp),
-    /// There is no such node.
+    /// The node does not exist.
     Absent,
 }
 
@@ -107,7 +112,7 @@ impl NodeState {
         Self::NotReady(since.map_or(Timestamp::UNIX_EPOCH, |time| time.0))
     }
 
-    /// Whether it is not waited for any more.
+    /// Whether the loop no longer waits for the node.
     pub fn is_lost(self, grace: jiff::SignedDuration, now: Timestamp) -> bool {
         match self {
             Self::Ready => false,
@@ -118,24 +123,24 @@ impl NodeState {
 }
 
 impl Member {
-    /// Whether it has our finalizer, without which nothing is recorded for it.
+    /// Whether it has our finalizer. Without it, nothing is recorded for the `PodConfig`.
     pub fn is_held(&self) -> bool {
         finalizer::holds(&self.config, FINALIZER)
     }
 
-    /// Its pods that are to have all interfaces. One that is being deleted keeps what it has, and gets nothing more.
+    /// The pods that need all interfaces. A pod that is being deleted keeps its interfaces, and gets no further ones.
     pub fn candidates(&self) -> impl Iterator<Item = &Arc<NetworkedPod>> {
         self.pods.iter().filter(|pod| !pod.is_terminating())
     }
 }
 
 impl Observed {
-    /// The `PodConfig` as one of its namespace.
+    /// The member for the `PodConfig` itself.
     pub fn own(&self) -> Option<&Member> {
         self.members.iter().find(|member| member.config.uid() == self.config.uid())
     }
 
-    /// Whether the `PodConfig` with this uid exists in the namespace, as far as is known.
+    /// Whether the `PodConfig` with this uid exists in the namespace, according to the store.
     pub fn exists(&self, uid: &str) -> bool {
         self.members.iter().any(|member| member.config.uid() == uid)
     }
@@ -145,13 +150,13 @@ impl Observed {
         self.nodes.get(name).copied().unwrap_or(NodeState::Absent)
     }
 
-    /// What the node of a pod reports about an attachment of it.
+    /// The link that the node of a pod reports for an attachment.
     pub fn link(&self, node: &str, uid: &str, attachment: &str) -> Option<&Link> {
         let links = self.reports.get(node)?.links.get(uid)?;
         links.iter().find(|link| link.attachment == attachment)
     }
 
-    /// The link of an attachment of a pod, if it is there as it was allocated.
+    /// The link of an attachment of a pod, if it matches its allocation.
     pub fn verified(&self, pod: &NetworkedPod, attachment: &str) -> Option<&Link> {
         let (pool, allocation) = self.allocation(pod.uid(), attachment)?;
         let link = self.link(&pod.spec.node_name, pod.uid(), attachment)?;
@@ -177,7 +182,7 @@ impl Observed {
     }
 }
 
-/// The address that the status of a `PodConfig` says a pod has for an attachment on this bridge.
+/// The address of a pod's attachment on this bridge, according to the status of a `PodConfig`.
 pub fn remembered(config: &PodConfig, pod: &str, attachment: &str, bridge: &str) -> Option<IpAddr> {
     let entry = config.status.pod_configurations.iter().find(|entry| entry.pod_name == pod)?;
     entry.config_list.iter().find_map(|text| {

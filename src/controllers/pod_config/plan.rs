@@ -1,9 +1,9 @@
-//! The plan of a `PodConfig`: a pure function of what is observed.
+//! The plan of a `PodConfig`: a pure function of the observed state.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
 use super::allocator::{AddressRequest, Without};
@@ -16,17 +16,16 @@ use crate::api::reason::{self, Reason};
 use crate::controllers::pod_network::{Allocation, LinkProblem, POOL, RECORD, difference, listed};
 use crate::controllers::shared::children::{Child, Parent, exactly};
 use crate::kinds::{NetworkRecordKind, NodeKind};
-use crate::runtime::ObjectKey;
 use crate::runtime::component::Component;
-use crate::runtime::finalizer;
-use crate::runtime::plan::{KindInfo, ObjectPatch, Ownership, Plan, Precondition, Removal, Requeue};
+use crate::runtime::plan::{KindInfo, ObjectPatch, Ownership, Plan, Precondition, Removal};
 use crate::runtime::problem::Problem;
+use crate::runtime::{ObjectKey, finalizer};
 
-/// The most problems of links that are named; more are counted.
+/// The maximum number of link problems that are named. The others are counted.
 const NAMED: usize = 10;
-/// How long the removal of links may take before the status says what is waited for.
-pub const PATIENCE: Duration = Duration::from_secs(30);
-/// The reasons that nodes give.
+/// How long the removal of links may take before the status reports what blocks it.
+pub const PATIENCE: SignedDuration = SignedDuration::from_secs(30);
+/// The reasons that nodes report.
 const NODE_REASONS: [Reason; 6] = [
     reason::NAME_CONFLICT,
     reason::NAME_TOO_LONG,
@@ -58,7 +57,7 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan {
         return plan;
     }
     if let Some(finalizers) = finalizer::added(&observed.config, FINALIZER) {
-        // Nothing is recorded before it is there.
+        // Nothing is recorded before the finalizer is set.
         let wanted = json!({"metadata": {"finalizers": finalizers}});
         plan.patches.extend(ObjectPatch::of(&observed.config, &wanted));
         plan.requeue_after(Duration::ZERO);
@@ -73,15 +72,13 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan {
     plan
 }
 
-/// Whether links of a `PodConfig` are given up because it does not exist, as far as is known.
+/// Whether links are given up because their `PodConfig` does not exist, according to the store.
 fn gives_up(observed: &Observed, change: &PoolChange<'_>) -> bool {
     let is_recorded = |uid: &str, link: &Allocation| {
         change.view.pool.entries.get(uid).is_some_and(|list| list.contains(link))
     };
-    change
-        .next
-        .allocations()
-        .any(|(uid, link)| link.release && !observed.exists(&link.pod_config_uid) && !is_recorded(uid, link))
+    let mut released = change.next.allocations().filter(|(_, link)| link.release);
+    released.any(|(uid, link)| !observed.exists(&link.pod_config_uid) && !is_recorded(uid, link))
 }
 
 /// Plans the record of a pool.
@@ -101,7 +98,7 @@ fn plan_pool(change: &PoolChange<'_>, settings: &Settings, observed: &Observed, 
     }
 }
 
-/// The record of a new pool. It has no owner: its `PodConfig`s are in another namespace.
+/// The record of a new pool. It has no owner reference, because its `PodConfig`s are in another namespace.
 fn record<'a>(pool: &'a PoolRecord, settings: &Settings, observed: &Observed) -> Child<'a> {
     let parent = Parent::new(&observed.config, [].into()).within(&settings.namespace).with(&[(RECORD, POOL)]);
     let data = || json!({"data": pool.data()});
@@ -111,8 +108,8 @@ fn record<'a>(pool: &'a PoolRecord, settings: &Settings, observed: &Observed) ->
     child
 }
 
-/// Plans what the state of nodes asks for: a look at those that are not there as far as is known, the removal of reports of
-/// such, and another reconcile when one that is waited for counts as lost.
+/// Plans the steps that depend on the state of nodes: confirms that missing nodes do not exist, removes their reports,
+/// and requeues for the time when an awaited node counts as lost.
 fn plan_nodes(observed: &Observed, waits: &Waits, now: Timestamp, plan: &mut Plan) {
     let former = observed.former.iter().filter(|(_, record)| !record.is_terminating());
     plan.remove.extend(former.clone().map(|(_, record)| Removal::of(&**record, Component::Whole)));
@@ -124,28 +121,19 @@ fn plan_nodes(observed: &Observed, waits: &Waits, now: Timestamp, plan: &mut Pla
     }
 }
 
-/// The time from now until then.
+/// The time until `until`.
 fn remaining(until: Timestamp, now: Timestamp) -> Duration {
     Duration::try_from(until.duration_since(now)).unwrap_or_default()
 }
 
-/// Plans the end of a `PodConfig`: the finalizer is removed once nothing is recorded for it.
+/// Plans the end of a `PodConfig`. The finalizer is removed when nothing is recorded for the `PodConfig`.
 fn leave(observed: &Observed, changes: &[PoolChange<'_>], now: Timestamp, plan: &mut Plan) {
     let uid = observed.config.uid();
     let has = |pool: &PoolRecord| pool.allocations().any(|(_, allocation)| allocation.pod_config_uid == uid);
-    let has_now = observed.pools.iter().any(|view| has(&view.pool));
     let has_next = changes.iter().any(|change| has(&change.next));
-    let Some(deleted) = &observed.config.metadata.deletion_timestamp else {
-        // Its namespace is not ours any more.
-        if !has_now && !has_next {
-            plan.patches.extend(finalizer::removal(&observed.config, FINALIZER));
-            plan.requeue = Requeue::OnChange;
-        }
-        return;
-    };
+    let Some(deleted) = &observed.config.metadata.deletion_timestamp else { return };
     if has_next {
-        let patience = jiff::SignedDuration::try_from(PATIENCE).unwrap_or_default();
-        if let Some(late) = deleted.0.checked_add(patience).ok().filter(|late| *late > now) {
+        if let Some(late) = deleted.0.checked_add(PATIENCE).ok().filter(|late| *late > now) {
             plan.requeue_after(remaining(late, now));
         }
     } else {
@@ -153,7 +141,7 @@ fn leave(observed: &Observed, changes: &[PoolChange<'_>], now: Timestamp, plan: 
     }
 }
 
-/// The problems of pods of this `PodConfig` that have no address: one for each pool, attachment and cause.
+/// The problems of pods of this `PodConfig` without an address: one for each pool, attachment and cause.
 fn unserved(observed: &Observed, changes: &[PoolChange<'_>]) -> Vec<Problem> {
     let mut groups: BTreeMap<(String, &str, Without), (&PoolChange<'_>, Vec<&str>)> = BTreeMap::new();
     for change in changes {
@@ -180,14 +168,14 @@ fn unserved(observed: &Observed, changes: &[PoolChange<'_>]) -> Vec<Problem> {
                 ))
             }
             Without::Full => exhausted(format!(
-                "{begin}: {range} has as many addresses in use as one pool can have, which is {LIMIT}, or fewer where names are long: use a further range"
+                "{begin}: {range} has reached the limit of one pool, which is {LIMIT} addresses, or fewer if names are long: use an additional range"
             )),
         }
     };
     groups.into_iter().map(problem).collect()
 }
 
-/// What nodes say about the pods of this `PodConfig`.
+/// The problems that nodes report about the pods of this `PodConfig`.
 fn reported(observed: &Observed, own: &Member) -> Vec<Problem> {
     let nodes: BTreeSet<&str> = own.pods.iter().map(|pod| &*pod.spec.node_name).collect();
     let of_nodes = nodes.into_iter().filter_map(|node| {
@@ -214,12 +202,9 @@ fn reported(observed: &Observed, own: &Member) -> Vec<Problem> {
     all
 }
 
-/// What a node says, as a problem of what `what` names. A reason that we do not know is of another version.
+/// Converts the problem of a node; `what` names the subject. An unknown reason comes from another version.
 fn problem_of(problem: &LinkProblem, what: &str) -> Problem {
     let known = NODE_REASONS.into_iter().find(|reason| reason.as_str() == problem.reason);
-    Problem::elsewhere(
-        Component::Whole,
-        known.unwrap_or(reason::LINK_FAILED),
-        format!("{what}: {}", problem.message),
-    )
+    let (reason, message) = (known.unwrap_or(reason::LINK_FAILED), format!("{what}: {}", problem.message));
+    Problem::elsewhere(Component::Whole, reason, message)
 }

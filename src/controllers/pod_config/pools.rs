@@ -1,5 +1,5 @@
-//! The next state of the pools of a namespace: a pure function of what its `PodConfig`s ask for, what is recorded, and
-//! what nodes report.
+//! The next state of the pools of a namespace: a pure function of the requests of its `PodConfig`s, the records, and
+//! the reports of nodes.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -17,22 +17,23 @@ use crate::controllers::pod_network::{Allocation, Link, LinkState};
 pub struct PoolChange<'a> {
     /// The pool, and its record.
     pub view: &'a PoolView,
-    /// What is to be recorded.
+    /// The state to record.
     pub next: PoolRecord,
-    /// What has no address, and why.
+    /// The requests without an address, with the reasons.
     pub without: Vec<(AddressRequest, Without)>,
 }
 
-/// When and by what the state of a node matters.
+/// The nodes whose state matters later.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Waits {
-    /// The earliest time at which a node will count as lost.
+    /// The earliest time when an awaited node counts as lost.
     pub until: Option<Timestamp>,
-    /// Nodes that do not exist, as far as is known, and therefore are not waited for.
+    /// Nodes that do not exist according to the store, so the loop does not wait for them.
     pub absent: BTreeSet<String>,
 }
 
-/// Whether a pool is looked after in a reconcile of this `PodConfig`: it names it, it has allocations there, or no other `PodConfig` does.
+/// Whether a reconcile of this `PodConfig` manages a pool: the `PodConfig` requests it or has allocations there, or no
+/// other `PodConfig` does.
 fn concerns(observed: &Observed, view: &PoolView) -> bool {
     let uid = observed.config.uid();
     let names = |member: &Member| attachments(member, &view.pool).next().is_some();
@@ -43,13 +44,13 @@ fn concerns(observed: &Observed, view: &PoolView) -> bool {
         || !observed.members.iter().any(names) && !others.any(|other| observed.exists(other))
 }
 
-/// The attachments of a `PodConfig` that are in a pool, in the order of its spec, each with whether it may begin.
+/// The attachments of a `PodConfig` in a pool, in the order of its spec, each with whether it may get new addresses.
 fn attachments<'a>(member: &'a Member, pool: &'a PoolRecord) -> impl Iterator<Item = &'a (Attachment, bool)> {
-    let all = member.validated.attachments.iter().filter(|_| !member.is_leaving);
+    let all = member.validated.attachments.iter().filter(|_| !member.is_leaving && !member.is_outside);
     all.filter(|(attachment, _)| attachment.range == pool.range)
 }
 
-/// The next states of the pools of the namespace that this `PodConfig` looks after.
+/// The next states of the pools that a reconcile of this `PodConfig` manages.
 pub fn changes<'a>(
     observed: &'a Observed,
     settings: &Settings,
@@ -61,10 +62,10 @@ pub fn changes<'a>(
     (own.map(|view| facts.change(view, &mut waits)).collect(), waits)
 }
 
-/// What the next states of pools follow from.
+/// The inputs for the next states of pools.
 struct Facts<'a> {
     observed: &'a Observed,
-    /// After how long a node that is not ready counts as lost.
+    /// How long a node may be not ready before it counts as lost.
     grace: SignedDuration,
     now: Timestamp,
 }
@@ -73,11 +74,9 @@ impl<'a> Facts<'a> {
     fn change(&self, view: &'a PoolView, waits: &mut Waits) -> PoolChange<'a> {
         let (pool, members) = (&view.pool, &self.observed.members);
         let wanted = wanted(members, view);
-        let frozen: BTreeSet<&str> = members
-            .iter()
-            .filter(|member| member.config.malformed.is_some())
-            .map(|member| member.config.uid())
-            .collect();
+        let is_frozen = |member: &&Member| member.is_outside || member.config.malformed.is_some();
+        let frozen: BTreeSet<&str> =
+            members.iter().filter(is_frozen).map(|member| member.config.uid()).collect();
         let next = next(&Input {
             range: pool.range,
             entries: &pool.entries,
@@ -93,7 +92,7 @@ impl<'a> Facts<'a> {
         if !frozen.is_empty() {
             bridges.extend(&pool.bridges);
         }
-        // A pool is made when the first address of it is needed.
+        // A pool is created when its first address is needed.
         if view.record.is_none() && next.entries.is_empty() {
             bridges.clear();
         }
@@ -110,7 +109,7 @@ impl<'a> Facts<'a> {
         self.observed.node(node).is_lost(self.grace, self.now)
     }
 
-    /// The live links in the range of a pool, according to nodes that are not lost.
+    /// The live links in the range of a pool, as reported by nodes that are not lost.
     fn live(&self, pool: &PoolRecord) -> Vec<LiveLink> {
         let reports = self.observed.reports.iter().filter(|(node, _)| !self.is_lost(node));
         let links = reports.flat_map(|(node, report)| {
@@ -139,8 +138,9 @@ impl<'a> Facts<'a> {
             .collect()
     }
 
-    /// What cannot get an address in a pool yet: it has one in another pool, or its former link is still reported, as released or
-    /// with an address of another pool, whose record may be lost.
+    /// The attachments that cannot get an address in a pool yet. Such an attachment has an address in another pool, or
+    /// its former link is still reported, either as released or with an address of another pool whose record may be
+    /// lost.
     fn busy(&self, pool: &PoolRecord, wanted: &[AddressRequest]) -> BTreeSet<Slot> {
         let pools = self.observed.pools.iter().map(|view| &view.pool);
         let others = pools.filter(|other| other.range != pool.range).flat_map(PoolRecord::allocations);
@@ -157,28 +157,26 @@ impl<'a> Facts<'a> {
         slots.chain(released.map(AddressRequest::slot)).collect()
     }
 
-    /// Whether the node of an allocation says that nothing is left of its link. No node has been asked
-    /// about an allocation that is not to be released yet.
+    /// Whether the node of an allocation reports its link as released. This applies only to allocations to be released;
+    /// about others, the node was not asked yet.
     fn is_released(&self, uid: &str, allocation: &Allocation) -> bool {
         let link = self.observed.link(&allocation.node, uid, &allocation.attachment);
         let is_this = |link: &&Link| link.pod_config_uid == allocation.pod_config_uid;
         allocation.release && link.filter(is_this).is_some_and(|link| link.state == LinkState::Released)
     }
 
-    /// Whether the node of an allocation is not waited for any more: it is lost; or it has never reported anything, and the `PodConfig`
-    /// has been deleted for as long as a lost node is waited for.
+    /// Whether the loop no longer waits for the node of an allocation: the node is lost, or it has never reported
+    /// anything and the `PodConfig` was deleted longer ago than the grace period for lost nodes.
     fn is_given_up(&self, allocation: &Allocation) -> bool {
-        let members = &self.observed.members;
-        let deleted = members
-            .iter()
-            .find(|member| member.config.uid() == allocation.pod_config_uid)
-            .and_then(|member| member.config.metadata.deletion_timestamp.as_ref());
+        let mut configs = self.observed.members.iter().map(|member| &member.config);
+        let config = configs.find(|config| config.uid() == allocation.pod_config_uid);
+        let deleted = config.and_then(|config| config.metadata.deletion_timestamp.as_ref());
         let is_silent = !self.observed.reports.contains_key(&allocation.node)
             && deleted.is_some_and(|deleted| self.now.duration_since(deleted.0) >= self.grace);
         is_silent || self.is_lost(&allocation.node)
     }
 
-    /// Notes what nodes the next state waits for, or does not wait for although they may be there.
+    /// Records the nodes that the next state waits for, and the missing nodes that it does not wait for.
     fn wait(&self, pool: &PoolRecord, next: &Entries, waits: &mut Waits) {
         let observed = self.observed;
         for node in next.values().flatten().filter(|left| left.release).map(|left| &left.node) {
@@ -202,7 +200,7 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// What pods are to have from a pool, in the order of their names.
+/// The addresses that pods need from a pool, ordered by pod name.
 fn wanted(members: &[Member], view: &PoolView) -> Vec<AddressRequest> {
     let is_lost = view.record.is_none() || view.pool.is_damaged;
     let mut wanted: Vec<(usize, AddressRequest)> = Vec::new();

@@ -1,4 +1,4 @@
-//! Ranges of addresses from which pods get theirs.
+//! Address ranges for pods.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,10 +8,10 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 use crate::api::ip_range::{gateway, overlap};
 
-/// The longest prefixes that leave an address for the bridge and one for a pod.
+/// The longest prefixes (IPv4, IPv6) that leave an address for the bridge and one for a pod.
 const LONGEST: (u8, u8) = (30, 126);
 
-/// Ranges of which no interface can have an address, or that mean something else, each with its name.
+/// Ranges that cannot be used on an interface or have a special meaning, each with its name.
 const SPECIAL: [(IpNet, &str); 7] = [
     (v4(127, 0, 8), "loopback"),
     (v4(169, 254, 16), "link-local"),
@@ -30,25 +30,23 @@ const fn v6(address: u128, prefix: u8) -> IpNet {
     IpNet::V6(Ipv6Net::new_assert(Ipv6Addr::from_bits(address), prefix))
 }
 
-/// A range without host bits that has an address for the bridge and at least one for a pod.
+/// A range without host bits, with an address for the bridge and at least one for a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Range(IpNet);
 
 impl Range {
-    /// The range that a text names; its host bits are cleared.
+    /// Parses a range; its host bits are cleared.
     ///
     /// # Errors
-    /// What is wrong with it, as the end of a sentence that begins with the text.
+    /// The problem, as the end of a sentence that begins with the text.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let net = network(text).ok_or_else(|| "is no range of addresses".to_owned())?;
+        let net = network(text).ok_or_else(|| "is not an address range".to_owned())?;
         let (net, longest) = (net.trunc(), if text.contains(':') { LONGEST.1 } else { LONGEST.0 });
         if !(1..=longest).contains(&net.prefix_len()) {
             return Err(format!("has a prefix length outside of 1 to {longest}"));
         }
-        match SPECIAL.iter().find(|(special, _)| overlap(special, &net)) {
-            Some((special, name)) => Err(format!("has {name} addresses ({special})")),
-            None => Ok(Self(net)),
-        }
+        let special = SPECIAL.iter().find(|(special, _)| overlap(special, &net));
+        special.map_or(Ok(Self(net)), |(special, name)| Err(format!("has {name} addresses ({special})")))
     }
 
     /// The prefix length.
@@ -56,13 +54,12 @@ impl Range {
         self.0.prefix_len()
     }
 
-    /// The first usable address, which the bridge has.
+    /// The first usable address, which is assigned to the bridge.
     pub fn gateway(&self) -> IpAddr {
         gateway(&self.0)
     }
 
-    /// Whether a pod can have this address: it is in the range, and neither that of the network, nor the bridge's, nor the
-    /// broadcast address.
+    /// Whether a pod can have this address: it is in the range, and it is not the network, bridge or broadcast address.
     pub fn is_for_pods(&self, address: IpAddr) -> bool {
         let (first, last) = self.for_pods();
         self.0.contains(&address) && (first..=last).contains(&number(address))
@@ -74,7 +71,7 @@ impl Range {
         last - first + 1
     }
 
-    /// Whether an address is in both.
+    /// Whether the two networks have an address in common.
     pub fn overlaps(&self, other: &IpNet) -> bool {
         overlap(&self.0, other)
     }
@@ -84,18 +81,18 @@ impl Range {
         self.0
     }
 
-    /// The first and the last address, as numbers, after whether it is of IPv6.
+    /// Whether the range is IPv6, and its first and last address as numbers.
     pub fn bounds(&self) -> (bool, u128, u128) {
         (self.0.network().is_ipv6(), number(self.0.network()), number(self.0.broadcast()))
     }
 
-    /// The addresses for pods that are not taken, from the lowest.
+    /// The free addresses for pods, in ascending order.
     pub fn free<'a>(&self, taken: &'a BTreeSet<IpAddr>) -> impl Iterator<Item = IpAddr> + use<'a> {
         let (range, (first, last)) = (*self, self.for_pods());
         (first..=last).map(move |number| range.address(number)).filter(|address| !taken.contains(address))
     }
 
-    /// The first and the last address for pods. A prefix that is short enough keeps the sums in bounds.
+    /// The first and the last address for pods. The limits on the prefix length rule out overflow.
     fn for_pods(&self) -> (u128, u128) {
         let (is_v6, first, last) = self.bounds();
         (first + 2, if is_v6 { last } else { last - 1 })
@@ -116,7 +113,7 @@ impl fmt::Display for Range {
     }
 }
 
-/// The network that a text names. Leading zeros, which some programs read as octal, are refused.
+/// Parses a network. Leading zeros are rejected, because some programs read them as octal.
 fn network(text: &str) -> Option<IpNet> {
     let (address, prefix) = text.split_once('/')?;
     let is_number =
@@ -124,7 +121,7 @@ fn network(text: &str) -> Option<IpNet> {
     IpNet::new(address.parse().ok()?, prefix.parse().ok().filter(|_| is_number)?).ok()
 }
 
-/// The number of an address within its family.
+/// An address as a number.
 fn number(address: IpAddr) -> u128 {
     match address {
         IpAddr::V4(address) => u128::from(address.to_bits()),
@@ -139,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_range_is_one_from_which_pods_can_have_addresses() {
+    fn a_range_without_usable_pod_addresses_is_rejected() {
         for (text, expected) in [
             ("10.77.0.0/24", "10.77.0.0/24 10.77.0.1 10.77.0.2 253"),
             ("10.0.0.9/24", "10.0.0.0/24 10.0.0.1 10.0.0.2 253"),
@@ -154,16 +151,16 @@ mod tests {
             assert_eq!(said, expected, "{text}");
         }
         for (text, why) in [
-            ("", "is no range"),
-            ("10.0.0.1", "is no range"),
-            ("10.0.0.0/", "is no range"),
-            ("10.0.0.0/33", "is no range"),
-            ("010.0.0.0/24", "is no range"),
-            ("10.0.0/24", "is no range"),
-            ("10.0.0.0/024", "is no range"),
-            ("10.0.0.0/+24", "is no range"),
-            (" 10.0.0.0/24", "is no range"),
-            ("fd00::%1/64", "is no range"),
+            ("", "is not an address range"),
+            ("10.0.0.1", "is not an address range"),
+            ("10.0.0.0/", "is not an address range"),
+            ("10.0.0.0/33", "is not an address range"),
+            ("010.0.0.0/24", "is not an address range"),
+            ("10.0.0/24", "is not an address range"),
+            ("10.0.0.0/024", "is not an address range"),
+            ("10.0.0.0/+24", "is not an address range"),
+            (" 10.0.0.0/24", "is not an address range"),
+            ("fd00::%1/64", "is not an address range"),
             ("10.0.0.0/0", "1 to 30"),
             ("10.0.0.0/31", "1 to 30"),
             ("10.0.0.0/32", "1 to 30"),
@@ -195,9 +192,9 @@ mod tests {
     }
 
     proptest! {
-        /// No address for a pod is that of the network, the bridge or the broadcast, with every prefix.
+        /// With every prefix, no pod gets the network, bridge or broadcast address.
         #[test]
-        fn pods_get_none_of_the_special_addresses(text in range(), count in 1..40usize) {
+        fn pods_do_not_get_special_addresses(text in range(), count in 1..40usize) {
             let Ok(range) = Range::parse(&text) else { return Ok(()) };
             let net = range.net();
             prop_assert_eq!(Range::parse(&range.to_string()), Ok(range), "it is canonical");
@@ -215,7 +212,7 @@ mod tests {
             prop_assert_eq!(range.is_for_pods(net.broadcast()), net.broadcast().is_ipv6());
         }
 
-        /// Two ranges overlap if and only if one of them has the first address of the other.
+        /// Two ranges overlap if and only if one of them contains the first address of the other.
         #[test]
         fn overlap_is_symmetric(one in range(), other in range()) {
             let (Ok(one), Ok(other)) = (Range::parse(&one), Range::parse(&other)) else { return Ok(()) };

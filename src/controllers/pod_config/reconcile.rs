@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 
+use jiff::Timestamp;
+
 use super::cache::Cache;
 use super::observe::{FINALIZER, Observed, Settings};
 use super::plan::plan;
@@ -11,16 +13,16 @@ use super::report::report;
 use super::stores::{Stores, records};
 use crate::api::pod_config::PodConfigKind;
 use crate::config::Config;
-use crate::controllers::setup::{Definition, Setup};
+use crate::controllers::setup::{Definition, Notice, Setup};
 use crate::kinds::NetworkRecordKind;
 use crate::runtime::ObjectKey;
-use crate::runtime::plan::KindInfo;
-use crate::runtime::reconciler::{PlanFn, Reconciler, ReportFn};
+use crate::runtime::plan::{KindInfo, Plan};
+use crate::runtime::reconciler::{Reconciled, Reconciler, Report};
 use crate::runtime::store_set::StoreSet;
 use crate::runtime::watch::Selection;
 
 /// Reconciles `PodConfig`s.
-pub struct PodConfigReconciler(Stores);
+pub struct PodConfigReconciler(Arc<Stores>);
 
 impl Definition for PodConfigReconciler {
     const EVENT_SOURCE: &'static str = "PodConfig";
@@ -28,8 +30,10 @@ impl Definition for PodConfigReconciler {
     fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)> {
         let settings = Arc::new(settings(setup.config)?);
         let cache = Arc::new(Cache::default());
-        let stores = Stores::declare(set, &settings, &cache);
+        let stores = Arc::new(Stores::declare(set, &settings, &cache));
         setup.expositions.push(Box::new(move |text| cache.render(text)));
+        let outside = Arc::clone(&stores);
+        setup.notices.push(Notice { name: "pod networks", sentence: Box::new(move || outside.outside()) });
         Ok((Self(stores), settings))
     }
 }
@@ -45,6 +49,7 @@ pub fn settings(config: &Config) -> anyhow::Result<Settings> {
         grace: jiff::SignedDuration::try_from(keys.lost_node_grace.get())
             .unwrap_or(jiff::SignedDuration::MAX),
         image: keys.sample_image.clone(),
+        stalled_after: config.controllers.instance.stalled_after.get(),
     })
 }
 
@@ -55,10 +60,17 @@ impl Reconciler for PodConfigReconciler {
     type Observed = Observed;
     type Settings = Arc<Settings>;
     type Effect = ();
-    const PLAN: PlanFn<Self> = |observed, settings, now| plan(observed, settings, now);
-    const REPORT: ReportFn<Self> = |observed, _, plan, outcome, now| report(observed, plan, outcome, now);
 
-    /// The records: a watch may be late, and an address that another replica has allocated must not be allocated again.
+    fn plan(observed: &Observed, settings: &Arc<Settings>, now: Timestamp) -> Plan {
+        plan(observed, settings, now)
+    }
+
+    fn report(done: &Reconciled<'_, Observed, Arc<Settings>>) -> Report<PodConfigKind> {
+        report(done.observed, done.settings, done.plan, done.outcome, done.now)
+    }
+
+    /// The records are read first: a watch may be stale, and an address that another replica has allocated must not be
+    /// allocated again.
     fn read_first(&self) -> Vec<(KindInfo, Selection)> {
         vec![(KindInfo::of::<NetworkRecordKind>(), records(&self.0.settings.namespace))]
     }

@@ -1,16 +1,16 @@
-//! The status of a `PodConfig`: a pure function of what is observed after the plan was carried out, and of its failures.
+//! The status of a `PodConfig`: a pure function of the state observed after the plan was carried out, and of its
+//! failures.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
-use super::observe::{Member, Observed};
+use super::observe::{Member, Observed, Settings};
 use super::plan::PATIENCE;
 use super::sample::{SAMPLE, conflict};
 use crate::api::condition::{ConditionType, DELETION_BLOCKED, NAME_CONFLICT, READY, STALLED};
 use crate::api::pod_config::{PodConfigKind, PodConfigStatus, PodConfiguration};
-use crate::api::reason;
-use crate::api::shown;
+use crate::api::{reason, shown};
 use crate::controllers::pod_network::{Allocation, Link, LinkState, listed};
 use crate::controllers::shared::problems;
 use crate::kinds::{NetworkedPod, NetworkedPodKind, NodeKind};
@@ -21,16 +21,16 @@ use crate::runtime::plan::{KindInfo, Plan};
 use crate::runtime::problem::Problem;
 use crate::runtime::reconciler::{Outcome, Report};
 
-/// How many pods have an event of their own in one report; the others are counted in one.
+/// The maximum number of pods with a separate event in one report. The last event counts the others.
 const NAMED: usize = 20;
-/// Of how many nodes that still have links of a `PodConfig` it is said what is wrong with them.
+/// The maximum number of explanations in the message about a blocked deletion.
 const EXPLAINED: usize = 3;
 
 /// The phases.
 mod phase {
-    /// No pod is to have interfaces.
+    /// No pod requests interfaces.
     pub const UNSET: &str = "unset";
-    /// A pod lacks an interface, or an attachment is refused.
+    /// A pod lacks an interface, or an attachment was refused.
     pub const CONFIGURING: &str = "configuring";
     /// All pods have all interfaces.
     pub const CONFIGURED: &str = "configured";
@@ -39,6 +39,7 @@ mod phase {
 /// The report of a reconcile.
 pub fn report(
     observed: &Observed,
+    settings: &Settings,
     plan: &Plan,
     outcome: &Outcome<()>,
     now: Timestamp,
@@ -49,9 +50,6 @@ pub fn report(
     if config.is_terminating() {
         return leaving(observed, now);
     }
-    if own.is_leaving {
-        return unchanged();
-    }
     let old = &config.status;
     let mut problems = problems::problems(plan, outcome, problems::describe);
     for problem in &mut problems {
@@ -61,28 +59,30 @@ pub fn report(
     }
     let pods = verified(observed, own);
     let is_full = |links: &[&Link]| links.len() == own.validated.attachments.len();
-    let full = pods.iter().filter(|(_, links)| is_full(links)).count();
+    let full: Vec<&str> = pods.iter().filter(|(_, links)| is_full(links)).map(|(name, _)| *name).collect();
     let entries = pods.iter().filter(|(_, links)| !links.is_empty()).map(|(pod_name, links)| {
         let config_list = links.iter().map(|link| link.text()).collect();
         PodConfiguration { pod_name: (*pod_name).to_owned(), config_list }
     });
     let entries: Vec<PodConfiguration> = entries.collect();
-    let phase = phase(own, pods.len(), full);
+    let phase = phase(own, pods.len(), full.len());
     let notes = notes(observed);
-    let ready = ready(own, phase, (pods.len(), full), &problems, &notes);
+    let ready = ready(own, (pods.len(), full.len()), &problems, &notes);
     let mut events = problems::events(&old.conditions, &problems);
-    let full = pods.iter().filter(|(_, links)| is_full(links)).map(|(name, _)| *name);
-    events.extend(news(observed, full, &entries));
+    events.extend(news(observed, &full, &entries));
     events.extend(noted(observed, notes));
     events.extend(orphaned(observed));
     let mut status = PodConfigStatus { phase: phase.to_owned(), pod_configurations: entries, ..old.clone() };
     status.observed_generation = config.metadata.generation;
-    let well = "Addresses, records and the sample are as they should be";
-    status.conditions = problems::conditions(config, &old.conditions, vec![ready], &problems, well, now);
-    Report::new(status, events)
+    let well = "Addresses, records and the sample are up to date";
+    let stalled_after = settings.stalled_after;
+    status.conditions =
+        problems::conditions(config, &old.conditions, vec![ready], &problems, well, stalled_after, now);
+    let requeue_after = problems::requeue_after(&status.conditions, stalled_after, now);
+    Report { requeue_after, ..Report::new(status, events) }
 }
 
-/// The pods that are to have all interfaces, each with those links that are as they were allocated, in the order of the spec.
+/// The pods that need all interfaces, each with the links that match their allocations, in the order of the spec.
 fn verified<'a>(observed: &'a Observed, own: &'a Member) -> Vec<(&'a str, Vec<&'a Link>)> {
     let links = |pod: &'a NetworkedPod| {
         let attachments = own.validated.attachments.iter();
@@ -99,13 +99,8 @@ fn phase(own: &Member, all: usize, full: usize) -> &'static str {
     }
 }
 
-fn ready(
-    own: &Member,
-    phase: &str,
-    (all, full): (usize, usize),
-    problems: &[Problem],
-    notes: &[Note],
-) -> Observation {
+fn ready(own: &Member, (all, full): (usize, usize), problems: &[Problem], notes: &[Note]) -> Observation {
+    let phase = phase(own, all, full);
     let state = match phase {
         phase::UNSET => reason::NO_PODS,
         phase::CONFIGURED => reason::CONFIGURED,
@@ -113,24 +108,21 @@ fn ready(
     };
     let worst = problems.iter().find(|problem| !problem.waiting).or(problems.first());
     let said = match phase {
-        phase::UNSET => "no pod is to have interfaces".to_owned(),
+        phase::UNSET => "no pod requests interfaces".to_owned(),
         _ => format!("{full} of {all} pods have all their interfaces"),
     };
     let is_less = phase != phase::UNSET && own.validated.is_refused;
-    let said = if is_less { format!("{said} but those that are refused") } else { said };
+    let said = if is_less { format!("{said} except the refused ones") } else { said };
     let see = if worst.is_some() { "; see condition Reconciled" } else { "" };
     let notes: Vec<&str> = notes.iter().map(|note| note.text.as_str()).collect();
     let is_ready = worst.is_none() && phase != phase::CONFIGURING;
-    Observation::new(
-        READY,
-        is_ready,
-        worst.map_or(state, |worst| worst.reason),
-        format!("{said}{see}{}{}", if notes.is_empty() { "" } else { "; " }, notes.join("; ")),
-    )
+    let and = if notes.is_empty() { "" } else { "; " };
+    let message = format!("{said}{see}{and}{}", notes.join("; "));
+    Observation::new(READY, is_ready, worst.map_or(state, |worst| worst.reason), message)
 }
 
-/// Something that is left alone, and is no fault of the object. The condition `Ready` repeats it, so that its event is published
-/// once.
+/// A case that the loop ignores and that is not a fault of the object. The condition `Ready` repeats its text, so that
+/// its event is published only once.
 struct Note {
     text: String,
     event: EventNote,
@@ -141,16 +133,14 @@ fn notes(observed: &Observed) -> Vec<Note> {
     let mut notes = Vec::new();
     if !config.spec.vlans.is_empty() {
         let text = "spec.vlans is ignored".to_owned();
-        let event = EventNote::warning(
-            reason::VLANS_NOT_IMPLEMENTED,
-            "spec.vlans is ignored: virtual LANs are not implemented",
-        );
+        let message = "spec.vlans is ignored: virtual LANs are not implemented";
+        let event = EventNote::warning(reason::VLANS_NOT_IMPLEMENTED, message);
         notes.push(Note { text, event });
     }
     for pod in observed.host_network.iter().take(NAMED) {
         let message = format!(
-            "PodConfig {} gives this pod no interface, because it uses the network of its node: take hostNetwork or the \
-             label podconfig from it",
+            "PodConfig {} gives this pod no interface, because the pod uses the host network: remove hostNetwork or the \
+             label podconfig from the pod",
             config.name()
         );
         let regarding = Some(Regarding {
@@ -159,32 +149,25 @@ fn notes(observed: &Observed) -> Vec<Note> {
             uid: pod.uid.to_string(),
         });
         let event = EventNote { regarding, ..EventNote::warning(reason::HOST_NETWORK_POD, message) };
-        notes.push(Note {
-            text: format!("pod {} uses the network of its node and is left alone", pod.name),
-            event,
-        });
+        notes.push(Note { text: format!("pod {} uses the host network and is ignored", pod.name), event });
     }
     notes
 }
 
-/// The events of those notes that the stored condition does not repeat yet.
+/// The events of the notes that are not in the stored condition yet.
 fn noted(observed: &Observed, notes: Vec<Note>) -> impl Iterator<Item = EventNote> {
     let ready = observed.config.status.conditions.iter().find(|condition| condition.type_ == READY);
     let published = ready.map(|condition| condition.message.as_str()).unwrap_or_default();
     notes.into_iter().filter(move |note| !published.contains(&note.text)).map(|note| note.event)
 }
 
-/// The events about pods that have got all their interfaces, or have them no longer.
-fn news<'a>(
-    observed: &Observed,
-    full: impl Iterator<Item = &'a str>,
-    entries: &[PodConfiguration],
-) -> Vec<EventNote> {
+/// The events about pods that have just got all their interfaces or no longer have them.
+fn news(observed: &Observed, full: &[&str], entries: &[PodConfiguration]) -> Vec<EventNote> {
     let old = &observed.config.status.pod_configurations;
     let lists = |name: &str, all: &[PodConfiguration]| {
         all.iter().find(|entry| entry.pod_name == name).map_or(0, |entry| entry.config_list.len())
     };
-    let new = full.filter(|name| lists(name, old) < lists(name, entries));
+    let new = full.iter().copied().filter(|name| lists(name, old) < lists(name, entries));
     let configured = new.filter_map(|name| {
         let entry = entries.iter().find(|entry| entry.pod_name == name)?;
         Some(format!("pod {name} has its interfaces: {}", entry.config_list.join(", ")))
@@ -196,15 +179,15 @@ fn news<'a>(
 }
 
 fn released<'a>(gone: impl Iterator<Item = &'a PodConfiguration>) -> Vec<EventNote> {
-    let messages = gone.map(|entry| format!("pod {} has no interfaces any more", entry.pod_name));
+    let messages = gone.map(|entry| format!("pod {} no longer has interfaces", entry.pod_name));
     counted(reason::RELEASED, messages.collect())
 }
 
-/// These messages as events, of which the last one counts those that are too many.
+/// These messages as events. If there are too many, a last event counts the rest.
 fn counted(reason: reason::Reason, mut messages: Vec<String>) -> Vec<EventNote> {
     let more = messages.len().saturating_sub(NAMED);
     messages.truncate(NAMED);
-    messages.extend((more > 0).then(|| format!("and so it is for {more} more pods")));
+    messages.extend((more > 0).then(|| format!("the same applies to {more} more pods")));
     messages.into_iter().map(|message| EventNote::new(EventType::Normal, reason, message)).collect()
 }
 
@@ -226,20 +209,15 @@ fn leaving(observed: &Observed, now: Timestamp) -> Report<PodConfigKind> {
     }
     let retired: &[ConditionType] = &[NAME_CONFLICT, STALLED, DELETION_BLOCKED];
     let retired = if observations.len() > 1 { retired.get(..2).unwrap_or_default() } else { retired };
-    let generation = config.metadata.generation;
-    let conditions = conditions::merge(&old.conditions, &observations, retired, generation, now);
+    let observed_generation = config.metadata.generation;
+    let conditions = conditions::merge(&old.conditions, &observations, retired, observed_generation, now);
     let phase = phase::UNSET.to_owned();
-    let status = PodConfigStatus {
-        phase,
-        pod_configurations: Vec::new(),
-        observed_generation: generation,
-        conditions,
-    };
+    let status = PodConfigStatus { phase, pod_configurations: Vec::new(), observed_generation, conditions };
     Report::new(status, events)
 }
 
-/// The events about nodes that have links of `PodConfig`s which do not exist: no status names those. The reconcile of one
-/// object of each namespace publishes them, or the one of its leftovers.
+/// The events about nodes that have links of deleted `PodConfig`s, because no status can report them. The reconcile of
+/// one object per namespace publishes them, or the reconcile of the namespace's leftovers.
 fn orphaned(observed: &Observed) -> Vec<EventNote> {
     let held = observed.members.iter().filter(|member| member.is_held());
     let first = held.min_by_key(|member| member.config.name()).map_or("", |member| member.config.uid());
@@ -258,22 +236,22 @@ fn orphaned(observed: &Observed) -> Vec<EventNote> {
     }
     let note = |(node, links): (&str, Vec<String>)| {
         let message = format!(
-            "links of PodConfigs of namespace {} that do not exist any more are still to be removed here, by podConfigNode: {}",
+            "links of deleted PodConfigs of namespace {} are still to be removed on this node by podConfigNode: {}",
             observed.config.namespace(),
             listed(links, NAMED)
         );
         let (kind, key) = (KindInfo::of::<NodeKind>(), ObjectKey::new("", node));
-        // As the kubelet does, whose events are found by that.
+        // The kubelet uses the name of the node as uid, too, and events are looked up by it.
         let regarding = Some(Regarding { kind, key, uid: node.to_owned() });
         EventNote { regarding, ..EventNote::warning(reason::LINKS_LEFT, message) }
     };
     nodes.into_iter().map(note).collect()
 }
 
-/// Which nodes still have links, if that takes long.
+/// A message that names the nodes that still have links, if the removal takes long.
 fn blocked(observed: &Observed, now: Timestamp) -> Option<String> {
     let deleted = observed.config.metadata.deletion_timestamp.as_ref()?;
-    if now.duration_since(deleted.0) < SignedDuration::try_from(PATIENCE).ok()? {
+    if now.duration_since(deleted.0) < PATIENCE {
         return None;
     }
     let all = observed.pools.iter().flat_map(|view| view.pool.allocations());

@@ -1,4 +1,4 @@
-//! The sample Deployment of a `PodConfig`: two pods that get the interfaces, to try them out. A pure function.
+//! The sample Deployment of a `PodConfig`: two pods that get the interfaces, for trying them out. A pure function.
 
 use serde_json::{Value, json};
 
@@ -7,6 +7,7 @@ use crate::api::names::{check_label_value, check_object_name};
 use crate::api::pod_config::SampleDeployment;
 use crate::api::reason;
 use crate::controllers::shared::children::Parent;
+use crate::controllers::shared::pod_security;
 use crate::kinds::SampleDeploymentKind;
 use crate::runtime::component::Component;
 use crate::runtime::plan::{Plan, Removal};
@@ -15,7 +16,8 @@ use crate::runtime::problem::Problem;
 /// The component of the Deployment in plans.
 pub const SAMPLE: Component = Component::Part("sample");
 
-/// Plans the sample Deployment: it is made and kept as it should be, or removed when its `PodConfig` does not ask for it any more.
+/// Plans the sample Deployment. It is created and kept up to date, or removed when its `PodConfig` no longer requests
+/// it.
 pub fn plan_sample(observed: &Observed, settings: &Settings, plan: &mut Plan) {
     let spec = observed.config.spec.sample_deployment.as_ref().filter(|sample| sample.create);
     let name = spec.map(|sample| sample.name.as_str());
@@ -38,25 +40,25 @@ pub fn plan_sample(observed: &Observed, settings: &Settings, plan: &mut Plan) {
 pub fn conflict(observed: &Observed) -> Problem {
     let name = observed.config.spec.sample_deployment.as_ref().map_or("", |sample| &sample.name);
     let message = format!(
-        "Deployment {}/{name} exists and was not made for this PodConfig: it is left alone; choose another \
+        "Deployment {}/{name} exists and was not created for this PodConfig: it is not changed; choose another \
          spec.sampleDeployment.name",
         observed.config.namespace()
     );
     Problem::fault(SAMPLE, reason::SAMPLE_DEPLOYMENT_CONFLICT, message)
 }
 
-/// What is wrong with the name of the sample, or with that of the `PodConfig`.
+/// The problem with the name of the sample or of the `PodConfig`, if any.
 fn invalid(observed: &Observed, sample: &SampleDeployment) -> Option<String> {
     let config = observed.config.name();
     if sample.name.is_empty() {
         return Some("spec.sampleDeployment.name is empty: write the name of the Deployment".to_owned());
     }
     if let Err(error) = check_object_name(&sample.name) {
-        return Some(format!("spec.sampleDeployment.name cannot be that of a Deployment: {error}"));
+        return Some(format!("spec.sampleDeployment.name is not a valid Deployment name: {error}"));
     }
     check_label_value(config).err().map(|error| {
         format!(
-            "no pod can have the label {LABEL} with the name of this PodConfig: {error}; use a shorter name"
+            "the name of this PodConfig is not a valid value of the pod label {LABEL}: {error}; use a shorter name"
         )
     })
 }
@@ -69,18 +71,18 @@ fn deployment(observed: &Observed, settings: &Settings, name: &str) -> crate::ru
         "replicas": 2,
         "template": {"metadata": {"labels": labels}, "spec": pod(&settings.image)},
     }});
-    // It cannot be changed.
+    // The selector is immutable.
     let selector = json!({"spec": {"selector": {"matchLabels": labels}}});
     let parent = Parent::new(config, labels.clone());
     let child = parent.child::<SampleDeploymentKind>(name, &SAMPLE, 1, || body);
     let mut desired = child.existing(existing).enforced().initially(selector).made();
-    // One that the store does not hold has lost its label, or has another owner.
+    // A Deployment that is not in the store has lost its label or has another owner.
     desired.known_by = Some(labels);
     desired.members.clear();
     desired
 }
 
-/// The pods: without any privilege, so that they also run where the level `restricted` is enforced.
+/// The pod template. It needs no privileges, so it also runs under the level `restricted`.
 fn pod(image: &str) -> Value {
     json!({
         "serviceAccountName": "default",
@@ -88,8 +90,8 @@ fn pod(image: &str) -> Value {
         "securityContext": {
             "runAsNonRoot": true,
             "runAsUser": 1000,
-            "seccompProfile": {"type": "RuntimeDefault"},
-            // So that ping works without a capability.
+            "seccompProfile": pod_security::seccomp_profile(),
+            // Lets ping work without a capability.
             "sysctls": [{"name": "net.ipv4.ping_group_range", "value": "0 2147483647"}],
         },
         "containers": [{
@@ -97,7 +99,9 @@ fn pod(image: &str) -> Value {
             "image": image,
             "imagePullPolicy": "Always",
             "command": ["/bin/bash", "-c", "trap 'exit 0' TERM; while true; do sleep 30 & wait $!; done"],
-            "securityContext": {"allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]}},
+            "securityContext": {
+                "allowPrivilegeEscalation": false, "capabilities": pod_security::no_capabilities(),
+            },
         }],
     })
 }

@@ -1,27 +1,30 @@
-//! The stores of the loop, and which of their changes add which `PodConfig`s to the queue.
+//! The stores of the loop, and the `PodConfig`s that each change adds to the queue.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::cache::{Cache, Concerns};
+use super::cache::{Cache, Concerns, Known};
 use super::claims::{InUse, decide};
 use super::observe::{FINALIZER, LABEL, Member, NodeState, Observed, PoolView, Settings};
 use super::ranges::Range;
-use super::records::{NodeReport, PoolRecord, Record, address, read, read_pool};
-use super::validate::{Verdicts, validate};
+use super::records::{PoolRecord, address, read, read_pool};
+use super::validate::{Decisions, validate};
 use crate::api::meta::Metadata;
 use crate::api::pod_config::{PodConfig, PodConfigKind, PodConfigSpec};
 use crate::api::text::Text;
-use crate::controllers::pod_network::{RECORD, report_name};
+use crate::controllers::pod_network::{RECORD, listed, report_name};
 use crate::kinds::{
-    NetworkRecordKind, NetworkedPod, NetworkedPodKind, NodeKind, SampleDeployment, SampleDeploymentKind,
+    NetworkRecord, NetworkRecordKind, NetworkedPod, NetworkedPodKind, NodeKind, SampleDeployment,
+    SampleDeploymentKind,
 };
-use crate::runtime::ObjectKey;
-use crate::runtime::finalizer;
 use crate::runtime::queue::{Priority, Queue};
 use crate::runtime::store::{ByController, ByNamespace, Change, Store, index};
 use crate::runtime::store_set::StoreSet;
 use crate::runtime::watch::Selection;
+use crate::runtime::{ObjectKey, finalizer};
+
+/// The maximum number of namespaces that a message names.
+const NAMED: usize = 5;
 
 /// The stores of the loop.
 pub struct Stores {
@@ -31,7 +34,7 @@ pub struct Stores {
     /// Pods with the label, in all namespaces.
     pods: Arc<Store<NetworkedPodKind>>,
     nodes: Arc<Store<NodeKind>>,
-    /// The records, in the namespace of the daemon alone.
+    /// The records, which are only in the daemon's namespace.
     records: Arc<Store<NetworkRecordKind>>,
     /// Deployments with the label.
     deployments: Arc<Store<SampleDeploymentKind>>,
@@ -40,7 +43,7 @@ pub struct Stores {
 }
 
 index! {
-    /// Pods by their `PodConfig`: the one that their label names, in their own namespace.
+    /// Pods by the `PodConfig` in their namespace that their label names.
     struct ByPodConfig of NetworkedPodKind by ObjectKey;
     |pod| config_of(pod).into_iter().collect()
 }
@@ -49,8 +52,8 @@ fn config_of(pod: &NetworkedPod) -> Option<ObjectKey> {
     pod.label(LABEL).map(|name| ObjectKey::new(pod.metadata.namespace.clone(), name))
 }
 
-/// The key under which is reconciled what is left in a namespace in which no `PodConfig` is: links of former ones, on nodes
-/// that were away. That of no namespace is for the reports of nodes that are gone. No object has it.
+/// The key for reconciling leftovers in a namespace without `PodConfig`s: links of deleted `PodConfig`s on nodes that
+/// were unavailable. The key with an empty namespace is for the reports of deleted nodes. No object has such a key.
 pub fn leftovers(namespace: &str) -> ObjectKey {
     ObjectKey::new(namespace, "")
 }
@@ -59,7 +62,7 @@ pub fn leftovers(namespace: &str) -> ObjectKey {
 #[derive(Clone)]
 struct OwnConfigs {
     configs: Arc<Store<PodConfigKind>>,
-    /// Those of these namespaces; none for all.
+    /// The namespaces of the `PodConfig`s; empty for all.
     namespaces: BTreeSet<String>,
 }
 
@@ -68,16 +71,19 @@ impl OwnConfigs {
         self.namespaces.is_empty() || self.namespaces.contains(namespace)
     }
 
+    /// Whether it is reconciled. In a namespace that the configuration no longer lists, only deletions are completed.
     fn is_one(&self, config: &PodConfig) -> bool {
-        self.is_ours(config.namespace()) || finalizer::holds(config, FINALIZER)
+        self.is_ours(config.namespace()) || config.is_terminating() && finalizer::holds(config, FINALIZER)
     }
 
-    /// Whether there are some in a namespace.
+    /// Whether a namespace has reconciled `PodConfig`s.
     fn are_in(&self, namespace: &str) -> bool {
-        self.configs.by::<ByNamespace>(namespace).iter().any(|config| self.is_one(config))
+        let is_held = |config: &PodConfig| finalizer::holds(config, FINALIZER);
+        let configs = self.configs.by::<ByNamespace>(namespace);
+        self.is_ours(namespace) && !configs.is_empty() || configs.iter().any(|config| is_held(config))
     }
 
-    /// Adds all `PodConfig`s of a namespace but that of this name, or what is left there.
+    /// Queues all `PodConfig`s of a namespace except the one named `but`, or the namespace's leftovers.
     fn wake(&self, namespace: &str, but: &str, queue: &Queue) {
         let others = self.configs.keys_by::<ByNamespace>(namespace).into_iter();
         let leftovers = (!self.are_in(namespace)).then(|| leftovers(namespace));
@@ -97,7 +103,7 @@ impl Stores {
     pub fn declare(set: &mut StoreSet<'_>, settings: &Arc<Settings>, cache: &Arc<Cache>) -> Self {
         let (all, labelled) = (Selection::ALL, Selection::labelled(LABEL));
         let changed = Arc::clone(cache);
-        // Before a change adds anything to the queue, decisions about it are out of date.
+        // The decisions must become stale before a change adds anything to the queue.
         let configs = set.store::<PodConfigKind>(&all).requests("patch");
         let expiring = configs.on_change(move |change, _| {
             let part = |config: &PodConfig| (config.spec.clone(), config.uid().to_owned());
@@ -125,57 +131,70 @@ impl Stores {
         }
     }
 
-    /// What the stores have about a `PodConfig`; `None` when it does not exist, or is in a namespace that is not ours and
-    /// has no finalizer of ours. Under the key of [`leftovers`], what is left in a namespace, if there is anything.
+    /// The state of a `PodConfig` in the stores. `None` if it does not exist, or if it is in a namespace that is not
+    /// reconciled and has no finalizer of ours. For a key of [`leftovers`], the leftovers of a namespace, if there are
+    /// any.
     pub fn observe(&self, key: &ObjectKey) -> Option<Observed> {
         let mut decisions = self.decisions(key);
         let is_leftovers = key.name.is_empty();
+        let own = &self.own_configs;
         let config = if is_leftovers {
             let spec = PodConfigSpec::default();
-            (!self.own_configs.are_in(&key.namespace))
-                .then(|| Arc::new(PodConfig::new(Some(&key.namespace), "", spec)))
+            (!own.are_in(&key.namespace)).then(|| Arc::new(PodConfig::new(Some(&key.namespace), "", spec)))
         } else {
-            self.own_configs
-                .configs
-                .get(&key.namespace, &key.name)
-                .filter(|config| self.own_configs.is_one(config))
+            own.configs.get(&key.namespace, &key.name).filter(|config| own.is_one(config))
         }?;
-        let siblings = self.own_configs.configs.by::<ByNamespace>(&key.namespace);
+        let siblings = own.configs.by::<ByNamespace>(&key.namespace);
         if siblings.iter().any(|sibling| !decisions.contains_key(&ObjectKey::of(&**sibling))) {
-            // One has come just now.
+            // A sibling has just been created.
             self.cache.expire();
             decisions = self.decisions(key);
         }
         let members: Vec<Member> =
             siblings.into_iter().map(|sibling| self.member(sibling, &decisions)).collect();
-        let (known, reports) = self.cache.all();
-        let former = self.former(&known, &reports);
-        let pools = self.pools(key, &members, &known, &reports);
+        let known = self.cache.all();
+        let former = self.former(&known);
+        let pools = self.pools(key, &members, &known);
         if is_leftovers && pools.is_empty() && former.is_empty() {
             return None;
         }
-        let nodes = self.nodes_of(&members, &pools, &reports);
         let sample = config.spec.sample_deployment.as_ref().map_or("", |sample| &sample.name);
         let samples: Vec<Arc<SampleDeployment>> = self.deployments.by::<ByController>(config.uid());
-        Some(Observed {
+        let observed = Observed {
             host_network: self.host_network(key),
             sample: self.deployments.get(&key.namespace, sample),
             samples,
             members,
             pools,
-            nodes,
-            reports,
+            nodes: BTreeMap::new(),
+            reports: known.reports,
             former,
             config,
+        };
+        Some(Observed { nodes: self.nodes(&observed), ..observed })
+    }
+
+    /// A message about recorded networks in namespaces that the configuration no longer lists.
+    pub fn outside(&self) -> Option<String> {
+        let pools = self.cache.all().pools;
+        let namespaces = pools.iter().filter_map(|record| record.pool()).map(|pool| pool.namespace.clone());
+        let outside: BTreeSet<String> =
+            namespaces.filter(|namespace| !self.own_configs.is_ours(namespace)).collect();
+        let named: Vec<&str> = outside.iter().take(NAMED).map(String::as_str).collect();
+        (!outside.is_empty()).then(|| {
+            format!(
+                "{} namespaces have pod networks but are not listed in controllers.podConfig.namespaces: {}. The networks stay \
+                 unchanged until their PodConfigs are deleted",
+                outside.len(),
+                listed(&named, NAMED)
+            )
         })
     }
 
-    /// What is decided about ranges and bridges. The other `PodConfig`s about which the decision has changed are added to the queue.
-    fn decisions(&self, key: &ObjectKey) -> Arc<HashMap<ObjectKey, Verdicts>> {
+    /// The decisions about ranges and bridges. Other `PodConfig`s whose decisions have changed are added to the queue.
+    fn decisions(&self, key: &ObjectKey) -> Arc<Decisions> {
         let (decisions, changed) = self.cache.decisions(|in_use: &[InUse]| {
-            let configs = &self.own_configs.configs;
-            let keys = configs.keys().into_iter();
-            let all: Vec<_> = keys.filter_map(|key| configs.get(&key.namespace, &key.name)).collect();
+            let all: Vec<_> = self.own_configs.configs.objects().collect();
             let all: Vec<_> = all.iter().map(|config| (ObjectKey::of(&**config), &**config)).collect();
             decide(&all, &self.settings.reserved, in_use)
         });
@@ -185,13 +204,14 @@ impl Stores {
         decisions
     }
 
-    fn member(&self, config: Arc<PodConfig>, decisions: &HashMap<ObjectKey, Verdicts>) -> Member {
+    fn member(&self, config: Arc<PodConfig>, decisions: &Decisions) -> Member {
         let key = ObjectKey::of(&*config);
         let pods = self.pods.by::<ByPodConfig>(&key);
         let has_network = |pod: &Arc<NetworkedPod>| !pod.spec.host_network && !has_ended(pod);
         Member {
             validated: validate(&config, decisions.get(&key).map_or(&[], Vec::as_slice)),
-            is_leaving: config.is_terminating() || !self.own_configs.is_ours(&key.namespace),
+            is_leaving: config.is_terminating(),
+            is_outside: !config.is_terminating() && !self.own_configs.is_ours(&key.namespace),
             pods: pods.into_iter().filter(has_network).collect(),
             config,
         }
@@ -204,15 +224,10 @@ impl Stores {
         pods.iter().filter(is_left_alone).map(|pod| pod.metadata.clone()).collect()
     }
 
-    /// The pools of a namespace: those that are recorded, those that its `PodConfig`s name, and those of which a report has
-    /// live links.
-    fn pools(
-        &self,
-        key: &ObjectKey,
-        members: &[Member],
-        known: &[Arc<Record>],
-        reports: &BTreeMap<String, Arc<NodeReport>>,
-    ) -> Vec<PoolView> {
+    /// The pools of a namespace: recorded pools, pools that its `PodConfig`s request, and pools with reported live
+    /// links.
+    fn pools(&self, key: &ObjectKey, members: &[Member], known: &Known) -> Vec<PoolView> {
+        let Known { pools: known, reports } = known;
         let namespace = key.namespace.as_str();
         let known = known.iter().filter_map(|record| record.pool());
         let recorded = known.filter(|pool| pool.namespace == namespace).map(|pool| pool.range);
@@ -225,19 +240,15 @@ impl Stores {
         ranges.into_iter().map(|range| self.view(namespace, range)).collect()
     }
 
-    /// A pool, as the record says that is patched: what is remembered of it may be of another version for a moment.
+    /// A pool, read from the record that will be patched. The cache may briefly hold another version.
     fn view(&self, namespace: &str, range: Range) -> PoolView {
         let empty = PoolRecord::empty(namespace, range);
         let record = self.records.get(&self.settings.namespace, &empty.name());
         PoolView { pool: record.as_deref().and_then(read_pool).unwrap_or(empty), record }
     }
 
-    /// The reports of nodes that do not exist, about which nothing is recorded.
-    fn former(
-        &self,
-        known: &[Arc<Record>],
-        reports: &BTreeMap<String, Arc<NodeReport>>,
-    ) -> Vec<(String, Arc<crate::kinds::NetworkRecord>)> {
+    /// The reports of nodes that do not exist and have no allocations.
+    fn former(&self, Known { pools: known, reports }: &Known) -> Vec<(String, Arc<NetworkRecord>)> {
         let gone: Vec<&String> = reports.keys().filter(|node| self.nodes.get("", node).is_none()).collect();
         if gone.is_empty() {
             return Vec::new();
@@ -252,12 +263,8 @@ impl Stores {
         .collect()
     }
 
-    fn nodes_of(
-        &self,
-        members: &[Member],
-        pools: &[PoolView],
-        reports: &BTreeMap<String, Arc<NodeReport>>,
-    ) -> BTreeMap<String, NodeState> {
+    fn nodes(&self, observed: &Observed) -> BTreeMap<String, NodeState> {
+        let Observed { members, pools, reports, .. } = observed;
         let of_pods = members.iter().flat_map(|member| &member.pods).map(|pod| &*pod.spec.node_name);
         let allocations = pools.iter().flat_map(|view| view.pool.allocations());
         let of_pools = allocations.map(|(_, allocation)| allocation.node.as_str());
@@ -273,7 +280,7 @@ fn has_ended(pod: &NetworkedPod) -> bool {
     ["Succeeded", "Failed"].contains(&pod.status.phase.as_str())
 }
 
-/// A change of what the loop reads of a pod adds its `PodConfig`s, before and now.
+/// Queues the old and the new `PodConfig` of a pod when the relevant fields of the pod change.
 fn wake_by_pod(change: &Change<NetworkedPodKind>, queue: &Queue) {
     let part = |pod: &NetworkedPod| {
         (config_of(pod), pod.uid().to_owned(), pod.spec.clone(), has_ended(pod), pod.is_terminating())
@@ -288,7 +295,8 @@ fn wake_by_pod(change: &Change<NetworkedPodKind>, queue: &Queue) {
     }
 }
 
-/// A `PodConfig` that comes, changes its spec, is deleted or has gone adds the others of its namespace: they share pools.
+/// Queues the other `PodConfig`s of the namespace when a `PodConfig` is created, is deleted or changes its spec,
+/// because they share pools.
 fn wake_siblings(own_configs: &OwnConfigs, queue: &Arc<Queue>) {
     let (shown, queue) = (own_configs.clone(), Arc::clone(queue));
     own_configs.configs.subscribe(move |change| {
@@ -299,7 +307,7 @@ fn wake_siblings(own_configs: &OwnConfigs, queue: &Arc<Queue>) {
     });
 }
 
-/// Adds the `PodConfig`s that something concerns, or what is left where there are none.
+/// Queues the affected `PodConfig`s, or the leftovers of namespaces without any.
 fn wake(concerns: &Concerns, own_configs: &OwnConfigs, queue: &Queue) {
     for namespace in &concerns.namespaces {
         own_configs.wake(namespace, "", queue);
@@ -309,22 +317,22 @@ fn wake(concerns: &Concerns, own_configs: &OwnConfigs, queue: &Queue) {
     }
 }
 
-/// Declares the store of nodes. A node that becomes ready, is not any more, or is gone, adds the `PodConfig`s that have
-/// something there.
+/// Declares the store of nodes. If a node becomes ready, becomes not ready or is deleted, the `PodConfig`s with
+/// allocations or links on it are queued.
 fn declare_nodes(
     set: &mut StoreSet<'_>,
     own_configs: &OwnConfigs,
     cache: &Arc<Cache>,
 ) -> Arc<Store<NodeKind>> {
     let (own_configs, cache) = (own_configs.clone(), Arc::clone(cache));
-    // One that seems not to exist is read before it is not waited for.
+    // A node that is missing in the store is read from the API server before the loop gives it up.
     let nodes = set.store::<NodeKind>(&Selection::ALL).requests("get");
     nodes
         .on_change(move |change, queue| {
             let Some(node) = change.object_if(|node| NodeState::of(Some(node))) else { return };
             let mut namespaces = cache.namespaces_on(node.name());
             if change.new.is_none() {
-                // Its report is removed under the key of no namespace.
+                // Its report is removed under the key with an empty namespace.
                 namespaces.insert(String::new());
             }
             wake(&Concerns { namespaces, ..Concerns::default() }, &own_configs, queue);
@@ -332,7 +340,7 @@ fn declare_nodes(
         .get()
 }
 
-/// Declares the store of the records, and keeps in memory what they say.
+/// Declares the store of the records, and keeps their parsed content in memory.
 fn declare_records(
     set: &mut StoreSet<'_>,
     own_configs: &OwnConfigs,
@@ -348,11 +356,12 @@ fn declare_records(
         let (namespace, name): (&str, Text) = (record.namespace(), record.metadata.name.clone());
         let mut concerns = cache.take(&name, || read(&*shown.get(namespace, &name)?));
         if change.origin.is_some() && !concerns.is_loss {
-            // The reconcile that has written it has planned with it, and frees nothing that another one waits for.
+            // The reconcile that wrote the record has already planned with it, and the change frees nothing that others
+            // wait for.
             return;
         }
         if concerns == Concerns::default() && change.origin.is_none() && change.new.is_none() {
-            // What cannot be read was removed, so that it can be made again.
+            // A record that could not be parsed was removed, so it can be created again.
             concerns.all = true;
         }
         wake(&concerns, &own_configs, &queue);

@@ -3,7 +3,7 @@
 use crate::runtime::metric::declare_metrics;
 
 declare_metrics! {
-    /// What is written as text.
+    /// The metrics that are written as text.
     ADDRESSES;
     Gauge => "crownlabs_pod_network_addresses" by {namespace: "the namespace", range: "the range", state: "`free` or `used`"}
         "Addresses for pods in the range of a namespace that are used, and that are free"

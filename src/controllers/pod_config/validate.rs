@@ -1,24 +1,25 @@
-//! What a `PodConfig` asks for. What is wrong with an attachment by itself (its name, its bridge, the type of its link, its range)
-//! is found here; what others have already, in [`super::claims`].
+//! Validates the attachments of a `PodConfig`. This module finds the problems of a single attachment (its name, its
+//! bridge, its link type, its range). [`super::claims`] finds conflicts with other attachments.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use super::ranges::Range;
 use crate::api::pod_config::{NetworkAttachment, PodConfig, PodConfigSpec};
 use crate::api::reason;
 use crate::controllers::pod_network::{LONGEST_NAME, link_name_fault};
+use crate::runtime::ObjectKey;
 use crate::runtime::component::Component;
 use crate::runtime::problem::Problem;
 
-/// The most attachments of one `PodConfig`: more than any pod has, and few enough to name them in a message.
+/// The maximum number of attachments of one `PodConfig`: more than any pod has, and few enough to list in a message.
 pub const LIMIT: usize = 64;
-/// How much of a user's text a message repeats, in characters.
+/// The number of characters of a user's text that a message repeats.
 const SHOWN: usize = 40;
 
-/// An attachment that can be made.
+/// A valid attachment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attachment {
-    /// Its name, with which the names of both links begin.
+    /// Its name, which is part of the names of both links.
     pub name: String,
     /// The bridge.
     pub bridge: String,
@@ -26,32 +27,35 @@ pub struct Attachment {
     pub range: Range,
 }
 
-/// What is decided about an attachment.
+/// The decision about an attachment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// Pods get it.
     Granted(Attachment),
-    /// Pods get it once what has its range or bridge now is removed; those that have it keep it.
+    /// Pods get it once the former user of its range or bridge is removed. Pods that already have it keep it.
     Waiting(Attachment, Problem),
     /// Pods do not get it.
     Refused(Problem),
 }
 
-/// What is decided about the attachments of a `PodConfig`, in the order of its spec.
+/// The decisions about the attachments of a `PodConfig`, in the order of its spec.
 pub type Verdicts = Vec<Verdict>;
 
-/// What a `PodConfig` asks for, once it was checked: plan and report take it.
+/// The verdicts about all `PodConfig`s.
+pub type Decisions = HashMap<ObjectKey, Verdicts>;
+
+/// The validated requests of a `PodConfig`: the input of plan and report.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Validated {
-    /// The attachments that its pods get, in the order of its spec, each with whether further pods may get it now.
+    /// The attachments that its pods get, in the order of its spec, each with whether more pods may get it now.
     pub attachments: Vec<(Attachment, bool)>,
-    /// Whether there are others, which they do not get.
+    /// Whether some attachments were refused.
     pub is_refused: bool,
-    /// What is wrong with its spec, or in its way.
+    /// The problems of its spec, and conflicts.
     pub problems: Vec<Problem>,
 }
 
-/// What a `PodConfig` asks for, about whose attachments this is decided.
+/// Validates a `PodConfig`, given the decisions about its attachments.
 pub fn validate(config: &PodConfig, verdicts: &[Verdict]) -> Validated {
     let mut validated = Validated::default();
     if let Some(why) = &config.malformed {
@@ -71,7 +75,7 @@ pub fn validate(config: &PodConfig, verdicts: &[Verdict]) -> Validated {
     validated
 }
 
-/// The attachments of a `PodConfig`, in order, or what is wrong with each.
+/// The attachments of a `PodConfig` in order, each with its problem if it is invalid.
 pub fn attachments(spec: &PodConfigSpec) -> Vec<Result<Attachment, Problem>> {
     let all = &spec.network_attachments;
     let mut names = BTreeSet::new();
@@ -79,7 +83,7 @@ pub fn attachments(spec: &PodConfigSpec) -> Vec<Result<Attachment, Problem>> {
         all.iter().take(LIMIT).enumerate().map(|(place, one)| check(place, one, &mut names)).collect();
     if all.len() > LIMIT {
         let message = format!(
-            "spec.networkAttachments has {} entries, of which the first {LIMIT} are made: use no more",
+            "spec.networkAttachments has {} entries, but only the first {LIMIT} are used: remove the others",
             all.len()
         );
         checked.push(Err(Problem::fault(Component::Whole, reason::INVALID_ATTACHMENT, message)));
@@ -102,7 +106,7 @@ fn check<'a>(
         return Err(invalid("name", name, why));
     }
     if name.len() + 2 > LONGEST_NAME {
-        // With an `h` before it and at least one digit of a process ID behind it.
+        // A prefix `h` and at least one digit of a process ID are added to it.
         let message = format!(
             "{path}.name {} is too long: with the process ID of the pod, the names of its links have at most \
              {LONGEST_NAME} bytes; use at most 7 characters",
@@ -111,17 +115,13 @@ fn check<'a>(
         return Err(Problem::fault(Component::Whole, reason::NAME_TOO_LONG, message));
     }
     if !names.insert(name) {
-        return Err(invalid("name", name, "is the name of an attachment before it: give each its own"));
+        return Err(invalid("name", name, "is the name of an earlier attachment: use a different name"));
     }
     if let Some(why) = link_name_fault(master) {
         return Err(invalid("master", master, why));
     }
     if master.len() > LONGEST_NAME {
-        return Err(invalid(
-            "master",
-            master,
-            "is longer than the 15 bytes that the name of a link may have",
-        ));
+        return Err(invalid("master", master, "is longer than 15 bytes, the maximum for the name of a link"));
     }
     if !["", "veth"].contains(&link_type.as_str()) {
         let message = format!("{path}.linkType {} is not supported: write veth", shown(link_type));
@@ -135,7 +135,7 @@ fn check<'a>(
     Ok(Attachment { name: name.clone(), bridge: master.clone(), range })
 }
 
-/// A text of a user in quotation marks, cut off and without control characters.
+/// A user's text in quotation marks, truncated and without control characters.
 pub fn shown(text: &str) -> String {
     let cut: String = text.chars().take(SHOWN).collect();
     let more = if cut.len() < text.len() { "…" } else { "" };
@@ -152,7 +152,7 @@ mod tests {
         serde_json::from_value(json!({"networkAttachments": attachments})).expect("a spec")
     }
 
-    /// Reason and message of the second of two attachments; the first is right.
+    /// The result for the second of two attachments: its reason and message if it is invalid. The first one is valid.
     fn second(attachment: &Value) -> Result<Attachment, (String, String)> {
         let mut second =
             json!({"name": "mgmt", "linkType": "veth", "parent": "", "master": "br1", "cidr": "10.2.0.9/24"});
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn each_attachment_is_checked_by_itself() {
+    fn each_attachment_is_checked_separately() {
         let range = Range::parse("10.2.0.0/24").expect("a range");
         let right = Attachment { name: "mgmt".to_owned(), bridge: "br1".to_owned(), range };
         assert_eq!(second(&json!({})), Ok(right.clone()));
@@ -175,11 +175,11 @@ mod tests {
         assert_eq!(second(&json!({"parent": "../x"})), Ok(right), "it is ignored");
         for (attachment, reason, part) in [
             (json!({"name": ""}), "InvalidAttachment", "[1].name \"\" is empty"),
-            (json!({"name": "data"}), "InvalidAttachment", "an attachment before it"),
+            (json!({"name": "data"}), "InvalidAttachment", "an earlier attachment"),
             (json!({"name": "a/b"}), "InvalidAttachment", "has a character"),
             (json!({"name": "a b"}), "InvalidAttachment", "has a character"),
             (json!({"name": "a\nb"}), "InvalidAttachment", "\"a\\nb\" has a character"),
-            (json!({"name": ".."}), "InvalidAttachment", "is no name"),
+            (json!({"name": ".."}), "InvalidAttachment", "is not a valid link name"),
             (json!({"name": "veth%d"}), "InvalidAttachment", "has a character"),
             (json!({"name": "a".repeat(14)}), "NameTooLong", "at most 7"),
             (json!({"name": "a".repeat(10_000)}), "NameTooLong", "…\" is too long"),
@@ -188,7 +188,7 @@ mod tests {
             (json!({"master": "a".repeat(16)}), "InvalidAttachment", "15 bytes"),
             (json!({"master": "ä".repeat(8)}), "InvalidAttachment", "15 bytes"),
             (json!({"linkType": "vlan"}), "UnsupportedLinkType", "[1].linkType \"vlan\" is not supported"),
-            (json!({"cidr": ""}), "InvalidCIDR", "[1].cidr \"\" is no range"),
+            (json!({"cidr": ""}), "InvalidCIDR", "[1].cidr \"\" is not an address range"),
             (json!({"cidr": "10.0.0.0/31"}), "InvalidCIDR", "1 to 30"),
         ] {
             let (found, message) = second(&attachment).expect_err("it is wrong");

@@ -1,4 +1,4 @@
-//! When a part of the work of a node is to be done.
+//! The schedule of one part of a node's work.
 
 use std::time::Duration;
 
@@ -6,31 +6,31 @@ use tokio::time::Instant;
 
 use crate::runtime::queue::Backoff;
 
-/// The waits after failures.
+/// The delays after failures.
 pub const RETRY: Backoff = Backoff { base: Duration::from_secs(1), cap: Duration::from_mins(1) };
 
-/// When a part of the work is due, and how often in a row it has failed.
+/// The time when a part of the work is due, and the number of its failures in a row.
 #[derive(Default)]
 pub struct Schedule {
-    /// When; `None` if it is not.
+    /// The due time; `None` if it is not due.
     pub at: Option<Instant>,
-    /// How often in a row.
+    /// The number of failures in a row.
     pub failures: u32,
 }
 
 impl Schedule {
-    /// It is due after this time, or earlier if it was.
+    /// Schedules the work after this delay, unless it is due earlier.
     pub fn after(&mut self, wait: Duration) {
         let at = Instant::now() + wait;
         self.at = Some(self.at.map_or(at, |known| known.min(at)));
     }
 
-    /// Whether it is due; it is not any more.
+    /// Whether the work is due. If it is, it is no longer scheduled.
     pub fn take(&mut self) -> bool {
         self.at.take_if(|at| *at <= Instant::now()).is_some()
     }
 
-    /// It failed, and is due again after a while.
+    /// Records a failure, and schedules a retry.
     pub fn failed(&mut self) {
         self.failures += 1;
         self.after(RETRY.wait(self.failures));

@@ -1,4 +1,4 @@
-//! Which process a pod has, from the container runtime; its network namespace is that of the pod.
+//! Finds the process of a pod through the container runtime. The network namespace of the process is the pod's.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -8,27 +8,30 @@ use crate::clients::cri::messages::{CONTAINER_RUNNING, ContainerFilter, PodSandb
 use crate::clients::cri::{Cri, CriError, Runtime};
 use crate::netlink::Namespace;
 
-/// The label with the uid of the pod that the kubelet gives to sandboxes and containers.
+/// The label with the uid of the pod, which the kubelet sets on sandboxes and containers.
 const POD_UID: &str = "io.kubernetes.pod.uid";
-/// How often a process is looked for that ends while its namespace is opened.
+/// The number of attempts if a process ends while its namespace is being opened.
 const ATTEMPTS: usize = 3;
 
 /// A process of a pod.
 pub struct Located {
-    /// Its number.
+    /// The process ID.
     pub process: u32,
     /// Its network namespace.
     pub namespace: Namespace,
 }
 
-/// Why there is no process.
+/// The result of locating a pod.
+pub type Location = Result<Located, NotLocated>;
+
+/// The reason why no process was found.
 #[derive(Debug)]
 pub enum NotLocated {
-    /// The pod has none: it has not started, or has ended.
+    /// The pod has no process: it has not started, or has ended.
     NotRunning,
-    /// The runtime does not answer.
+    /// The runtime does not respond.
     Unavailable(String),
-    /// Something else is wrong, as the end of a sentence.
+    /// Another failure, as the end of a sentence.
     Failed(String),
 }
 
@@ -44,7 +47,7 @@ impl From<CriError> for NotLocated {
     }
 }
 
-/// What has a process.
+/// The object that a process belongs to.
 enum Holder {
     Container(String),
     Sandbox(String),
@@ -53,7 +56,7 @@ enum Holder {
 /// Asks the runtime for its version.
 ///
 /// # Errors
-/// When it does not answer, as the end of a sentence.
+/// If the runtime does not respond. The error is the end of a sentence.
 pub async fn probe(runtime: &Runtime) -> Result<(), String> {
     let answer = match runtime.known() {
         Some(client) => client.version().await.map(drop),
@@ -65,24 +68,24 @@ pub async fn probe(runtime: &Runtime) -> Result<(), String> {
     })
 }
 
-/// A process of the pod, and its namespace: of its containers that run, the one that was started first; without any,
-/// that of the sandbox.
+/// A process of the pod, and its namespace. Of the running containers, the first one started is used; without
+/// containers, the sandbox.
 ///
 /// # Errors
-/// When there is none, or it is not known.
-pub async fn locate(runtime: &Runtime, pod_uid: &str, proc: &Path) -> Result<Located, NotLocated> {
+/// If there is no process, or it cannot be determined.
+pub async fn locate(runtime: &Runtime, pod_uid: &str, proc: &Path) -> Location {
     let client = runtime.client().await?;
     for _ in 0..ATTEMPTS {
         let (holder, process) = holder(&client, pod_uid).await?;
         let path = namespace_path(proc, process);
         let namespace = match Namespace::open(&path) {
             Ok(namespace) => namespace,
-            // It has ended meanwhile.
+            // The process has ended in the meantime.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => return Err(NotLocated::Failed(format!("{}: {error}", path.display()))),
         };
-        // The number may have been given to another process before the namespace was opened. What the runtime says now it
-        // would say of another process, too, but then of another number.
+        // The process ID may have been reused before the namespace was opened. In that case, the runtime now reports
+        // another process ID for the holder.
         let again = match &holder {
             Holder::Container(id) => client.container_process(id).await,
             Holder::Sandbox(id) => client.sandbox_process(id).await,
@@ -99,14 +102,11 @@ pub fn namespace_path(proc: &Path, process: u32) -> PathBuf {
     proc.join(process.to_string()).join("ns/net")
 }
 
-/// What of a pod has a process, and which.
+/// The container or sandbox of a pod that has a process, and the process ID.
 async fn holder(client: &Cri, pod_uid: &str) -> Result<(Holder, u32), NotLocated> {
     let labels = BTreeMap::from([(POD_UID.to_owned(), pod_uid.to_owned())]);
-    let filter = ContainerFilter {
-        state: Some(CONTAINER_RUNNING),
-        label_selector: labels.clone(),
-        ..ContainerFilter::default()
-    };
+    let (state, label_selector) = (Some(CONTAINER_RUNNING), labels.clone());
+    let filter = ContainerFilter { state, label_selector, ..ContainerFilter::default() };
     let mut containers = client.list_containers(filter).await?;
     containers.sort_by(|one, other| (one.created_at, &one.id).cmp(&(other.created_at, &other.id)));
     for container in containers {

@@ -1,5 +1,5 @@
-//! How a link of ours and its allocation are recognised: by its alias, which survives everything but the link, and until it has
-//! one, by its hardware address, which derives from the same texts.
+//! Marks our links and their allocations. A link is recognised by its alias, which lasts as long as the link. Before it
+//! has an alias, it is recognised by its hardware address, which is derived from the same data.
 
 use std::fmt;
 
@@ -7,9 +7,9 @@ use ipnet::IpNet;
 
 use crate::netlink::Mac;
 
-/// The longest alias of a link, in bytes (`IFALIASZ` without the zero at its end, and the one with which it is sent).
+/// The maximum length of an alias, in bytes (`IFALIASZ` minus the terminating zero and the zero of the attribute).
 const LONGEST_ALIAS: usize = 254;
-/// What the alias of a bridge begins with.
+/// The prefix of the alias of a bridge.
 const BRIDGE: &str = "crownlabs-bridge:";
 
 /// The end of a veth pair.
@@ -22,7 +22,7 @@ pub enum Side {
 }
 
 impl Side {
-    /// What its alias begins with.
+    /// The prefix of its alias.
     fn prefix(self) -> &'static str {
         match self {
             Self::Node => "crownlabs-node-end:",
@@ -31,7 +31,7 @@ impl Side {
     }
 }
 
-/// Which link of a pod: it has at most one for each attachment.
+/// Identifies a link of a pod. A pod has at most one link for each attachment.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkKey {
     /// The uid of the pod.
@@ -40,7 +40,7 @@ pub struct LinkKey {
     pub attachment: String,
 }
 
-/// The allocation for which a link is.
+/// The allocation that a link belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mark {
     /// The namespace.
@@ -59,7 +59,7 @@ impl Mark {
         format!("{}{self}", side.prefix())
     }
 
-    /// The mark in an alias; `None` if it is not one of ours.
+    /// Parses an alias; `None` if it is not one of ours.
     pub fn read(alias: &str) -> Option<(Side, Self)> {
         let with = |side: Side| Some((side, alias.strip_prefix(side.prefix())?));
         let (side, text) = with(Side::Node).or_else(|| with(Side::Pod))?;
@@ -71,14 +71,14 @@ impl Mark {
         Some((side, Self { namespace, pod_config_uid, key, net }))
     }
 
-    /// Whether its aliases are as short as the kernel asks for.
+    /// Whether its aliases are within the limit of the kernel.
     pub fn fits(&self) -> bool {
         self.alias(Side::Node).len() <= LONGEST_ALIAS
     }
 
-    /// The hardware address of an end. That in the pod belongs to the IP address, whichever pod has it: what neighbours know of an
-    /// address stays right after a new sandbox, and when the next pod gets it. That on the node belongs to the allocation, so
-    /// that a link without alias is recognised by it.
+    /// The hardware address of an end. The address of the pod's end depends only on the IP address, so that neighbour
+    /// caches stay correct when the sandbox or the pod changes. The address of the node's end depends on the
+    /// allocation, so that a link without an alias is recognised by it.
     pub fn mac(&self, side: Side) -> Mac {
         match side {
             Side::Node => Mac::derived(&[side.prefix(), &self.to_string()]),
@@ -94,28 +94,28 @@ impl fmt::Display for Mark {
     }
 }
 
-/// The alias of a bridge of that namespace.
+/// The alias of a bridge of this namespace.
 pub fn bridge_alias(namespace: &str) -> String {
     format!("{BRIDGE}{namespace}")
 }
 
-/// The namespace of a bridge with that alias; `None` if it is not one of ours.
+/// The namespace of a bridge with this alias; `None` if the bridge is not one of ours.
 pub fn bridge_namespace(alias: &str) -> Option<&str> {
     alias.strip_prefix(BRIDGE).filter(|namespace| !namespace.is_empty())
 }
 
-/// The hardware address of a bridge. Those of two nodes differ: an administrator may connect them.
+/// The hardware address of a bridge. It differs between nodes, because an administrator may connect their bridges.
 pub fn bridge_mac(node: &str, bridge: &str) -> Mac {
     Mac::derived(&[BRIDGE, node, bridge])
 }
 
-/// The names of both ends, in the pod and on the node, where the pod has this process. They may be longer than a link's
-/// name can be.
+/// The names of both ends, in the pod and on the node, for a pod with this process. They may exceed the maximum length
+/// of a link name.
 pub fn names(attachment: &str, process: u32) -> (String, String) {
     (format!("{attachment}{process}"), format!("h{attachment}{process}"))
 }
 
-/// The process in the name of the end on the node; `None` if it has another form.
+/// The process ID in the name of the node's end; `None` if the name has another format.
 pub fn process_of(attachment: &str, host_name: &str) -> Option<u32> {
     host_name.strip_prefix('h')?.strip_prefix(attachment)?.parse().ok()
 }

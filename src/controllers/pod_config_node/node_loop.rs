@@ -1,4 +1,4 @@
-//! The loop: its stores, and when it works.
+//! The loop: its stores and its main function.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,14 +18,14 @@ use crate::runtime::store::Store;
 use crate::runtime::store_set::StoreSet;
 use crate::runtime::watch::Selection;
 
-/// The variable of the environment that has the name of the node where the configuration has none.
+/// The environment variable with the name of the node, used if the configuration does not set it.
 const NODE_NAME: &str = "NODE_NAME";
 
-/// Makes the links of the pods on this node.
+/// Creates the links of the pods on this node.
 pub struct PodConfigNodeLoop {
     /// The records of all pools.
     pub(super) pools: Arc<Store<NetworkRecordKind>>,
-    /// Notified at each change of a pool or of the report.
+    /// Notified of each change of a pool or of the report.
     pub(super) changed: Arc<Notify>,
     pub(super) report: Option<ReportWriter>,
     pub(super) runtime: Arc<Runtime>,
@@ -41,8 +41,8 @@ impl ReplicaDefinition for PodConfigNodeLoop {
         let node = if config.node_name.is_empty() { from_environment() } else { config.node_name.clone() };
         anyhow::ensure!(
             !node.is_empty() || setup.ungated.is_none(),
-            "the loop podConfigNode does not know on which node it is: set controllers.podConfigNode.nodeName, or the \
-             variable {NODE_NAME} by the downward API (spec.nodeName)"
+            "the loop podConfigNode does not know the name of its node: set controllers.podConfigNode.nodeName, or the \
+             variable {NODE_NAME} through the downward API (spec.nodeName)"
         );
         let changed = Arc::new(Notify::new());
         let name = report_name(&node);
@@ -53,13 +53,8 @@ impl ReplicaDefinition for PodConfigNodeLoop {
         };
         let pools = store(Selection::label(RECORD, POOL));
         let store = store(Selection::named(name.clone()));
-        let report = setup.ungated.clone().map(|client| ReportWriter {
-            client,
-            store,
-            namespace,
-            name,
-            node: node.clone(),
-        });
+        let writer = |client| ReportWriter { client, store, namespace, name, node: node.clone() };
+        let report = setup.ungated.clone().map(writer);
         let settings = Settings { node, allowed_bridges: config.allowed_bridges.iter().cloned().collect() };
         let runtime = Arc::new(Runtime::new(&config.runtime_endpoint, DEADLINE));
         Ok(Self { pools, changed, report, runtime, settings: Arc::new(settings), config })
@@ -70,7 +65,7 @@ impl ReplicaLoop for PodConfigNodeLoop {
     const NAME: &'static str = "podConfigNode";
 
     async fn run(self, health: Health, stop: Stop) {
-        // It may be left at any point: whatever was begun is recognised, and finished by the next process.
+        // The future may be dropped at any point: the next process recognises and finishes unfinished work.
         tokio::select! {
             () = stop.asked() => {}
             () = Running::new(self, health).run() => {}

@@ -1,4 +1,7 @@
-//! The pods: which wait for what, and when they are tried again. Time enters as `now`.
+//! The pods: their state, and their retries. The current time is passed in as `now`.
+//!
+//! Only failed work is delayed: a pod whose process cannot be determined, or a link. The delay of a link ends when
+//! another link is wanted in its place.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -6,7 +9,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::due::RETRY;
-use super::locate::{Located, NotLocated};
+use super::locate::{Located, Location, NotLocated};
 use super::mark::{LinkKey, Mark, process_of};
 use super::plan::{Plan, problem};
 use super::records::{Desired, DesiredLink};
@@ -14,25 +17,34 @@ use super::report::Results;
 use super::work::{Done, Plugged, PodLink, PodProcess};
 use crate::api::reason::{LINK_FAILED, RUNTIME_UNAVAILABLE};
 
-/// A pod that has no process yet is looked at after this time at the latest.
+/// The maximum delay until a pod without a process is checked again.
 const NOT_RUNNING: Duration = Duration::from_secs(4);
 
-/// How many pods are worked on at once: the kernel changes one link at a time, so more would only wait for it; and of how many
-/// the container runtime is asked at once.
+/// The number of pods that are worked on concurrently. The kernel changes one link at a time, so a larger number would
+/// only wait for it.
 pub const AT_WORK: usize = 4;
-/// See [`AT_WORK`].
+/// The number of pods that the container runtime is queried for concurrently.
 pub const ASKED: usize = 8;
 
-/// A link as it was verified: with its bridge, and the node's end with whether packets can pass.
+/// A verified link: its mark, its bridge, and the node's end with whether it can pass packets.
 type Verified = (Mark, u32, Option<(u32, bool)>);
 
-/// What is done for a pod at the moment.
+/// A link that could not be created or verified.
+struct Failed {
+    /// The wanted link, and its bridge.
+    wanted: (DesiredLink, u32),
+    /// The earliest time for a retry; `None` if it is due.
+    retry: Option<Instant>,
+    failures: u32,
+}
+
+/// The current activity for a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Doing {
     /// Nothing.
     #[default]
     Nothing,
-    /// The container runtime is asked.
+    /// The container runtime is being queried.
     Asking,
     /// Its links are being changed.
     Working,
@@ -42,16 +54,21 @@ pub enum Doing {
 #[derive(Default)]
 struct Pod {
     doing: Doing,
-    /// A process of the pod that is known; it may have ended.
+    /// The known process of the pod. It may have ended.
     process: Option<u32>,
-    /// What the runtime has said, until it is used.
+    /// The answer of the runtime, until it is used.
     located: Option<Located>,
-    /// Whether the runtime has to be asked.
+    /// Whether the runtime must be queried.
     ask: bool,
-    /// What was verified; `None` if anything is to be done.
-    verified: Option<Vec<Verified>>,
-    /// Not before this time.
+    /// The links that are being worked on.
+    working: Vec<PodLink>,
+    /// The verified links.
+    verified: BTreeMap<LinkKey, Verified>,
+    /// The links that have failed since.
+    failed: BTreeMap<LinkKey, Failed>,
+    /// The runtime is not queried before this time.
     retry: Option<Instant>,
+    /// The number of failed queries in a row.
     failures: u32,
 }
 
@@ -59,15 +76,15 @@ struct Pod {
 #[derive(Default)]
 pub struct Pods {
     known: BTreeMap<String, Pod>,
-    /// Those for which something may be to do.
+    /// The pods that may need work.
     queue: VecDeque<String>,
-    /// What was made of their links.
+    /// The results for their links.
     pub results: Results,
 }
 
-/// What can be begun for a pod.
+/// The next step for a pod.
 pub enum Step {
-    /// Ask the container runtime.
+    /// Query the container runtime.
     Ask,
     /// Work on the links.
     Work(Vec<PodLink>, PodProcess),
@@ -80,23 +97,27 @@ impl Pods {
         busy.map(|(uid, _)| uid.clone()).collect()
     }
 
-    /// Every pod is verified again, once they are looked at.
+    /// Marks every pod for verification by the next [`look`](Self::look).
     pub fn verify_all(&mut self) {
-        self.known.values_mut().for_each(|pod| pod.verified = None);
+        self.known.values_mut().for_each(|pod| pod.verified.clear());
     }
 
-    /// The pods that failed are tried at once, once they are looked at.
+    /// Clears the delays of failed pods, so that the next [`look`](Self::look) retries them.
     pub fn retry_all(&mut self) {
-        self.known.values_mut().for_each(|pod| pod.retry = None);
+        for pod in self.known.values_mut() {
+            pod.retry = None;
+            pod.failed.values_mut().for_each(|failed| failed.retry = None);
+        }
     }
 
-    /// When a pod is to be tried again; `None` for never.
+    /// The next time when a pod is to be retried; `None` for never.
     pub fn next_retry(&self) -> Option<Instant> {
         let waiting = self.known.values().filter(|pod| pod.doing == Doing::Nothing);
-        waiting.filter_map(|pod| pod.retry).min()
+        let links = |pod: &Pod| pod.failed.values().filter_map(|failed| failed.retry).min();
+        waiting.filter_map(|pod| pod.retry.or_else(|| links(pod))).min()
     }
 
-    /// Finds out for which pods something is to do.
+    /// Determines the pods that need work.
     pub fn look(&mut self, desired: &Desired, settled: &Plan) {
         let possible =
             desired.wanted.iter().filter(|(key, wanted)| can_be_made(key, wanted, desired, settled));
@@ -106,26 +127,33 @@ impl Pods {
             let wanted = desired.wanted.get(key);
             wanted.is_some_and(|wanted| !wanted.is_ending || settled.ends.contains_key(key))
         });
-        for uid in &all {
-            self.known.entry((*uid).to_owned()).or_default();
-        }
-        let is_due = |uid: &&str| {
-            let pod = self.known.get(*uid);
-            pod.is_some_and(|pod| !pod.is_verified(&candidates(uid, desired, settled)))
+        let mut is_due = |uid: &&str| {
+            let links = candidates(uid, desired, settled);
+            let pod = self.known.entry((*uid).to_owned()).or_default();
+            let wanted = |link: &PodLink| (link.key(), link.wanted_on());
+            let wanted: BTreeMap<_, _> = links.iter().map(wanted).collect();
+            pod.failed.retain(|key, failed| wanted.get(key) == Some(&failed.wanted));
+            links.iter().any(|link| !pod.is_verified(link))
         };
-        self.queue = all.into_iter().filter(is_due).map(str::to_owned).collect();
+        let due: Vec<&str> = all.into_iter().filter(|uid| is_due(uid)).collect();
+        self.queue = due.into_iter().map(str::to_owned).collect();
     }
 
-    /// The pods whose time to be tried again has come are looked at.
+    /// Queues the pods that are due for a retry, or that have such a link.
     pub fn look_at_due(&mut self, now: Instant) {
-        for (uid, pod) in &mut self.known {
-            if pod.doing == Doing::Nothing && pod.retry.take_if(|retry| *retry <= now).is_some() {
+        for (uid, pod) in self.known.iter_mut().filter(|(_, pod)| pod.doing == Doing::Nothing) {
+            let is_over = |retry: &mut Option<Instant>| retry.take_if(|retry| *retry <= now).is_some();
+            let mut is_due = is_over(&mut pod.retry);
+            for failed in pod.failed.values_mut() {
+                is_due |= is_over(&mut failed.retry);
+            }
+            if is_due {
                 self.queue.push_back(uid.clone());
             }
         }
     }
 
-    /// What can be begun now, which counts as begun.
+    /// Returns the steps that can be started now, and marks them as started.
     pub fn begin(&mut self, desired: &Desired, settled: &Plan, now: Instant) -> Vec<(String, Step)> {
         let mut steps = Vec::new();
         if self.queue.is_empty() {
@@ -139,13 +167,15 @@ impl Pods {
                 self.queue.push_back(uid);
                 continue;
             }
-            let links = candidates(&uid, desired, settled);
+            let mut links = candidates(&uid, desired, settled);
             let Some(pod) = self.known.get_mut(&uid) else { continue };
             let is_waiting = pod.retry.is_some_and(|retry| retry > now);
-            if links.is_empty() || pod.doing != Doing::Nothing || is_waiting || pod.is_verified(&links) {
+            let recalled = process(&links);
+            links.retain(|link| !pod.waits(link, now) && !pod.is_verified(link));
+            if links.is_empty() || pod.doing != Doing::Nothing || is_waiting {
                 continue;
             }
-            let known = pod.process.or_else(|| process(&links));
+            let known = pod.process.or(recalled);
             let may_try = known.filter(|_| !pod.ask && links.iter().all(|link| link.host.is_some()));
             let is_work = pod.located.is_some() || may_try.is_some();
             let free = if is_work { &mut workers } else { &mut askers };
@@ -157,74 +187,72 @@ impl Pods {
             pod.retry = None;
             let located = pod.located.take().map(PodProcess::Located);
             let process = located.or_else(|| may_try.map(PodProcess::Recalled));
-            let step = process.map_or(Step::Ask, |process| Step::Work(links, process));
+            let step = process.map_or(Step::Ask, |process| {
+                pod.working.clone_from(&links);
+                Step::Work(links, process)
+            });
             pod.doing = if is_work { Doing::Working } else { Doing::Asking };
             steps.push((uid, step));
         }
         steps
     }
 
-    /// The container runtime has answered for a pod.
-    pub fn located(
-        &mut self,
-        uid: &str,
-        answer: Result<Located, NotLocated>,
-        desired: &Desired,
-        now: Instant,
-    ) {
+    /// Records the answer of the container runtime for a pod.
+    pub fn located(&mut self, uid: &str, answer: Location, desired: &Desired, now: Instant) {
         let Some(pod) = self.known.get_mut(uid) else { return };
         pod.doing = Doing::Nothing;
         self.queue.push_back(uid.to_owned());
         let (failure, longest) = match answer {
             Ok(located) => {
-                pod.ask = false;
+                (pod.ask, pod.failures) = (false, 0);
                 pod.located = Some(located);
                 return;
             }
             Err(NotLocated::NotRunning) => (None, NOT_RUNNING),
             Err(NotLocated::Unavailable(why)) => (
-                Some(problem(RUNTIME_UNAVAILABLE, format!("the container runtime cannot be asked: {why}"))),
+                Some(problem(RUNTIME_UNAVAILABLE, format!("the container runtime is unavailable: {why}"))),
                 RETRY.cap,
             ),
-            Err(NotLocated::Failed(why)) => {
-                (Some(problem(LINK_FAILED, format!("the pod's process is not known: {why}"))), RETRY.cap)
-            }
+            Err(NotLocated::Failed(why)) => (
+                Some(problem(LINK_FAILED, format!("the pod's process cannot be determined: {why}"))),
+                RETRY.cap,
+            ),
         };
         pod.fail(now, longest);
         for key in desired.wanted.keys().filter(|key| key.pod_uid == uid) {
-            match &failure {
-                Some(failure) => {
-                    self.results.insert(key.clone(), Err(failure.clone()));
-                }
-                // A pod that has no process has no links either, but those whose end is still there.
-                None => {
-                    self.results.remove(key);
-                }
-            }
+            // A pod without a process has no links, except those with a node's end that still exists.
+            self.results.remove(key);
+            self.results.extend(failure.clone().map(|failure| (key.clone(), Err(failure))));
         }
     }
 
-    /// The work on a pod's links has ended; returns what failed, and whether anything is different now.
+    /// Records the result of the work on a pod's links. Returns the reasons of failures, and whether any result has
+    /// changed.
     pub fn worked(&mut self, uid: &str, process: u32, done: Done, now: Instant) -> (Vec<String>, bool) {
         let Some(pod) = self.known.get_mut(uid) else { return (Vec::new(), true) };
         pod.doing = Doing::Nothing;
-        // What was asked for meanwhile may concern it.
+        // Requests that arrived in the meantime may concern it.
         self.queue.push_back(uid.to_owned());
         let Done::Links(links) = done else {
             (pod.process, pod.ask) = (None, true);
             return (Vec::new(), false);
         };
-        let reasons: Vec<String> =
-            links.iter().filter_map(|(_, result)| Some(result.as_ref().err()?.reason.clone())).collect();
-        if reasons.is_empty() {
-            (pod.process, pod.failures) = (Some(process), 0);
-            let plugged = links.iter().filter_map(|(_, result)| result.as_ref().ok());
-            let verified =
-                |plugged: &Plugged| (plugged.mark.clone(), plugged.bridge.1, Some((plugged.host.1, true)));
-            pod.verified = Some(plugged.map(verified).collect());
-        } else {
-            pod.verified = None;
-            pod.fail(now, RETRY.cap);
+        let working: BTreeMap<LinkKey, PodLink> =
+            std::mem::take(&mut pod.working).into_iter().map(|link| (link.key(), link)).collect();
+        let mut reasons = Vec::new();
+        for (key, result) in &links {
+            match result {
+                Ok(plugged) => {
+                    pod.process = Some(process);
+                    pod.failed.remove(key);
+                    pod.verified.insert(key.clone(), plugged.verified());
+                }
+                Err(problem) => {
+                    reasons.push(problem.reason.clone());
+                    pod.verified.remove(key);
+                    pod.failed.extend(working.get(key).map(|link| (key.clone(), pod.failure(link, now))));
+                }
+            }
         }
         let is_other = links.iter().any(|(key, result)| self.results.get(key) != Some(result));
         self.results.extend(links);
@@ -233,13 +261,28 @@ impl Pods {
 }
 
 impl Pod {
-    /// Whether these links were verified, and nothing has changed since.
-    fn is_verified(&self, links: &[PodLink]) -> bool {
-        let now = |PodLink { wanted, host, master }: &PodLink| {
-            let host = host.as_ref().map(|host| (host.index, host.is_operational));
-            (wanted.mark.clone(), *master, host)
-        };
-        self.verified.as_ref().is_some_and(|verified| links.iter().map(now).eq(verified.iter().cloned()))
+    /// Whether a link was verified and has not changed since.
+    fn is_verified(&self, link: &PodLink) -> bool {
+        self.verified.get(&link.wanted.mark.key).is_some_and(|(mark, bridge, host)| {
+            let now = link.host.as_ref().map(|host| (host.index, host.is_operational));
+            (mark, *bridge, *host) == (&link.wanted.mark, link.master, now)
+        })
+    }
+
+    /// Whether the same link failed recently and waits for its retry.
+    fn waits(&self, link: &PodLink, now: Instant) -> bool {
+        let failed = self.failed.get(&link.wanted.mark.key);
+        failed.is_some_and(|failed| {
+            failed.wanted == link.wanted_on() && failed.retry.is_some_and(|retry| retry > now)
+        })
+    }
+
+    /// The record of a link that has just failed.
+    fn failure(&self, link: &PodLink, now: Instant) -> Failed {
+        let wanted = link.wanted_on();
+        let before = self.failed.get(&link.wanted.mark.key).filter(|before| before.wanted == wanted);
+        let failures = before.map_or(0, |before| before.failures) + 1;
+        Failed { wanted, retry: Some(now + RETRY.wait(failures)), failures }
     }
 
     fn fail(&mut self, now: Instant, longest: Duration) {
@@ -248,7 +291,21 @@ impl Pod {
     }
 }
 
-/// Whether a link can be made or verified.
+impl PodLink {
+    /// The wanted link, and its bridge.
+    fn wanted_on(&self) -> (DesiredLink, u32) {
+        (self.wanted.clone(), self.master)
+    }
+}
+
+impl Plugged {
+    /// The link in its verified form.
+    fn verified(&self) -> Verified {
+        (self.mark.clone(), self.bridge.1, Some((self.host.1, true)))
+    }
+}
+
+/// Whether a link can be created or verified.
 fn can_be_made(key: &LinkKey, wanted: &DesiredLink, desired: &Desired, settled: &Plan) -> bool {
     !settled.problems.contains_key(key)
         && !desired.unreadable_pods.contains(&key.pod_uid)
@@ -256,7 +313,7 @@ fn can_be_made(key: &LinkKey, wanted: &DesiredLink, desired: &Desired, settled: 
         && (!wanted.is_ending || settled.ends.contains_key(key))
 }
 
-/// The links of a pod that can be made or verified.
+/// The links of a pod that can be created or verified.
 fn candidates(uid: &str, desired: &Desired, settled: &Plan) -> Vec<PodLink> {
     let first = LinkKey { pod_uid: uid.to_owned(), attachment: String::new() };
     let of_pod = desired.wanted.range(first..).take_while(|(key, _)| key.pod_uid == uid);
@@ -268,7 +325,7 @@ fn candidates(uid: &str, desired: &Desired, settled: &Plan) -> Vec<PodLink> {
     found.filter_map(link).collect()
 }
 
-/// The process in the names of links that are there.
+/// The process ID in the names of existing links.
 fn process(links: &[PodLink]) -> Option<u32> {
     links.iter().find_map(|link| process_of(&link.wanted.mark.key.attachment, &link.host.as_ref()?.name))
 }

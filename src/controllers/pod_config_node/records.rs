@@ -1,4 +1,4 @@
-//! What the pools ask of this node: a pure function of their records.
+//! The requests of the pools for this node: a pure function of their records.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,10 +7,10 @@ use ipnet::IpNet;
 use super::mark::{LinkKey, Mark};
 use crate::controllers::pod_network::{Allocation, POOL_KEY, Pool, is_link_name, pool_name};
 
-/// A link that a pool asks for.
+/// A link that a pool requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DesiredLink {
-    /// The allocation, by which the link is known.
+    /// The allocation, which identifies the link.
     pub mark: Mark,
     /// The name of the pod.
     pub pod: String,
@@ -18,29 +18,30 @@ pub struct DesiredLink {
     pub pod_config: String,
     /// The bridge.
     pub bridge: String,
-    /// Whether the pod is being deleted: a link that is there stays, and none is made.
+    /// Whether the pod is being deleted. An existing link stays, and no new one is created.
     pub is_ending: bool,
 }
 
-/// What the pools ask of this node.
+/// The requests of the pools for this node.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Desired {
-    /// The links that are to be there.
+    /// The links that should exist.
     pub wanted: BTreeMap<LinkKey, DesiredLink>,
-    /// The links that are to be removed, so that their addresses become free.
+    /// The links to be removed, so that their addresses become free.
     pub released: BTreeMap<LinkKey, DesiredLink>,
-    /// The bridges that pools name, whether or not this node needs them: by the namespaces that do, the gateways.
+    /// The bridges that pools name, whether or not this node needs them. Each has its namespaces with their gateways.
     pub bridges: BTreeMap<String, BTreeMap<String, BTreeSet<IpNet>>>,
-    /// The pools that could be read: namespace and range. What they do not name is not wanted; nothing is known of others.
+    /// The parsed pools: namespace and range. Links that a parsed pool does not contain are not wanted. About other
+    /// pools, nothing is known.
     pub pools: BTreeSet<(String, IpNet)>,
-    /// The pods of which a pool has something that cannot be read: their links stay as they are.
+    /// The pods with entries that cannot be parsed. Their links stay unchanged.
     pub unreadable_pods: BTreeSet<String>,
-    /// What cannot be read, as sentences. Bridges stay as long as there is anything.
+    /// Messages about entries that cannot be parsed. Bridges are not deleted while there are any.
     pub unreadable: Vec<String>,
 }
 
 impl Desired {
-    /// What these pools ask of a node. A pool is the name of its `ConfigMap` and its data.
+    /// Parses the requests of these pools for a node. A pool is the name of its `ConfigMap` and its data.
     pub fn of<'p>(
         node: &str,
         pools: impl IntoIterator<Item = (&'p str, &'p BTreeMap<String, String>)>,
@@ -77,31 +78,31 @@ impl Desired {
                     Some(link) => {
                         links.entry(link.mark.key.clone()).or_insert(link);
                     }
-                    None => unreadable("no such link can be made"),
+                    None => unreadable("the link is invalid"),
                 }
             }
         }
     }
 }
 
-/// The pool and its range. The error is the end of a sentence.
+/// Parses a pool and its range. The error is the end of a sentence.
 fn read_pool(name: &str, data: &BTreeMap<String, String>) -> Result<(Pool, IpNet), String> {
-    let text = data.get(POOL_KEY).ok_or("it does not say which pool it is")?;
+    let text = data.get(POOL_KEY).ok_or("the key of the pool is missing")?;
     let pool: Pool = serde_json::from_str(text).map_err(|error| error.to_string())?;
     if pool_name(&pool.namespace, &pool.range) != name {
-        return Err("it has not the name of its pool".to_owned());
+        return Err("its name does not match its pool".to_owned());
     }
-    let range: IpNet = pool.range.parse().map_err(|_| format!("{:?} is no range", pool.range))?;
+    let range: IpNet = pool.range.parse().map_err(|_| format!("{:?} is not an address range", pool.range))?;
     if range != range.trunc() || !range.contains(&pool.gateway) {
         return Err(format!("its gateway is not in {}", pool.range));
     }
     if !pool.bridges.iter().all(|bridge| is_link_name(bridge)) {
-        return Err("it names a bridge that cannot exist".to_owned());
+        return Err("it has an invalid bridge name".to_owned());
     }
     Ok((pool, range))
 }
 
-/// The link for an allocation; `None` if none can be made.
+/// The link for an allocation; `None` if the allocation is invalid.
 fn desired_link(pool: &Pool, range: IpNet, pod_uid: &str, allocation: Allocation) -> Option<DesiredLink> {
     let Allocation {
         pod,
@@ -116,7 +117,7 @@ fn desired_link(pool: &Pool, range: IpNet, pod_uid: &str, allocation: Allocation
     } = allocation;
     let key = LinkKey { pod_uid: pod_uid.to_owned(), attachment };
     let net = IpNet::new(address, range.prefix_len()).ok().filter(|_| range.contains(&address))?;
-    // The bridge of a link that is to be removed may not be named any more.
+    // The pool may no longer name the bridge of a link that is to be removed.
     let is_sound = is_link_name(&key.attachment) && (release || pool.bridges.contains(&bridge));
     let mark = Mark { namespace: pool.namespace.clone(), pod_config_uid, key, net };
     (is_sound && mark.fits()).then_some(DesiredLink { mark, pod, pod_config, bridge, is_ending })

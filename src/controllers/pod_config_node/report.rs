@@ -1,4 +1,4 @@
-//! The report: a pure function of what is asked for, and of what was made.
+//! The report: a pure function of the requests and the results.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,23 +9,23 @@ use super::work::Plugged;
 use crate::api::reason::{LINK_FAILED, RUNTIME_UNAVAILABLE};
 use crate::controllers::pod_network::{Link, LinkProblem, LinkState, NODE_KEY, Node, listed};
 
-/// How many links are named of those that should not be there.
+/// The maximum number of unwanted links that a message names.
 const NAMED: usize = 5;
 
-/// What was made of the links of pods.
+/// The results for the links of pods.
 pub type Results = BTreeMap<LinkKey, Result<Plugged, LinkProblem>>;
 
-/// What a report is made of.
+/// The inputs of a report.
 pub struct Sources<'s> {
-    /// What is asked for.
+    /// The requests of the pools.
     pub desired: &'s Desired,
-    /// The node's ends: the plan that was carried out.
+    /// The plan that was carried out, with the node's ends.
     pub settled: &'s Plan,
-    /// What was made.
+    /// The results for the links.
     pub results: &'s Results,
     /// The pods whose links are being changed.
     pub busy: &'s BTreeSet<String>,
-    /// The report as it is stored.
+    /// The stored report.
     pub stored: &'s BTreeMap<String, String>,
 }
 
@@ -39,7 +39,7 @@ pub fn report(node: &Node, sources: &Sources<'_>) -> BTreeMap<String, String> {
         entries.entry(&released.mark.key.pod_uid).or_default().push(sources.released(released));
     }
     for (LinkKey { pod_uid, attachment }, unknown) in &sources.settled.unknown {
-        // The leader makes its pool again from it.
+        // The leader restores the pool from this entry.
         let links = entries.entry(pod_uid).or_default();
         if links.iter().all(|link| link.attachment != *attachment) {
             links.push(sources.unknown(unknown));
@@ -57,8 +57,8 @@ pub fn report(node: &Node, sources: &Sources<'_>) -> BTreeMap<String, String> {
     data
 }
 
-/// The data of the report of a node whose links this process has not been able to read yet: what an earlier one said of them
-/// holds, because none was changed since.
+/// The data of the report if this process has not been able to read the links of the node yet. The stored report of an
+/// earlier process still holds, because no link was changed since.
 pub fn unread(node: &Node, stored: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let mut data = stored.clone();
     data.extend(own_entry(node));
@@ -71,13 +71,14 @@ fn own_entry(node: &Node) -> Option<(String, String)> {
 }
 
 impl Sources<'_> {
-    /// What the stored report says of a pod.
+    /// The stored entries for a pod.
     fn before(&self, pod_uid: &str) -> Vec<Link> {
         let text = self.stored.get(pod_uid);
         text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
     }
 
-    /// A link of which no pool says anything: what was said of it before, or else what it says itself.
+    /// The entry for a link that no pool covers: the stored entry if it matches, otherwise one derived from the link
+    /// itself.
     fn unknown(&self, Unknown { mark, name, bridge }: &Unknown) -> Link {
         let is_this = |link: &Link| {
             link.attachment == mark.key.attachment && link.pod_config_uid == mark.pod_config_uid
@@ -101,24 +102,21 @@ impl Sources<'_> {
         if let Some(problem) = self.settled.problems.get(key) {
             return pending(wanted, Some(problem.clone()));
         }
-        let result = self.results.get(key).filter(|result| {
-            result
-                .as_ref()
-                .map_or(true, |plugged| plugged.mark == wanted.mark && plugged.bridge.0 == wanted.bridge)
-        });
+        let is_wanted = |plugged: &Plugged| plugged.mark == wanted.mark && plugged.bridge.0 == wanted.bridge;
+        let result = self.results.get(key).filter(|result| result.as_ref().map_or(true, is_wanted));
         match result {
             Some(Ok(plugged)) => link(wanted, plugged),
             Some(Err(problem)) if problem.reason != RUNTIME_UNAVAILABLE.as_str() => {
                 pending(wanted, Some(problem.clone()))
             }
-            // It is not verified yet, or cannot be. What was said of it before holds as long as its end is there.
+            // The link is not verified yet, or cannot be verified. The stored entry holds while the node's end exists.
             other => self
                 .kept(wanted)
                 .unwrap_or_else(|| pending(wanted, other.and_then(|result| result.as_ref().err().cloned()))),
         }
     }
 
-    /// What the stored report says of a link that is plugged, if nothing speaks against it.
+    /// The stored entry of a plugged link, if it does not contradict the current state.
     fn kept(&self, wanted: &DesiredLink) -> Option<Link> {
         let key = &wanted.mark.key;
         let end = self.settled.ends.get(key)?;
@@ -145,7 +143,7 @@ impl Sources<'_> {
     }
 }
 
-/// A link that is not plugged.
+/// The entry of a link that is not plugged.
 fn pending(wanted: &DesiredLink, problem: Option<LinkProblem>) -> Link {
     Link {
         namespace: wanted.mark.namespace.clone(),
@@ -162,7 +160,7 @@ fn pending(wanted: &DesiredLink, problem: Option<LinkProblem>) -> Link {
     }
 }
 
-/// A link that is plugged.
+/// The entry of a plugged link.
 fn link(wanted: &DesiredLink, plugged: &Plugged) -> Link {
     Link {
         state: LinkState::Plugged,
@@ -174,7 +172,8 @@ fn link(wanted: &DesiredLink, plugged: &Plugged) -> Link {
     }
 }
 
-/// The links and bridges that are still on the node although no pool asks for them, or may not; `None` if there are none.
+/// Describes the links and bridges that remain on the node without a request, or possibly without one. Returns
+/// `None` if there are no such links or bridges.
 pub fn leftovers(desired: &Desired, settled: &Plan) -> Option<String> {
     let unreadable = desired.unreadable.iter().cloned();
     let unknown =
@@ -188,23 +187,23 @@ pub fn leftovers(desired: &Desired, settled: &Plan) -> Option<String> {
     let kept = settled.kept.iter().map(|(bridge, why)| format!("{bridge}, which {why}"));
     let sentences = [
         (
-            "records of pod networks cannot be read, and their links stay as they are, until the leader has made them \
-             again, or somebody has deleted what is no record of a PodConfig: ",
+            "records of pod networks cannot be parsed; their links stay unchanged until the leader has restored the \
+             records or an administrator has deleted those that do not belong to a PodConfig: ",
             listed(unreadable, NAMED),
         ),
         (
-            "links are kept of which no record says whether they are wanted, until the leader (podConfig) does: ",
+            "links without a record are kept until the leader (podConfig) decides about them: ",
             listed(unknown, NAMED),
         ),
-        ("links that are to be removed are still there: ", listed(left, NAMED)),
-        ("bridges that no PodConfig uses are still there: ", listed(kept, NAMED)),
+        ("links to be removed still exist: ", listed(left, NAMED)),
+        ("bridges that no PodConfig uses still exist: ", listed(kept, NAMED)),
     ];
     let said = sentences.into_iter().filter(|(_, names)| !names.is_empty());
     let said = said.map(|(begin, names)| format!("{begin}{names}"));
     Some(said.collect::<Vec<_>>().join("; ")).filter(|said| !said.is_empty())
 }
 
-/// The problem of the node as a whole.
+/// The problem that affects the whole node, if any.
 pub fn node_problem(runtime: Option<&str>, namespace: Option<&str>) -> Option<LinkProblem> {
     let of_namespace = namespace.map(|why| problem(LINK_FAILED, why));
     of_namespace.or_else(|| runtime.map(|why| problem(RUNTIME_UNAVAILABLE, why)))

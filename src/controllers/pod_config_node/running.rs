@@ -1,5 +1,5 @@
-//! The loop while it runs: it sleeps until something happens, and then does what is due. Whatever may take long (the container
-//! runtime, the API server, the links of a pod) is done by tasks, so that none delays the others.
+//! The running loop. It sleeps until an event arrives, and then does the work that is due. Slow work (the container
+//! runtime, the API server, the links of a pod) runs in tasks, so that one does not delay the others.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,10 +12,10 @@ use tokio::time::{Instant, sleep_until};
 use tracing::warn;
 
 use super::due::Schedule;
-use super::locate::{Located, NotLocated, locate, probe};
+use super::locate::{Location, NotLocated, locate, probe};
 use super::mark::{Mark, bridge_namespace};
 use super::node_loop::PodConfigNodeLoop;
-use super::plan::Plan;
+use super::plan::{Plan, plan};
 use super::pods::{Pods, Step};
 use super::records::Desired;
 use super::report::{Sources, leftovers, node_problem, report, unread};
@@ -26,20 +26,20 @@ use crate::netlink::{Event, Events, Namespace, in_thread};
 use crate::runtime::metrics::precise;
 use crate::runtime::replica::Health;
 
-/// Changes of links that follow each other within this time are looked at together.
+/// Changes of links within this time are handled together.
 const QUIET: Duration = Duration::from_millis(100);
 /// The same for the report.
 const REPORT: Duration = Duration::from_millis(75);
 
-/// A task that has ended.
+/// The result of a finished task.
 enum Ended {
-    /// The runtime has answered what its version is, or has not.
+    /// The runtime has answered a query for its version, or has failed to.
     Probed(Result<(), String>),
-    /// It has answered which process a pod has.
-    Located(String, Result<Located, NotLocated>),
-    /// The work on a pod's links in the namespace of this process.
+    /// The runtime has answered a query for the process of a pod.
+    Located(String, Location),
+    /// The work on a pod's links in the namespace of this process has ended.
     Worked(String, u32, Done),
-    /// The report.
+    /// The report was written, or writing it failed.
     Written(Result<(), String>),
 }
 
@@ -59,19 +59,19 @@ pub struct Running {
     reporting: Schedule,
     resync: Instant,
     is_writing: bool,
-    /// Why the runtime does not answer; `None` if it does, or was not asked yet.
+    /// Why the runtime does not respond; `None` if it does or was not queried yet.
     runtime_problem: Option<String>,
     is_probed: bool,
     /// Why the links of the node cannot be read.
     node_problem: Option<String>,
-    /// Why the kernel's events about links are not received.
+    /// Why the kernel's link events are not received.
     events_problem: Option<String>,
     /// Why the report could not be written.
     report_problem: Option<String>,
 }
 
 impl Running {
-    /// The loop, which has done nothing yet.
+    /// Creates the loop. It has not done any work yet.
     pub fn new(own: PodConfigNodeLoop, health: Health) -> Self {
         Self {
             health,
@@ -95,7 +95,7 @@ impl Running {
         }
     }
 
-    /// Works for ever.
+    /// Runs forever.
     pub async fn run(mut self) {
         self.read_pools();
         loop {
@@ -117,27 +117,29 @@ impl Running {
         }
     }
 
-    /// The next time at which something is due.
+    /// The next time when some work is due.
     fn next(&self) -> Instant {
         let due = [self.settling.at, self.probing.at, self.reporting.at.filter(|_| !self.is_writing)];
         due.into_iter().flatten().chain(self.pods.next_retry()).fold(self.resync, Instant::min)
     }
 
     fn read_pools(&mut self) {
-        let keys = self.own.pools.keys();
-        let records: Vec<_> =
-            keys.iter().filter_map(|key| self.own.pools.get(&key.namespace, &key.name)).collect();
+        let records: Vec<_> = self.own.pools.objects().collect();
         let pools = records.iter().map(|record| (record.name(), &record.spec));
         let desired = Desired::of(&self.own.settings.node, pools);
         if desired.unreadable != self.desired.unreadable {
             for what in &desired.unreadable {
-                warn!("a record of pod networks cannot be read, and its links stay as they are: {what}");
+                warn!("a record of pod networks cannot be parsed; its links stay unchanged: {what}");
             }
+        }
+        if desired != *self.desired {
+            // The earlier failures concerned other requests.
+            self.settling.failures = 0;
         }
         self.desired = Arc::new(desired);
     }
 
-    /// Does what is due.
+    /// Does the work that is due.
     async fn step(&mut self) {
         if self.resync <= Instant::now() {
             self.resync = Instant::now() + Duration::from(self.own.config.resync);
@@ -164,10 +166,10 @@ impl Running {
         }
     }
 
-    /// Brings the node to what is desired, and reports its readiness.
+    /// Brings the node to the desired state, and reports the readiness.
     async fn settle(&mut self) {
         if self.events.is_none() {
-            // Before the links are read, so that no change is missed.
+            // The events are opened before the links are read, so that no change is missed.
             let opened = match Namespace::open(&self.node_namespace) {
                 Ok(namespace) => Events::of(namespace).await,
                 Err(error) => Err(error),
@@ -177,7 +179,9 @@ impl Running {
         }
         let (path, desired) = (self.node_namespace.clone(), Arc::clone(&self.desired));
         let (settings, busy) = (Arc::clone(&self.own.settings), self.pods.busy());
-        let work = in_thread(move |thread| settle(thread, &path, &desired, &settings, &busy));
+        let work = in_thread(move |thread| {
+            settle(thread, &path, |observed| plan(observed, &desired, &settings, &busy))
+        });
         match work.await.and_then(|settled| settled) {
             Ok(settled) => {
                 self.node_problem = None;
@@ -217,7 +221,7 @@ impl Running {
                 let number = process.number();
                 self.tasks.spawn(async move {
                     let done = in_thread(move |thread| work(thread, &links, process, &proc, &node_namespace));
-                    // A thread that cannot be started, or panics, is as good as a process that has ended.
+                    // A thread that cannot be started or panics is handled like a process that has ended.
                     Ended::Worked(uid, number, done.await.unwrap_or(Done::Ask))
                 });
             }
@@ -260,7 +264,8 @@ impl Running {
                 if !is_other {
                     return;
                 }
-                // The node's ends of its links are others now, and may have been asked for otherwise meanwhile.
+                // The node's ends of its links have changed, and the requests for them may have changed in the
+                // meantime.
                 self.settling.after(QUIET);
             }
             Ended::Written(written) => {
@@ -277,7 +282,7 @@ impl Running {
         self.reporting.after(REPORT);
     }
 
-    /// Plans the links again if these events may concern them.
+    /// Schedules planning if these events may be relevant.
     fn links_changed(&mut self, events: std::io::Result<Vec<Event>>) {
         let Ok(events) = events else {
             self.events = None;
@@ -292,7 +297,7 @@ impl Running {
 
     fn concerns(&self, event: &Event) -> bool {
         let Some(settled) = &self.settled else { return true };
-        // What kept a link from being made may be gone.
+        // An obstacle to a link may be gone.
         let has_problems = !settled.problems.is_empty() || self.pods.results.values().any(Result::is_err);
         let is_bridge = |index: u32| settled.bridges.values().any(|bridge| *bridge == index);
         has_problems
@@ -309,11 +314,11 @@ impl Running {
             }
     }
 
-    /// Writes the report, if it differs from what is stored.
+    /// Writes the report if it differs from the stored one.
     fn report(&mut self) {
         let Some(writer) = &self.own.report else { return };
         let stored = writer.stored();
-        // Without its label, the leader does not see it.
+        // Without its label, the leader does not see the report.
         let is_seen = stored
             .as_ref()
             .is_none_or(|stored| stored.label(pod_network::RECORD) == Some(pod_network::REPORT));
@@ -335,7 +340,7 @@ impl Running {
         }
     }
 
-    /// The problem of the node as a whole; until the runtime was asked, what the stored report says.
+    /// The problem of the whole node. Until the runtime was queried, the stored problem holds.
     fn problem(&self, stored: &BTreeMap<String, String>) -> Option<LinkProblem> {
         if self.is_probed || self.node_problem.is_some() {
             return node_problem(self.runtime_problem.as_deref(), self.node_problem.as_deref());
@@ -348,10 +353,9 @@ impl Running {
         if let Some(why) = &self.node_problem {
             self.health.failing(why.clone());
         } else if let Some(why) = &self.runtime_problem {
-            self.health.failing(format!("new links cannot be made: {why}"));
+            self.health.failing(format!("new links cannot be created: {why}"));
         } else if let Some(why) = &self.report_problem {
-            self.health
-                .failing(format!("nobody is told what was made of the links: {why}; it is tried again"));
+            self.health.failing(format!("the report about the links cannot be written: {why}; retrying"));
         } else if let Some(why) = &self.events_problem {
             let resync = self.own.config.resync;
             self.health.failing(format!("changes of links are noticed only every {resync}: {why}"));
@@ -363,7 +367,7 @@ impl Running {
     }
 }
 
-/// The next events about links; pending where none are received.
+/// The next link events. Never resolves if no events are received.
 async fn next_events(events: Option<&mut Events>) -> std::io::Result<Vec<Event>> {
     match events {
         Some(events) => events.next().await,

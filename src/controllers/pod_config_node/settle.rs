@@ -1,6 +1,6 @@
-//! Carries out the plan of the node, until nothing is left to do.
+//! Carries out the plan of the node until no change is left.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
@@ -8,41 +8,42 @@ use metrics::counter;
 use tracing::{debug, info, warn};
 
 use super::mark::{LinkKey, Mark};
-use super::plan::{LinkChange, Observed, Plan, Settings, plan, problem};
-use super::records::Desired;
+use super::plan::{LinkChange, Observed, Plan, problem};
 use crate::api::reason::LINK_FAILED;
 use crate::controllers::pod_network::LinkProblem;
 use crate::netlink::{Namespace, NamespaceThread, NewLink, Socket};
 
-/// How often the plan is made and carried out: a bridge is created, gets its alias and gateways, and is there; one that loses
-/// its last port goes after that. The rest is for what changes meanwhile.
+/// The maximum number of rounds of planning and changing. A bridge needs several rounds: it is created, then gets its
+/// alias and gateways, and is used after that. A bridge that loses its last port is deleted one round later. The
+/// remaining rounds are for concurrent changes.
 const ROUNDS: usize = 6;
 
-/// Brings the node to what is desired, and returns the plan that is left. The links of the pods in `busy` are left alone.
+/// Brings the node to the desired state, for which `plan` returns the changes, and returns the remaining plan.
 ///
 /// # Errors
-/// When the links cannot be read.
-pub fn settle(
+/// If the links cannot be read.
+pub fn settle<P: Fn(&Observed) -> Plan>(
     thread: &mut NamespaceThread,
     path: &Path,
-    desired: &Desired,
-    settings: &Settings,
-    busy: &BTreeSet<String>,
+    plan: P,
 ) -> io::Result<Plan> {
     let mut socket = thread.socket(&Namespace::open(path)?)?;
     let mut failed = BTreeMap::new();
-    let mut has_failed = false;
+    // A change that the kernel refused is not retried here, and does not block the other changes.
+    let mut refused: Vec<LinkChange> = Vec::new();
     let mut round = 0;
     loop {
-        let mut plan = planned(&mut socket, desired, settings, busy)?;
-        if plan.changes.is_empty() || has_failed || round == ROUNDS {
-            plan.finish(failed, has_failed);
+        let mut plan = planned(&mut socket, &plan)?;
+        let changes: Vec<LinkChange> =
+            plan.changes.iter().filter(|change| !refused.contains(change)).cloned().collect();
+        if changes.is_empty() || round == ROUNDS {
+            plan.finish(failed, !refused.is_empty());
             return Ok(plan);
         }
         round += 1;
-        for change in &plan.changes {
+        for change in &changes {
             let Err(error) = carry_out(&mut socket, change) else { continue };
-            has_failed = true;
+            refused.push(change.clone());
             warn!(?change, %error, "the kernel refuses a change of a link");
             counter!("pod_network_failures_total", "reason" => LINK_FAILED.as_str()).increment(1);
             if let LinkChange::DeletePair { mark: Mark { key, .. }, .. } | LinkChange::SetMaster { key, .. } =
@@ -56,7 +57,7 @@ pub fn settle(
 }
 
 impl Plan {
-    /// Notes what is left after it was carried out: its last changes, and what failed.
+    /// Records the remaining changes and the failures after the plan was carried out.
     fn finish(&mut self, failed: BTreeMap<LinkKey, LinkProblem>, has_failed: bool) {
         for change in &self.changes {
             match change {
@@ -74,21 +75,16 @@ impl Plan {
     }
 }
 
-/// The plan of the node as it is now. Routes are read only where something is to be made.
-fn planned(
-    socket: &mut Socket,
-    desired: &Desired,
-    settings: &Settings,
-    busy: &BTreeSet<String>,
-) -> io::Result<Plan> {
+/// The plan for the current state of the node. Routes are read only if something is to be created.
+fn planned(socket: &mut Socket, plan: impl Fn(&Observed) -> Plan) -> io::Result<Plan> {
     let (links, addresses) = (socket.links()?, socket.addresses()?);
     let mut observed = Observed { links, addresses, routes: None };
-    let first = plan(&observed, desired, settings, busy);
+    let first = plan(&observed);
     if first.routes.is_empty() {
         return Ok(first);
     }
     observed.routes = Some(socket.routes_into(&first.routes)?);
-    Ok(plan(&observed, desired, settings, busy))
+    Ok(plan(&observed))
 }
 
 fn carry_out(socket: &mut Socket, change: &LinkChange) -> io::Result<()> {
@@ -103,12 +99,12 @@ fn carry_out(socket: &mut Socket, change: &LinkChange) -> io::Result<()> {
         }
         LinkChange::DeleteBridge { index, name } => {
             socket.delete_link(*index)?;
-            info!(bridge = name, "a bridge is removed that no PodConfig uses");
+            info!(bridge = name, "a bridge that no PodConfig uses is removed");
             Ok(())
         }
         LinkChange::CreateBridge { name, mac } => {
             socket.create_bridge(&NewLink { name: name.clone(), mac: *mac })?;
-            info!(bridge = name, "a bridge is made");
+            info!(bridge = name, "a bridge is created");
             Ok(())
         }
         LinkChange::SetAlias { index, alias } => socket.set_alias(*index, alias),
@@ -120,7 +116,7 @@ fn carry_out(socket: &mut Socket, change: &LinkChange) -> io::Result<()> {
     }
 }
 
-/// What failed, for a sentence.
+/// Describes the failed change, for a message.
 fn described(change: &LinkChange) -> &'static str {
     match change {
         LinkChange::DeletePair { .. } => "the link cannot be removed",

@@ -9,12 +9,12 @@ declare_metrics! {
         "Number of links of pods that this node has made and verified"
         "Lower than expected: the condition `Ready` of the PodConfigs says why.";
     Counter => "pod_network_links_made_total" by {}
-        "Number of links of pods that this node has made, also again after damage"
+        "Number of links of pods that this node has made, including links recreated after damage"
         "It rises while no pod starts: something removes links; the log names them.";
     Counter => "pod_network_links_removed_total" by {}
-        "Number of links of pods that this node has removed, also to make them again"
-        "It rises with `pod_network_links_made_total` at rest: links are damaged again and again.";
+        "Number of links of pods that this node has removed, including links that it recreated"
+        "It rises with `pod_network_links_made_total` at rest: links are damaged repeatedly.";
     Counter => "pod_network_failures_total" by {reason: "the [reason](reasons.md)"}
         "Number of failures of this node with links of pods by reason"
-        "It rises: the log, and the condition `Ready` of the PodConfigs.";
+        "It rises: see the log, and the condition `Ready` of the PodConfigs.";
 }

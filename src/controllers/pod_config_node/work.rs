@@ -1,4 +1,4 @@
-//! Makes, verifies and repairs the links of one pod, in a thread that enters its namespace.
+//! Creates, verifies and repairs the links of one pod, in a thread that enters the pod's namespace.
 
 use std::io;
 use std::path::Path;
@@ -16,26 +16,26 @@ use crate::api::reason::{LINK_FAILED, NAME_CONFLICT, NAME_TOO_LONG, NETWORK_OVER
 use crate::controllers::pod_network::{LONGEST_NAME, LinkProblem};
 use crate::netlink::{Address, Link, Namespace, NamespaceThread, NewLink, Pair, Socket, announce};
 
-/// How often, and how long apart, it is looked whether packets can pass a link that was just switched on.
+/// The number of checks, and the pause between them, until a link that was just switched on can pass packets.
 const LOOKS: (u32, Duration) = (25, Duration::from_millis(2));
 
-/// A link of a pod that can be made or verified.
+/// A link of a pod that can be created or verified.
 #[derive(Debug, Clone)]
 pub struct PodLink {
-    /// What is wanted.
+    /// The wanted link.
     pub wanted: DesiredLink,
-    /// The node's end as it was seen last.
+    /// The last seen state of the node's end.
     pub host: Option<Link>,
     /// The number of the bridge.
     pub master: u32,
 }
 
-/// The process of a pod by which its network namespace is found.
+/// The process of a pod that is used to find its network namespace.
 pub enum PodProcess {
-    /// The one that the links are named after, or that was located before. It may have ended, and the number may be another's: only
-    /// where the pods' ends of the links are there, it is the pod's.
+    /// The process that the links are named after, or that was located before. It may have ended, and its number may
+    /// have been reused. It is the pod's process only if the pod's ends of the links are in its namespace.
     Recalled(u32),
-    /// The one that the container runtime has named just now.
+    /// The process that the container runtime has just reported.
     Located(Located),
 }
 
@@ -48,18 +48,19 @@ impl PodProcess {
     }
 }
 
-/// What has become of the links of a pod.
+/// The result of the work on the links of a pod.
 pub enum Done {
-    /// The recalled process is not the pod's any more, or a link has to be made: the container runtime has to be asked.
+    /// The recalled process no longer belongs to the pod, or a link must be created: the container runtime must be
+    /// queried.
     Ask,
-    /// Each link is plugged, or there is a problem.
+    /// Each link is plugged, or has a problem.
     Links(Vec<(LinkKey, Result<Plugged, LinkProblem>)>),
 }
 
-/// A link that is as it should be.
+/// A link that is up to date.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plugged {
-    /// What was wanted.
+    /// The mark of the link.
     pub mark: Mark,
     /// The bridge, by name and number.
     pub bridge: (String, u32),
@@ -67,7 +68,7 @@ pub struct Plugged {
     pub host: (String, u32),
     /// The name of the pod's end.
     pub pod_link: String,
-    /// What is wrong although it is there.
+    /// A problem of the plugged link.
     pub problem: Option<LinkProblem>,
 }
 
@@ -77,11 +78,11 @@ struct Sides<'t> {
     here: Socket,
     there: Socket,
     pod: Namespace,
-    /// The process of the pod if links may be made: the container runtime has named it just now.
+    /// The process of the pod if links may be created, because the container runtime has just reported it.
     process: Option<u32>,
 }
 
-/// Makes, verifies and repairs links of a pod. It is repeatable: what is there already is only looked at.
+/// Creates, verifies and repairs links of a pod. The function is idempotent: existing links are only checked.
 pub fn work(
     thread: &mut NamespaceThread,
     links: &[PodLink],
@@ -96,14 +97,14 @@ pub fn work(
     }
 }
 
-/// No link of a pod is there, for the same reason.
+/// The result if all links of a pod fail for the same reason.
 fn failed(links: &[PodLink], message: String) -> Done {
     let found = problem(LINK_FAILED, message);
     Done::Links(links.iter().map(|link| (link.key(), Err(found.clone()))).collect())
 }
 
 impl<'t> Sides<'t> {
-    /// Opens both namespaces; `None` if the process has to be located first. The error is a sentence.
+    /// Opens both namespaces; `None` if the process must be located first. The error is a sentence.
     fn open(
         thread: &'t mut NamespaceThread,
         process: PodProcess,
@@ -122,11 +123,11 @@ impl<'t> Sides<'t> {
             },
         };
         if pod.id() == node.id() {
-            let message = "the pod uses the network of its node, where it gets no link".to_owned();
+            let message = "the pod uses the host network and gets no link".to_owned();
             return process.map_or(Ok(None), |_| Err(message));
         }
         let here = thread.socket(&node).map_err(failed)?;
-        // The thread stays in the pod's namespace, from which it announces addresses.
+        // The thread stays in the pod's namespace, because it announces addresses from there.
         let there =
             thread.socket(&pod).map_err(|error| format!("the pod's network cannot be entered: {error}"))?;
         Ok(Some(Self { thread, here, there, pod, process }))
@@ -150,14 +151,11 @@ impl<'t> Sides<'t> {
 
     fn inside(&mut self, items: &[PodLink]) -> io::Result<Observed> {
         let ranges: Vec<_> = items.iter().map(|item| item.wanted.mark.net.trunc()).collect();
-        Ok(Observed {
-            links: self.there.links()?,
-            addresses: self.there.addresses()?,
-            routes: Some(self.there.routes_into(&ranges)?),
-        })
+        let (links, addresses) = (self.there.links()?, self.there.addresses()?);
+        Ok(Observed { links, addresses, routes: Some(self.there.routes_into(&ranges)?) })
     }
 
-    /// Makes or verifies a link; `None` if it has to be made and the process is not located.
+    /// Creates or verifies a link; `None` if the link must be created and the process is not located.
     fn link(&mut self, item: &PodLink, inside: &Observed) -> Result<Option<Plugged>, LinkProblem> {
         let mark = &item.wanted.mark;
         let failed = |error: io::Error| problem(LINK_FAILED, format!("the link cannot be changed: {error}"));
@@ -165,8 +163,7 @@ impl<'t> Sides<'t> {
         let verdict = host.as_ref().map(|host| (host, verify(mark, host, &inside.links, &inside.addresses)));
         let range = mark.net.trunc();
         let overlap = overlapped(inside, &range).map(|what| {
-            let message =
-                format!("{range} is a network that the pod has already, by {what}: choose another range");
+            let message = format!("the pod already uses {range} through {what}: choose another range");
             problem(NETWORK_OVERLAP, message)
         });
         let (host, end, repairs) = match (verdict, self.process) {
@@ -183,17 +180,12 @@ impl<'t> Sides<'t> {
             }
         };
         self.repair(mark, &host, &end, &repairs).map_err(failed)?;
-        Ok(Some(Plugged {
-            mark: mark.clone(),
-            bridge: (item.wanted.bridge.clone(), item.master),
-            host: (host.name, host.index),
-            pod_link: end.name,
-            problem: overlap,
-        }))
+        let (bridge, host) = ((item.wanted.bridge.clone(), item.master), (host.name, host.index));
+        Ok(Some(Plugged { mark: mark.clone(), bridge, host, pod_link: end.name, problem: overlap }))
     }
 
-    /// The node's end as it is now. What was seen may be gone, and its number another's; and a link may have been made since:
-    /// then the pod's end leads to it.
+    /// The current state of the node's end. The previously seen end may be gone, and its number may have been reused.
+    /// If the link was created since then, the pod's end leads to it.
     fn host(&mut self, item: &PodLink, inside: &[Link]) -> io::Result<Option<Link>> {
         let mark = &item.wanted.mark;
         let is_end = |link: &Link, side: Side| {
@@ -208,41 +200,38 @@ impl<'t> Sides<'t> {
         Ok(None)
     }
 
-    /// Makes a pair; returns both ends.
+    /// Creates a pair, and returns both ends.
     fn make(&mut self, item: &PodLink, process: u32) -> Result<(Link, Link), LinkProblem> {
         let (mark, attachment) = (&item.wanted.mark, &item.wanted.mark.key.attachment);
         let (there, here) = names(attachment, process);
         if here.len() > LONGEST_NAME {
             let message = format!(
-                "the link of {attachment} would be called {here}, which has more than {LONGEST_NAME} bytes: give the \
+                "the link name {here} of attachment {attachment} has more than {LONGEST_NAME} bytes: give the \
                  attachment a name of at most {} characters",
                 (LONGEST_NAME + attachment.len()).saturating_sub(here.len())
             );
             return Err(problem(NAME_TOO_LONG, message));
         }
-        let pair = Pair {
-            here: NewLink { name: here.clone(), mac: mark.mac(Side::Node) },
-            master: item.master,
-            there: NewLink { name: there.clone(), mac: mark.mac(Side::Pod) },
-        };
+        let end = |name: &String, side: Side| NewLink { name: name.clone(), mac: mark.mac(side) };
+        let pair = Pair { here: end(&here, Side::Node), master: item.master, there: end(&there, Side::Pod) };
         let failed =
-            |error: io::Error| problem(LINK_FAILED, format!("the link {here} cannot be made: {error}"));
+            |error: io::Error| problem(LINK_FAILED, format!("the link {here} cannot be created: {error}"));
         match self.here.create_pair(&pair, &self.pod) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 let is_here = self.here.link_named(&here).map_err(failed)?.is_some();
                 let (name, place) = if is_here { (&here, "of the node") } else { (&there, "in the pod") };
-                let message = format!("a link {place} is called {name} already, and is left alone");
+                let message = format!("a link {place} already has the name {name} and is not changed");
                 return Err(problem(NAME_CONFLICT, message));
             }
             created => created.map_err(failed)?,
         }
         counter!("pod_network_links_made_total").increment(1);
-        let gone = || problem(LINK_FAILED, format!("the link {here} was removed while it was made"));
+        let gone = || problem(LINK_FAILED, format!("the link {here} was removed while it was being created"));
         let host = self.here.link_named(&here).map_err(failed)?.ok_or_else(gone)?;
         let end = self.there.link(host.peer).map_err(failed)?.ok_or_else(gone)?;
         self.here.set_alias(host.index, &mark.alias(Side::Node)).map_err(failed)?;
         let Mark { namespace, key: LinkKey { pod_uid, .. }, net, .. } = mark;
-        info!(namespace, pod = item.wanted.pod, pod_uid, attachment, %net, link = here, "the link of a pod is made");
+        info!(namespace, pod = item.wanted.pod, pod_uid, attachment, %net, link = here, "the link of a pod is created");
         Ok((host, end))
     }
 
@@ -263,7 +252,7 @@ impl<'t> Sides<'t> {
             {
                 sleep(pause);
             }
-            // Neighbours that miss it find out by themselves, later.
+            // Neighbours that miss the announcement learn the address later on their own.
             if let Err(error) = announce(self.thread, mark.net) {
                 debug!(%error, link = end.name, "an address cannot be announced");
             }
@@ -272,10 +261,10 @@ impl<'t> Sides<'t> {
     }
 }
 
-/// Whether a link may be made where its range overlaps something of the pod, or nothing.
+/// Checks whether a link may be created, given the pod's network that its range overlaps, if any.
 fn may_be_made(wanted: &DesiredLink, overlap: Option<&LinkProblem>) -> Result<(), LinkProblem> {
     if wanted.is_ending {
-        let message = "the pod is being deleted, so its link, which is not as it should be, is not made anew";
+        let message = "the pod is being deleted, so its damaged link is not recreated";
         return Err(problem(LINK_FAILED, message));
     }
     overlap.cloned().map_or(Ok(()), Err)

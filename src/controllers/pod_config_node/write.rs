@@ -17,7 +17,7 @@ use crate::runtime::watch;
 /// Writes the report of a node.
 #[derive(Clone)]
 pub struct ReportWriter {
-    /// A client that sends writes without the lease: each node has a report of its own.
+    /// A client that sends writes without the lease, because each node writes its own report.
     pub client: Client,
     /// The stored report.
     pub store: Arc<Store<NetworkRecordKind>>,
@@ -30,12 +30,12 @@ pub struct ReportWriter {
 }
 
 impl ReportWriter {
-    /// The report as it is stored.
+    /// The stored report.
     pub fn stored(&self) -> Option<Arc<NetworkRecord>> {
         self.store.get(&self.namespace, &self.name)
     }
 
-    /// Writes what differs. The error is a sentence.
+    /// Writes the differences. The error is a sentence.
     pub async fn write(self, data: BTreeMap<String, String>) -> Result<(), String> {
         let api = Api::<ConfigMap>::namespaced(self.client.clone(), &self.namespace);
         let written = match self.stored() {
@@ -53,44 +53,36 @@ impl ReportWriter {
             format!("cannot write ConfigMap {}/{}: {reason}", self.namespace, self.name)
         };
         let written = serde_json::to_value(written.map_err(failed)?).map_err(|error| error.to_string())?;
-        // The watch shows it only a moment later.
+        // The watch shows the write only a moment later.
         if let Ok(written) = serde_json::from_value::<NetworkRecord>(written) {
             self.store.record(written, "podConfigNode");
         }
         Ok(())
     }
 
-    /// The first report of the node, which ends with it.
+    /// The first report of the node. The Node owns it, so it is deleted with the Node.
     async fn first(&self, data: BTreeMap<String, String>) -> Result<ConfigMap, String> {
         let node = watch::get::<NodeKind>(self.client.clone(), "", &self.node).await;
         let node =
             node.map_err(|error| format!("cannot read Node {}: {}", self.node, with_sources(&error)))?;
         let node = node.ok_or_else(|| {
-            format!("there is no Node {}: controllers.podConfigNode.nodeName has to be its name", self.node)
+            format!(
+                "Node {} does not exist: set controllers.podConfigNode.nodeName to the name of this node",
+                self.node
+            )
         })?;
-        let object = json!({
-            "metadata": {
-                "name": self.name,
-                "namespace": self.namespace,
-                "labels": {RECORD: REPORT},
-                "ownerReferences": [
-                    {"apiVersion": "v1", "kind": "Node", "name": node.name(), "uid": node.uid()},
-                ],
-            },
-            "data": data,
+        let owner = json!({"apiVersion": "v1", "kind": "Node", "name": node.name(), "uid": node.uid()});
+        let metadata = json!({
+            "name": self.name, "namespace": self.namespace, "labels": {RECORD: REPORT}, "ownerReferences": [owner],
         });
+        let object = json!({"metadata": metadata, "data": data});
         serde_json::from_value(object).map_err(|error| error.to_string())
     }
 }
 
-/// The patch that makes a stored report what it should be, for the version that was seen.
+/// The patch that updates a stored report, for the version that was seen.
 fn patch(stored: &NetworkRecord, data: &BTreeMap<String, String>) -> Value {
-    json!({
-        "metadata": {
-            "uid": stored.uid(),
-            "resourceVersion": stored.resource_version(),
-            "labels": {RECORD: REPORT},
-        },
-        "data": difference(&stored.spec, data),
-    })
+    let (uid, version) = (stored.uid(), stored.resource_version());
+    let metadata = json!({"uid": uid, "resourceVersion": version, "labels": {RECORD: REPORT}});
+    json!({"metadata": metadata, "data": difference(&stored.spec, data)})
 }

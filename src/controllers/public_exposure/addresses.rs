@@ -1,5 +1,5 @@
-//! What the loop keeps in memory besides the stores: the allocator, the Instances that wait for a free port,
-//! and since when a load balancer has assigned other addresses than the requested ones.
+//! The memory of the loop besides the stores: the allocator, the Instances that wait for a free port, and the times
+//! since which load balancers have assigned other addresses than the requested ones.
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -22,14 +22,15 @@ use crate::runtime::metrics::precise;
 pub struct Addresses {
     allocator: Mutex<Allocator>,
     waiting: Mutex<BTreeSet<ObjectKey>>,
-    /// The requested addresses of Instances whose Services have another one, and since when they have it.
+    /// The Instances whose Services have another address than the requested one: the requested address, and the start
+    /// of the mismatch.
     others: Mutex<HashMap<ObjectKey, (IpAddr, Timestamp)>>,
 }
 
 impl Addresses {
-    /// Updates the allocator with the claim of a Service in the store, which `shown` reads. Returns the
-    /// Services that have to be reconciled: those that claim the same ports, before or now, and this one if
-    /// it has to move.
+    /// Updates the allocator with the claim of a Service in the store, which `shown` reads. Returns the Services that
+    /// must be reconciled: Services that claim the same ports, before or after the change, and this one if it must
+    /// move.
     pub fn observe(&self, service: &ObjectKey, shown: impl FnOnce() -> Option<Claim>) -> BTreeSet<ObjectKey> {
         let mut allocator = self.allocator.lock();
         let mut rivals = allocator.rivals(service);
@@ -41,23 +42,22 @@ impl Addresses {
         rivals
     }
 
-    /// Sets the gauges of how much is in use.
+    /// Sets the gauges about addresses and ports in use.
     pub fn measure(&self) {
         let (addresses, ports) = self.allocator.lock().used();
         gauge!("public_exposure_used_addresses").set(precise(addresses));
         gauge!("public_exposure_used_ports").set(precise(ports));
     }
 
-    /// Updates the allocator with what the status of an Instance says, which `said` reads. Returns whether
-    /// ports may have become free.
+    /// Updates the allocator with the address and ports in the status of an Instance, which `said` reads. Returns
+    /// whether ports may have become free.
     pub fn remember(&self, instance: &ObjectKey, said: impl FnOnce() -> Option<(IpAddr, Vec<Port>)>) -> bool {
         let mut allocator = self.allocator.lock();
         allocator.remember(instance, &service_key(instance), said())
     }
 
-    /// The address and ports of an Instance: those that its Service has, else those in its status, else
-    /// newly allocated ones. `None` when no address has enough free ports; the Instance is then added to the
-    /// queue when ports are freed.
+    /// The address and ports of an Instance: from its Service, or else from its status, or else newly allocated. `None`
+    /// if no address has enough free ports; the Instance is then queued when ports are freed.
     pub fn allocate(
         &self,
         instance: &Instance,
@@ -70,10 +70,15 @@ impl Addresses {
         // The lock is held from the check to the allocation, so no two Instances get the same port.
         let mut allocator = self.allocator.lock();
         self.waiting.lock().remove(&key);
-        let held = held(existing, wanted, settings).filter(|_| !allocator.must_move(&service));
+        let held = existing.and_then(|existing| held(existing, wanted, settings));
+        let held = held.filter(|_| !allocator.must_move(&service));
         let held = held.zip(existing.and_then(|existing| address(existing, settings)));
+        // An address outside of the pool is kept, unless the status names an address of the pool: in that case, the
+        // Service was modified.
+        let is_kept = |address| settings.pool.contains(address) || remembered(instance, settings).is_none();
+        let held = held.filter(|(_, address)| is_kept(*address));
         let found = held.or_else(|| {
-            let before = before(instance, existing, settings);
+            let before = prior(instance, existing, settings);
             let requests: Vec<Request> = wanted.iter().map(|port| port.request(&before)).collect();
             let claim = allocator.allocate(&service, &key, &requests, &settings.pool, &settings.automatic)?;
             Some((claim.ports.iter().map(|(_, port)| *port).collect(), claim.address))
@@ -85,37 +90,35 @@ impl Addresses {
         Some(Allocation { address, ports: wanted.iter().cloned().zip(ports).collect() })
     }
 
-    /// Since when the load balancer has assigned another address than the requested one (`wanted`) to the
-    /// Service of an Instance, as far as this process has seen it; `None` if it has not (`is_other`).
+    /// The time since which the load balancer has assigned another address than the requested one (`wanted`) to the
+    /// Service of an Instance, as far as this process has observed it. Without `wanted`, it has not.
     pub fn other_since(
         &self,
         instance: &ObjectKey,
-        wanted: IpAddr,
-        is_other: bool,
+        wanted: Option<IpAddr>,
         now: Timestamp,
     ) -> Option<Timestamp> {
         let mut others = self.others.lock();
-        if !is_other {
+        let Some(wanted) = wanted else {
             others.remove(instance);
             return None;
-        }
-        let since = others.get(instance).filter(|(address, _)| *address == wanted).map(|(_, since)| *since);
-        let since = since.unwrap_or(now);
+        };
+        let since = others.get(instance).filter(|(address, _)| *address == wanted).map_or(now, |it| it.1);
         others.insert(instance.clone(), (wanted, since));
         Some(since)
     }
 
-    /// Drops the last allocation for an Instance, whose write was refused.
+    /// Drops the last allocation for an Instance, because its write was rejected.
     pub fn refuse(&self, instance: &ObjectKey) {
         self.allocator.lock().refuse(&service_key(instance), instance);
     }
 
-    /// Keeps the last allocation for an Instance, to whose write there was no response.
+    /// Keeps the last allocation for an Instance, because its write got no response.
     pub fn await_outcome(&self, instance: &ObjectKey) {
         self.allocator.lock().await_outcome(&service_key(instance), instance);
     }
 
-    /// Drops the allocations for an Instance that the store does not show: it is as recent as the writes.
+    /// Drops the allocations for an Instance that are missing in the store. The store must be as recent as the writes.
     pub fn settle(&self, instance: &ObjectKey) {
         self.allocator.lock().settle(&service_key(instance), instance);
     }
@@ -125,7 +128,7 @@ impl Addresses {
         self.allocator.lock().is_unanswered(&service_key(instance), instance)
     }
 
-    /// Removes an Instance from those that wait for a free port or another address.
+    /// Removes an Instance from the Instances that wait for a free port or another address.
     pub fn forget_waiting(&self, instance: &ObjectKey) {
         self.waiting.lock().remove(instance);
         self.others.lock().remove(instance);
@@ -137,19 +140,14 @@ impl Addresses {
     }
 }
 
-/// The ports that an Instance had before: those of its Service, and those in its status. A Service without an
-/// address, or of another type, was changed by somebody: then the status comes first.
-fn before(
-    instance: &Instance,
-    existing: Option<&LoadBalancerService>,
-    settings: &Settings,
-) -> Vec<WantedPort> {
-    let of_service = existing.map_or(&[][..], |service| &service.spec.ports);
-    let mut of_service: Vec<WantedPort> =
-        of_service.iter().filter_map(|port| WantedPort::try_from(port).ok()).collect();
+/// The former ports of an Instance, from its Service and its status. If the Service has no address or another type, it
+/// was modified, and the status takes precedence.
+fn prior(instance: &Instance, service: Option<&LoadBalancerService>, settings: &Settings) -> Vec<WantedPort> {
+    let of_service = service.map_or(&[][..], |service| &service.spec.ports);
+    let mut of_service: Vec<WantedPort> = of_service.iter().filter_map(WantedPort::of_service).collect();
     let of_status = instance.status.public_exposure.as_ref().map_or(&[][..], |exposure| &exposure.ports);
-    let of_status = of_status.iter().filter_map(|port| WantedPort::try_from(port).ok());
-    let is_intact = existing.is_some_and(|service| super::observe::claim(service, settings).is_some());
+    let of_status = of_status.iter().filter_map(WantedPort::of_status);
+    let is_intact = service.is_some_and(|service| super::observe::claim(service, settings).is_some());
     if is_intact || remembered(instance, settings).is_none() {
         of_service.extend(of_status);
         of_service

@@ -1,5 +1,5 @@
-//! The children of an exposed Instance: the Service with its address and ports, and the `NetworkPolicy` that lets them reach
-//! its pods.
+//! The children of an exposed Instance: the Service with its address and ports, and the `NetworkPolicy` that permits
+//! traffic from them to its pods.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -16,13 +16,15 @@ use crate::api::instance::InstanceKind;
 use crate::api::labels;
 use crate::config::pool;
 use crate::controllers::shared::children::{Child, Parent};
-use crate::kinds::{LoadBalancerService, LoadBalancerServiceKind, NetworkPolicy, NetworkPolicyKind};
+use crate::kinds::{
+    LoadBalancerService, LoadBalancerServiceKind, NetworkPolicy, NetworkPolicyKind, ServiceKind,
+};
 use crate::runtime::ObjectKey;
 use crate::runtime::children::ChildStores;
 use crate::runtime::component::Component;
 use crate::runtime::plan::to_value;
 use crate::runtime::selection::Selection;
-use crate::runtime::store::Store;
+use crate::runtime::store::{ByController, Store};
 use crate::runtime::store_set::StoreSet;
 
 /// The Services of exposed Instances.
@@ -30,12 +32,15 @@ pub fn services() -> Selection {
     Selection::label(labels::COMPONENT, labels::COMPONENT_PUBLIC_EXPOSURE)
 }
 
-/// Declares the stores: that of Services, which is returned too, has those of all namespaces, because they use the same
-/// addresses. The end of a Service adds the Instances whose Service may have that name.
+/// Declares the stores, and returns them together, and the stores of the exposures' Services and of the environments'
+/// Services. The first holds the Services of all namespaces, because they share the addresses; the second may hold
+/// Services with the name of an exposure's Service. The deletion of a Service queues the Instances whose Service may
+/// have this name. The creation or deletion of an environment's Service does the same, and also queues the Instance with
+/// that name, because it shows how the objects of the Instance are named.
 pub fn declare(
     set: &mut StoreSet<'_>,
     instances: &Arc<Store<InstanceKind>>,
-) -> (ChildStores, Arc<Store<LoadBalancerServiceKind>>) {
+) -> (ChildStores, Arc<Store<LoadBalancerServiceKind>>, Arc<Store<ServiceKind>>) {
     let mut children = ChildStores::of_controller::<InstanceKind>();
     let services = set.store(&services()).wakes_by::<ByServiceName, _, _>(instances, |change| {
         change.old.as_ref().filter(|_| change.new.is_none()).map(|service| ObjectKey::of(&**service))
@@ -43,7 +48,15 @@ pub fn declare(
     let services = children.add(services);
     let of_instances = Selection::label(labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE);
     children.add(set.store::<NetworkPolicyKind>(&of_instances));
-    (children, services)
+    let of_environments = set.store::<ServiceKind>(&of_instances).index::<ByController>();
+    let of_environments = of_environments.wakes_by::<ByServiceName, _, _>(instances, |change| {
+        let is_one = change.old.is_none() || change.new.is_none();
+        let service = change.object().filter(|_| is_one).map(|service| ObjectKey::of(&**service));
+        service.into_iter().flat_map(|key| [service_key(&key), key])
+    });
+    let of_environments = of_environments.get();
+    children.read(&of_environments);
+    (children, services, of_environments)
 }
 
 /// The keys of the children of an Instance.
@@ -52,7 +65,7 @@ pub fn keys(instance: &ObjectKey) -> [ObjectKey; 2] {
 }
 
 impl Observed {
-    /// The object with the name of its Service, whoever owns it.
+    /// The object with the name of its Service, regardless of its owner.
     pub fn service(&self) -> Option<&LoadBalancerService> {
         let name = service_name(self.instance.name());
         self.children.get::<LoadBalancerServiceKind>(self.instance.namespace(), &name)
@@ -63,14 +76,14 @@ impl Observed {
         self.service().filter(|service| service.is_controlled_by(&self.instance))
     }
 
-    /// The object with the name of its `NetworkPolicy`, whoever owns it.
+    /// The object with the name of its `NetworkPolicy`, regardless of its owner.
     pub fn policy(&self) -> Option<&NetworkPolicy> {
         let name = policy_name(self.instance.name());
         self.children.get::<NetworkPolicyKind>(self.instance.namespace(), &name)
     }
 }
 
-/// What both have in common; their labels are these.
+/// The parent of both children, with these labels.
 pub fn parent(observed: &Observed, labels: BTreeMap<String, String>) -> Parent<'_> {
     Parent::new(&observed.instance, labels).seeing(&observed.children)
 }
@@ -85,7 +98,7 @@ fn policy_of<'a>(parent: &Parent<'a>, body: impl FnOnce() -> Value + 'a) -> Chil
     parent.child::<NetworkPolicyKind>(&name, &Component::Whole, 1, body)
 }
 
-/// The Service and the `NetworkPolicy` without what an allocation gives them: to remove them.
+/// The Service and the `NetworkPolicy` without the fields of an allocation, for their removal.
 pub fn bare(observed: &Observed) -> [Child<'_>; 2] {
     let parent = parent(observed, [].into());
     [service_of(&parent, Value::default), policy_of(&parent, Value::default)]
@@ -102,7 +115,7 @@ pub fn service<'a>(observed: &'a Observed, settings: &Settings, allocation: &All
     let ports = in_order_of(elements(before.as_ref()), allocation.ports.iter().map(port).collect());
     let mut spec =
         json!({"type": "LoadBalancer", "selector": labels::of_instance(&observed.instance), "ports": ports});
-    // The API server chooses them; only the first one matters here, and the plan has compared that.
+    // The API server chooses the families. Only the first one matters here, and the plan has compared it.
     if let Some(existing) = existing.filter(|existing| !existing.spec.ip_families.is_empty()) {
         spec["ipFamilies"] = json!(existing.spec.ip_families);
     }
@@ -111,8 +124,8 @@ pub fn service<'a>(observed: &'a Observed, settings: &Settings, allocation: &All
     let mut annotations = settings.annotations.clone();
     annotations.insert(settings.address_key.clone(), allocation.address.to_string());
     let more = if allocation.address.is_ipv6() {
-        // Without these, a cluster with both families makes an IPv4 Service, for which no load balancer
-        // assigns an IPv6 address.
+        // Without these fields, a dual-stack cluster creates an IPv4 Service, and load balancers do not assign an IPv6
+        // address to it.
         json!({"spec": {"ipFamilyPolicy": "SingleStack", "ipFamilies": [family(allocation.address)]}})
     } else {
         json!({})
@@ -121,7 +134,7 @@ pub fn service<'a>(observed: &'a Observed, settings: &Settings, allocation: &All
     let before = said.and_then(|said| pool::parse(&said.external_ip));
     let former = existing.into_iter().flat_map(|existing| former_keys(existing, before, settings));
     let body = json!({"spec": spec});
-    // A Service that has lost its label is not in the store: then these fields are enforced.
+    // A Service that has lost its label is not in the store, so these fields are enforced.
     let made = body.clone();
     service_of(&parent(observed, labels), || made)
         .enforced()
@@ -131,8 +144,8 @@ pub fn service<'a>(observed: &'a Observed, settings: &Settings, allocation: &All
         .annotated(former.map(|key| (key, None)))
 }
 
-/// A list of ports, in the order of `before` if that has the same ones: the order means nothing to users, but a
-/// list is written as a whole, and the node ports of a Service depend on its order.
+/// Returns a list of ports in the order of `before` if that has the same elements. The order is irrelevant to users,
+/// but a list is written as a whole, and the node ports of a Service depend on its order.
 pub fn in_order_of<P: PartialEq + Clone>(before: &[P], wanted: Vec<P>) -> Vec<P> {
     let is_same = before.len() == wanted.len() && wanted.iter().all(|port| before.contains(port));
     if is_same { before.to_vec() } else { wanted }
@@ -143,8 +156,8 @@ fn elements(list: Option<&Value>) -> &[Value] {
     list.and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// The `NetworkPolicy` that allows ingress from everywhere to these ports only; `None` without ports: a rule without ports
-/// would allow all of them.
+/// The `NetworkPolicy` that allows ingress from everywhere, only to these ports. `None` without ports, because a rule
+/// without ports would allow all of them.
 pub fn policy<'a>(observed: &'a Observed, allocation: &'a Allocation) -> Option<Child<'a>> {
     let mut labels = labels::of_instance(&observed.instance);
     labels.insert(labels::MANAGED_BY.to_owned(), labels::MANAGED_BY_INSTANCE.to_owned());
@@ -164,12 +177,12 @@ pub fn policy<'a>(observed: &'a Observed, allocation: &'a Allocation) -> Option<
     (!allocation.ports.is_empty()).then(|| policy_of(&parent(observed, labels), body).enforced())
 }
 
-/// The family of an address, as Services name it.
+/// The name of an address's family in Services.
 pub fn family(address: IpAddr) -> &'static str {
     if address.is_ipv4() { "IPv4" } else { "IPv6" }
 }
 
-/// A protocol, as Services and `NetworkPolicies` name it.
+/// The name of a protocol in Services and `NetworkPolicies`.
 pub fn protocol(transport: Transport) -> &'static str {
     match transport {
         Transport::Tcp => "TCP",

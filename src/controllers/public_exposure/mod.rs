@@ -1,20 +1,20 @@
 //! The public exposure loop makes ports of Instances reachable on addresses of a pool.
 //!
-//! | stage | what |
+//! | stage | action |
 //! |---|---|
-//! | observe | reads from the stores: the Instance, its Template, and the Service and `NetworkPolicy` with its names; validates the requested ports; gets address and ports from the allocator, which knows the claims of all Services |
+//! | observe | reads from the stores: the Instance, its Template, and the Service and `NetworkPolicy` with its names; validates the requested ports; gets address and ports from the allocator, which tracks the claims of all Services |
 //! | plan | Service, then `NetworkPolicy`; or their removal |
 //! | apply | the shared engine |
 //! | report | `status.publicExposure` and the condition `PublicExposureReady`; one patch, if they differ |
 //!
-//! All allocations are in the Services themselves. If the process dies before a Service is written, the next
-//! reconcile allocates again; if it dies after, the store of the next process shows the claim. A write under
-//! way when the process dies may arrive late and claim a port that has been allocated again: then the
-//! younger Service moves.
+//! All allocations are stored in the Services themselves. If the process dies before a Service is written, the next
+//! reconcile allocates again. If it dies afterwards, the store of the next process shows the claim. A pending write of
+//! a dead process may arrive late and claim a port that was allocated again. In that case, the younger Service moves.
 
 mod addresses;
 mod allocator;
 mod children;
+mod names;
 mod observe;
 mod plan;
 mod reconcile;
@@ -28,6 +28,7 @@ use std::ops::RangeInclusive;
 
 pub use reconcile::PublicExposureReconciler;
 
+use crate::config::ConfigDuration;
 use crate::config::pool::Pool;
 
 /// The settings of the loop.
@@ -45,6 +46,8 @@ pub struct Settings {
     pub address_key: String,
     /// Whether an exposure is ready only once the load balancer has assigned the address.
     pub wait_for_address: bool,
+    /// How long a Service may be without an address before it counts as ignored.
+    pub stalled_after: ConfigDuration,
 }
 
 #[cfg(test)]

@@ -17,23 +17,22 @@ use crate::kinds::LoadBalancerService;
 use crate::runtime::ObjectKey;
 use crate::runtime::children::Children;
 
-/// Everything that plan and report depend on.
+/// All inputs of the plan and the report.
 #[derive(Debug, Clone, AsRef, AsMut)]
 pub struct Observed {
     /// The Instance.
     #[as_ref(Instance)]
     #[as_mut]
     pub instance: Arc<Instance>,
-    /// The objects with the names of its Service and `NetworkPolicy`, whoever owns them.
+    /// The objects with the names of its Service and `NetworkPolicy`, regardless of their owners.
     pub children: Children,
     /// The validated request.
     pub request: Validated,
-    /// The address and ports for the request; `None` where it requests nothing, or no address has enough
-    /// free ports.
+    /// The address and ports for the request; `None` if it requests nothing, or if no address has enough free ports.
     pub allocation: Option<Allocation>,
-    /// Whether its Service may have been written without a response, and the store is older than the API server.
+    /// Whether its Service may have been written without a response, so that the store may be stale.
     pub is_unanswered: bool,
-    /// Since when the load balancer has assigned another address than the requested one; `None` if it has
+    /// The time since which the load balancer has assigned another address than the requested one; `None` if it has
     /// not.
     pub other_since: Option<Timestamp>,
 }
@@ -62,13 +61,12 @@ pub fn service_key(instance: &ObjectKey) -> ObjectKey {
     ObjectKey::new(instance.namespace.clone(), service_name(&instance.name))
 }
 
-/// The name of the `NetworkPolicy` of an Instance. It contains the name of the Instance unchanged, with its
-/// dots.
+/// The name of the `NetworkPolicy` of an Instance. It contains the name of the Instance unchanged, including dots.
 pub fn policy_name(instance: &str) -> String {
     format!("crownlabs-allow-publicexposure-ingress-traffic-{instance}")
 }
 
-/// The protocol of a port; an absent one is TCP.
+/// The protocol of a port. A missing protocol is TCP.
 pub fn transport(protocol: &str) -> Option<Transport> {
     match protocol {
         "" | "TCP" => Some(Transport::Tcp),
@@ -77,8 +75,8 @@ pub fn transport(protocol: &str) -> Option<Transport> {
     }
 }
 
-/// The annotations by which load balancers are asked for an address: of `MetalLB`, with both of its prefixes,
-/// and of Cilium, before and since version 1.16. One of them may have been the configured one before.
+/// The annotations that request an address from load balancers: both prefixes of `MetalLB`, and the keys of Cilium
+/// before and since version 1.16. One of them may have been the configured key before.
 const ADDRESS_KEYS: [&str; 4] = [
     "metallb.universe.tf/loadBalancerIPs",
     "metallb.io/loadBalancerIPs",
@@ -86,34 +84,27 @@ const ADDRESS_KEYS: [&str; 4] = [
     "io.cilium/lb-ipam-ips",
 ];
 
-/// The address that a Service requests from the load balancer: with the configured annotation, or with another
-/// one of the [`ADDRESS_KEYS`], if the configuration has changed since.
+/// The address that a Service requests from the load balancer: from the configured annotation, or from another one of
+/// the [`ADDRESS_KEYS`] if the configuration has changed since.
 pub fn address(service: &LoadBalancerService, settings: &Settings) -> Option<IpAddr> {
     let keys = std::iter::once(&*settings.address_key).chain(ADDRESS_KEYS);
     keys.filter_map(|key| service.annotation(key)).find_map(pool::parse)
 }
 
-/// The annotations by which a Service requested its address before the configured key was changed: one of the
-/// [`ADDRESS_KEYS`]; or any with the address in the status of the Instance (`before`), while the Service has
-/// none with the configured key.
-pub fn former_keys(
-    service: &LoadBalancerService,
-    before: Option<IpAddr>,
-    settings: &Settings,
-) -> Vec<String> {
+/// The annotations that a Service used to request its address before the configured key was changed. Such an annotation
+/// is one of the [`ADDRESS_KEYS`]. While the Service lacks the configured key, it is also any annotation with the
+/// address in the status of the Instance (`before`).
+pub fn former_keys(service: &LoadBalancerService, last: Option<IpAddr>, settings: &Settings) -> Vec<String> {
     let is_new = service.annotation(&settings.address_key).is_none();
     let is_former = |key: &str, value: &str| {
-        ADDRESS_KEYS.contains(&key) || is_new && before.is_some() && pool::parse(value) == before
+        ADDRESS_KEYS.contains(&key) || is_new && last.is_some() && pool::parse(value) == last
     };
-    let annotations = service.metadata.annotations.iter();
-    annotations
-        .filter(|(key, value)| is_former(key, value))
-        .map(|(key, _)| key.to_string())
-        .filter(|key| *key != settings.address_key && !settings.annotations.contains_key(key))
-        .collect()
+    let former = service.metadata.annotations.iter().filter(|(key, value)| is_former(key, value));
+    let is_used = |key: &String| *key == settings.address_key || settings.annotations.contains_key(key);
+    former.map(|(key, _)| key.to_string()).filter(|key| !is_used(key)).collect()
 }
 
-/// What the status of an Instance says that it has, if it still wants something and the address is in the
+/// The address and ports in the status of an Instance, if the Instance still requests ports and the address is in the
 /// pool.
 pub fn remembered(instance: &Instance, settings: &Settings) -> Option<(IpAddr, Vec<Port>)> {
     let is_wanted = instance.spec.running && !instance.is_terminating();
@@ -121,19 +112,19 @@ pub fn remembered(instance: &Instance, settings: &Settings) -> Option<(IpAddr, V
     instance.spec.public_exposure.as_ref().filter(wants)?;
     let said = instance.status.public_exposure.as_ref()?;
     let address = pool::parse(&said.external_ip).filter(|address| settings.pool.contains(*address))?;
-    let ports = said.ports.iter().filter_map(|port| WantedPort::try_from(port).ok());
+    let ports = said.ports.iter().filter_map(WantedPort::of_status);
     let ports: Vec<Port> = ports.filter_map(|port| Some((port.transport, port.port?))).collect();
     (!ports.is_empty()).then_some((address, ports))
 }
 
-/// Whether a load balancer has assigned addresses to a Service, and the requested one is not among them.
+/// Whether a load balancer has assigned addresses to a Service, but not the requested one.
 pub fn has_other_address(service: &LoadBalancerService, requested: IpAddr) -> bool {
     let assigned = &service.status.load_balancer.ingress;
     !assigned.is_empty() && assigned.iter().all(|found| pool::parse(&found.ip) != Some(requested))
 }
 
-/// The claim of a Service. One of another type than `LoadBalancer`, or without an address, claims nothing;
-/// one that is being deleted still does.
+/// The claim of a Service. A Service with another type than `LoadBalancer` or without an address has no claim. A
+/// Service that is being deleted still has one.
 pub fn claim(service: &LoadBalancerService, settings: &Settings) -> Option<Claim> {
     if service.spec.type_ != "LoadBalancer" {
         return None;

@@ -6,8 +6,9 @@ use jiff::Timestamp;
 
 use super::Settings;
 use super::children::{self, family, protocol};
-use super::observe::{Allocation, Observed, address, service_key};
+use super::observe::{Allocation, Observed, service_key};
 use super::validate::{Validated, no_free_port};
+use crate::api::reason;
 use crate::api::template::TemplateKind;
 use crate::controllers::shared::children::Child;
 use crate::controllers::shared::references::template_key;
@@ -15,16 +16,16 @@ use crate::kinds::{LoadBalancerService, LoadBalancerServiceKind};
 use crate::runtime::ObjectKey;
 use crate::runtime::plan::{KindInfo, Plan, Precondition, Removal, Requeue};
 
-/// After how long at most an Instance without a free port is reconciled again.
+/// The maximum time until an Instance without a free port or name is reconciled again.
 const RETRY: Duration = Duration::from_mins(1);
-/// How long a load balancer may take to assign another address than it has assigned before.
+/// The time that a load balancer has for replacing an assigned address.
 pub const OTHER_ADDRESS_GRACE: Duration = Duration::from_mins(1);
 
-/// The plan.
+/// Plans a public exposure.
 pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan {
     let mut plan = Plan { stop_at_failure: true, ..Plan::default() };
     if observed.is_unanswered {
-        // What the API server has decides which ports are free.
+        // The state in the API server determines which ports are free.
         let key = service_key(&ObjectKey::of(&*observed.instance));
         plan.confirm.push((KindInfo::of::<LoadBalancerServiceKind>(), key));
     }
@@ -36,8 +37,9 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan {
             plan.problems.push(problem.clone());
         }
         Validated::Kept(problem) => {
-            if is_withdrawn(observed, settings) {
-                plan.remove = removals(observed);
+            if problem.reason == reason::NAME_CONFLICT {
+                // The other Instance may stop or be deleted before it has created anything.
+                plan.requeue_after(RETRY);
             }
             plan.problems.push(problem.clone());
         }
@@ -45,9 +47,6 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan {
             if let Some(allocation) = &observed.allocation {
                 expose(observed, settings, allocation, now, &mut plan);
             } else {
-                if is_withdrawn(observed, settings) {
-                    plan.remove = removals(observed);
-                }
                 plan.problems.push(no_free_port());
                 plan.requeue_after(RETRY);
             }
@@ -56,40 +55,33 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan {
     plan
 }
 
-/// Plans Service and `NetworkPolicy`.
-fn expose(
-    observed: &Observed,
-    settings: &Settings,
-    allocation: &Allocation,
-    now: Timestamp,
-    plan: &mut Plan,
-) {
+/// Plans the Service and the `NetworkPolicy`.
+fn expose(observed: &Observed, settings: &Settings, allocated: &Allocation, now: Timestamp, plan: &mut Plan) {
     let grace = observed.other_since.map(|since| grace_left(since, now));
-    if let Some(left) = grace.filter(|left| !left.is_zero()) {
-        plan.requeue_after(left);
-    }
+    let left = [grace, ignored_in(observed, settings, now)].into_iter().flatten();
+    left.filter(|left| !left.is_zero()).for_each(|left| plan.requeue_after(left));
     match observed.own_service() {
-        // Its deletion causes the next reconcile, which makes it anew.
+        // Its deletion triggers the next reconcile, which creates it again.
         Some(leaving) if leaving.is_terminating() => {}
-        Some(existing) if cannot_be_changed(existing, allocation) => {
-            children::service(observed, settings, allocation).remove(plan);
+        Some(existing) if cannot_be_changed(existing, allocated) => {
+            children::service(observed, settings, allocated).remove(plan);
             plan.requeue_after(Duration::ZERO);
         }
-        _ => children::service(observed, settings, allocation).ensure(plan),
+        _ => children::service(observed, settings, allocated).ensure(plan),
     }
-    plan.ensure.extend(children::policy(observed, allocation).map(Child::made));
+    plan.ensure.extend(children::policy(observed, allocated).map(Child::made));
 }
 
-/// Whether the API server would refuse to give a Service this address or these ports, so that it has to be made anew.
+/// Whether the API server would reject this address or these ports for the Service, so that it must be recreated.
 fn cannot_be_changed(existing: &LoadBalancerService, allocation: &Allocation) -> bool {
     let has_other_family =
         existing.spec.ip_families.first().is_some_and(|first| first != family(allocation.address));
     has_other_family || node_ports_collide(existing, allocation)
 }
 
-/// Whether two ports would get one node port. A TCP and a UDP port of one number share a node port, and the API server
-/// keeps the node port of a port for as long as that has its name: also when both become ports of one protocol, which it
-/// then refuses.
+/// Whether two ports would get the same node port. A TCP port and a UDP port with the same number share a node port.
+/// The API server keeps the node port of a port while the port keeps its name, even if both ports change to the same
+/// protocol, and then rejects the collision.
 fn node_ports_collide(existing: &LoadBalancerService, allocation: &Allocation) -> bool {
     let ports = &existing.spec.ports;
     let wanted = |name: &str| {
@@ -103,23 +95,29 @@ fn node_ports_collide(existing: &LoadBalancerService, allocation: &Allocation) -
     })
 }
 
-/// How long a load balancer may still take to assign the requested address, if it has had another one for the
-/// Service since then; zero when its time is over.
+/// The remaining time for a load balancer to assign the requested address, if the Service has had another address since
+/// `since`; zero if the time is over.
 pub fn grace_left(since: Timestamp, now: Timestamp) -> Duration {
     let passed = Duration::try_from(now.duration_since(since)).unwrap_or_default();
     OTHER_ADDRESS_GRACE.saturating_sub(passed)
 }
 
-/// Whether the Service has an address that is not in the pool any more. Nothing else may announce it then.
-fn is_withdrawn(observed: &Observed, settings: &Settings) -> bool {
-    let address = observed.own_service().and_then(|service| address(service, settings));
-    address.is_some_and(|address| !settings.pool.contains(address))
+/// The time until the Service counts as ignored, if the load balancer has not assigned any address; zero if it is
+/// ignored.
+pub fn ignored_in(observed: &Observed, settings: &Settings, now: Timestamp) -> Option<Duration> {
+    let is_waited_for = |service: &&LoadBalancerService| {
+        settings.wait_for_address && service.status.load_balancer.ingress.is_empty()
+    };
+    let service = observed.own_service().filter(is_waited_for)?;
+    let made = service.metadata.creation_timestamp.as_ref()?.0;
+    let passed = Duration::try_from(now.duration_since(made)).unwrap_or_default();
+    Some(settings.stalled_after.get().saturating_sub(passed))
 }
 
-/// The removals of the Service and the `NetworkPolicy`, as far as they exist.
+/// The removals of the existing Service and `NetworkPolicy`.
 fn removals(observed: &Observed) -> Vec<Removal> {
     let [service, policy] = children::bare(observed).map(|child| child.removal());
-    // With the Service, the address and the ports are lost.
+    // The address and the ports are lost with the Service.
     let mut preconditions = vec![Precondition::object(&*observed.instance)];
     if matches!(observed.request, Validated::Denied(_)) {
         preconditions

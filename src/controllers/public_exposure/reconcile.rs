@@ -6,6 +6,8 @@ use anyhow::Context as _;
 use metrics::gauge;
 use tracing::warn;
 
+use jiff::Timestamp;
+
 use super::Settings;
 use super::addresses::Addresses;
 use super::children::services;
@@ -16,23 +18,22 @@ use super::stores::Stores;
 use super::validate::Validated;
 use crate::api::Kind;
 use crate::api::instance::InstanceKind;
-use crate::config::PublicExposureConfig;
 use crate::config::pool::Pool;
-use crate::controllers::setup::{Definition, Setup};
+use crate::config::{ConfigDuration, PublicExposureConfig};
+use crate::controllers::setup::{Definition, Notice, Setup};
 use crate::kinds::LoadBalancerServiceKind;
-use crate::runtime::ObjectKey;
 use crate::runtime::apply::Failure;
-use crate::runtime::clock;
 use crate::runtime::metrics::precise;
-use crate::runtime::plan::KindInfo;
-use crate::runtime::reconciler::{Outcome, PlanFn, Reconciler, ReportFn};
+use crate::runtime::plan::{KindInfo, Plan};
+use crate::runtime::reconciler::{Outcome, Reconciled, Reconciler, Report};
 use crate::runtime::store_set::StoreSet;
 use crate::runtime::watch::Selection;
+use crate::runtime::{ObjectKey, clock};
 
 /// Reconciles the public exposure of Instances.
 pub struct PublicExposureReconciler {
-    stores: Stores,
-    /// The allocator. It is called by `observe`: an allocation is kept in memory until the store shows it.
+    stores: Arc<Stores>,
+    /// The allocator. `observe` calls it: an allocation is kept in memory until the store shows it.
     addresses: Arc<Addresses>,
     settings: Arc<Settings>,
 }
@@ -41,9 +42,14 @@ impl Definition for PublicExposureReconciler {
     const EVENT_SOURCE: &'static str = "PublicExposure";
 
     fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)> {
-        let settings = Arc::new(settings(&setup.config.controllers.public_exposure)?);
+        let controllers = &setup.config.controllers;
+        let stalled_after = controllers.instance.stalled_after;
+        let settings = Arc::new(settings(&controllers.public_exposure, stalled_after)?);
         let addresses = Arc::new(Addresses::default());
-        let stores = Stores::declare(set, &setup.config.selector, &settings, &addresses);
+        let layout = controllers.instance.layout;
+        let stores = Arc::new(Stores::declare(set, &setup.config.selector, &settings, &addresses, layout));
+        let (outside, of) = (Arc::clone(&stores), Arc::clone(&settings));
+        setup.notices.push(Notice { name: "ipPool", sentence: Box::new(move || outside.outside(&of)) });
         gauge!("public_exposure_pool_addresses").set(precise(settings.pool.addresses().count()));
         let measured = Arc::clone(&addresses);
         setup.gauges.push(Box::new(move || measured.measure()));
@@ -58,11 +64,16 @@ impl Reconciler for PublicExposureReconciler {
     type Observed = Observed;
     type Settings = Arc<Settings>;
     type Effect = ();
-    const PLAN: PlanFn<Self> = |observed, settings, now| plan(observed, settings, now);
-    const REPORT: ReportFn<Self> =
-        |observed, settings, _, outcome, now| report(observed, settings, outcome, now);
 
-    /// The Services: a watch may be late, and an address that another replica has assigned must not be
+    fn plan(observed: &Observed, settings: &Arc<Settings>, now: Timestamp) -> Plan {
+        plan(observed, settings, now)
+    }
+
+    fn report(done: &Reconciled<'_, Observed, Arc<Settings>>) -> Report<InstanceKind> {
+        report(done.observed, done.settings, done.outcome, done.now)
+    }
+
+    /// The Services are read first: a watch may be stale, and an address that another replica has assigned must not be
     /// allocated again.
     fn read_first(&self) -> Vec<(KindInfo, Selection)> {
         vec![(KindInfo::of::<LoadBalancerServiceKind>(), services())]
@@ -78,8 +89,8 @@ impl Reconciler for PublicExposureReconciler {
                     self.addresses.allocate(&observed.instance, existing, wanted, &self.settings);
                 let requested = allocation.as_ref().map(|allocation| allocation.address);
                 observed.other_since = requested.and_then(|requested| {
-                    let is_other = existing.is_some_and(|service| has_other_address(service, requested));
-                    self.addresses.other_since(key, requested, is_other, clock::now())
+                    let has_other = existing.is_some_and(|service| has_other_address(service, requested));
+                    self.addresses.other_since(key, has_other.then_some(requested), clock::now())
                 });
                 observed.allocation = allocation;
             }
@@ -99,16 +110,19 @@ impl Reconciler for PublicExposureReconciler {
         match outcome.failures.iter().find(is_about_service) {
             None if outcome.failures.is_empty() => self.addresses.settle(&instance),
             None => {}
-            // The write may still be carried out.
+            // The write may still take effect.
             Some(failure) if failure.error.is_transient() => self.addresses.await_outcome(&instance),
-            // The write was refused, so the ports are free again.
+            // The write was rejected, so the ports are free again.
             Some(_) => self.addresses.refuse(&instance),
         }
     }
 }
 
 /// The settings of the loop, from the configuration. Logs warnings about the pool.
-pub(super) fn settings(config: &PublicExposureConfig) -> anyhow::Result<Settings> {
+pub(super) fn settings(
+    config: &PublicExposureConfig,
+    stalled_after: ConfigDuration,
+) -> anyhow::Result<Settings> {
     let (pool, warnings) = Pool::parse(&config.ip_pool).context("controllers.publicExposure.ipPool")?;
     for warning in warnings {
         warn!(%pool, "controllers.publicExposure.ipPool: {warning}");
@@ -120,5 +134,6 @@ pub(super) fn settings(config: &PublicExposureConfig) -> anyhow::Result<Settings
         labels: config.common_labels.clone(),
         address_key: config.load_balancer_ips_key.clone(),
         wait_for_address: config.wait_for_address,
+        stalled_after,
     })
 }

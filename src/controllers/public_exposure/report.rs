@@ -1,38 +1,38 @@
 //! The status, the condition and the events of a public exposure.
 
+use std::net::IpAddr;
+
 use jiff::Timestamp;
 
 use super::Settings;
 use super::allocator::Transport;
 use super::children::in_order_of;
-use super::observe::{Allocation, Observed, has_other_address, stored_condition};
-use super::plan::grace_left;
-use super::validate::{Validated, WantedPort, no_free_port};
-use crate::api::Kind;
+use super::observe::{Allocation, Observed, address, has_other_address, stored_condition};
+use super::plan::{grace_left, ignored_in};
+use super::validate::{Validated, WantedPort, name_conflict, no_free_port};
 use crate::api::condition::PUBLIC_EXPOSURE_READY;
-use crate::api::instance::{
-    ExposedPort, ExposurePhase, InstanceKind, InstanceStatus, Protocol, PublicExposureStatus,
-};
+use crate::api::instance::{ExposedPort, ExposurePhase, InstanceKind, Protocol, PublicExposureStatus};
 use crate::api::reason::{self, Reason};
-use crate::api::shown;
+use crate::api::{Kind, shown};
 use crate::config::pool;
 use crate::kinds::NetworkPolicyKind;
 use crate::runtime::apply::Failure;
 use crate::runtime::conditions::{self, Observation};
+use crate::runtime::error::ApiError;
 use crate::runtime::events::{EventNote, EventType};
 use crate::runtime::problem::Problem;
 use crate::runtime::reconciler::{Outcome, Report};
 
-/// The state of an exposure as it is reported: the phase and message of the status, and the reason and
-/// message (`detail`) of the condition.
-struct ExposureState {
+/// The reported state of an exposure: the phase and message of the status, and the reason and message (`detail`) of the
+/// condition.
+struct State {
     phase: ExposurePhase,
     reason: Reason,
     message: String,
     detail: String,
 }
 
-impl ExposureState {
+impl State {
     fn new(phase: ExposurePhase, reason: Reason, message: impl Into<String>) -> Self {
         let message = message.into();
         Self { phase, reason, detail: message.clone(), message }
@@ -47,16 +47,13 @@ pub fn report(
     now: Timestamp,
 ) -> Report<InstanceKind> {
     let old = &observed.instance.status;
-    let before = said_before(old, settings);
+    let before = said_before(observed, settings);
     let failure = outcome.failures.first();
+    let unchanged = || Report::unchanged(&observed.instance);
     let (state, address, ports) = match (&observed.request, &observed.allocation, failure) {
-        (Validated::Unknown, ..) => return Report::unchanged(&observed.instance),
-        (_, _, Some(failure)) if failure.error.is_transient() => {
-            return Report::unchanged(&observed.instance);
-        }
-        (Validated::Nothing | Validated::Denied(_), _, Some(_)) => {
-            return Report::unchanged(&observed.instance);
-        }
+        (Validated::Unknown, ..) => return unchanged(),
+        (_, _, Some(failure)) if failure.error.is_transient() => return unchanged(),
+        (Validated::Nothing | Validated::Denied(_), _, Some(_)) => return unchanged(),
         (Validated::Nothing, ..) => {
             let mut status = old.clone();
             status.public_exposure = None;
@@ -88,91 +85,99 @@ pub fn report(
     let has_changed =
         known.is_none_or(|known| known.reason != state.reason || known.message != observation.message);
     let mut status = old.clone();
-    status.public_exposure = Some(PublicExposureStatus {
-        external_ip: address,
-        ports,
-        phase: state.phase,
-        message: state.message,
-    });
+    let State { phase, message, .. } = state;
+    status.public_exposure = Some(PublicExposureStatus { external_ip: address, ports, phase, message });
     let generation = observed.instance.metadata.generation;
     status.conditions = conditions::merge(&old.conditions, &[observation], &[], generation, now);
     Report::new(status, has_changed.then_some(event).into_iter().collect())
 }
 
-/// What the status says already, unless its address was taken out of the pool and is not the Instance's any more.
-fn said_before(status: &InstanceStatus, settings: &Settings) -> PublicExposureStatus {
+/// The exposure in the status, unless its address was removed from the pool and the Service no longer has it.
+fn said_before(observed: &Observed, settings: &Settings) -> PublicExposureStatus {
+    let held = observed.own_service().and_then(|service| address(service, settings));
     let is_left = |said: &&PublicExposureStatus| {
-        pool::parse(&said.external_ip).is_none_or(|address| settings.pool.contains(address))
+        pool::parse(&said.external_ip).is_none_or(|said| settings.pool.contains(said) || held == Some(said))
     };
-    status.public_exposure.as_ref().filter(is_left).cloned().unwrap_or_default()
+    observed.instance.status.public_exposure.as_ref().filter(is_left).cloned().unwrap_or_default()
 }
 
-fn error(problem: &Problem) -> ExposureState {
-    ExposureState::new(ExposurePhase::Error, problem.reason, problem.message.clone())
+fn error(problem: &Problem) -> State {
+    State::new(ExposurePhase::Error, problem.reason, problem.message.clone())
 }
 
-fn failed(reason: Reason, message: &str, failure: &Failure) -> ExposureState {
-    ExposureState {
-        detail: format!("{message} {failure}"),
-        ..ExposureState::new(ExposurePhase::Error, reason, message)
+/// The state after a failed write. A name conflict is reported as such, not as a failed write.
+fn failed(reason: Reason, message: &str, failure: &Failure) -> State {
+    if matches!(failure.error, ApiError::NameConflict { .. }) {
+        return error(&name_conflict(&failure.error.to_string()));
     }
+    State { detail: format!("{message} {failure}"), ..State::new(ExposurePhase::Error, reason, message) }
 }
 
-/// The state once address and ports are allocated: whether the load balancer has assigned the address.
-fn assigned(
-    observed: &Observed,
-    settings: &Settings,
-    allocation: &Allocation,
-    now: Timestamp,
-) -> ExposureState {
+/// The state after address and ports were allocated: whether the load balancer has assigned the address.
+fn assigned(observed: &Observed, settings: &Settings, allocation: &Allocation, now: Timestamp) -> State {
     let address = allocation.address.to_string();
     let service = observed.own_service();
     if let Some(leaving) = service.filter(|service| service.is_terminating()) {
         let message = format!(
-            "Service {} is being deleted and will be made anew with the same address and ports.",
+            "Service {} is being deleted and will be recreated with the same address and ports.",
             leaving.name()
         );
-        return ExposureState::new(ExposurePhase::Provisioning, reason::SERVICE_LEAVING, message);
+        return State::new(ExposurePhase::Provisioning, reason::SERVICE_LEAVING, message);
     }
     let balancer = service.map_or(&[][..], |service| &service.status.load_balancer.ingress);
     let is_other = service.is_some_and(|service| has_other_address(service, allocation.address));
     if !settings.wait_for_address || !balancer.is_empty() && !is_other {
         let before = observed.instance.status.public_exposure.as_ref();
-        let ports: Vec<String> = ports(allocation, before.map_or(&[][..], |before| &before.ports))
-            .iter()
-            .map(|port| format!("{} at {} ({})", port.name, port.port, port.protocol))
-            .collect();
+        let ports = ports(allocation, before.map_or(&[][..], |before| &before.ports)).into_iter();
+        let ports: Vec<String> =
+            ports.map(|port| format!("{} at {} ({})", port.name, port.port, port.protocol)).collect();
         let detail = format!("Public exposure assigned: {address}, {}", ports.join(", "));
-        return ExposureState {
-            detail,
-            ..ExposureState::new(ExposurePhase::Ready, reason::EXPOSURE_ASSIGNED, "Public exposure assigned")
-        };
+        let message = "Public exposure assigned";
+        return State { detail, ..State::new(ExposurePhase::Ready, reason::EXPOSURE_ASSIGNED, message) };
     }
     if let Some(other) = balancer.first() {
         let name = if other.ip.is_empty() { &other.hostname } else { &other.ip };
         let message = format!(
             "The load balancer has assigned {name} instead of {address}: contact the administrator \
-             (controllers.publicExposure.ipPool and loadBalancerIpsKey must be those of the load balancer)"
+             (controllers.publicExposure.ipPool and loadBalancerIpsKey must match the load balancer)"
         );
-        // What a former process has reported stays: this one has only just begun to count.
+        // A report of a former process stays, because this process has only just started counting.
         let message = shown::message(&message);
         let is_reported =
             stored_condition(&observed.instance).is_some_and(|stored| stored.message == *message);
         if is_reported || observed.other_since.is_some_and(|since| grace_left(since, now).is_zero()) {
-            return ExposureState::new(ExposurePhase::Error, reason::OTHER_ADDRESS, message);
+            return State::new(ExposurePhase::Error, reason::OTHER_ADDRESS, message);
         }
     }
-    ExposureState {
-        detail: format!("Waiting for LoadBalancer IP to be assigned: {address} is asked for"),
-        ..ExposureState::new(
-            ExposurePhase::Provisioning,
-            reason::WAITING_FOR_ADDRESS,
-            "Waiting for LoadBalancer IP to be assigned.",
-        )
-    }
+    unassigned(observed, settings, allocation.address, now)
 }
 
-/// The ports of an allocation, in the order of those that the status has already if they are the same.
+/// The state while the load balancer has not assigned the address: it may have refused or ignored the Service.
+fn unassigned(observed: &Observed, settings: &Settings, address: IpAddr, now: Timestamp) -> State {
+    let status = observed.own_service().map(|service| &service.status);
+    let waits = status.filter(|status| status.load_balancer.ingress.is_empty());
+    if let Some(refused) = waits.and_then(|status| status.conditions.first()) {
+        let message = format!(
+            "The load balancer refuses the Service, which requests {address}: {}: {}",
+            refused.reason, refused.message
+        );
+        let message = message.trim_end_matches(": ");
+        return State::new(ExposurePhase::Error, reason::LOAD_BALANCER_REFUSED, shown::message(message));
+    }
+    if ignored_in(observed, settings, now).is_some_and(|left| left.is_zero()) {
+        let message = format!(
+            "No load balancer has assigned {address} in {}: contact the administrator (the events of the Service and the log \
+             of the load balancer say why)",
+            settings.stalled_after
+        );
+        return State::new(ExposurePhase::Error, reason::LOAD_BALANCER_IGNORED, message);
+    }
+    let detail = format!("Waiting for LoadBalancer IP to be assigned: {address} is requested");
+    let message = "Waiting for LoadBalancer IP to be assigned.";
+    State { detail, ..State::new(ExposurePhase::Provisioning, reason::WAITING_FOR_ADDRESS, message) }
+}
+
+/// The ports of an allocation, in the order of the status if that contains the same ports.
 fn ports(allocation: &Allocation, before: &[ExposedPort]) -> Vec<ExposedPort> {
     let port = |(wanted, port): &(WantedPort, u16)| ExposedPort {
         name: wanted.name.clone(),

@@ -6,6 +6,7 @@ use super::Settings;
 use super::allocator::{Port, Request, Transport};
 use super::observe::{address, transport};
 use crate::api::instance::{ExposedPort, Instance, Protocol};
+use crate::api::parts::PUBLIC_EXPOSURE;
 use crate::api::reason;
 use crate::api::template::Template;
 use crate::kinds::{LoadBalancerService, ServicePort};
@@ -15,36 +16,41 @@ use crate::runtime::problem::Problem;
 /// The result of the validation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Validated {
-    /// The Instance or its Template cannot be read, or the Instance names another Tenant than that of its namespace:
-    /// everything stays as it is, and the instance loop reports the reason.
+    /// The Instance or its Template cannot be parsed, or the Instance names another Tenant than the owner of its
+    /// namespace. Nothing is changed, and the instance loop reports the reason.
     Unknown,
-    /// The Instance requests no ports: an existing exposure is removed.
+    /// The Instance requests no ports. An existing exposure is removed.
     Nothing,
-    /// The Instance may not be exposed, for this reason: an existing exposure is removed.
+    /// The Instance may not be exposed, for this reason. An existing exposure is removed.
     Denied(Problem),
-    /// The request is invalid, for this reason: an existing exposure is kept as it is.
+    /// The request is invalid, for this reason. An existing exposure is kept unchanged.
     Kept(Problem),
-    /// The requested ports, those with a specified public port first.
+    /// The requested ports, with the specified public ports first.
     Ports(Vec<WantedPort>),
 }
 
-/// The problem that somebody else has the name of the Service of an Instance, as `conflict` says.
+/// The problem that a foreign object has the name of the Service of an Instance; `conflict` describes it.
 pub fn name_conflict(conflict: &str) -> Problem {
+    let message = format!("{conflict}. Nothing is exposed; create the Instance again with another name");
+    Problem::fault(Component::Whole, reason::NAME_CONFLICT, message)
+}
+
+/// The problem that an environment of the Instance has a Service with this name.
+pub fn own_environment(name: &str) -> Problem {
     let message = format!(
-        "{conflict}: names that differ in dots and dashes only share it. Nothing is \
-         exposed; make the Instance again with another name"
+        "Service {name} belongs to environment {suffix} of this Instance: the name is reserved for {what}. Nothing is exposed; \
+         rename the environment in the Template, and create the Instance again",
+        suffix = PUBLIC_EXPOSURE.suffix,
+        what = PUBLIC_EXPOSURE.called,
     );
     Problem::fault(Component::Whole, reason::NAME_CONFLICT, message)
 }
 
 /// The problem that no address of the pool has enough free ports.
 pub fn no_free_port() -> Problem {
-    Problem::waiting(
-        Component::Whole,
-        reason::NO_FREE_PORT,
-        "No public address has room for all requested ports: ask for other ports, or for port 0 (any that is free). \
-         It is tried again when ports are freed",
-    )
+    let message = "No public address has enough free ports for the request: request other ports, or port 0 (any \
+                   free port). The request is retried when ports are freed";
+    Problem::waiting(Component::Whole, reason::NO_FREE_PORT, message)
 }
 
 /// A requested port.
@@ -60,44 +66,29 @@ pub struct WantedPort {
     pub port: Option<u16>,
 }
 
-/// A port that cannot be one of ours: a named target port, or a protocol that is not exposed.
-pub struct OtherPort;
-
-impl TryFrom<&ServicePort> for WantedPort {
-    type Error = OtherPort;
-
-    fn try_from(port: &ServicePort) -> Result<Self, OtherPort> {
-        let target = port.target_port.as_u64().and_then(|target| u16::try_from(target).ok());
-        Ok(Self {
-            name: port.name.clone(),
-            target: target.ok_or(OtherPort)?,
-            transport: transport(&port.protocol).ok_or(OtherPort)?,
-            port: Some(port.port),
-        })
-    }
-}
-
-impl TryFrom<&ExposedPort> for WantedPort {
-    type Error = OtherPort;
-
-    fn try_from(port: &ExposedPort) -> Result<Self, OtherPort> {
-        let number = |number: i32| u16::try_from(number).ok().filter(|number| *number > 0);
-        Ok(Self {
-            name: port.name.clone(),
-            target: number(port.target_port).ok_or(OtherPort)?,
-            transport: transport(&port.protocol.to_string()).ok_or(OtherPort)?,
-            port: Some(number(port.port).ok_or(OtherPort)?),
-        })
-    }
-}
-
 impl WantedPort {
-    /// Whether a port is for the same request, whatever its number.
+    /// Reads a port of a Service; `None` if it cannot be ours, because it has a named target port or a protocol that
+    /// is not exposed.
+    pub fn of_service(port: &ServicePort) -> Option<Self> {
+        let target = port.target_port.as_u64().and_then(|target| u16::try_from(target).ok())?;
+        let (name, transport) = (port.name.clone(), transport(&port.protocol)?);
+        Some(Self { name, target, transport, port: Some(port.port) })
+    }
+
+    /// Reads a port of a status; `None` if it is not valid.
+    pub fn of_status(port: &ExposedPort) -> Option<Self> {
+        let number = |number: i32| u16::try_from(number).ok().filter(|number| *number > 0);
+        let (target, public) = (number(port.target_port)?, number(port.port)?);
+        let (name, transport) = (port.name.clone(), transport(&port.protocol.to_string())?);
+        Some(Self { name, target, transport, port: Some(public) })
+    }
+
+    /// Whether a port belongs to the same request, regardless of its number.
     fn is(&self, port: &Self) -> bool {
         (&port.name, port.target, port.transport) == (&self.name, self.target, self.transport)
     }
 
-    /// The request to the allocator. An automatic port stays the same as `before` if possible.
+    /// The request to the allocator. An automatic port keeps its number in `before` if possible.
     pub fn request(&self, before: &[Self]) -> Request {
         if let Some(port) = self.port {
             return Request::Specified((self.transport, port));
@@ -121,44 +112,36 @@ pub fn validate(instance: &Instance, template: Option<&Template>, settings: &Set
         return Validated::Unknown;
     };
     if !template.spec.allow_public_exposure {
-        return Validated::Denied(Problem::fault(
-            Component::Whole,
-            reason::NOT_ALLOWED,
-            format!(
-                "the Template {reference} does not allow public exposure: its owner can set \
-                 spec.allowPublicExposure; otherwise remove spec.publicExposure"
-            ),
-        ));
+        let message = format!(
+            "the Template {reference} does not allow public exposure: its owner can set \
+             spec.allowPublicExposure; otherwise remove spec.publicExposure"
+        );
+        return Validated::Denied(Problem::fault(Component::Whole, reason::NOT_ALLOWED, message));
     }
-    // The environments of an Instance are fixed when its objects are made, whatever becomes of the Template.
+    // The environments of an Instance are fixed when its objects are created, even if the Template changes.
     let environments = match instance.status.environments.len() {
         0 => template.spec.environment_list.len(),
         fixed => fixed,
     };
     if environments != 1 {
-        return Validated::Denied(Problem::fault(
-            Component::Whole,
-            reason::SEVERAL_ENVIRONMENTS,
-            "Public exposure is not allowed for templates with multiple environments",
-        ));
+        let message = "Public exposure is not allowed for templates with multiple environments";
+        return Validated::Denied(Problem::fault(Component::Whole, reason::SEVERAL_ENVIRONMENTS, message));
     }
     match wanted(ports) {
-        Err(fault) => Validated::Kept(Problem::fault(
-            Component::Whole,
-            reason::INVALID_REQUEST,
-            format!("Invalid public exposure request: {fault}"),
-        )),
-        Ok(_) if settings.pool.is_empty() => Validated::Kept(Problem::fault(
-            Component::Whole,
-            reason::NO_ADDRESSES,
-            "There are no public addresses to give (controllers.publicExposure.ipPool is empty): contact the \
-             administrator",
-        )),
+        Err(fault) => {
+            let message = format!("Invalid public exposure request: {fault}");
+            Validated::Kept(Problem::fault(Component::Whole, reason::INVALID_REQUEST, message))
+        }
+        Ok(_) if settings.pool.is_empty() => {
+            let message = "No public addresses are available (controllers.publicExposure.ipPool is empty): contact \
+                           the administrator";
+            Validated::Kept(Problem::fault(Component::Whole, reason::NO_ADDRESSES, message))
+        }
         Ok(wanted) => Validated::Ports(wanted),
     }
 }
 
-/// The requested ports, those with a specified public port first; or what is wrong with them.
+/// The requested ports, with the specified public ports first, or a message about the first invalid port.
 fn wanted(ports: &[ExposedPort]) -> Result<Vec<WantedPort>, String> {
     let mut names = BTreeSet::new();
     let mut targets: BTreeSet<Port> = BTreeSet::new();
@@ -187,34 +170,26 @@ fn wanted(ports: &[ExposedPort]) -> Result<Vec<WantedPort>, String> {
             return Err(format!("duplicate requested port {public} found in public exposure request"));
         }
         if !names.insert(name) {
-            return Err(format!("two ports are named {name}: give each a name of its own"));
+            return Err(format!("two ports are named {name}: give each a different name"));
         }
-        wanted.push(WantedPort {
-            name: name.clone(),
-            target,
-            transport,
-            port: Some(public).filter(|port| *port != 0),
-        });
+        let port = Some(public).filter(|port| *port != 0);
+        wanted.push(WantedPort { name: name.clone(), target, transport, port });
     }
-    // The sort is stable: within both groups the order of the request is kept.
+    // The sort is stable: both groups keep the order of the request.
     wanted.sort_by_key(|port| port.port.is_none());
     Ok(wanted)
 }
 
-/// The public ports of a Service, in the order of `wanted`, if it has exactly the requested ports on an
-/// address of the pool. An automatic port must be within its range. Otherwise `None`.
-pub fn held(
-    service: Option<&LoadBalancerService>,
-    wanted: &[WantedPort],
-    settings: &Settings,
-) -> Option<Vec<u16>> {
-    let service = service?;
-    let is_ours = address(service, settings).is_some_and(|address| settings.pool.contains(address));
-    if !is_ours || service.spec.ports.len() != wanted.len() || service.spec.type_ != "LoadBalancer" {
+/// The public ports of a Service, in the order of `wanted`, if the Service has an address (inside or outside of the
+/// pool) and exactly the requested ports. An automatic port must be within its range. Otherwise `None`.
+pub fn held(service: &LoadBalancerService, wanted: &[WantedPort], settings: &Settings) -> Option<Vec<u16>> {
+    if address(service, settings).is_none()
+        || service.spec.ports.len() != wanted.len()
+        || service.spec.type_ != "LoadBalancer"
+    {
         return None;
     }
-    let ports: Vec<WantedPort> =
-        service.spec.ports.iter().filter_map(|port| WantedPort::try_from(port).ok()).collect();
+    let ports: Vec<WantedPort> = service.spec.ports.iter().filter_map(WantedPort::of_service).collect();
     wanted
         .iter()
         .map(|port| {

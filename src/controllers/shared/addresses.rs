@@ -1,8 +1,8 @@
-//! The addresses of Instances inside the cluster: those of the Services that the daemon has made for them. The address
-//! in the status of an Instance is the same, but users may patch a status, so nothing is decided by that.
+//! The addresses of Instances inside the cluster, from the Services that the daemon has created. The status of an
+//! Instance has the same address, but users may patch the status, so no decision depends on it.
 //!
-//! A Service counts only if the Instance that controls it exists, in the namespace of the Service: users may create
-//! Services in their sandbox namespaces, with any labels and owners that they like.
+//! A Service counts only if the Instance that controls it exists in the Service's namespace. Users may create Services
+//! with any labels and owners in their sandbox namespaces.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ index! {
     |service| address(service).into_iter().collect()
 }
 
-/// The address of a Service; `None` for a headless one, and while the API server has assigned none.
+/// The address of a Service; `None` for a headless Service, and while the API server has assigned no address.
 fn address(service: &Service) -> Option<IpAddr> {
     service.spec.cluster_ip.as_deref()?.parse().ok()
 }
@@ -43,8 +43,9 @@ pub struct InstanceAddresses {
 }
 
 impl InstanceAddresses {
-    /// Declares the stores; `/metrics` shows the series of `counter`. The series of an Instance at `port` begins at 0
-    /// when it gets an address, so that Prometheus sees the first connection, and ends some time after it has lost it.
+    /// Declares the stores and exports the series of `counter` in `/metrics`. The series of an Instance at `port`
+    /// begins at 0 when the Instance gets an address, so that Prometheus sees the first connection. It ends some time
+    /// after the address is lost.
     pub fn counted(
         setup: &mut Setup<'_>,
         set: &mut StoreSet<'_>,
@@ -69,8 +70,8 @@ impl InstanceAddresses {
         Self { services, instances: Arc::clone(instances) }
     }
 
-    /// Calls `changed` with each address that an Instance loses (`false`) or gets (`true`): by a change of the Service,
-    /// or of the Instance, whichever comes last.
+    /// Calls `changed` with each address that an Instance loses (`false`) or gets (`true`). The cause may be a change
+    /// of the Service or of the Instance.
     fn follow(&self, changed: impl Fn(IpAddr, bool) + Send + Sync + 'static) {
         let changed = Arc::new(changed);
         let (notify, instances) = (Arc::clone(&changed), Arc::clone(&self.instances));
@@ -99,7 +100,7 @@ impl InstanceAddresses {
         });
     }
 
-    /// Those that a store has, while no Instance is known.
+    /// The addresses of these Services, before any Instance is known.
     #[cfg(test)]
     pub fn of(services: Arc<Store<ServiceKind>>) -> Self {
         let mut factory = crate::runtime::store::StoreFactory::default();
@@ -107,20 +108,20 @@ impl InstanceAddresses {
         Self { services, instances }
     }
 
-    /// The Instance at an address; `None` where there is none. Allocates nothing: it is asked for each connection.
+    /// Returns the Instance at an address, if any. It is called for each connection, so it does not allocate.
     pub fn instance_at(&self, address: IpAddr) -> Option<ObjectKey> {
         self.services.find_by::<ByAddress, _>(&address, |service| instance_of(service, &self.instances))
     }
 
-    /// The addresses of the Instance with this uid, by the name of the Service: `<name>` in the layout with one
-    /// environment, `<name>-<environment>` in the one with several. Only Services in the namespace of the Instance
+    /// The addresses of the Instance with this uid and the names of their Services: `<name>` in the layout with one
+    /// environment, `<name>-<environment>` in the layout with several. Only Services in the namespace of the Instance
     /// count.
     pub fn addresses_of(&self, namespace: &str, uid: &str) -> Vec<(String, IpAddr)> {
         let services = self.services_of(namespace, uid).into_iter();
         services.filter_map(|(name, address)| Some((name, address?))).collect()
     }
 
-    /// The same with the Services that have no address.
+    /// Like `addresses_of`, but includes Services without an address.
     pub fn services_of(&self, namespace: &str, uid: &str) -> Vec<(String, Option<IpAddr>)> {
         let services = self.services.by::<ByController>(uid);
         let ours = services.iter().filter(|service| service.namespace() == namespace);
@@ -141,7 +142,7 @@ mod tests {
     use crate::api::instance::Instance;
     use crate::runtime::store::StoreFactory;
 
-    /// The stores, and what `follow` tells.
+    /// The stores, and the calls of `follow`.
     struct World {
         addresses: InstanceAddresses,
         told: Arc<Mutex<Vec<(String, bool)>>>,
@@ -197,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_service_counts_once_its_instance_is_there_and_until_it_has_gone() {
+    fn a_service_counts_while_its_instance_exists() {
         let mut world = World::new();
         let service = world.service("tenant-ada", "lab", "10.0.0.1", ["lab", "i"]);
         world.addresses.services.apply_event(service);
@@ -209,7 +210,7 @@ mod tests {
         let moved = world.service("tenant-ada", "lab", "10.0.0.2", ["lab", "i"]);
         world.addresses.services.apply_event(moved);
         assert_eq!(world.told(), [told("10.0.0.1", false), told("10.0.0.2", true)]);
-        // Another Instance of that name: the Service is not its own.
+        // The Service belongs to an earlier Instance with the same name.
         let other = world.instance("tenant-ada", "lab", "j");
         world.addresses.instances.delete_event(&other);
         let other = world.instance("tenant-ada", "lab", "j");
@@ -218,12 +219,12 @@ mod tests {
     }
 
     #[test]
-    fn services_that_users_make_are_of_nobody() {
+    fn services_created_by_users_belong_to_no_instance() {
         let mut world = World::new();
         let instance = world.instance("tenant-ada", "lab", "i");
         world.addresses.instances.apply_event(instance);
         for (namespace, owner) in [
-            // An Instance in another namespace, one that does not exist, another one of that name.
+            // An Instance in another namespace, a missing Instance, and a different Instance with the same name.
             ("sandbox-eve", ["lab", "i"]),
             ("tenant-ada", ["none", "i"]),
             ("tenant-ada", ["lab", "forged"]),

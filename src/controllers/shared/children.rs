@@ -1,5 +1,5 @@
-//! Children: the objects that a loop makes for one object, which is their owner. Each kind of child is declared once, as a
-//! [`Child`] with its name, component, wave and body; what the plan does with it follows from that.
+//! Children: the objects that a loop creates for one object, their owner. Each kind of child is declared once, as a
+//! [`Child`] with its name, component, wave and body. The plan follows from the declaration.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,14 +10,14 @@ use serde_json::{Map, Value, json};
 
 use crate::api::instance::InstanceKind;
 use crate::api::meta::Metadata;
+use crate::api::parts::other_part;
 use crate::api::tenant::TenantKind;
 use crate::api::{Kind, Object, labels};
-use crate::runtime::ObjectKey;
 use crate::runtime::children::Children;
 use crate::runtime::component::Component;
-use crate::runtime::merge;
 use crate::runtime::plan::{Desired, KindInfo, Manifest, Ownership, Plan, Removal};
 use crate::runtime::store::AnyObject;
+use crate::runtime::{ObjectKey, merge};
 
 /// The API group of roles and bindings.
 pub const RBAC_GROUP: &str = "rbac.authorization.k8s.io";
@@ -34,7 +34,8 @@ fn owner<T: Kind>(owner: &Object<T>) -> OwnerReference {
     }
 }
 
-/// Whose an object is that has these labels and this owner, as its labels say it: see [`Desired::identity`].
+/// The labels that identify the user's object behind a child with this owner and these labels: see
+/// [`Desired::identity`].
 pub fn identity(
     owner: &OwnerReference,
     own_labels: &BTreeMap<String, String>,
@@ -55,9 +56,9 @@ pub fn exactly(labels: &BTreeMap<String, String>) -> impl Iterator<Item = (Strin
     labels.iter().map(|(key, value)| (key.clone(), Some(value.clone())))
 }
 
-/// The owner of a name that the children of several objects would have, if it is not `object`: the one that
-/// has such a child already, otherwise the oldest. `holders` are the uids of the controllers of the existing
-/// children.
+/// The owner of a name that the children of several objects would share, if it is not `object`. The object that already
+/// has such a child owns the name, otherwise the oldest one does. `holders` are the uids of the controllers of the
+/// existing children.
 pub fn name_owner<T: Kind>(
     object: &Object<T>,
     siblings: &[Arc<Object<T>>],
@@ -66,7 +67,7 @@ pub fn name_owner<T: Kind>(
     if siblings.len() < 2 || holders.contains(object.uid()) {
         return None;
     }
-    // Creation times are whole seconds, so the one with children counts as the first.
+    // Creation times have whole seconds, so an object with children counts as the oldest.
     let holder = siblings.iter().find(|other| holders.contains(other.uid()));
     let age = |other: &Object<T>| (other.metadata.creation_timestamp.clone(), other.name().to_owned());
     let oldest = || siblings.iter().filter(|other| !other.is_terminating()).min_by_key(|other| age(other));
@@ -74,53 +75,61 @@ pub fn name_owner<T: Kind>(
     (name_owner.uid() != object.uid()).then(|| name_owner.name().to_owned())
 }
 
-/// What the children of an object have in common.
+/// The common properties of the children of an object.
 #[derive(Debug, Clone)]
 pub struct Parent<'a> {
     /// Their owner.
     pub owner: OwnerReference,
     /// Their namespace, if their kind has namespaces.
     pub namespace: String,
-    /// The labels of each.
+    /// The labels of each child.
     pub labels: BTreeMap<String, String>,
-    /// The children that exist, and other objects with their names.
+    /// The existing children, and other objects with their names.
     pub seen: Option<&'a Children>,
 }
 
 impl<'a> Parent<'a> {
-    /// This object, whose children are in its namespace and have these labels.
+    /// A parent with children in the object's namespace and with these labels.
     pub fn new<T: Kind>(object: &Object<T>, labels: BTreeMap<String, String>) -> Self {
         Self { owner: owner(object), namespace: object.namespace().to_owned(), labels, seen: None }
     }
 
-    /// The same where these children are seen.
+    /// The same parent with these existing children.
     pub fn seeing(self, children: &'a Children) -> Self {
         Self { seen: Some(children), ..self }
     }
 
-    /// The same for children with further labels.
+    /// The same parent with further labels for its children.
     pub fn with(mut self, labels: &[(&str, &str)]) -> Self {
         self.labels.extend(labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())));
         self
     }
 
-    /// The same for children in this namespace.
+    /// The same parent with children in this namespace.
     pub fn within(mut self, namespace: &str) -> Self {
         namespace.clone_into(&mut self.namespace);
         self
     }
 
-    /// Who has the name of a child, if it is somebody else: `Service a belongs to Instance b`.
+    /// Describes a name conflict, for example `Service a belongs to Instance b`, if the name of a child belongs to
+    /// another object or to another part of this object.
     pub fn conflict<T: Kind>(&self, name: &str) -> Option<String> {
         let namespace = if T::NAMESPACED { &*self.namespace } else { "" };
         let owner = &self.owner;
-        let controller = self.seen?.get::<T>(namespace, name)?.metadata.controller()?;
-        let is_former = controller.kind == *owner.kind && controller.name == *owner.name;
-        (controller.uid != *owner.uid && !is_former)
-            .then(|| format!("{} {name} belongs to {} {}", T::KIND, controller.kind, controller.name))
+        let metadata = &self.seen?.get::<T>(namespace, name)?.metadata;
+        let controller = metadata.controller()?;
+        let (kind, is_former) = (T::KIND, controller.kind == *owner.kind && controller.name == *owner.name);
+        if controller.uid == *owner.uid {
+            let label = other_part(&metadata.labels, &self.labels)?;
+            return Some(format!(
+                "{kind} {name} belongs to another part of {} {} ({label})",
+                owner.kind, owner.name
+            ));
+        }
+        (!is_former).then(|| format!("{kind} {name} belongs to {} {}", controller.kind, controller.name))
     }
 
-    /// A child. The members in `body` (`spec`, `subjects`, …) are written when it is made.
+    /// A child. The members in `body` (`spec`, `subjects`, …) are written when it is created.
     pub fn child<'c, T: Kind>(
         &self,
         name: &str,
@@ -153,50 +162,50 @@ impl<'a> Parent<'a> {
     }
 }
 
-/// A child of an object, and the object that has its name, whoever owns it.
+/// A child of an object, and the existing object with its name, whatever its owner.
 pub struct Child<'a> {
-    /// What the plan has of it, without the manifest.
+    /// The desired object in the plan, without the manifest.
     pub desired: Desired,
-    /// The object that has its name.
+    /// The existing object with its name.
     pub existing: Option<&'a dyn AnyObject>,
     is_enforced: bool,
-    /// What it has beside the body when it is made.
+    /// The part of the manifest that is written only at creation.
     initial: Value,
     body: Box<dyn FnOnce() -> Value + 'a>,
 }
 
 impl<'a> Child<'a> {
-    /// The object that has its name is this.
+    /// Sets the existing object with its name.
     pub fn existing<T: Kind>(mut self, object: Option<&'a Object<T>>) -> Self {
         self.existing = object.map(|object| object as &dyn AnyObject);
         self
     }
 
-    /// The members of the body are enforced as far as [`Kind`] reads them: what others add to them is removed.
+    /// Enforces the members of the body as far as [`Kind`] reads them, and removes additions by others.
     pub fn enforced(mut self) -> Self {
         self.is_enforced = true;
         self
     }
 
-    /// It has this beside the body when it is made: a JSON merge patch, which is never enforced.
+    /// Adds this JSON merge patch at creation. It is never enforced.
     pub fn initially(mut self, patch: Value) -> Self {
         self.initial = patch;
         self
     }
 
-    /// These fields are enforced: a JSON merge patch.
+    /// Enforces these fields, a JSON merge patch.
     pub fn fields(mut self, fields: Value) -> Self {
         self.desired.fields = fields;
         self
     }
 
-    /// It has these annotations, and not (`None`) those.
+    /// Enforces these annotations. An annotation with `None` is removed.
     pub fn annotated(mut self, annotations: impl IntoIterator<Item = (String, Option<String>)>) -> Self {
         self.desired.annotations.extend(annotations);
         self
     }
 
-    /// Whether it exists, and its owner is its controller.
+    /// Whether it exists and its owner is its controller.
     pub fn is_own(&self) -> bool {
         self.own().is_some()
     }
@@ -206,13 +215,13 @@ impl<'a> Child<'a> {
         metadata.controller().is_some_and(|owner| *owner.uid == *self.desired.owner.uid).then_some(metadata)
     }
 
-    /// Its removal, if it is there and not being deleted already.
+    /// The removal of the child, unless it does not exist or is being deleted already.
     pub fn removal(&self) -> Option<Removal> {
         let metadata = self.own().filter(|metadata| metadata.deletion_timestamp.is_none())?;
         Some(Removal::seen(self.desired.kind, metadata, self.desired.component.clone()))
     }
 
-    /// The object that must exist. Its manifest is built only where it does not.
+    /// The desired object. The manifest is built only if the object does not exist.
     pub fn made(self) -> Desired {
         let Self { mut desired, existing, is_enforced, initial, body } = self;
         match existing {
@@ -230,39 +239,39 @@ impl<'a> Child<'a> {
         desired
     }
 
-    /// Plans that it is there, and as it should be.
+    /// Plans that the child exists and is up to date.
     pub fn ensure<E>(self, plan: &mut Plan<E>) {
         plan.ensure.push(self.made());
     }
 
-    /// Plans that one that is there is as it should be.
+    /// Plans that the child is up to date if it exists.
     pub fn keep<E>(self, plan: &mut Plan<E>) {
         if self.is_own() {
             self.ensure(plan);
         }
     }
 
-    /// Plans that one that is there is deleted.
+    /// Plans that the child is deleted if it exists.
     pub fn remove<E>(&self, plan: &mut Plan<E>) {
         plan.remove.extend(self.removal());
     }
 
-    /// Plans a role binding. The role of a binding cannot be changed: one of ours with another role is deleted first.
-    pub fn bind<E>(mut self, plan: &mut Plan<E>) {
-        let body = std::mem::replace(&mut self.body, Box::new(|| Value::Null))();
+    /// Plans a role binding. The role of a binding is immutable, so an own binding with another role is deleted first.
+    pub fn bind<E>(self, plan: &mut Plan<E>) {
+        let (removal, body) = (self.removal(), (self.body)());
         let has_other_role =
             self.existing.is_some_and(|existing| existing.json()["roleRef"] != body["roleRef"]);
-        if let Some(removal) = self.removal().filter(|_| has_other_role) {
-            plan.remove.push(removal);
-            plan.requeue_after(Duration::ZERO);
-        } else {
-            let made = Child { body: Box::new(move || body), is_enforced: true, ..self };
-            plan.ensure.push(made.made());
+        match removal.filter(|_| has_other_role) {
+            Some(removal) => {
+                plan.remove.push(removal);
+                plan.requeue_after(Duration::ZERO);
+            }
+            None => Child { body: Box::new(|| body), is_enforced: true, ..self }.ensure(plan),
         }
     }
 }
 
-/// The metadata with which a child is made.
+/// The metadata of a new child.
 fn metadata(desired: &Desired) -> ObjectMeta {
     let annotations =
         desired.annotations.iter().filter_map(|(key, value)| Some((key.clone(), value.clone()?)));
@@ -277,8 +286,7 @@ fn metadata(desired: &Desired) -> ObjectMeta {
     }
 }
 
-/// The merge patch after which each member of `body` is in `current` exactly what it is in `body`; `Null` if
-/// nothing differs.
+/// The merge patch that sets each member of `body` in `current` to its exact value; `Null` if nothing differs.
 fn repair(current: &Value, body: &Value) -> Value {
     let members = body.as_object().into_iter().flatten();
     let repairs: Map<String, Value> = members
@@ -316,19 +324,19 @@ mod tests {
         assert_eq!(name_owner(&siblings[0], &siblings, &none).as_deref(), Some("a.b"));
         assert_eq!(name_owner(&siblings[1], &siblings, &none), None);
         assert_eq!(name_owner(&siblings[0], &siblings[..1], &none), None);
-        // In the same second the names decide, unless one of them has something.
+        // Objects with the same creation time are ordered by name, unless one of them has children.
         let siblings = [born("a-b", first), born("a.b", first)];
         assert_eq!(name_owner(&siblings[0], &siblings, &none), None);
         let holders = BTreeSet::from(["uid-a.b"]);
         assert_eq!(name_owner(&siblings[0], &siblings, &holders).as_deref(), Some("a.b"));
         assert_eq!(name_owner(&siblings[1], &siblings, &holders), None);
-        // A child of a third owner decides nothing.
+        // A child of a third owner does not matter.
         let holders = BTreeSet::from(["uid-other"]);
         assert_eq!(name_owner(&siblings[1], &siblings, &holders).as_deref(), Some("a-b"));
     }
 
     #[test]
-    fn labels_say_whose_an_object_is() {
+    fn the_identity_of_an_object_comes_from_its_labels_and_owner() {
         let owner = |kind: &str| OwnerReference {
             kind: kind.to_owned(),
             name: "a".into(),
@@ -351,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repair_restores_what_is_enforced_and_removes_what_was_added() {
+    fn a_repair_restores_enforced_members_and_removes_additions() {
         let wanted = json!({"spec": {"podSelector": {}, "ingress": [1]}});
         let current = json!({"spec": {"podSelector": {"matchLabels": {"a": "b"}}, "ingress": [1]}});
         let patch = repair(&current, &wanted);

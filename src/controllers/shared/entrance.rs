@@ -1,5 +1,5 @@
-//! Who may enter the machines of an Instance. The OAuth2 proxy of an Instance and the web terminal ask here, so that both let
-//! in the same people; the SSH keys of the same people are in its machines.
+//! The users that may enter the machines of an Instance. The OAuth2 proxy of an Instance and the web terminal both use
+//! this module, so they admit the same users. The SSH keys of the same users are installed in the machines.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use crate::api::text::Text;
 use crate::runtime::store::{Store, index};
 
 index! {
-    /// Tenants by the Workspaces that they manage. Their labels say the same, but a user may patch the labels of the own
-    /// Tenant; the webhook guards `spec.workspaces`.
+    /// Tenants by the Workspaces that they manage. Their labels have the same content, but users may patch the labels
+    /// of their own Tenant, while the webhook guards `spec.workspaces`.
     pub struct ByManagedWorkspace of TenantKind by Text;
     |tenant| {
         let entries = tenant.spec.workspaces.iter();
@@ -23,7 +23,7 @@ index! {
 }
 
 index! {
-    /// Tenants by their personal namespace, as the daemon has reported it: users may not write the status of a Tenant.
+    /// Tenants by their personal namespace in the status, which users may not write.
     pub struct ByPersonalNamespace of TenantKind by Text;
     |tenant| {
         let namespace = &tenant.status.personal_namespace;
@@ -31,13 +31,13 @@ index! {
     }
 }
 
-/// The managers of the Workspace of a Template, in the order of their names.
+/// The managers of a Template's Workspace, sorted by name.
 pub fn managers(tenants: &Store<TenantKind>, template: &Template) -> Vec<Arc<Tenant>> {
     tenants.by::<ByManagedWorkspace>(template.spec.workspace_ref.name.as_str())
 }
 
-/// The names of the Tenants that an Instance belongs to: those of its namespace, which is one. Only in a namespace that is no
-/// Tenant's it is the one that the Instance names: users write that name.
+/// The names of the Tenants that own an Instance. In the personal namespace of a Tenant, that Tenant is the only owner.
+/// In any other namespace it is the Tenant that the Instance names, although users write that name.
 pub fn owners(tenants: &Store<TenantKind>, instance: &Instance) -> Vec<String> {
     let owners = tenants.by::<ByPersonalNamespace>(instance.namespace());
     if owners.is_empty() {
@@ -47,7 +47,7 @@ pub fn owners(tenants: &Store<TenantKind>, instance: &Instance) -> Vec<String> {
     }
 }
 
-/// Who may enter the machines of an Instance that belongs to these Tenants, of a Template whose Workspace has these managers.
+/// The users that may enter the machines of an Instance with these owners and these managers of its Workspace.
 pub fn users<'a>(
     owners: impl IntoIterator<Item = &'a str>,
     managers: &'a [Arc<Tenant>],
@@ -65,7 +65,7 @@ mod tests {
         let workspaces: Vec<_> =
             workspaces.iter().map(|(name, role)| json!({"name": name, "role": role})).collect();
         let namespace = json!({"created": namespace.is_some(), "name": namespace.unwrap_or_default()});
-        // The labels are those of a user who would like to manage everything.
+        // Labels of a user who claims to manage the Workspace.
         let labels = json!({"crownlabs.polito.it/workspace-netlab": "manager"});
         let object = json!({
             "metadata": {"name": name, "labels": labels},
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn the_namespace_says_whose_an_instance_is_and_the_spec_of_a_tenant_what_it_manages() {
+    fn the_namespace_decides_the_owner_and_the_spec_of_a_tenant_its_workspaces() {
         let tenants = store(vec![
             tenant("ada", Some("tenant-ada"), &[("netlab", "user")]),
             tenant("bob", None, &[("netlab", "manager"), ("other", "user")]),
@@ -113,7 +113,11 @@ mod tests {
         };
         assert_eq!(may(instance("tenant-ada", "ada"), "netlab"), ["ada", "bob"]);
         assert_eq!(may(instance("tenant-ada", "ada"), "other"), ["ada", "eve"]);
-        assert_eq!(may(instance("tenant-ada", "eve"), "netlab"), ["ada", "bob"], "users write that name");
-        assert_eq!(may(instance("exams", "ada"), ""), ["ada"], "a namespace that is nobody's");
+        assert_eq!(
+            may(instance("tenant-ada", "eve"), "netlab"),
+            ["ada", "bob"],
+            "the Instance names its own Tenant"
+        );
+        assert_eq!(may(instance("exams", "ada"), ""), ["ada"], "a namespace without an owner");
     }
 }

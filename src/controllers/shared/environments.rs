@@ -1,5 +1,5 @@
-//! The environments of an Instance: which of those of its Template it has, how their objects are named, and which of
-//! them are uploaded when an exam ends.
+//! The environments of an Instance: its selection from the environments of the Template, the names of their objects,
+//! and which of them are uploaded when an exam ends.
 
 use crate::api::environment::Environment;
 use crate::api::instance::Instance;
@@ -13,16 +13,17 @@ use crate::config::{Layout, LocalVm};
 pub struct Chosen<'a> {
     /// The environment as the Template specifies it.
     pub environment: &'a Environment,
-    /// Whether its objects are named after the Instance alone (`<c>`, its canonical name), or also after the environment
-    /// (`<c>-<environment>`), as those of a Template with several always are; see [`Layout`].
+    /// Whether its objects are named after the Instance only (`<c>`, its canonical name). Otherwise they are named
+    /// after the Instance and the environment (`<c>-<environment>`), as always in a Template with several environments.
+    /// See [`Layout`].
     pub classic: bool,
 }
 
-/// The environments of an Instance, and the names of those that have been removed from the Template, which has these
-/// `environments` now. Both the environments and their names are fixed when the first objects are made: otherwise the
-/// selectors of an Instance with one environment could match the pods of one that is added to the Template later.
-/// `has_workload` tells whether the Instance has a workload or a disk of a name. Where it has none, an only environment gets
-/// the `layout`.
+/// The environments of an Instance, and the names of those that were removed from the Template since. `environments`
+/// are the Template's current ones. The environments and their names are fixed when the first objects are created.
+/// Otherwise the selectors of an Instance with one environment could match the pods of an environment that is added to
+/// the Template later. `has_workload` says whether the Instance has a workload or a disk with this name. If it has
+/// none, a single environment gets the `layout`.
 pub fn choose<'a>(
     instance: &Instance,
     environments: &'a [Environment],
@@ -32,19 +33,20 @@ pub fn choose<'a>(
     let fixed = &instance.status.environments;
     let canonical = CanonicalName::of(instance.name());
     let suffixed = |environment: &Environment| has_workload(&canonical.environment(&environment.name));
-    // Its objects have the name of an environment that the Template has no more: they are not another one's.
+    // The objects are named after an environment that the Template no longer has, so they do not belong to the
+    // remaining one.
     let is_gone = |name: &str| has_workload(&canonical.environment(name)) && !has_workload(&canonical);
     let is_left = |only: &Environment| fixed.iter().all(|was| was.name == only.name || !is_gone(&was.name));
     if let [only] = environments
         && fixed.len() <= 1
         && is_left(only)
     {
-        // The only environment keeps the name of its existing objects.
+        // A single environment keeps the names of its existing objects.
         let classic = has_workload(&canonical) || layout == Layout::Classic && !suffixed(only);
         return (vec![Chosen { environment: only, classic }], Vec::new());
     }
     if fixed.is_empty() {
-        // Made by an old version of the Go operator, which only made the first environment.
+        // An old version of the Go operator created only the first environment.
         if let (Some(first), true) = (environments.first(), has_workload(&canonical)) {
             return (vec![Chosen { environment: first, classic: true }], Vec::new());
         }
@@ -63,9 +65,9 @@ pub fn choose<'a>(
     (chosen, removed)
 }
 
-/// Where the content of an environment is uploaded when an exam ends; `None` if it is not: only a persistent
-/// environment has something to upload, and only if the Instance names a destination. `environments` are those of the
-/// Template.
+/// The upload destination of an environment's content when an exam ends; `None` if it is not uploaded. Only a
+/// persistent environment has content, and the Instance must name a destination. `environments` are the Template's
+/// environments.
 pub fn destination<'a>(
     instance: &'a Instance,
     environments: &[Environment],
@@ -76,7 +78,7 @@ pub fn destination<'a>(
     (environment.persistent && !destination.is_empty()).then_some(destination)
 }
 
-/// Whether an environment of an Instance is uploaded when its exam ends.
+/// Whether any environment of an Instance is uploaded when its exam ends.
 pub fn has_destination(instance: &Instance, environments: &[Environment]) -> bool {
     let fixed = &instance.status.environments;
     let is_ours = |environment: &&Environment| {
@@ -88,8 +90,8 @@ pub fn has_destination(instance: &Instance, environments: &[Environment]) -> boo
     ours.any(|environment| destination(instance, environments, environment).is_some())
 }
 
-/// Why the volume of a `LocalVM` may not be cloned. Only volumes in the namespace of the Template, `own`, or in one of the
-/// configured namespaces, may be.
+/// The reason why the volume of a `LocalVM` may not be cloned. Only volumes in the namespace of the Template, `own`, or
+/// in one of the configured namespaces are allowed.
 pub fn refused_image(config: &LocalVm, own: &str, environment: &Environment) -> Option<TemplateFault> {
     if !config.enabled {
         let message = "LocalVM is switched off (controllers.instance.localVm.enabled)";

@@ -1,4 +1,4 @@
-//! What the unit tests of several loops begin with.
+//! Fixtures for the unit tests of several loops.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub fn running_instance(created: Timestamp) -> Instance {
     instance
 }
 
-/// Writes a report to the Instance that it is about. Returns whether there was something to be written.
+/// Writes a report to its Instance. Returns whether anything was written.
 pub fn write(report: Report<InstanceKind>, instance: &mut Arc<Instance>) -> bool {
     let mut object = serde_json::to_value(&**instance).expect("JSON");
     if let Some(patch) = &report.patch {

@@ -1,4 +1,4 @@
-//! What the server of a replica loop waits for: its address, and the files and rights that it cannot begin without.
+//! The prerequisites of a replica loop's server: its address, and the files and rights that it needs to start.
 
 use std::fmt::Display;
 use std::net::SocketAddr;
@@ -11,11 +11,11 @@ use tokio::time::sleep;
 use crate::runtime::http_server::bind;
 use crate::runtime::replica::{Health, Stop};
 
-/// How long to wait before something is tried again.
+/// The delay between attempts.
 const RETRY: Duration = Duration::from_secs(5);
 
-/// Binds the address that `key` of the configuration names, as soon as that is possible; `None` if the process is asked to stop
-/// before.
+/// Binds the address in the configuration `key` and retries until this succeeds; `None` if the process is asked to stop
+/// first.
 pub async fn listen(key: &str, address: SocketAddr, health: &Health, stop: &Stop) -> Option<TcpListener> {
     loop {
         match bind(key, address).await {
@@ -26,7 +26,7 @@ pub async fn listen(key: &str, address: SocketAddr, health: &Health, stop: &Stop
     }
 }
 
-/// Says why the loop cannot begin yet, and waits until that is tried again; `false` if the process is asked to stop before.
+/// Reports why the loop cannot start yet and waits for the next attempt; `false` if the process is asked to stop first.
 pub async fn again(error: &impl Display, health: &Health, stop: &Stop) -> bool {
     health.failing(error.to_string());
     tokio::select! {
@@ -35,7 +35,8 @@ pub async fn again(error: &impl Display, health: &Health, stop: &Stop) -> bool {
     }
 }
 
-/// Waits until the content of a file is there; `false` if the process is asked to stop before. `missing` says what is awaited.
+/// Waits until the content of a file is available; `false` if the process is asked to stop first. `missing` is the
+/// message for the meantime.
 pub async fn awaited<T>(
     mut content: watch::Receiver<T>,
     is_there: impl Fn(&T) -> bool,

@@ -1,11 +1,12 @@
-//! Objects of JSON as the decoder of Go reads them, on which clients rely: their keys are in any case, the last of several counts.
+//! JSON objects as Go's decoder reads them, which clients rely on: keys match in any case, and the last duplicate
+//! counts.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::api::wire::pairs;
 
-/// The members of an object in their order, and also those whose key is there twice.
+/// The members of an object in their order, including duplicate keys.
 #[derive(Deserialize)]
 #[serde(transparent)]
 pub struct Members<'a>(#[serde(borrow, deserialize_with = "pairs")] pub Vec<(String, &'a RawValue)>);

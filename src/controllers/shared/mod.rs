@@ -1,20 +1,26 @@
 //! Code that several loops use.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
 //! | [`addresses`] | the addresses of Instances inside the cluster |
 //! | [`children`] | the common part of the objects that a loop creates for one object |
-//! | [`entrance`] | who may enter the machines of an Instance |
+//! | [`entrance`] | the users that may enter the machines of an Instance |
 //! | [`environments`] | the environments of an Instance, and which of them are uploaded |
-//! | [`listener`] | what the server of a replica loop waits for: its address and its files |
-//! | [`members`] | objects of JSON as the decoder of Go reads them |
+//! | [`listener`] | the prerequisites of a replica loop's server: its address and its files |
+//! | [`members`] | JSON objects as Go's decoder reads them |
 //! | [`nfs_volume`] | volumes on NFS: personal and shared |
+//! | [`pod_security`] | the security contexts of the pods that the loops create |
 //! | [`problems`] | problems and failures of a reconcile as conditions and events |
-//! | [`queries`] | queries of other servers that run beside the workers, and their results |
+//! | [`queries`] | queries to other servers, outside the workers, and their results |
 //! | [`references`] | references between objects: keys and indexes |
-//! | [`responsibility`] | which objects this daemon is responsible for |
-//! | [`storage_limit`] | how much of the disk of its node a pod may use |
-//! | [`tenancy`] | whose namespace is whose |
+//! | [`former`] | the objects that were taken under another selector |
+//! | [`responsibility`] | the objects that this daemon is responsible for |
+//! | [`rivals`] | the other installations in the marks of objects |
+//! | [`service_names`] | Instances whose Services would have the same name |
+//! | [`storage_limit`] | the limit of a pod's use of its node's disk |
+//! | [`switched_off`] | the condition about fields of the spec that the configuration switches off |
+//! | [`tenancy`] | Instances that name a Tenant other than the owner of their namespace |
+//! | [`waits`] | the root cause when a claim, a Job or a namespace waits |
 
 pub mod addresses;
 pub mod children;
@@ -22,12 +28,18 @@ pub mod entrance;
 pub mod environments;
 #[cfg(test)]
 pub mod fixtures;
+pub mod former;
 pub mod listener;
 pub mod members;
 pub mod nfs_volume;
+pub mod pod_security;
 pub mod problems;
 pub mod queries;
 pub mod references;
 pub mod responsibility;
+pub mod rivals;
+pub mod service_names;
 pub mod storage_limit;
+pub mod switched_off;
 pub mod tenancy;
+pub mod waits;

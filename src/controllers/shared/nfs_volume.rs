@@ -1,9 +1,10 @@
-//! Volumes on NFS: their `PersistentVolumeClaim`, their location, and the Job that prepares them. The
-//! personal volumes of Tenants and the shared volumes of Workspaces have this in common.
+//! NFS volumes: their `PersistentVolumeClaim`, their location, and the Job that prepares them. The personal volumes of
+//! Tenants and the shared volumes of Workspaces share this code.
 
 use serde_json::{Value, json};
 
 use super::children::{Child, Parent};
+use super::pod_security;
 use crate::api::labels;
 use crate::api::names::label_sized;
 use crate::api::quantity::Quantity;
@@ -41,8 +42,8 @@ pub fn requested(claim: &NfsClaim) -> Option<Quantity> {
     claim.spec.resources.requests.get(STORAGE).and_then(|text| text.parse().ok())
 }
 
-/// The patch that enlarges a claim that requests less than `size`. A claim never shrinks. Not every storage
-/// class can enlarge volumes: the patch is separate, so that its refusal does not prevent other repairs.
+/// The patch that enlarges a claim that requests less than `size`. A claim never shrinks. Some storage classes cannot
+/// enlarge volumes, so this is a separate patch: if it is rejected, other repairs still apply.
 pub fn growth(claim: &NfsClaim, size: &Quantity, component: Component) -> Option<ObjectPatch> {
     if requested(claim).is_some_and(|asked| asked >= *size) {
         return None;
@@ -60,8 +61,8 @@ pub struct Location {
     pub share: String,
 }
 
-/// The location of a volume from the attributes of its CSI driver: `server` (with `.<clusterID>` appended,
-/// if that is set) and `share`. `None` for a volume that is not on NFS.
+/// The location of a volume from the attributes of its CSI driver: `server` (with `.<clusterID>` appended, if it is
+/// set) and `share`. `None` for a volume that is not on NFS.
 pub fn location(volume: &PersistentVolume) -> Option<Location> {
     let attributes = &volume.spec.csi.as_ref()?.volume_attributes;
     let attribute = |name: &str| attributes.get(name).map_or("", String::as_str);
@@ -73,8 +74,8 @@ pub fn location(volume: &PersistentVolume) -> Option<Location> {
     Some(Location { server, share: share.to_owned() })
 }
 
-/// The value of the label that says whether a volume is prepared; `None` before the claim is bound. `job` is
-/// the Job of its owner.
+/// The value of the label that reports whether a volume is prepared; `None` before the claim is bound. `job` is its
+/// owner's Job.
 pub fn provisioning(claim: Option<&NfsClaim>, job: Option<&Job>) -> Option<&'static str> {
     let claim = claim.filter(|claim| is_bound(claim))?;
     let succeeded = job.is_some_and(|job| job.status.succeeded.is_some_and(|pods| pods > 0));
@@ -82,7 +83,7 @@ pub fn provisioning(claim: Option<&NfsClaim>, job: Option<&Job>) -> Option<&'sta
     Some(if succeeded || completed { labels::PROVISIONING_COMPLETED } else { labels::PROVISIONING_PENDING })
 }
 
-/// The reason why a Job has failed, if it has.
+/// The reason why a Job has failed, if it has failed.
 pub fn failure(job: &Job) -> Option<&str> {
     match job.end()? {
         JobEnd::Failed(condition) => Some(&condition.message),
@@ -95,7 +96,7 @@ pub fn job_name(claim: &str) -> String {
     label_sized(claim, "-provision")
 }
 
-/// The Job that makes the user of the containers the owner of the files of a volume. It runs once.
+/// The Job that gives the files of a volume to the user of the containers. It runs once.
 pub fn job<'a>(
     parent: &Parent<'a>,
     name: &str,
@@ -107,7 +108,7 @@ pub fn job<'a>(
     unlabelled.child::<JobKind>(name, component, 1, move || provision(&claim, image))
 }
 
-/// The spec of that Job.
+/// The spec of the Job that prepares a claim.
 fn provision(claim: &str, image: &str) -> Value {
     let resources = json!({"cpu": "100m", "memory": "128Mi"});
     json!({"spec": {
@@ -121,10 +122,10 @@ fn provision(claim: &str, image: &str) -> Value {
                 "command": ["chown", "-R", "1010:1010", "/media/mydrive"],
                 "volumeMounts": [{"name": "drive", "mountPath": "/media/mydrive"}],
                 "resources": {"requests": resources, "limits": resources},
-                // It runs as root, which may change owners.
+                // It runs as root, which may change the owner of files.
                 "securityContext": {
                     "allowPrivilegeEscalation": false,
-                    "seccompProfile": {"type": "RuntimeDefault"},
+                    "seccompProfile": pod_security::seccomp_profile(),
                 },
             }],
             "volumes": [{"name": "drive", "persistentVolumeClaim": {"claimName": claim}}],

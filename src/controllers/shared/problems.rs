@@ -1,7 +1,10 @@
 //! Problems and failures of a reconcile, as conditions and events.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 
+use super::waits::passed;
 use crate::api::condition::{
     ACCOUNT_EXISTS, Condition, ConditionType, NAME_CONFLICT, READY, RECONCILED, STALLED, TENANT_MISMATCH,
 };
@@ -15,16 +18,23 @@ use crate::runtime::plan::Plan;
 use crate::runtime::problem::Problem;
 use crate::runtime::reconciler::Outcome;
 
-/// The problems that have a condition of their own.
+/// The problems that have their own condition.
 const CONFLICTS: [(Reason, ConditionType); 3] = [
     (reason::NAME_CONFLICT, NAME_CONFLICT),
     (reason::TENANT_MISMATCH, TENANT_MISMATCH),
     (reason::ACCOUNT_EXISTS, ACCOUNT_EXISTS),
 ];
 
-/// The problems of the plan, and the writes and effects that failed. Transient failures are left out: the
-/// next attempt usually succeeds, and their condition would disappear again at once. `describe` returns
-/// reason and message of a failure; those of name conflicts are made here.
+/// The reasons that resolve without a change to an object: quota becomes available, or an outage ends.
+const TRANSIENT: [Reason; 3] =
+    [reason::QUOTA_EXCEEDED, reason::KEYCLOAK_UNREACHABLE, reason::KEYCLOAK_UNAVAILABLE];
+
+/// The reasons of problems that resolve without a change to the object but need an administrator.
+const OF_ADMINISTRATORS: [Reason; 2] = [reason::KUBEVIRT_MISSING, reason::VOLUME_MISSING];
+
+/// The problems of the plan, and the failed writes and effects. Transient failures are left out: the next attempt
+/// usually succeeds, and their condition would disappear again at once. `describe` returns the reason and message of a
+/// failure, except for a name conflict.
 pub fn problems<E, R>(
     plan: &Plan<E>,
     outcome: &Outcome<R>,
@@ -44,43 +54,99 @@ pub fn problems<E, R>(
     planned.chain(failed).chain(outcome.effect_problems().cloned()).collect()
 }
 
-/// Reason and message of a failed write, for loops that distinguish no kinds of failures.
+/// The reason and message of a failed write, for loops that do not distinguish kinds of failures.
 pub fn describe(failure: &Failure) -> (Reason, String) {
     (reason::ENFORCEMENT_FAILED, failure.to_string())
 }
 
-/// The condition `Ready`. `state` are its reason and message when there is no problem.
+/// The condition `Ready`. `state` is its reason and message if there is no problem.
 pub fn ready(is_ready: bool, problems: &[Problem], state: (Reason, &str)) -> Observation {
-    let problem = problems.first().map(|problem| (problem.reason, "See condition Reconciled"));
+    let problem = worst(problems).map(|problem| (problem.reason, problem.message.as_str()));
     let (reason, message) = problem.unwrap_or(state);
     Observation::new(READY, is_ready, reason, message)
 }
 
-/// The condition [`STALLED`], if there is such a problem.
-fn stalled(problems: &[Problem]) -> Option<Observation> {
-    let problem = problems.iter().find(|problem| problem.stalled)?;
-    Some(Observation::new(STALLED, true, problem.reason, &*problem.message))
+/// The most urgent problem: a problem of the object itself, then one elsewhere, then one that resolves without a
+/// change.
+fn worst(problems: &[Problem]) -> Option<&Problem> {
+    let first = |is_it: fn(&&Problem) -> bool| problems.iter().find(is_it);
+    first(|problem| problem.stalled).or_else(|| first(|problem| !problem.waiting)).or(problems.first())
 }
 
-/// The conditions of an object after a reconcile: `own`, [`RECONCILED`], [`STALLED`], and those of [`CONFLICTS`] that there
-/// are. Those of other loops stay as they are. `well` is the message of [`RECONCILED`] if there is no problem.
+/// The condition [`STALLED`], if a problem needs human action. It is true at once for a problem of the object itself.
+/// For a problem elsewhere it becomes true after `stalled_after`, because a missing object may still be applied.
+pub fn stalled(
+    old: &[Condition],
+    problems: &[Problem],
+    stalled_after: Duration,
+    now: Timestamp,
+) -> Option<Observation> {
+    let needs_action = |problem: &&Problem| {
+        if problem.waiting {
+            OF_ADMINISTRATORS.contains(&problem.reason)
+        } else {
+            !TRANSIENT.contains(&problem.reason)
+        }
+    };
+    let problem = worst(problems).filter(|problem| problem.stalled);
+    let problem = problem.or_else(|| problems.iter().find(needs_action))?;
+    let holds = problem.stalled || stalls_in(old, problem.reason, stalled_after, now).is_none();
+    Some(Observation::new(STALLED, holds, problem.reason, &*problem.message))
+}
+
+/// The remaining time until a problem with this reason makes [`STALLED`] true; `None` if the time has passed. While
+/// [`STALLED`] is false, its last transition is the beginning of the problem.
+pub fn stalls_in(
+    conditions: &[Condition],
+    reason: Reason,
+    stalled_after: Duration,
+    now: Timestamp,
+) -> Option<Duration> {
+    let stored = conditions.iter().find(|condition| condition.type_ == STALLED);
+    let left = match stored {
+        Some(stored) if stored.status == "True" && stored.reason == *reason => Duration::ZERO,
+        Some(stored) if stored.status == "False" => {
+            stalled_after.saturating_sub(passed(stored.last_transition_time.0, now))
+        }
+        _ => stalled_after,
+    };
+    Some(left).filter(|left| !left.is_zero())
+}
+
+/// The time until [`STALLED`] turns from false to true, when the object is reported again.
+pub fn requeue_after(conditions: &[Condition], stalled_after: Duration, now: Timestamp) -> Option<Duration> {
+    let stalled = conditions.iter().find(|condition| condition.type_ == STALLED)?;
+    let reason = Reason::named(&stalled.reason)?;
+    stalls_in(conditions, reason, stalled_after, now)
+}
+
+/// The conditions of an object after a reconcile: `own`, [`RECONCILED`], [`STALLED`], and any of [`CONFLICTS`] that
+/// applies. The conditions of other loops stay unchanged. `well` is the message of [`RECONCILED`] if there is no
+/// problem. A true [`STALLED`] in `own` stays, unless the object itself has a fault: two reasons must not take turns.
 pub fn conditions<T: Kind>(
     object: &Object<T>,
     old: &[Condition],
     mut own: Vec<Observation>,
     problems: &[Problem],
     well: &str,
+    stalled_after: Duration,
     now: Timestamp,
 ) -> Vec<Condition> {
-    let worst = problems.iter().find(|problem| !problem.waiting).or(problems.first());
-    own.push(match worst {
+    own.push(match worst(problems) {
         None => Observation::new(RECONCILED, true, reason::RECONCILED, well),
         Some(worst) => {
             let messages: Vec<&str> = problems.iter().map(|problem| problem.message.as_str()).collect();
             Observation::new(RECONCILED, false, worst.reason, messages.join("; "))
         }
     });
-    own.extend(stalled(problems));
+    let is_true = |observation: &Observation| observation.holds == Some(true);
+    let is_stalled = own.iter().any(|observation| observation.type_ == STALLED && is_true(observation));
+    let of_problems = stalled(old, problems, stalled_after, now);
+    let has_fault = problems.iter().any(|problem| problem.stalled);
+    if let Some(stalled) = of_problems.filter(|_| !is_stalled || has_fault) {
+        own.retain(|observation| observation.type_ != STALLED);
+        own.push(stalled);
+    }
     let mut retired = Vec::new();
     if !own.iter().any(|observation| observation.type_ == STALLED) {
         retired.push(STALLED);
@@ -94,7 +160,7 @@ pub fn conditions<T: Kind>(
     conditions::merge(old, &own, &retired, object.metadata.generation, now)
 }
 
-/// Whether the condition [`RECONCILED`] is about this generation of the object: its spec has not changed since.
+/// Whether the condition [`RECONCILED`] is about the current generation, so the spec has not changed since.
 pub fn is_observed<T: Kind>(object: &Object<T>, conditions: &[Condition]) -> bool {
     let reconciled = conditions.iter().find(|condition| condition.type_ == RECONCILED);
     reconciled.is_some_and(|condition| condition.observed_generation == object.metadata.generation)
@@ -116,4 +182,100 @@ pub fn news<'a>(old: &'a [Condition], problems: &'a [Problem]) -> impl Iterator<
 pub fn event(problem: &Problem) -> EventNote {
     let type_ = if problem.waiting { EventType::Normal } else { EventType::Warning };
     EventNote::new(type_, problem.reason, &*problem.message)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::api::instance::InstanceKind;
+    use crate::fixtures::at;
+    use crate::runtime::component::Component;
+
+    const STALLED_AFTER: Duration = Duration::from_mins(2);
+
+    /// The condition [`STALLED`] at this time, and the time until the next reconcile.
+    fn stall(
+        old: &mut Vec<Condition>,
+        problems: &[Problem],
+        seconds: i64,
+    ) -> (Option<String>, Option<Duration>) {
+        let observation = stalled(old, problems, STALLED_AFTER, at(seconds));
+        let retired: &[ConditionType] = if observation.is_some() { &[] } else { &[STALLED] };
+        *old = conditions::merge(old, observation.as_slice(), retired, None, at(seconds));
+        let status = old.iter().find(|condition| condition.type_ == STALLED);
+        let status = status.map(|condition| format!("{} {}", condition.status, condition.reason));
+        (status, requeue_after(old, STALLED_AFTER, at(seconds)))
+    }
+
+    #[test]
+    fn a_problem_elsewhere_stalls_the_object_once_it_has_lasted() {
+        let missing = || Problem::elsewhere(Component::Whole, reason::TEMPLATE_NOT_FOUND, "no Template");
+        let other = || Problem::elsewhere(Component::Whole, reason::TENANT_NOT_FOUND, "no Tenant");
+        let fault = || Problem::fault(Component::Whole, reason::INVALID_SPEC, "wrong");
+        let waiting = || Problem::waiting(Component::Whole, reason::NAMESPACE_TERMINATING, "soon");
+        let seconds = |seconds| Some(Duration::from_secs(seconds));
+        let mut old = Vec::new();
+        for (problems, time, status, again) in [
+            (vec![], 0, None, None),
+            (vec![missing()], 10, Some("False TemplateNotFound"), seconds(120)),
+            (vec![missing()], 100, Some("False TemplateNotFound"), seconds(30)),
+            // All problems together share one time.
+            (vec![other()], 110, Some("False TenantNotFound"), seconds(20)),
+            (vec![other()], 130, Some("True TenantNotFound"), None),
+            (vec![other()], 500, Some("True TenantNotFound"), None),
+            // A later problem has its own time.
+            (vec![missing()], 510, Some("False TemplateNotFound"), seconds(120)),
+            (vec![], 520, None, None),
+            // A problem that resolves without a change never stalls the object.
+            (vec![waiting()], 530, None, None),
+            (vec![waiting()], 9_000, None, None),
+            // A fault of the object itself stalls it immediately, and takes precedence over all others.
+            (vec![missing(), fault()], 9_010, Some("True InvalidSpec"), None),
+        ] {
+            let found = stall(&mut old, &problems, time);
+            assert_eq!((found.0.as_deref(), found.1), (status, again), "{problems:?} at {time}");
+        }
+    }
+
+    #[test]
+    fn a_cause_and_a_problem_that_both_last_do_not_take_turns() {
+        let object = crate::fixtures::object::<InstanceKind>(json!({}));
+        let problem = Problem::elsewhere(Component::Whole, reason::NO_NODE, "no node");
+        let late = reason::VOLUME_NOT_MOUNTED;
+        let mut old = Vec::new();
+        for (seconds, expected) in [
+            (0, "False NoNode"),
+            (60, "False NoNode"),
+            (120, "True VolumeNotMounted"),
+            (121, "True VolumeNotMounted"),
+            (300, "True VolumeNotMounted"),
+        ] {
+            let has_lasted = stalls_in(&old, late, STALLED_AFTER, at(seconds)).is_none();
+            let own = vec![Observation::new(STALLED, has_lasted, late, "late")];
+            let problems = std::slice::from_ref(&problem);
+            old = conditions(&object, &old, own, problems, "well", STALLED_AFTER, at(seconds));
+            let stalled = old.iter().find(|condition| condition.type_ == STALLED).expect("Stalled");
+            assert_eq!(format!("{} {}", stalled.status, stalled.reason), expected, "at {seconds}");
+        }
+    }
+
+    #[test]
+    fn a_full_quota_and_an_outage_never_stall_and_a_missing_installation_does() {
+        for (reason, waiting, expected) in [
+            (reason::QUOTA_EXCEEDED, false, None),
+            (reason::KEYCLOAK_UNREACHABLE, false, None),
+            (reason::KEYCLOAK_UNAVAILABLE, false, None),
+            (reason::KEYCLOAK_FORBIDDEN, false, Some("True KeycloakForbidden")),
+            (reason::KUBEVIRT_MISSING, true, Some("True KubeVirtMissing")),
+            (reason::VOLUME_MISSING, true, Some("True VolumeMissing")),
+            (reason::CLAIM_TERMINATING, true, None),
+        ] {
+            let problem = Problem { waiting, ..Problem::elsewhere(Component::Whole, reason, "why") };
+            let mut old = Vec::new();
+            stall(&mut old, std::slice::from_ref(&problem), 0);
+            assert_eq!(stall(&mut old, &[problem], 120).0.as_deref(), expected);
+        }
+    }
 }

@@ -1,7 +1,7 @@
-//! The queries of a loop to servers outside of the cluster, and the result of the last one of each object.
+//! The queries of a loop to servers outside the cluster, and the last result for each object.
 //!
-//! A query is a task of its own, so that a server that hangs occupies no worker. Its result is kept in memory until the next
-//! query, and adds the object to the queue.
+//! A query is a separate task, so that an unresponsive server does not block a worker. Its result is kept in memory
+//! until the next query, and adds the object to the queue.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,16 +10,15 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::task::AbortHandle;
 
-use crate::runtime::ObjectKey;
-use crate::runtime::clock;
 use crate::runtime::queue::{Priority, Queue};
+use crate::runtime::{ObjectKey, clock};
 
-/// What is known of the last query of an object.
+/// The state of an object's last query.
 pub trait LastQuery: Clone + Send + 'static {
-    /// What the server has answered, or why it has not.
+    /// The answer of the server, or the error.
     type Answer: Send + 'static;
 
-    /// Keeps the answer, which was there at this time.
+    /// Stores the answer that arrived at this time.
     fn end(&mut self, at: Timestamp, answer: Self::Answer);
 }
 
@@ -32,7 +31,7 @@ pub struct Queries<Q> {
 
 struct State<Q> {
     entries: HashMap<ObjectKey, Entry<Q>>,
-    /// The number of the last query, of any object.
+    /// The number of the last query of any object.
     serial: u64,
 }
 
@@ -43,14 +42,14 @@ struct Entry<Q> {
 }
 
 impl<Q> Drop for Entry<Q> {
-    /// Ends the query if it is still under way.
+    /// Cancels the query if it is still running.
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
 impl<Q: LastQuery> Queries<Q> {
-    /// Without any query yet. Results add their objects to `queue`.
+    /// Starts without any query. Results add their objects to `queue`.
     pub fn new(queue: Arc<Queue>) -> Self {
         Self { queue, state: Arc::new(Mutex::new(State { entries: HashMap::new(), serial: 0 })) }
     }
@@ -60,26 +59,26 @@ impl<Q: LastQuery> Queries<Q> {
         self.state.lock().entries.get(key).map(|entry| entry.query.clone())
     }
 
-    /// Changes what is known of the last query of an object.
+    /// Changes the state of an object's last query.
     pub fn change(&self, key: &ObjectKey, change: impl FnOnce(&mut Q)) {
         if let Some(entry) = self.state.lock().entries.get_mut(key) {
             change(&mut entry.query);
         }
     }
 
-    /// Drops what is known about an object, and ends its query if one is under way.
+    /// Drops the state of an object, and cancels its query if one is running.
     pub fn forget(&self, key: &ObjectKey) {
         self.state.lock().entries.remove(key);
     }
 
-    /// Begins a query of an object; another one of the same object ends. `query` makes what is known of it from the last one.
+    /// Starts a query for an object and cancels an earlier one. `query` derives the new state from the last one.
     pub fn begin(
         &self,
         key: ObjectKey,
         query: impl FnOnce(Option<&Q>) -> Q,
         answer: impl Future<Output = Q::Answer> + Send + 'static,
     ) {
-        // Locked until the task is in the entry: the task cannot record its answer before.
+        // The lock is held until the task is in the entry, so that the task cannot record its answer earlier.
         let mut state = self.state.lock();
         state.serial += 1;
         let serial = state.serial;
@@ -89,7 +88,7 @@ impl<Q: LastQuery> Queries<Q> {
         state.entries.insert(key, Entry { query, serial, task: task.abort_handle() });
     }
 
-    /// Keeps the answer to a query, unless another one has begun since.
+    /// Stores the answer to a query, unless a newer query has begun.
     fn record(&self, key: ObjectKey, serial: u64, answer: Q::Answer) {
         let mut state = self.state.lock();
         let Some(entry) = state.entries.get_mut(&key).filter(|entry| entry.serial == serial) else { return };

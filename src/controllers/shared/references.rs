@@ -1,11 +1,13 @@
-//! References between objects: keys from references, and indexes by them that several loops use.
+//! References between objects: keys from references, and indexes that several loops use.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::api::condition::RECONCILED;
 use crate::api::environment::Environment;
 use crate::api::instance::{Instance, InstanceKind};
 use crate::api::names::CanonicalName;
+use crate::api::requirements::VolumeState;
 use crate::api::shared_volume::{SharedVolume, SharedVolumeKind};
 use crate::api::template::TemplateKind;
 use crate::api::tenant::TenantKind;
@@ -31,15 +33,28 @@ pub fn shared_volumes(environment: &Environment) -> BTreeSet<ObjectKey> {
     mounts.map(|volume| ObjectKey::new(&*volume.namespace, &*volume.name)).collect()
 }
 
-/// The shared volumes that an object of an Instance mounts, from its annotation
-/// `crownlabs.polito.it/shared-volumes`. They are not deleted while it exists.
+/// The state of a shared volume for the objects that mount it. `None` is a volume that does not exist.
+pub fn volume_state(volume: Option<&SharedVolume>) -> VolumeState {
+    match volume {
+        None => VolumeState::Missing,
+        Some(volume) if export(volume).is_none() => {
+            let mut conditions = volume.status.conditions.iter();
+            let cause = conditions.find(|each| each.type_ == RECONCILED && each.status == "False");
+            VolumeState::Waiting(cause.map(|cause| cause.message.to_string()).unwrap_or_default())
+        }
+        Some(_) => VolumeState::Exported,
+    }
+}
+
+/// The shared volumes that an object of an Instance mounts, from its annotation `crownlabs.polito.it/shared-volumes`.
+/// These volumes are not deleted while the object exists.
 pub fn mounted_volumes<T: Kind>(object: &Object<T>) -> BTreeSet<ObjectKey> {
     let note = object.annotation(labels::SHARED_VOLUMES).unwrap_or_default();
     let parts = note.split(',').filter_map(|part| part.split_once('/'));
     parts.map(|(namespace, name)| ObjectKey::new(namespace, name)).collect()
 }
 
-/// The export of a shared volume as a key: server and path. `None` before it has one.
+/// The export of a shared volume as a key: server and path. `None` before it is exported.
 fn export(volume: &SharedVolume) -> Option<(Text, Text)> {
     let status = &volume.status;
     let is_exported = !status.server_address.is_empty() && !status.export_path.is_empty();
@@ -47,7 +62,7 @@ fn export(volume: &SharedVolume) -> Option<(Text, Text)> {
 }
 
 index! {
-    /// Shared volumes by the server and path at which they are exported.
+    /// Shared volumes by the server and path of their export.
     pub struct ByExport of SharedVolumeKind by (Text, Text);
     |volume| export(volume).into_iter().collect()
 }
@@ -59,20 +74,20 @@ pub fn mounted_exports(deployment: &Deployment) -> Vec<(Text, Text)> {
     exports.map(|nfs| (nfs.server.as_str().into(), nfs.path.as_str().into())).collect()
 }
 
-/// Those of these shared volumes that the pods of a Deployment mount.
+/// The shared volumes that the pods of a Deployment mount, selected from `volumes`.
 pub fn volumes_in_pods(deployment: &Deployment, volumes: &[Arc<SharedVolume>]) -> BTreeSet<ObjectKey> {
     let exports = mounted_exports(deployment);
     let is_mounted = |volume: &&Arc<SharedVolume>| export(volume).is_some_and(|key| exports.contains(&key));
     volumes.iter().filter(is_mounted).map(|volume| ObjectKey::of(&**volume)).collect()
 }
 
-/// The annotation that [`mounted_volumes`] reads, `namespace/name,…`; `None` for no volumes.
+/// The annotation that [`mounted_volumes`] reads, `namespace/name,…`; `None` if no volumes are mounted.
 pub fn mounted_volumes_annotation(volumes: &BTreeSet<ObjectKey>) -> Option<String> {
     let names: Vec<String> = volumes.iter().map(ToString::to_string).collect();
     (!names.is_empty()).then(|| names.join(","))
 }
 
-/// The key of the Instance that an object belongs to by its label.
+/// The key of the Instance that an object belongs to according to its label.
 pub fn instance_of<T: Kind>(object: &Object<T>) -> Option<ObjectKey> {
     object
         .label(labels::INSTANCE)
@@ -80,12 +95,12 @@ pub fn instance_of<T: Kind>(object: &Object<T>) -> Option<ObjectKey> {
 }
 
 index! {
-    /// Instances by their namespace and canonical name, the prefix of the names of their objects.
+    /// Instances by their namespace and canonical name, which is the prefix of the names of their objects.
     pub struct ByCanonicalName of InstanceKind by ObjectKey;
     |instance| vec![canonical_key(instance)]
 }
 
-/// The key by which [`ByCanonicalName`] lists an Instance.
+/// The key of an Instance in [`ByCanonicalName`].
 pub fn canonical_key(instance: &Instance) -> ObjectKey {
     ObjectKey::new(&instance.metadata.namespace, CanonicalName::of(instance.name()).to_string())
 }
@@ -113,8 +128,8 @@ index! {
     |instance| vec![Text::interned(&instance.spec.tenant_ref.name)]
 }
 
-/// Whether an administrator has exempted the Instances of a namespace by a label or an annotation with the value `true`, in
-/// whatever case: exempting too many is the safe direction.
+/// Whether an administrator has exempted the Instances of a namespace by a label or an annotation with the value
+/// `true`. The case of the value does not matter, because exempting too many Instances is safer than too few.
 pub fn is_exempt(namespace: &Namespace, key: &str) -> bool {
     let values = [namespace.label(key), namespace.annotation(key)];
     values.into_iter().flatten().any(|value| value.eq_ignore_ascii_case("true"))

@@ -1,48 +1,83 @@
-//! Which objects this daemon is responsible for: those with the labels of its selector, and those that have left this
-//! selection but still have a finalizer of it.
+//! The objects that this daemon is responsible for: objects with the labels of its selector, and objects that have lost
+//! these labels but still have its finalizer. If the selector does not match because the configuration was changed, the
+//! object stays unchanged until `crownlabs release` releases it.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::api::labels::{FINALIZED_BY, selector_string};
+use super::rivals::{Rival, Rivals};
+use crate::api::labels::{FINALIZED_BY, selector_labels, selector_string};
 use crate::api::{Kind, Object};
-use crate::config::Config;
+use crate::config::LeaderElection;
+use crate::controllers::setup::Setup;
 use crate::runtime::finalizer;
 use crate::runtime::plan::{ObjectPatch, Plan, Requeue};
 
-/// Which objects this daemon is responsible for.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// The objects that this daemon is responsible for.
+#[derive(Debug, Clone, Default)]
 pub struct Responsibility {
-    /// The labels of its Tenants, Workspaces and namespaces, and of the objects that it creates for them.
+    /// The labels of its Tenants, Workspaces and namespaces, and of their child objects.
     pub selector: BTreeMap<String, String>,
-    /// The Lease that its replicas hold in turn, `namespace/name`; `None` without an election. Of daemons that use one
-    /// Lease, one works at a time: what another has left, with another selector too, is ours.
+    /// The Lease that its replicas share, `namespace/name`; `None` without an election. Only one of the daemons that
+    /// share a Lease works at a time, so objects that another one has taken belong to this daemon too, even under
+    /// another selector.
     pub lease: Option<String>,
+    /// The other installations in the marks of objects.
+    pub rivals: Rivals,
 }
 
-/// Why an object is ours.
+/// The reason why this daemon is responsible for an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// It is reconciled: it is selected, or it is being deleted and waits for our finalizer.
+    /// The object is reconciled: it is selected, or it is being deleted and waits for the finalizer.
     Selected,
-    /// It is not selected any more, and has our finalizer: that is removed, and nothing else is done.
+    /// The object is reconciled and its mark is replaced: the installation that took it no longer runs.
+    Inherited,
+    /// The labels of the object were changed, and it has the finalizer. The finalizer is removed, and nothing else is
+    /// done.
     Deselected,
 }
 
-/// What the annotation says between the selector and the Lease.
+/// The annotation of an object with this daemon's finalizer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mark<'a> {
+    /// The selector of the daemon that added the finalizer, in the format of [`selector_string`].
+    pub selector: &'a str,
+    /// The Lease of that daemon, `namespace/name`; `None` if it ran without an election.
+    pub lease: Option<&'a str>,
+}
+
+/// The text of a mark between the selector and the Lease.
 const LEASE: &str = " (lease ";
 
+impl<'a> Mark<'a> {
+    /// The mark of an object.
+    pub fn of<T: Kind>(object: &'a Object<T>) -> Option<Self> {
+        let text = object.annotation(FINALIZED_BY)?;
+        Some(match text.split_once(LEASE) {
+            Some((selector, lease)) => Self { selector, lease: lease.strip_suffix(')') },
+            None => Self { selector: text, lease: None },
+        })
+    }
+}
+
+/// The name of the Lease in a mark; `None` without an election.
+pub fn lease_name(election: &LeaderElection) -> Option<String> {
+    election.enabled.then(|| format!("{}/{}", election.namespace, election.name))
+}
+
 impl Responsibility {
-    /// That of a daemon with this configuration.
-    pub fn of(config: &Config) -> Self {
-        let election = &config.leader_election;
-        let lease = election.enabled.then(|| format!("{}/{}", election.namespace, election.name));
-        Self { selector: config.selector.clone(), lease }
+    /// The responsibility of a daemon with this setup.
+    pub fn of(setup: &Setup<'_>) -> Self {
+        let (selector, lease) = (setup.config.selector.clone(), lease_name(&setup.config.leader_election));
+        Self { selector, lease, rivals: setup.rivals.clone() }
     }
 
-    /// Why an object is ours; `None` if it is not. An object that is being deleted after its labels were changed would
-    /// otherwise never be deleted, or another daemon would remove the finalizer without deleting what belongs to it.
+    /// The reason why this daemon is responsible for an object; `None` if it is not. If an object is not selected but
+    /// its mark names the current selector, its labels were changed, and this daemon is responsible. If the mark names
+    /// another selector, the configuration was changed, and the object stays unchanged. When it is deleted, a daemon
+    /// with the Lease in the mark completes the deletion.
     pub fn standing<T: Kind>(
         &self,
         object: &Object<T>,
@@ -50,25 +85,55 @@ impl Responsibility {
         is_selected: bool,
     ) -> Option<Standing> {
         if is_selected {
-            return Some(Standing::Selected);
+            let is_inherited = self.other(object).is_some_and(|other| self.rivals.has_gone(&other));
+            return Some(if is_inherited { Standing::Inherited } else { Standing::Selected });
         }
-        let is_held = finalizer::holds(object, finalizer) && self.has_marked(object);
-        let standing = if object.is_terminating() { Standing::Selected } else { Standing::Deselected };
-        is_held.then_some(standing)
+        let mark = Mark::of(object).filter(|_| finalizer::holds(object, finalizer))?;
+        let is_same = mark.selector == selector_string(&self.selector);
+        let has_lease = mark.lease.is_some() && mark.lease == self.lease.as_deref();
+        if object.is_terminating() {
+            (is_same || has_lease).then_some(Standing::Selected)
+        } else {
+            is_same.then_some(Standing::Deselected)
+        }
     }
 
-    /// Whether an object carries the mark of this daemon, or of one that used the same Lease.
-    fn has_marked<T: Kind>(&self, object: &Object<T>) -> bool {
-        let Some((selector, lease)) = object.annotation(FINALIZED_BY).map(parts) else { return false };
-        selector == selector_string(&self.selector) || lease.is_some() && lease == self.lease.as_deref()
+    /// The former selector of an object that a daemon with the same Lease took, if the current selector does not match
+    /// the object because the configuration was changed.
+    pub fn former_selector<'a, T: Kind>(
+        &self,
+        object: &'a Object<T>,
+        finalizer: &str,
+        is_selected: bool,
+    ) -> Option<&'a str> {
+        let mark = Mark::of(object).filter(|_| !is_selected && finalizer::holds(object, finalizer))?;
+        let is_former =
+            mark.lease == self.lease.as_deref() && mark.selector != selector_string(&self.selector);
+        is_former.then_some(mark.selector)
     }
 
-    /// The annotations of an object that has our finalizer: which daemon will remove it.
-    pub fn mark<T: Kind>(&self, object: &Object<T>) -> Value {
-        let has_lease = || object.annotation(FINALIZED_BY).is_some_and(|mark| parts(mark).1.is_some());
+    /// The other installation that has taken an object.
+    fn other<T: Kind>(&self, object: &Object<T>) -> Option<Rival> {
+        let Mark { selector, lease } = Mark::of(object)?;
+        let lease = lease.filter(|lease| Some(*lease) != self.lease.as_deref())?;
+        Some(Rival { lease: lease.to_owned(), selector: selector.to_owned() })
+    }
+
+    /// The other installation that has taken an object, if the object has the labels of both. An object whose labels
+    /// were changed is moving from one installation to the other.
+    pub fn rival<T: Kind>(&self, object: &Object<T>) -> Option<Rival> {
+        let other = self.other(object)?;
+        let is_of_both =
+            object.has_labels(&self.selector) && object.has_labels(&selector_labels(&other.selector)?);
+        is_of_both.then_some(other)
+    }
+
+    /// The annotations of an object with this daemon's finalizer. They name the daemon that will remove it.
+    pub fn mark<T: Kind>(&self, object: &Object<T>, standing: Standing) -> Value {
         let selector = selector_string(&self.selector);
-        let is_current = object.annotation(FINALIZED_BY).is_some_and(|mark| parts(mark).0 == selector);
-        if is_current && (self.lease.is_none() || has_lease()) {
+        let is_current = Mark::of(object)
+            .is_some_and(|mark| mark.selector == selector && (self.lease.is_none() || mark.lease.is_some()));
+        if is_current && standing != Standing::Inherited {
             return json!({});
         }
         let mark = match &self.lease {
@@ -78,9 +143,15 @@ impl Responsibility {
         json!({FINALIZED_BY: mark})
     }
 
-    /// The patch of the labels of an object that adds our finalizer and our mark.
-    pub fn hold<T: Kind>(&self, object: &Object<T>, finalizer: &str, labels: &Value) -> Option<ObjectPatch> {
-        let mut metadata = json!({"labels": labels, "annotations": self.mark(object)});
+    /// The patch to the labels of an object that adds the finalizer and the mark.
+    pub fn hold<T: Kind>(
+        &self,
+        object: &Object<T>,
+        standing: Standing,
+        finalizer: &str,
+        labels: &Value,
+    ) -> Option<ObjectPatch> {
+        let mut metadata = json!({"labels": labels, "annotations": self.mark(object, standing)});
         if let Some(finalizers) = finalizer::added(object, finalizer) {
             metadata["finalizers"] = json!(finalizers);
         }
@@ -88,23 +159,20 @@ impl Responsibility {
     }
 }
 
-/// The plan for an object that has left: finalizer and mark are removed, so that it can be deleted without us, and
-/// another daemon can take it over.
+/// The plan for an object whose labels were changed: finalizer and mark are removed, so that the object can be deleted
+/// without this daemon, and another daemon can take it over.
 pub fn release<T: Kind, E>(object: &Object<T>, finalizer: &str) -> Plan<E> {
     let mut plan = Plan { requeue: Requeue::OnChange, ..Plan::default() };
-    plan.patches.extend(finalizer::removal(object, finalizer).map(|mut patch| {
-        patch.patch["metadata"]["annotations"] = json!({FINALIZED_BY: null});
-        patch
-    }));
+    plan.patches.extend(released(object, finalizer));
     plan
 }
 
-/// Selector and Lease of a mark.
-fn parts(mark: &str) -> (&str, Option<&str>) {
-    match mark.split_once(LEASE) {
-        Some((selector, lease)) => (selector, lease.strip_suffix(')')),
-        None => (mark, None),
-    }
+/// The patch that removes the finalizer and the mark from an object.
+pub fn released<T: Kind>(object: &Object<T>, finalizer: &str) -> Option<ObjectPatch> {
+    finalizer::removal(object, finalizer).map(|mut patch| {
+        patch.patch["metadata"]["annotations"] = json!({FINALIZED_BY: null});
+        patch
+    })
 }
 
 #[cfg(test)]
@@ -116,47 +184,102 @@ mod tests {
 
     fn daemon(selector: &str, lease: Option<&str>) -> Responsibility {
         let selector = BTreeMap::from([("sel".to_owned(), selector.to_owned())]);
-        Responsibility { selector, lease: lease.map(str::to_owned) }
+        Responsibility { selector, lease: lease.map(str::to_owned), ..Responsibility::default() }
     }
 
-    /// An object that another daemon holds, with these members of the metadata besides.
+    /// An object that another daemon holds, with this additional metadata.
     fn held(by: &Responsibility, more: &Value) -> Namespace {
         let empty: Namespace = serde_json::from_value(json!({"metadata": {"name": "a"}})).expect("an object");
-        let mut object = json!({"metadata": {"name": "a", "uid": "u", "annotations": by.mark(&empty), "finalizers": [FINALIZER]}});
+        let mut object = json!({"metadata": {"name": "a", "uid": "u", "annotations": by.mark(&empty, Standing::Selected), "finalizers": [FINALIZER]}});
         crate::runtime::merge::apply(&mut object, &json!({"metadata": more}));
         serde_json::from_value(object).expect("an object")
     }
 
     #[test]
-    fn an_object_that_left_the_selection_is_released_by_the_daemon_that_held_it() {
+    fn only_an_object_with_changed_labels_is_released() {
         let (first, second) = (Some("crownlabs/a"), Some("crownlabs/b"));
-        for (holder, now, is_ours) in [
-            (daemon("x", None), daemon("x", None), true),
-            (daemon("x", None), daemon("y", None), false),
-            (daemon("x", first), daemon("x", None), true),
-            (daemon("x", None), daemon("x", first), true),
-            // The selector of the configuration was changed.
-            (daemon("x", first), daemon("y", first), true),
+        for (holder, now, is_released, is_deleted) in [
+            (daemon("x", None), daemon("x", None), true, true),
+            (daemon("x", None), daemon("y", None), false, false),
+            (daemon("x", first), daemon("x", None), true, true),
+            (daemon("x", None), daemon("x", first), true, true),
+            // The configured selector was changed: only a deletion is completed.
+            (daemon("x", first), daemon("y", first), false, true),
             // Another daemon of the cluster.
-            (daemon("x", first), daemon("y", second), false),
-            (daemon("x", first), daemon("y", None), false),
+            (daemon("x", first), daemon("y", second), false, false),
+            (daemon("x", first), daemon("y", None), false, false),
         ] {
             let case = format!("{holder:?} {now:?}");
             let standing = |object: &Namespace, selected| now.standing(object, FINALIZER, selected);
             let object = held(&holder, &json!({}));
-            assert_eq!(standing(&object, false), is_ours.then_some(Standing::Deselected), "{case}");
+            assert_eq!(standing(&object, false), is_released.then_some(Standing::Deselected), "{case}");
             assert_eq!(standing(&object, true), Some(Standing::Selected), "{case}");
             let going = held(&holder, &json!({"deletionTimestamp": "2026-01-01T00:00:00Z"}));
-            assert_eq!(standing(&going, false), is_ours.then_some(Standing::Selected), "{case}");
+            assert_eq!(standing(&going, false), is_deleted.then_some(Standing::Selected), "{case}");
             let free = held(&holder, &json!({"finalizers": ["example.org/other"]}));
             assert_eq!(standing(&free, false), None, "{case}");
         }
     }
 
     #[test]
+    fn an_object_of_a_former_selector_is_counted_unless_another_installation_has_taken_it() {
+        let (first, second) = (Some("crownlabs/a"), Some("crownlabs/b"));
+        for (holder, now, is_former) in [
+            (daemon("x", first), daemon("y", first), true),
+            (daemon("x", None), daemon("y", None), true),
+            (daemon("x", first), daemon("x", first), false),
+            (daemon("x", first), daemon("y", second), false),
+            (daemon("x", None), daemon("y", first), false),
+        ] {
+            let case = format!("{holder:?} {now:?}");
+            let former = |object: &Namespace, selected| {
+                now.former_selector(object, FINALIZER, selected).map(str::to_owned)
+            };
+            let object = held(&holder, &json!({}));
+            assert_eq!(former(&object, false), is_former.then(|| "sel=x".to_owned()), "{case}");
+            assert_eq!(former(&object, true), None, "{case}: it is taken over");
+            assert_eq!(former(&held(&holder, &json!({"finalizers": null})), false), None, "{case}");
+        }
+    }
+
+    #[test]
+    fn a_rival_has_taken_an_object_that_has_the_labels_of_both() {
+        let (ours, theirs) = (daemon("x", Some("a/crownlabs")), daemon("x", Some("b/crownlabs")));
+        let rival = |holder: &Responsibility, labels: &Value| {
+            ours.rival(&held(holder, &json!({"labels": labels}))).map(|rival| (rival.lease, rival.selector))
+        };
+        let found = Some(("b/crownlabs".to_owned(), "sel=x".to_owned()));
+        assert_eq!(rival(&theirs, &json!({"sel": "x"})), found);
+        assert_eq!(rival(&ours, &json!({"sel": "x"})), None, "it is ours");
+        assert_eq!(rival(&daemon("x", None), &json!({"sel": "x"})), None, "it names no Lease");
+        // The label was changed a moment ago, so the object is moving from one to the other.
+        let from = daemon("y", Some("b/crownlabs"));
+        assert_eq!(rival(&from, &json!({"sel": "x"})), None);
+        assert_eq!(rival(&theirs, &json!({"sel": "y"})), None);
+        // A selector with more labels overlaps.
+        let mut narrow = daemon("x", Some("b/crownlabs"));
+        narrow.selector.insert("zone".to_owned(), "north".to_owned());
+        let labels = json!({"sel": "x", "zone": "north"});
+        assert_eq!(rival(&narrow, &labels), Some(("b/crownlabs".to_owned(), "sel=x,zone=north".to_owned())));
+        assert_eq!(rival(&narrow, &json!({"sel": "x"})), None);
+    }
+
+    #[test]
+    fn the_mark_of_an_installation_that_no_longer_runs_is_replaced() {
+        let (ours, theirs) = (daemon("x", Some("a/crownlabs")), daemon("x", Some("b/crownlabs")));
+        let object = held(&theirs, &json!({"labels": {"sel": "x"}}));
+        assert_eq!(ours.standing(&object, FINALIZER, true), Some(Standing::Selected));
+        assert_eq!(ours.mark(&object, Standing::Selected), json!({}), "its Lease may be held");
+        ours.rivals.set_gone(&ours.rival(&object).expect("another Lease"));
+        assert_eq!(ours.standing(&object, FINALIZER, true), Some(Standing::Inherited));
+        assert_eq!(ours.mark(&object, Standing::Inherited)[FINALIZED_BY], "sel=x (lease a/crownlabs)");
+    }
+
+    #[test]
     fn a_mark_is_written_once() {
         let (plain, elected) = (daemon("x", None), daemon("x", Some("crownlabs/a")));
-        let written = |by: &Responsibility, on: &Namespace| by.mark(on)[FINALIZED_BY].clone();
+        let written =
+            |by: &Responsibility, on: &Namespace| by.mark(on, Standing::Selected)[FINALIZED_BY].clone();
         let none = held(&plain, &json!({"annotations": null}));
         assert_eq!(written(&plain, &none), "sel=x");
         assert_eq!(written(&elected, &none), "sel=x (lease crownlabs/a)");
@@ -172,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_release_leaves_the_finalizers_of_others() {
+    fn a_release_keeps_other_finalizers() {
         let finalizers = json!({"finalizers": ["example.org/other", FINALIZER]});
         let plan: Plan = release::<NamespaceKind, ()>(&held(&daemon("x", None), &finalizers), FINALIZER);
         let wanted =

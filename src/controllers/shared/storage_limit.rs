@@ -1,13 +1,13 @@
-//! How much of the disk of its node a pod may use.
+//! Limits how much of its node's disk a pod may use.
 
 use serde_json::Value;
 
-/// The resource that stands for the disk of a node: what containers write, their logs, and volumes of type `emptyDir`.
+/// The resource for the disk of a node: the files and logs of containers, and volumes of type `emptyDir`.
 const EPHEMERAL_STORAGE: &str = "ephemeral-storage";
 
-/// Limits how much of the disk of its node each container of a pod may use, and each volume between them. Nothing is requested:
-/// a request counts for the scheduler, and Kubernetes takes one that is absent to be the limit. What a container says counts
-/// before.
+/// Limits how much of the node's disk each container and each `emptyDir` volume of a pod may use. The request is 0: a
+/// request would affect the scheduler, and Kubernetes uses the limit if the request is missing. Amounts that a
+/// container already has are kept.
 pub fn limit_storage(pod: &mut Value, limit: &str) {
     for containers in ["initContainers", "containers"] {
         for container in pod.get_mut(containers).and_then(Value::as_array_mut).into_iter().flatten() {

@@ -1,4 +1,5 @@
-//! Instances that name another Tenant than their namespace belongs to: [`crate::api::tenancy`] says why not.
+//! Instances that name a Tenant other than the owner of their namespace: [`crate::api::tenancy`] explains why this is
+//! refused.
 
 use crate::api::instance::Instance;
 use crate::api::reason::TENANT_MISMATCH;
@@ -7,11 +8,12 @@ use crate::kinds::Namespace;
 use crate::runtime::component::Component;
 use crate::runtime::problem::Problem;
 
-/// The problem that an Instance names another Tenant than its namespace belongs to.
+/// The problem of an Instance that names a Tenant other than the owner of its namespace.
 pub fn foreign_tenant(instance: &Instance, namespace: &Namespace) -> Option<Problem> {
     let named = &instance.spec.tenant_ref.name;
     let fault = mismatch(named, instance.namespace(), tenant_of(namespace)?)?;
-    let message = format!("{fault}: nothing is made for this Instance, and what exists is left as it is");
+    let message =
+        format!("{fault}: no objects are created for this Instance, and existing ones stay unchanged");
     Some(Problem::fault(Component::Whole, TENANT_MISMATCH, message))
 }
 
@@ -22,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_namespace_decides_whose_instance_it_is() {
+    fn the_namespace_decides_the_owner_of_an_instance() {
         let problem = |labels: serde_json::Value, named: &str| {
             let instance: Instance = serde_json::from_value(json!({
                 "metadata": {"name": "box", "namespace": "tenant-ada-rossi"},
@@ -38,7 +40,7 @@ mod tests {
             assert_eq!(problem(ours.clone(), named), Some(TENANT_MISMATCH), "{named:?}");
         }
         assert_eq!(problem(ours, "ada.rossi"), None);
-        // Namespaces that are nobody's, for example of an exam that an administrator made.
+        // Namespaces without an owner, such as the namespace of an exam that an administrator created.
         for labels in [json!({}), json!({"crownlabs.polito.it/name": ""})] {
             assert_eq!(problem(labels, "bob"), None);
         }

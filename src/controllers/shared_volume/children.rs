@@ -21,7 +21,7 @@ use crate::runtime::store_set::StoreSet;
 /// The only component: all objects depend on the claim.
 pub const VOLUME: Component = Component::Part("volume");
 
-/// Declares the stores. Jobs of shared volumes carry no label of ours.
+/// Declares the stores. Jobs of shared volumes have no label of this daemon.
 pub fn declare(set: &mut StoreSet<'_>) -> (ChildStores, Arc<Store<NfsClaimKind>>) {
     let of_volumes = Selection::label(labels::VOLUME_TYPE, labels::VOLUME_TYPE_SHARED_VOLUME);
     let mut children = ChildStores::of_controller::<SharedVolumeKind>();
@@ -30,7 +30,7 @@ pub fn declare(set: &mut StoreSet<'_>) -> (ChildStores, Arc<Store<NfsClaimKind>>
     (children, claims)
 }
 
-/// The names that the children of the volume `key` may have.
+/// The possible names of the children of the volume `key`.
 pub fn keys(key: &ObjectKey) -> Vec<ObjectKey> {
     let [job, former] = job_names(&key.name);
     [claim_name(&key.name), job, former].map(|name| ObjectKey::new(key.namespace.clone(), name)).into()
@@ -41,20 +41,20 @@ pub fn claim_name(volume: &str) -> String {
     format!("shvol-{volume}")
 }
 
-/// The names that the Job of a shared volume may have: ours, and the one that the Go operator uses, with the
-/// dots of the volume's name.
+/// The possible names of the Job of a shared volume: the name in this daemon, and the one in the Go operator, which
+/// contains the dots of the volume's name.
 pub fn job_names(volume: &str) -> [String; 2] {
     let claim = claim_name(volume);
     [job_name(&CanonicalName::of(&claim)), format!("{claim}-provision")]
 }
 
 impl Observed {
-    /// The object with the name of its claim, whoever owns it.
+    /// The object with the name of its claim, whatever its owner.
     pub fn claim(&self) -> Option<&NfsClaim> {
         self.children.get::<NfsClaimKind>(self.volume.namespace(), &claim_name(self.volume.name()))
     }
 
-    /// The name of its Job, and the object with that name, whoever owns it.
+    /// The name of its Job, and the object with that name, whatever its owner.
     pub fn job(&self) -> (String, Option<&Job>) {
         let [ours, former] = job_names(self.volume.name());
         let found = |name: &str| self.children.get::<JobKind>(self.volume.namespace(), name);

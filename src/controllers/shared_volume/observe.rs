@@ -7,24 +7,29 @@ use derive_more::{AsMut, AsRef};
 
 use crate::api::labels;
 use crate::api::shared_volume::SharedVolume;
+use crate::controllers::shared::responsibility::Standing;
 use crate::kinds::PersistentVolume;
-use crate::runtime::ObjectKey;
 use crate::runtime::children::Children;
-use crate::runtime::finalizer;
+use crate::runtime::object_events::Events;
+use crate::runtime::{ObjectKey, finalizer};
 
-/// Everything that plan and report depend on, except the configuration and the time.
+/// The complete input of plan and report, except the configuration and the time.
 #[derive(Debug, Clone, AsRef, AsMut)]
 pub struct Observed {
     /// The shared volume.
     #[as_ref(SharedVolume)]
     #[as_mut]
     pub volume: Arc<SharedVolume>,
-    /// Whether its namespace is not selected any more, and it still has our finalizer.
-    pub is_deselected: bool,
-    /// The objects with the names of its own, whoever owns them.
+    /// The reason why this daemon is responsible for the volume.
+    pub standing: Standing,
+    /// The objects with the names of its children, whatever their owner.
     pub children: Children,
     /// The `PersistentVolume` that the claim is bound to.
     pub persistent_volume: Option<Arc<PersistentVolume>>,
+    /// The reason why the storage class cannot provision a volume for the claim, if it cannot.
+    pub class_fault: Option<String>,
+    /// The events about the claim or the Job, if the volume waits for long.
+    pub events: Events,
     /// The Templates that mount it.
     pub templates: BTreeSet<ObjectKey>,
     /// The Instances whose workloads mount it.
@@ -38,7 +43,7 @@ impl Observed {
     }
 }
 
-/// Whether the shared volume has our finalizer.
+/// Whether the shared volume has the finalizer.
 pub fn is_protected(volume: &SharedVolume) -> bool {
     finalizer::holds(volume, labels::SHARED_VOLUME_FINALIZER)
 }

@@ -1,32 +1,33 @@
-//! The plan of a shared volume: a pure function of what is observed.
+//! The plan of a shared volume: a pure function of the observed state.
 
+use jiff::Timestamp;
 use serde_json::json;
 
 use super::children::{self, VOLUME};
 use super::observe::Observed;
 use super::reconcile::Settings;
-use crate::api::labels;
+use crate::api::condition::{Condition, RECONCILED};
 use crate::api::quantity::Quantity;
-use crate::api::reason;
 use crate::api::template::TemplateKind;
+use crate::api::{labels, reason};
 use crate::config::SharedVolumeConfig;
 use crate::controllers::shared::nfs_volume::{failure, growth, is_bound, location, provisioning, requested};
-use crate::controllers::shared::responsibility::{Responsibility, release};
+use crate::controllers::shared::responsibility::{Responsibility, Standing, release};
+use crate::controllers::shared::waits;
 use crate::kinds::{DeploymentKind, NfsClaim, SecretKind};
 use crate::runtime::plan::{KindInfo, ObjectPatch, Plan, Precondition};
 use crate::runtime::problem::Problem;
 
-/// The plan of a shared volume. For one that is being deleted: its finalizer is removed once nothing uses
-/// it.
-pub fn plan(observed: &Observed, settings: &Settings) -> Plan {
-    if observed.is_deselected {
+/// The plan of a shared volume. If the volume is being deleted, its finalizer is removed once it is unused.
+pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan {
+    if observed.standing == Standing::Deselected {
         return release(&observed.volume, labels::SHARED_VOLUME_FINALIZER);
     }
     let mut plan = Plan::default();
-    let Settings { config, responsibility } = settings;
+    let Settings { config, responsibility, .. } = settings;
     if observed.volume.is_terminating() {
         plan.remove_finalizer = (!observed.is_used()).then_some(labels::SHARED_VOLUME_FINALIZER);
-        // With the claim, the files of the course are deleted.
+        // The files of the course are deleted together with the claim.
         let users =
             [KindInfo::of::<TemplateKind>(), KindInfo::of::<DeploymentKind>(), KindInfo::of::<SecretKind>()];
         plan.finalizer_preconditions = users.map(Precondition::Every).into();
@@ -51,6 +52,7 @@ pub fn plan(observed: &Observed, settings: &Settings) -> Plan {
     plan.patches.extend(growth(claim, &size, VOLUME));
     plan.problems.extend(shrinks(claim, &size));
     if !is_bound(claim) {
+        wait_for_claim(observed, claim, now, &mut plan);
         return plan;
     }
     match &observed.persistent_volume {
@@ -58,7 +60,7 @@ pub fn plan(observed: &Observed, settings: &Settings) -> Plan {
             plan.problems.push(Problem::waiting(
                 VOLUME,
                 reason::VOLUME_MISSING,
-                "the storage of the claim is not there yet",
+                "the claim is not bound yet",
             ));
         }
         Some(volume) if location(volume).is_none() => {
@@ -73,12 +75,20 @@ pub fn plan(observed: &Observed, settings: &Settings) -> Plan {
         Some(_) => {}
     }
     if provisioned != Some(labels::PROVISIONING_COMPLETED) {
-        prepare(observed, config, claim, &mut plan);
+        prepare(observed, config, claim, now, &mut plan);
     }
     plan
 }
 
-/// The size in the spec, or what is wrong with it.
+/// Plans the consequences of an unbound claim.
+fn wait_for_claim(observed: &Observed, claim: &NfsClaim, now: Timestamp, plan: &mut Plan) {
+    let (fault, events) = (observed.class_fault.as_deref(), &observed.events);
+    if let Some(wait) = waits::of_claim(claim, VOLUME, fault, events, stored(observed), now) {
+        wait.join(plan);
+    }
+}
+
+/// The size in the spec, or its problem.
 fn size(observed: &Observed) -> Result<Quantity, Problem> {
     let volume = &observed.volume;
     if let Some(reason) = &volume.malformed {
@@ -93,14 +103,14 @@ fn size(observed: &Observed) -> Result<Quantity, Problem> {
         let message = format!("spec.size {text:?} {why}: set it to an amount above 0, such as 10Gi");
         Problem::fault(VOLUME, reason::INVALID_SIZE, message)
     };
-    let size: Quantity = text.parse().map_err(|_| invalid("is no amount of storage"))?;
+    let size: Quantity = text.parse().map_err(|_| invalid("is not an amount of storage"))?;
     if size.is_zero() || size.is_negative() {
-        return Err(invalid("leaves nothing to store in"));
+        return Err(invalid("is not a positive amount"));
     }
     Ok(size)
 }
 
-/// The problem of a size in the spec that is below that of the claim.
+/// The problem that the size in the spec is below the size of the claim.
 fn shrinks(claim: &NfsClaim, size: &Quantity) -> Option<Problem> {
     let has = requested(claim).filter(|has| has > size)?;
     let message = format!(
@@ -114,15 +124,17 @@ fn shrinks(claim: &NfsClaim, size: &Quantity) -> Option<Problem> {
 fn own_patch(observed: &Observed, responsibility: &Responsibility, is_complete: bool) -> Option<ObjectPatch> {
     let (volume, wanted) = (&observed.volume, json!({labels::MANAGED_BY: labels::MANAGED_BY_INSTANCE}));
     if is_complete {
-        return responsibility.hold(volume, labels::SHARED_VOLUME_FINALIZER, &wanted);
+        return responsibility.hold(volume, observed.standing, labels::SHARED_VOLUME_FINALIZER, &wanted);
     }
     ObjectPatch::of(volume, &json!({"metadata": {"labels": wanted}}))
 }
 
-/// Plans the end of the Job of a claim that is being deleted, or that a former volume of the same name controls: a pod
-/// holds its claim even when it has succeeded. The engine deletes the Job of a former volume if the garbage collector does
-/// not. The next claim needs a Job of its own.
+/// Plans the end of the Job if its claim is being deleted, or belongs to a former volume with the same name: a pod uses
+/// its claim even after it has succeeded. The engine deletes the Job of a former volume if the garbage collector does
+/// not. The next claim needs its own Job.
 fn remove_job_first(observed: &Observed, config: &SharedVolumeConfig, plan: &mut Plan) {
+    // The new claim is checked then.
+    plan.requeue_after(waits::GRACE);
     let Some(claim) = observed.claim() else { return };
     if claim.is_terminating() {
         let (namespace, name) = (claim.namespace(), claim.name());
@@ -140,7 +152,13 @@ fn remove_job_first(observed: &Observed, config: &SharedVolumeConfig, plan: &mut
 }
 
 /// Plans the Job that prepares the volume, or reports that it has failed.
-fn prepare(observed: &Observed, config: &SharedVolumeConfig, claim: &NfsClaim, plan: &mut Plan) {
+fn prepare(
+    observed: &Observed,
+    config: &SharedVolumeConfig,
+    claim: &NfsClaim,
+    now: Timestamp,
+    plan: &mut Plan,
+) {
     let own = observed.own_job();
     if let Some(failed) = own.and_then(failure) {
         let message = format!(
@@ -151,8 +169,18 @@ fn prepare(observed: &Observed, config: &SharedVolumeConfig, claim: &NfsClaim, p
         );
         plan.problems.push(Problem::elsewhere(VOLUME, reason::PROVISIONING_FAILED, message));
     }
-    // A Job that runs is left alone; one of another owner is refused by the apply engine.
-    if own.is_none() {
-        children::job(observed, config).ensure(plan);
+    // A running Job is left alone. The apply engine rejects a Job with another owner.
+    match own {
+        None => children::job(observed, config).ensure(plan),
+        Some(job) => {
+            if let Some(wait) = waits::of_job(job, VOLUME, &observed.events, stored(observed), now) {
+                wait.join(plan);
+            }
+        }
     }
+}
+
+/// The condition that explains why the volume waits.
+fn stored(observed: &Observed) -> Option<&Condition> {
+    observed.volume.status.conditions.iter().find(|condition| condition.type_ == RECONCILED)
 }

@@ -1,31 +1,30 @@
-//! The status of a shared volume: a pure function of what is observed after the plan was carried out, and of
-//! its failures.
+//! The status of a shared volume: a pure function of the state after the plan was carried out, and of the failures.
 
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
 use super::observe::{Observed, is_protected};
+use super::reconcile::Settings;
 use crate::api::condition::{ConditionType, DELETION_BLOCKED, NAME_CONFLICT, READY};
-use crate::api::labels;
 use crate::api::reason::{self, Reason};
 use crate::api::shared_volume::{SharedVolumeKind, SharedVolumePhase};
-use crate::api::shown;
+use crate::api::{labels, shown};
 use crate::controllers::shared::nfs_volume::{is_bound, location};
 use crate::controllers::shared::problems;
+use crate::controllers::shared::responsibility::Standing;
 use crate::runtime::ObjectKey;
 use crate::runtime::apply::Failure;
 use crate::runtime::conditions::{self, Observation};
 use crate::runtime::error::ApiError;
 use crate::runtime::events::EventNote;
-use crate::runtime::plan::Plan;
 use crate::runtime::problem::Problem;
-use crate::runtime::reconciler::{Outcome, Report};
+use crate::runtime::reconciler::{Reconciled, Report};
 
-/// How many Templates and Instances a message names at most.
+/// The maximum number of Templates and Instances in a message.
 const NAMED: usize = 20;
 
-/// Reason and message of a failed write.
+/// The reason and message of a failed write.
 fn describe(failure: &Failure) -> (Reason, String) {
     match &failure.error {
         ApiError::QuotaExceeded(message) => {
@@ -36,13 +35,9 @@ fn describe(failure: &Failure) -> (Reason, String) {
 }
 
 /// The report of a reconcile.
-pub fn report(
-    observed: &Observed,
-    plan: &Plan,
-    outcome: &Outcome<()>,
-    now: Timestamp,
-) -> Report<SharedVolumeKind> {
-    if observed.is_deselected {
+pub fn report(done: &Reconciled<'_, Observed, Settings>) -> Report<SharedVolumeKind> {
+    let Reconciled { observed, settings, plan, outcome, now } = *done;
+    if observed.standing == Standing::Deselected {
         return Report::unchanged(&observed.volume);
     }
     if observed.volume.is_terminating() {
@@ -61,16 +56,20 @@ pub fn report(
     status.phase = phase(observed, &problems);
     status.observed_generation = observed.volume.metadata.generation;
     let own = vec![ready(&status.phase, &problems)];
-    let well = "All objects of the volume are as they should be";
-    status.conditions = problems::conditions(&observed.volume, &old.conditions, own, &problems, well, now);
-    Report::new(status, problems::events(&old.conditions, &problems))
+    let well = "All objects of the volume are up to date";
+    let stalled_after = settings.stalled_after;
+    status.conditions =
+        problems::conditions(&observed.volume, &old.conditions, own, &problems, well, stalled_after, now);
+    let requeue_after = problems::requeue_after(&status.conditions, stalled_after, now);
+    Report { requeue_after, ..Report::new(status, problems::events(&old.conditions, &problems)) }
 }
 
 fn phase(observed: &Observed, problems: &[Problem]) -> SharedVolumePhase {
     if problems.iter().any(|problem| problem.reason == reason::QUOTA_EXCEEDED) {
         return SharedVolumePhase::ResourceQuotaExceeded;
     }
-    if problems.iter().any(|problem| !problem.waiting) {
+    let is_pending = |problem: &Problem| problem.waiting || problem.reason == reason::STORAGE_CLASS_NOT_FOUND;
+    if !problems.iter().all(is_pending) {
         return SharedVolumePhase::Error;
     }
     let Some(claim) = observed.own_claim().filter(|claim| is_bound(claim)) else {
@@ -91,9 +90,9 @@ fn ready(phase: &SharedVolumePhase, problems: &[Problem]) -> Observation {
     let worst = problems.iter().find(|problem| !problem.waiting).or(problems.first());
     let (reason, message) = match (phase, worst) {
         (SharedVolumePhase::Ready, _) => (reason::READY, "The volume can be mounted"),
-        (_, Some(worst)) => (worst.reason, "See condition Reconciled"),
+        (_, Some(worst)) => (worst.reason, worst.message.as_str()),
         (SharedVolumePhase::Provisioning, None) => {
-            (reason::PROVISIONING, "The volume is being given to the user of the machines")
+            (reason::PROVISIONING, "The volume is being prepared for the machines")
         }
         (_, None) => (reason::PENDING, "The claim waits for its storage"),
     };
@@ -123,7 +122,7 @@ fn deleting(observed: &Observed, now: Timestamp) -> Report<SharedVolumeKind> {
     Report::new(status, events)
 }
 
-/// The message of the condition [`DELETION_BLOCKED`]; `None` where nothing uses the volume.
+/// The message of the condition [`DELETION_BLOCKED`]; `None` if the volume is unused.
 fn blocked(observed: &Observed) -> Option<String> {
     let (templates, instances) = (&observed.templates, &observed.instances);
     if templates.is_empty() && instances.is_empty() {
@@ -143,7 +142,7 @@ fn blocked(observed: &Observed) -> Option<String> {
     ))
 }
 
-/// The first keys, and how many there are in addition.
+/// The first keys, and the number of further ones.
 fn listed(keys: &BTreeSet<ObjectKey>) -> String {
     let names: Vec<String> = keys.iter().take(NAMED).map(ToString::to_string).collect();
     let more = keys.len().saturating_sub(NAMED);

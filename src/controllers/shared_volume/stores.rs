@@ -1,4 +1,4 @@
-//! The stores of the shared volume loop, and which of their changes add which volumes to the queue.
+//! The stores of the shared volume loop, and the volumes that their changes add to the queue.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -6,18 +6,23 @@ use std::sync::Arc;
 use super::children;
 use super::observe::Observed;
 use crate::api::quantity::Quantity;
-use crate::api::shared_volume::{SharedVolumeKind, SharedVolumePhase};
+use crate::api::shared_volume::{SharedVolume, SharedVolumeKind, SharedVolumePhase};
 use crate::api::template::TemplateKind;
 use crate::api::text::Text;
 use crate::api::{Kind, Object, labels};
+use crate::controllers::shared::former::Census;
 use crate::controllers::shared::nfs_volume::ByVolume;
 use crate::controllers::shared::references::{BySharedVolume, instance_of, mounted_volumes};
-use crate::controllers::shared::responsibility::{Responsibility, Standing};
+use crate::controllers::shared::responsibility::Responsibility;
+use crate::controllers::shared::waits::class_fault;
 use crate::kinds::{
-    DeploymentKind, NamespaceKind, PersistentVolumeKind, SecretNameKind, UsedQuota, UsedQuotaKind,
+    DeploymentKind, NamespaceKind, PersistentVolumeKind, SecretNameKind, StorageClassKind, UsedQuota,
+    UsedQuotaKind,
 };
 use crate::runtime::ObjectKey;
 use crate::runtime::children::ChildStores;
+use crate::runtime::cluster::{known_classes, storage_classes};
+use crate::runtime::object_events::Events;
 use crate::runtime::queue::{Priority, Queue};
 use crate::runtime::selection::{Label, Selection};
 use crate::runtime::store::{Change, Index, Store, index};
@@ -25,7 +30,7 @@ use crate::runtime::store_set::{Declaration, StoreSet, enqueue_controller};
 
 /// The stores of the shared volume loop.
 pub struct Stores {
-    /// Which volumes are reconciled: those in namespaces with the labels of the selector.
+    /// The responsibility of this daemon: volumes in namespaces with the labels of the selector are reconciled.
     responsibility: Responsibility,
     volumes: Arc<Store<SharedVolumeKind>>,
     namespaces: Arc<Store<NamespaceKind>>,
@@ -35,6 +40,7 @@ pub struct Stores {
     /// cloud-init Secrets of Instances.
     secrets: Arc<Store<SecretNameKind>>,
     persistent_volumes: Arc<Store<PersistentVolumeKind>>,
+    storage_classes: Arc<Store<StorageClassKind>>,
     children: ChildStores,
 }
 
@@ -50,7 +56,7 @@ impl<T: Kind> Index<T> for ByMount {
 }
 
 index! {
-    /// Shared volumes that a quota has refused, by their namespace.
+    /// Shared volumes that a quota has rejected, by their namespace.
     struct RefusedByNamespace of SharedVolumeKind by Text;
     |volume| {
         let is_refused = volume.status.phase == SharedVolumePhase::ResourceQuotaExceeded;
@@ -59,13 +65,13 @@ index! {
 }
 
 impl Stores {
-    /// Declares the stores. Only volumes in namespaces for which this daemon is responsible are reconciled.
+    /// Declares the stores. Only volumes in namespaces of this daemon are reconciled.
     pub fn declare(set: &mut StoreSet<'_>, responsibility: &Responsibility) -> Self {
         let all = Selection::ALL;
         let of_instances = Selection::label(labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE);
         let volumes = set.store(&all).requests("patch").objects(|_| true).index::<RefusedByNamespace>().get();
-        // Whether a claim that was refused can be tried again. Those of Tenants carry the label, and change with each of
-        // their pods.
+        // A quota shows whether a rejected claim can be retried. The quotas of Tenants have this label, and change with
+        // each of their pods.
         let quotas = set.store::<UsedQuotaKind>(&Selection::of(Label::Absent(labels::MANAGED_BY)));
         quotas
             .wakes_by::<RefusedByNamespace, _, _>(&volumes, |change| {
@@ -92,13 +98,29 @@ impl Stores {
                     }
                 })
                 .get(),
+            storage_classes: {
+                let all = Arc::clone(&volumes);
+                storage_classes(set, move |queue| {
+                    all.keys().into_iter().for_each(|key| queue.add(key, Priority::Background));
+                })
+            },
             volumes,
             children,
         }
     }
 
-    /// What the stores have about a shared volume; `None` when it does not exist, or is in a namespace that
-    /// is not ours and has no finalizer of ours.
+    /// Counts the volumes that were taken under another selector.
+    pub fn census(&self) -> Census {
+        let (namespaces, selector) = (Arc::clone(&self.namespaces), self.responsibility.selector.clone());
+        let is_selected = move |volume: &SharedVolume| {
+            namespaces.get("", volume.namespace()).is_some_and(|namespace| namespace.has_labels(&selector))
+        };
+        let finalizer = labels::SHARED_VOLUME_FINALIZER;
+        Census::new("SharedVolumes", &self.volumes, finalizer, &self.responsibility, is_selected)
+    }
+
+    /// The observation of a shared volume; `None` if it does not exist, or if its namespace is not selected and it has
+    /// no finalizer of this daemon.
     pub fn observe(&self, key: &ObjectKey) -> Option<Observed> {
         let volume = self.volumes.get(&key.namespace, &key.name)?;
         let namespace = self.namespaces.get("", &key.namespace)?;
@@ -109,20 +131,26 @@ impl Stores {
         let of_deployments = deployments.iter().filter_map(|deployment| instance_of(&**deployment));
         let of_secrets = secrets.iter().filter_map(|secret| instance_of(&**secret));
         let mut observed = Observed {
-            is_deselected: standing == Standing::Deselected,
+            standing,
             templates: self.templates.keys_by::<BySharedVolume>(key).into_iter().collect(),
             instances: of_deployments.chain(of_secrets).collect(),
             persistent_volume: None,
+            class_fault: None,
+            // The reconciler adds them.
+            events: Events::Unknown,
             children: self.children.children(volume.uid(), &children::keys(key)),
             volume,
         };
         let bound = observed.claim().and_then(|claim| claim.spec.volume_name.clone());
+        let class = observed.claim().map(|claim| claim.spec.storage_class_name.clone().unwrap_or_default());
+        observed.class_fault =
+            class.and_then(|class| class_fault(known_classes(&self.storage_classes).as_ref(), &class));
         observed.persistent_volume = bound.and_then(|name| self.persistent_volumes.get("", &name));
         Some(observed)
     }
 }
 
-/// Whether a quota allows more than before, or less is used of it.
+/// Whether a quota has grown or less of it is used.
 fn has_room(change: &Change<UsedQuotaKind>) -> bool {
     let (Some(old), Some(new)) = (&change.old, &change.new) else { return change.new.is_none() };
     let amount = |text: Option<&String>| text.and_then(|text| text.parse::<Quantity>().ok());
@@ -134,9 +162,9 @@ fn has_room(change: &Change<UsedQuotaKind>) -> bool {
     })
 }
 
-/// Declares the store of a kind whose objects use shared volumes, which the index `I` finds. A change of the
-/// volumes that an object uses adds those that are being deleted: they may be unused now, or the message
-/// about their users changes. They are listed before a volume is deleted.
+/// Declares the store of a kind whose objects use shared volumes. The index `I` finds them. A change of the volumes of
+/// an object adds volumes that are being deleted, because they may be unused now, or the message about their users may
+/// change. The objects are listed before a volume is deleted.
 fn of_users<T: Kind, I: Index<T, Key = ObjectKey>>(
     store: Declaration<'_, '_, T>,
     volumes: &Arc<Store<SharedVolumeKind>>,

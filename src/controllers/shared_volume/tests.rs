@@ -1,10 +1,9 @@
-//! Plans and reports, from JSON as the API server has it.
+//! Tests of plans and reports, with JSON as the API server returns it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures::FutureExt as _;
-use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::observe::Observed;
@@ -12,30 +11,22 @@ use super::plan::plan;
 use super::reconcile::Settings;
 use super::report::report;
 use super::stores::Stores;
+use crate::api::Object;
 use crate::api::shared_volume::{SharedVolumeKind, SharedVolumePhase};
-use crate::api::{Kind, Object};
-use crate::controllers::shared::responsibility::Responsibility;
+use crate::controllers::shared::responsibility::{Responsibility, Standing};
+use crate::fixtures::{now, object};
 use crate::kinds::{JobKind, NfsClaim};
-use crate::runtime::ObjectKey;
 use crate::runtime::apply::Failure;
 use crate::runtime::children::Children;
 use crate::runtime::component::Component;
 use crate::runtime::error::ApiError;
-use crate::runtime::finalizer;
-use crate::runtime::merge;
+use crate::runtime::object_events::Events;
 use crate::runtime::plan::Plan;
 use crate::runtime::queue::Action;
-use crate::runtime::reconciler::{Outcome, Report};
+use crate::runtime::reconciler::{Outcome, Reconciled, Report};
 use crate::runtime::store::StoreFactory;
 use crate::runtime::store_set::StoreSet;
-
-fn object<T: Kind>(value: &Value) -> Arc<Object<T>> {
-    Arc::new(serde_json::from_value(value.clone()).expect("objects are read leniently"))
-}
-
-fn now() -> Timestamp {
-    "2026-03-04T05:06:07Z".parse().expect("a time")
-}
+use crate::runtime::{ObjectKey, finalizer, merge};
 
 const OWNER: &str = r#"[{"apiVersion": "crownlabs.polito.it/v1alpha2", "kind": "SharedVolume", "name": "data.one",
     "uid": "v1", "controller": true, "blockOwnerDeletion": true}]"#;
@@ -44,7 +35,7 @@ fn owners() -> Value {
     serde_json::from_str(OWNER).expect("JSON")
 }
 
-/// A volume of which nothing exists, with further members.
+/// A volume without children, with further members.
 fn fresh(more: &Value) -> Observed {
     let mut volume = json!({
         "metadata": {"name": "data.one", "namespace": "workspace-tea", "uid": "v1", "generation": 1},
@@ -53,8 +44,10 @@ fn fresh(more: &Value) -> Observed {
     merge::apply(&mut volume, more);
     Observed {
         volume: object(&volume),
-        is_deselected: false,
+        standing: Standing::Selected,
         persistent_volume: None,
+        class_fault: None,
+        events: Events::Unknown,
         children: Children::default(),
         templates: BTreeSet::new(),
         instances: BTreeSet::new(),
@@ -91,11 +84,17 @@ fn made(plan: &Plan, kind: &str) -> Value {
 }
 
 fn planned(observed: &Observed) -> Plan {
-    plan(observed, &Settings::default())
+    plan(observed, &Settings::default(), now())
 }
 
 fn reported(observed: &Observed, failures: &[Failure]) -> Report<SharedVolumeKind> {
-    report(observed, &planned(observed), &Outcome::of(failures.to_vec()), now())
+    report(&Reconciled::of(
+        observed,
+        &Settings::default(),
+        &planned(observed),
+        &Outcome::of(failures.to_vec()),
+        now(),
+    ))
 }
 
 fn condition<'a>(report: &'a Report<SharedVolumeKind>, kind: &str) -> (&'a str, &'a str) {
@@ -105,9 +104,9 @@ fn condition<'a>(report: &'a Report<SharedVolumeKind>, kind: &str) -> (&'a str, 
 }
 
 #[test]
-fn claim_and_job_have_the_shape_that_operators_know() {
+fn claim_and_job_have_the_fields_of_the_go_operators_objects() {
     let plan = planned(&fresh(&json!({})));
-    // The same fields as the Go operator writes.
+    // The same fields as in the Go operator.
     let expected = json!({
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
@@ -179,9 +178,9 @@ fn the_phase_follows_the_claim_and_the_job() {
         (&*preparing.status.server_address, &*preparing.status.export_path, &*preparing.status.pv_name),
         ("nfs.rook", "/exports/pv", "pv")
     );
-    // The Job has succeeded: the claim's label and the finalizer are planned, then it is ready.
+    // The Job has succeeded: the label of the claim and the finalizer are planned, and then the volume is ready.
     let done = object(
-        &json!({"metadata": {"name": "shvol-data-one-provision", "namespace": "workspace-tea", "ownerReferences": owners()}, "status": {"succeeded": 1}}),
+        json!({"metadata": {"name": "shvol-data-one-provision", "namespace": "workspace-tea", "ownerReferences": owners()}, "status": {"succeeded": 1}}),
     );
     let mut succeeded = bound(&json!({}), &json!({}));
     succeeded.children.set::<JobKind>([done]);
@@ -195,7 +194,7 @@ fn the_phase_follows_the_claim_and_the_job() {
     let told = reported(&ready, &[]);
     assert_eq!(told.status.phase, SharedVolumePhase::Ready);
     assert_eq!(told.events, Vec::new());
-    // One whose Job has expired needs no other.
+    // After the Job has expired, no new one is needed.
     assert!(planned(&ready).ensure.iter().all(|desired| desired.kind.kind != "Job"));
 }
 
@@ -210,13 +209,13 @@ fn problems_are_reported() {
         assert_eq!(told.events[0].reason, reason);
     };
     for (size, why) in [
-        ("0", "leaves nothing to store in"),
-        ("-5Gi", "leaves nothing to store in"),
-        ("much", "is no amount of storage"),
-        ("", "is no amount of storage"),
+        ("0", "is not a positive amount"),
+        ("-5Gi", "is not a positive amount"),
+        ("much", "is not an amount of storage"),
+        ("", "is not an amount of storage"),
     ] {
         let observed = fresh(&json!({"spec": {"size": size}}));
-        assert!(planned(&observed).ensure.is_empty(), "nothing is made of {size:?}");
+        assert!(planned(&observed).ensure.is_empty(), "nothing is created for {size:?}");
         let sentence = format!("spec.size {size:?} {why}: set it to an amount above 0, such as 10Gi");
         error(&observed, "InvalidSize", &sentence);
     }
@@ -226,7 +225,7 @@ fn problems_are_reported() {
         "InvalidSize",
         "Size cannot be less than previous value: the volume has 10Gi and spec.size asks for 5Gi; set it to 10Gi",
     );
-    let local = object(&json!({"metadata": {"name": "pv"}, "spec": {}}));
+    let local = object(json!({"metadata": {"name": "pv"}, "spec": {}}));
     let local = Observed { persistent_volume: Some(local), ..bound(&json!({}), &json!({})) };
     error(&local, "MissingCSI", "PV misses CSI params: PersistentVolume pv names no NFS server and share");
     let ended = json!({"metadata": {"name": "shvol-data-one-provision", "namespace": "workspace-tea", "ownerReferences": owners()}, "status": {"conditions": [
@@ -262,7 +261,7 @@ fn a_volume_grows() {
         growth.expect("growth").patch,
         json!({"spec": {"resources": {"requests": {"storage": "20Gi"}}}})
     );
-    // The same in other units.
+    // The same size in other units.
     let same = planned(&bound(&json!({"spec": {"size": "10240Mi"}}), &json!({})));
     assert!(same.patches.iter().all(|patch| patch.kind.kind == "SharedVolume"));
     assert!(same.problems.is_empty());
@@ -303,7 +302,7 @@ fn a_volume_in_use_keeps_its_finalizer() {
 }
 
 #[test]
-fn a_quota_that_gets_room_wakes_the_volumes_that_it_refused() {
+fn a_quota_with_free_capacity_wakes_its_rejected_volumes() {
     let mut factory = StoreFactory::default();
     let mut set = StoreSet::new("sharedVolume", &mut factory);
     Stores::declare(&mut set, &Responsibility::default());
@@ -342,12 +341,12 @@ fn a_quota_that_gets_room_wakes_the_volumes_that_it_refused() {
 }
 
 #[test]
-fn the_job_of_a_claim_that_goes_is_removed_first() {
+fn the_job_of_a_claim_being_deleted_is_removed_first() {
     let job = |owner: &str| {
         let mut owners = owners();
         owners[0]["uid"] = owner.into();
         object(
-            &json!({"metadata": {"name": "shvol-data-one-provision", "namespace": "workspace-tea", "uid": "j1", "ownerReferences": owners}}),
+            json!({"metadata": {"name": "shvol-data-one-provision", "namespace": "workspace-tea", "uid": "j1", "ownerReferences": owners}}),
         )
     };
     let deleted = json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}});
@@ -368,8 +367,32 @@ fn the_job_of_a_claim_that_goes_is_removed_first() {
         assert_eq!(reasons, told, "{claim}");
         observed.children.set::<JobKind>([job("v1")]);
         assert_eq!(kinds(&planned(&observed)), [vec!["PersistentVolumeClaim"], vec!["Job"]], "{claim}");
-        // That of a former volume is in the way of ours.
+        // The Job of a former volume blocks the new one.
         observed.children.set::<JobKind>([job("v0")]);
         assert_eq!(kinds(&planned(&observed)), [vec!["PersistentVolumeClaim", "Job"], vec![]], "{claim}");
     }
+}
+
+#[test]
+fn the_cause_of_an_unbound_claim_is_reported() {
+    let mut observed = bound(
+        &json!({}),
+        &json!({"status": {"phase": "Pending"}, "spec": {"volumeName": null},
+        "metadata": {"creationTimestamp": "2026-03-04T05:06:00Z"}}),
+    );
+    observed.persistent_volume = None;
+    observed.class_fault = Some("storageclass \"rook-nfs\" not found".to_owned());
+    let report = report(&Reconciled::of(
+        &observed,
+        &Settings::default(),
+        &planned(&observed),
+        &Outcome::default(),
+        now(),
+    ));
+    assert_eq!(report.status.phase, SharedVolumePhase::Pending);
+    let reconciled = report.status.conditions.iter().find(|condition| condition.type_ == "Reconciled");
+    let reconciled = reconciled.expect("Reconciled");
+    assert_eq!(&*reconciled.reason, "StorageClassNotFound");
+    let claim = "PersistentVolumeClaim workspace-tea/shvol-data.one is not bound";
+    assert_eq!(&*reconciled.message, format!("{claim}: storageclass \"rook-nfs\" not found"));
 }

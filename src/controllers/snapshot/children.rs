@@ -1,5 +1,5 @@
-//! The children of a snapshot: a Job, whose init container exports the disk, and whose container builds the image and
-//! pushes it.
+//! The child of a snapshot: a Job. Its init container exports the disk, and its container builds the image and pushes
+//! it.
 
 use std::sync::Arc;
 
@@ -20,25 +20,25 @@ use crate::runtime::selection::Selection;
 use crate::runtime::store::Store;
 use crate::runtime::store_set::StoreSet;
 
-/// The end of the log of a container that fails is its termination message.
+/// The end of a failed container's log becomes its termination message.
 const TERMINATION_MESSAGE: &str = "FallbackToLogsOnError";
-/// The argument of Kaniko that names the image.
+/// The argument of Kaniko with the name of the image.
 const DESTINATION: &str = "--destination=";
-/// The uid that Buildah runs as, which exists in its image.
+/// The uid of Buildah's user, which exists in its image.
 const BUILDAH_USER: u32 = 1000;
 /// The shell script for Buildah; the name of the image is `$1`.
 const BUILDAH: &str = r#"buildah build --layers=false --tag "$1" /workspace
 buildah push "$1""#;
 
-/// Declares the stores. Jobs of snapshots carry no label of ours.
+/// Declares the stores. Jobs of snapshots have no label of this daemon.
 pub fn declare(set: &mut StoreSet<'_>) -> (ChildStores, Arc<Store<JobKind>>) {
     let mut children = ChildStores::of_controller::<InstanceSnapshotKind>();
     let jobs = children.add(set.store(&Selection::ALL).requests("get"));
     (children, jobs)
 }
 
-/// The name of the Job of a snapshot: the name of the snapshot, shortened to what a label value allows,
-/// because it becomes a label of the pods.
+/// The name of the Job of a snapshot: the name of the snapshot, shortened to the length of a label value, because it
+/// becomes a label of the pods.
 pub fn job_name(snapshot: &str) -> String {
     label_sized(snapshot, "")
 }
@@ -49,7 +49,7 @@ pub fn job_key(snapshot: &InstanceSnapshot) -> ObjectKey {
 }
 
 impl Observed {
-    /// The object with the name of its Job, whoever owns it.
+    /// The object with the name of its Job, whatever its owner.
     pub fn job(&self) -> Option<&Job> {
         self.children.get::<JobKind>(self.snapshot.namespace(), &job_name(self.snapshot.name()))
     }
@@ -82,7 +82,7 @@ fn body(config: &SnapshotConfig, export: &Export) -> Value {
                     {"name": "tmp-vol", "mountPath": "/img-tmp"},
                 ],
                 "resources": {"requests": exporter, "limits": {"cpu": "1", "memory": "256Mi"}},
-                // So the status of the pod says why a container has failed.
+                // The status of the pod then states why a container has failed.
                 "terminationMessagePolicy": TERMINATION_MESSAGE,
             }],
             "containers": [pusher(config, &export.destination)],

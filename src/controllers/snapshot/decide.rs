@@ -1,20 +1,18 @@
-//! The decision about a snapshot: a pure function of what is observed.
+//! The decision about a snapshot: a pure function of the observed state.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::children;
-use super::image;
 use super::observe::{Observed, instance_key};
 use super::trouble::{PATIENCE, Trouble, failure, is_running, trouble, waited};
-use crate::api::Kind;
+use super::{children, image};
 use crate::api::condition::{Condition, READY};
 use crate::api::environment::{Environment, EnvironmentType};
 use crate::api::instance::Instance;
 use crate::api::instance_snapshot::{InstanceSnapshot, InstanceSnapshotKind, SnapshotPhase};
-use crate::api::labels;
 use crate::api::reason::{self, Reason};
+use crate::api::{Kind, labels};
 use crate::config::SnapshotConfig;
 use crate::kinds::{DataVolume, Job, JobEnd};
 use crate::runtime::ObjectKey;
@@ -22,7 +20,7 @@ use crate::runtime::ObjectKey;
 /// The decision about a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
-    /// Nothing: the snapshot has ended.
+    /// Do nothing: the snapshot has ended.
     Ended,
     /// Wait until the disk or a name is free.
     Wait {
@@ -31,29 +29,29 @@ pub enum Decision {
         /// The message of the condition.
         message: String,
     },
-    /// Refuse the snapshot with this message.
+    /// Reject the snapshot with this message.
     Refuse(String),
     /// Create the Job.
     Export(Export),
-    /// Its Job runs.
+    /// Its Job is running.
     Running {
         /// The name of the image to be pushed.
         destination: String,
-        /// What is wrong with it, if anything is.
+        /// The problem of the Job, if any.
         trouble: Option<Trouble>,
-        /// After how long it has to be looked at again; `None` while it makes progress.
+        /// The time until the next look; `None` while it makes progress.
         next: Option<Duration>,
     },
     /// The Job is complete: the image is in the registry.
     Complete {
         /// The name of the image.
         destination: String,
-        /// How long the Job took, in seconds, if its status says so.
+        /// The duration of the Job in seconds, if its status states it.
         took: Option<i64>,
     },
-    /// The Job has failed, or could not be made in time, with this message.
+    /// The Job has failed, or could not be created in time, with this message.
     Fail(String),
-    /// The Job has not started in time, for the reason in this message: it is deleted.
+    /// The Job has not started in time, for the reason in this message. It is deleted.
     Abandon(String),
 }
 
@@ -92,7 +90,7 @@ pub fn decide(observed: &Observed, config: &SnapshotConfig, now: Timestamp) -> D
     expired(snapshot, &decision, config, now).unwrap_or(decision)
 }
 
-/// The decision that a snapshot has failed, if it has waited for too long since it was its turn.
+/// The decision that a snapshot has failed because it has waited too long for its start.
 fn expired(
     snapshot: &InstanceSnapshot,
     decision: &Decision,
@@ -111,13 +109,13 @@ fn expired(
     (stored.status == "False" && is_over).then(|| Decision::Fail(too_late(config, reason)))
 }
 
-/// The message that a snapshot could not start in time.
+/// The message about a snapshot that could not start in time.
 fn too_late(config: &SnapshotConfig, reason: &str) -> String {
     let deadline = config.start_deadline;
     format!("it could not start within {deadline} (controllers.snapshot.startDeadline): {reason}")
 }
 
-/// Whether the API server has refused the Job of a snapshot when it was last tried.
+/// Whether the API server rejected the Job of a snapshot at the last attempt.
 pub fn is_refused(snapshot: &InstanceSnapshot) -> bool {
     let is_pending = snapshot.status.phase == SnapshotPhase::Pending;
     is_pending
@@ -162,7 +160,7 @@ fn progress(observed: &Observed, job: &Job, config: &SnapshotConfig, now: Timest
             Decision::Complete { destination, took }
         }
         Some(JobEnd::Failed(condition)) => {
-            // The pods of a Job that has failed may be gone: then the reason was reported before.
+            // The pods of a failed Job may be gone. In that case the reason was reported before.
             let stored = stored_condition(&observed.snapshot);
             let stored = stored.filter(|stored| stored.reason == reason::CONTAINER_FAILED);
             let failure = failure(observed).map(|failure| failure.to_string());
@@ -173,7 +171,7 @@ fn progress(observed: &Observed, job: &Job, config: &SnapshotConfig, now: Timest
     }
 }
 
-/// The decision if a Job of another owner has the name of ours.
+/// The decision if a Job with another owner has the same name.
 fn foreign_owner(observed: &Observed) -> Option<Decision> {
     let job = observed.job()?;
     let is_leftover = job.metadata.controller().is_some_and(|owner| {
@@ -186,7 +184,7 @@ fn foreign_owner(observed: &Observed) -> Option<Decision> {
         }
     } else {
         Decision::Refuse(format!(
-            "a Job named {} exists already and is not of this snapshot: it is left alone; give the snapshot \
+            "a Job named {} already exists and does not belong to this snapshot: it is left alone; give the snapshot \
              another name",
             job.name()
         ))
@@ -222,15 +220,15 @@ fn judge(observed: &Observed, config: &SnapshotConfig, now: Timestamp) -> Result
         observed.namespace_tenant.as_ref().filter(|namespace_tenant| *namespace_tenant != tenant)
     {
         return Err(refuse(&format!(
-            "instance {} names tenant {tenant}, but namespace {} is that of tenant {namespace_tenant}: nothing is pushed \
-             into the repositories of another tenant.",
+            "instance {} names tenant {tenant}, but namespace {} belongs to tenant {namespace_tenant}: nothing is \
+             pushed into the repositories of another tenant.",
             key.name, key.namespace
         )));
     }
     if let Some(repository_owner) = &observed.repository_owner {
         return Err(refuse(&format!(
-            "the repositories of tenant {tenant} would be those of tenant {repository_owner}, who was there first \
-             ({}): contact the administrator.",
+            "tenant {tenant} would share the repositories ({}) of tenant {repository_owner}: \
+             contact the administrator.",
             image::directory(tenant)
         )));
     }
@@ -249,7 +247,7 @@ fn judge(observed: &Observed, config: &SnapshotConfig, now: Timestamp) -> Result
     busy(observed, &disk).map_or(Ok(Export { disk, destination }), Err)
 }
 
-/// The Instance and its environment, or what is wrong with them.
+/// The Instance and its environment, or their problem.
 fn found<'a>(observed: &'a Observed, key: &ObjectKey) -> Result<(&'a Instance, &'a Environment), String> {
     let ObjectKey { namespace, name } = key;
     let instance = observed.instance.as_deref();
@@ -284,7 +282,7 @@ fn found<'a>(observed: &'a Observed, key: &ObjectKey) -> Result<(&'a Instance, &
     Ok((instance, environment))
 }
 
-/// The decision to wait, if something uses the disk.
+/// The decision to wait if the disk is in use.
 fn busy(observed: &Observed, disk: &str) -> Option<Decision> {
     let wait = |reason, message| Some(Decision::Wait { reason, message });
     if observed.running.iter().any(|machine| machine.name() == disk) {
@@ -297,11 +295,19 @@ fn busy(observed: &Observed, disk: &str) -> Option<Decision> {
     let filled = |disk: &DataVolume| disk.status.phase == "Succeeded";
     if let Some(volume) = observed.disks.iter().find(|volume| volume.name() == disk && !filled(volume)) {
         let phase = if volume.status.phase.is_empty() { "Pending" } else { &volume.status.phase };
-        return wait(reason::DISK_NOT_READY, format!("waiting until disk {disk} is filled: it is {phase}"));
+        let cause = volume.status.conditions.first();
+        let cause = cause.map_or_else(String::new, |cause| format!(": {}: {}", cause.reason, cause.message));
+        let message = format!("waiting until disk {disk} is filled: it is {phase}{cause}");
+        return wait(reason::DISK_NOT_READY, message);
     }
     if let Some(other) = observed.others.iter().find(|other| is_before(other, &observed.snapshot)) {
+        let goes_on = |stored: &&Condition| {
+            [reason::JOB_RUNNING, reason::CREATING].iter().any(|reason| stored.reason == **reason)
+        };
+        let cause = stored_condition(other).filter(|stored| !goes_on(stored));
+        let cause = cause.map_or_else(String::new, |cause| format!(": {}", cause.message));
         let message =
-            format!("waiting until InstanceSnapshot {} of the same instance has ended", other.name());
+            format!("waiting until InstanceSnapshot {} of the same instance has ended{cause}", other.name());
         return wait(reason::ANOTHER_SNAPSHOT, message);
     }
     None

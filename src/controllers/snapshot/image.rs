@@ -15,12 +15,12 @@ pub fn directory(tenant: &str) -> String {
 /// The full name of an image that is made at `now`.
 ///
 /// # Errors
-/// When a registry would refuse the name; the message says why.
+/// If registries would reject the name. The message explains why.
 pub fn destination(registry: &str, tenant: &str, image: &str, now: Timestamp) -> Result<String, String> {
     if !is_repository(image) {
         return Err(format!(
-            "image name {image:?} is not one that a registry takes: it consists of lower-case letters and digits, \
-             with single dots, dashes or underscores between them (and no tag: that is the time)"
+            "image name {image:?} is not valid in a registry: use lower-case letters and digits, with single \
+             dots, dashes or underscores between them, and no tag, because the tag is the time"
         ));
     }
     let name = format!("{registry}/{}/{image}", directory(tenant));
@@ -36,10 +36,11 @@ pub fn destination(registry: &str, tenant: &str, image: &str, now: Timestamp) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixtures::now;
 
     #[test]
     fn an_image_is_named_after_tenant_name_and_time() {
-        let now: Timestamp = "2026-03-04T05:06:07Z".parse().expect("a time");
+        let now: Timestamp = now();
         let named = |tenant: &str, image: &str| destination("r.example.org:5000/vm", tenant, image, now);
         assert_eq!(
             named("John.Doe-42", "my-image").as_deref(),
@@ -47,7 +48,7 @@ mod tests {
         );
         assert!(named("ada", "a/b").is_ok());
         for image in ["", "My", "a:b", "a b", "../ada", "a//b", "-a"] {
-            assert!(named("ada", image).unwrap_err().contains("not one that a registry takes"), "{image}");
+            assert!(named("ada", image).unwrap_err().contains("not valid in a registry"), "{image}");
         }
         let length = LIMIT - "r.example.org:5000/vm/ada/".len();
         assert!(named("ada", &"a".repeat(length)).is_ok());

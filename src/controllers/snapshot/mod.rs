@@ -7,8 +7,8 @@
 //! | apply | first the status is written, which fails if the snapshot has changed meanwhile; then the Job is created |
 //! | report | phase and condition; on a failed snapshot, an annotation with the generation of its spec |
 //!
-//! An existing Job contains all the state that the next process needs, so if the process dies between any
-//! two writes, no snapshot is lost or made twice. A snapshot that has ended is not made again.
+//! An existing Job contains all the state that the next process needs. If the process dies between two writes, no
+//! snapshot is lost or made twice. A snapshot that has ended is not made again.
 
 mod children;
 mod decide;

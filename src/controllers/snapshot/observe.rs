@@ -12,8 +12,9 @@ use crate::config::Layout;
 use crate::kinds::{DataVolume, Pod, PodOfJob, VirtualMachine, VirtualMachineInstance};
 use crate::runtime::ObjectKey;
 use crate::runtime::children::Children;
+use crate::runtime::object_events::Events;
 
-/// Everything that plan and report depend on, except the configuration and the time.
+/// The complete input of plan and report, except the configuration and the time.
 #[derive(Debug, Clone, AsRef, AsMut)]
 pub struct Observed {
     /// The snapshot.
@@ -24,17 +25,19 @@ pub struct Observed {
     pub instance: Option<Arc<Instance>>,
     /// The Template of the Instance, if it exists.
     pub template: Option<Arc<Template>>,
-    /// Its Job, or another object with that name, whoever owns it.
+    /// Its Job, or another object with the same name, whatever its owner.
     pub children: Children,
     /// The pods of that Job.
     pub job_pods: Vec<Arc<PodOfJob>>,
+    /// The events about the Job and its pods, if they wait for long.
+    pub events: Events,
     /// Whether the Secret with the login to the registry exists in the namespace.
     pub has_secret: bool,
     /// The virtual machines of the Instance.
     pub machines: Vec<Arc<VirtualMachine>>,
-    /// The `VirtualMachineInstance`s with the names of those: they exist while the machines run.
+    /// The `VirtualMachineInstance`s with the names of these machines. They exist while the machines run.
     pub running: Vec<Arc<VirtualMachineInstance>>,
-    /// The `DataVolume`s with the names of those: they show the progress of the import of disks.
+    /// The `DataVolume`s with the names of these machines. They show the progress of disk imports.
     pub disks: Vec<Arc<DataVolume>>,
     /// The pods of the Instance.
     pub pods: Vec<Arc<Pod>>,
@@ -42,15 +45,15 @@ pub struct Observed {
     pub others: Vec<Arc<InstanceSnapshot>>,
     /// The Tenant that the namespace belongs to; `None` if it is not the personal namespace of a Tenant.
     pub namespace_tenant: Option<String>,
-    /// The Tenant that the path of the repositories belongs to, if it is not the Tenant of the Instance.
+    /// The Tenant that owns the path of the repositories, if it is not the Tenant of the Instance.
     pub repository_owner: Option<String>,
-    /// How the machine of an Instance that has none is named.
+    /// The naming of machines for an Instance that has none.
     pub layout: Layout,
 }
 
 impl Observed {
-    /// The name of the disk of an environment, which is that of its virtual machine, or will be: it contains the name of the
-    /// environment unless that is the only one of its Template (`alone`) and the layout is classic.
+    /// The name of the disk of an environment. It is the name of the existing or future virtual machine. It contains
+    /// the name of the environment, unless the Template has only one environment (`alone`) and the layout is classic.
     pub fn disk(&self, instance: &Instance, environment: &str, alone: bool) -> String {
         let short = CanonicalName::of(instance.name());
         let long = short.environment(environment);
@@ -60,7 +63,7 @@ impl Observed {
     }
 }
 
-/// The key of the Instance of a snapshot. It is in the namespace of the snapshot unless the snapshot names
+/// The key of the Instance of a snapshot. The Instance is in the namespace of the snapshot unless the snapshot names
 /// another one.
 pub fn instance_key(snapshot: &InstanceSnapshot) -> ObjectKey {
     let reference = &snapshot.spec.instance_ref;

@@ -14,14 +14,14 @@ use crate::api::reason::{CREATION_FAILED, VALIDATION_ERROR};
 use crate::api::template::TemplateKind;
 use crate::config::SnapshotConfig;
 use crate::controllers::shared::references::template_key;
+use crate::controllers::shared::waits::about_job;
 use crate::kinds::{JobKind, PodOfJobKind};
 use crate::runtime::ObjectKey;
 use crate::runtime::component::Component;
 use crate::runtime::plan::{KindInfo, Plan, Removal, Requeue};
 use crate::runtime::problem::Problem;
 
-/// After how long at most a snapshot that waits is reconciled again. Nearly everything that it waits for is
-/// watched.
+/// The longest time until a waiting snapshot is reconciled again. Almost everything that it waits for is watched.
 const WAIT: Duration = Duration::from_mins(1);
 
 /// The plan.
@@ -36,8 +36,8 @@ pub fn plan(observed: &Observed, config: &SnapshotConfig, now: Timestamp) -> Pla
         Decision::Refuse(message) => {
             plan.problems.push(Problem::fault(Component::Whole, VALIDATION_ERROR, message));
             plan.requeue = Requeue::OnChange;
-            // A refusal is final, and the stores may be late: the Instance may just have been stopped, or
-            // the Template created.
+            // A rejection is final, but the stores may be stale: the Instance may just have stopped, or the Template
+            // may just have been created.
             plan.confirm.push((KindInfo::of::<InstanceKind>(), instance_key(&observed.snapshot)));
             let template = observed.instance.as_deref().map(template_key);
             plan.confirm.extend(template.map(|key| (KindInfo::of::<TemplateKind>(), key)));
@@ -51,7 +51,7 @@ pub fn plan(observed: &Observed, config: &SnapshotConfig, now: Timestamp) -> Pla
         Decision::Export(export) => {
             children::job(observed, config, &export).ensure(&mut plan);
             if is_refused(&observed.snapshot) {
-                // The status keeps the reason until the Job exists; so it is read instead of written.
+                // The status keeps the reason until the Job exists, so the snapshot is read instead of written.
                 let key = ObjectKey::of(&*observed.snapshot);
                 plan.confirm.push((KindInfo::of::<InstanceSnapshotKind>(), key));
             } else {
@@ -59,17 +59,19 @@ pub fn plan(observed: &Observed, config: &SnapshotConfig, now: Timestamp) -> Pla
             }
             plan.requeue_after(PATIENCE);
         }
-        Decision::Running { next, .. } => {
+        Decision::Running { next, trouble, .. } => {
             if let Some(next) = next {
                 plan.requeue_after(next);
             }
+            let job = observed.job().filter(|_| trouble.is_some_and(|trouble| trouble.is_told_by_events()));
+            plan.awaited = job.map(about_job);
         }
     }
     plan
 }
 
-/// Plans the end of a snapshot that has failed. A failure is final too: the Job may just have been made, or its pods started,
-/// so they are read from the API server before.
+/// Plans the end of a failed snapshot. A failure is final, but the Job may just have been created, or its pods may just
+/// have started. So they are read from the API server first.
 fn fail(observed: &Observed, message: String, plan: &mut Plan) {
     plan.problems.push(Problem::fault(Component::Whole, CREATION_FAILED, message));
     plan.requeue = Requeue::OnChange;

@@ -1,5 +1,7 @@
 //! The reconciler of snapshots.
 
+use jiff::Timestamp;
+
 use super::observe::Observed;
 use super::plan::plan;
 use super::report::report;
@@ -8,12 +10,15 @@ use crate::api::instance_snapshot::InstanceSnapshotKind;
 use crate::config::SnapshotConfig;
 use crate::controllers::setup::{Definition, Setup};
 use crate::runtime::ObjectKey;
-use crate::runtime::reconciler::{PlanFn, Reconciler, ReportFn};
+use crate::runtime::object_events::ObjectEvents;
+use crate::runtime::plan::Plan;
+use crate::runtime::reconciler::{Reconciled, Reconciler, Report};
 use crate::runtime::store_set::StoreSet;
 
 /// Reconciles snapshots: images of stopped virtual machines.
 pub struct SnapshotReconciler {
     stores: Stores,
+    events: ObjectEvents,
 }
 
 impl Definition for SnapshotReconciler {
@@ -23,7 +28,8 @@ impl Definition for SnapshotReconciler {
         let config = setup.config.controllers.snapshot.clone();
         let layout = setup.config.controllers.instance.layout;
         let stores = Stores::declare(set, &setup.config.selector, &config.vm_registry_secret, layout);
-        Ok((Self { stores }, config))
+        let events = ObjectEvents::declare(&setup.events, set);
+        Ok((Self { stores, events }, config))
     }
 }
 
@@ -33,10 +39,20 @@ impl Reconciler for SnapshotReconciler {
     type Observed = Observed;
     type Settings = SnapshotConfig;
     type Effect = ();
-    const PLAN: PlanFn<Self> = plan;
-    const REPORT: ReportFn<Self> = report;
+
+    fn plan(observed: &Observed, settings: &SnapshotConfig, now: Timestamp) -> Plan {
+        plan(observed, settings, now)
+    }
+
+    fn report(done: &Reconciled<'_, Observed, SnapshotConfig>) -> Report<InstanceSnapshotKind> {
+        report(done)
+    }
 
     fn observe(&self, key: &ObjectKey) -> Option<Observed> {
-        self.stores.observe(key)
+        Some(Observed { events: self.events.of(key), ..self.stores.observe(key)? })
+    }
+
+    fn object_events(&self) -> Option<&ObjectEvents> {
+        Some(&self.events)
     }
 }

@@ -20,43 +20,29 @@ use crate::runtime::clock::go_duration;
 use crate::runtime::conditions::{self, Observation};
 use crate::runtime::error::ApiError;
 use crate::runtime::events::{EventNote, EventType};
-use crate::runtime::plan::{ObjectPatch, Plan};
-use crate::runtime::reconciler::{Outcome, Report};
+use crate::runtime::plan::ObjectPatch;
+use crate::runtime::reconciler::{Reconciled, Report};
 
 /// The report of a reconcile.
-pub fn report(
-    observed: &Observed,
-    config: &SnapshotConfig,
-    plan: &Plan,
-    outcome: &Outcome<()>,
-    now: Timestamp,
-) -> Report<InstanceSnapshotKind> {
-    let snapshot = &observed.snapshot;
-    let Some(decision) = decision(observed, config, plan, outcome, now) else {
-        return Report::unchanged(snapshot);
-    };
-    let report = tell(snapshot, &decision, now);
+pub fn report(done: &Reconciled<'_, Observed, SnapshotConfig>) -> Report<InstanceSnapshotKind> {
+    let snapshot = &done.observed.snapshot;
+    let Some(decision) = decision(done) else { return Report::unchanged(snapshot) };
+    let report = tell(snapshot, &decision, done.now);
     let has_failed = matches!(decision, Decision::Refuse(_) | Decision::Fail(_));
     Report { patch: has_failed.then(|| failed_generation(snapshot)).flatten(), ..report }
 }
 
-/// The decision that is reported: that of the plan, corrected by its outcome. `None` where nothing is to be
-/// reported.
-fn decision(
-    observed: &Observed,
-    config: &SnapshotConfig,
-    plan: &Plan,
-    outcome: &Outcome<()>,
-    now: Timestamp,
-) -> Option<Decision> {
+/// The decision to report: the decision of the plan, corrected by its outcome; `None` if there is nothing to report.
+fn decision(done: &Reconciled<'_, Observed, SnapshotConfig>) -> Option<Decision> {
+    let Reconciled { observed, settings: config, plan, outcome, now } = *done;
     if let Some(failure) = outcome.failures.first() {
         return match &failure.error {
             ApiError::QuotaExceeded(message) => {
-                let message = format!("the Job cannot be made: {message}");
+                let message = format!("the Job cannot be created: {message}");
                 Some(Decision::Wait { reason: reason::QUOTA_EXCEEDED, message })
             }
             ApiError::Forbidden(_) => {
-                let message = format!("the Job cannot be made: {}", failure.error);
+                let message = format!("the Job cannot be created: {}", failure.error);
                 Some(Decision::Wait { reason: reason::JOB_REFUSED, message })
             }
             ApiError::Invalid(_) | ApiError::NameConflict { .. } => {
@@ -70,7 +56,7 @@ fn decision(
         let is_reported = match decision {
             Decision::Export(_) => !outcome.is_applied && !is_refused(&observed.snapshot),
             Decision::Running { .. } | Decision::Complete { .. } | Decision::Fail(_) => true,
-            // Something has changed since the plan was made, which causes another reconcile.
+            // The state has changed since the plan was made, which causes another reconcile.
             Decision::Ended | Decision::Wait { .. } | Decision::Refuse(_) | Decision::Abandon(_) => false,
         };
         return Some(decision).filter(|_| is_reported);
@@ -83,8 +69,8 @@ fn decision(
     })
 }
 
-/// The patch that annotates a failed snapshot with the generation of its spec: it is tried again when the
-/// spec has changed.
+/// The patch that annotates a failed snapshot with the generation of its spec. The snapshot is retried when the spec
+/// changes.
 fn failed_generation(snapshot: &InstanceSnapshot) -> Option<ObjectPatch> {
     let generation = snapshot.metadata.generation.unwrap_or_default().to_string();
     let annotations = json!({labels::SNAPSHOT_OBSERVED_GENERATION: generation});
@@ -101,7 +87,9 @@ pub(super) fn tell(
     let (phase, reason, message) = match decision {
         Decision::Ended => return Report::unchanged(snapshot),
         Decision::Wait { reason, message } => (SnapshotPhase::Pending, *reason, message.clone()),
-        Decision::Export(_) => (SnapshotPhase::Pending, reason::CREATING, "the Job is being made".to_owned()),
+        Decision::Export(_) => {
+            (SnapshotPhase::Pending, reason::CREATING, "the Job is being created".to_owned())
+        }
         Decision::Refuse(message) => (SnapshotPhase::Failed, reason::VALIDATION_ERROR, message.clone()),
         Decision::Running { destination, trouble, .. } => running(snapshot, destination, trouble.as_ref()),
         Decision::Complete { destination, took } => (
@@ -115,13 +103,13 @@ pub(super) fn tell(
     };
     let mut observation = Observation::new(READY, phase == SnapshotPhase::Completed, reason, message);
     if reason == reason::ANOTHER_SNAPSHOT {
-        // So the time of its last transition is that from which on it was its turn.
+        // Its last transition then marks the start of the snapshot's own turn.
         observation.holds = None;
     }
     let has_failed = phase == SnapshotPhase::Failed;
     let stalled =
         has_failed.then(|| Observation { type_: STALLED, holds: Some(true), ..observation.clone() });
-    // A new attempt begins its time anew.
+    // A new attempt restarts the time.
     let retired = if old.phase == SnapshotPhase::Failed { &[READY, STALLED][..] } else { &[] };
     let events = events(snapshot, decision, &phase, &observation);
     let generation = snapshot.metadata.generation;
@@ -130,7 +118,7 @@ pub(super) fn tell(
     Report::new(InstanceSnapshotStatus { observed_generation: generation, phase, conditions }, events)
 }
 
-/// Phase, reason and message while the Job runs.
+/// Phase, reason and message while the Job is running.
 fn running(
     snapshot: &InstanceSnapshot,
     destination: &str,
@@ -144,7 +132,7 @@ fn running(
             format!("Job {job} makes image {destination}"),
         );
     };
-    // The scheduler and the kubelet say the same in other words at each attempt.
+    // The scheduler and the kubelet word the same problem differently at each attempt.
     let is_same =
         |stored: &&Condition| stored.reason == trouble.reason && stored.message.starts_with(&trouble.subject);
     let stored = stored_condition(snapshot).filter(|stored| trouble.is_obstacle() && is_same(stored));
@@ -208,7 +196,7 @@ fn events(
     events
 }
 
-/// How long the Job took, as the end of a sentence.
+/// The duration of the Job, as the end of a sentence.
 fn within(took: Option<i64>) -> String {
     let seconds = took.map(|seconds| u64::try_from(seconds).unwrap_or_default());
     seconds.map_or_else(String::new, |seconds| format!(" in {}", go_duration(Duration::from_secs(seconds))))

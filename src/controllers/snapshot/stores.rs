@@ -1,4 +1,4 @@
-//! The stores of the snapshot loop, and which of their changes add which snapshots to the queue.
+//! The stores of the snapshot loop, and the snapshots that their changes add to the queue.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,6 +20,7 @@ use crate::kinds::{
 };
 use crate::runtime::ObjectKey;
 use crate::runtime::children::ChildStores;
+use crate::runtime::object_events::Events;
 use crate::runtime::queue::Priority;
 use crate::runtime::store::{ByController, ByNamespace, Store, index};
 use crate::runtime::store_set::{Declaration, StoreSet, enqueue_controller};
@@ -43,7 +44,7 @@ pub struct Stores {
     job_pods: Arc<Store<PodOfJobKind>>,
     /// The Secrets with the login to the registry.
     secrets: Arc<Store<SecretNameKind>>,
-    /// Their name.
+    /// The name of these Secrets.
     secret: String,
     layout: Layout,
 }
@@ -55,7 +56,7 @@ index! {
 }
 
 index! {
-    /// Snapshots that wait, by the Instance that they name.
+    /// Waiting snapshots, by the Instance that they name.
     struct WaitingByInstance of InstanceSnapshotKind by ObjectKey;
     |snapshot| {
         let waits = is_open(snapshot) && snapshot.status.phase != SnapshotPhase::Processing;
@@ -76,8 +77,8 @@ fn is_open(snapshot: &InstanceSnapshot) -> bool {
 }
 
 impl Stores {
-    /// Declares the stores. Only snapshots in namespaces with the labels of `selector` are reconciled.
-    /// The Secret with the login to the registry is named `secret`.
+    /// Declares the stores. Only snapshots in namespaces with the labels of `selector` are reconciled. `secret` is the
+    /// name of the Secret with the login to the registry.
     pub fn declare(
         set: &mut StoreSet<'_>,
         selector: &BTreeMap<String, String>,
@@ -125,8 +126,7 @@ impl Stores {
         }
     }
 
-    /// What the stores have about a snapshot; `None` when it does not exist, or is in a namespace that is
-    /// not ours.
+    /// The observation of a snapshot; `None` if it does not exist, or its namespace is not selected.
     pub fn observe(&self, key: &ObjectKey) -> Option<Observed> {
         let snapshot = self.snapshots.get(&key.namespace, &key.name)?;
         let namespace = self.namespaces.get("", &key.namespace)?;
@@ -142,6 +142,8 @@ impl Stores {
         let mut observed = Observed {
             children: self.children.children(snapshot.uid(), &[job_key(&snapshot)]),
             job_pods: Vec::new(),
+            // The reconciler adds them.
+            events: Events::Unknown,
             has_secret: self.secrets.get(&key.namespace, &self.secret).is_some(),
             template: instance.as_ref().and_then(|instance| {
                 let reference = template_key(instance);
@@ -166,8 +168,8 @@ impl Stores {
         Some(observed)
     }
 
-    /// The Tenant that owns the path of the repositories of the Instance's Tenant, if it is another: the
-    /// oldest Tenant with that path.
+    /// The Tenant that owns the path of the repositories of the Instance's Tenant, if it is another one: the oldest
+    /// Tenant with that path.
     fn repository_owner(&self, instance: &Instance) -> Option<String> {
         let tenant = &instance.spec.tenant_ref.name;
         let sharing = self.tenants.by::<ByDirectory>(directory(tenant).as_str());
@@ -178,8 +180,7 @@ impl Stores {
     }
 }
 
-/// Declares the store of snapshots. When one ends, those of the same Instance that wait for it are added to
-/// the queue.
+/// Declares the store of snapshots. When one ends, waiting snapshots of the same Instance are added to the queue.
 fn snapshots(set: &mut StoreSet<'_>) -> Arc<Store<InstanceSnapshotKind>> {
     let snapshots = set.store::<InstanceSnapshotKind>(&Selection::ALL).requests("get patch");
     let snapshots = snapshots.objects(is_open).index::<OfInstance>().index::<WaitingByInstance>().get();
@@ -195,7 +196,7 @@ fn snapshots(set: &mut StoreSet<'_>) -> Arc<Store<InstanceSnapshotKind>> {
     snapshots
 }
 
-/// The label by which the Job controller marks the pods of Jobs.
+/// The label that the Job controller sets on the pods of Jobs.
 const JOB_NAME: &str = "batch.kubernetes.io/job-name";
 
 /// Declares the store of the pods of Jobs. A change adds the snapshot of the Job.
@@ -231,8 +232,8 @@ fn secrets(
     secrets.get()
 }
 
-/// Declares the store of a kind whose objects use the disks of an Instance. A change adds the snapshots of
-/// the Instance that wait.
+/// Declares the store of a kind whose objects use the disks of an Instance. A change adds the waiting snapshots of the
+/// Instance.
 fn of_disk_users<T: Kind>(
     store: Declaration<'_, '_, T>,
     snapshots: &Arc<Store<InstanceSnapshotKind>>,

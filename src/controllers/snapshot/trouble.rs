@@ -1,4 +1,4 @@
-//! What keeps the Job of a snapshot from starting, or made it fail: a pure function of its pods.
+//! The cause that prevents the Job of a snapshot from starting, or that made it fail: a pure function of its pods.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,23 +8,24 @@ use jiff::Timestamp;
 use super::observe::Observed;
 use crate::api::reason::{self, Reason};
 use crate::kinds::{ContainerStatus, ContainerTerminated, Job, PodOfJob};
+use crate::runtime::object_events::Told;
 
-/// How long a Job may have no pod, or a pod may not start, before that is reported.
+/// How long a Job may have no pod, or a pod may not start, before this is reported.
 pub const PATIENCE: Duration = Duration::from_mins(1);
 
-/// The states of waiting containers that are no error.
+/// The states of waiting containers that are not errors.
 const USUAL: [&str; 4] = ["", "ContainerCreating", "PodInitializing", "CrashLoopBackOff"];
-/// The longest part of a message of the kubelet or of a program that is repeated, in characters.
+/// The maximum length of a quoted message of the kubelet or of a program, in characters.
 const LONGEST: usize = 500;
 
-/// What is wrong with a Job that has not ended.
+/// The problem of a Job that has not ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trouble {
     /// The reason of the condition.
     pub reason: Reason,
-    /// The beginning of the message: what it is about.
+    /// The beginning of the message: its subject.
     pub subject: String,
-    /// The rest of the message, which may change although nothing is new.
+    /// The rest of the message, which may change without news.
     pub detail: String,
 }
 
@@ -39,29 +40,37 @@ impl Trouble {
         Self { reason, subject, detail: detail.into() }
     }
 
-    /// Whether the Job waits until somebody removes an obstacle. A container that failed is tried again a
-    /// bounded number of times.
+    /// Whether events may explain the cause.
+    pub fn is_told_by_events(&self) -> bool {
+        self.reason == reason::POD_NOT_STARTED || self.reason == reason::WAITING_FOR_POD
+    }
+
+    /// Whether the Job waits until an obstacle is removed. A failed container is retried a limited number of times.
     pub fn is_obstacle(&self) -> bool {
         self.reason != reason::CONTAINER_FAILED
     }
 }
 
-/// What is wrong with a Job that has not ended; `secret` is the name of the Secret that its pods mount.
+/// The problem of a Job that has not ended, if any. `secret` is the name of the Secret that its pods mount.
 pub fn trouble(observed: &Observed, job: &Job, secret: &str, now: Timestamp) -> Option<Trouble> {
     let waited = waited(observed, job, now);
     let stuck = || alive(observed).find_map(stuck);
     let missing = || {
         let pod = alive(observed).find(|pod| !has_started(pod)).filter(|_| !observed.has_secret)?;
         let subject = format!("pod {} waits for Secret {secret}", pod.name());
-        let detail = "it is not in this namespace, and has the login to the registry";
+        let detail = "it does not exist in this namespace; it holds the login to the registry";
         Some(Trouble::new(reason::SECRET_MISSING, subject, detail))
     };
-    let late = || alive(observed).find(|pod| !has_started(pod) && waited >= PATIENCE).map(not_started);
-    let no_pod = || (has_no_pod(observed, job) && waited >= PATIENCE).then(|| waiting_for_pod(job));
+    let told = observed.events.told();
+    let late = || {
+        let pod = alive(observed).find(|pod| !has_started(pod) && waited >= PATIENCE);
+        pod.map(|pod| not_started(pod, told))
+    };
+    let no_pod = || (has_no_pod(observed, job) && waited >= PATIENCE).then(|| waiting_for_pod(job, told));
     stuck().or_else(missing).or_else(|| failure(observed)).or_else(late).or_else(no_pod)
 }
 
-/// For how long nothing has happened: since the Job or a pod was created, or a container ended.
+/// The time since the last change: the creation of the Job or a pod, or the end of a container.
 pub fn waited(observed: &Observed, job: &Job, now: Timestamp) -> Duration {
     let created = job.metadata.creation_timestamp.iter().map(|created| created.0);
     let pods = alive(observed).filter_map(|pod| Some(pod.metadata.creation_timestamp.as_ref()?.0));
@@ -73,12 +82,12 @@ pub fn waited(observed: &Observed, job: &Job, now: Timestamp) -> Duration {
     Duration::try_from(now.duration_since(last)).unwrap_or_default()
 }
 
-/// Whether a container of the Job runs.
+/// Whether a container of the Job is running.
 pub fn is_running(observed: &Observed) -> bool {
     alive(observed).flat_map(containers).any(|container| container.state.running.is_some())
 }
 
-/// The container that has failed last, in all pods.
+/// The latest failed container of all pods.
 pub fn failure(observed: &Observed) -> Option<Trouble> {
     let ends = |container: &ContainerStatus| -> Vec<ContainerTerminated> {
         [&container.state, &container.last_state]
@@ -100,11 +109,11 @@ pub fn failure(observed: &Observed) -> Option<Trouble> {
         pod.name(),
         end.exit_code
     );
-    let said = last_line(&end.message).unwrap_or("it has left no message");
+    let said = last_line(&end.message).unwrap_or("it left no message");
     Some(Trouble::new(reason::CONTAINER_FAILED, subject, said))
 }
 
-/// The last line of a termination message, which is the end of the log where the program wrote none.
+/// The last line of a termination message. If the program wrote none, this is the end of its log.
 fn last_line(message: &str) -> Option<&str> {
     message.lines().map(str::trim).rfind(|line| !line.is_empty()).map(shortened)
 }
@@ -119,12 +128,12 @@ fn alive(observed: &Observed) -> impl Iterator<Item = &PodOfJob> {
     pods.filter(|pod| !pod.is_terminating() && !matches!(pod.status.phase.as_str(), "Succeeded" | "Failed"))
 }
 
-/// The containers of a pod, in the order in which they run.
+/// The containers of a pod, in the order of execution.
 fn containers(pod: &PodOfJob) -> impl Iterator<Item = &ContainerStatus> {
     pod.status.init_container_statuses.iter().chain(&pod.status.container_statuses)
 }
 
-/// Whether a container of a pod runs, or ran.
+/// Whether a container of a pod is running, or has run.
 fn has_started(pod: &PodOfJob) -> bool {
     let has_run = |container: &ContainerStatus| {
         let (now, before) = (&container.state, &container.last_state);
@@ -133,7 +142,7 @@ fn has_started(pod: &PodOfJob) -> bool {
     pod.status.phase == "Running" || containers(pod).any(has_run)
 }
 
-/// What the scheduler or the kubelet says keeps a pod from going on.
+/// The obstacle that the scheduler or the kubelet reports for a pod.
 fn stuck(pod: &PodOfJob) -> Option<Trouble> {
     let name = pod.name();
     if let Some(condition) = pod.status.conditions.first().filter(|condition| !condition.message.is_empty()) {
@@ -146,31 +155,36 @@ fn stuck(pod: &PodOfJob) -> Option<Trouble> {
     });
     let (container, waiting) = waiting?;
     let is_pull = waiting.reason.contains("Image");
-    let what = if is_pull { "its image cannot be pulled" } else { "it cannot be made" };
+    let what = if is_pull { "its image cannot be pulled" } else { "it cannot be created" };
     let subject = format!("container {} of pod {name} does not start, {what}", container.name);
     let detail = if waiting.message.is_empty() { &waiting.reason } else { &waiting.message };
     Some(Trouble::new(reason::CONTAINER_NOT_STARTED, subject, shortened(detail)))
 }
 
-fn not_started(pod: &PodOfJob) -> Trouble {
+fn not_started(pod: &PodOfJob, told: Option<&Told>) -> Trouble {
     let subject = format!("pod {} has not started", pod.name());
-    Trouble::new(
-        reason::POD_NOT_STARTED,
-        subject,
-        "see its events, for example about a volume that cannot be mounted",
-    )
+    let otherwise = "see its events, for example about a volume that cannot be mounted";
+    by_event(reason::POD_NOT_STARTED, subject, told, otherwise)
 }
 
-/// Whether a Job has no pod, and had none: one that has ended counts, also before the Job has.
+/// The problem with the cause from an event, or with `otherwise` if no event explains it.
+fn by_event(reason: Reason, subject: String, told: Option<&Told>, otherwise: &str) -> Trouble {
+    match told {
+        Some(told) => Trouble::new(reason, format!("{subject}: {}", told.word), shortened(&told.message)),
+        None => Trouble::new(reason, subject, otherwise),
+    }
+}
+
+/// Whether a Job has no pod and had none. A pod that has ended counts, even before the Job has ended.
 fn has_no_pod(observed: &Observed, job: &Job) -> bool {
     let status = &job.status;
     let counts = [status.active, status.succeeded, status.failed];
     observed.job_pods.is_empty() && counts.iter().all(|count| count.unwrap_or(0) == 0)
 }
 
-fn waiting_for_pod(job: &Job) -> Trouble {
+fn waiting_for_pod(job: &Job, told: Option<&Told>) -> Trouble {
     let subject = format!("Job {} has no pod", job.name());
     let detail = "see its events. A ResourceQuota of the namespace may leave no capacity for it \
                   (controllers.snapshot.pusherMemoryLimit counts against it)";
-    Trouble::new(reason::WAITING_FOR_POD, subject, detail)
+    by_event(reason::WAITING_FOR_POD, subject, told, detail)
 }

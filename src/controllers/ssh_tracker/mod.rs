@@ -1,10 +1,10 @@
-//! The SSH tracker: counts the SSH connections that the bastion opens to Instances, and those that are open.
+//! The SSH tracker: counts the SSH connections from the bastion to Instances, and reports the open ones.
 //!
 //! | part | where |
 //! |---|---|
-//! | the thread that captures packets and counts; the table of the connections that are open | `crate::capture` |
-//! | which addresses are those of Instances | `controllers/shared/addresses.rs` |
-//! | start, health and stop of the thread; when the table is read | here |
+//! | the thread that captures packets and counts; the table of open connections | `crate::capture` |
+//! | the addresses of Instances | `controllers/shared/addresses.rs` |
+//! | start, health and stop of the thread; the intervals of table reads | here |
 
 use std::io;
 use std::sync::Arc;
@@ -19,12 +19,12 @@ use crate::config::SshTrackerConfig;
 use crate::runtime::replica::{Health, ReplicaLoop, Stop};
 use crate::runtime::store_set::StoreSet;
 
-/// A thread that has died is replaced after this time.
+/// The delay before a failed thread is replaced.
 const PAUSE: Duration = Duration::from_secs(1);
 /// The time between two readings of the table of connections.
 const READING: Duration = Duration::from_secs(15);
 
-/// The loop.
+/// The loop of the SSH tracker.
 pub struct SshTrackerLoop {
     settings: Settings,
     counter: Arc<ConnectionCounter>,
@@ -37,19 +37,18 @@ impl SshTrackerLoop {
         Self { settings, counter, open }
     }
 
-    /// Reads which connections are open. The error is the sentence that says why that is not known.
+    /// Reads the open connections. The error is a sentence with the reason.
     async fn read_table(&self) -> Result<(), String> {
         let (open, counter) = (Arc::clone(&self.open), Arc::clone(&self.counter));
         let tracked = self.settings.tracked;
         let read = move || open.read(tracked, |destination| counter.is_known(destination));
         let result =
             tokio::task::spawn_blocking(read).await.unwrap_or_else(|ended| Err(io::Error::other(ended)));
-        result.map_err(|error| {
-            format!("the connections that are open cannot be read, those before count: {error}")
-        })
+        result.map_err(|error| format!("cannot read the open connections, the previous ones count: {error}"))
     }
 
-    /// Reports what the thread does, until it is to stop or has died, and reads which connections are open meanwhile.
+    /// Reports the state of the thread until it is asked to stop or has failed, and reads the open connections in the
+    /// meantime.
     async fn follow(&self, capture: Capture, readings: &mut Interval, health: &Health, stop: &Stop) {
         let mut states = capture.state();
         let mut table = Ok(());
@@ -67,12 +66,10 @@ impl SshTrackerLoop {
                 () = stop.asked() => break,
             }
         }
-        // The thread has ended, or ends as soon as it has counted what it has got.
+        // The thread has ended, or ends after it has counted the captured packets.
         let ended = tokio::task::spawn_blocking(|| capture.stop()).await;
         if !matches!(ended, Ok(true)) {
-            health.failing(
-                "the thread that captures has panicked, which is a defect of the daemon: it is started again",
-            );
+            health.failing("the capture thread panicked, which is a defect of the daemon; it is restarted");
         }
     }
 }
@@ -104,7 +101,7 @@ impl ReplicaLoop for SshTrackerLoop {
         while !stop.is_asked() {
             match Capture::start(self.settings.clone(), Arc::clone(&self.counter)) {
                 Ok(capture) => self.follow(capture, &mut readings, &health, &stop).await,
-                Err(error) => health.failing(format!("the thread that captures cannot be started: {error}")),
+                Err(error) => health.failing(format!("the capture thread cannot be started: {error}")),
             }
             tokio::select! {
                 () = tokio::time::sleep(PAUSE) => {}

@@ -1,6 +1,6 @@
-//! The children of an Instance whose content is uploaded: for each environment a Job. The uploader packs everything below
-//! `SOURCE_PATH` into `<FILENAME>.zip`, posts it to `DESTINATION_URL`, and succeeds if the answer has a status from 200 to
-//! 299.
+//! The children of an Instance whose content is uploaded: one Job for each environment. The uploader packs everything
+//! below `SOURCE_PATH` into `<FILENAME>.zip` and posts it to `DESTINATION_URL`. It succeeds if the response has a
+//! status from 200 to 299.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,8 @@ use crate::api::instance::InstanceKind;
 use crate::api::labels;
 use crate::config::SubmissionConfig;
 use crate::controllers::shared::children::{Child, Parent};
-use crate::kinds::{Job, JobKind};
+use crate::controllers::shared::pod_security;
+use crate::kinds::{Job, JobKind, UPLOAD_DESTINATION};
 use crate::runtime::ObjectKey;
 use crate::runtime::children::ChildStores;
 use crate::runtime::component::Component;
@@ -17,12 +18,10 @@ use crate::runtime::selection::Selection;
 use crate::runtime::store::ByController;
 use crate::runtime::store_set::StoreSet;
 
-/// The path at which the uploader finds the content.
+/// The path of the content in the uploader.
 const SOURCE_PATH: &str = "/media/data";
-/// The user and group that the uploader runs as: those of the environments, who own the files.
-const USER: u32 = 1010;
 
-/// Declares the stores. The Jobs of other loops have no label by which they could be told apart.
+/// Declares the stores. The Jobs of other loops have no distinguishing label.
 pub fn declare(set: &mut StoreSet<'_>) -> ChildStores {
     let mut children = ChildStores::of_controller::<InstanceKind>();
     children.add(set.store::<JobKind>(&Selection::ALL).index::<ByController>());
@@ -30,7 +29,7 @@ pub fn declare(set: &mut StoreSet<'_>) -> ChildStores {
 }
 
 impl Observed {
-    /// The keys that the Jobs may have.
+    /// The keys of all possible Jobs.
     pub fn keys(&self) -> Vec<ObjectKey> {
         let instance = &self.instance;
         let key = |upload: Upload| {
@@ -39,7 +38,7 @@ impl Observed {
         self.uploads().into_iter().map(key).collect()
     }
 
-    /// The Job of an upload, whoever owns it.
+    /// The Job of an upload, whatever its owner.
     pub fn job(&self, upload: &Upload) -> Option<&Job> {
         self.children.get::<JobKind>(self.instance.namespace(), &upload.job_name(self.instance.name()))
     }
@@ -50,12 +49,18 @@ impl Observed {
     }
 }
 
-/// The number of the attempt that a Job is. A Job of the Go operator has no number and is the first.
+/// The number of a Job's attempt. A Job of the Go operator has no number and counts as the first.
 pub fn attempt(job: &Job) -> i32 {
     job.annotation(labels::SUBMISSION_ATTEMPT).and_then(|text| text.parse().ok()).unwrap_or(1)
 }
 
-/// The Job of an upload. Of an existing one, only labels and owner are restored.
+/// Whether a Job uploads to a different URL than the current one.
+pub fn has_other_destination(job: &Job, upload: &Upload) -> bool {
+    let mut variables = job.spec.template.spec.containers.iter().flat_map(|container| container.env.iter());
+    variables.any(|variable| variable.name == UPLOAD_DESTINATION && *variable.value != *upload.destination)
+}
+
+/// The Job of an upload. Only the labels and the owner of an existing Job are restored.
 pub fn job<'a>(
     observed: &'a Observed,
     config: &'a SubmissionConfig,
@@ -73,15 +78,13 @@ pub fn job<'a>(
     job.annotated(is_new.then(|| (labels::SUBMISSION_ATTEMPT.to_owned(), Some(attempt.to_string()))))
 }
 
-/// The spec of the Job. It has no `ttlSecondsAfterFinished`: a Job that has finished is kept until its result is in the
-/// status of the Instance, and deleted by this loop.
+/// The spec of the Job. It has no `ttlSecondsAfterFinished`: this loop deletes a finished Job after its result is in
+/// the status of the Instance.
 fn body(config: &SubmissionConfig, upload: &Upload, instance: &str) -> Value {
     let mut container = json!({
         "name": "content-uploader",
         "image": config.uploader_image,
-        "securityContext": {
-            "capabilities": {"drop": ["ALL"]}, "privileged": false, "allowPrivilegeEscalation": false,
-        },
+        "securityContext": pod_security::container(),
         "resources": {
             "requests": {"cpu": "500m", "memory": "256Mi"},
             "limits": {"cpu": "1", "memory": "1Gi"},
@@ -89,7 +92,7 @@ fn body(config: &SubmissionConfig, upload: &Upload, instance: &str) -> Value {
         "volumeMounts": [{"name": "persistent", "mountPath": SOURCE_PATH}],
         "env": [
             {"name": "SOURCE_PATH", "value": SOURCE_PATH},
-            {"name": "DESTINATION_URL", "value": upload.destination},
+            {"name": UPLOAD_DESTINATION, "value": upload.destination},
             {"name": "FILENAME", "value": upload.file_name(instance)},
         ],
     });
@@ -101,10 +104,7 @@ fn body(config: &SubmissionConfig, upload: &Upload, instance: &str) -> Value {
         "template": {"spec": {
             "restartPolicy": "OnFailure",
             "automountServiceAccountToken": false,
-            "securityContext": {
-                "runAsUser": USER, "runAsGroup": USER, "fsGroup": USER, "runAsNonRoot": true,
-                "seccompProfile": {"type": "RuntimeDefault"},
-            },
+            "securityContext": pod_security::pod(pod_security::USER),
             "containers": [container],
             "volumes": [{
                 "name": "persistent", "persistentVolumeClaim": {"claimName": upload.claim(instance)},

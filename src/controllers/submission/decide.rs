@@ -1,4 +1,4 @@
-//! The decision about an Instance: a pure function of what is observed.
+//! The decision about an Instance: a pure function of the observed state.
 
 use std::time::Duration;
 
@@ -16,34 +16,34 @@ use crate::kinds::{Job, JobEnd};
 use crate::runtime::component::Component;
 use crate::runtime::problem::Problem;
 
-/// Reasons of the condition `Submitted` at which a request is about to end: only its labels are still to be set.
+/// The reasons of the condition `Submitted` for a request that is about to end: only its labels are still missing.
 pub const ENDING: [Reason; 3] = [UPLOADED, GIVING_UP, NOT_ELIGIBLE];
 
-/// How long a Job that has succeeded is kept after its end, for its log: as long as the Go operator's
+/// How long a Job is kept after its success, for its log. It is the same time as in the Go operator
 /// (`ttlSecondsAfterFinished: 300`).
 const KEPT_FOR: Duration = Duration::from_mins(5);
-/// The longest time between the creations of two Jobs.
+/// The maximum time between the creation of two Jobs.
 const LONGEST_DELAY: Duration = Duration::from_hours(1);
 
 /// The decision about an Instance.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {
-    /// Nothing is requested. The Jobs with these names are not needed any more.
+    /// No upload is requested. The Jobs with these names are no longer needed.
     Idle {
         /// The names of the Jobs.
         outdated: Vec<String>,
-        /// When there are more of them.
+        /// When further Jobs become outdated.
         again: Option<Timestamp>,
     },
-    /// The request has ended: this is written into the status.
+    /// The request has ended. This is written into the status.
     Close,
-    /// An upload is requested again: the Jobs of the former request are deleted first.
+    /// An upload is requested again. The Jobs of the former request are deleted first.
     Clear,
-    /// The Template is missing or cannot be read, or the Instance names another Tenant than its namespace belongs to.
+    /// The Template is missing or cannot be read, or the Instance names a Tenant other than the owner of its namespace.
     Blocked(Problem),
     /// There is nothing to upload.
     NotEligible,
-    /// The labels that end the request are set.
+    /// The labels that end the request have to be set.
     Label {
         /// Whether everything was uploaded.
         completed: bool,
@@ -52,52 +52,53 @@ pub enum Decision {
     Work(Work),
 }
 
-/// Uploads and how far they are.
+/// Uploads and their progress.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Work {
     /// The uploads.
     pub uploads: Vec<(Upload, Stage)>,
-    /// Why no Job is created yet, and until when at most.
+    /// The reason why no Job is created yet, and the time when the wait ends at the latest.
     pub waiting: Option<(String, Timestamp)>,
-    /// Whether the request is a new one.
+    /// Whether the request is new.
     pub is_new: bool,
 }
 
-/// How far an upload is.
+/// The progress of an upload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stage {
     /// Its success is in the status.
     Done,
     /// Its Job has succeeded.
     Succeeded {
-        /// When, if the Job says so.
+        /// The time of its success, if the Job reports it.
         at: Option<Timestamp>,
     },
     /// Its Job runs.
     Running,
     /// Its Job is being deleted.
     Leaving,
-    /// It has no Job of ours.
+    /// The Instance has no Job for it.
     Missing {
-        /// The number of the attempt that the next Job is.
+        /// The number of the next Job's attempt.
         attempt: i32,
-        /// The earliest time at which it is made, after the pause that follows the attempt before; `None` for now.
+        /// The earliest time for the next Job, after the pause that follows an attempt; `None` for now.
         not_before: Option<Timestamp>,
     },
-    /// Its Job has failed, and is replaced.
+    /// Its Job has failed and will be replaced.
     Failed {
-        /// The number of this attempt.
+        /// The number of the failed attempt.
         attempt: i32,
-        /// Why.
+        /// The cause.
         because: String,
         /// The earliest time for the next attempt.
         retry: Timestamp,
-        /// Whether the status counts this attempt. Before, its Job must not be deleted, because it is the only record.
+        /// Whether the status counts this attempt. Until then, its Job must not be deleted, because it is the only
+        /// record.
         is_counted: bool,
     },
-    /// It has failed for good.
+    /// It has failed permanently.
     GivenUp {
-        /// Why.
+        /// The cause.
         because: String,
     },
 }
@@ -112,7 +113,7 @@ pub fn decide(observed: &Observed, config: &SubmissionConfig, now: Timestamp) ->
     match (is_requested(instance), open) {
         (false, None) => idle(observed, now),
         (false, Some(_)) => Decision::Close,
-        // Without a condition, a Job is one that the Go operator has made for this request.
+        // If there is no condition, a Job was created by the Go operator for this request.
         (true, None)
             if stored_condition(instance).is_some()
                 && observed.own_jobs().next().is_some()
@@ -129,7 +130,7 @@ pub fn decide(observed: &Observed, config: &SubmissionConfig, now: Timestamp) ->
     }
 }
 
-/// The decision if nothing is requested.
+/// The decision if no upload is requested.
 fn idle(observed: &Observed, now: Timestamp) -> Decision {
     let ended = observed.own_jobs().filter(|job| !job.is_terminating()).filter_map(|job| {
         let completed = job.status.completion_time.as_ref().filter(|_| has_succeeded(job))?;
@@ -142,8 +143,8 @@ fn idle(observed: &Observed, now: Timestamp) -> Decision {
     }
 }
 
-/// The status at the beginning of the reconcile: for a new request, that of the former one without the attempts and
-/// times. What had succeeded before another upload failed is not uploaded again.
+/// The status at the beginning of the reconcile. For a new request, this is the former status without the attempts and
+/// times. Uploads that succeeded before another one failed are not repeated.
 pub fn status(instance: &Instance) -> InstanceStatus {
     let mut status = instance.status.clone();
     if open_request(instance).is_some() {
@@ -160,7 +161,7 @@ pub fn status(instance: &Instance) -> InstanceStatus {
     status
 }
 
-/// The decision about a request that has been open `since` a time.
+/// The decision about a request that has been open since `since`.
 fn work(observed: &Observed, config: &SubmissionConfig, since: Timestamp, now: Timestamp) -> Decision {
     if let Some(problem) = &observed.foreign_tenant {
         return Decision::Blocked(problem.clone());
@@ -193,7 +194,7 @@ fn work(observed: &Observed, config: &SubmissionConfig, since: Timestamp, now: T
     })
 }
 
-/// How far an upload is.
+/// The progress of an upload.
 fn stage(observed: &Observed, config: &SubmissionConfig, upload: &Upload, automation: &Automation) -> Stage {
     if automation.submission_time.is_some() {
         return Stage::Done;
@@ -202,7 +203,7 @@ fn stage(observed: &Observed, config: &SubmissionConfig, upload: &Upload, automa
     let done = automation.submission_attempts;
     let Some(job) = observed.job(upload).filter(|job| job.is_controlled_by(&observed.instance)) else {
         if done < limit {
-            // Somebody has deleted the Job of the last attempt, or this loop has, when it was time for the next one.
+            // A user deleted the Job of the last attempt, or this loop did when the next attempt was due.
             let began = automation.submission_attempt_time.as_ref().filter(|_| done > 0);
             let not_before = began.map(|began| after(began.0, delay(done, config.retry_delay.get())));
             return Stage::Missing { attempt: done.saturating_add(1), not_before };
@@ -223,11 +224,14 @@ fn stage(observed: &Observed, config: &SubmissionConfig, upload: &Upload, automa
         return Stage::GivenUp { because };
     }
     let created = job.metadata.creation_timestamp.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0);
-    let retry = after(created, delay(attempt, config.retry_delay.get()));
+    // The new URL has not failed yet.
+    let is_other = children::has_other_destination(job, upload);
+    let pause = if is_other { Duration::ZERO } else { delay(attempt, config.retry_delay.get()) };
+    let retry = after(created, pause);
     Stage::Failed { attempt, because, retry, is_counted: attempt <= done }
 }
 
-/// The time from the creation of the Job of an attempt to that of the next one.
+/// The time between the creation of an attempt's Job and the creation of the next one.
 fn delay(attempt: i32, first: Duration) -> Duration {
     let doublings = u32::try_from(attempt.saturating_sub(1)).unwrap_or_default().min(20);
     first.saturating_mul(1 << doublings).min(LONGEST_DELAY.max(first))

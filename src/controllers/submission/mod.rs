@@ -3,14 +3,14 @@
 //! | stage | what |
 //! |---|---|
 //! | observe | reads from the stores: the Instance, its Template, its workloads and disks, its pods and virtual machines, its Jobs |
-//! | plan | the decision: wait until the Instance is off, create a Job for each environment with a destination, replace one that has failed, or set the labels that end the request |
+//! | plan | the decision: wait until the Instance is off, create a Job for each environment with a destination, replace a failed Job, or set the labels that end the request |
 //! | apply | the Jobs; labels in one patch, valid only for the version that was seen |
 //! | report | number of attempts and time of the upload for each environment, the condition `Submitted`, events |
 //!
-//! The condition `Submitted` is `Unknown` while a request is open, from the label
-//! `crownlabs.polito.it/instance-submission-requested: "true"` until the labels say how it has ended. A Job that has
-//! finished stays until its result is in the status. So whenever the process dies, the next one finds which of the steps
-//! have been done: a successful upload is not repeated, and a failed one not more often than configured.
+//! The condition `Submitted` is `Unknown` while a request is open. A request begins with the label
+//! `crownlabs.polito.it/instance-submission-requested: "true"` and ends when the labels state its result. A finished
+//! Job stays until its result is in the status. If the process dies, the next one can see which steps are done: a
+//! successful upload is not repeated, and a failed one is retried no more often than configured.
 
 mod children;
 mod decide;

@@ -7,17 +7,17 @@ use derive_more::{AsMut, AsRef};
 
 use crate::api::condition::{Condition, SUBMITTED};
 use crate::api::instance::{Automation, Instance, InstancePhase, InstanceStatus};
-use crate::api::labels;
 use crate::api::names::CanonicalName;
-use crate::api::names::label_sized;
 use crate::api::template::Template;
+use crate::api::{labels, parts};
 use crate::config::Layout;
 use crate::controllers::shared::environments::{choose, destination};
 use crate::kinds::{Pod, VirtualMachineInstance};
 use crate::runtime::children::Children;
+use crate::runtime::object_events::Events;
 use crate::runtime::problem::Problem;
 
-/// Everything that plan and report depend on, except the configuration and the time.
+/// The complete input of plan and report, except the configuration and the time.
 #[derive(Debug, Clone, AsRef, AsMut)]
 pub struct Observed {
     /// The Instance.
@@ -26,15 +26,17 @@ pub struct Observed {
     pub instance: Arc<Instance>,
     /// Its Template, if it exists.
     pub template: Option<Arc<Template>>,
-    /// The problem that the Instance names another Tenant than its namespace belongs to.
+    /// The problem if the Instance names a Tenant other than the owner of its namespace.
     pub foreign_tenant: Option<Problem>,
     /// The names of the workloads and claims that the Instance controls.
     pub workloads: BTreeSet<String>,
-    /// The Jobs that the Instance controls, and others that have the names of its own.
+    /// The Jobs that the Instance controls, and other Jobs with their names.
     pub children: Children,
-    /// The pods of the Instance; those of its Jobs are not among them.
+    /// The events about the Jobs and their pods, if they do not start.
+    pub events: Events,
+    /// The pods of the Instance, without the pods of its Jobs.
     pub pods: Vec<Arc<Pod>>,
-    /// The virtual machines of the Instance that run.
+    /// The running virtual machines of the Instance.
     pub machines: Vec<Arc<VirtualMachineInstance>>,
 }
 
@@ -48,16 +50,21 @@ pub struct Upload {
 }
 
 impl Upload {
-    /// The name of the Job. It becomes a label of its pods, so it is shortened to what a label value allows.
+    /// The name of the Job. It becomes a label of its pods, so it is shortened to the length of a label value.
     pub fn job_name(&self, instance: &str) -> String {
-        label_sized(&self.claim(instance), "-submitter")
+        self.objects(instance).part(&parts::SUBMITTER)
     }
 
-    /// The name of the claim with the content: that of a container, or the disk of a virtual machine.
+    /// The name of the claim with the content: the claim of a container, or the disk of a virtual machine.
     pub fn claim(&self, instance: &str) -> String {
+        self.objects(instance).to_string()
+    }
+
+    /// The name of the objects of the environment.
+    fn objects(&self, instance: &str) -> CanonicalName {
         let canonical = CanonicalName::of(instance);
         let long = (!self.environment.is_empty()).then(|| canonical.environment(&self.environment));
-        long.unwrap_or(canonical).to_string()
+        long.unwrap_or(canonical)
     }
 
     /// The name of the archive, without `.zip`.
@@ -79,7 +86,7 @@ impl Upload {
         }
     }
 
-    /// Where a status has the attempts and the time of this upload.
+    /// The attempts and the time of this upload in a status.
     pub fn automation(&self, status: &InstanceStatus) -> Automation {
         if self.environment.is_empty() {
             return status.automation.clone();
@@ -90,10 +97,11 @@ impl Upload {
 }
 
 impl Observed {
-    /// The environments that are uploaded, in the order of the Template. Without a Template there are none.
+    /// The environments to upload, in the order of the Template. Empty without a Template.
     pub fn uploads(&self) -> Vec<Upload> {
         let environments = self.template.as_ref().map_or(&[][..], |template| &template.spec.environment_list);
-        // What is uploaded is there; an older record of attempts is where that of an Instance alone was.
+        // An uploaded environment exists already, and `Layout::Classic` finds older records of attempts, which are
+        // stored for the whole Instance.
         let (chosen, _) =
             choose(&self.instance, environments, Layout::Classic, |name| self.workloads.contains(name));
         let uploads = chosen.into_iter().filter_map(|chosen| {
@@ -106,11 +114,11 @@ impl Observed {
         uploads.collect()
     }
 
-    /// What shows that the Instance is not off yet; `None` if it is.
+    /// The evidence that the Instance is not off yet; `None` if it is off.
     pub fn activity(&self) -> Option<String> {
         let has_ended = |phase: Option<&str>| matches!(phase, Some("Succeeded" | "Failed"));
         if self.instance.spec.running {
-            return Some("it is to run".to_owned());
+            return Some("spec.running is true".to_owned());
         }
         if let Some(machine) = self.machines.first() {
             return Some(format!("virtual machine {} runs", machine.name()));
@@ -120,7 +128,7 @@ impl Observed {
         }
         match &self.instance.status.phase {
             InstancePhase::Off => None,
-            // Nothing was made for it yet.
+            // No objects were created for it yet.
             InstancePhase::Unset if self.workloads.is_empty() => None,
             InstancePhase::Unset => Some("its phase is not known yet".to_owned()),
             phase => Some(format!("its phase is {phase}")),
@@ -128,7 +136,7 @@ impl Observed {
     }
 }
 
-/// Whether the content of an Instance is to be uploaded.
+/// Whether an upload of the Instance's content is requested.
 pub fn is_requested(instance: &Instance) -> bool {
     instance.label(labels::SUBMISSION_REQUESTED) == Some("true")
         && instance.label(labels::SUBMISSION_COMPLETED) != Some("true")
@@ -139,7 +147,7 @@ pub fn stored_condition(instance: &Instance) -> Option<&Condition> {
     instance.status.conditions.iter().find(|condition| condition.type_ == SUBMITTED)
 }
 
-/// The condition of a request that has not ended.
+/// The condition of an open request.
 pub fn open_request(instance: &Instance) -> Option<&Condition> {
     stored_condition(instance).filter(|condition| condition.status == "Unknown")
 }

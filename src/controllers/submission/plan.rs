@@ -10,10 +10,12 @@ use super::decide::{Decision, Stage, Work, decide};
 use super::observe::Observed;
 use crate::api::labels;
 use crate::config::SubmissionConfig;
+use crate::controllers::shared::waits::{PATIENCE, about_job, age};
 use crate::runtime::component::Component;
+use crate::runtime::object_events::About;
 use crate::runtime::plan::{ObjectPatch, Plan, Removal, Requeue};
 
-/// After how long at most a request without Template is reconciled again. A Template that appears is watched.
+/// The longest time until a request without a Template is reconciled again. The creation of a Template is watched.
 const WAIT: Duration = Duration::from_mins(1);
 
 /// The plan.
@@ -32,7 +34,7 @@ pub fn plan(observed: &Observed, config: &SubmissionConfig, now: Timestamp) -> P
         Decision::Clear => {
             let present = observed.own_jobs().filter(|job| !job.is_terminating());
             plan.remove.extend(present.map(|job| Removal::of(job, Component::Whole)));
-            // Unless they are already being deleted, whose end is watched, they are gone now.
+            // Unless they were being deleted already, which is watched, they are gone now.
             if !plan.remove.is_empty() {
                 plan.requeue_after(Duration::ZERO);
             }
@@ -44,7 +46,9 @@ pub fn plan(observed: &Observed, config: &SubmissionConfig, now: Timestamp) -> P
         Decision::Label { completed } => plan.patches.extend(ending(observed, completed)),
         Decision::Work(work) => {
             plan_uploads(observed, config, &work, now, &mut plan);
-            // Before the first Job, that the request is open is written for the version that was seen.
+            read_events(observed, &work, now, &mut plan);
+            // Before the first Job is created, the status must say that the request is open, for the version that was
+            // read.
             plan.announce = work.is_new && !(plan.ensure.is_empty() && plan.remove.is_empty());
         }
         Decision::Close | Decision::NotEligible => {}
@@ -82,6 +86,25 @@ fn plan_uploads(
             (Stage::Done | Stage::Succeeded { .. } | Stage::Leaving | Stage::GivenUp { .. }, _) => {}
         }
     }
+}
+
+/// Plans that events are read about Jobs that have had no running pod for some time.
+fn read_events(observed: &Observed, work: &Work, now: Timestamp, plan: &mut Plan) {
+    let running = work.uploads.iter().filter(|(_, stage)| *stage == Stage::Running);
+    let idle = running.filter_map(|(upload, _)| observed.job(upload)).filter(|job| !job.is_ready());
+    let mut about = About::default();
+    for job in idle {
+        let left = PATIENCE.saturating_sub(age(&job.metadata, now));
+        if left.is_zero() {
+            let About { namespace, uids, jobs, .. } = about_job(job);
+            about.namespace = namespace;
+            about.uids.extend(uids);
+            about.jobs.extend(jobs);
+        } else {
+            plan.requeue_after(left);
+        }
+    }
+    plan.awaited = (!about.jobs.is_empty()).then_some(about);
 }
 
 /// The patch of the labels that end a request.

@@ -11,12 +11,15 @@ use crate::api::instance::InstanceKind;
 use crate::config::SubmissionConfig;
 use crate::controllers::setup::{Definition, Setup};
 use crate::runtime::ObjectKey;
-use crate::runtime::reconciler::{PlanFn, Reconciler, ReportFn};
+use crate::runtime::object_events::ObjectEvents;
+use crate::runtime::plan::Plan;
+use crate::runtime::reconciler::{Reconciled, Reconciler, Report};
 use crate::runtime::store_set::StoreSet;
 
 /// Uploads the content of Instances whose exam has ended.
 pub struct SubmissionReconciler {
     stores: Stores,
+    events: ObjectEvents,
 }
 
 impl Definition for SubmissionReconciler {
@@ -24,7 +27,9 @@ impl Definition for SubmissionReconciler {
 
     fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)> {
         let config = setup.config.controllers.submission.clone();
-        Ok((Self { stores: Stores::declare(set, &setup.config.selector) }, config))
+        let stores = Stores::declare(set, &setup.config.selector);
+        let events = ObjectEvents::declare(&setup.events, set);
+        Ok((Self { stores, events }, config))
     }
 
     fn remarks(observed: &Observed, config: &SubmissionConfig, now: Timestamp) -> Vec<String> {
@@ -46,10 +51,20 @@ impl Reconciler for SubmissionReconciler {
     type Observed = Observed;
     type Settings = SubmissionConfig;
     type Effect = ();
-    const PLAN: PlanFn<Self> = plan;
-    const REPORT: ReportFn<Self> = report;
+
+    fn plan(observed: &Observed, settings: &SubmissionConfig, now: Timestamp) -> Plan {
+        plan(observed, settings, now)
+    }
+
+    fn report(done: &Reconciled<'_, Observed, SubmissionConfig>) -> Report<InstanceKind> {
+        report(done)
+    }
 
     fn observe(&self, key: &ObjectKey) -> Option<Observed> {
-        self.stores.observe(key)
+        Some(Observed { events: self.events.of(key), ..self.stores.observe(key)? })
+    }
+
+    fn object_events(&self) -> Option<&ObjectEvents> {
+        Some(&self.events)
     }
 }

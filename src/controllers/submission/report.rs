@@ -14,17 +14,13 @@ use crate::config::SubmissionConfig;
 use crate::runtime::conditions::{self, Observation, whole_seconds};
 use crate::runtime::error::ApiError;
 use crate::runtime::events::{EventNote, EventType};
+use crate::runtime::object_events::Events;
 use crate::runtime::plan::Plan;
-use crate::runtime::reconciler::{Outcome, Report};
+use crate::runtime::reconciler::{Outcome, Reconciled, Report};
 
 /// The report of a reconcile.
-pub fn report(
-    observed: &Observed,
-    config: &SubmissionConfig,
-    _: &Plan,
-    outcome: &Outcome<()>,
-    now: Timestamp,
-) -> Report<InstanceKind> {
+pub fn report(done: &Reconciled<'_, Observed, SubmissionConfig>) -> Report<InstanceKind> {
+    let Reconciled { observed, settings: config, plan, outcome, now } = *done;
     let instance = &observed.instance;
     let decision = decide(observed, config, now);
     let mut status = status(instance);
@@ -41,26 +37,26 @@ pub fn report(
         }
         Decision::Work(work) => {
             record(observed, work, &mut status, now);
-            progress(observed, config, work, outcome, now)
+            progress(observed, config, work, (plan, outcome), now)
         }
     };
     let Some(observation) = observation else {
         return Report::new(status, Vec::new());
     };
     let events = event(instance, &observation).into_iter().collect();
-    // Whether the next step is to be taken at once.
+    // Whether the next step follows at once.
     let requeue_at_once = decision == Decision::Close || ENDING.contains(&observation.reason);
     let generation = instance.metadata.generation;
     status.conditions = conditions::merge(&instance.status.conditions, &[observation], &[], generation, now);
     Report { requeue_at_once, ..Report::new(status, events) }
 }
 
-/// The condition of a request that has not ended.
+/// The condition of an open request.
 fn open(reason: Reason, message: impl Into<String>) -> Observation {
     Observation { holds: None, ..Observation::new(SUBMITTED, false, reason, message) }
 }
 
-/// The condition of a request that has ended, from that at which it was about to end.
+/// The condition of a request that has ended, from its last open condition.
 fn closed(instance: &Instance) -> Observation {
     let known = stored_condition(instance);
     let message = known.map_or("", |known| known.message.as_str());
@@ -70,18 +66,18 @@ fn closed(instance: &Instance) -> Observation {
         Some(reason::NOT_ELIGIBLE) => Observation::new(SUBMITTED, false, reason::NOT_ELIGIBLE, message),
         _ => {
             let message =
-                "the request was withdrawn before the upload was complete; a Job that runs is left alone";
+                "the request was withdrawn before the upload was complete; a running Job is left alone";
             Observation::new(SUBMITTED, false, reason::WITHDRAWN, message)
         }
     }
 }
 
-/// The condition while there are uploads; `None` if it stays as it is.
+/// The condition while there are uploads; `None` if it does not change.
 fn progress(
     observed: &Observed,
     config: &SubmissionConfig,
     work: &Work,
-    outcome: &Outcome<()>,
+    (plan, outcome): (&Plan, &Outcome<()>),
     now: Timestamp,
 ) -> Option<Observation> {
     let stages = || work.uploads.iter().map(|(_, stage)| stage);
@@ -93,17 +89,17 @@ fn progress(
         return Some(open(reason::GIVING_UP, given_up(&observed.instance, config, work)));
     }
     if !outcome.is_applied {
-        return Some(open(reason::STARTING, "the upload begins"));
+        return Some(open(reason::STARTING, "the upload starts"));
     }
     if !outcome.failures.is_empty() {
-        // Failures that are gone at the next attempt are not reported.
+        // Transient failures are not reported.
         let failure = outcome.failures.iter().find(|failure| !failure.error.is_transient())?;
         let reason = match &failure.error {
             ApiError::QuotaExceeded(_) => reason::QUOTA_EXCEEDED,
             ApiError::NameConflict { .. } => reason::NAME_CONFLICT,
             _ => reason::CREATION_FAILED,
         };
-        return Some(open(reason, format!("the upload cannot begin, it is tried again: {failure}")));
+        return Some(open(reason, format!("the upload cannot start and will be retried: {failure}")));
     }
     if let Some((because, next)) = retried(observed, work, now) {
         let limit = config.max_attempts;
@@ -118,12 +114,24 @@ fn progress(
     if is_missing || stages().any(|stage| matches!(stage, Stage::Leaving)) {
         return None;
     }
+    if !plan.effects.is_empty() {
+        let stored = stored_condition(&observed.instance);
+        match &observed.events {
+            Events::Read(Some(told)) => {
+                return Some(open(reason::POD_NOT_STARTED, format!("the upload waits: {told}")));
+            }
+            Events::Unknown if stored.is_some_and(|stored| stored.reason == reason::POD_NOT_STARTED) => {
+                return None;
+            }
+            Events::Unknown | Events::Read(None) => {}
+        }
+    }
     let running = work.uploads.iter().filter(|(_, stage)| *stage == Stage::Running);
     let jobs: Vec<String> = running.map(|(upload, _)| upload.job_name(observed.instance.name())).collect();
     Some(open(reason::UPLOADING, format!("the content is uploaded by {}", jobs.join(", "))))
 }
 
-/// Why an upload is tried again, and the number of the next attempt; `None` if none is.
+/// The reason why an upload is retried, and the number of the next attempt; `None` if none is retried.
 fn retried(observed: &Observed, work: &Work, now: Timestamp) -> Option<(String, i32)> {
     work.uploads.iter().find_map(|(upload, stage)| match stage {
         Stage::Failed { attempt, because, .. } => Some((because.clone(), attempt.saturating_add(1))),
@@ -135,14 +143,14 @@ fn retried(observed: &Observed, work: &Work, now: Timestamp) -> Option<(String, 
     })
 }
 
-/// Why an upload has failed for good, and how to ask for it again.
+/// The reason why an upload has failed permanently, and how to request it again.
 fn given_up(instance: &Instance, config: &SubmissionConfig, work: &Work) -> String {
     let causes = work.uploads.iter().filter_map(|(_, stage)| match stage {
         Stage::GivenUp { because } => Some(because.as_str()),
         _ => None,
     });
     format!(
-        "the content could not be uploaded in {} attempts: {}. To ask again: kubectl label instance -n {} {} {}=true \
+        "the content could not be uploaded in {} attempts: {}. To request it again: kubectl label instance -n {} {} {}=true \
          --overwrite",
         config.max_attempts,
         causes.collect::<Vec<_>>().join("; "),
@@ -161,7 +169,10 @@ fn record(observed: &Observed, work: &Work, status: &mut InstanceStatus, now: Ti
             let counts = |(attempt, _): &(i32, _)| *attempt >= automation.submission_attempts;
             if let Some((attempt, created)) = began.filter(|began| *stage != Stage::Done && counts(began)) {
                 automation.submission_attempts = attempt;
-                automation.submission_attempt_time = created.cloned();
+                // After an attempt with another URL, the next one starts without a pause.
+                let is_other = matches!(stage, Stage::Failed { .. })
+                    && own.is_some_and(|job| children::has_other_destination(job, upload));
+                automation.submission_attempt_time = created.filter(|_| !is_other).cloned();
             }
             if let Stage::Succeeded { at } = stage {
                 automation.submission_time = Some(Time(whole_seconds(at.unwrap_or(now))));
@@ -175,8 +186,8 @@ fn record(observed: &Observed, work: &Work, status: &mut InstanceStatus, now: Ti
     }
 }
 
-/// Changes the record of an upload: that of its environment, or that of the Instance if its objects are named after the
-/// Instance alone. It then has one environment at most, which shows the same.
+/// Changes the record of an upload. It is the record of the environment or, if the objects are named after the Instance
+/// only, the record of the Instance. Such an Instance has at most one environment, which shows the same.
 fn write(status: &mut InstanceStatus, upload: &Upload, change: impl Fn(&mut Automation)) {
     if upload.environment.is_empty() {
         change(&mut status.automation);
@@ -193,7 +204,7 @@ fn write(status: &mut InstanceStatus, upload: &Upload, change: impl Fn(&mut Auto
     status.environments.push(environment);
 }
 
-/// The event about a condition that is new.
+/// The event about a new condition.
 fn event(instance: &Instance, observation: &Observation) -> Option<EventNote> {
     let known = stored_condition(instance);
     let is_known = known

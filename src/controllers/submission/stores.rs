@@ -1,4 +1,4 @@
-//! The stores of the submission loop, and which of their changes add which Instances to the queue.
+//! The stores of the submission loop, and the Instances that their changes add to the queue.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,6 +16,7 @@ use crate::kinds::{
 };
 use crate::runtime::ObjectKey;
 use crate::runtime::children::{ChildStores, Children};
+use crate::runtime::object_events::Events;
 use crate::runtime::queue::{Priority, Queue};
 use crate::runtime::store::{ByController, Store};
 use crate::runtime::store_set::{Declaration, StoreSet};
@@ -36,12 +37,12 @@ pub struct Stores {
     claims: Arc<Store<PersistentVolumeClaimKind>>,
 }
 
-/// Whether a request is open, or is to be opened.
+/// Whether a request is open or has to be opened.
 fn is_concerned(instance: &Instance) -> bool {
     is_requested(instance) || open_request(instance).is_some()
 }
 
-/// Adds an Instance if it is concerned.
+/// Adds an Instance to the queue if it has such a request.
 fn enqueue(instances: &Store<InstanceKind>, queue: &Queue, key: ObjectKey) {
     if instances.get(&key.namespace, &key.name).is_some_and(|instance| is_concerned(&instance)) {
         queue.add(key, Priority::Change);
@@ -85,7 +86,7 @@ impl Stores {
         }
     }
 
-    /// What the stores have about an Instance; `None` when it does not exist, or is in a namespace that is not ours.
+    /// The observation of an Instance; `None` if it does not exist or its namespace is not selected.
     pub fn observe(&self, key: &ObjectKey) -> Option<Observed> {
         let instance = self.instances.get(&key.namespace, &key.name)?;
         let namespace = self.namespaces.get("", &key.namespace);
@@ -96,6 +97,8 @@ impl Stores {
             foreign_tenant: foreign_tenant(&instance, &namespace),
             workloads: self.workloads(instance.uid()),
             children: Children::default(),
+            // The reconciler adds them.
+            events: Events::Unknown,
             pods: self.pods.by::<ByInstance>(key),
             machines: self.machine_instances.by::<ByInstance>(key),
             instance,
@@ -115,7 +118,8 @@ impl Stores {
     }
 }
 
-/// The store of a kind of objects that show that an Instance runs. A change adds the Instance if it is concerned.
+/// Declares the store of a kind that shows whether an Instance is running. A change adds the Instance if it has a
+/// request.
 fn of_instance<T: Kind>(
     store: Declaration<'_, '_, T>,
     instances: &Arc<Store<InstanceKind>>,

@@ -1,14 +1,13 @@
-//! The template loop says on Templates what is wrong with them, before somebody starts an Instance.
+//! The template loop reports the problems of Templates before a user starts an Instance.
 //!
 //! | stage | what |
 //! |---|---|
-//! | observe | reads from the stores: the Template, its Workspace, the shared volumes that it mounts, nodes and storage classes |
-//! | plan | the faults of its spec, and why its environments cannot start on this cluster now; nothing is written but the status |
+//! | observe | reads from the stores: the Template, its Workspace, the shared volumes that it mounts, and the parts of the cluster that environments need |
+//! | plan | the faults of its spec, and the obstacles of its environments (`api/requirements`); only the status is written |
 //! | report | the conditions `Valid`, `Ready` and `Stalled`; an event for each fault; one patch of the status, if it differs |
 //!
-//! It watches, and sends no other request. If the process dies, the next one says the same.
+//! The loop only watches objects and writes the status. If the process dies, the next one reports the same.
 
-mod node_room;
 mod observe;
 mod plan;
 mod reconcile;

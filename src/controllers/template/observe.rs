@@ -1,27 +1,26 @@
 //! The input of the plan and the report of a Template.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use derive_more::{AsMut, AsRef};
 
-use crate::api::{Template, Workspace};
-use crate::kinds::Node;
-use crate::runtime::ObjectKey;
+use crate::api::requirements::{Cluster, VolumeState};
+use crate::api::{GenericRef, Template, Workspace};
 
-/// Everything that plan and report depend on, except the configuration and the time.
+/// The complete input of plan and report, except the configuration and the time.
 #[derive(Debug, Clone, AsRef, AsMut)]
 pub struct Observed {
     /// The Template.
     #[as_ref(Template)]
     #[as_mut]
     pub template: Arc<Template>,
-    /// The Workspace whose quota its Instances count against.
+    /// The Workspace whose quota its Instances use.
     pub workspace: Option<Arc<Workspace>>,
-    /// Those of the shared volumes that it mounts that do not exist.
-    pub missing_volumes: BTreeSet<ObjectKey>,
-    /// Those of the storage classes that it names that do not exist.
-    pub missing_classes: BTreeSet<String>,
-    /// The nodes of the cluster.
-    pub nodes: Vec<Arc<Node>>,
+    /// The states of the shared volumes that it mounts.
+    pub volumes: BTreeMap<GenericRef, VolumeState>,
+    /// The parts of the cluster that environments need.
+    pub cluster: Arc<Cluster>,
+    /// Whether any namespace has the import Secret of CDI.
+    pub has_import_secret: bool,
 }

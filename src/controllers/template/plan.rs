@@ -1,15 +1,14 @@
-//! The plan of a Template: a pure function of what is observed. It writes nothing; its problems are the faults of the
-//! Template, and then what keeps its environments from starting.
+//! The plan of a Template: a pure function of the observed state. It writes nothing. Its problems are the faults of the
+//! Template, followed by the obstacles of its environments.
 
-use super::node_room;
 use super::observe::Observed;
-use crate::api::environment::{Environment, EnvironmentType};
-use crate::api::reason;
-use crate::api::resources::Resources;
+use crate::api::environment::EnvironmentType;
+use crate::api::requirements::{Surroundings, VolumeState, obstacles};
 use crate::api::template_fault::TemplateFault;
+use crate::api::tenancy::is_tenant_namespace;
+use crate::api::{GenericRef, reason};
 use crate::config::LocalVm;
 use crate::controllers::shared::environments::refused_image;
-use crate::controllers::shared::references::shared_volumes;
 use crate::runtime::component::Component;
 use crate::runtime::plan::Plan;
 use crate::runtime::problem::Problem;
@@ -37,35 +36,25 @@ pub fn plan(observed: &Observed, config: &LocalVm) -> Plan {
     if let Some(workspace) = &observed.workspace {
         faults.extend(TemplateFault::of_quota(spec, workspace.name(), &workspace.spec.quota));
     }
-    let obstacles = spec.environment_list.iter().flat_map(|environment| obstacles(observed, environment));
-    let problems = faults.into_iter().map(Problem::from).chain(obstacles).collect();
+    let volume = |volume: &GenericRef| observed.volumes.get(volume).cloned().unwrap_or(VolumeState::Missing);
+    let around = Surroundings::of_template(&observed.cluster, &volume, observed.has_import_secret);
+    let obstacles =
+        spec.environment_list.iter().flat_map(|environment| obstacles(spec, environment, &around));
+    let outside = missing_workspace(observed).into_iter().chain(obstacles.map(Problem::from));
+    let problems = faults.into_iter().map(Problem::from).chain(outside).collect();
     Plan { problems, ..Plan::default() }
 }
 
-/// Why an environment cannot start on this cluster now.
-fn obstacles(observed: &Observed, environment: &Environment) -> Vec<Problem> {
-    let name = &environment.name;
-    let problem = |reason, message: String| {
-        let message = format!("environment {name}: {message}");
-        Problem::elsewhere(Component::environment(name), reason, message)
-    };
-    let mut problems = Vec::new();
-    let missing =
-        shared_volumes(environment).into_iter().filter(|key| observed.missing_volumes.contains(key));
-    problems.extend(missing.map(|key| {
-        problem(
-            reason::SHARED_VOLUME_NOT_FOUND,
-            format!("the SharedVolume {key} that it mounts does not exist"),
-        )
-    }));
-    let class = &environment.storage_class_name;
-    if environment.persistent && observed.missing_classes.contains(class) {
-        let message = format!("the storage class {class} of its disk does not exist");
-        problems.push(problem(reason::STORAGE_CLASS_NOT_FOUND, message));
-    }
-    let selector = observed.template.spec.node_selector_of(environment);
-    let requests = Resources::of(environment).map(|resources| resources.requests());
-    let room = requests.ok().and_then(|requests| node_room::missing(&observed.nodes, selector, &requests));
-    problems.extend(room.map(|message| problem(reason::NO_NODE, message)));
-    problems
+/// The problem that the Workspace of the Template does not exist. Templates in namespaces of Tenants do not need one.
+fn missing_workspace(observed: &Observed) -> Option<Problem> {
+    let template = &observed.template;
+    let name = &template.spec.workspace_ref.name;
+    let is_of_course = !name.is_empty() && !is_tenant_namespace(template.namespace());
+    (is_of_course && observed.workspace.is_none()).then(|| {
+        let message = format!(
+            "Workspace {name}, which the Template belongs to, does not exist: create it, or correct \
+             spec.workspace.crownlabs.polito.it/WorkspaceRef"
+        );
+        Problem::elsewhere(Component::Whole, reason::WORKSPACE_NOT_FOUND, message)
+    })
 }

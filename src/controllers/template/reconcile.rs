@@ -1,5 +1,7 @@
 //! The reconciler of Templates.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 
 use super::observe::Observed;
@@ -7,11 +9,23 @@ use super::plan::plan;
 use super::report::report;
 use super::stores::Stores;
 use crate::api::template::TemplateKind;
-use crate::config::LocalVm;
+use crate::config::{LocalVm, SwitchedOff};
 use crate::controllers::setup::{Definition, Setup};
+use crate::controllers::shared::switched_off;
 use crate::runtime::ObjectKey;
-use crate::runtime::reconciler::{PlanFn, Reconciler, ReportFn};
+use crate::runtime::plan::Plan;
+use crate::runtime::reconciler::{Reconciled, Reconciler, Report};
 use crate::runtime::store_set::StoreSet;
+
+/// The settings that plans and reports depend on.
+pub struct Settings {
+    /// The settings of virtual machines of type `LocalVM`.
+    local_vm: LocalVm,
+    /// How long a problem outside the Template must last to make it `Stalled`.
+    stalled_after: Duration,
+    /// The fields that the configuration switches off.
+    off: SwitchedOff,
+}
 
 /// Reconciles Templates.
 pub struct TemplateReconciler {
@@ -22,12 +36,16 @@ impl Definition for TemplateReconciler {
     const EVENT_SOURCE: &'static str = "Template";
 
     fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)> {
-        let stores = Stores::declare(set, &setup.config.selector);
-        Ok((Self { stores }, setup.config.controllers.instance.local_vm.clone()))
+        let stores = Stores::declare(set, &setup.config.selector, setup.config.requirements());
+        let controllers = &setup.config.controllers;
+        let config = &controllers.instance;
+        let (local_vm, stalled_after) = (config.local_vm.clone(), config.stalled_after.get());
+        Ok((Self { stores }, Settings { local_vm, stalled_after, off: SwitchedOff::of(controllers) }))
     }
 
-    fn remarks(observed: &Observed, _: &LocalVm, _: Timestamp) -> Vec<String> {
-        observed.template.spec.cleanup_remarks()
+    fn remarks(observed: &Observed, settings: &Settings, _: Timestamp) -> Vec<String> {
+        let spec = &observed.template.spec;
+        [spec.cleanup_remarks(), settings.off.in_template(spec)].concat()
     }
 }
 
@@ -36,10 +54,20 @@ impl Reconciler for TemplateReconciler {
     const FINALIZER: Option<&'static str> = None;
     type Kind = TemplateKind;
     type Observed = Observed;
-    type Settings = LocalVm;
+    type Settings = Settings;
     type Effect = ();
-    const PLAN: PlanFn<Self> = |observed, settings, _| plan(observed, settings);
-    const REPORT: ReportFn<Self> = |observed, _, plan, _, now| report(observed, plan, now);
+
+    fn plan(observed: &Observed, settings: &Settings, _: Timestamp) -> Plan {
+        plan(observed, &settings.local_vm)
+    }
+
+    fn report(done: &Reconciled<'_, Observed, Settings>) -> Report<TemplateKind> {
+        let Reconciled { observed, settings, plan, now, .. } = *done;
+        let mut report = report(observed, settings.stalled_after, plan, now);
+        let off = settings.off.in_template(&observed.template.spec);
+        switched_off::add(&observed.template, &mut report.status.conditions, &off, now);
+        report
+    }
 
     fn observe(&self, key: &ObjectKey) -> Option<Observed> {
         self.stores.observe(key)

@@ -1,21 +1,23 @@
-//! The stores of the template loop, and which of their changes add which Templates to the queue.
+//! The stores of the template loop, and the Templates that their changes add to the queue.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::observe::Observed;
-use crate::api::shared_volume::SharedVolumeKind;
+use crate::api::Object;
+use crate::api::requirements::Settings;
+use crate::api::shared_volume::{SharedVolume, SharedVolumeKind};
 use crate::api::template::TemplateKind;
 use crate::api::tenancy::is_tenant_namespace;
 use crate::api::text::Text;
 use crate::api::workspace::WorkspaceKind;
-use crate::api::{Kind, Object};
-use crate::controllers::shared::references::{BySharedVolume, OfWorkspace, shared_volumes};
-use crate::kinds::{NamespaceKind, Node, NodeKind, StorageClassKind};
+use crate::controllers::shared::references::{BySharedVolume, OfWorkspace, volume_state};
+use crate::kinds::NamespaceKind;
 use crate::runtime::ObjectKey;
+use crate::runtime::cluster::{ClusterStores, MachineStores};
 use crate::runtime::queue::{Priority, Queue};
 use crate::runtime::selection::Selection;
-use crate::runtime::store::{Change, Store, StoreState};
+use crate::runtime::store::Store;
 use crate::runtime::store_set::StoreSet;
 
 /// The stores of the template loop.
@@ -25,25 +27,22 @@ pub struct Stores {
     namespaces: Arc<Store<NamespaceKind>>,
     workspaces: Arc<Store<WorkspaceKind>>,
     shared_volumes: Arc<Store<SharedVolumeKind>>,
-    nodes: Arc<Store<NodeKind>>,
-    storage_classes: Arc<Store<StorageClassKind>>,
+    cluster: ClusterStores,
 }
 
 impl Stores {
     /// Declares the stores. Only Templates in namespaces with the labels of `selector` are reconciled.
-    pub fn declare(set: &mut StoreSet<'_>, selector: &BTreeMap<String, String>) -> Self {
+    pub fn declare(set: &mut StoreSet<'_>, selector: &BTreeMap<String, String>, settings: Settings) -> Self {
         let all = Selection::ALL;
         let templates = set.store::<TemplateKind>(&all).objects(|_| true);
         let templates = templates.index::<OfWorkspace>().index::<BySharedVolume>().get();
-        let wakes_all = |templates: &Arc<Store<TemplateKind>>| {
-            let templates = Arc::clone(templates);
-            move |queue: &Queue| {
-                for key in templates.keys() {
-                    queue.add(key, Priority::Background);
-                }
+        let of_machines = MachineStores::declare(set);
+        let all_templates = Arc::clone(&templates);
+        let wake_all = move |queue: &Queue| {
+            for key in all_templates.keys() {
+                queue.add(key, Priority::Background);
             }
         };
-        let (by_nodes, by_classes) = (wakes_all(&templates), wakes_all(&templates));
         Self {
             selector: selector.clone(),
             namespaces: set.store(&all).wakes_objects_within(&templates, selector).get(),
@@ -60,63 +59,39 @@ impl Stores {
             shared_volumes: set
                 .store::<SharedVolumeKind>(&all)
                 .wakes_by::<BySharedVolume, _, _>(&templates, |change| {
-                    change.object().filter(|_| appears_or_goes(change)).map(|volume| ObjectKey::of(&**volume))
+                    let state = |volume: &Option<Arc<SharedVolume>>| volume_state(volume.as_deref());
+                    let is_other = state(&change.old) != state(&change.new);
+                    change.object().filter(|_| is_other).map(|volume| ObjectKey::of(&**volume))
                 })
                 .get(),
-            nodes: set
-                .store::<NodeKind>(&all)
-                .optional()
-                .on_change(move |change, queue| {
-                    let room = |node: &Option<Arc<Node>>| {
-                        node.as_ref().map(|node| (node.spec.clone(), node.status.allocatable.clone()))
-                    };
-                    if room(&change.old) != room(&change.new) {
-                        by_nodes(queue);
-                    }
-                })
-                .get(),
-            storage_classes: set
-                .store::<StorageClassKind>(&all)
-                .optional()
-                .on_change(move |change, queue| {
-                    if appears_or_goes(change) {
-                        by_classes(queue);
-                    }
-                })
-                .get(),
+            cluster: ClusterStores::declare(set, settings, of_machines, wake_all),
             templates,
         }
     }
 
-    /// What the stores have about a Template; `None` when it does not exist, or is in a namespace that is not ours.
+    /// The observation of a Template; `None` if it does not exist, or its namespace is not selected.
     pub fn observe(&self, key: &ObjectKey) -> Option<Observed> {
         let template = self.templates.get(&key.namespace, &key.name)?;
         let namespace = self.namespaces.get("", &key.namespace)?;
         if !namespace.has_labels(&self.selector) {
             return None;
         }
-        // What users write in their own namespaces counts against their personal workspaces.
+        // Templates in the namespaces of users count against their personal workspaces.
         let workspace =
             Some(&template.spec.workspace_ref.name).filter(|_| !is_tenant_namespace(&key.namespace));
         let environments = &template.spec.environment_list;
-        let mounted = environments.iter().flat_map(shared_volumes);
-        let classes = environments.iter().filter(|environment| environment.persistent);
-        let classes = classes.map(|environment| environment.storage_class_name.clone());
-        let has_classes = self.storage_classes.state() == StoreState::Synced;
-        let has_class = |name: &String| name.is_empty() || self.storage_classes.get("", name).is_some();
+        let mounted = environments.iter().flat_map(|environment| &environment.shared_volume_mounts);
+        let volumes = mounted.map(|mount| {
+            let volume = &mount.shared_volume;
+            let found = self.shared_volumes.get(&volume.namespace, &volume.name);
+            (volume.clone(), volume_state(found.as_deref()))
+        });
         Some(Observed {
             workspace: workspace.and_then(|name| self.workspaces.get("", name)),
-            missing_volumes: mounted
-                .filter(|key| self.shared_volumes.get(&key.namespace, &key.name).is_none())
-                .collect(),
-            missing_classes: classes.filter(|name| has_classes && !has_class(name)).collect(),
-            nodes: self.nodes.keys().iter().filter_map(|key| self.nodes.get("", &key.name)).collect(),
+            volumes: volumes.collect(),
+            cluster: self.cluster.get(),
+            has_import_secret: self.cluster.has_import_secret(None),
             template,
         })
     }
-}
-
-/// Whether an object is made or deleted, and not only changed.
-fn appears_or_goes<T: Kind>(change: &Change<T>) -> bool {
-    change.old.is_none() || change.new.is_none()
 }

@@ -1,5 +1,5 @@
-//! The endpoint that Keycloak sends its events about accounts to, so that a Tenant is reconciled as
-//! soon as its user has confirmed the e-mail address, and not only at the next periodic reconciliation.
+//! The endpoint for Keycloak's account events. With it, a Tenant is reconciled as soon as its user has confirmed the
+//! e-mail address, and not only at the next periodic reconciliation.
 
 use std::sync::Arc;
 
@@ -13,13 +13,12 @@ use crate::runtime::gate::Gate;
 use crate::runtime::http_server::{Handler, immediate, text};
 use crate::runtime::queue::Queue;
 
-/// The path that events are sent to.
+/// The path of the endpoint.
 const PATH: &str = "/tenant-webhook";
-/// The header with the signature of Keycloak's event plugin: the HMAC-SHA256 of the body, in
-/// hexadecimal digits.
+/// The header with the signature of Keycloak's event plugin: the HMAC-SHA256 of the body in hexadecimal digits.
 const SIGNATURE: &str = "x-keycloak-signature";
 
-/// The members of an event that are read.
+/// The fields of an event that are read.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Event {
@@ -35,10 +34,10 @@ struct Subject {
     username: String,
 }
 
-/// The handler of events: each adds the Tenant of its account to `queue`, ahead of periodic work, if there is one; at most
-/// once a second, as who can connect to the port can send them. A
-/// replica that does not lead (`gate` is closed) answers 503, so that the event is sent again and
-/// reaches the leader. With a `secret`, only events that are signed with it are accepted: none while its file has none.
+/// The handler of events. Each event adds the Tenant of its account, if it exists, to `queue` ahead of periodic work.
+/// This happens at most once a second, because any client that reaches the port can send events. A replica that does
+/// not lead (`gate` is closed) answers 503, so that the event is sent again and reaches the leader. With a `secret`,
+/// only events that are signed with it are accepted. None are accepted while the secret's file is missing or empty.
 pub fn handler(
     queue: Arc<Queue>,
     gate: Gate,
@@ -51,7 +50,7 @@ pub fn handler(
         }
         let is_right = |secret: Vec<u8>| is_signed(request.headers(), request.body(), &secret);
         if secret.as_ref().is_some_and(|secret| !secret.get().is_some_and(is_right)) {
-            return text(StatusCode::UNAUTHORIZED, "the signature of the event is not right\n");
+            return text(StatusCode::UNAUTHORIZED, "the signature of the event is invalid\n");
         }
         match username(request.body()) {
             Err(problem) => text(StatusCode::BAD_REQUEST, format!("{problem}\n")),
@@ -68,22 +67,22 @@ pub fn handler(
 
 /// The name of the account that an event is about.
 fn username(body: &[u8]) -> Result<String, String> {
-    let event: Event = serde_json::from_slice(body).map_err(|error| format!("this is no event: {error}"))?;
+    let event: Event = serde_json::from_slice(body).map_err(|error| format!("not an event: {error}"))?;
     let name = match event.type_.as_str() {
         "access.CUSTOM_REQUIRED_ACTION" => event.auth_details.map(|subject| subject.username),
         "admin.USER-UPDATE" => {
             let text = event.representation.unwrap_or_default();
             let subject: Subject = serde_json::from_str(&text)
-                .map_err(|error| format!("the representation of the event is no user: {error}"))?;
+                .map_err(|error| format!("the representation in the event is not a user: {error}"))?;
             Some(subject.username)
         }
         other => return Err(format!("events of type {other:?} are not expected here")),
     };
-    name.filter(|name| !name.is_empty()).ok_or_else(|| "the event names nobody".to_owned())
+    name.filter(|name| !name.is_empty()).ok_or_else(|| "the event has no user name".to_owned())
 }
 
 fn is_signed(headers: &HeaderMap, body: &[u8], secret: &[u8]) -> bool {
-    // Anybody can make a signature with an empty secret.
+    // Anyone can create a signature with an empty secret.
     if secret.is_empty() {
         return false;
     }
@@ -92,7 +91,7 @@ fn is_signed(headers: &HeaderMap, body: &[u8], secret: &[u8]) -> bool {
     signature.is_some_and(|signature| hmac::verify(&key, body, &signature).is_ok())
 }
 
-/// The bytes that hexadecimal digits stand for, two digits a byte; `None` if they are none.
+/// Decodes hexadecimal digits, two digits per byte; `None` if they are invalid.
 fn bytes(digits: &str) -> Option<Vec<u8>> {
     let pairs = digits.as_bytes().chunks(2);
     pairs

@@ -1,4 +1,4 @@
-//! The children of a Tenant: its own rights, its personal namespace and sandbox with what is in them, and its personal
+//! The children of a Tenant: its rights, its personal namespace and sandbox with their contents, and its personal
 //! volume.
 
 use std::collections::BTreeMap;
@@ -7,7 +7,6 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::Settings;
-use super::names::Names;
 use super::observe::Observed;
 use super::quota::{QUOTA, Quota, spelled};
 use crate::api::meta::Metadata;
@@ -32,7 +31,7 @@ use crate::runtime::store_set::StoreSet;
 
 /// The component of the `ClusterRole` and its binding.
 pub const CLUSTER: Component = Component::Part("cluster-resources");
-/// The component of the personal namespace and what is in it.
+/// The component of the personal namespace and its contents.
 pub const PERSONAL: Component = Component::Part("personal-namespace");
 /// The component of the personal workspace: a part of the component of the namespace.
 pub const PERSONAL_WORKSPACE: Component = Component::Within("personal-namespace", "personal-workspace");
@@ -61,18 +60,18 @@ pub const EMAIL: &str = "crownlabs.polito.it/mydrive-email";
 /// Annotation of a claim: the uid of its current Tenant.
 pub const TENANT_UID: &str = "crownlabs.polito.it/mydrive-tenant-uid";
 
-/// The stores of the children, and two of them.
+/// The stores of the children.
 pub struct Declared {
-    /// All.
+    /// All stores.
     pub all: ChildStores,
-    /// That of claims.
+    /// The store of claims.
     pub claims: Arc<Store<NfsClaimKind>>,
-    /// That of namespaces.
+    /// The store of namespaces.
     pub namespaces: Arc<Store<NamespaceKind>>,
 }
 
-/// Declares the stores; `freed` adds the Tenants that a change of a namespace concerns, whoever owns it. Jobs of other loops
-/// have no label by which they could be told apart.
+/// Declares the stores. `freed` adds the Tenants that a change of a namespace affects, whatever its owner. The Jobs of
+/// other loops have no distinguishing label.
 pub fn declare(
     set: &mut StoreSet<'_>,
     freed: impl Fn(&Change<NamespaceKind>, &Queue) + Send + Sync + 'static,
@@ -96,8 +95,8 @@ pub fn declare(
     Declared { all, claims, namespaces }
 }
 
-/// Adds the Tenants that an object names as its owner: in its owner references or, on a claim that is kept,
-/// in an annotation.
+/// Adds the Tenants that an object names as its owner in its owner references or, on a claim that is kept, in an
+/// annotation.
 pub fn enqueue_owners(object: &Metadata, queue: &Queue) {
     let owners = object.owner_references.iter().filter(|owner| owner.kind == TenantKind::KIND);
     for name in owners.map(|owner| &*owner.name).chain(object.annotations.get(OWNER)) {
@@ -105,51 +104,32 @@ pub fn enqueue_owners(object: &Metadata, queue: &Queue) {
     }
 }
 
-/// The keys of the children of a Tenant with these names, whose volume is in the namespace `volumes`.
-pub fn keys(names: &Names, volumes: &str) -> Vec<ObjectKey> {
-    let Names { namespace, sandbox, cluster_role, claim, provision } = names;
-    let personal = [
-        RESOURCE_QUOTA,
-        DENY_INGRESS,
-        ALLOW_TRUSTED_INGRESS,
-        MANAGE_INSTANCES,
-        MANAGE_TEMPLATES,
-        MY_DRIVE_SECRET,
-    ];
-    let personal = personal.map(|name| (&**namespace, name));
-    let in_sandbox = [SANDBOX_QUOTA, SANDBOX_LIMITS, SANDBOX_EDITOR].map(|name| (&**sandbox, name));
-    let others =
-        [("", &**namespace), ("", sandbox), ("", cluster_role), (volumes, claim), (volumes, provision)];
-    let all = personal.into_iter().chain(in_sandbox).chain(others);
-    all.map(|(namespace, name)| ObjectKey::new(namespace, name)).collect()
-}
-
 impl Observed {
     fn named<T: Kind>(&self, name: &str) -> Option<&Object<T>> {
         self.children.of().find(|object| object.name() == name)
     }
 
-    /// The personal namespace, whoever owns it.
+    /// The personal namespace, whatever its owner.
     pub fn namespace(&self) -> Option<&Namespace> {
         self.named::<NamespaceKind>(&self.names().namespace)
     }
 
-    /// The sandbox, whoever owns it.
+    /// The sandbox, whatever its owner.
     pub fn sandbox(&self) -> Option<&Namespace> {
         self.named::<NamespaceKind>(&self.names().sandbox)
     }
 
-    /// The `ResourceQuota` of the personal namespace, whoever owns it.
+    /// The `ResourceQuota` of the personal namespace, whatever its owner.
     pub fn quota(&self) -> Option<&ResourceQuota> {
         self.named::<ResourceQuotaKind>(RESOURCE_QUOTA)
     }
 
-    /// The claim of the personal volume, whoever owns it.
+    /// The claim of the personal volume, whatever its owner.
     pub fn claim(&self) -> Option<&NfsClaim> {
         self.named::<NfsClaimKind>(&self.names().claim)
     }
 
-    /// The Job that prepares the volume, whoever owns it.
+    /// The Job that prepares the volume, whatever its owner.
     pub fn job(&self) -> Option<&Job> {
         self.named::<JobKind>(&self.names().provision)
     }
@@ -165,7 +145,7 @@ pub struct Children<'a> {
 }
 
 impl<'a> Children<'a> {
-    /// The parent of all children but those in the sandbox.
+    /// The parent of all children except those in the sandbox.
     fn parent(&self) -> Parent<'a> {
         Parent::new(&self.observed.tenant, self.settings.responsibility.selector.clone())
             .with(&[(labels::MANAGED_BY, labels::MANAGED_BY_TENANT)])
@@ -173,7 +153,7 @@ impl<'a> Children<'a> {
             .seeing(&self.observed.children)
     }
 
-    /// The parent of the sandbox, with these labels, and of what is in it.
+    /// The parent of the sandbox and its contents, with these labels.
     fn in_sandbox(&self, labels: BTreeMap<String, String>) -> Parent<'a> {
         let tenant = &self.observed.tenant;
         Parent::new(tenant, labels)
@@ -186,11 +166,24 @@ impl<'a> Children<'a> {
             .seeing(&self.observed.children)
     }
 
+    /// The keys of all children.
+    pub fn keys(self) -> Vec<ObjectKey> {
+        let quota = Quota::default();
+        let cluster = [self.cluster_role(), self.cluster_binding()];
+        let personal =
+            [self.namespace(), self.quota(&quota), self.instances_binding(), self.templates_binding()];
+        let sandbox = [self.sandbox(), self.sandbox_quota(), self.sandbox_limits(), self.sandbox_binding()];
+        let my_drive = [self.claim(None), self.job(), self.secret("", "")];
+        let all = cluster.into_iter().chain(personal).chain(self.policies()).chain(sandbox).chain(my_drive);
+        all.map(|child| child.desired.key).collect()
+    }
+
     fn bound(self, role: &str) -> Value {
         binding(role, "User", self.observed.tenant.name())
     }
 
-    /// The `ClusterRole` by which the Tenant can read and edit itself. The webhook decides which fields it may change.
+    /// The `ClusterRole` that lets the Tenant read and edit its own object. The webhook decides which fields it may
+    /// change.
     pub fn cluster_role(self) -> Child<'a> {
         let rules = move || {
             json!({"rules": [{
@@ -205,7 +198,7 @@ impl<'a> Children<'a> {
             .enforced()
     }
 
-    /// The binding of that role.
+    /// The binding of this `ClusterRole`.
     pub fn cluster_binding(self) -> Child<'a> {
         let name = self.observed.names().cluster_role;
         let body = self.bound(&name);
@@ -215,7 +208,7 @@ impl<'a> Children<'a> {
     /// The personal namespace.
     pub fn namespace(self) -> Child<'a> {
         let mut parent = self.parent();
-        // Those of the loop win.
+        // The labels of the loop override configured ones.
         let more = self.settings.config.namespace_labels.clone();
         parent.labels = more.into_iter().chain(parent.labels).collect();
         let parent =
@@ -227,7 +220,7 @@ impl<'a> Children<'a> {
         child
     }
 
-    /// The `ResourceQuota` of the personal namespace, spelled as in the existing object where the amounts are equal.
+    /// The `ResourceQuota` of the personal namespace. Equal amounts keep the spelling of the existing object.
     pub fn quota(self, quota: &'a Quota) -> Child<'a> {
         let body = move || {
             let existing = self.observed.quota();
@@ -236,7 +229,7 @@ impl<'a> Children<'a> {
         self.parent().child::<ResourceQuotaKind>(RESOURCE_QUOTA, &QUOTA, 1, body).enforced()
     }
 
-    /// The network policies of the personal namespace: its pods accept ingress from their own namespace, and from
+    /// The network policies of the personal namespace. Its pods accept traffic from their own namespace, and from
     /// namespaces with a label that administrators set.
     pub fn policies(self) -> [Child<'a>; 2] {
         let trusted = json!({"namespaceSelector": {"matchLabels": {labels::ALLOW_INSTANCE_ACCESS: "true"}}});
@@ -250,14 +243,14 @@ impl<'a> Children<'a> {
         })
     }
 
-    /// The binding by which the Tenant manages its Instances. It is written last: without quota and network policies no
-    /// Instance may be started.
+    /// The binding that lets the Tenant manage its Instances. It is written last, because no Instance may start without
+    /// the quota and the network policies.
     pub fn instances_binding(self) -> Child<'a> {
         self.parent()
             .child::<RoleBindingKind>(MANAGE_INSTANCES, &PERSONAL, 2, move || self.bound(MANAGE_INSTANCES))
     }
 
-    /// The binding by which the Tenant manages its own Templates.
+    /// The binding that lets the Tenant manage its own Templates.
     pub fn templates_binding(self) -> Child<'a> {
         let body = move || self.bound(MANAGE_TEMPLATES);
         self.parent().child::<RoleBindingKind>(MANAGE_TEMPLATES, &PERSONAL_WORKSPACE, 2, body)
@@ -287,7 +280,7 @@ impl<'a> Children<'a> {
         self.in_sandbox([].into()).child::<LimitRangeKind>(SANDBOX_LIMITS, &SANDBOX, 1, body).enforced()
     }
 
-    /// The binding by which the Tenant edits its sandbox.
+    /// The binding that lets the Tenant edit its sandbox.
     pub fn sandbox_binding(self) -> Child<'a> {
         let body = move || self.bound(&self.settings.config.sandbox_cluster_role);
         self.in_sandbox([].into()).child::<RoleBindingKind>(SANDBOX_EDITOR, &SANDBOX, 2, body)
@@ -307,7 +300,7 @@ impl<'a> Children<'a> {
         let mut child = parent
             .child::<NfsClaimKind>(&self.observed.names().claim, &MY_DRIVE, 0, body)
             .annotated(annotations.map(|(key, value)| (key.to_owned(), Some(value.to_owned()))));
-        // A volume of this Tenant is known by the name that it carries, whatever the selector was when it was made.
+        // The volume of this Tenant is recognised by the name in its annotations, whatever selector created it.
         let existing = self.observed.claim();
         let is_named = existing.is_some_and(|claim| claim.annotation(OWNER) == Some(tenant.name()));
         let made_by_us = (labels::MANAGED_BY.to_owned(), labels::MANAGED_BY_TENANT.to_owned());
@@ -335,7 +328,7 @@ impl<'a> Children<'a> {
     }
 }
 
-/// The limits of the personal namespace, spelled as `before` where the amounts are equal.
+/// The limits of the personal namespace. Equal amounts keep the spelling in `before`.
 pub fn hard(quota: &Quota, counts: &CountQuotas, before: Option<&BTreeMap<String, String>>) -> Value {
     let mut hard = counts.hard(&counts.personal);
     hard.extend(quota.hard());

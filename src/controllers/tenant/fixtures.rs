@@ -1,32 +1,33 @@
-//! Test fixtures: a Tenant as it is observed.
+//! Test fixtures: an observed Tenant.
 
-use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::Settings;
 use super::observe::Observed;
-use crate::api::{Kind, Object};
-use crate::config::TenantConfig;
-use crate::controllers::shared::responsibility::Responsibility;
+use crate::config::{SwitchedOff, TenantConfig};
+use crate::controllers::shared::responsibility::{Responsibility, Standing};
+use crate::fixtures::object;
 use crate::runtime::children::Children;
+use crate::runtime::object_events::Events;
 
-/// An object as the API server has it.
-pub fn object<T: Kind>(value: Value) -> Arc<Object<T>> {
-    Arc::new(serde_json::from_value(value).expect("objects are read leniently"))
-}
+/// How long a problem elsewhere must last to make a Tenant `Stalled`.
+pub const STALLED_AFTER: Duration = Duration::from_mins(2);
 
 /// The default settings.
 pub fn settings() -> Settings {
     let selector = ("crownlabs.polito.it/operator-selector".to_owned(), "test".to_owned());
     Settings {
-        responsibility: Responsibility { selector: [selector].into(), lease: None },
+        responsibility: Responsibility { selector: [selector].into(), ..Responsibility::default() },
         config: TenantConfig::default(),
         has_keycloak: false,
+        off: SwitchedOff::default(),
+        stalled_after: STALLED_AFTER,
     }
 }
 
-/// A Tenant with these members of the spec, a login at the epoch, and these Workspaces: name, spec.
+/// A Tenant with these members of the spec, a login at the epoch, and these Workspaces (name and spec).
 pub fn observed(spec: &Value, workspaces: &[(&str, Value)]) -> Observed {
     let mut whole = json!({
         "firstName": "Ada", "lastName": "Rossi", "email": "ada@example.org", "lastLogin": "1970-01-01T00:00:00Z",
@@ -37,13 +38,15 @@ pub fn observed(spec: &Value, workspaces: &[(&str, Value)]) -> Observed {
     });
     Observed {
         tenant: object(json!({"metadata": {"name": "ada.rossi", "uid": "u1"}, "spec": whole})),
-        is_deselected: false,
+        standing: Standing::Selected,
         workspaces: workspaces.collect(),
         name_owner: None,
         instances: 0,
         templates: 0,
         has_my_drive_namespace: true,
         children: Children::default(),
+        class_fault: None,
+        events: Events::Unknown,
         volume: None,
     }
 }

@@ -1,9 +1,10 @@
-//! The gauges of quotas: what Instances use of the quota of each Workspace, what it grants to all of its users together,
-//! and how many Tenants have nearly used up their own.
+//! The gauges of quotas: how much of each Workspace's quota Instances use, how much it grants to all of its users
+//! together, and how many Tenants have almost used up their own quota.
 //!
-//! The first two say which course needs less or more than it has; the third, how many people may soon be refused an
-//! Instance, which the sums do not show. There are as many series as Workspaces, which only administrators make, times
-//! three resources, and nothing that a user writes becomes a label. They are computed when metrics are read.
+//! The first two show which courses have too little quota or too much. The third one shows how many users may soon be
+//! unable to start an Instance, which the sums do not reveal. There are three series per Workspace, one for each
+//! resource. Only administrators create Workspaces, and no text of a user becomes a label. The values are computed when
+//! metrics are read.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,13 +23,13 @@ use crate::runtime::metrics::precise;
 
 /// The values of the label `resource`: cores, bytes, and a number.
 const RESOURCES: [&str; 3] = ["cpu", "memory", "instances"];
-/// A Tenant is near the end of a quota from this many tenths of it on.
+/// A Tenant is near the limit of its quota from this many tenths on.
 const NEAR: i64 = 9;
 
 /// Amounts of [`RESOURCES`].
 type Amounts = [Quantity; 3];
 
-/// What of quotas is used.
+/// The use of quotas.
 #[derive(Debug, Default)]
 pub struct QuotaUse {
     /// Whether Templates of Tenants count against their personal workspaces.
@@ -38,17 +39,17 @@ pub struct QuotaUse {
     near: [usize; 3],
 }
 
-/// What is used of the quota of a Workspace.
+/// The use of a Workspace's quota.
 #[derive(Debug, Clone, Default)]
 struct Share {
     used: Usage,
-    /// What the quota grants to one user.
+    /// The quota of one user.
     each: Amounts,
     users: i64,
 }
 
 impl QuotaUse {
-    /// Nothing yet. With `has_personal`, Templates of Tenants count against their personal workspaces.
+    /// Nothing is counted yet. With `has_personal`, Templates of Tenants count against their personal workspaces.
     pub fn new(has_personal: bool) -> Self {
         Self { has_personal, ..Self::default() }
     }
@@ -60,8 +61,8 @@ impl QuotaUse {
         self.workspaces.insert(workspace.name().to_owned(), Share { each, ..Share::default() });
     }
 
-    /// Counts a Tenant as a user of its Workspaces, which are counted before, and what it uses itself: Instances with their
-    /// Templates. As in a `ResourceQuota`, Instances count that are stopped too, and resources of those that run.
+    /// Counts a Tenant as a user of its Workspaces, which must be added first, and its use: Instances with their
+    /// Templates. As in a `ResourceQuota`, stopped Instances are counted too, and resources only of running ones.
     pub fn add_tenant(&mut self, tenant: &Tenant, instances: &[(Arc<Instance>, Option<Arc<Template>>)]) {
         let entries = tenant.spec.workspaces.iter();
         for entry in entries.filter(|entry| matches!(entry.role, Role::User | Role::Manager)) {
@@ -86,7 +87,7 @@ impl QuotaUse {
     }
 }
 
-/// The Workspace whose quota an Instance counts against. Of one whose Template is gone, its label says it.
+/// The Workspace whose quota an Instance uses. If its Template no longer exists, the label of the Instance decides.
 fn workspace<'a>(instance: &'a Instance, template: Option<&'a Template>) -> Option<&'a str> {
     let of_template = template.map(|template| template.spec.workspace_ref.name.as_str());
     of_template.or_else(|| instance.label(labels::WORKSPACE))
@@ -103,12 +104,12 @@ fn amounts(usage: &Usage) -> Amounts {
     [usage.cpu.clone(), usage.memory.clone(), Quantity::from_int(usage.instances)]
 }
 
-/// An amount, or nothing if it cannot be read; the report of the Tenant says so.
+/// An amount; zero if it cannot be read, which the report of the Tenant states.
 fn amount(raw: &RawQuantity) -> Quantity {
     raw.parse().ok().filter(|amount: &Quantity| !amount.is_negative()).unwrap_or_default()
 }
 
-/// Sets the gauges when it is called. A Workspace that was there once and is not any more is shown with 0.
+/// Sets the gauges on each call. A Workspace that no longer exists is shown with 0.
 pub fn quotas(stores: Arc<Stores>) -> impl Fn() + Send + Sync {
     let shown = Mutex::new(BTreeMap::new());
     move || {
@@ -140,8 +141,8 @@ fn show(shown: &mut BTreeMap<String, Share>, workspaces: BTreeMap<String, Share>
 mod tests {
     use serde_json::json;
 
-    use super::super::fixtures::object;
     use super::*;
+    use crate::fixtures::object;
 
     fn workspace(name: &str) -> Arc<Workspace> {
         let quota = json!({"cpu": "1500m", "memory": "4Gi", "instances": 2});
@@ -171,7 +172,7 @@ mod tests {
         }))
     }
 
-    /// The lines of a Workspace: cores, bytes and Instances that are used, then what is granted.
+    /// The lines of a Workspace: used cores, bytes and Instances, then the granted ones.
     fn shown(quotas: QuotaUse, before: &mut BTreeMap<String, Share>, workspace: &str) -> [String; 6] {
         let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
         let handle = recorder.handle();
@@ -189,13 +190,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_used_and_granted_is_the_sum_over_the_users_of_a_workspace() {
+    fn use_and_grant_are_sums_over_the_users_of_a_workspace() {
         let mut quotas = QuotaUse::default();
         quotas.add_workspace(&workspace("tea"));
         quotas.add_workspace(&workspace("sea"));
         let none = json!({});
         let (running, stopped) = (instance(true, "sea"), instance(false, "sea"));
-        // The Template decides, the label only where there is none; a Workspace that is not there has no line.
+        // The Template decides, and the label only if the Template is missing. A missing Workspace has no line.
         let own = [
             (Arc::clone(&running), Some(template("tea"))),
             (stopped, Some(template("tea"))),
@@ -209,12 +210,12 @@ mod tests {
         let again = QuotaUse { workspaces: quotas.workspaces.clone(), ..QuotaUse::default() };
         assert_eq!(shown(quotas, &mut before, "tea"), ["2", "1073741824", "2", "3", "8589934592", "4"]);
         assert_eq!(shown(again, &mut before, "sea"), ["0", "0", "1", "1.5", "4294967296", "2"]);
-        // A Workspace that is gone holds nothing any more.
+        // A removed Workspace is shown with 0.
         assert_eq!(shown(QuotaUse::default(), &mut before, "tea"), ["0"; 6]);
     }
 
     #[test]
-    fn templates_of_tenants_count_against_personal_workspaces_where_there_are_such() {
+    fn templates_of_tenants_count_against_personal_workspaces_if_enabled() {
         let mut own = Instance::clone(&instance(true, "tea"));
         own.spec.template_ref.namespace = "tenant-ada".to_owned();
         let own = Arc::new(own);
@@ -240,7 +241,7 @@ mod tests {
         assert_eq!(near(quota("20", "20Gi", 20), 9), [1, 0, 0]);
         assert_eq!(near(quota("20001m", "10Gi", 10), 9), [0, 1, 1]);
         assert_eq!(near(quota("2", "1Gi", 1), 2), [1, 1, 1], "more than all of it");
-        // Nobody is near a quota of nothing, or one that is not known yet.
+        // A quota of zero, or one that is not known yet, does not count as near.
         assert_eq!(near(quota("0", "x", 0), 1), [0, 0, 0]);
         assert_eq!(near(json!({}), 1), [0, 0, 0]);
     }

@@ -1,5 +1,5 @@
-//! The tenant loop makes the namespaces, quota, network policies, RBAC, personal volume and Keycloak account
-//! of Tenants.
+//! The tenant loop creates the namespaces, quota, network policies, RBAC, personal volume and Keycloak account of
+//! Tenants.
 //!
 //! | stage | what |
 //! |---|---|
@@ -8,10 +8,10 @@
 //! | apply | the shared engine, which asks the API server whether a namespace is empty before it deletes it; Keycloak at the same time |
 //! | report | namespaces, account, quota, failing workspaces, ready, conditions; one patch of the status, if it differs |
 //!
-//! Keycloak knows whether the e-mail address is confirmed. That is stored in the status, and the next
-//! reconcile, which follows at once, plans with it. If the process dies between any two writes, the next
-//! reconcile plans the rest from what exists. A Tenant that is being deleted keeps its finalizer until all
-//! of these objects are deleted; the personal volume is kept unless it is configured otherwise.
+//! Keycloak knows whether the e-mail address is confirmed. The answer is stored in the status, and the next reconcile,
+//! which follows at once, plans with it. If the process dies between two writes, the next reconcile plans the remaining
+//! ones from the existing objects. A Tenant that is being deleted keeps its finalizer until all of these objects are
+//! deleted. The personal volume is kept unless the configuration says otherwise.
 
 mod account_events;
 mod children;
@@ -32,26 +32,32 @@ pub mod telemetry;
 
 pub use reconcile::TenantReconciler;
 
-use crate::config::TenantConfig;
+use std::time::Duration;
+
+use crate::config::{SwitchedOff, TenantConfig};
 use crate::controllers::accounts::Known;
 use crate::controllers::shared::responsibility::Responsibility;
 use crate::runtime::reconciler;
 
 /// The settings that plans and reports depend on.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Settings {
-    /// Which Tenants this daemon is responsible for.
+    /// The Tenants that this daemon is responsible for.
     pub responsibility: Responsibility,
     /// The configuration of the loop.
     pub config: TenantConfig,
     /// Whether Keycloak is configured.
     pub has_keycloak: bool,
+    /// How long a problem outside the Tenant must last to make it `Stalled`.
+    pub stalled_after: Duration,
+    /// The fields that the configuration switches off.
+    pub off: SwitchedOff,
 }
 
-/// The effects in Keycloak.
+/// The effects: changes in Keycloak, and lists of events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    /// Create or update the account, and assign exactly these of our roles.
+    /// Create or update the account, and assign exactly these managed roles.
     SynchronizeAccount {
         /// The names of the roles.
         roles: Vec<String>,

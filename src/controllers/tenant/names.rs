@@ -1,13 +1,13 @@
 //! Names of objects and label values that derive from a Tenant.
 
-use crate::api::names::{CanonicalName, NameError, check_dns_label};
+use crate::api::names::CanonicalName;
 use crate::controllers::shared::nfs_volume::job_name;
 
 /// The longest value of a label, in characters.
 const LABEL_LIMIT: usize = 63;
 
-/// A first or last name as a label value: spaces become underscores, and other characters than ASCII letters
-/// and digits are dropped.
+/// A first or last name as a label value. Spaces become underscores, and all characters except ASCII letters and digits
+/// are dropped.
 pub fn clean(name: &str) -> String {
     let kept = name.chars().map(|c| if c == ' ' { '_' } else { c });
     let kept: String = kept.filter(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
@@ -43,19 +43,12 @@ impl Names {
             namespace,
         }
     }
-
-    /// Whether a namespace can have that name.
-    ///
-    /// # Errors
-    /// When it cannot; the error says why.
-    pub fn check(namespace: &str) -> Result<(), NameError> {
-        check_dns_label(namespace)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::names::check_dns_label;
 
     #[test]
     fn names_of_people_become_labels() {
@@ -87,7 +80,7 @@ mod tests {
         let (a, b) = (Names::of(&"a".repeat(55)).provision, Names::of(&"a".repeat(56)).provision);
         assert!(a.len() <= 63 && b.len() <= 63 && a != b, "{a} {b}");
         assert!(a.ends_with("-provision") && Names::of(&"a".repeat(47)).provision.len() == 63);
-        assert!(Names::check(&names.namespace).is_ok());
-        assert!(Names::check(&Names::of(&"a".repeat(57)).namespace).is_err());
+        assert!(check_dns_label(&names.namespace).is_ok());
+        assert!(check_dns_label(&Names::of(&"a".repeat(57)).namespace).is_err());
     }
 }

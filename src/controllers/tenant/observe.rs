@@ -9,30 +9,36 @@ use super::Settings;
 use super::names::Names;
 use crate::api::tenant::Tenant;
 use crate::api::workspace::Workspace;
+use crate::controllers::shared::responsibility::Standing;
 use crate::kinds::PersistentVolume;
 use crate::runtime::children::Children;
+use crate::runtime::object_events::Events;
 
-/// Everything that the plan and the status of a Tenant depend on, except the settings and the time.
+/// The complete input of a Tenant's plan and status, except the settings and the time.
 #[derive(Debug, Clone, AsRef, AsMut)]
 pub struct Observed {
     /// The Tenant.
     #[as_ref(Tenant)]
     #[as_mut]
     pub tenant: Arc<Tenant>,
-    /// Whether it is not selected any more, and still has our finalizer.
-    pub is_deselected: bool,
-    /// The Workspaces that its spec names and that exist, by name.
+    /// The reason why this daemon is responsible for the Tenant.
+    pub standing: Standing,
+    /// The existing Workspaces that its spec names, by name.
     pub workspaces: BTreeMap<String, Arc<Workspace>>,
-    /// The Tenant that owns the canonical name, if it is another one with the same canonical name.
+    /// The Tenant that owns the canonical name, if it is another Tenant.
     pub name_owner: Option<String>,
-    /// How many Instances are in its personal namespace.
+    /// The number of Instances in its personal namespace.
     pub instances: usize,
-    /// How many Templates are in its personal namespace.
+    /// The number of Templates in its personal namespace.
     pub templates: usize,
     /// Whether the namespace of personal volumes exists.
     pub has_my_drive_namespace: bool,
-    /// The objects with the names of its own, whoever owns them.
+    /// The objects with the names of its children, whatever their owner.
     pub children: Children,
+    /// The reason why the storage class cannot provision a volume for the claim, if it cannot.
+    pub class_fault: Option<String>,
+    /// The events about the personal volume, if it has waited for long.
+    pub events: Events,
     /// The `PersistentVolume` that the claim of the personal volume is bound to.
     pub volume: Option<Arc<PersistentVolume>>,
 }

@@ -5,16 +5,14 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::account_events;
-use super::gauges;
-use super::my_drive;
 use super::observe::Observed;
 use super::plan::plan;
 use super::report::{REASONS, STATUS, report};
 use super::stores::Stores;
-use super::{Effect, Settings};
+use super::{Effect, Settings, account_events, gauges, my_drive};
 use crate::api::labels;
 use crate::api::tenant::TenantKind;
+use crate::config::SwitchedOff;
 use crate::controllers::accounts::internal_errors::{internal_error, start_series};
 use crate::controllers::accounts::work::AccountWork;
 use crate::controllers::accounts::{Accounts, Known};
@@ -23,14 +21,16 @@ use crate::controllers::shared::problems;
 use crate::controllers::shared::responsibility::Responsibility;
 use crate::runtime::ObjectKey;
 use crate::runtime::files::FileCell;
+use crate::runtime::object_events::ObjectEvents;
 use crate::runtime::plan::Plan;
-use crate::runtime::reconciler::{Counter, EffectOutcome, PlanFn, Reconciler, ReportFn};
+use crate::runtime::reconciler::{Counter, EffectOutcome, Reconciled, Reconciler, Report};
 use crate::runtime::store_set::StoreSet;
 
 /// Reconciles Tenants: their namespaces, quota, RBAC, volume and account.
 pub struct TenantReconciler {
     stores: Arc<Stores>,
-    /// Accounts and roles in Keycloak; `None` where it is not configured.
+    events: ObjectEvents,
+    /// Accounts and roles in Keycloak; `None` if Keycloak is not configured.
     accounts: Option<(Accounts, AccountWork<Effect>)>,
 }
 
@@ -40,23 +40,28 @@ impl Definition for TenantReconciler {
     fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)> {
         let accounts = setup.accounts.clone();
         let settings = Settings {
-            responsibility: Responsibility::of(setup.config),
+            responsibility: Responsibility::of(setup),
             config: setup.config.controllers.tenant.clone(),
             has_keycloak: accounts.is_some(),
+            stalled_after: setup.config.controllers.instance.stalled_after.get(),
+            off: SwitchedOff::of(&setup.config.controllers),
         };
         start_series(Self::NAME, &REASONS);
         let stores = Arc::new(Stores::declare(set, &settings));
+        setup.censuses.push(stores.census());
         setup.gauges.push(Box::new(gauges::quotas(Arc::clone(&stores))));
         account_events(setup, set, stores.exists());
         let accounts = accounts.map(|accounts| {
-            let work = AccountWork::new(accounts.outage(), set.queue());
+            let work = AccountWork::new(&accounts.outage, set.queue());
             (accounts, work)
         });
-        Ok((Self { stores, accounts }, settings))
+        let events = ObjectEvents::declare(&setup.events, set);
+        Ok((Self { stores, events, accounts }, settings))
     }
 
     fn remarks(observed: &Observed, settings: &Settings, now: Timestamp) -> Vec<String> {
-        super::lifetime::remark(observed, settings, now).into_iter().collect()
+        let lifetime = super::lifetime::remark(observed, settings, now);
+        lifetime.into_iter().chain(settings.off.in_tenant(&observed.tenant.spec)).collect()
     }
 
     fn foreseen(observed: &Observed, settings: &Settings, plan: &Plan<Effect>) -> Vec<Value> {
@@ -71,11 +76,17 @@ impl Reconciler for TenantReconciler {
     type Observed = Observed;
     type Settings = Settings;
     type Effect = Effect;
-    const PLAN: PlanFn<Self> = plan;
-    const REPORT: ReportFn<Self> = report;
+
+    fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan<Effect> {
+        plan(observed, settings, now)
+    }
+
+    fn report(done: &Reconciled<'_, Observed, Settings, Effect>) -> Report<TenantKind> {
+        report(done)
+    }
 
     fn observe(&self, key: &ObjectKey) -> Option<Observed> {
-        self.stores.observe(key)
+        Some(Observed { events: self.events.of(key), ..self.stores.observe(key)? })
     }
 
     async fn perform(&self, observed: &Observed, effect: &Effect) -> EffectOutcome<Known> {
@@ -95,6 +106,10 @@ impl Reconciler for TenantReconciler {
         work.perform(&*observed.tenant, effect, is_settled(observed), changed).await
     }
 
+    fn object_events(&self) -> Option<&ObjectEvents> {
+        Some(&self.events)
+    }
+
     fn forget(&self, key: &ObjectKey) {
         if let Some((_, work)) = &self.accounts {
             work.forget(key);
@@ -106,16 +121,15 @@ impl Reconciler for TenantReconciler {
     }
 }
 
-/// Whether the account of a Tenant was as it should be when its spec was last looked at.
+/// Whether the account of a Tenant was up to date after the last reconcile of its spec.
 fn is_settled(observed: &Observed) -> bool {
     let (tenant, keycloak) = (&observed.tenant, &observed.tenant.status.keycloak);
     let is_known = keycloak.user_created.created && keycloak.user_synchronized;
     is_known && !tenant.is_terminating() && problems::is_observed(tenant, &tenant.status.conditions)
 }
 
-/// Registers the endpoint for the events of Keycloak, which may be sent whether this daemon manages the accounts or
-/// not, and watches the file with the secret that they are
-/// signed with.
+/// Registers the endpoint for Keycloak's events, whether this daemon manages the accounts or not, and watches the file
+/// with the secret for their signatures.
 fn account_events(
     setup: &mut Setup<'_>,
     set: &StoreSet<'_>,
@@ -125,7 +139,7 @@ fn account_events(
     let secret = (!config.secret_file.is_empty()).then(FileCell::<Vec<u8>>::default);
     setup.files.extend(secret.iter().map(|secret| {
         let read = |content: &[u8]| Some(content.trim_ascii().to_vec()).filter(|secret| !secret.is_empty());
-        let otherwise = "server.keycloakEvents.secretFile cannot be read; no event is taken";
+        let otherwise = "server.keycloakEvents.secretFile cannot be read; no events are accepted";
         secret.watch("server.keycloakEvents.secretFile", &config.secret_file, read, otherwise)
     }));
     let handler = account_events::handler(set.queue().clone(), setup.gate.clone(), secret, exists);

@@ -1,26 +1,24 @@
-//! The status of a Tenant: a pure function of what is observed after the plan was carried out, and of its
-//! failures.
-
-use jiff::Timestamp;
+//! The status of a Tenant: a pure function of the state after the plan was carried out, and of the failures.
 
 use super::children::{CLUSTER, Children, MY_DRIVE, PERSONAL, PERSONAL_WORKSPACE, SANDBOX, SECRET};
-use super::enrolment::Enrolment;
+use super::enrolment::{ENROLMENT, Enrolment};
 use super::lifetime::{Presence, presence};
 use super::observe::Observed;
 use super::plan::wants_own_workspace;
 use super::quota::{QUOTA, tenant_quota};
 use super::{Effect, Settings};
 use crate::api::Kind;
-use crate::api::condition::{Condition, ConditionType, ENROLLED, INVALID_PUBLIC_KEYS};
+use crate::api::condition::{Condition, ConditionType, ENROLLED, INVALID_PUBLIC_KEYS, MY_DRIVE_READY};
 use crate::api::instance::InstanceKind;
 use crate::api::public_key::{self, MOST_BYTES, MOST_KEYS};
-use crate::api::reason;
+use crate::api::reason::{self, Reason};
 use crate::api::template::TemplateKind;
 use crate::api::tenant::{TenantKind, TenantStatus};
 use crate::api::workspace::NameCreated;
 use crate::controllers::accounts::internal_errors::internal_error;
 use crate::controllers::accounts::{KEYCLOAK, Known};
-use crate::controllers::shared::problems;
+use crate::controllers::shared::responsibility::Standing;
+use crate::controllers::shared::{problems, switched_off};
 use crate::kinds::Namespace;
 use crate::runtime::apply::Failure;
 use crate::runtime::component::Component;
@@ -28,22 +26,17 @@ use crate::runtime::conditions::{self, Observation};
 use crate::runtime::events::EventNote;
 use crate::runtime::plan::Plan;
 use crate::runtime::problem::Problem;
-use crate::runtime::reconciler::{Counter, Outcome, Report};
+use crate::runtime::reconciler::{Counter, Outcome, Reconciled, Report};
 
 /// The name of the personal workspace in the list of failing ones.
 const OWN_WORKSPACE: &str = "personal-workspace";
-/// How many keys its message names.
+/// The maximum number of keys in a message.
 const NAMED_KEYS: usize = 5;
 
 /// The report of a reconcile.
-pub fn report(
-    observed: &Observed,
-    settings: &Settings,
-    plan: &Plan<Effect>,
-    outcome: &Outcome<Known>,
-    now: Timestamp,
-) -> Report<TenantKind> {
-    if observed.is_deselected {
+pub fn report(done: &Reconciled<'_, Observed, Settings, Effect>) -> Report<TenantKind> {
+    let Reconciled { observed, settings, plan, outcome, now } = *done;
+    if observed.standing == Standing::Deselected {
         return Report::unchanged(&observed.tenant);
     }
     let old = &observed.tenant.status;
@@ -54,7 +47,7 @@ pub fn report(
     status.failing_workspaces.clone_from(&enrolment.failing);
     status.personal_namespace = namespace(observed, observed.namespace());
     status.sandbox_namespace = namespace(observed, observed.sandbox());
-    // A sandbox without its quota is not complete.
+    // A sandbox without its quota is incomplete.
     let children = Children { observed, settings };
     status.sandbox_namespace.created &= children.sandbox_quota().is_own();
     let undecided = presence(observed, settings, now) == Presence::Undecided;
@@ -63,23 +56,33 @@ pub fn report(
         status.quota = tenant_quota(observed, &enrolment, &settings.config).0.status();
     }
     own_workspace(observed, settings, &problems, &mut status);
-    status.ready = problems.is_empty() && outcome.is_success();
+    // The Tenant can work without its personal volume.
+    let hindering: Vec<Problem> = problems.iter().filter(|problem| !is_wait(problem)).cloned().collect();
+    status.ready = hindering.is_empty() && outcome.is_success();
     status.observed_generation = observed.tenant.metadata.generation;
-    let own = vec![ready(&status, &problems, undecided), enrolled(&status.failing_workspaces)];
+    let has_volume = hindering.len() == problems.len();
+    let own = vec![ready(&status, &hindering, undecided, has_volume), enrolled(&problems)];
     let well = "Everything that the Tenant needs is in place";
-    status.conditions = problems::conditions(&observed.tenant, &old.conditions, own, &problems, well, now);
+    let stalled_after = settings.stalled_after;
+    status.conditions =
+        problems::conditions(&observed.tenant, &old.conditions, own, &problems, well, stalled_after, now);
     let keys = invalid_keys(&observed.tenant.spec.public_keys);
     let generation = observed.tenant.metadata.generation;
-    let retired: &[ConditionType] = if keys.is_some() { &[] } else { &[INVALID_PUBLIC_KEYS] };
-    status.conditions = conditions::merge(&status.conditions, keys.as_slice(), retired, generation, now);
+    let own: Vec<Observation> = keys.iter().cloned().chain(my_drive(&problems)).collect();
+    let is_told = |type_: &ConditionType| own.iter().any(|told| told.type_ == *type_);
+    let retired: Vec<ConditionType> =
+        [INVALID_PUBLIC_KEYS, MY_DRIVE_READY].into_iter().filter(|type_| !is_told(type_)).collect();
+    status.conditions = conditions::merge(&status.conditions, &own, &retired, generation, now);
+    let off = settings.off.in_tenant(&observed.tenant.spec);
+    switched_off::add(&observed.tenant, &mut status.conditions, &off, now);
     let mut events = problems::events(&old.conditions, &problems);
     events.extend(keys.and_then(|keys| keys_event(old, &keys)));
-    events.extend(failing_event(old, &status));
     let has_changed = old.keycloak.user_confirmed != status.keycloak.user_confirmed;
     Report {
-        // Before the address is confirmed only the account is created; then everything else.
+        // Before the address is confirmed, only the account is created. Everything else follows after that.
         requeue_at_once: settings.config.wait_user_verification && has_changed,
-        counters: counters(observed, plan, outcome),
+        requeue_after: problems::requeue_after(&status.conditions, stalled_after, now),
+        counters: counters(plan, outcome),
         ..Report::new(status, events)
     }
 }
@@ -96,7 +99,7 @@ fn account(outcome: &Outcome<Known>, status: &mut TenantStatus) {
     keycloak.user_synchronized = effect.is_none_or(|effect| effect.error.is_none());
 }
 
-/// The reasons of the metric `tenant_operator_internal_errors`.
+/// The reasons of the metric `tenant_operator_internal_errors_total`.
 pub const REASONS: [&str; 12] = [
     "cluster-resources",
     "quota-forge",
@@ -116,7 +119,7 @@ const CHECK: &str = "check-keep-alive";
 /// The reason of a status that could not be written.
 pub const STATUS: &str = "status";
 
-fn counters(observed: &Observed, plan: &Plan<Effect>, outcome: &Outcome<Known>) -> Vec<Counter> {
+fn counters(plan: &Plan<Effect>, outcome: &Outcome<Known>) -> Vec<Counter> {
     let reason = |component: &Component| match *component {
         CLUSTER => "cluster-resources",
         QUOTA => "quota-forge",
@@ -125,6 +128,7 @@ fn counters(observed: &Observed, plan: &Plan<Effect>, outcome: &Outcome<Known>) 
         PERSONAL_WORKSPACE => "handle-personal-workspace",
         SANDBOX => "sandbox-resources",
         MY_DRIVE | SECRET => "mydrive",
+        ENROLMENT => "workspace-not-exist",
         _ => "labels",
     };
     let is_check = |failure: &Failure| [InstanceKind::KIND, TemplateKind::KIND].contains(&failure.kind);
@@ -132,9 +136,8 @@ fn counters(observed: &Observed, plan: &Plan<Effect>, outcome: &Outcome<Known>) 
     let planned = plan.problems.iter().filter(|problem| !problem.waiting);
     let reasons =
         planned.map(|problem| reason(&problem.component)).chain(outcome.failures.iter().map(failed));
-    let failing = Enrolment::of(observed).failing.into_iter().map(|_| "workspace-not-exist");
     let keycloak = outcome.effect_problems().map(|_| KEYCLOAK);
-    reasons.chain(failing).chain(keycloak).map(|reason| internal_error("tenant", reason)).collect()
+    reasons.chain(keycloak).map(|reason| internal_error("tenant", reason)).collect()
 }
 
 /// The status of a namespace: it counts as created while it exists and is not being deleted.
@@ -156,8 +159,16 @@ fn own_workspace(observed: &Observed, settings: &Settings, problems: &[Problem],
     }
 }
 
-/// The condition `Ready`. `undecided` says that the e-mail address is not confirmed yet.
-fn ready(status: &TenantStatus, problems: &[Problem], undecided: bool) -> Observation {
+/// Whether the problem is a personal volume that waits for its storage or its Job.
+fn is_wait(problem: &Problem) -> bool {
+    const WAITS: [Reason; 3] =
+        [reason::STORAGE_CLASS_NOT_FOUND, reason::VOLUME_UNBOUND, reason::PROVISIONING];
+    problem.component == MY_DRIVE && WAITS.contains(&problem.reason)
+}
+
+/// The condition `Ready`. `undecided` says that the e-mail address is not confirmed yet, and `has_volume` that the
+/// personal volume is not waiting.
+fn ready(status: &TenantStatus, problems: &[Problem], undecided: bool, has_volume: bool) -> Observation {
     let state = if !status.ready {
         (reason::PENDING, "The Tenant is being set up")
     } else if undecided {
@@ -165,35 +176,34 @@ fn ready(status: &TenantStatus, problems: &[Problem], undecided: bool) -> Observ
             reason::AWAITING_VERIFICATION,
             "The account exists; the rest follows when the e-mail address is confirmed",
         )
+    } else if !has_volume {
+        (
+            reason::READY,
+            "The Tenant can work, without the personal volume for now: see condition MyDriveReady",
+        )
     } else if status.personal_namespace.created {
         (reason::READY, "The Tenant can work")
     } else {
-        (reason::INACTIVE, "The personal namespace is made when the Tenant logs in again")
+        (reason::INACTIVE, "The personal namespace is created at the next login of the Tenant")
     };
     problems::ready(status.ready, problems, state)
 }
 
+/// The condition [`MY_DRIVE_READY`], if the personal volume waits.
+fn my_drive(problems: &[Problem]) -> Option<Observation> {
+    let problem = problems.iter().find(|problem| [MY_DRIVE, SECRET].contains(&problem.component))?;
+    Some(Observation::new(MY_DRIVE_READY, false, problem.reason, &*problem.message))
+}
+
 /// The condition [`ENROLLED`].
-fn enrolled(failing: &[String]) -> Observation {
-    let (reason, message) = if failing.is_empty() {
-        (reason::ENROLLED, "Every Workspace of the Tenant counts".to_owned())
-    } else {
-        (reason::WORKSPACE_NOT_FOUND, failing_message(failing))
-    };
-    Observation::new(ENROLLED, failing.is_empty(), reason, message)
+fn enrolled(problems: &[Problem]) -> Observation {
+    let failing = problems.iter().find(|problem| problem.component == ENROLMENT);
+    let well = (reason::ENROLLED, "All Workspaces of the Tenant are valid");
+    let (reason, message) = failing.map_or(well, |problem| (problem.reason, &problem.message));
+    Observation::new(ENROLLED, failing.is_none(), reason, message)
 }
 
-fn failing_message(failing: &[String]) -> String {
-    format!("these Workspaces do not exist or do not take the Tenant in this role: {}", failing.join(", "))
-}
-
-/// An event, published when the list of failing Workspaces changes.
-fn failing_event(old: &TenantStatus, new: &TenantStatus) -> Option<EventNote> {
-    let changed = old.failing_workspaces != new.failing_workspaces && !new.failing_workspaces.is_empty();
-    changed.then(|| EventNote::warning(reason::WORKSPACE_NOT_FOUND, failing_message(&new.failing_workspaces)))
-}
-
-/// The condition [`INVALID_PUBLIC_KEYS`], if there are such keys.
+/// The condition [`INVALID_PUBLIC_KEYS`], if there are invalid keys.
 fn invalid_keys(keys: &[String]) -> Option<Observation> {
     let used = public_key::within_limits(keys);
     let invalid = used.iter().enumerate().filter_map(|(index, key)| {
@@ -208,12 +218,12 @@ fn invalid_keys(keys: &[String]) -> Option<Observation> {
     if keys.len() > used.len() {
         let (number, first) = (keys.len(), used.len());
         problems.push(format!(
-            "of {number} keys only the first {first} are used: at most {MOST_KEYS} with {MOST_BYTES} bytes together may be"
+            "only the first {first} of {number} keys are used: the limit is {MOST_KEYS} keys and {MOST_BYTES} bytes in total"
         ));
     }
     (!problems.is_empty()).then(|| {
         let message =
-            format!("left out of machines, and refused by the SSH bastion: {}", problems.join("; "));
+            format!("not installed in machines, and rejected by the SSH bastion: {}", problems.join("; "));
         Observation::new(INVALID_PUBLIC_KEYS, true, reason::INVALID_PUBLIC_KEY, message)
     })
 }

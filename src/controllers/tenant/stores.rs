@@ -1,4 +1,4 @@
-//! The stores of the tenant loop, and which of their changes add which Tenants to the queue.
+//! The stores of the tenant loop, and the Tenants that their changes add to the queue.
 
 use std::sync::Arc;
 
@@ -12,14 +12,18 @@ use crate::api::names::CanonicalName;
 use crate::api::template::TemplateKind;
 use crate::api::tenant::{Tenant, TenantKind};
 use crate::api::workspace::WorkspaceKind;
-use crate::api::{Kind, labels};
+use crate::api::{Kind, Workspace, labels};
 use crate::controllers::shared::children::name_owner;
+use crate::controllers::shared::former::Census;
 use crate::controllers::shared::nfs_volume::ByVolume;
 use crate::controllers::shared::references::{ByWorkspace, template_key};
-use crate::controllers::shared::responsibility::Standing;
-use crate::kinds::{NamespaceKind, PersistentVolumeKind};
+use crate::controllers::shared::rivals::follow;
+use crate::controllers::shared::waits::class_fault;
+use crate::kinds::{NamespaceKind, PersistentVolumeKind, StorageClassKind};
 use crate::runtime::ObjectKey;
 use crate::runtime::children::{ChildStores, Children};
+use crate::runtime::cluster::{known_classes, storage_classes};
+use crate::runtime::object_events::Events;
 use crate::runtime::queue::{Priority, Queue};
 use crate::runtime::store::{ByNamespace, Change, Store, index};
 use crate::runtime::store_set::{Declaration, StoreSet};
@@ -34,6 +38,7 @@ pub struct Stores {
     templates: Arc<Store<TemplateKind>>,
     namespaces: Arc<Store<NamespaceKind>>,
     persistent_volumes: Arc<Store<PersistentVolumeKind>>,
+    storage_classes: Arc<Store<StorageClassKind>>,
     children: ChildStores,
 }
 
@@ -47,9 +52,10 @@ impl Stores {
     /// Declares the stores.
     pub fn declare(set: &mut StoreSet<'_>, settings: &Settings) -> Self {
         let all = Selection::ALL;
-        // Each Tenant may get and update its own object, and only rights that one has can be granted.
+        // Each Tenant may get and update its own object, and the daemon can only grant rights that it has.
         let tenants = set.store::<TenantKind>(&all).requests("get update patch").objects(|_| true);
         let tenants = tenants.index::<ByWorkspace>().wakes_siblings::<ByCanonicalName>().get();
+        follow(set, &tenants, &settings.responsibility);
         let Declared { all: children, claims, namespaces } =
             children::declare(set, freed(&tenants, settings));
         let named = Arc::clone(&tenants);
@@ -58,13 +64,10 @@ impl Stores {
             workspaces: set
                 .store::<WorkspaceKind>(&all)
                 .on_change(move |change, queue| {
-                    let is_same = match (&change.old, &change.new) {
-                        (Some(old), Some(new)) => old.spec == new.spec && old.malformed == new.malformed,
-                        _ => false,
-                    };
-                    let Some(workspace) = change.object().filter(|_| !is_same) else { return };
-                    // A Workspace has many Tenants: with low priority, they do not delay changes of single
-                    // Tenants.
+                    let part = |workspace: &Workspace| (workspace.spec.clone(), workspace.malformed.clone());
+                    let Some(workspace) = change.object_if(part) else { return };
+                    // A Workspace has many Tenants. They get a low priority, so that they do not delay changes of
+                    // single Tenants.
                     for tenant in named.keys_by::<ByWorkspace>(workspace.name()) {
                         queue.add(tenant, Priority::Background);
                     }
@@ -83,13 +86,19 @@ impl Stores {
                     }
                 })
                 .get(),
+            storage_classes: {
+                let all = Arc::clone(&tenants);
+                storage_classes(set, move |queue| {
+                    all.keys().into_iter().for_each(|key| queue.add(key, Priority::Background));
+                })
+            },
             settings: settings.clone(),
             tenants,
         }
     }
 
-    /// What the stores have about a Tenant; `None` when it does not exist or is not ours. One that has our
-    /// finalizer is ours whatever its labels are.
+    /// The observation of a Tenant; `None` if it does not exist or this daemon is not responsible for it. A Tenant with
+    /// the finalizer is included, whatever its labels are.
     pub fn observe(&self, key: &ObjectKey) -> Option<Observed> {
         let tenant = self.tenants.get("", &key.name)?;
         let responsibility = &self.settings.responsibility;
@@ -101,32 +110,46 @@ impl Stores {
             .filter_map(|entry| Some((entry.name.clone(), self.workspaces.get("", &entry.name)?)))
             .collect();
         let volumes = &self.settings.config.my_drive.namespace;
-        let children = self.children.children("", &children::keys(&names, volumes));
         let mut observed = Observed {
-            is_deselected: standing == Standing::Deselected,
-            name_owner: self.name_owner(&tenant, &children),
+            standing,
+            name_owner: None,
             workspaces,
             instances: self.instances.keys_by::<ByNamespace>(names.namespace.as_str()).len(),
             templates: self.templates.keys_by::<ByNamespace>(names.namespace.as_str()).len(),
             has_my_drive_namespace: self.namespaces.get("", volumes).is_some(),
-            children,
+            children: Children::default(),
+            class_fault: None,
+            // The reconciler adds them.
+            events: Events::Unknown,
             volume: None,
             tenant,
         };
+        let keys = children::Children { observed: &observed, settings: &self.settings }.keys();
+        observed.children = self.children.children("", &keys);
+        observed.name_owner = self.name_owner(&observed.tenant, &observed.children);
+        let class = observed.claim().map(|claim| claim.spec.storage_class_name.clone().unwrap_or_default());
+        observed.class_fault =
+            class.and_then(|class| class_fault(known_classes(&self.storage_classes).as_ref(), &class));
         let bound = observed.claim().and_then(|claim| claim.spec.volume_name.clone());
         observed.volume = bound.and_then(|name| self.persistent_volumes.get("", &name));
         Some(observed)
     }
 
-    /// What is used of the quotas of our Workspaces and Tenants.
+    /// Counts the Tenants that were taken under another selector.
+    pub fn census(&self) -> Census {
+        let responsibility = &self.settings.responsibility;
+        let selector = responsibility.selector.clone();
+        let is_selected = move |tenant: &Tenant| tenant.has_labels(&selector);
+        Census::new("Tenants", &self.tenants, labels::TENANT_FINALIZER, responsibility, is_selected)
+    }
+
+    /// The use of the quotas of the selected Workspaces and Tenants.
     pub fn quota_use(&self) -> QuotaUse {
         let selector = &self.settings.responsibility.selector;
         let mut quotas = QuotaUse::new(self.settings.config.personal_workspace.enabled);
-        let workspaces =
-            self.workspaces.keys().into_iter().filter_map(|key| self.workspaces.get("", &key.name));
-        workspaces.filter(|found| found.has_labels(selector)).for_each(|found| quotas.add_workspace(&found));
-        let tenants = self.tenants.keys().into_iter().filter_map(|key| self.tenants.get("", &key.name));
-        for tenant in tenants.filter(|tenant| tenant.has_labels(selector)) {
+        let workspaces = self.workspaces.objects().filter(|workspace| workspace.has_labels(selector));
+        workspaces.for_each(|workspace| quotas.add_workspace(&workspace));
+        for tenant in self.tenants.objects().filter(|tenant| tenant.has_labels(selector)) {
             let instances = self.instances.by::<ByNamespace>(tenant.status.personal_namespace.name.as_str());
             let with_template = |instance: Arc<Instance>| {
                 let key = template_key(&instance);
@@ -138,22 +161,22 @@ impl Stores {
         quotas
     }
 
-    /// Whether there is a Tenant of that name.
+    /// Whether a Tenant with this name exists.
     pub fn exists(&self) -> impl Fn(&str) -> bool + Send + Sync + 'static {
         let tenants = Arc::clone(&self.tenants);
         move |name| tenants.get("", name).is_some()
     }
 
-    /// The Tenant that owns the canonical name, if it is another one. Names that differ in dots and dashes
-    /// only have the same canonical form.
+    /// The Tenant that owns the canonical name, if it is another Tenant. Names that differ only in dots and dashes have
+    /// the same canonical form.
     fn name_owner(&self, tenant: &Tenant, children: &Children) -> Option<String> {
         let siblings = self.tenants.by::<ByCanonicalName>(&CanonicalName::of(tenant.name()));
         name_owner(tenant, &siblings, &children.controllers().collect())
     }
 }
 
-/// When the namespace of personal volumes is created, all Tenants are added to the queue; when one is gone that has the name
-/// of a Tenant's, that Tenant, whoever owned it.
+/// Adds all Tenants to the queue when the namespace of personal volumes is created. When a namespace with a Tenant's
+/// name is gone, adds that Tenant, whatever the namespace's owner.
 fn freed(
     tenants: &Arc<Store<TenantKind>>,
     settings: &Settings,
@@ -176,9 +199,9 @@ fn freed(
     }
 }
 
-/// Declares the store of a kind of objects in personal namespaces. If `waited_for`, the deletion of such an
-/// object adds the Tenant of the namespace: the namespace may be kept only because of it. They are listed before
-/// that is deleted.
+/// Declares the store of a kind of objects in personal namespaces. If `waited_for`, the deletion of an object adds the
+/// Tenant of the namespace, because this object may be the last reason to keep the namespace. The objects are listed
+/// before a namespace is deleted.
 fn in_namespaces<T: Kind>(
     store: Declaration<'_, '_, T>,
     tenants: &Arc<Store<TenantKind>>,

@@ -1,4 +1,4 @@
-//! The queries of status URLs: how many there may be at the same time, and how soon one may follow another.
+//! The queries of status URLs, their maximum number at the same time, and the minimum time between them.
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -15,14 +15,13 @@ use super::plan::SHORTEST;
 use crate::api::instance::Instance;
 use crate::clients::status_check::{StatusClient, Verdict};
 use crate::controllers::shared::queries::Queries;
-use crate::runtime::ObjectKey;
-use crate::runtime::clock;
 use crate::runtime::queue::Queue;
+use crate::runtime::{ObjectKey, clock};
 
-/// How many URLs are queried at the same time, each over a connection of its own.
+/// The maximum number of URLs that are queried at the same time, each over its own connection.
 const MOST_AT_ONCE: usize = 256;
 
-/// The metric that counts queries by their result.
+/// The metric with the number of queries by result.
 const METRIC: &str = "instance_status_checks_total";
 
 /// Queries status URLs.
@@ -30,14 +29,14 @@ pub struct Checks {
     client: StatusClient,
     /// The last query of each Instance.
     pub queries: Queries<Check>,
-    /// When the queries of the last seconds began, also of Instances that are forgotten: neither a label that is set again
-    /// nor an Instance that is created again is queried sooner.
+    /// The start times of recent queries, including queries for forgotten Instances. So a label that is set again, or
+    /// an Instance that is created again, does not cause an earlier query.
     begun: Mutex<HashMap<ObjectKey, Timestamp>>,
     slots: Arc<Semaphore>,
 }
 
 impl Checks {
-    /// Without any query yet. Results add their Instances to `queue`.
+    /// Starts without any query. Results add their Instances to `queue`.
     pub fn new(client: StatusClient, queue: Arc<Queue>) -> Self {
         for result in ["kept", "terminated", "failed"] {
             counter!(METRIC, "result" => result).increment(0);
@@ -46,12 +45,12 @@ impl Checks {
         Self { client, queries: Queries::new(queue), begun: Mutex::default(), slots }
     }
 
-    /// When a query for an Instance of this name last began, if that was not long ago.
+    /// The start of the last query for an Instance with this name, if it was recent.
     pub fn begun(&self, key: &ObjectKey) -> Option<Timestamp> {
         self.begun.lock().get(key).copied()
     }
 
-    /// Begins a query of the status URL of an Instance; another one of the same Instance ends.
+    /// Starts a query of an Instance's status URL and cancels an earlier one.
     pub fn begin(&self, instance: &Instance, url: &str) {
         let (key, now) = (ObjectKey::of(instance), clock::now());
         let mut begun = self.begun.lock();
@@ -75,7 +74,7 @@ impl Checks {
     }
 }
 
-/// Queries a URL when it is its turn, and counts the result.
+/// Waits for a free slot, queries a URL, and counts the result.
 async fn check(client: StatusClient, slots: Arc<Semaphore>, url: String) -> Verdict {
     // The semaphore is never closed.
     let _slot = slots.acquire().await;

@@ -13,7 +13,7 @@ use crate::api::template::Template;
 use crate::clients::status_check::Verdict;
 use crate::controllers::shared::queries::LastQuery;
 
-/// Everything that plan and report depend on, except the configuration and the time.
+/// The complete input of plan and report, except the configuration and the time.
 #[derive(Debug, Clone, AsRef, AsMut)]
 pub struct Observed {
     /// The Instance.
@@ -24,7 +24,7 @@ pub struct Observed {
     pub template: Option<Arc<Template>>,
     /// The last query of its status URL by this process.
     pub check: Option<Check>,
-    /// When this process last began a query for an Instance of this name, of whatever URL; `None` if that was long ago.
+    /// The start of this process's last query for an Instance with this name, of any URL; `None` if it was long ago.
     pub begun: Option<Timestamp>,
 }
 
@@ -39,12 +39,14 @@ pub struct Check {
     pub generation: Option<i64>,
     /// Whether the machine had been ready when the query began.
     pub was_ready: bool,
-    /// How many queries in a row have decided nothing, with this one: they failed, or came before the machine was ready.
+    /// The number of consecutive queries without a decision, including this one: they failed, or came before the
+    /// machine was ready.
     pub failures: u32,
-    /// The time of the first answer, of those in a row with this one, that the Instance is not needed any more; not those
-    /// before the machine was ready. It is known to this process alone, so after a restart it takes two answers again.
+    /// The time of the first of the consecutive answers, including this one, that the Instance is no longer needed.
+    /// Answers before the machine was ready do not count. Only this process knows the time, so after a restart two
+    /// answers are needed again.
     pub gone_since: Option<Timestamp>,
-    /// Time and result; `None` while it is under way.
+    /// The time and the result; `None` while the query is running.
     pub result: Option<(Timestamp, Verdict)>,
 }
 
@@ -61,7 +63,7 @@ impl LastQuery for Check {
 }
 
 impl Observed {
-    /// The last query, if it is one of the present URL.
+    /// The last query, if it was for the current URL.
     pub fn current_check(&self) -> Option<&Check> {
         let url = self.instance.spec.effective_status_check_url();
         self.check.as_ref().filter(|check| check.uid == self.instance.uid() && check.url == url)
@@ -73,7 +75,7 @@ pub fn is_watched(instance: &Instance) -> bool {
     instance.label(labels::WATCH_FOR_TERMINATION) == Some("true")
 }
 
-/// Whether the machine is ready or has been: before, it cannot be seen whether its exam is over.
+/// Whether the machine is ready or has been ready. Before that, an answer does not show whether the exam is over.
 pub fn was_ready(instance: &Instance) -> bool {
     let status = &instance.status;
     status.phase == InstancePhase::Ready || !status.initial_ready_time.is_empty()
@@ -84,7 +86,7 @@ pub fn stored_condition(instance: &Instance) -> Option<&Condition> {
     instance.status.conditions.iter().find(|condition| condition.type_ == STATUS_CHECKED)
 }
 
-/// Whether the status says that the exam is over, whatever has changed since.
+/// Whether the status states that the exam is over, whatever has changed since.
 pub fn is_ending(instance: &Instance) -> bool {
     stored_condition(instance).is_some_and(|condition| condition.reason == TERMINATING)
 }

@@ -1,4 +1,4 @@
-//! The plan of an Instance with a status URL: a pure function of what is observed, the configuration and the time.
+//! The plan of an Instance with a status URL: a pure function of the observed state, the configuration and the time.
 
 use std::time::Duration;
 
@@ -18,17 +18,17 @@ use crate::runtime::plan::{ObjectPatch, Plan, Requeue};
 use crate::runtime::problem::Problem;
 use crate::runtime::reconciler;
 
-/// The shortest time between two queries for an Instance.
+/// The minimum time between two queries for an Instance.
 pub(super) const SHORTEST: Duration = Duration::from_secs(5);
-/// The longest time until a failed query is repeated, unless the interval is shorter.
+/// The maximum delay before a failed query is repeated, unless the interval is shorter.
 const LONGEST: Duration = Duration::from_mins(5);
-/// After how long at most an Instance without Template is reconciled again. A Template that appears is watched.
+/// The longest time until an Instance without a Template is reconciled again. The creation of a Template is watched.
 const WAIT: Duration = Duration::from_mins(1);
 
-/// The effects outside of the cluster.
+/// The effects outside the cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    /// Begin a query of the status URL of the Instance.
+    /// Start a query of the Instance's status URL.
     Check {
         /// The URL.
         url: String,
@@ -42,24 +42,24 @@ impl reconciler::Effect for Effect {
 /// The decision about an Instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
-    /// It is not watched, or cannot be read: nothing.
+    /// The Instance is not watched, or cannot be read.
     Ignore,
     /// It has no status URL.
     NoUrl,
-    /// Its URL is queried now.
+    /// Its URL has to be queried now.
     Check,
-    /// A query is under way.
+    /// A query is running.
     UnderWay,
     /// Its URL is queried at this time.
     WaitUntil(Timestamp),
     /// The exam is over: this is written into the status first.
     Conclude {
-        /// When the URL has said so.
+        /// The time of the answer.
         at: Timestamp,
-        /// The status of its answer.
+        /// The HTTP status code of the answer.
         code: u16,
     },
-    /// The exam is over, and the status says so: the Instance is stopped.
+    /// The exam is over, and the status states it: the Instance has to be stopped.
     Terminate,
 }
 
@@ -90,7 +90,7 @@ pub fn decide(observed: &Observed, config: &TerminationConfig, now: Timestamp) -
             after(*at, SHORTEST)
         }
         Some(Check { result: Some((at, _)), generation: queried, .. }) if *queried != generation => {
-            // The spec has changed since.
+            // The spec has changed since the query.
             after(*at, SHORTEST)
         }
         Some(Check { result: Some((at, Verdict::Keep { .. })), .. }) => {
@@ -99,11 +99,11 @@ pub fn decide(observed: &Observed, config: &TerminationConfig, now: Timestamp) -
         Some(Check {
             result: Some((at, Verdict::Failed { .. } | Verdict::Gone { .. })), failures, ..
         }) => after(*at, retry_delay(*failures, config.status_check_interval.get())),
-        // This process has not queried the URL yet; the status says when another one did.
+        // This process has not queried the URL yet. The status contains the time of an earlier process's query.
         None => condition
             .filter(|known| known.reason == KEPT && known.observed_generation == generation)
             .and(instance.status.automation.last_check_time.as_ref())
-            // The status is as others have written it: a time that is to come is none of ours.
+            // Other clients can write the status, so a time in the future is ignored.
             .filter(|last| last.0 <= now)
             .map_or(now, |last| after(last.0, config.status_check_interval.get())),
     };
@@ -112,8 +112,8 @@ pub fn decide(observed: &Observed, config: &TerminationConfig, now: Timestamp) -
     if due <= now { Decision::Check } else { Decision::WaitUntil(due) }
 }
 
-/// The time until a query is repeated that was the `failures`-th in a row to decide nothing: 5 s, doubled each time, at most
-/// 5 min or the interval.
+/// The delay before a query is repeated after `failures` consecutive queries without a decision: 5 s, doubled each
+/// time, up to 5 min or the interval.
 fn retry_delay(failures: u32, interval: Duration) -> Duration {
     let doubled = SHORTEST.saturating_mul(1 << failures.saturating_sub(1).min(10));
     doubled.min(LONGEST).min(interval)
@@ -137,7 +137,7 @@ pub fn plan(observed: &Observed, config: &TerminationConfig, now: Timestamp) -> 
         Decision::Check => {
             plan.effects.push(Effect::Check { url: instance.spec.effective_status_check_url().to_owned() });
         }
-        // The result of the query adds the Instance to the queue; the end is written by the report.
+        // The result of the query adds the Instance to the queue. The report writes the end of the exam.
         Decision::UnderWay | Decision::Conclude { .. } => {}
         Decision::WaitUntil(due) => {
             plan.requeue_after(Duration::try_from(due.duration_since(now)).unwrap_or_default());
@@ -153,14 +153,14 @@ pub fn plan(observed: &Observed, config: &TerminationConfig, now: Timestamp) -> 
     plan
 }
 
-/// The patch that stops an Instance and says whether its content is to be uploaded, or why that is not known.
+/// The patch that stops an Instance and says whether its content will be uploaded, or the reason why this is unknown.
 fn ending(observed: &Observed) -> Result<Option<ObjectPatch>, Problem> {
     let instance = &observed.instance;
     let key = template_key(instance);
     let waiting = |what: &str| {
         let message = format!(
-            "the exam is over, but Template {key} {what}, so it is not known whether the content is to be uploaded: the \
-             Instance is stopped as soon as that is corrected"
+            "the exam is over, but Template {key} {what}, so it is unknown whether the content has to be uploaded: the \
+             Instance is stopped once this is corrected"
         );
         Problem::fault(Component::Whole, TERMINATING, message)
     };

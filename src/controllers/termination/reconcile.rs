@@ -1,6 +1,5 @@
 //! The reconciler of exams with a status URL.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context as _;
@@ -14,17 +13,28 @@ use super::stores::Stores;
 use crate::api::instance::InstanceKind;
 use crate::api::labels;
 use crate::clients::addresses::AddressRules;
+use crate::clients::http::SetupError;
 use crate::clients::status_check::{StatusClient, host};
 use crate::config::TerminationConfig;
 use crate::controllers::setup::{Definition, Setup};
 use crate::runtime::ObjectKey;
-use crate::runtime::reconciler::{EffectOutcome, Outcome, PlanFn, Reconciler, ReportFn};
+use crate::runtime::plan::Plan;
+use crate::runtime::reconciler::{EffectOutcome, Outcome, Reconciled, Reconciler, Report};
 use crate::runtime::store_set::StoreSet;
 
-/// Stops Instances whose status URL says that they are not needed any more.
+/// Stops Instances that are no longer needed according to their status URL.
 pub struct TerminationReconciler {
     stores: Stores,
     checks: Checks,
+}
+
+/// The client of status URLs with these settings.
+///
+/// # Errors
+/// If the certificates of the authorities cannot be read.
+pub fn status_client(config: &TerminationConfig) -> Result<StatusClient, SetupError> {
+    let rules = AddressRules::new(&config.forbidden_cidrs, &config.allow_cidrs);
+    StatusClient::new(&config.ca_file, config.status_check_timeout.get(), rules)
 }
 
 impl Definition for TerminationReconciler {
@@ -32,10 +42,7 @@ impl Definition for TerminationReconciler {
 
     fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)> {
         let config = setup.config.controllers.termination.clone();
-        let ca_file = Some(&config.ca_file).filter(|file| !file.is_empty()).map(PathBuf::from);
-        let rules = AddressRules::new(&config.forbidden_cidrs, &config.allow_cidrs);
-        let client = StatusClient::new(ca_file, config.status_check_timeout.get(), rules);
-        let client = client.context("controllers.termination")?;
+        let client = status_client(&config).context("controllers.termination")?.reporting_to(&setup.outages);
         let checks = Checks::new(client, Arc::clone(set.queue()));
         Ok((Self { stores: Stores::declare(set, &setup.config.selector), checks }, config))
     }
@@ -55,8 +62,14 @@ impl Reconciler for TerminationReconciler {
     type Observed = Observed;
     type Settings = TerminationConfig;
     type Effect = Effect;
-    const PLAN: PlanFn<Self> = plan;
-    const REPORT: ReportFn<Self> = report;
+
+    fn plan(observed: &Observed, settings: &TerminationConfig, now: Timestamp) -> Plan<Effect> {
+        plan(observed, settings, now)
+    }
+
+    fn report(done: &Reconciled<'_, Observed, TerminationConfig, Effect>) -> Report<InstanceKind> {
+        report(done)
+    }
 
     fn observe(&self, key: &ObjectKey) -> Option<Observed> {
         let (instance, template) = self.stores.show(key)?;
@@ -74,7 +87,7 @@ impl Reconciler for TerminationReconciler {
     }
 
     fn settle(&self, observed: &Observed, _: &Outcome<()>) {
-        // The result counts once: a label that is set again asks for another query.
+        // The result counts only once: when the label is set again, the URL is queried again.
         if !is_watched(&observed.instance) {
             self.checks.queries.forget(&ObjectKey::of(&*observed.instance));
         }

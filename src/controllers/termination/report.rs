@@ -14,7 +14,7 @@ use crate::config::TerminationConfig;
 use crate::runtime::conditions::{self, Observation, whole_seconds};
 use crate::runtime::events::{EventNote, EventType};
 use crate::runtime::plan::Plan;
-use crate::runtime::reconciler::{Outcome, Report};
+use crate::runtime::reconciler::{Reconciled, Report};
 
 /// The news about an Instance.
 struct News {
@@ -24,7 +24,7 @@ struct News {
     message: String,
     /// The generation that the condition is about.
     generation: Option<i64>,
-    /// The time of the query, if it is written.
+    /// The time of the query, if it has to be written.
     checked: Option<Timestamp>,
     /// The time of the termination.
     ends: Ends,
@@ -39,7 +39,7 @@ impl News {
 
 /// The change of the time of the termination in the status.
 enum Ends {
-    /// It stays.
+    /// It does not change.
     AsBefore,
     /// It is removed.
     NotKnown,
@@ -48,13 +48,8 @@ enum Ends {
 }
 
 /// The report of a reconcile.
-pub fn report(
-    observed: &Observed,
-    config: &TerminationConfig,
-    plan: &Plan<Effect>,
-    outcome: &Outcome<()>,
-    now: Timestamp,
-) -> Report<InstanceKind> {
+pub fn report(done: &Reconciled<'_, Observed, TerminationConfig, Effect>) -> Report<InstanceKind> {
+    let Reconciled { observed, settings: config, plan, outcome, now } = *done;
     let instance = &observed.instance;
     let old = &instance.status;
     let decision = decide(observed, config, now);
@@ -71,12 +66,12 @@ pub fn report(
     let type_ = if news.reason == TERMINATED { EventType::Normal } else { EventType::Warning };
     let is_shown = news.reason == TERMINATED || !news.succeeded || !plan.problems.is_empty();
     let event = (is_new && is_shown).then(|| EventNote::new(type_, news.reason, news.message));
-    // What is in the status now is acted upon in the next reconcile.
+    // The next reconcile acts on the new status.
     let requeue_at_once = matches!(decision, Decision::Conclude { .. });
     Report { requeue_at_once, ..Report::new(status, event.into_iter().collect()) }
 }
 
-/// The news; `None` if nothing has happened.
+/// The news about an Instance; `None` if nothing has happened.
 fn news(observed: &Observed, decision: &Decision, plan: &Plan<Effect>) -> Option<News> {
     let instance = &observed.instance;
     let generation = instance.metadata.generation;
@@ -89,7 +84,7 @@ fn news(observed: &Observed, decision: &Decision, plan: &Plan<Effect>) -> Option
     match decision {
         Decision::Ignore if !is_watched(instance) && is_ending(instance) => {
             let upload = if instance.label(labels::SUBMISSION_REQUESTED) == Some("true") {
-                "its content is to be uploaded"
+                "its content will be uploaded"
             } else {
                 "there is nothing to upload"
             };
@@ -109,7 +104,7 @@ fn news(observed: &Observed, decision: &Decision, plan: &Plan<Effect>) -> Option
     }
 }
 
-/// The news of a query that does not end the exam, or not yet.
+/// The news about a query that does not end the exam, or does not end it yet.
 fn answered(check: &Check, at: Timestamp, verdict: &Verdict, host: &str) -> News {
     let of = |succeeded, reason, message| News::new(succeeded, reason, message, check.generation);
     match verdict {
@@ -123,15 +118,14 @@ fn answered(check: &Check, at: Timestamp, verdict: &Verdict, host: &str) -> News
             News { checked: Some(at), ends, ..of(true, KEPT, message) }
         }
         Verdict::Failed { reason, has_answered } => {
-            let message =
-                format!("the status URL at {host} could not be checked: {reason}; it is tried again");
+            let message = format!("the status URL at {host} could not be checked: {reason}; it is retried");
             News { checked: has_answered.then_some(at), ..of(false, STATUS_CHECK_FAILED, message) }
         }
         Verdict::Gone { code } => {
             let why = if check.gone_since.is_some() {
                 ": the exam is over if a second answer says so"
             } else {
-                ", which ends no exam before its machine has been ready"
+                ", which does not end an exam before its machine has been ready"
             };
             let message = format!("{host} answered {code}{why}; it is queried again");
             News { checked: Some(at), ..of(true, UNCONFIRMED, message) }
@@ -139,7 +133,7 @@ fn answered(check: &Check, at: Timestamp, verdict: &Verdict, host: &str) -> News
     }
 }
 
-/// Writes the times into the status: that of the Instance and that of each environment.
+/// Writes the times into the status of the Instance and of each environment.
 fn record(status: &mut InstanceStatus, news: &News) {
     let time = |time: Timestamp| Time(whole_seconds(time));
     let write = |automation: &mut Automation| {

@@ -1,4 +1,4 @@
-//! The stores of the termination loop, and which of their changes add which Instances to the queue.
+//! The stores of the termination loop, and the Instances that their changes add to the queue.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,19 +24,19 @@ pub struct Stores {
     namespaces: Arc<Store<NamespaceKind>>,
 }
 
-/// Whether there may be something to do for an Instance.
+/// Whether an Instance may need work.
 fn is_concerned(instance: &Instance) -> bool {
     is_watched(instance) || is_ending(instance)
 }
 
-/// The same, also before the instance loop has added the label.
+/// Like `is_concerned`, but also true before the instance loop has added the label.
 fn is_exam(instance: &Instance) -> bool {
     let is_unlabelled = instance.label(labels::WATCH_FOR_TERMINATION).is_none_or(str::is_empty);
     is_concerned(instance) || is_unlabelled && !instance.spec.effective_status_check_url().is_empty()
 }
 
-/// Whether a change of an Instance causes a reconcile: its creation and deletion, a change of its spec or labels, and that
-/// its machine is ready for the first time. Another change of its status does not, because each query makes one.
+/// Whether a change of an Instance causes a reconcile: its creation or deletion, a change of its spec or labels, or the
+/// first time that its machine is ready. Other changes of its status do not, because each query causes one.
 fn is_relevant(change: &Change<InstanceKind>) -> bool {
     if ![&change.old, &change.new].into_iter().flatten().any(|instance| is_concerned(instance)) {
         return false;
@@ -83,7 +83,7 @@ impl Stores {
         }
     }
 
-    /// An Instance and its Template; `None` when it does not exist, or is in a namespace that is not ours.
+    /// Returns an Instance and its Template; `None` if the Instance does not exist, or its namespace is not selected.
     pub fn show(&self, key: &ObjectKey) -> Option<(Arc<Instance>, Option<Arc<Template>>)> {
         let instance = self.instances.get(&key.namespace, &key.name)?;
         self.namespaces.get("", &key.namespace).filter(|namespace| namespace.has_labels(&self.selector))?;
@@ -93,7 +93,7 @@ impl Stores {
     }
 }
 
-/// Whether a Template has appeared or its spec has changed.
+/// Whether a Template was created or its spec has changed.
 fn is_news(change: &Change<TemplateKind>) -> bool {
     match (&change.old, &change.new) {
         (Some(old), Some(new)) => old.spec != new.spec || old.malformed != new.malformed,

@@ -3,7 +3,7 @@
 use crate::runtime::metric::declare_metrics;
 
 declare_metrics! {
-    /// All of them.
+    /// All metrics of the termination loop.
     METRICS;
     Counter => "instance_status_checks_total" by {result: "`kept`, `terminated`, `failed`"}
         "Number of queries of the status URLs of Instances by result"

@@ -1,4 +1,4 @@
-//! The part of a terminal in which the shell runs.
+//! The data transfer of an open terminal.
 
 use std::future::pending;
 use std::time::Duration;
@@ -15,25 +15,26 @@ use super::session::{CloseReason, Socket, content};
 use super::text::Pieces;
 use crate::clients::ssh::{Input, Lost, Output, Shell, Size};
 
-/// The time between two messages that say that the terminal is alive.
+/// The interval of keep-alive messages.
 const PONG: Duration = Duration::from_secs(30);
 
-/// The limits of time of a terminal.
+/// The time limits of a terminal.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// How long there may be neither input nor output; zero for ever.
+    /// The longest time without input and output; zero means no limit.
     pub idle: Duration,
-    /// How long the browser may take no output.
+    /// The longest time that the browser may block output.
     pub send: Duration,
 }
 
-/// Passes input and output on until one side ends. Nothing is buffered beyond what was read at once: if the browser
-/// takes no output, none is read from the machine, and if the machine takes no input, none from the browser.
+/// Transfers input and output until one side ends. Only one read is buffered in each direction: while the browser
+/// accepts no output, nothing is read from the machine, and while the machine accepts no input, nothing is read from
+/// the browser.
 pub async fn bridge(socket: &mut Socket, shell: Shell, limits: Limits) -> CloseReason {
     let Shell { output, input } = shell;
     let (sink, stream) = socket.split();
     let activity = Notify::new();
-    // At the same time, so that neither direction waits for the other.
+    // Both directions run concurrently, so that neither waits for the other.
     tokio::select! {
         end = transmit(Browser { sink, limit: limits.send }, output, &activity) => end,
         end = receive(stream, input, &activity) => end,
@@ -41,19 +42,19 @@ pub async fn bridge(socket: &mut Socket, shell: Shell, limits: Limits) -> CloseR
     }
 }
 
-/// The way to the browser.
+/// The sending side of the browser's connection.
 struct Browser<'a> {
     sink: SplitSink<&'a mut Socket, Message>,
     limit: Duration,
 }
 
 impl Browser<'_> {
-    /// Adds a message to those that are sent, and sends earlier ones if there are many.
+    /// Queues a message, and sends earlier ones if there are many.
     async fn feed(&mut self, message: &ServerMessage<'_>) -> Result<(), CloseReason> {
         ended(timeout(self.limit, self.sink.feed(Message::text(message.json()))).await)
     }
 
-    /// Sends the messages.
+    /// Sends the queued messages.
     async fn flush(&mut self) -> Result<(), CloseReason> {
         ended(timeout(self.limit, self.sink.flush()).await)
     }
@@ -67,7 +68,7 @@ impl Browser<'_> {
     }
 }
 
-/// The meaning of the result of sending.
+/// Maps the result of sending to the end of the terminal.
 #[expect(clippy::needless_pass_by_value, reason = "it takes what the timeout returns")]
 fn ended(result: Result<Result<(), Error>, tokio::time::error::Elapsed>) -> Result<(), CloseReason> {
     match result {
@@ -77,7 +78,7 @@ fn ended(result: Result<Result<(), Error>, tokio::time::error::Elapsed>) -> Resu
     }
 }
 
-/// Sends the output of the shell to the browser, and a sign of life every 30 seconds.
+/// Sends the output of the shell to the browser, and a keep-alive message every 30 seconds.
 async fn transmit(mut browser: Browser<'_>, mut output: Output, activity: &Notify) -> CloseReason {
     let mut pieces = Pieces::default();
     let mut tick = interval_at(Instant::now() + PONG, PONG);
@@ -107,7 +108,7 @@ async fn transmit(mut browser: Browser<'_>, mut output: Output, activity: &Notif
     end
 }
 
-/// Passes what the browser sends on to the shell.
+/// Transfers the browser's input to the shell.
 async fn receive(mut stream: SplitStream<&mut Socket>, input: Input, activity: &Notify) -> CloseReason {
     while let Some(message) = stream.next().await {
         let content = match message.map_err(|error| CloseReason::of(&error)).and_then(content) {
@@ -122,7 +123,7 @@ async fn receive(mut stream: SplitStream<&mut Socket>, input: Input, activity: &
             None => return CloseReason::Format,
         };
         if passed.is_err() {
-            // The output tells how the shell has ended.
+            // The output reports how the shell has ended.
             return pending().await;
         }
         activity.notify_one();
@@ -130,7 +131,7 @@ async fn receive(mut stream: SplitStream<&mut Socket>, input: Input, activity: &
     CloseReason::Left
 }
 
-/// Completes once nothing has happened for `idle`.
+/// Completes after `idle` without activity.
 async fn expired(idle: Duration, activity: &Notify) {
     if idle.is_zero() {
         return pending().await;

@@ -1,5 +1,5 @@
-//! The messages between the browser and the daemon, in JSON. Those of the browser may have keys in any capitalisation:
-//! web clients send `InitialWidth` beside `vmName`.
+//! The JSON messages between the browser and the daemon. The keys of the browser's messages may be in any case: web
+//! clients send `InitialWidth` beside `vmName`.
 
 use std::collections::HashMap;
 
@@ -18,27 +18,27 @@ pub enum ServerMessage<'a> {
         /// The text.
         data: &'a str,
     },
-    /// Why the terminal ends. It is the last message.
+    /// The reason why the terminal ends. It is the last message.
     Error {
         /// The reason.
         error: &'a str,
     },
-    /// The terminal is alive; sent every 30 seconds.
+    /// A keep-alive message, sent every 30 seconds.
     Pong,
 }
 
 impl ServerMessage<'_> {
     /// The message as JSON.
     pub fn json(&self) -> String {
-        // Never fails: the message has text only, and its keys are text.
+        // Never fails: the message and its keys are text.
         serde_json::to_string(self).unwrap_or_default()
     }
 }
 
-/// The first message of the browser: who wants a terminal of which machine.
+/// The browser's first message: the user and the requested machine.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Request {
-    /// The user's token, maybe after `Bearer`.
+    /// The user's token, with or without the prefix `Bearer`.
     pub token: String,
     /// The namespace of the Instance.
     pub namespace: String,
@@ -55,7 +55,7 @@ pub struct Request {
 /// A later message of the browser.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClientMessage {
-    /// A text that was typed.
+    /// Text that was typed.
     Input(String),
     /// The size of the terminal has changed.
     Resize {
@@ -64,14 +64,14 @@ pub enum ClientMessage {
         /// The number of rows.
         rows: i64,
     },
-    /// Neither: `ping`, to which nothing is answered, and types that are not known.
+    /// Any other message: `ping`, which needs no response, and unknown types.
     Other,
 }
 
-/// Why the first message is no request.
+/// The reason why the first message is not a valid request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoRequest {
-    /// It is not such an object of JSON.
+    /// It is not a JSON object with these fields.
     Format,
     /// A field is missing or empty.
     Incomplete,
@@ -91,7 +91,7 @@ impl Request {
 }
 
 impl ClientMessage {
-    /// Reads a later message; `None` if it is not such an object of JSON.
+    /// Reads a later message; `None` if it is not a JSON object with these fields.
     pub fn parse(message: &[u8]) -> Option<Self> {
         let Fields { kind, data, columns, rows, .. } = Fields::read(message)?;
         Some(match kind.as_str() {
@@ -102,7 +102,7 @@ impl ClientMessage {
     }
 }
 
-/// The fields of all messages of the browser; those that are absent or `null` are empty or 0.
+/// The fields of all messages of the browser. Fields that are missing or `null` are empty or 0.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "lowercase")]
 struct Fields {
@@ -124,8 +124,8 @@ struct Fields {
 }
 
 impl Fields {
-    /// Reads a message; `None` if it is not such an object of JSON. The last one counts of several keys that differ in
-    /// capitalisation only, and unknown keys are skipped, whatever they contain.
+    /// Reads a message; `None` if it is not a JSON object with these fields. If several keys differ only in case, the
+    /// last one counts. Unknown keys are skipped with any content.
     fn read(message: &[u8]) -> Option<Self> {
         let Members(members) = serde_json::from_slice(message).ok()?;
         let mut fields: HashMap<String, &RawValue> =
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_first_message_that_is_no_request_is_refused() {
+    fn an_invalid_first_message_is_refused() {
         let complete = r#"{"token":"t","vmName":"v","namespace":"n","environment":"e","initialWidth":80,"initialHeight":24}"#;
         assert!(Request::parse(complete.as_bytes()).is_ok());
         for (from, to, fault) in [
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn later_messages() {
+    fn later_messages_are_read() {
         let parse = |text: &str| ClientMessage::parse(text.as_bytes());
         assert_eq!(parse(r#"{"type":"input","data":"ls\r"}"#), Some(ClientMessage::Input("ls\r".to_owned())));
         assert_eq!(parse(r#"{"Type":"input"}"#), Some(ClientMessage::Input(String::new())));
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_to_the_browser() {
+    fn messages_to_the_browser_are_json() {
         assert_eq!(
             ServerMessage::Data { data: "a\u{1b}\"€" }.json(),
             r#"{"type":"data","data":"a\u001b\"€"}"#

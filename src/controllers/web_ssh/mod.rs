@@ -1,19 +1,19 @@
-//! Web SSH: terminals of lab machines in the browser. A WebSocket on one side, a shell by SSH on the other.
+//! Web SSH: terminals of lab machines in the browser. Each terminal connects a WebSocket with a shell over SSH.
 //!
-//! | file | what it is |
+//! | file | contents |
 //! |---|---|
-//! | `serve.rs` | the loop: the HTTP server, whose pages may open terminals, the orderly end |
-//! | `slots.rs` | how many terminals may be open, and how many browsers may wait |
+//! | `serve.rs` | the loop: the HTTP server, the allowed origins, the graceful shutdown |
+//! | `slots.rs` | the limits of open terminals and of waiting browsers |
 //! | `message.rs` | the messages of both directions, in JSON |
-//! | `text.rs` | the output of a shell as text, in pieces that cut no character |
-//! | `access.rs` | whether a user may, and the address of the machine |
+//! | `text.rs` | the conversion of a shell's output to text, in pieces that split no character |
+//! | `access.rs` | the access decision, and the address of the machine |
 //! | `session.rs` | one terminal from its first message to its end |
-//! | `bridge.rs` | the part of it in which the shell runs |
+//! | `bridge.rs` | the data transfer of an open terminal |
 //!
-//! The daemon logs in at machines with a key that opens all of them, so it takes nobody's word: the API server says who a
-//! token is of, and is asked for Instance and Template with that token; the Tenants are those of its own store, by their
-//! specs. Nor does it believe what users can write: the address is that
-//! of the Service that the daemon has made, not the one in the status of the Instance.
+//! The daemon logs in to machines with a key that opens all of them, so it does not trust the request. It asks the API
+//! server for the user of the token, and reads the Instance and the Template with that token. Tenants come from its own
+//! store, by their specs. It does not trust data that users can write, either: the address is the one of the Service
+//! that the daemon has created, and not the one in the status of the Instance.
 
 mod access;
 mod bridge;

@@ -1,4 +1,4 @@
-//! The loop of web SSH: the HTTP server, whose pages may open terminals, the orderly end.
+//! The loop of web SSH: the HTTP server, the allowed origins, the graceful shutdown.
 
 use std::future::ready;
 use std::path::Path;
@@ -22,69 +22,68 @@ use super::access::Access;
 use super::bridge::Limits;
 use super::session::{CloseReason, Terminals, close, socket};
 use super::slots::{Slot, Slots};
-use crate::api::tenant::TenantKind;
-use crate::capture::{ConnectionCounter, OpenConnections};
 use crate::clients::ssh::{PrivateKey, SshClient};
 use crate::config::WebSshConfig;
 use crate::controllers::setup::{ReplicaDefinition, Setup};
 use crate::controllers::shared::addresses::InstanceAddresses;
 use crate::controllers::shared::entrance::{ByManagedWorkspace, ByPersonalNamespace};
 use crate::controllers::shared::listener::{awaited, listen};
-use crate::runtime::client::UserClient;
 use crate::runtime::files::WatchedFile;
 use crate::runtime::http_server::{self, Body, Handler, Peer, Server, text};
 use crate::runtime::replica::{Health, ReplicaLoop, Stop};
-use crate::runtime::store::Store;
 use crate::runtime::store_set::StoreSet;
 use crate::runtime::watch::Selection;
 
-/// How long the terminals have to end at a stop, once no request is served any more.
+/// The time limit for terminals at shutdown, after the last request.
 const STOP_LIMIT: Duration = Duration::from_secs(7);
-/// How long the last messages may take, with the browser's answer to them …
+/// The time limit of the last messages, including the browser's response …
 const CLOSE_LIMIT: Duration = Duration::from_secs(3);
-/// … which so many browsers at the same time may give; of more, it is not awaited.
+/// … for at most this many browsers at once. The responses of further ones are not awaited.
 const MOST_CLOSING: usize = 256;
 const SHORT_CLOSE: Duration = Duration::from_millis(100);
 
-/// Serves terminals.
+/// The loop that serves terminals.
 pub struct WebSshLoop {
     config: WebSshConfig,
-    /// The origins of the pages that may open terminals.
+    /// The origins whose pages may open terminals.
     origins: Vec<String>,
     /// `None` only in `crownlabs plan`, where the loop does not run.
-    users: Option<UserClient>,
-    tenants: Arc<Store<TenantKind>>,
-    addresses: InstanceAddresses,
-    connections: Arc<ConnectionCounter>,
-    open: Arc<OpenConnections>,
-    key: Key,
+    terminals: Option<Terminals>,
 }
 
 impl ReplicaDefinition for WebSshLoop {
     fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<Self> {
         let config = setup.config.controllers.web_ssh.clone();
-        let (users, key) = (setup.users.clone(), Key::default());
+        let key = Key::default();
         setup.files.extend(key_file(&config.private_key_file, &key)?);
         let connections = Arc::clone(&setup.web_ssh_connections);
         let addresses = InstanceAddresses::counted(setup, set, &connections, config.port);
-        let tenants =
-            set.store(&Selection::ALL).index::<ByManagedWorkspace>().index::<ByPersonalNamespace>().get();
+        let tenants = set.store(&Selection::ALL).index::<ByManagedWorkspace>();
+        let tenants = tenants.index::<ByPersonalNamespace>().get();
         let origins = config.origins(&setup.config.controllers.instance);
         let open = setup.shown_open_connections();
-        Ok(Self { config, origins, users, tenants, addresses, connections, open, key })
+        let terminals = setup.users.clone().map(|users| Terminals {
+            access: Access { users, tenants, addresses, port: config.port },
+            ssh: SshClient::new(&config.user),
+            key,
+            connections,
+            open,
+            limits: Limits { idle: config.idle_timeout.into(), send: config.send_timeout.into() },
+        });
+        Ok(Self { config, origins, terminals })
     }
 }
 
-/// The private key; `None` until the file is there.
+/// The private key; `None` until the file can be read.
 pub type Key = Arc<watch::Sender<Option<PrivateKey>>>;
 
-/// The key in the configuration that names the file with the private key.
+/// The configuration key of the file with the private key.
 const KEY_FILE: &str = "controllers.webSsh.privateKeyFile";
 
-/// Reads the file with the private key into `key`, and watches it. `None` without a file in the configuration.
+/// Reads the file with the private key into `key` and watches it. `None` if the configuration names no file.
 ///
 /// # Errors
-/// When its content cannot be used. Later, the last key that could be used stays.
+/// If the content is invalid. When a later version is invalid, the last valid key stays.
 fn key_file(file: &str, key: &Key) -> anyhow::Result<Option<WatchedFile>> {
     if file.is_empty() {
         return Ok(None);
@@ -99,10 +98,10 @@ fn key_file(file: &str, key: &Key) -> anyhow::Result<Option<WatchedFile>> {
         match content.map(PrivateKey::parse) {
             Some(Ok(parsed)) => drop(kept.send_replace(Some(parsed))),
             Some(Err(error)) => {
-                warn!(file = path, %error, "{KEY_FILE} cannot be used; the key before it is kept");
+                warn!(file = path, %error, "{KEY_FILE} cannot be used; the previous key stays in use");
             }
             None if kept.borrow().is_none() => {}
-            None => warn!(file = path, "{KEY_FILE} cannot be read; the last key is kept"),
+            None => warn!(file = path, "{KEY_FILE} cannot be read; the previous key stays in use"),
         }
     })))
 }
@@ -111,14 +110,14 @@ impl ReplicaLoop for WebSshLoop {
     const NAME: &'static str = "webSsh";
 
     async fn run(self, health: Health, stop: Stop) {
-        let Self { config, origins, users, tenants, addresses, connections, open, key } = self;
-        let (Some(address), Some(users)) = (config.listen.address(), users) else {
+        let Self { config, origins, terminals } = self;
+        let (Some(address), Some(terminals)) = (config.listen.address(), terminals) else {
             return stop.asked().await;
         };
         gauge!("bastion_web_ssh_sessions").set(0);
-        // The Secret that the file comes from is made by a loop of this process, so it may appear a minute after the start.
-        let missing = format!("{KEY_FILE}: {} cannot be read; it is awaited", config.private_key_file);
-        if !awaited(key.subscribe(), Option::is_some, missing, &health, &stop).await {
+        // A loop of this process creates the Secret behind the file, so it may appear a minute after the start.
+        let missing = format!("{KEY_FILE}: {} cannot be read; waiting for it", config.private_key_file);
+        if !awaited(terminals.key.subscribe(), Option::is_some, missing, &health, &stop).await {
             return;
         }
         let Some(listener) = listen("controllers.webSsh.listen", address, &health, &stop).await else {
@@ -126,26 +125,19 @@ impl ReplicaLoop for WebSshLoop {
         };
         info!(address = %listener.local_addr().unwrap_or(address), "serving web SSH");
         health.ready();
-        let terminals = Arc::new(Terminals {
-            access: Access { users, tenants, addresses, port: config.port },
-            ssh: SshClient::new(&config.user),
-            key,
-            connections,
-            open,
-            limits: Limits { idle: config.idle_timeout.into(), send: config.send_timeout.into() },
-        });
+        let terminals = Arc::new(terminals);
         let (browsers, slots) = (watch::Sender::new(()), Slots::new(config.max_connections));
         let closing = Arc::new(Semaphore::new(MOST_CLOSING));
         let endpoint =
             Endpoint { terminals, origins, slots, closing, open: browsers.clone(), stop: stop.clone() };
-        // Later than that of a terminal, which says why it ends.
+        // Longer than the limit of a terminal, so that the terminal can report why it ends.
         let send_timeout = Duration::from(config.send_timeout).saturating_add(CLOSE_LIMIT);
         let limits = http_server::Limits { send_timeout, ..http_server::Limits::default() };
         let server = Server { limits, ..Server::new(handler(Arc::new(endpoint))) };
         server.serve(listener, stop.asked()).await;
-        // Each browser has a receiver, and drops it when it has left.
+        // Each browser has a receiver, which is dropped when the browser has left.
         if timeout(STOP_LIMIT, browsers.closed()).await.is_err() {
-            warn!("some terminals did not end in time");
+            warn!("some terminals did not close in time");
         }
     }
 }
@@ -156,7 +148,7 @@ struct Endpoint {
     origins: Vec<String>,
     slots: Arc<Slots>,
     closing: Arc<Semaphore>,
-    /// A browser that has a receiver has not left yet.
+    /// Each open browser has a receiver.
     open: watch::Sender<()>,
     stop: Stop,
 }
@@ -173,20 +165,20 @@ fn handler(endpoint: Arc<Endpoint>) -> Handler {
 }
 
 impl Endpoint {
-    /// Answers a request for a WebSocket, on which a terminal begins once the answer is sent.
+    /// Answers a request for a WebSocket. The terminal starts after the response is sent.
     fn open(&self, mut request: Request<Bytes>) -> Response<Bytes> {
         let response = match create_response_with_body(&request, Bytes::new) {
             Ok(response) => response,
             Err(error) => return refused(&request, &error),
         };
         if !is_of(request.headers(), &self.origins) {
-            info!(origin = ?request.headers().get(ORIGIN), "a page of another origin wanted a terminal");
+            info!(origin = ?request.headers().get(ORIGIN), "refused a terminal to a page of another origin");
             return text(StatusCode::FORBIDDEN, "pages of this origin may not open terminals\n");
         }
         let Some(Peer(peer)) = request.extensions().get().copied() else {
-            return text(StatusCode::INTERNAL_SERVER_ERROR, "defect of the daemon\n");
+            return text(StatusCode::INTERNAL_SERVER_ERROR, "this is a defect of the daemon\n");
         };
-        // Reserved before anything else, so that whoever is silent from here on makes room for the next.
+        // Reserved first, so that a silent browser makes room for the next one.
         let slot = self.slots.wait(peer);
         let upgrade = hyper::upgrade::on(&mut request);
         let (terminals, closing) = (Arc::clone(&self.terminals), Arc::clone(&self.closing));
@@ -199,8 +191,8 @@ impl Endpoint {
     }
 }
 
-/// Whether the page that sends a request is of one of these origins. A program that is no browser says none: an origin keeps
-/// pages of others from a browser, not people.
+/// Whether the request comes from a page of one of these origins, or from a program that is not a browser and sends no
+/// origin. The check protects browsers from foreign pages. It does not authenticate users.
 fn is_of(headers: &HeaderMap, origins: &[String]) -> bool {
     headers.get_all(ORIGIN).iter().all(|origin| origins.iter().any(|allowed| origin == allowed.as_str()))
 }
@@ -222,7 +214,7 @@ async fn terminal(upgrade: OnUpgrade, terminals: &Terminals, slot: Slot, closing
     close(socket, end, if answered.is_ok() { CLOSE_LIMIT } else { SHORT_CLOSE }).await;
 }
 
-/// The answer to a request that begins no WebSocket.
+/// The response to a request that does not open a WebSocket.
 fn refused(request: &Request<Bytes>, error: &Error) -> Response<Bytes> {
     let is_upgrade = request.headers().contains_key(UPGRADE);
     if is_upgrade && matches!(error, Error::Protocol(ProtocolError::WrongHttpMethod)) {

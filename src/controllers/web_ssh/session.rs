@@ -26,26 +26,28 @@ use crate::capture::{ConnectionCounter, OpenConnections, OpenTerminal};
 use crate::clients::ssh::{Size, SshClient, SshError};
 use crate::runtime::error::ApiError;
 
-/// The WebSocket of a browser. Until that has said who it is, little is read of it.
+/// The WebSocket of a browser. Only a few bytes are read until the user is known.
 pub type Socket = WebSocketStream<Connection>;
-/// The connection of a WebSocket, with a bound for the bytes that are read.
+/// The connection of a WebSocket, with a limit on the bytes that are read.
 type Connection = Join<Take<ReadHalf<TokioIo<Upgraded>>>, WriteHalf<TokioIo<Upgraded>>>;
 
-/// How long the first message may take.
+/// The time limit of the first message.
 const FIRST_MESSAGE: Duration = Duration::from_secs(5);
-/// How many bytes are read before it is known whose browser it is: the token of a request has less, and many browsers may wait.
+/// The number of bytes that are read before the user is known. A request with a token is shorter, and many browsers may
+/// wait.
 const FIRST_BYTES: u64 = 32 << 10;
-/// How long the API server may take in all to say who somebody is and what he may.
+/// The total time that the API server has to identify the user and to decide.
 const DECISION: Duration = Duration::from_secs(20);
-/// How many bytes of a name are shown in the log, which begins it: it is what an identity provider made of it.
+/// The number of bytes of a user name in the log. The identity provider chooses the name, and the log line begins with
+/// it.
 const SHOWN: usize = 253;
 /// The longest message of a browser, in bytes.
 const LONGEST_MESSAGE: usize = 1 << 20;
-/// The buffers of a WebSocket, in bytes: one for reading, one in which messages are gathered before they are sent. Each
-/// open terminal has both.
+/// The size of a WebSocket's buffers in bytes: one for reading, and one that collects messages to send. Each open
+/// terminal has both.
 const BUFFER: usize = 4 << 10;
 
-/// The WebSocket on a connection that has been upgraded.
+/// The WebSocket on an upgraded connection.
 pub async fn socket(connection: Upgraded) -> Socket {
     let (reader, writer) = split(TokioIo::new(connection));
     on(join(reader.take(FIRST_BYTES), writer)).await
@@ -62,42 +64,42 @@ async fn on(connection: Connection) -> Socket {
     WebSocketStream::from_raw_socket(connection, Role::Server, Some(config)).await
 }
 
-/// Why a terminal ends.
+/// The reason why a terminal ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CloseReason {
     /// The browser has closed the connection or is gone.
     Left,
-    /// The browser takes no output.
+    /// The browser accepts no output.
     Stalled,
     /// The shell has ended.
     ShellEnded,
     /// There was no input and no output for the idle time.
     Idle,
-    /// The process stops.
+    /// The process is shutting down.
     Stopping,
-    /// As many terminals are open as may be.
+    /// The maximum number of terminals is open.
     Full,
     /// The first message did not arrive in time.
     NoFirstMessage,
     /// The first message cannot be read.
     FirstFormat,
-    /// The first message lacks something.
+    /// The first message is incomplete.
     FirstIncomplete,
     /// The user gets no terminal of this machine.
     Denied,
-    /// The API server does not say who the user is, or what he may.
+    /// The API server does not identify the user or the user's rights.
     Undecided,
-    /// The machine cannot be reached, or does not accept the key.
+    /// The machine is unreachable or rejects the key.
     NoConnection,
-    /// The connection to the machine is lost, or there is no shell on it.
+    /// The connection to the machine is lost, or the machine has no shell.
     Internal,
     /// A later message cannot be read.
     Format,
 }
 
 impl CloseReason {
-    /// The text and the code for the browser; `None` if it does not listen. Web clients show these texts,
-    /// so they are as they have always been, with their misspelling.
+    /// The text and the code for the browser; `None` if the browser does not read it. Web clients display these texts,
+    /// so they stay as they are, including the misspelling.
     fn notice(self) -> Option<(&'static str, CloseCode)> {
         Some(match self {
             Self::Left | Self::Stalled => return None,
@@ -120,7 +122,7 @@ impl CloseReason {
         })
     }
 
-    /// The meaning of an error of reading: the browser is gone, or has sent something else than a message of ours.
+    /// Maps a read error: the browser is gone, or has sent an invalid message.
     pub fn of(error: &Error) -> Self {
         match error {
             Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => Self::Left,
@@ -130,19 +132,19 @@ impl CloseReason {
     }
 }
 
-/// The parts that all terminals share.
+/// The state that all terminals share.
 pub struct Terminals {
-    /// The decision who gets one.
+    /// Decides which users get a terminal.
     pub access: Access,
-    /// The client that logs in.
+    /// The client that logs in to machines.
     pub ssh: SshClient,
-    /// The key.
+    /// The private key.
     pub key: Key,
     /// Counts the connections to machines.
     pub connections: Arc<ConnectionCounter>,
-    /// The connections to machines that are open.
+    /// The open connections to machines.
     pub open: Arc<OpenConnections>,
-    /// The limits of time.
+    /// The time limits.
     pub limits: Limits,
 }
 
@@ -160,7 +162,7 @@ impl Terminals {
         };
         let (instance, user_name) = (machine.instance.to_string(), shown(&user));
         if slot.open(&user).is_err() {
-            info!(user = user_name, instance, "a terminal was refused: all terminals are taken");
+            info!(user = user_name, instance, "refused a terminal: the maximum number of terminals is open");
             return CloseReason::Full;
         }
         socket.get_mut().reader_mut().set_limit(u64::MAX);
@@ -171,27 +173,24 @@ impl Terminals {
         let shell = match self.ssh.shell(machine.address, &key, size).await {
             Ok(shell) => shell,
             Err(error) => {
-                info!(user = user_name, instance, address = %machine.address, %error, "there is no terminal");
-                return if matches!(error, SshError::NoShell(_)) {
-                    CloseReason::Internal
-                } else {
-                    CloseReason::NoConnection
-                };
+                info!(user = user_name, instance, address = %machine.address, %error, "cannot open a terminal");
+                let is_connected = matches!(error, SshError::NoShell(_));
+                return if is_connected { CloseReason::Internal } else { CloseReason::NoConnection };
             }
         };
         self.connections.count(machine.address);
         let Machine { address, entitlement, .. } = machine;
-        info!(user = user_name, instance, %address, r#as = %entitlement, "a terminal is open");
+        info!(user = user_name, instance, %address, r#as = %entitlement, "opened a terminal");
         let (begin, _open) = (Instant::now(), Open::new(self.open.begin(address)));
         let end = bridge(socket, shell, self.limits).await;
         let seconds = begin.elapsed().as_secs();
-        info!(user = user_name, instance, ?end, seconds, "a terminal has ended");
+        info!(user = user_name, instance, ?end, seconds, "closed a terminal");
         end
     }
 
-    /// The user who sends a request, and the machine of which he gets a terminal. The log has each refusal and its reason.
+    /// The user and the machine of a request. Each refusal is logged with its reason.
     async fn decide(&self, request: &Request) -> Result<(String, Machine), CloseReason> {
-        // Names that are none of Kubernetes may be long, and say nothing.
+        // Invalid names may be long, and are not logged.
         let instance = instance_key(request).map(|key| key.to_string()).unwrap_or_default();
         let mut known = None;
         let decision = async {
@@ -204,18 +203,15 @@ impl Terminals {
         match decided {
             Ok(machine) => Ok((user, machine)),
             Err(why) => {
-                info!(user = shown(&user), instance, %why, "a terminal was refused");
-                Err(if matches!(why, Denied::Unanswered(_)) {
-                    CloseReason::Undecided
-                } else {
-                    CloseReason::Denied
-                })
+                info!(user = shown(&user), instance, %why, "refused a terminal");
+                let is_open = matches!(why, Denied::Unanswered(_));
+                Err(if is_open { CloseReason::Undecided } else { CloseReason::Denied })
             }
         }
     }
 }
 
-/// The name of a user in the log.
+/// The part of a user name that is logged.
 fn shown(user: &str) -> &str {
     &user[..user.floor_char_boundary(SHOWN)]
 }
@@ -247,7 +243,7 @@ async fn first_request(socket: &mut Socket) -> Result<Request, CloseReason> {
                     break content;
                 }
             }
-            // Of a message that is too long, the rest is not read.
+            // The rest of an oversized message is not read.
             _ if socket.get_ref().reader().limit() == 0 => return Err(CloseReason::FirstFormat),
             Some(Err(error)) => return Err(CloseReason::of(&error)),
             None => return Err(CloseReason::Left),
@@ -259,8 +255,8 @@ async fn first_request(socket: &mut Socket) -> Result<Request, CloseReason> {
     })
 }
 
-/// The content of a message of the browser, which may be text or binary; `None` for a ping or pong, which the library
-/// answers. The error is that the browser closes the connection.
+/// The content of a text or binary message of the browser; `None` for a ping or pong, which the library answers.
+/// Returns an error if the browser closes the connection.
 pub fn content(message: Message) -> Result<Option<Bytes>, CloseReason> {
     match message {
         Message::Text(text) => Ok(Some(text.into())),
@@ -270,15 +266,14 @@ pub fn content(message: Message) -> Result<Option<Bytes>, CloseReason> {
     }
 }
 
-/// Tells the browser why the terminal has ended, closes the WebSocket, and reads until the browser has done so too: a
-/// connection that is closed with something unread is reset, and the last messages could be lost. It takes as long as
-/// `limit` at most.
+/// Sends the browser the reason, closes the WebSocket, and reads until the browser has closed it too, for at most
+/// `limit`. A connection that is closed with unread data is reset, and the last messages could be lost.
 pub async fn close(mut socket: Socket, end: CloseReason, limit: Duration) {
     if end == CloseReason::Stalled {
         return;
     }
     if socket.get_ref().reader().limit() == 0 {
-        // To the library the connection has ended.
+        // The library treats the connection as ended.
         socket = on(socket.into_inner()).await;
     }
     socket.get_mut().reader_mut().set_limit(u64::MAX);
@@ -288,20 +283,20 @@ pub async fn close(mut socket: Socket, end: CloseReason, limit: Duration) {
                 socket.feed(Message::text(ServerMessage::Error { error: text }.json())).await?;
                 socket.close(Some(CloseFrame { code, reason: "".into() })).await
             };
-            // An error means that the browser closes the WebSocket too: reading goes on to the end of that.
+            // If sending fails, the browser is closing the WebSocket too, so reading continues to its end.
             let _: Result<(), Error> = sent.await;
         }
-        // This also sends the answer to a close frame of the browser.
+        // This also sends the response to a close frame of the browser.
         let mut is_answered = end == CloseReason::Left;
         while let Some(Ok(message)) = socket.next().await {
             is_answered |= message.is_close();
         }
-        // After a message that cannot be read, the library reads no more.
+        // The library stops reading after an unreadable message.
         if !is_answered {
             copy(socket.get_mut(), &mut sink()).await?;
         }
         Ok::<_, io::Error>(())
     };
-    // The browser may be gone, or not answer: there is nothing more to tell.
+    // The browser may be gone or may not answer. Nothing is left to send.
     let _ = timeout(limit, talk).await;
 }

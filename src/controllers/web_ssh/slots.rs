@@ -1,5 +1,5 @@
-//! The slots of browsers. Whoever has not said who he is waits, and waiting takes nothing from those who have a terminal:
-//! silent sockets push out each other, the oldest first.
+//! The slots of browsers. A browser waits until its user is known, and waiting browsers take no slot from open
+//! terminals: they displace each other, the oldest first.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -10,8 +10,8 @@ use tokio::sync::Notify;
 
 /// The slots of one replica.
 pub struct Slots {
-    /// How many terminals may be open, and how many browsers may wait from one address. From all addresses together, twice
-    /// as many may wait.
+    /// The maximum number of open terminals, and of waiting browsers from one address. Twice as many may wait from all
+    /// addresses together.
     most: usize,
     all: Mutex<All>,
 }
@@ -19,7 +19,7 @@ pub struct Slots {
 #[derive(Default)]
 struct All {
     next: u64,
-    /// In the order in which they came.
+    /// In the order of arrival.
     taken: BTreeMap<u64, Occupant>,
 }
 
@@ -27,11 +27,11 @@ struct Occupant {
     peer: IpAddr,
     /// The user of the terminal; `None` while the browser waits.
     user: Option<Arc<str>>,
-    /// The slot is needed for somebody else.
+    /// Notified when another browser needs the slot.
     end: Arc<Notify>,
 }
 
-/// All terminals are taken.
+/// The error when all terminals are in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Full;
 
@@ -41,8 +41,8 @@ impl Slots {
         Arc::new(Self { most, all: Mutex::default() })
     }
 
-    /// A slot for a browser at this address, which waits. If there are too many, the one that has waited longest ends: of
-    /// this address, if it has as many as it may have, else of all.
+    /// A slot for a waiting browser at this address. If too many are waiting, the oldest one loses its slot: the oldest
+    /// from this address if the address has reached its limit, otherwise the oldest of all.
     pub fn wait(self: &Arc<Self>, peer: IpAddr) -> Slot {
         let end = Arc::new(Notify::new());
         let mut all = self.all.lock();
@@ -65,7 +65,7 @@ impl All {
             .filter(move |taken| taken.user.is_none() && peer.is_none_or(|peer| peer == taken.peer))
     }
 
-    /// Takes the slot of the first one.
+    /// Takes the slot of the oldest matching occupant.
     fn end_oldest(&mut self, is_meant: impl Fn(&Occupant) -> bool) {
         let oldest = self.taken.iter().find(|(_, taken)| is_meant(taken)).map(|(number, _)| *number);
         if let Some(taken) = oldest.and_then(|number| self.taken.remove(&number)) {
@@ -73,7 +73,7 @@ impl All {
         }
     }
 
-    /// How many terminals each user has.
+    /// The number of terminals of each user.
     fn users(&self) -> HashMap<Arc<str>, usize> {
         let mut users = HashMap::new();
         for user in self.taken.values().filter_map(|taken| taken.user.clone()) {
@@ -83,7 +83,7 @@ impl All {
     }
 }
 
-/// The slot of one browser, until it is dropped.
+/// The slot of one browser. It is released when it is dropped.
 pub struct Slot {
     slots: Arc<Slots>,
     number: u64,
@@ -91,11 +91,12 @@ pub struct Slot {
 }
 
 impl Slot {
-    /// The browser gets a terminal. If all are taken, the user who has most of them loses the oldest, but only to one who
-    /// still has fewer than he: nobody takes all, and nobody takes turns.
+    /// Turns the slot into a terminal of `user`. If all terminals are in use, the user with the most terminals loses
+    /// the oldest one, but only to a user who will still have fewer. So one user cannot take all terminals, and users
+    /// cannot displace each other in turns.
     pub fn open(&self, user: &str) -> Result<(), Full> {
         let mut all = self.slots.all.lock();
-        // It may have been needed for somebody else meanwhile.
+        // Another browser may have taken the slot in the meantime.
         if !all.taken.contains_key(&self.number) {
             return Err(Full);
         }
@@ -112,7 +113,7 @@ impl Slot {
         Ok(())
     }
 
-    /// Completes when the slot is needed for somebody else.
+    /// Completes when another browser needs the slot.
     pub async fn ended(&self) {
         self.end.notified().await;
     }
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_takes_no_terminal_and_gives_way_to_the_next() {
+    fn waiting_browsers_take_no_terminals_and_displace_each_other() {
         let slots = Slots::new(2);
         let terminals = [slots.wait(peer(1)), slots.wait(peer(1))];
         for (terminal, user) in terminals.iter().zip(["ada", "bob"]) {
@@ -148,7 +149,7 @@ mod tests {
         let silent: Vec<Slot> = (0..20).map(|_| slots.wait(peer(1))).collect();
         let ended: Vec<bool> = silent.iter().map(has_ended).collect();
         assert!(ended[..18].iter().all(|ended| *ended), "the oldest: {ended:?}");
-        assert!(ended[18..].iter().all(|ended| !ended), "as many wait as may be open: {ended:?}");
+        assert!(ended[18..].iter().all(|ended| !ended), "the limit of waiting browsers: {ended:?}");
         assert!(terminals.iter().all(|terminal| !has_ended(terminal)));
         assert_eq!(silent[0].open("eve"), Err(Full), "it has lost its slot");
         assert_eq!(silent[19].open("eve"), Err(Full), "there are two terminals");
@@ -160,12 +161,12 @@ mod tests {
     }
 
     #[test]
-    fn the_sockets_of_one_address_push_out_each_other_first() {
+    fn browsers_at_one_address_displace_each_other_first() {
         let slots = Slots::new(2);
         let honest = slots.wait(peer(1));
         let flood: Vec<Slot> = (0..20).map(|_| slots.wait(peer(2))).collect();
         assert!(!has_ended(&honest));
-        // Of many addresses, the oldest socket of all gives way.
+        // With many addresses, the oldest waiting browser of all loses its slot.
         let others: Vec<Slot> = (3..5).map(|last| slots.wait(peer(last))).collect();
         assert!(has_ended(&honest) && !has_ended(&flood[19]) && !has_ended(&others[0]));
     }
@@ -178,12 +179,12 @@ mod tests {
             slot.open(user).map(|()| slot)
         };
         let greedy: Vec<Slot> = (0..3).map(|_| open("eve").expect("free")).collect();
-        assert_eq!(open("eve").err(), Some(Full), "from himself nobody wins one");
+        assert_eq!(open("eve").err(), Some(Full), "a user cannot displace the own terminals");
         let ada = open("ada").expect("the oldest of eve");
         assert_eq!(greedy.iter().map(has_ended).collect::<Vec<_>>(), [true, false, false]);
         let bob = open("bob").expect("the next of eve");
-        assert_eq!(open("eve").err(), Some(Full), "now each has one");
-        assert_eq!(open("max").err(), Some(Full), "and nobody has more than one");
+        assert_eq!(open("eve").err(), Some(Full), "each has one");
+        assert_eq!(open("max").err(), Some(Full), "each has one");
         assert!(!has_ended(&ada) && !has_ended(&bob));
     }
 }

@@ -3,7 +3,7 @@
 use crate::runtime::metric::declare_metrics;
 
 declare_metrics! {
-    /// All of them.
+    /// All metrics of web SSH.
     METRICS;
     Gauge => "bastion_web_ssh_sessions" by {}
         "Number of terminals that are open in browsers"

@@ -1,13 +1,13 @@
 //! The output of a shell as text.
 
-/// A message has at most this many bytes of output, as those of the first web terminal.
+/// The maximum output in a message in bytes, the same as in the first web terminal.
 const LONGEST: usize = 1_024;
 
-/// Cuts output into pieces of text. A character that is cut by the end of a piece, or of what has arrived so far, goes
-/// into the next piece; bytes that are no UTF-8 become U+FFFD.
+/// Splits output into pieces of text. A character that is cut by the end of a piece, or by the end of the available
+/// output, goes into the next piece. Bytes that are not UTF-8 become U+FFFD.
 #[derive(Debug, Default)]
 pub struct Pieces {
-    /// The bytes that have arrived and are not in a piece yet; beyond `LONGEST` only while pieces are taken.
+    /// Output that is not in a piece yet. It exceeds `LONGEST` only while pieces are taken.
     bytes: Vec<u8>,
 }
 
@@ -17,7 +17,7 @@ impl Pieces {
         self.bytes.extend_from_slice(output);
     }
 
-    /// Takes the pieces that are complete.
+    /// Takes the complete pieces.
     pub fn take(&mut self) -> Vec<String> {
         let bytes = std::mem::take(&mut self.bytes);
         let mut pieces = Vec::with_capacity(bytes.len() / LONGEST + 1);
@@ -35,13 +35,13 @@ impl Pieces {
         pieces
     }
 
-    /// The rest when the shell has ended: an unfinished character, as U+FFFD.
+    /// The rest after the shell has ended: an incomplete character, as U+FFFD.
     pub fn rest(self) -> Option<String> {
         (!self.bytes.is_empty()).then(|| String::from_utf8_lossy(&self.bytes).into_owned())
     }
 }
 
-/// How many bytes at the end of `piece` begin a character that needs more.
+/// The number of bytes at the end of `piece` that begin an incomplete character.
 fn unfinished(piece: &[u8]) -> usize {
     let is_continuation = |byte: &u8| byte & 0b1100_0000 == 0b1000_0000;
     let continuations = piece.iter().rev().take(3).take_while(|byte| is_continuation(byte)).count();
@@ -83,14 +83,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_is_replaced_and_holds_nothing_back() {
+    fn invalid_bytes_are_replaced_and_do_not_delay_output() {
         assert_eq!(pieces(&[b"a\xffb"]), ["a\u{fffd}b"]);
         assert_eq!(pieces(&[b"\x80\x80\x80\x80\x80"]), ["\u{fffd}".repeat(5)]);
         assert_eq!(pieces(&[b"a\xe2\x82"]), ["a", "\u{fffd}"], "the shell ended within a character");
         assert_eq!(pieces(&[b""]), [""; 0]);
     }
 
-    /// Characters of each length, and bytes that belong to none.
+    /// Characters of each length, and invalid bytes.
     const PARTS: [&[u8]; 8] =
         [b"a", b"\xc3\xa9", "€".as_bytes(), "😀".as_bytes(), b"\x80", b"\xe2\x82", b"\xf0\x9f\x98", b"\xff"];
 
@@ -111,7 +111,7 @@ mod tests {
             }
             let pieces = pieces(&arrivals);
             prop_assert_eq!(pieces.concat(), String::from_utf8_lossy(&text).into_owned());
-            // U+FFFD takes three bytes where the output had at least one.
+            // U+FFFD takes three bytes and replaces at least one.
             prop_assert!(pieces.iter().all(|piece| !piece.is_empty() && piece.len() <= 3 * LONGEST));
         }
     }

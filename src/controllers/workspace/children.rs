@@ -33,7 +33,7 @@ pub fn declare(set: &mut StoreSet<'_>) -> ChildStores {
     let ours = Selection::label(labels::MANAGED_BY, labels::MANAGED_BY_WORKSPACE);
     let mut children = ChildStores::of_controller::<WorkspaceKind>();
     children.add(set.store::<NamespaceKind>(&Selection::ALL).on_foreign_change(|change, queue| {
-        // Whoever owned it, its name is free now.
+        // The name is free now, whatever the owner was.
         let gone = change.old.as_ref().filter(|_| change.new.is_none());
         if let Some(name) = gone.and_then(|gone| gone.name().strip_prefix("workspace-")) {
             queue.add(ObjectKey::new("", name), Priority::Change);

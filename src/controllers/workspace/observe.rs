@@ -7,19 +7,20 @@ use derive_more::{AsMut, AsRef};
 
 use crate::api::tenant::Tenant;
 use crate::api::workspace::Workspace;
+use crate::controllers::shared::responsibility::Standing;
 use crate::kinds::{Namespace, NamespaceKind};
 use crate::runtime::children::Children;
 
-/// Everything that the plan and the status of a Workspace depend on, except the settings and the time.
+/// The complete input of a Workspace's plan and status, except the settings and the time.
 #[derive(Debug, Clone, AsRef, AsMut)]
 pub struct Observed {
     /// The Workspace.
     #[as_ref(Workspace)]
     #[as_mut]
     pub workspace: Arc<Workspace>,
-    /// Whether it is not selected any more, and still has our finalizer.
-    pub is_deselected: bool,
-    /// The objects with the names of its own, whoever owns them.
+    /// The reason why this daemon is responsible for the Workspace.
+    pub standing: Standing,
+    /// The objects with the names of its children, whatever their owner.
     pub children: Children,
     /// The Tenants whose spec names the Workspace.
     pub tenants: Vec<Arc<Tenant>>,
@@ -34,7 +35,7 @@ impl Observed {
         format!("workspace-{}", self.workspace.name())
     }
 
-    /// The namespace with its name, whoever owns it.
+    /// The namespace with its name, whatever its owner.
     pub fn namespace(&self) -> Option<&Namespace> {
         self.children.get::<NamespaceKind>("", &self.namespace_name())
     }

@@ -1,5 +1,9 @@
 //! The reconciler of Workspaces.
 
+use std::time::Duration;
+
+use jiff::Timestamp;
+
 use super::observe::Observed;
 use super::plan::plan;
 use super::report::{REASONS, STATUS, report};
@@ -13,23 +17,26 @@ use crate::controllers::setup::{Definition, Setup};
 use crate::controllers::shared::problems;
 use crate::controllers::shared::responsibility::Responsibility;
 use crate::runtime::ObjectKey;
-use crate::runtime::reconciler::{self, Counter, EffectOutcome, PlanFn, Reconciler, ReportFn};
+use crate::runtime::plan::Plan;
+use crate::runtime::reconciler::{self, Counter, EffectOutcome, Reconciled, Reconciler, Report};
 use crate::runtime::store_set::StoreSet;
 
 /// Reconciles Workspaces: their namespaces, RBAC, and enrolments.
 pub struct WorkspaceReconciler {
     stores: Stores,
-    /// Roles in Keycloak; `None` where it is not configured.
+    /// Roles in Keycloak; `None` if Keycloak is not configured.
     accounts: Option<(Accounts, AccountWork<Effect>)>,
 }
 
 /// The settings that plans and reports depend on.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Settings {
-    /// Which Workspaces this daemon is responsible for.
+    /// The Workspaces that this daemon is responsible for.
     pub responsibility: Responsibility,
     /// Whether Keycloak is configured.
     pub has_keycloak: bool,
+    /// How long a problem outside the Workspace must last to make it `Stalled`.
+    pub stalled_after: Duration,
 }
 
 /// The effects in Keycloak.
@@ -52,12 +59,14 @@ impl Definition for WorkspaceReconciler {
     const EVENT_SOURCE: &'static str = "Workspace";
 
     fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)> {
-        let (responsibility, accounts) = (Responsibility::of(setup.config), setup.accounts.clone());
+        let (responsibility, accounts) = (Responsibility::of(setup), setup.accounts.clone());
         start_series(Self::NAME, &REASONS);
         let stores = Stores::declare(set, &responsibility);
-        let settings = Settings { responsibility, has_keycloak: accounts.is_some() };
+        setup.censuses.push(stores.census());
+        let stalled_after = setup.config.controllers.instance.stalled_after.get();
+        let settings = Settings { responsibility, has_keycloak: accounts.is_some(), stalled_after };
         let accounts = accounts.map(|accounts| {
-            let work = AccountWork::new(accounts.outage(), set.queue());
+            let work = AccountWork::new(&accounts.outage, set.queue());
             (accounts, work)
         });
         Ok((Self { stores, accounts }, settings))
@@ -71,8 +80,14 @@ impl Reconciler for WorkspaceReconciler {
     type Observed = Observed;
     type Settings = Settings;
     type Effect = Effect;
-    const PLAN: PlanFn<Self> = |observed, settings, _| plan(observed, settings);
-    const REPORT: ReportFn<Self> = report;
+
+    fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan<Effect> {
+        plan(observed, settings, now)
+    }
+
+    fn report(done: &Reconciled<'_, Observed, Settings, Effect>) -> Report<WorkspaceKind> {
+        report(done)
+    }
 
     fn status_error() -> Option<Counter> {
         Some(internal_error(Self::NAME, STATUS))
@@ -105,7 +120,7 @@ impl Reconciler for WorkspaceReconciler {
     }
 }
 
-/// Whether the roles of a Workspace were as they should be when its spec was last looked at.
+/// Whether the roles of a Workspace were up to date after the last reconcile of its spec.
 fn is_settled(observed: &Observed) -> bool {
     let workspace = &observed.workspace;
     let is_known = workspace.status.subscription.get(KEYCLOAK) == Some(&SubscriptionStatus::Ok);

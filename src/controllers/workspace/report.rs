@@ -1,7 +1,4 @@
-//! The status of a Workspace: a pure function of what is observed after the plan was carried out, and of its
-//! failures.
-
-use jiff::Timestamp;
+//! The status of a Workspace: a pure function of the state after the plan was carried out, and of the failures.
 
 use super::children::{CLUSTER, NAMESPACE};
 use super::observe::Observed;
@@ -11,18 +8,14 @@ use crate::api::workspace::{NameCreated, SubscriptionStatus, WorkspaceKind};
 use crate::controllers::accounts::KEYCLOAK;
 use crate::controllers::accounts::internal_errors::internal_error;
 use crate::controllers::shared::problems;
+use crate::controllers::shared::responsibility::Standing;
 use crate::runtime::plan::Plan;
-use crate::runtime::reconciler::{Counter, Outcome, Report};
+use crate::runtime::reconciler::{Counter, Outcome, Reconciled, Report};
 
 /// The report of a reconcile.
-pub fn report(
-    observed: &Observed,
-    settings: &Settings,
-    plan: &Plan<Effect>,
-    outcome: &Outcome<()>,
-    now: Timestamp,
-) -> Report<WorkspaceKind> {
-    if observed.is_deselected {
+pub fn report(done: &Reconciled<'_, Observed, Settings, Effect>) -> Report<WorkspaceKind> {
+    let Reconciled { observed, settings, plan, outcome, now } = *done;
+    if observed.standing == Standing::Deselected {
         return Report::unchanged(&observed.workspace);
     }
     let old = &observed.workspace.status;
@@ -31,8 +24,8 @@ pub fn report(
     let created = observed.has_namespace();
     let name = if created { observed.namespace_name() } else { String::new() };
     status.namespace = NameCreated { created, name };
-    // As in the Go operator, the subscription is `Failed` if Keycloak is not configured, and the Workspace
-    // can be ready nevertheless.
+    // As in the Go operator, the subscription is `Failed` if Keycloak is not configured, but the Workspace can still be
+    // ready.
     let has_roles = settings.has_keycloak && outcome.effect_problems().next().is_none();
     let subscription = if has_roles { SubscriptionStatus::Ok } else { SubscriptionStatus::Failed };
     status.subscription.insert(KEYCLOAK.to_owned(), subscription);
@@ -44,15 +37,18 @@ pub fn report(
     };
     status.observed_generation = observed.workspace.metadata.generation;
     let own = vec![problems::ready(status.ready, &problems, state)];
-    let well = "All objects of the Workspace are as they should be";
-    status.conditions = problems::conditions(&observed.workspace, &old.conditions, own, &problems, well, now);
+    let well = "All objects of the Workspace are up to date";
+    let stalled_after = settings.stalled_after;
+    status.conditions =
+        problems::conditions(&observed.workspace, &old.conditions, own, &problems, well, stalled_after, now);
     Report {
+        requeue_after: problems::requeue_after(&status.conditions, stalled_after, now),
         counters: counters(plan, outcome),
         ..Report::new(status, problems::events(&old.conditions, &problems))
     }
 }
 
-/// The reasons of the metric `tenant_operator_internal_errors`.
+/// The reasons of the metric `tenant_operator_internal_errors_total`.
 pub const REASONS: [&str; 5] = ["cluster-resources", "create-namespace", "workspaces", KEYCLOAK, STATUS];
 /// The reason of a status that could not be written.
 pub const STATUS: &str = "status";

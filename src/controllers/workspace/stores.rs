@@ -1,4 +1,4 @@
-//! The stores of the workspace loop, and which of their changes add which Workspaces to the queue.
+//! The stores of the workspace loop, and the Workspaces that their changes add to the queue.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,9 +7,11 @@ use super::children;
 use super::observe::Observed;
 use crate::api::labels;
 use crate::api::tenant::{Role, Tenant, TenantKind};
-use crate::api::workspace::WorkspaceKind;
+use crate::api::workspace::{Workspace, WorkspaceKind};
+use crate::controllers::shared::former::Census;
 use crate::controllers::shared::references::ByWorkspace;
-use crate::controllers::shared::responsibility::{Responsibility, Standing};
+use crate::controllers::shared::responsibility::Responsibility;
+use crate::controllers::shared::rivals::follow;
 use crate::runtime::ObjectKey;
 use crate::runtime::children::{ChildStores, Children};
 use crate::runtime::queue::Priority;
@@ -26,10 +28,11 @@ pub struct Stores {
 }
 
 impl Stores {
-    /// Declares the stores. Only Workspaces for which this daemon is responsible are reconciled.
+    /// Declares the stores. Only the Workspaces of this daemon are reconciled.
     pub fn declare(set: &mut StoreSet<'_>, responsibility: &Responsibility) -> Self {
         let all = Selection::ALL;
         let workspaces = set.store(&all).requests("patch").objects(|_| true).get();
+        follow(set, &workspaces, responsibility);
         let candidates = Arc::clone(&workspaces);
         Self {
             responsibility: responsibility.clone(),
@@ -49,15 +52,23 @@ impl Stores {
         }
     }
 
-    /// What the stores have about a Workspace; `None` when it does not exist or is not ours. One that has our
-    /// finalizer is ours whatever its labels are.
+    /// Counts the Workspaces that were taken under another selector.
+    pub fn census(&self) -> Census {
+        let selector = self.responsibility.selector.clone();
+        let is_selected = move |workspace: &Workspace| workspace.has_labels(&selector);
+        let finalizer = labels::TENANT_FINALIZER;
+        Census::new("Workspaces", &self.workspaces, finalizer, &self.responsibility, is_selected)
+    }
+
+    /// The observation of a Workspace; `None` if it does not exist or this daemon is not responsible for it. A
+    /// Workspace with the finalizer is included, whatever its labels are.
     pub fn observe(&self, key: &ObjectKey) -> Option<Observed> {
         let workspace = self.workspaces.get("", &key.name)?;
         let responsibility = &self.responsibility;
         let is_selected = workspace.has_labels(&responsibility.selector);
         let standing = responsibility.standing(&workspace, labels::TENANT_FINALIZER, is_selected)?;
         let mut observed = Observed {
-            is_deselected: standing == Standing::Deselected,
+            standing,
             children: Children::default(),
             tenants: self.tenants.by::<ByWorkspace>(&key.name),
             selector: responsibility.selector.clone(),
@@ -68,8 +79,8 @@ impl Stores {
     }
 }
 
-/// The Workspaces that a change of a Tenant concerns: those that it is a new candidate of, and those that
-/// are being deleted.
+/// The Workspaces that a change of a Tenant affects: Workspaces with a new or former candidate, and Workspaces that are
+/// being deleted.
 fn concerned(change: &Change<TenantKind>, workspaces: &Store<WorkspaceKind>) -> BTreeSet<String> {
     let entries = |tenant: &Option<Arc<Tenant>>| {
         tenant.as_ref().map(|tenant| tenant.spec.workspaces.clone()).unwrap_or_default()

@@ -1,18 +1,16 @@
-//! Leader election on a Lease: one replica acts, the others wait warm.
+//! Leader election on a Lease: one replica acts, the others stand by with filled stores.
 //!
-//! - The lease is taken and renewed by PUT with the resource version that was seen: two replicas
-//!   cannot both succeed.
-//! - Whether another's lease has expired is judged by our own monotonic clock, from the moment we
-//!   saw its record change; the times written in it are for people.
-//! - A standby watches the lease and sleeps until the moment at which it would expire, so it acts
-//!   at once when the holder releases it or falls silent. It asks the API server nothing meanwhile, unless
-//!   the watch shows no renewal in time: then it reads the lease itself, and goes on reading it twice in
-//!   each retry period for as long as the watch is behind, so that it never learns of the last renewal late.
-//! - A lease that is deleted while it is held is created again by its holder. Anybody else waits until the
-//!   deadline of a holder has passed, also where there never was a lease.
-//! - The holder's [`Gate`] stands open until `renewDeadline` after it *sent* its last successful
-//!   renewal, which is before any other could have seen the lease expire.
-//! - A [`Watchdog`] thread, outside of the async runtime, ends the process when that moment passes.
+//! - The lease is taken and renewed by PUT with the last seen resource version: two replicas cannot both succeed.
+//! - The expiry of another replica's lease is measured with the local monotonic clock, from the moment when its record
+//!   was seen to change. The times in the record are for people.
+//! - A standby watches the lease and sleeps until it would expire, so it acts at once when the holder releases it or
+//!   stops renewing. Meanwhile it sends no requests, unless the watch shows no renewal in time: then it reads the lease
+//!   twice per retry period until the watch has caught up, so that it always learns of the last renewal in time.
+//! - A lease that is deleted while it is held is created again by its holder. Other replicas wait until the deadline of
+//!   a holder has passed, even if there never was a lease.
+//! - The holder's [`Gate`] stays open until `renewDeadline` after it *sent* its last successful renewal. This is before
+//!   any other replica could consider the lease expired.
+//! - A [`Watchdog`] thread outside the async runtime ends the process when that deadline passes.
 
 use std::future::Future;
 use std::pin::pin;
@@ -29,13 +27,16 @@ use kube::{Api, Client};
 use metrics::gauge;
 use tracing::{debug, info, warn};
 
-use crate::config::LeaderElection;
+use crate::api::labels::{LEASE_SELECTOR, selector_string};
+use crate::config::{Config, LeaderElection};
 use crate::runtime::clock;
 use crate::runtime::error::with_sources;
 use crate::runtime::gate::Gate;
 
+mod rivals;
 mod watchdog;
 
+pub use rivals::Guard;
 pub use watchdog::Watchdog;
 
 /// Takes part in the election for one lease.
@@ -43,21 +44,23 @@ pub struct Election {
     leases: Api<Lease>,
     config: LeaderElection,
     identity: String,
+    /// Written to the Lease, for readers that check whether objects of a selector are managed.
+    selector: String,
     gate: Gate,
 }
 
-/// What a standby has seen of the lease.
+/// The lease as a standby has observed it.
 struct Observed {
     lease: Option<Lease>,
-    /// From when on it may be taken, by our clock.
+    /// When the lease may be taken, by the local clock.
     free_at: Instant,
-    /// When the API server last said something about it.
+    /// When the API server last reported the lease.
     heard: Instant,
-    /// Whether a read has shown what the watch should have shown before, and has not yet.
+    /// Whether a read has returned a state that the watch has not delivered yet.
     is_watch_behind: bool,
-    /// Whether anything is known yet.
+    /// Whether the state of the lease is known.
     is_known: bool,
-    /// Whether the list that has begun contains it; `None` before the first list.
+    /// Whether the list in progress contains the lease; `None` before the first list.
     is_listed: Option<bool>,
 }
 
@@ -74,22 +77,23 @@ impl Observed {
         }
     }
 
-    /// For how long nothing may be heard of the lease until it is read; its holder renews it every `retry`.
+    /// How long to wait for news of the lease before it is read; its holder renews it every `retry`.
     fn patience(&self, retry: Duration) -> Duration {
         if self.is_watch_behind { retry / 2 } else { retry * 3 / 2 }
     }
 }
 
 impl Election {
-    /// A candidate named `identity`, whose writes pass `gate` while it leads. `client` must not be
-    /// gated itself.
-    pub fn new(client: Client, config: LeaderElection, identity: String, gate: Gate) -> Self {
+    /// Creates a candidate named `identity` that manages the objects of `selector`. Its writes pass through `gate`
+    /// while it leads. `client` must not be gated.
+    pub fn new(client: Client, config: &Config, identity: String, gate: Gate) -> Self {
+        let (config, selector) = (config.leader_election.clone(), selector_string(&config.selector));
         let leases = Api::namespaced(client, &config.namespace);
         gauge!("leader_election_master_status", "name" => config.name.clone()).set(0.0);
-        Self { leases, config, identity, gate }
+        Self { leases, config, identity, selector, gate }
     }
 
-    /// Waits until this replica leads, and opens the gate. Returns the lease as we wrote it.
+    /// Waits until this replica leads, and opens the gate. Returns the lease as written.
     pub async fn lead(&self) -> Lease {
         let config = watcher::Config::default().fields(&format!("metadata.name={}", self.config.name));
         let mut events = pin!(watcher(self.leases.clone(), config).default_backoff());
@@ -105,12 +109,12 @@ impl Election {
             if wait.is_zero() {
                 match self.acquire(observed.lease.as_ref()).await {
                     Some(lease) => return lease,
-                    // Somebody was faster, or the API server is away.
+                    // Another replica was faster, or the API server is unavailable.
                     None => self.read(&mut observed).await,
                 }
                 wait = jittered(retry);
             } else if observed.heard.elapsed() >= observed.patience(retry) {
-                // A leader renews once in that time: it is silent, or the watch is.
+                // A leader renews once in that time: either it does not renew, or the watch is behind.
                 self.read(&mut observed).await;
                 wait = observed.free_at.saturating_duration_since(Instant::now());
             }
@@ -121,7 +125,7 @@ impl Election {
         }
     }
 
-    /// Reads the lease, without the watch.
+    /// Reads the lease directly instead of through the watch.
     async fn read(&self, observed: &mut Observed) {
         match self.within_deadline(self.leases.get_opt(&self.config.name)).await {
             Ok(lease) => {
@@ -152,7 +156,7 @@ impl Election {
         }
     }
 
-    /// Takes note of the lease as it is now; `None` when there is none.
+    /// Records the current state of the lease; `None` if it does not exist.
     fn observe(&self, observed: &mut Observed, lease: Option<Lease>) {
         let now = Instant::now();
         let is_first = !observed.is_known;
@@ -161,7 +165,7 @@ impl Election {
         if is_first || spec(&lease) != spec(&observed.lease) {
             observed.free_at = now + self.held_for(observed.lease.as_ref(), lease.as_ref());
             let holder = lease.as_ref().and_then(|lease| self.other_holder(lease));
-            // Once for each holder, and not at each renewal.
+            // Logged once for each holder, not at each renewal.
             let before = observed.lease.as_ref().and_then(|lease| self.other_holder(lease));
             if let Some(holder) = holder.filter(|_| holder != before) {
                 info!(holder, "standing by");
@@ -170,16 +174,16 @@ impl Election {
         observed.lease = lease;
     }
 
-    /// For how long after a change the lease is another's at most.
+    /// The longest time that another replica may hold the lease after a change.
     fn held_for(&self, before: Option<&Lease>, now: Option<&Lease>) -> Duration {
         match now {
             Some(lease) if self.other_holder(lease).is_none() => Duration::ZERO,
-            // The length that the holder promised to renew within.
+            // The duration that the holder has committed to.
             Some(lease) => self.length(lease),
-            // It was deleted after its holder had released it.
+            // The lease was deleted after its holder had released it.
             None if before.is_some_and(|before| self.other_holder(before).is_none()) => Duration::ZERO,
-            // A lease that was deleted while it was held leaves its holder a leader until its deadline. A new cluster, in
-            // which there never was one, looks the same.
+            // After a lease is deleted while it is held, its holder remains the leader until its deadline. A new
+            // cluster that never had a lease looks the same.
             None => before.map_or_else(|| self.config.renew_deadline.into(), |before| self.length(before)),
         }
     }
@@ -195,12 +199,9 @@ impl Election {
         holder(lease).filter(|holder| *holder != self.identity)
     }
 
-    /// The answer to a request about the lease, or why there is none. One that hangs costs one attempt: it may take half
-    /// of the time within which the lease has to be renewed.
-    async fn within_deadline<T>(
-        &self,
-        request: impl Future<Output = kube::Result<T>>,
-    ) -> Result<T, LeaseError> {
+    /// Sends a request about the lease with a time limit. A request that hangs costs one attempt: the limit is half of
+    /// the time within which the lease must be renewed.
+    async fn within_deadline<T>(&self, request: impl Future<Output = kube::Result<T>>) -> Result<T> {
         let limit = Duration::from(self.config.renew_deadline) / 2;
         match tokio::time::timeout(limit, request).await {
             Ok(answer) => Ok(answer?),
@@ -208,19 +209,20 @@ impl Election {
         }
     }
 
-    /// Tries once to take the lease.
+    /// Tries once to acquire the lease.
     async fn acquire(&self, seen: Option<&Lease>) -> Option<Lease> {
         let begin = Instant::now();
         let now = MicroTime(clock::now());
         let transitions = seen.and_then(|lease| lease.spec.as_ref()?.lease_transitions);
-        let spec = LeaseSpec {
-            acquire_time: Some(now.clone()),
-            lease_transitions: Some(transitions.map_or(0, |count| count.saturating_add(1))),
-            ..self.spec(now)
-        };
+        let lease_transitions = Some(transitions.map_or(0, |count| count.saturating_add(1)));
+        let spec = LeaseSpec { acquire_time: Some(now.clone()), lease_transitions, ..self.spec(now) };
         let result = match seen {
             None => self.create(spec).await,
-            Some(lease) => self.put(lease, spec).await,
+            Some(lease) => {
+                let mut lease = lease.clone();
+                lease.metadata.annotations.get_or_insert_default().extend(self.annotations());
+                self.put(&lease, spec).await
+            }
         };
         match result {
             Ok(lease) => {
@@ -236,6 +238,10 @@ impl Election {
         }
     }
 
+    fn annotations(&self) -> [(String, String); 1] {
+        [(LEASE_SELECTOR.to_owned(), self.selector.clone())]
+    }
+
     fn spec(&self, renewed: MicroTime) -> LeaseSpec {
         let length = Duration::from(self.config.lease_duration).as_secs();
         LeaseSpec {
@@ -246,23 +252,24 @@ impl Election {
         }
     }
 
-    async fn create(&self, spec: LeaseSpec) -> Result<Lease, LeaseError> {
+    async fn create(&self, spec: LeaseSpec) -> Result<Lease> {
         let metadata = ObjectMeta {
             name: Some(self.config.name.clone()),
             namespace: Some(self.config.namespace.clone()),
+            annotations: Some(self.annotations().into()),
             ..ObjectMeta::default()
         };
         let lease = Lease { metadata, spec: Some(spec) };
         self.within_deadline(self.leases.create(&PostParams::default(), &lease)).await
     }
 
-    async fn put(&self, seen: &Lease, spec: LeaseSpec) -> Result<Lease, LeaseError> {
+    async fn put(&self, seen: &Lease, spec: LeaseSpec) -> Result<Lease> {
         let lease = Lease { metadata: seen.metadata.clone(), spec: Some(spec) };
         let params = PostParams::default();
         self.within_deadline(self.leases.replace(&self.config.name, &params, &lease)).await
     }
 
-    /// Renews the lease until that is no longer possible; then the process must end.
+    /// Renews the lease until that is no longer possible. The process must then end.
     pub async fn hold(&self, mut lease: Lease) -> LostLease {
         let period = Duration::from(self.config.retry_period);
         let deadline = Duration::from(self.config.renew_deadline);
@@ -270,12 +277,9 @@ impl Election {
         loop {
             tokio::time::sleep(period).await;
             let begin = Instant::now();
-            let before = lease.spec.clone().unwrap_or_default();
-            let spec = LeaseSpec {
-                acquire_time: before.acquire_time,
-                lease_transitions: before.lease_transitions,
-                ..self.spec(MicroTime(clock::now()))
-            };
+            let LeaseSpec { acquire_time, lease_transitions, .. } = lease.spec.clone().unwrap_or_default();
+            let spec = self.spec(MicroTime(clock::now()));
+            let spec = LeaseSpec { acquire_time, lease_transitions, ..spec };
             let left = (last + deadline).saturating_duration_since(begin);
             match tokio::time::timeout(left, self.put(&lease, spec)).await {
                 Ok(Ok(renewed)) => {
@@ -299,9 +303,9 @@ impl Election {
         }
     }
 
-    /// Reads the lease after a conflict; whether it is still ours. One that was deleted is created again: nobody else
-    /// takes it before our deadline has passed.
-    async fn reread(&self, lease: &mut Lease) -> Result<bool, LeaseError> {
+    /// Reads the lease after a conflict, and returns whether this replica still holds it. A deleted lease is created
+    /// again: no other replica takes it before our deadline has passed.
+    async fn reread(&self, lease: &mut Lease) -> Result<bool> {
         let name = &self.config.name;
         match self.within_deadline(self.leases.get_opt(name)).await? {
             Some(current) if holder(&current) == Some(&self.identity) => {
@@ -323,7 +327,7 @@ impl Election {
         LostLease(reason)
     }
 
-    /// Gives the lease back, so that a standby acts at once. The gate must have done its work.
+    /// Releases the lease, so that a standby acts at once. Call it only after all writes of this replica have ended.
     pub async fn release(&self) {
         self.gate.close();
         let release = async {
@@ -349,10 +353,12 @@ impl Election {
     }
 }
 
-/// Why a request about the lease has no answer.
+type Result<T, E = LeaseError> = std::result::Result<T, E>;
+
+/// The reason why a request about the lease failed.
 #[derive(Debug, thiserror::Error)]
 enum LeaseError {
-    /// The API server refused it, or could not be reached.
+    /// The API server rejected it, or could not be reached.
     #[error(transparent)]
     Api(#[from] kube::Error),
     /// There was no answer in time.
@@ -360,7 +366,7 @@ enum LeaseError {
     Silent(Duration),
 }
 
-/// Why this replica no longer leads.
+/// The reason why this replica no longer leads.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}; the process ends, so that it starts again as a standby")]
 pub struct LostLease(&'static str);
@@ -370,7 +376,7 @@ fn holder(lease: &Lease) -> Option<&str> {
     (!holder.is_empty()).then_some(holder)
 }
 
-/// Between half and all of it, different for each attempt and replica.
+/// Returns a random duration between half and all of `period`.
 fn jittered(period: Duration) -> Duration {
     let nanos = u32::try_from(Timestamp::subsec_nanosecond(clock::now())).unwrap_or(0);
     period.mul_f64(0.5 + 0.5 * f64::from(nanos % 1000) / 1000.0)

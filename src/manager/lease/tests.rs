@@ -1,10 +1,9 @@
-//! What a standby makes of the events about the lease, and requests that hang or are refused.
+//! The reaction of a standby to events about the lease, and requests that hang or are rejected.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 use http::{Method, Request, Response};
-use kube::Config;
 use kube::client::Body;
 use serde_json::{Value, json};
 use tower::{BoxError, service_fn};
@@ -12,10 +11,14 @@ use tower::{BoxError, service_fn};
 use super::*;
 use crate::runtime::silent::SilentServer;
 
+fn config() -> Config {
+    Config { selector: [("a".to_owned(), "b".to_owned())].into(), ..Config::default() }
+}
+
 fn election() -> Election {
     let client =
-        Client::try_from(Config::new("http://127.0.0.1:1".parse().expect("a URL"))).expect("a client");
-    Election::new(client, LeaderElection::default(), "me".to_owned(), Gate::closed())
+        Client::try_from(kube::Config::new("http://127.0.0.1:1".parse().expect("a URL"))).expect("a client");
+    Election::new(client, &config(), "me".to_owned(), Gate::closed())
 }
 
 fn lease(holder: &str) -> Lease {
@@ -28,12 +31,12 @@ fn lease(holder: &str) -> Lease {
 }
 
 fn left(observed: &Observed) -> u64 {
-    // Rounded up: it has just begun.
+    // Rounded up, because the time has just begun.
     (observed.free_at + Duration::from_millis(999)).saturating_duration_since(Instant::now()).as_secs()
 }
 
 #[tokio::test]
-async fn what_was_seen_ends_with_a_list_without_it() {
+async fn a_list_without_the_lease_clears_the_observed_lease() {
     let election = election();
     let mut observed = Observed::new();
     let see = |observed: &mut Observed, event| election.observe_event(observed, Some(Ok(event)));
@@ -42,12 +45,12 @@ async fn what_was_seen_ends_with_a_list_without_it() {
     see(&mut observed, Event::InitApply(lease("other")));
     see(&mut observed, Event::InitDone);
     assert_eq!((left(&observed), observed.lease.is_some()), (15, true));
-    // A list that has it changes nothing.
+    // A list that contains the lease changes nothing.
     see(&mut observed, Event::Init);
     see(&mut observed, Event::InitApply(lease("other")));
     see(&mut observed, Event::InitDone);
     assert!(observed.lease.is_some());
-    // One without it clears what was seen; its holder may still lead for as long as it promised.
+    // A list without the lease clears it. Its holder may still lead until the promised deadline.
     see(&mut observed, Event::Init);
     see(&mut observed, Event::InitDone);
     assert_eq!((left(&observed), observed.lease.is_none()), (15, true));
@@ -78,9 +81,8 @@ async fn a_lease_is_free_when_it_is_released_and_not_when_it_vanishes() {
 async fn a_request_about_the_lease_that_hangs_costs_half_of_the_renew_deadline() {
     let server = SilentServer::start();
     let client = Client::try_from(server.config()).expect("a client");
-    let config = LeaderElection::default();
-    let half = Duration::from(config.renew_deadline) / 2;
-    let election = Election::new(client, config, "me".to_owned(), Gate::closed());
+    let half = Duration::from(config().leader_election.renew_deadline) / 2;
+    let election = Election::new(client, &config(), "me".to_owned(), Gate::closed());
     let mut observed = Observed::new();
     let begin = tokio::time::Instant::now();
     let error = election.put(&lease("me"), LeaseSpec::default()).await.expect_err("there is no answer");
@@ -91,10 +93,11 @@ async fn a_request_about_the_lease_that_hangs_costs_half_of_the_renew_deadline()
     assert!(server.was_asked() && !observed.is_known);
 }
 
-/// What was asked: the method, the last part of the path, and after how many seconds.
+/// The requests that were sent: the method, the last part of the path, and the time in seconds.
 type Log = Arc<Mutex<Vec<(Method, String, u64)>>>;
 
-/// An election over an API server that answers as `answer` says, by method and last part of the path; `None` for no answer.
+/// An election with an API server that answers according to `answer`, by method and last part of the path; `None` means
+/// no answer.
 fn election_over(answer: impl Fn(&Method, &str) -> Option<(u16, Value)> + Send + 'static) -> (Election, Log) {
     let (log, begin) = (Log::default(), tokio::time::Instant::now());
     let asked = Arc::clone(&log);
@@ -110,10 +113,10 @@ fn election_over(answer: impl Fn(&Method, &str) -> Option<(u16, Value)> + Send +
         }
     });
     let client = Client::new(service, "default");
-    (Election::new(client, LeaderElection::default(), "me".to_owned(), Gate::closed()), log)
+    (Election::new(client, &config(), "me".to_owned(), Gate::closed()), log)
 }
 
-/// The lease as the API server has it.
+/// The lease as stored in the API server.
 fn stored(holder: &str) -> Value {
     let mut stored = serde_json::to_value(lease(holder)).expect("JSON");
     stored["metadata"] =
@@ -133,7 +136,7 @@ async fn a_renewal_that_hangs_is_tried_again() {
         [config.retry_period, config.renew_deadline].map(|time| Duration::from(time).as_secs());
     let held = serde_json::from_value(stored("me")).expect("a Lease");
     let holds = tokio::time::timeout(Duration::from_secs(2 * deadline), election.hold(held)).await;
-    assert!(holds.is_err(), "it holds on");
+    assert!(holds.is_err(), "the lease is still held");
     let times: Vec<u64> = log.lock().expect("no panic").iter().map(|(_, _, at)| *at).collect();
     assert_eq!(times[..3], [retry, 2 * retry + deadline / 2, 3 * retry + deadline / 2]);
 }
@@ -149,18 +152,18 @@ async fn after_a_conflict_a_standby_reads_the_lease() {
             return Some((409, status));
         }
         if last.contains("watch=true") {
-            // It is stalled: nothing is shown.
+            // The watch is stalled: it delivers nothing.
             return None;
         }
         let list = json!({
             "kind": "LeaseList", "apiVersion": "coordination.k8s.io/v1", "metadata": {"resourceVersion": "7"},
             "items": [stored("")],
         });
-        // It was free when it was listed; meanwhile somebody else has taken it.
+        // The lease was free when it was listed, but another replica has taken it since.
         Some((200, if last.starts_with("leases?") { list } else { stored("other") }))
     });
     let leads = tokio::time::timeout(Duration::from_secs(5), election.lead()).await;
-    assert!(leads.is_err(), "the other one leads");
+    assert!(leads.is_err(), "the other replica leads");
     let log = log.lock().expect("no panic").clone();
     let steps: Vec<(&str, &str)> = log
         .iter()
@@ -184,9 +187,9 @@ async fn a_lease_is_read_often_while_its_watch_is_behind() {
     election.observe_event(&mut observed, Some(Ok(Event::Apply(lease("other")))));
     assert!(observed.patience(retry) > retry, "its holder renews it once in a retry period");
     election.read(&mut observed).await;
-    assert_eq!(observed.patience(retry), retry / 2, "the watch had not shown this");
+    assert_eq!(observed.patience(retry), retry / 2, "the watch had not delivered this");
     election.observe_event(&mut observed, None);
     assert_eq!(observed.patience(retry), retry / 2, "nothing came");
     election.observe_event(&mut observed, Some(Ok(Event::Apply(lease("other")))));
-    assert!(observed.patience(retry) > retry, "the watch goes on");
+    assert!(observed.patience(retry) > retry, "the watch has caught up");
 }

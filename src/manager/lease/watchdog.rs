@@ -9,19 +9,18 @@ use tracing::{error, warn};
 
 use crate::runtime::gate::Gate;
 
-/// Ends the process when the gate closes by time, even if the async runtime hangs or the process
-/// was stopped and continues. Started once this replica leads; dropped (and so ended) before a
-/// clean stop.
+/// Ends the process when the deadline of the gate passes, even if the async runtime hangs or the process was stopped
+/// and continued. It is started when this replica leads, and dropped (and so ended) before a clean stop.
 pub struct Watchdog {
     /// The thread ends when this is dropped.
     _armed: Arc<()>,
 }
 
 impl Watchdog {
-    /// Starts the thread. Once `stopping` is set, the process was asked to end, and the lease may be lost.
+    /// Starts the thread. Once `stopping` is set, the process is shutting down and may lose the lease.
     ///
     /// # Errors
-    /// When the system refuses a thread.
+    /// When the operating system cannot start a thread.
     pub fn start(gate: Gate, stopping: Arc<AtomicBool>) -> std::io::Result<Self> {
         let armed = Arc::new(());
         let alive = Arc::downgrade(&armed);

@@ -1,8 +1,10 @@
 //! The metrics recorder: buckets of histograms and help texts, as in controller-runtime and client-go.
 
+pub mod former;
 mod process;
 #[cfg(test)]
 mod reference;
+mod selector;
 mod table;
 
 use std::time::Duration;
@@ -21,7 +23,7 @@ pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// Installs the metrics recorder of the process.
 ///
 /// # Errors
-/// If a recorder is installed already.
+/// If a recorder is already installed.
 pub fn install() -> anyhow::Result<PrometheusHandle> {
     let mut builder = PrometheusBuilder::new();
     for Metric { name, kind, .. } in metrics() {
@@ -31,7 +33,7 @@ pub fn install() -> anyhow::Result<PrometheusHandle> {
         }
     }
     let handle = builder.install_recorder().context("the metrics recorder cannot be installed")?;
-    // The recorder keeps help texts; before it is installed, they would be lost.
+    // The recorder stores the help texts; before it is installed, they would be lost.
     for Metric { name, help, kind, .. } in metrics() {
         match kind {
             Kind::Counter => describe_counter!(*name, *help),

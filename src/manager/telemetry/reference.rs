@@ -1,8 +1,9 @@
-//! The reference of metrics, and that the table has what the code records.
+//! The reference of metrics, and a test that the table lists the metrics that the code records.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use super::former::{FORMER_NAMES, help};
 use super::table::{RENDERED, metrics};
 use crate::api::reason::reference::sources;
 use crate::reference::{HEADER, check, code, table};
@@ -10,7 +11,7 @@ use crate::runtime::metric::{Kind, Metric};
 
 const HEAD: [&str; 6] = ["metric", "type", "unit", "labels", "meaning", "what to look at"];
 
-/// The unit that the name of a metric says.
+/// Returns the unit that the name of a metric implies.
 fn unit(name: &str) -> &'static str {
     let is = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
     if is(&["_seconds", "_second", "_seconds_total"]) {
@@ -41,7 +42,16 @@ fn row(Metric { name, help, kind, labels, look }: &Metric) -> Vec<String> {
     ]
 }
 
-/// The metrics of the recorder, and those that are written as text.
+/// Returns the row of a former name, which equals the row of the current name.
+fn former_row(former: &&str) -> Vec<String> {
+    let present = format!("{former}_total");
+    let metric = all().find(|metric| metric.name == present).unwrap_or_else(|| panic!("{present}"));
+    let labels = row(metric).swap_remove(3);
+    let look = format!("Use {} in new dashboards.", code(&present));
+    vec![code(former), "untyped".to_owned(), unit(former).to_owned(), labels, help(former), look]
+}
+
+/// All metrics, both recorded and rendered as text.
 fn all() -> impl Iterator<Item = &'static Metric> {
     metrics().chain(RENDERED.iter().copied().flatten())
 }
@@ -55,14 +65,21 @@ fn the_page_is_up_to_date() {
          a counter with labels appears when it first counts, unless its zero matters for alerts.\n\n\
          A histogram `x` consists of `x_bucket` with the label `le`, the upper bound in seconds; `x_sum`; and `x_count`.\n\n"
     );
-    page.push_str(&table(&HEAD, all().map(row)));
+    page.push_str(&table(&HEAD, all().map(row).chain(FORMER_NAMES.iter().map(former_row))));
     page.push_str(
         "What the chart watches by alerts is in [Operating](../operating.md#something-is-wrong).\n",
     );
     check("metrics.md", &page);
 }
 
-/// The texts of the sources but for those that declare metrics, without tests.
+#[test]
+fn names_of_counters_end_in_total_and_no_others_do() {
+    for Metric { name, kind, .. } in all() {
+        assert_eq!(name.ends_with("_total"), matches!(kind, Kind::Counter), "{name}");
+    }
+}
+
+/// The source files without tests and without files that declare metrics.
 fn recording() -> Vec<String> {
     let found = sources(Path::new("")).into_iter();
     let found = found.filter(|(path, text)| {
@@ -71,7 +88,7 @@ fn recording() -> Vec<String> {
     found.map(|(_, text)| text).collect()
 }
 
-/// The names that the code records by literals.
+/// The names that the code records as literals.
 fn recorded(text: &str) -> impl Iterator<Item = &str> {
     ["counter!(\"", "gauge!(\"", "histogram!(\""]
         .into_iter()
@@ -79,7 +96,7 @@ fn recorded(text: &str) -> impl Iterator<Item = &str> {
 }
 
 #[test]
-fn the_table_has_what_is_recorded_and_nothing_else() {
+fn the_table_lists_exactly_the_recorded_metrics() {
     let sources = recording();
     let known: BTreeSet<&str> = metrics().map(|metric| metric.name).collect();
     assert_eq!(known.len(), metrics().count(), "a name twice");
@@ -92,7 +109,8 @@ fn the_table_has_what_is_recorded_and_nothing_else() {
     assert!(unused.is_empty(), "in the table, but recorded nowhere: {unused:?}");
 }
 
-/// Whoever knows the uid of an Instance knows the URLs of its environments, which is all that protects some of them.
+/// A client that knows the uid of an Instance knows the URLs of its environments. For some of them, this is the only
+/// protection.
 #[test]
 fn no_metric_has_a_uid() {
     let labels: Vec<(&str, &str)> =
@@ -103,7 +121,7 @@ fn no_metric_has_a_uid() {
     assert!(secret.is_empty(), "{secret:?}");
 }
 
-/// The calls that log at `info` and above.
+/// The calls that log at level `info` or above.
 fn logged(text: &str) -> impl Iterator<Item = &str> {
     ["info!(", "warn!(", "error!("]
         .into_iter()
@@ -112,7 +130,7 @@ fn logged(text: &str) -> impl Iterator<Item = &str> {
 
 #[test]
 fn no_log_line_has_a_uid() {
-    // The uid of a pod opens nothing.
+    // The uid of a pod gives no access to anything.
     let names_one = |call: &&str| {
         let mut words = call.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
         words.any(|word| matches!(word, "uid" | "instance_uid" | "owner_uid" | "controller_uid"))

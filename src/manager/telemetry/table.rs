@@ -1,6 +1,6 @@
-//! All metrics, in the order of the reference. Each is declared beside what it belongs to.
+//! All metrics, in the order of the reference. Each is declared next to the code that records it.
 
-use super::process;
+use super::{process, selector};
 use crate::capture::telemetry as capture;
 use crate::clients::{cri, keycloak, mail, prometheus};
 use crate::controllers::{
@@ -17,6 +17,7 @@ const LISTS: &[&[Metric]] = &[
     webhook::REVIEWS,
     metric::QUEUES_AND_REQUESTS,
     process::DEFINITIONS,
+    selector::METRICS,
     instance::telemetry::PHASES,
     tenant::telemetry::QUOTAS,
     instance::telemetry::READY,
@@ -27,6 +28,7 @@ const LISTS: &[&[Metric]] = &[
     image_list::telemetry::METRICS,
     pod_config_node::telemetry::METRICS,
     accounts::telemetry::OUTAGES,
+    metric::OUTAGES,
     keycloak::telemetry::METRICS,
     mail::telemetry::METRICS,
     prometheus::telemetry::METRICS,
@@ -44,7 +46,7 @@ pub fn metrics() -> impl Iterator<Item = &'static Metric> {
     LISTS.iter().copied().flatten()
 }
 
-/// The metrics that are not of the recorder but written as text.
+/// The metrics that are rendered as text instead of recorded.
 #[cfg(test)]
 pub const RENDERED: &[&[Metric]] = &[
     process::CPU_TIME,

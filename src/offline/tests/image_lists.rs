@@ -1,10 +1,10 @@
-//! Image lists: the configuration names them, and a registry has what is in them.
+//! Image lists: the configuration defines them, and a registry supplies their content.
 
 use super::*;
 
 #[tokio::test]
-async fn registries_are_not_asked() {
-    // Whoever connects to it is noticed.
+async fn registries_are_not_contacted() {
+    // The listener detects any connection to the registry.
     let registry = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     registry.set_nonblocking(true).expect("a socket");
     let url = format!("http://{}", registry.local_addr().expect("an address"));
@@ -27,9 +27,9 @@ async fn registries_are_not_asked() {
     assert_eq!(output.objects, [] as [Value; 0], "they stay as they are");
     let remark = |name: &str| {
         format!(
-            "ImageList {name}: its images are those of the registry at {url}, which is read every 5m, and not here"
+            "ImageList {name}: its images come from the registry at {url}, which is read every 5m, but not by this command"
         )
     };
     assert_eq!(output.messages, [remark("absent"), remark("present")]);
-    assert!(registry.accept().is_err(), "it was asked");
+    assert!(registry.accept().is_err(), "the registry was contacted");
 }

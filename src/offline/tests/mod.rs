@@ -1,14 +1,17 @@
-//! What users write, however hostile, is planned without a panic, and nothing is made under a name that nothing can have or
-//! in a namespace of others.
+//! Hostile values of users are planned without a panic, and no object is made with an invalid name or in a foreign
+//! namespace.
 
 mod image_lists;
+mod kstatus;
+mod names;
 mod pod_configs;
 mod shown_texts;
 
 use std::collections::BTreeSet;
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaPropsOrArray;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    JSONSchemaProps, JSONSchemaPropsOrArray,
+};
 
 use super::*;
 use crate::api::crd::crds;
@@ -16,22 +19,22 @@ use crate::api::image_list::ImageList;
 use crate::api::names::{check_dns_label, check_object_name};
 use crate::api::pod_config::PodConfig;
 
-/// After so many rounds nothing may be written any more: what one loop has made may be what another one waits for.
+/// The maximum number of rounds with writes: objects that one loop creates may be prerequisites of another one.
 const MOST_ROUNDS: u32 = 8;
 
-/// Of so many values one is reconciled again and again: that takes the most time.
+/// One of this number of values is reconciled repeatedly, because that takes the most time.
 const REPEATED: usize = 7;
 
-/// The Instances of the samples are dealt to so many groups. A value is tried on those of one group, and the next value on
-/// those of the next: every field meets every type of machine, with a third of its values.
+/// The number of groups of the sample Instances. A value is tried on the Instances of one group, and the next value on
+/// the next group: every field meets every type of machine, with a third of its values.
 const GROUPS: usize = 3;
 
-/// The plan for documents, each with the name of its file.
+/// Plans the documents, each with the name of its file.
 fn plan_documents(documents: Vec<(String, Value)>, config: &Config) -> anyhow::Result<Output> {
     Planning::new(documents, None, config)?.plan()
 }
 
-/// The documents with the Instances of one group only.
+/// The documents with the Instances of only one group.
 fn of_group(documents: &[Value], group: usize) -> Vec<Value> {
     let mut instances = 0;
     let mut is_in = |document: &Value| {
@@ -48,7 +51,7 @@ fn now() -> jiff::Timestamp {
     *NOW.get_or_init(clock::now)
 }
 
-/// Values that no text of a user should have.
+/// Invalid values for texts.
 fn texts() -> Vec<Value> {
     let long = ["a".repeat(70), "a".repeat(300), "ä".repeat(64), "9".repeat(400), "[".repeat(10_000)];
     let short = [
@@ -82,7 +85,7 @@ fn texts() -> Vec<Value> {
     short.into_iter().map(Value::from).chain(long.into_iter().map(Value::from)).collect()
 }
 
-/// Values that no number or switch should have.
+/// Invalid values for numbers and switches.
 fn others() -> Vec<Value> {
     let numbers = [i64::MIN, -1, 0, 1, 65_536, i64::from(u32::MAX), i64::MAX].map(Value::from);
     let wrong = [
@@ -103,7 +106,7 @@ fn others() -> Vec<Value> {
     numbers.into_iter().chain(wrong).collect()
 }
 
-/// Values of the members of a map whose names users choose.
+/// Values for the members of a map whose keys users choose.
 fn member_values() -> Vec<Value> {
     vec![json!("text"), json!(-1)]
 }
@@ -135,7 +138,7 @@ fn fields(schema: &JSONSchemaProps, place: &str, found: &mut Vec<(String, Vec<Va
     }
 }
 
-/// Sets a value, and what it is in.
+/// Sets a value, and creates its parents.
 fn set(document: &mut Value, pointer: &str, value: &Value) {
     let mut current = document;
     for token in pointer.split('/').skip(1) {
@@ -159,7 +162,7 @@ fn set(document: &mut Value, pointer: &str, value: &Value) {
     *current = value.clone();
 }
 
-/// The objects of the samples, all of which the loops make something of.
+/// The sample objects. The loops make objects for each of them.
 fn samples() -> Vec<Value> {
     let files = [
         include_str!("../../../manifests/samples/00-namespaces.yaml"),
@@ -178,10 +181,10 @@ fn named(documents: &[Value]) -> Vec<(String, Value)> {
     documents.iter().map(|document| ("a file".to_owned(), document.clone())).collect()
 }
 
-/// What is made.
+/// An object that the loops made.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Made {
-    /// The kind of the owner; empty for what outlives its owner.
+    /// The kind of the owner; empty for objects that outlive their owner.
     of: String,
     kind: String,
     namespace: String,
@@ -192,7 +195,7 @@ fn text(object: &Value, pointer: &str) -> String {
     object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-/// What is made, without the objects that were given.
+/// The objects that were made, without the given objects.
 fn made(output: &Output, given: &[Value]) -> BTreeSet<Made> {
     let id = |object: &Value| ["/kind", "/metadata/namespace", "/metadata/name"].map(|at| text(object, at));
     let given: BTreeSet<_> = given.iter().map(id).collect();
@@ -204,16 +207,16 @@ fn made(output: &Output, given: &[Value]) -> BTreeSet<Made> {
     .collect()
 }
 
-/// The namespaces in which something is made for owners of each kind: those in which something is made usually, the sandbox
-/// that a Tenant may ask for, and that of a snapshot, which is made once its machine is off.
+/// The allowed namespaces for objects of each kind of owner: the usual ones, the sandbox that a Tenant may request, and
+/// the namespace of a snapshot, which is created once its machine is off.
 fn namespaces(usual: &BTreeSet<Made>) -> BTreeSet<(String, String)> {
     let usual = usual.iter().map(|made| (made.of.clone(), made.namespace.clone()));
     let more = [("Tenant", "sandbox-ada-rossi"), ("InstanceSnapshot", "tenant-ada-rossi")];
     usual.chain(more.map(|(of, namespace)| (of.to_owned(), namespace.to_owned()))).collect()
 }
 
-/// Reconciles everything again and again, as if each write had succeeded, until nothing is written any more; what is still
-/// written in the last round.
+/// Reconciles everything repeatedly, as if each write had succeeded, until there are no more writes. Returns the writes
+/// of the last round.
 fn unrest(planning: &Planning<'_>, output: &Output) -> Vec<String> {
     let loops = || planning.of_cluster.iter().chain(&planning.in_namespaces);
     let mut last = Vec::new();
@@ -227,7 +230,7 @@ fn unrest(planning: &Planning<'_>, output: &Output) -> Vec<String> {
             object["metadata"]["resourceVersion"] = version.to_string().into();
             let uid = format!("<uid {}/{}>", text(object, "/kind"), text(object, "/metadata/name"));
             object["metadata"].as_object_mut().expect("metadata").entry("uid").or_insert(uid.into());
-            // What cannot be read would be refused by the API server.
+            // The API server would reject invalid objects.
             let _ = planning.cluster.factory.offer(object);
         }
         last = written.into_iter().map(|(_, what)| what).collect();
@@ -238,8 +241,8 @@ fn unrest(planning: &Planning<'_>, output: &Output) -> Vec<String> {
     last
 }
 
-/// The fields of all CRDs with the values for each: the kind, the place, and the value. The status is written by the loops,
-/// and by nobody else but administrators: its texts get every second value.
+/// The fields of all CRDs with values for each: the kind, the place, and the value. Only loops and administrators write
+/// the status, so its texts get every second value.
 fn cases() -> Vec<(String, String, Value)> {
     let mut cases = Vec::new();
     for crd in crds() {
@@ -253,7 +256,7 @@ fn cases() -> Vec<(String, String, Value)> {
         for (place, values) in places {
             let step = if place.starts_with("/status") && values.len() >= 40 { 2 } else { 1 };
             let values: Vec<Value> = values.into_iter().step_by(step).collect();
-            // The names of members are values, too.
+            // The names of members are also values.
             assert!(
                 values.len() >= 20 || values == member_values(),
                 "{kind} {place}: {} values",
@@ -265,7 +268,7 @@ fn cases() -> Vec<(String, String, Value)> {
     cases
 }
 
-/// A configuration with the loop of snapshots only: no other one reads them.
+/// A configuration with only the snapshot loop: no other loop reads snapshots.
 fn snapshots_alone(config: &Config) -> Config {
     let mut config = config.clone();
     config.controllers.instance.enabled = false;
@@ -274,24 +277,24 @@ fn snapshots_alone(config: &Config) -> Config {
     config
 }
 
-/// What each case is tried on.
+/// The objects and the configuration for a case.
 #[derive(Clone, Copy)]
 struct Trial<'a> {
     config: &'a Config,
     documents: &'a [Value],
-    /// The kind of an owner, and a namespace in which something is made for such.
+    /// The kinds of owners, each with a namespace where objects may be made for it.
     allowed: &'a BTreeSet<(String, String)>,
 }
 
 impl Trial<'_> {
-    /// Plans with a value in all objects of a kind; what is wrong with what is made, and, if it `is_repeated`, with what is
-    /// made of it after that.
+    /// Plans with a value in all objects of a kind. Returns the faults of the objects that are made and, if
+    /// `is_repeated`, of later reconciles.
     fn faults(&self, (kind, place, value): &(String, String, Value), is_repeated: bool) -> Vec<String> {
         let mut changed = self.documents.to_vec();
         for document in changed.iter_mut().filter(|document| document["kind"] == *kind) {
             set(document, place, value);
         }
-        // What cannot be read at all is refused with a message.
+        // Invalid objects are rejected with a message.
         let Ok(mut planning) = Planning::new(named(&changed), None, self.config) else { return Vec::new() };
         let Ok(output) = planning.plan() else { return Vec::new() };
         let mut faults = Vec::new();
@@ -306,16 +309,19 @@ impl Trial<'_> {
             }
         }
         let again = if is_repeated { unrest(&planning, &output) } else { Vec::new() };
-        faults.extend(again.into_iter().map(|what| format!("for ever: {kind} {place} = {value}: {what}")));
+        faults.extend(
+            again.into_iter().map(|what| format!("repeatedly written: {kind} {place} = {value}: {what}")),
+        );
         faults
     }
 }
 
 #[test]
-fn no_value_of_any_field_escapes_its_namespace_or_is_written_for_ever() {
+fn no_field_value_escapes_its_namespace_or_causes_endless_writes() {
     let config = Config::default();
     let samples = samples();
-    // What the Tenants get is planned anew only for the values that it depends on: it is the largest part of the plan.
+    // The objects of Tenants are planned again only for the values that they depend on, because they are the largest
+    // part of the plan.
     let mut without_tenants = config.clone();
     without_tenants.controllers.tenant.enabled = false;
     without_tenants.controllers.workspace.enabled = false;
@@ -345,7 +351,7 @@ fn no_value_of_any_field_escapes_its_namespace_or_is_written_for_ever() {
     let of_snapshots = Trial { config: &snapshots_alone, ..of_others };
     let groups: Vec<[Vec<Value>; 2]> =
         (0..GROUPS).map(|group| [of_group(&samples, group), of_group(&with_drives, group)]).collect();
-    // Nothing is made of the other kinds.
+    // No objects are made for the other kinds.
     let is_sampled = |kind: &str| samples.iter().any(|document| document["kind"] == kind);
     let cases: Vec<_> = cases().into_iter().filter(|(kind, _, _)| is_sampled(kind)).collect();
     assert!(cases.len() > 3_500, "{} values", cases.len());
@@ -370,7 +376,7 @@ fn no_value_of_any_field_escapes_its_namespace_or_is_written_for_ever() {
 }
 
 #[test]
-fn kinds_of_which_nothing_is_made_are_read_whatever_they_contain() {
+fn kinds_without_made_objects_accept_any_content() {
     let mut read = BTreeSet::new();
     for (kind, place, value) in cases() {
         let mut object = json!({"kind": kind, "metadata": {"name": "x", "namespace": "ns", "uid": "u"}});

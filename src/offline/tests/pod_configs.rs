@@ -1,8 +1,8 @@
-//! `PodConfig`s whose authors lie: of each, what is wrong is said, and nothing is made but the sample in its namespace.
+//! Hostile `PodConfig`s: each fault is reported, and no object is made except the sample in the same namespace.
 
 use super::*;
 
-/// A configuration with the loop of `PodConfig`s only.
+/// A configuration with only the `PodConfig` loop.
 fn alone() -> Config {
     let mut config = Config::default();
     let controllers = &mut config.controllers;
@@ -43,7 +43,7 @@ fn no_value_of_any_field_makes_anything_but_a_sample_in_the_same_namespace() {
     assert!(faults.is_empty(), "{} faults: {first:#?}", faults.len());
 }
 
-/// What is said of a `PodConfig` with this spec, beside one that is right.
+/// The messages about a `PodConfig` with this spec, next to a valid one.
 fn said(spec: &Value) -> String {
     let mut liar = json!({"apiVersion": "podconfig.opdev.io/v1alpha1", "kind": "PodConfig",
         "metadata": {"name": "zz-liar", "namespace": "cnf-test"}});
@@ -51,7 +51,7 @@ fn said(spec: &Value) -> String {
     let documents = [sampled(), vec![liar]].concat();
     let output = plan_documents(named(&documents), &alone()).expect("it is read");
     let samples = output.objects.iter().filter(|object| object["kind"] == "Deployment").count();
-    assert!(samples >= 2, "the others are planned all the same: {output:?}");
+    assert!(samples >= 2, "the others are still planned: {output:?}");
     let about = |name: &str| {
         let begin = format!("PodConfig cnf-test/{name}: ");
         output
@@ -62,19 +62,19 @@ fn said(spec: &Value) -> String {
             .collect::<Vec<_>>()
             .join("\n")
     };
-    assert_eq!(about("podconfig-sample-a"), "", "it is not to blame");
+    assert_eq!(about("podconfig-sample-a"), "", "it has no fault");
     about("zz-liar")
 }
 
 #[test]
-fn what_is_wrong_with_a_liar_is_said() {
+fn the_faults_of_a_hostile_pod_config_are_reported() {
     let attachment = |changed: &Value| {
         let mut one =
             json!({"name": "x", "linkType": "veth", "parent": "", "master": "br9", "cidr": "10.9.0.0/24"});
         merge::apply(&mut one, changed);
         json!({"networkAttachments": [one]})
     };
-    assert_eq!(said(&attachment(&json!({}))), "", "this one is right");
+    assert_eq!(said(&attachment(&json!({}))), "", "this one is valid");
     let many: Vec<Value> = (0..5_000)
         .map(|n| json!({"name": format!("a{n}"), "linkType": "veth", "parent": "", "master": "br", "cidr": "10.8.0.0/24"}))
         .collect();

@@ -1,5 +1,5 @@
-//! What users write reaches the terminal, YAML, labels, statuses, the log and HTTP answers without a control character, a
-//! broken line or a panic. The same of mails is in `clients::mail::tests::properties`.
+//! Texts of users reach the terminal, YAML, labels, statuses, the log and HTTP responses without control characters,
+//! forged lines or panics. `clients::mail::tests::properties` tests the same for mails.
 
 use http::StatusCode;
 use proptest::prelude::*;
@@ -14,16 +14,15 @@ use crate::explain::{course, instance};
 use crate::manager::logging::tests::logged;
 use crate::preview;
 use crate::properties::{FORGED, hostile};
-use crate::runtime::ObjectKey;
 use crate::runtime::apply::{Verb, Write};
-use crate::runtime::http_server;
 use crate::runtime::plan::KindInfo;
 use crate::runtime::preview::Previewed;
+use crate::runtime::{ObjectKey, http_server};
 
-/// So many values are tried at once, each in another field.
+/// The number of values that are tried together, each in another field.
 const AT_ONCE: usize = 40;
 
-/// The places of texts in a schema, without those that have a form which the API server checks, such as times.
+/// The paths of texts in a schema, without texts whose format the API server checks, such as times.
 fn places_of_texts(schema: &JSONSchemaProps, place: &str, found: &mut Vec<String>) {
     for (name, member) in schema.properties.iter().flatten() {
         places_of_texts(member, &format!("{place}/{}", name.replace('~', "~0").replace('/', "~1")), found);
@@ -36,7 +35,7 @@ fn places_of_texts(schema: &JSONSchemaProps, place: &str, found: &mut Vec<String
     }
 }
 
-/// The texts of all kinds of the samples, and an annotation of each.
+/// The text fields of all kinds in the samples, and an annotation of each.
 fn text_fields(samples: &[Value]) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for crd in
@@ -56,17 +55,17 @@ fn text_fields(samples: &[Value]) -> Vec<(String, String)> {
     found
 }
 
-/// Whether a text has a control character other than the ends of lines, or a line that a value has broken.
+/// Whether a text has a control character other than line ends, or a forged line.
 fn is_bad(text: &str) -> bool {
     text.contains(|c| shown::is_control(c) && c != '\n') || text.lines().any(|line| line.starts_with(FORGED))
 }
 
-/// The same of a text that is to be one line.
+/// Whether a text that must be a single line has a control character.
 fn is_bad_line(line: &str) -> bool {
     line.contains(shown::is_control)
 }
 
-/// What `why`, `status`, `plan --kubeconfig` and `takeover check` print of an object.
+/// The output of `why`, `status`, `plan --kubeconfig` and `takeover check` for an object.
 fn printed(object: &Value) -> Vec<String> {
     let write = Write {
         verb: Verb::Patch,
@@ -108,11 +107,11 @@ fn messages(object: &Value) -> impl Iterator<Item = String> {
     conditions.map(|condition| text(condition, "/message"))
 }
 
-/// What is wrong with what is made and said of these documents.
+/// The faults in the objects and messages made for these documents.
 fn wrong(documents: &[Value], config: &Config) -> Vec<String> {
     let mut planning = Planning::new(named(documents), None, config).expect("every text can be read");
     let output = planning.plan().expect("a plan");
-    // Conditions that others have stored stay as they are, until somebody shows them.
+    // Stored conditions of other writers stay unchanged until they are displayed.
     let stored: Vec<String> = documents.iter().flat_map(messages).collect();
     let mut found = Vec::new();
     let mut expect = |is_good: bool, what: &str, text: &str| {
@@ -155,7 +154,7 @@ proptest! {
     #![proptest_config(crate::properties::cases(250))]
 
     #[test]
-    fn every_text_is_shown_without_what_a_terminal_acts_on(
+    fn texts_are_shown_without_terminal_control_characters(
         values in prop::collection::vec((any::<prop::sample::Index>(), hostile()), AT_ONCE), group in 0..GROUPS,
     ) {
         static SAMPLES: std::sync::LazyLock<Vec<Value>> = std::sync::LazyLock::new(samples);

@@ -1,5 +1,4 @@
-//! Compares an existing object with the desired one: who owns it, and which enforced fields differ. Pure
-//! functions.
+//! Compares an existing object with the desired one: its owner, and the enforced fields that differ. Pure functions.
 
 use std::borrow::Cow;
 
@@ -7,6 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde_json::{Map, Value};
 
 use crate::api::meta::{Metadata, TextMap, kept_annotation, kept_data};
+use crate::api::parts::other_part;
 use crate::kinds::SecretKind;
 use crate::runtime::component::Component;
 use crate::runtime::error::ApiError;
@@ -16,7 +16,7 @@ use crate::runtime::store::AnyObject;
 
 /// The owner of an existing object.
 pub enum Owner {
-    /// The desired owner; or none, and nothing says that the object is somebody else's: then it is adopted.
+    /// The desired owner. Or the object has no owner and no sign of another one; it is then adopted.
     Us,
     /// A deleted object of the same name as the owner; the garbage collector has not removed the object yet.
     Predecessor,
@@ -24,12 +24,18 @@ pub enum Owner {
     Foreign(String),
 }
 
-/// Who owns the existing object that has the name of `desired`.
+/// Returns the owner of the existing object that has the name of `desired`.
 pub fn owner_of(metadata: &Metadata, desired: &Desired) -> Owner {
     let owner = &desired.owner;
     match metadata.controller() {
         _ if desired.ownership == Ownership::Unowned => Owner::Us,
-        Some(controller) if controller.uid == owner.uid => Owner::Us,
+        Some(controller) if controller.uid == owner.uid => other_part(&metadata.labels, &desired.labels)
+            .map_or(Owner::Us, |label| {
+                Owner::Foreign(format!(
+                    "belongs to another part of {} {} ({label})",
+                    controller.kind, controller.name
+                ))
+            }),
         Some(controller) if controller.kind == owner.kind && controller.name == owner.name => {
             Owner::Predecessor
         }
@@ -41,7 +47,7 @@ pub fn owner_of(metadata: &Metadata, desired: &Desired) -> Owner {
     }
 }
 
-/// Why an object that nobody controls is not adopted, as the end of a message; `None` if it is.
+/// Returns why an object without a controller is not adopted, as the end of a message; `None` if it is adopted.
 fn refusal_to_adopt(metadata: &Metadata, desired: &Desired) -> Option<String> {
     let label = |key: &str| metadata.labels.get(key);
     let is_known = desired
@@ -49,20 +55,25 @@ fn refusal_to_adopt(metadata: &Metadata, desired: &Desired) -> Option<String> {
         .as_ref()
         .is_none_or(|known_by| known_by.iter().all(|(key, value)| label(key) == Some(value)));
     if !is_known {
-        return Some("was not made by this daemon".to_owned());
+        return Some("was not created by this daemon".to_owned());
     }
-    desired.identity.iter().find_map(|(key, ours)| {
+    let other_owner = desired.identity.iter().find_map(|(key, ours)| {
         let other = label(key).filter(|value| Some(*value) != ours.as_deref())?;
         Some(format!(
-            "belongs to nobody, but its label {key} says that it is of {other}: delete it, or the label"
+            "has no owner, but its label {key} assigns it to {other}: delete the object or the label"
         ))
-    })
+    });
+    let other_part = || {
+        let label = other_part(&metadata.labels, &desired.labels)?;
+        Some(format!("belongs to another part of {} {} ({label})", desired.owner.kind, desired.owner.name))
+    };
+    other_owner.or_else(other_part)
 }
 
-/// The patch that restores the enforced fields of an existing object; `None` if they are right.
+/// Returns the patch that restores the enforced fields of an existing object; `None` if they are up to date.
 ///
 /// # Errors
-/// When the object belongs to somebody else, or is going.
+/// When the object has another owner, or is being deleted.
 pub fn needed(desired: &Desired, seen: &dyn AnyObject) -> Result<Option<ObjectPatch>, ApiError> {
     let (metadata, kind, name) = (seen.metadata(), desired.kind.kind, &desired.key.name);
     match owner_of(metadata, desired) {
@@ -79,7 +90,7 @@ pub fn needed(desired: &Desired, seen: &dyn AnyObject) -> Result<Option<ObjectPa
         }
     }
     if metadata.deletion_timestamp.is_some() {
-        return Err(ApiError::transient(format!("{kind} {name} is being deleted and will be made anew")));
+        return Err(ApiError::transient(format!("{kind} {name} is being deleted and will be recreated")));
     }
     let version = || metadata.resource_version.as_ref().map(ToString::to_string);
     Ok(repair(desired, seen).map(|(patch, exact)| ObjectPatch {
@@ -93,8 +104,8 @@ pub fn needed(desired: &Desired, seen: &dyn AnyObject) -> Result<Option<ObjectPa
     }))
 }
 
-/// The merge patch that restores the enforced fields, and whether it is valid only for the resource version
-/// in the store (because it replaces a list). `None` if nothing differs.
+/// Returns the merge patch that restores the enforced fields, and whether it is valid only for the resource version in
+/// the store (because it replaces a list). `None` if nothing differs.
 pub fn repair(desired: &Desired, seen: &dyn AnyObject) -> Option<(Value, bool)> {
     let current = seen.metadata();
     let mut metadata = Map::new();
@@ -112,10 +123,10 @@ pub fn repair(desired: &Desired, seen: &dyn AnyObject) -> Option<(Value, bool)> 
         metadata.insert("ownerReferences".into(), to_value(owners));
     }
     let fields = match &desired.fields {
-        // The object is turned into JSON only where there is something to compare.
+        // The object is converted to JSON only if there is something to compare.
         fields @ Value::Object(_) => {
             let (found, kept) = (seen.json(), as_kept(desired.kind, fields));
-            // Of a long value only the digest is known, but all of it has to be sent.
+            // The store keeps only the digest of a long value, but the patch contains the whole value.
             merge::required(&found, kept.as_ref().unwrap_or(fields)).and_then(|patch| match kept {
                 Some(_) => merge::required(&found, fields),
                 None => Some(patch),
@@ -134,8 +145,9 @@ pub fn repair(desired: &Desired, seen: &dyn AnyObject) -> Option<(Value, bool)> 
     (!patch.is_empty()).then_some((Value::Object(patch), exact))
 }
 
-/// The enforced fields of an object that the store does not hold, as a merge patch: those of the plan and, where the plan
-/// has none, what differs of [`Desired::members`]. The role of a binding cannot be changed; the next plan sees it.
+/// Returns the enforced fields of an object that the store does not hold, as a merge patch: the fields of the plan or,
+/// if the plan has none, the differing members of [`Desired::members`]. The role of a binding is immutable, so it is
+/// left out; the next plan handles it.
 pub fn unseen_fields(desired: &Desired, object: &Value) -> Value {
     let (Some(manifest), Value::Null) = (&desired.manifest, &desired.fields) else {
         return desired.fields.clone();
@@ -149,7 +161,7 @@ pub fn unseen_fields(desired: &Desired, object: &Value) -> Value {
     Value::Object(differences.collect())
 }
 
-/// The patch of labels or annotations that differ from `wanted`; a wanted `None` means that the key must be
+/// Returns the patch of the labels or annotations that differ from `wanted`. A wanted `None` means that the key must be
 /// absent.
 fn entries<'a>(
     current: &TextMap,
@@ -161,7 +173,7 @@ fn entries<'a>(
         .collect()
 }
 
-/// The owner references that an object should have; `None` if it has them.
+/// Returns the owner references that an object should have; `None` if it has them.
 fn owners(metadata: &Metadata, ours: &OwnerReference, ownership: Ownership) -> Option<Vec<OwnerReference>> {
     let current = || metadata.owner_references.iter().map(OwnerReference::from);
     let as_wanted = match ownership {
@@ -176,7 +188,8 @@ fn owners(metadata: &Metadata, ours: &OwnerReference, ownership: Ownership) -> O
     Some(others.chain((ownership == Ownership::Controlled).then(|| ours.clone())).collect())
 }
 
-/// The fields as a store has them, for a Secret with a value of which that keeps the digest.
+/// Returns the fields as a store keeps them; `None` unless the object is a Secret with a value that is kept as a
+/// digest.
 fn as_kept(kind: KindInfo, fields: &Value) -> Option<Value> {
     let data = fields.get("data").filter(|_| kind == KindInfo::of::<SecretKind>())?.as_object()?;
     let is_long = |text: &str| matches!(kept_data(text), Cow::Owned(_));

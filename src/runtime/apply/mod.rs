@@ -1,10 +1,9 @@
 //! The apply engine carries out plans. All control loops write to the cluster through it.
 //!
-//! It compares desired objects with the stores and sends only the enforced fields that differ. Every write
-//! carries the uid of the object in the store as a precondition, and its resource version where the write
-//! replaces a list. The response of the API server goes into the store at once. After a failure, everything
-//! that does not depend on the failed write is still carried out. The client refuses writes while the lease
-//! is not held (see [`super::gate`]).
+//! It compares desired objects with the stores and sends only the enforced fields that differ. Every write has the uid
+//! of the stored object as a precondition, and its resource version if the write replaces a list. The response of the
+//! API server is stored at once. After a failure, everything that does not depend on the failed write is still carried
+//! out. The client rejects writes while the lease is not held (see [`super::gate`]).
 
 mod compare;
 mod preconditions;
@@ -52,29 +51,30 @@ impl std::fmt::Display for Failure {
     }
 }
 
-/// What applying a plan has done.
+/// The result of applying a plan.
 #[derive(Debug, Default)]
 pub struct Applied {
-    /// Whether a write was sent.
+    /// Whether any write was sent.
     pub is_written: bool,
-    /// Whether an object was adopted that the stores did not hold. The plan did not know it, so it is made again.
+    /// Whether an object was adopted that the stores did not hold. The plan did not know the object, so a new plan is
+    /// made.
     pub is_incomplete: bool,
     /// Every failure.
     pub failures: Vec<Failure>,
 }
 
-/// What has been done for an object that must exist.
+/// The result for an object that must exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ensured {
-    /// Nothing: it is as it should be.
+    /// The object is up to date.
     Unchanged,
     /// It was created or repaired.
     Written,
-    /// The stores did not hold it; it was repaired as far as that is possible without a plan that knows it.
+    /// The stores did not hold it. It was repaired as far as possible by a plan that does not know it.
     Adopted,
 }
 
-/// Carries out plans for one loop.
+/// Carries out the plans of one loop.
 #[derive(Clone)]
 pub struct Engine {
     writer: Writer,
@@ -83,8 +83,8 @@ pub struct Engine {
     origin: &'static str,
 }
 
-/// An object that the store does not hold, as the API server returned it: its labels do not match the
-/// selector of the watch, or the watch is late.
+/// An object that the store does not hold, as returned by the API server: its labels do not match the selector of the
+/// watch, or the watch lags behind.
 struct Found {
     metadata: Metadata,
     object: Value,
@@ -101,12 +101,12 @@ impl AnyObject for Found {
 }
 
 impl Engine {
-    /// An engine that writes through `writer` and keeps `stores` up to date with the answers.
+    /// Creates an engine that writes through `writer` and updates `stores` with the responses.
     pub fn new(writer: Writer, stores: WrittenStores, origin: &'static str) -> Self {
         Self { writer, stores, origin }
     }
 
-    /// Carries out a plan as far as possible. `owner` is the object that is reconciled.
+    /// Carries out a plan as far as possible. `owner` is the object that is being reconciled.
     pub async fn apply<E>(&self, plan: &Plan<E>, owner: &Precondition) -> Applied {
         let patches =
             join_all(plan.patches.iter().map(async |patch| {
@@ -118,18 +118,18 @@ impl Engine {
         waves.dedup();
         let is_written = !plan.patches.is_empty() || !plan.remove.is_empty();
         let mut applied = Applied { is_written, ..Applied::default() };
-        // All other writes wait for the first wave, which decides whether the names are free.
+        // All other writes wait for the first wave, which detects name conflicts.
         let (first, later) = waves.split_at(waves.len().min(1));
         self.ensure_waves(plan, owner, first, &mut applied).await;
-        // Patches do not depend on other writes, and no write depends on them.
+        // Patches do not depend on other writes, and no write depends on patches.
         let ensured = self.ensure_waves(plan, owner, later, &mut applied);
         let (others, removed, ()) = join!(patches, removals, ensured);
         applied.failures.extend(removed.into_iter().chain(others).flatten());
         applied
     }
 
-    /// Creates or repairs the objects of these waves, one wave after the other. After a name conflict in a
-    /// component, its objects in later waves are left out.
+    /// Creates or repairs the objects of these waves, one wave after the other. After a name conflict in a component,
+    /// its objects in later waves are skipped.
     async fn ensure_waves<E>(
         &self,
         plan: &Plan<E>,
@@ -172,16 +172,16 @@ impl Engine {
             return self.enforce(desired, &*seen, owner).await.map(done(Ensured::Written));
         }
         let Some(manifest) = &desired.manifest else {
-            return Err(ApiError::transient("the object has just been deleted"));
+            return Err(ApiError::transient("the object was just deleted"));
         };
         desired.key.check()?;
         match self.send(Method::POST, &desired.kind.path(&desired.key.namespace), Some(manifest.json())).await
         {
             Ok(body) => store.record(&desired.key, &body, self.origin).map(|()| Ensured::Written),
             Err(ApiError::AlreadyExists(message)) if store.is_whole() => {
-                Err(ApiError::transient(format!("the watch is late: {message}")))
+                Err(ApiError::transient(format!("the watch lags behind: {message}")))
             }
-            // The store does not hold the object: its labels do not match the watch, or the watch is late.
+            // The store does not hold the object: its labels do not match the watch, or the watch lags behind.
             Err(ApiError::AlreadyExists(_)) => {
                 let (desired, found) = self.find(desired).await?;
                 self.enforce(&desired, &found, owner).await.map(done(Ensured::Adopted))
@@ -190,7 +190,7 @@ impl Engine {
         }
     }
 
-    /// Reads an object that the store does not hold, and returns it with what is enforced in it.
+    /// Reads an object that the store does not hold, and returns it with its enforced fields.
     async fn find(&self, desired: &Desired) -> Result<(Desired, Found), ApiError> {
         let body = self.send(Method::GET, &desired.kind.object_path(&desired.key)?, None).await?;
         let object: Value = decoded(&body)?;
@@ -200,8 +200,8 @@ impl Engine {
         Ok((desired, Found { metadata, object }))
     }
 
-    /// Restores the enforced fields of an existing object with one merge patch. Sends nothing if they are
-    /// right, and returns whether it did.
+    /// Restores the enforced fields of an existing object with one merge patch. Returns whether a patch was sent; none
+    /// is sent if the fields are up to date.
     async fn enforce(
         &self,
         desired: &Desired,
@@ -239,18 +239,18 @@ impl Engine {
         self.stores.get(patch.kind)?.record(&patch.key, &answer, self.origin)
     }
 
-    /// Patches the status of an object with what differs from `status`, and returns whether anything did.
-    /// The patch is valid only for the resource version in the store, because it replaces whole lists that
-    /// other loops write to as well.
+    /// Patches the status of an object with the fields that differ from `status`, and returns whether any did. The
+    /// patch is valid only for the resource version in the store, because it replaces whole lists that other loops also
+    /// write to.
     pub async fn publish<T: Kind>(&self, object: &Object<T>, status: &T::Status) -> Result<bool, ApiError> {
         let Some(patch) = status_patch(object, status) else { return Ok(false) };
         self.patch(&patch).await?;
         Ok(true)
     }
 
-    /// Reads an object from the API server and updates the store with it.
+    /// Reads an object from the API server and updates the store.
     pub async fn refresh(&self, kind: KindInfo, key: &ObjectKey) -> Result<(), ApiError> {
-        // Users write the names of what their objects refer to.
+        // The name may be invalid: users write the references in their objects.
         let Ok(path) = kind.object_path(key) else { return Ok(()) };
         match self.send(Method::GET, &path, None).await {
             Ok(answer) => self.stores.get(kind)?.record(key, &answer, self.origin),
@@ -289,12 +289,12 @@ impl Engine {
     }
 }
 
-/// The patch from the status of an object to another one; `None` if they are equal.
+/// Returns the patch from the status of an object to another one; `None` if they are equal.
 fn status_patch<T: Kind>(object: &Object<T>, status: &T::Status) -> Option<ObjectPatch> {
     if *status == object.status {
         return None;
     }
-    // A status that was never written has no fields yet, not even those that the schema requires.
+    // A status that was never written has no fields yet, not even the required ones.
     let written = object.status != T::Status::default();
     let old = if written { to_value(&object.status) } else { Value::Object(Map::new()) };
     let difference = merge::difference(&old, &to_value(status))?;
@@ -312,7 +312,7 @@ fn failure<T>(
     Some(Failure { component: component.clone(), kind: kind.kind, name: key.name.to_string(), error })
 }
 
-/// A patch as the log shows it: of Secrets without what they hold.
+/// Returns a patch as it is logged, with the values of Secrets masked.
 fn shown(kind: KindInfo, patch: &Value) -> Value {
     let mut shown = patch.clone();
     if kind == KindInfo::of::<SecretKind>() {
@@ -329,11 +329,11 @@ fn is_within(component: &Component, components: &[Component]) -> bool {
     components.iter().any(|other| component.is_within(other))
 }
 
-/// What the engine would send for an object of a plan that is in its store: the patch, and the object with it; `None` if
-/// nothing.
+/// Returns what the engine would send for an object of a plan that is in its store: the patch, and the resulting
+/// object; `None` if nothing differs.
 ///
 /// # Errors
-/// When the object is not in its store: it would be created.
+/// When the object is not in its store, so it would be created.
 pub fn rewritten(desired: &Desired, stores: &WrittenStores) -> Result<Option<(Value, Value)>, ApiError> {
     let absent = || ApiError::NotFound(desired.key.to_string());
     let seen = stores.get(desired.kind)?.seen(&desired.key).ok_or_else(absent)?;

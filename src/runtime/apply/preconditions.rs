@@ -1,5 +1,5 @@
-//! The preconditions of deletions. They are checked against the API server right before, because stores may be late: a watch can be
-//! silent although objects change.
+//! The preconditions of deletions. They are checked against the API server immediately before, because stores may lag
+//! behind: a watch can be silent although objects change.
 
 use super::Engine;
 use crate::runtime::error::ApiError;
@@ -7,11 +7,11 @@ use crate::runtime::pieces::Piece;
 use crate::runtime::plan::Precondition;
 use crate::runtime::store::{AnyStore, Likeness};
 
-/// The origin of changes that a check has found, see [`crate::runtime::store::Change::origin`]: no loop has this name.
+/// The origin of changes that a check finds, see [`crate::runtime::store::Change::origin`]. No loop has this name.
 const LIVE: &str = "check";
 
 impl Engine {
-    /// Compares all of this with the API server, one after the other.
+    /// Checks these preconditions against the API server, one after the other.
     ///
     /// # Errors
     /// As for [`Engine::check`].
@@ -22,7 +22,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Compares the store with the API server. The store takes what it had not seen.
+    /// Compares the store with the API server, and updates the store with any difference.
     ///
     /// # Errors
     /// [`ApiError::Stale`] if something differs, or the error of the request.
@@ -47,11 +47,11 @@ impl Engine {
         }
         let what = kind.kind;
         Err(ApiError::Stale(format!(
-            "what is known of {what} objects was old: it is read again before a deletion"
+            "cached {what} objects were stale: they are read again before a deletion"
         )))
     }
 
-    /// The number of objects that the API server lists, and whether the store has each of them.
+    /// Returns the number of objects that the API server lists, and whether the store has an up-to-date copy of each.
     async fn compare(
         &self,
         store: &dyn AnyStore,
@@ -68,7 +68,7 @@ impl Engine {
             }
             Piece::Begin(begin) => {
                 let key = Piece::key(begin);
-                Err(ApiError::transient(format!("{key} in the answer to {path} is too large to be read")))
+                Err(ApiError::transient(format!("{key} in the response to {path} is too large to read")))
             }
         };
         self.writer.list(path, query, compare).await?;

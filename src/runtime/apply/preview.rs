@@ -1,4 +1,4 @@
-//! What the engine would send for a plan. Objects that the stores do not hold are read; nothing is written.
+//! Computes what the engine would send for a plan. Objects that the stores do not hold are read; nothing is written.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use crate::runtime::store::AnyObject;
 /// A write that was not sent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Write {
-    /// What it would do.
+    /// The operation.
     pub verb: Verb,
     /// The kind of the object.
     pub kind: KindInfo,
@@ -20,25 +20,26 @@ pub struct Write {
     pub key: ObjectKey,
     /// `status`, or `None` for the object itself.
     pub subresource: Option<&'static str>,
-    /// The object as it is, as far as we read it; `Null` where there is none. Secrets without what they hold.
+    /// The current object, as far as we read it; `Null` if it does not exist. Values of Secrets are masked.
     pub before: Value,
-    /// The new object, or the merge patch; `Null` for a deletion. Secrets without what they hold.
+    /// The new object, or the merge patch; `Null` for a deletion. Values of Secrets are masked.
     pub body: Value,
 }
 
-/// What a write does.
+/// The operation of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verb {
     /// Creates the object.
     Create,
-    /// Changes fields of it.
+    /// Changes fields of the object.
     Patch,
-    /// Deletes it.
+    /// Deletes the object.
     Delete,
 }
 
 impl Engine {
-    /// What [`Engine::apply`] would send for this plan, unless one of the writes fails, and why what else would not be sent.
+    /// Returns the writes that [`Engine::apply`] would send for this plan if all of them succeed, and the failures that
+    /// prevent others.
     pub async fn preview<E>(&self, plan: &Plan<E>) -> (Vec<Write>, Vec<Failure>) {
         let mut writes: Vec<Write> = plan.patches.iter().map(|patch| self.patching(patch)).collect();
         let mut failures = Vec::new();
@@ -67,17 +68,17 @@ impl Engine {
         (writes, failures)
     }
 
-    /// What [`Engine::publish`] would send; `None` if nothing.
+    /// Returns the write that [`Engine::publish`] would send; `None` if nothing differs.
     pub fn publishing<T: Kind>(&self, object: &Object<T>, status: &T::Status) -> Option<Write> {
         status_patch(object, status).map(|patch| self.patching(&patch))
     }
 
-    /// A patch as it would be sent.
+    /// Returns a patch as a write.
     pub fn patching(&self, patch: &ObjectPatch) -> Write {
         self.write(Verb::Patch, patch.kind, &patch.key, patch.subresource, &patch.patch)
     }
 
-    /// What would be sent for an object that must exist; `None` if nothing.
+    /// Returns the write for an object that must exist; `None` if it is up to date.
     async fn ensuring(&self, desired: &Desired) -> Result<Option<Write>, ApiError> {
         let store = self.stores.get(desired.kind)?;
         if let Some(seen) = store.seen(&desired.key) {

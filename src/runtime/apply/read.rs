@@ -1,4 +1,4 @@
-//! Reads all objects of a selection from the API server, past the watch.
+//! Reads all objects of a selection from the API server, bypassing the watch.
 
 use super::Engine;
 use crate::runtime::error::{ApiError, unreadable};
@@ -7,11 +7,11 @@ use crate::runtime::plan::KindInfo;
 use crate::runtime::watch::Selection;
 
 impl Engine {
-    /// Reads all objects of a selection, and updates the store with them: it is as recent as the API server is
-    /// now, whatever the watch has shown.
+    /// Reads all objects of a selection, and updates the store. The store is then as recent as the API server, even if
+    /// the watch lags behind.
     ///
     /// # Errors
-    /// When the API server refuses a page, or its answer is no list.
+    /// When the API server rejects a page, or its response is not a list.
     pub async fn read_all(&self, kind: KindInfo, selection: &Selection) -> Result<(), ApiError> {
         let store = self.stores.get(kind)?;
         store.begin_list();

@@ -1,4 +1,4 @@
-//! Deletions: what is deleted, and whether it is gone then.
+//! Deletions: which objects are deleted, and whether they are gone afterwards.
 
 use http::Method;
 use jiff::{SignedDuration, Timestamp};
@@ -12,7 +12,8 @@ use crate::runtime::clock;
 use crate::runtime::error::{ApiError, decoded};
 use crate::runtime::plan::{Desired, Precondition, Removal};
 
-/// How long the garbage collector is left to delete what belonged to a deleted object, once another one has its name.
+/// The time that the garbage collector gets to delete the dependents of a deleted object after a new object has its
+/// name.
 const COLLECTION: SignedDuration = SignedDuration::from_secs(30);
 
 impl Engine {
@@ -27,9 +28,9 @@ impl Engine {
         failure(&removal.component, removal.kind, &removal.key, self.remove(removal).await)
     }
 
-    /// Deletes an object that is in the way, under the name of `desired`, and was that of a deleted object with the name of
-    /// `owner`. The garbage collector does that, but it misses the end of an object that is made anew while its watch is
-    /// interrupted, until the controller manager is started again. So nothing is done in the first 30 seconds of `owner`.
+    /// Deletes an object that has the name of `desired` but belonged to a deleted object with the name of `owner`.
+    /// Normally the garbage collector does that. It misses the deletion of an object that is recreated while its watch
+    /// is interrupted, until the controller manager restarts. Nothing is deleted until `owner` is 30 seconds old.
     pub(super) async fn collect(
         &self,
         desired: &Desired,
@@ -53,8 +54,8 @@ impl Engine {
         self.remove_guarded(&removal).await.map_or(Ok(()), |failure| Err(failure.error))
     }
 
-    /// Deletes an object, with uid and resource version as preconditions; nothing is sent for one that is being deleted
-    /// already. An object with finalizers, and a namespace, stays in the store until the watch shows its end.
+    /// Deletes an object, with uid and resource version as preconditions. Sends nothing if the object is already being
+    /// deleted. An object with finalizers, or a namespace, stays in the store until the watch shows its deletion.
     async fn remove(&self, removal: &Removal) -> Result<(), ApiError> {
         let store = self.stores.get(removal.kind)?;
         let is_leaving = |seen: &Metadata| seen.uid == *removal.uid && seen.deletion_timestamp.is_some();
@@ -80,11 +81,12 @@ impl Engine {
     }
 }
 
-/// Whether the garbage collector has left an object whose owner was deleted: nobody deletes it, although the present owner
-/// of that name has existed for some time.
+/// Whether the garbage collector has missed an object whose owner was deleted. It is not being deleted, although a new
+/// object with the name of the owner has existed for some time.
 fn is_left(metadata: &Metadata, owner: &Metadata, desired: &Desired, now: Timestamp) -> bool {
     let made = owner.creation_timestamp.as_ref().map(|made| made.0);
-    // The collector keeps what has another owner, too. A kind of the same name in another API group is not ours.
+    // The garbage collector also keeps an object that has another owner. A kind with the same name in another API group
+    // is not ours.
     let group =
         |api_version: &str| api_version.split_once('/').map_or(String::new(), |(group, _)| group.to_owned());
     let is_of_kind = |other: &Owner| group(&other.api_version) == group(&desired.owner.api_version);
@@ -95,7 +97,7 @@ fn is_left(metadata: &Metadata, owner: &Metadata, desired: &Desired, now: Timest
         && made.is_some_and(|made| now.duration_since(made) >= COLLECTION)
 }
 
-/// What is read of the answer to a deletion.
+/// The fields of the response to a deletion that we read.
 #[derive(Deserialize)]
 struct Deleted {
     #[serde(default)]
@@ -104,9 +106,9 @@ struct Deleted {
     metadata: Metadata,
 }
 
-/// Whether the answer to a deletion says that the object still exists: it is the object itself, with the time of its
-/// deletion, as long as finalizers hold it, or a namespace has something in it. Otherwise the answer is a `Status`, or the
-/// object as it last was.
+/// Whether the response to a deletion says that the object still exists. It is then the object itself, with a deletion
+/// timestamp, because finalizers hold it or, for a namespace, because it still has content. Otherwise the response is a
+/// `Status`, or the last state of the object.
 fn is_being_deleted(removal: &Removal, answer: &[u8]) -> Result<bool, ApiError> {
     let Deleted { kind, metadata } = decoded(answer)?;
     Ok(kind == removal.kind.kind && metadata.uid == *removal.uid && metadata.deletion_timestamp.is_some())
@@ -123,7 +125,7 @@ mod tests {
     use crate::runtime::plan::KindInfo;
 
     #[test]
-    fn an_object_with_a_time_of_deletion_is_still_there() {
+    fn an_object_with_a_deletion_timestamp_still_exists() {
         let removal = Removal {
             kind: KindInfo::of::<NamespaceKind>(),
             key: ObjectKey::new("", "a"),
@@ -145,11 +147,11 @@ mod tests {
             let answer = answer.to_string();
             assert_eq!(is_being_deleted(&removal, answer.as_bytes()), Ok(expected), "{answer}");
         }
-        is_being_deleted(&removal, b"<html>").expect_err("no answer of an API server");
+        is_being_deleted(&removal, b"<html>").expect_err("not a response of an API server");
     }
 
     #[test]
-    fn what_nobody_deletes_half_a_minute_later_is_left_over() {
+    fn an_orphan_that_still_exists_after_half_a_minute_is_left_over() {
         let metadata = |json: Value| -> Metadata { serde_json::from_value(json).expect("metadata") };
         let desired = crate::runtime::apply::tests::desired();
         let owner = || json!({"uid": "u1", "creationTimestamp": "2026-01-01T00:00:00Z"});

@@ -1,5 +1,4 @@
-//! A certificate from a folder with the files `tls.crt` and `tls.key`, as a mounted Secret of
-//! cert-manager has them.
+//! A certificate from a folder with the files `tls.crt` and `tls.key`, in the layout of a mounted cert-manager Secret.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,8 +18,8 @@ struct Files {
     key: Option<Vec<u8>>,
 }
 
-/// Watches the two files in the folder that the key `of` of the configuration names. As long as the key belongs to the certificate, each change is served at once;
-/// otherwise the current certificate stays.
+/// Watches the two files in the folder that the configuration key `of` names. Each change is served at once if the key
+/// matches the certificate; otherwise the current certificate stays in use.
 pub fn watched(of: &'static str, folder: &Path, resolver: &Arc<CertificateResolver>) -> [WatchedFile; 2] {
     let files = Arc::new(Mutex::new(Files::default()));
     let watch = |name: &'static str, take: fn(&mut Files, Option<Vec<u8>>)| {
@@ -31,10 +30,10 @@ pub fn watched(of: &'static str, folder: &Path, resolver: &Arc<CertificateResolv
             take(&mut files, content.map(<[u8]>::to_vec));
             match load(&files) {
                 Ok(certified) => resolver.set(certified),
-                // One of two files has changed so far: the other one follows.
+                // Only one of the two files has changed so far; the other one follows.
                 Err(CertificateError::Mismatch | CertificateError::Missing(_)) => {}
                 Err(error) => {
-                    warn!(file = shown, %error, "the certificate cannot be used; the old one stays");
+                    warn!(file = shown, %error, "the certificate cannot be used; the current one stays in use");
                 }
             }
         })

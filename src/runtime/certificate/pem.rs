@@ -1,4 +1,4 @@
-//! Certificates and keys in PEM, as a Secret of type `kubernetes.io/tls` or a folder has them.
+//! Certificates and keys in PEM, as stored in a Secret of type `kubernetes.io/tls` or a folder.
 
 use std::sync::Arc;
 
@@ -9,20 +9,20 @@ use rustls::sign::CertifiedKey;
 
 use super::CertificateError;
 
-/// The file, or key of a Secret, with the serving certificate, followed by those of its authority.
+/// The file, or key of a Secret, that contains the serving certificate, followed by the CA certificates.
 pub const CERTIFICATE: &str = "tls.crt";
-/// The file, or key of a Secret, with the private key of the serving certificate.
+/// The file, or key of a Secret, that contains the private key of the serving certificate.
 pub const KEY: &str = "tls.key";
 
-/// The cryptography provider that all TLS of the daemon uses.
+/// The cryptography provider for all TLS connections of the daemon.
 pub fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }
 
-/// A certificate chain with its key, as the TLS server needs it.
+/// Returns a certificate chain with its key, for a TLS server.
 ///
 /// # Errors
-/// When the chain is empty, or the key does not belong to its first certificate.
+/// When the chain is empty, or the key does not match its first certificate.
 pub fn certified(
     chain: Vec<CertificateDer<'static>>,
     key: PrivateKeyDer<'static>,
@@ -34,18 +34,21 @@ pub fn certified(
     })
 }
 
-/// Reads the certificates of a PEM file, of which there must be at least one. `what` names the file in
-/// errors.
+/// Parses the certificates of a PEM file, which must contain at least one. `what` names the file in errors.
 pub fn certificates(
     what: &'static str,
     text: &[u8],
 ) -> Result<Vec<CertificateDer<'static>>, CertificateError> {
     let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text).collect();
     let all = all.map_err(|error| CertificateError::unreadable(what, error))?;
-    if all.is_empty() { Err(CertificateError::unreadable(what, "no certificate in PEM")) } else { Ok(all) }
+    if all.is_empty() {
+        Err(CertificateError::unreadable(what, "it contains no PEM certificate"))
+    } else {
+        Ok(all)
+    }
 }
 
-/// Reads the private key of a PEM file. `what` names the file in errors.
+/// Parses the private key of a PEM file. `what` names the file in errors.
 pub fn key(what: &'static str, text: &[u8]) -> Result<PrivateKeyDer<'static>, CertificateError> {
     PrivateKeyDer::from_pem_slice(text).map_err(|error| CertificateError::unreadable(what, error))
 }

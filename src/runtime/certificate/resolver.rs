@@ -1,4 +1,4 @@
-//! The certificate that new TLS connections get. It can be replaced while the server runs.
+//! The certificate for new TLS connections. It can be replaced while the server runs.
 
 use std::sync::Arc;
 
@@ -11,17 +11,17 @@ use tracing::info;
 
 use super::validity::Validity;
 
-/// What a certificate is for.
+/// The purpose of a certificate.
 #[derive(Debug, Clone, Copy)]
 pub struct Served {
-    /// What is served with it, for the log.
+    /// The server that uses it, for the log.
     pub what: &'static str,
-    /// The gauge with the time at which it expires.
+    /// The gauge of its expiry time.
     pub gauge: &'static str,
 }
 
-/// Holds the certificate that is served, if there is one yet, and gives it to each TLS handshake. Open
-/// connections keep the certificate that they began with.
+/// Holds the current certificate, if there is one yet, and returns it for each TLS handshake. Open connections keep the
+/// certificate from their handshake.
 #[derive(Debug)]
 pub struct CertificateResolver {
     served: Served,
@@ -30,16 +30,16 @@ pub struct CertificateResolver {
 }
 
 impl CertificateResolver {
-    /// One without a certificate.
+    /// Creates a resolver without a certificate.
     pub fn new(served: Served) -> Self {
         Self { served, current: RwLock::default(), present: watch::Sender::new(false) }
     }
 
-    /// Serves this certificate from the next handshake on, and records its end in the metrics.
+    /// Serves this certificate from the next handshake on, and records its expiry in the metrics.
     pub fn set(&self, certified: CertifiedKey) {
         if let Some(validity) = certified.cert.first().and_then(|certificate| Validity::of(certificate)) {
             info!(until = %validity.end, "serving {} with a new certificate", self.served.what);
-            // Seconds since 1970 are exact in an f64 for longer than certificates last.
+            // An f64 represents seconds since 1970 exactly, far beyond the lifetime of certificates.
             #[expect(clippy::cast_precision_loss)]
             gauge!(self.served.gauge).set(validity.end.as_second() as f64);
         }
@@ -48,7 +48,7 @@ impl CertificateResolver {
         self.present.send_replace(true);
     }
 
-    /// Is true as soon as there is a certificate to serve.
+    /// Becomes true once there is a certificate to serve.
     pub fn watch(&self) -> watch::Receiver<bool> {
         self.present.subscribe()
     }

@@ -1,21 +1,21 @@
-//! Reads the validity period from a certificate (RFC 5280, section 4.1). It is the only field that we read
-//! ourselves; everything else is left to the verifier that clients use.
+//! Reads the validity period from a certificate (RFC 5280, section 4.1). It is the only field that we parse; everything
+//! else is left to the clients' verifiers.
 
 use jiff::Timestamp;
 use yasna::tags::TAG_UTCTIME;
 use yasna::{ASN1Error, ASN1ErrorKind, ASN1Result, BERReader, BERReaderSeq, Tag, parse_der};
 
-/// The period in which a certificate is valid.
+/// The validity period of a certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Validity {
-    /// `notBefore`, the first second.
+    /// `notBefore`, the first valid second.
     pub begin: Timestamp,
-    /// `notAfter`, the last second.
+    /// `notAfter`, the last valid second.
     pub end: Timestamp,
 }
 
 impl Validity {
-    /// Reads the period from a certificate in DER; `None` if the bytes are no certificate.
+    /// Reads the period from a DER certificate; `None` if the bytes are not a certificate.
     pub fn of(certificate: &[u8]) -> Option<Self> {
         let read = parse_der(certificate, |reader| {
             reader.read_sequence(|reader| {
@@ -28,7 +28,7 @@ impl Validity {
     }
 
     fn of_body(reader: &mut BERReaderSeq<'_, '_>) -> ASN1Result<Self> {
-        // The version, which may be missing, the serial number, the signature algorithm and the issuer precede the validity.
+        // The optional version, the serial number, the signature algorithm and the issuer precede the validity.
         reader.read_optional(|reader| reader.read_tagged(Tag::context(0), element))?;
         for _ in 0..3 {
             reader.next().read_der()?;
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_is_no_certificate() {
+    fn a_truncated_certificate_is_rejected() {
         let whole = certificate((2026, 1, 1), (2027, 1, 1));
         for length in 0..whole.len() {
             assert_eq!(Validity::of(&whole[..length]), None, "{length}");

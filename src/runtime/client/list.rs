@@ -1,4 +1,4 @@
-//! Lists that are read in between, past the stores.
+//! Lists that are read directly from the API server, bypassing the stores.
 
 use std::time::{Duration, Instant};
 
@@ -14,28 +14,28 @@ use crate::runtime::answer::{Answer, LONGEST_ANSWER, ListMetadata};
 use crate::runtime::error::{ApiError, with_sources};
 use crate::runtime::pieces::Piece;
 
-/// Objects in a page of a list that is given on object by object.
+/// The number of objects in a page of a list that is processed object by object.
 const PAGE: usize = 250;
 
 /// A list that is read in pages.
 pub struct Listing<'a> {
     /// The path of the collection.
     pub path: &'a str,
-    /// The parameters that select its objects, encoded.
+    /// The encoded parameters that select its objects.
     pub query: &'a str,
     /// Objects per page.
     pub page: usize,
-    /// The headers by which the API server knows the user who asks; none if it is the daemon.
+    /// The headers that authenticate the user; empty for the daemon itself.
     pub user: &'a HeaderMap,
-    /// How long a page may take.
+    /// The time limit for a page.
     pub limit: Duration,
 }
 
 impl Writer {
-    /// Gives all objects of a list to `each`, one after the other, while the answers arrive. `query` selects them.
+    /// Passes all objects of a list to `each`, one after the other, while the responses arrive. `query` selects them.
     ///
     /// # Errors
-    /// When the API server refuses a page, its answer is no list, or `each` fails.
+    /// When the API server rejects a page, its response is not a list, or `each` fails.
     pub async fn list(
         &self,
         path: &str,
@@ -45,10 +45,32 @@ impl Writer {
         let listing = Listing { path, query, page: PAGE, user: &HeaderMap::new(), limit: LONGEST_ANSWER };
         self.sender.list(&listing, &mut each).await
     }
+
+    /// Passes the objects of the first page of a list, at most `page` of them, to `each` while the response arrives.
+    ///
+    /// # Errors
+    /// When the API server rejects the page or does not respond within `limit`, its response is not a list, or `each`
+    /// fails.
+    pub async fn first_page(
+        &self,
+        path: &str,
+        page: usize,
+        limit: Duration,
+        mut each: impl FnMut(Piece<'_>) -> Result<(), ApiError> + Send,
+    ) -> Result<(), ApiError> {
+        let listing = Listing { path, query: "", page, user: &HeaderMap::new(), limit };
+        let read = self.sender.page(&format!("{path}?limit={page}"), &listing, &mut each).await?;
+        read.map(drop).ok_or_else(|| no_list(path))
+    }
+}
+
+/// The error for a response that is not a list.
+fn no_list(path: &str) -> ApiError {
+    ApiError::transient(format!("the response to {path} is not a list, or is truncated"))
 }
 
 impl Sender {
-    /// Gives all objects of a list to `each`, as [`Writer::list`].
+    /// Passes all objects of a list to `each`, like [`Writer::list`].
     pub(super) async fn list(
         &self,
         listing: &Listing<'_>,
@@ -59,8 +81,7 @@ impl Sender {
         loop {
             let page = format!("{path}?limit={size}&{query}{next}");
             let page = self.page(page.trim_end_matches('&'), listing, each).await?;
-            let none = || ApiError::transient(format!("the answer to {path} is no list, or breaks off"));
-            let token = page.ok_or_else(none)?.next;
+            let token = page.ok_or_else(|| no_list(path))?.next;
             if token.is_empty() {
                 return Ok(());
             }
@@ -68,7 +89,7 @@ impl Sender {
         }
     }
 
-    /// Reads a page. Returns what is beside its items; `None` if the answer is no list.
+    /// Reads a page. Returns the metadata of the list; `None` if the response is not a list.
     async fn page(
         &self,
         path: &str,

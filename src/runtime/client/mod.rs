@@ -1,9 +1,9 @@
-//! The clients of the API server: `kube`'s client for reads and watches, [`Writer`] for the writes of the loops,
-//! [`UserClient`] for what a user asks for and writes in his own name. All send our `User-Agent` and count their requests in
-//! the metrics; the first two refuse writes while the lease is not held.
+//! The clients of the API server: `kube`'s client for reads and watches, [`Writer`] for the writes of the loops, and
+//! [`UserClient`] for requests on behalf of a user. All of them send our `User-Agent` and count their requests in the
+//! metrics. The first two reject writes while the lease is not held.
 //!
-//! Whatever `kube`'s client is asked for (lists, watches, the lease, events, look-ups), it does not repeat a request that was
-//! refused with `Retry-After` before that time. Of the writes of the loops, the queue waits with the whole object.
+//! `kube`'s client (lists, watches, the lease, events, look-ups) honours `Retry-After`: it does not repeat a rejected
+//! request earlier. For the writes of the loops, the queue delays the whole object instead.
 
 mod list;
 mod pages;
@@ -11,8 +11,7 @@ mod pauses;
 mod user_client;
 
 pub use pages::each_listed;
-pub use user_client::{Credential, Right, UserClient};
-pub use user_client::{Patch, Preconditions, Rules};
+pub use user_client::{Credential, Patch, Preconditions, Right, Rules, UserClient};
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -40,16 +39,16 @@ use super::error::{ApiError, NotLeader, with_sources};
 use super::gate::Gate;
 use super::pieces::LARGEST_OBJECT;
 
-/// The `User-Agent` of all requests. The audit log shows it.
+/// The `User-Agent` of all requests, as shown in the audit log.
 pub const USER_AGENT: &str = concat!("crownlabs/", env!("CARGO_PKG_VERSION"));
 
-/// How long a request may take before it counts as failed; a watch, before its answer begins.
+/// The time limit of a request; for a watch, of the time until its response begins.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What is said of a request that has no answer in its time.
+/// The message for a request that timed out.
 const LATE: &str = "the API server did not answer in time";
 
-/// Why a request has no answer: it took longer than [`REQUEST_TIMEOUT`].
+/// The error of a request that took longer than [`REQUEST_TIMEOUT`].
 #[derive(Debug, thiserror::Error)]
 #[error("the API server did not answer within {} s", REQUEST_TIMEOUT.as_secs())]
 pub struct NoAnswer;
@@ -60,18 +59,18 @@ impl From<NoAnswer> for kube::Error {
     }
 }
 
-/// The configuration of both clients, with our `User-Agent` and without retries.
+/// The configuration of all clients, with our `User-Agent` and without retries.
 fn prepared(mut config: Config) -> Config {
     config.headers.push((HeaderName::from_static("user-agent"), HeaderValue::from_static(USER_AGENT)));
-    // The queue retries, with the gate asked again; a retry below the gate would bypass it.
+    // The queue retries, and checks the gate again; a retry below the gate would bypass it.
     config.default_retry = false;
     config
 }
 
-/// `kube`'s client. It sends writes only while `gate` is open.
+/// Builds `kube`'s client, which sends writes only while `gate` is open.
 ///
 /// # Errors
-/// When the configuration cannot be used, for example an unreadable certificate.
+/// When the configuration is invalid, for example because of an unreadable certificate.
 #[inline(never)] // much code, in several commands
 pub fn build(config: Config, gate: Gate) -> kube::Result<Client> {
     let config = prepared(config);
@@ -79,8 +78,8 @@ pub fn build(config: Config, gate: Gate) -> kube::Result<Client> {
     Ok(ClientBuilder::try_from(config)?.with_layer(&Gated::new(gate, metrics)).build())
 }
 
-/// Sends the writes of the loops: with the same authentication, HTTP and TLS as `kube`'s client, but without
-/// its request queue and tracing, which cost more processor time than the request itself.
+/// Sends the writes of the loops, with the same authentication, HTTP and TLS as `kube`'s client, but without its
+/// request queue and tracing, which take more CPU time than the request itself.
 #[derive(Clone)]
 pub struct Writer {
     sender: Sender,
@@ -88,19 +87,19 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// A writer that sends writes only while `gate` is open.
+    /// Creates a writer that sends writes only while `gate` is open.
     ///
     /// # Errors
-    /// When the configuration cannot be used, for example an unreadable certificate.
+    /// When the configuration is invalid, for example because of an unreadable certificate.
     pub fn new(config: Config, gate: Gate) -> kube::Result<Self> {
         Ok(Self { sender: Sender::new(config)?, gate })
     }
 
-    /// Sends a request and returns the body of its answer.
+    /// Sends a request and returns the body of the response.
     ///
     /// # Errors
-    /// The error that the API server answers with, and its message; [`ApiError::NotLeader`] when the lease
-    /// is not held and nothing was sent.
+    /// The error in the API server's response, with its message; [`ApiError::NotLeader`] when the lease is not held, so
+    /// that the request was not sent.
     pub async fn send(&self, request: Request<Full<Bytes>>) -> Result<Bytes, ApiError> {
         if request.method() != Method::GET && !self.gate.is_open() {
             return Err(ApiError::NotLeader);
@@ -131,7 +130,7 @@ impl Sender {
         Ok(Self { service: BoxCloneSyncService::new(service), metrics })
     }
 
-    /// Sends a request and returns the body of its answer. Both may take as long as `limit`.
+    /// Sends a request and returns the body of the response. Both together take at most `limit`.
     async fn send(&self, request: Request<Full<Bytes>>, limit: Duration) -> Result<Bytes, ApiError> {
         let method = request.method().clone();
         let begin = Instant::now();
@@ -153,7 +152,7 @@ impl Sender {
         self.read(self.service.clone().oneshot(request).await?).await
     }
 
-    /// Reads an answer that is about one object.
+    /// Reads a response about one object.
     async fn read(&self, answer: Response<Incoming>) -> Result<Answered, BoxError> {
         let code = answer.status().as_u16();
         if let Some(date) = answer.headers().get(DATE).and_then(|date| date.to_str().ok()) {
@@ -168,13 +167,13 @@ impl Sender {
 /// A response.
 struct Answered {
     code: u16,
-    /// What the header `Retry-After` asks for.
+    /// The value of the header `Retry-After`.
     retry_after: Option<Duration>,
     body: Bytes,
 }
 
-/// The error of a response with a status code of 400 or above. A proxy in front of the API server, and the API server
-/// itself when it is overloaded, answer with a body that is no `Status`.
+/// Returns the error of a response with a status code of 400 or above. A proxy in front of the API server, and the API
+/// server itself when it is overloaded, send a body that is not a `Status`.
 fn refusal(Answered { code, retry_after, body }: &Answered) -> ApiError {
     let mut status: Status = serde_json::from_slice(body).unwrap_or_default();
     if status.code == 0 {
@@ -189,7 +188,7 @@ fn refusal(Answered { code, retry_after, body }: &Answered) -> ApiError {
     }
 }
 
-/// The metrics `rest_client_*`. Each counter and histogram is registered once and then kept.
+/// The metrics `rest_client_*`. Each counter and histogram is registered once and then reused.
 #[derive(Clone)]
 struct RequestMetrics {
     host: Arc<str>,
@@ -197,7 +196,7 @@ struct RequestMetrics {
     totals: MetricHandles<(Method, Option<u16>), Counter>,
 }
 
-/// Metrics that have been registered, by their labels.
+/// The registered metrics, by their labels.
 type MetricHandles<K, V> = Arc<RwLock<HashMap<K, V>>>;
 
 impl RequestMetrics {
@@ -206,7 +205,7 @@ impl RequestMetrics {
         Self { host: host.into(), durations: Arc::default(), totals: Arc::default() }
     }
 
-    /// Counts a request. `code` is the HTTP status of the response; `None` when there was no response.
+    /// Counts a request. `code` is the HTTP status of the response; `None` if there was no response.
     fn count(&self, method: &Method, code: Option<u16>, took: Duration) {
         let host = || self.host.to_string();
         known(&self.durations, method.clone(), || {
@@ -221,7 +220,7 @@ impl RequestMetrics {
     }
 }
 
-/// The entry of that key; `make` creates it at the first call.
+/// Returns the entry with this key; `make` creates it on the first call.
 fn known<K: Eq + std::hash::Hash, V: Clone>(
     map: &RwLock<HashMap<K, V>>,
     key: K,
@@ -281,7 +280,7 @@ where
         if method != Method::GET && !gate.is_open() {
             return Either::Left(ready(Err(Box::new(NotLeader))));
         }
-        // Nothing is sent before it is awaited.
+        // The future sends nothing before it is awaited.
         let answer = self.inner.call(request);
         Either::Right(Box::pin(async move {
             pauses.wait(&method, &path).await;
@@ -289,7 +288,7 @@ where
                 return Err(Box::new(NotLeader) as BoxError);
             }
             let begin = Instant::now();
-            // `kube` itself would wait for ever: one connection that hangs must cost no more than one attempt.
+            // `kube` itself has no timeout: a hanging connection must fail only one attempt.
             let answer = tokio::time::timeout(REQUEST_TIMEOUT, answer).await;
             let answer = answer.unwrap_or_else(|_| Err(Box::new(NoAnswer)));
             let code = answer.as_ref().ok().map(|answer| answer.status().as_u16());

@@ -4,14 +4,14 @@ use http::Request;
 use kube::{Client, Error};
 use serde_json::Value;
 
-/// Objects in one page of a list.
+/// The number of objects in one page of a list.
 const PAGE: u32 = 500;
 
-/// Gives all objects of a list, as JSON, to `each`, also those before a page that cannot be read. `query` goes on with the parameters
-/// of the request, such as `&labelSelector=…`, encoded.
+/// Passes all objects of a list, as JSON, to `each`, including those before a page that fails. `query` continues the
+/// parameters of the request, such as `&labelSelector=…`, encoded.
 ///
 /// # Errors
-/// When the API server refuses a page, or does not answer.
+/// When the API server rejects a page or does not respond.
 pub async fn each_listed(
     client: &Client,
     path: &str,

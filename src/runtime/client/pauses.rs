@@ -1,5 +1,5 @@
-//! The pauses that the API server asks for: an answer 429, or 5xx, with `Retry-After` says after how many seconds the same
-//! request may be sent again.
+//! The pauses that the API server asks for: a response 429 or 5xx with `Retry-After` says after how many seconds the
+//! same request may be repeated.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use http::{HeaderMap, Method, StatusCode};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// The longest pause that is kept, whatever is asked for.
+/// The longest pause that is honoured.
 const LONGEST: Duration = Duration::from_mins(1);
 
-/// A request as far as pauses tell them apart: method and path, without the query.
+/// The key of a pause: method and path, without the query.
 type Target = (Method, String);
 
 /// The pauses of one client. Clones share them.
@@ -28,14 +28,14 @@ impl Pauses {
         }
     }
 
-    /// When the pause of a request ends.
+    /// Returns the end of a request's pause.
     fn end(&self, method: &Method, path: &str) -> Option<Instant> {
         let pauses = self.0.lock();
-        // While there is none, which is nearly always, no key is made.
+        // Nearly always there is no pause, so no key is allocated.
         if pauses.is_empty() { None } else { pauses.get(&(method.clone(), path.to_owned())).copied() }
     }
 
-    /// Takes note of an answer to a request.
+    /// Records the pause in a response, if there is one.
     pub fn note(&self, method: &Method, path: &str, status: StatusCode, headers: &HeaderMap) {
         if status != StatusCode::TOO_MANY_REQUESTS && !status.is_server_error() {
             return;
@@ -48,7 +48,7 @@ impl Pauses {
     }
 }
 
-/// The pause in the header `Retry-After`, in seconds; `None` for none. The API server never writes a date there.
+/// Parses the header `Retry-After` in seconds; `None` if it is missing. The API server never sends a date.
 pub fn asked(headers: &HeaderMap) -> Option<Duration> {
     let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
     Some(Duration::from_secs(seconds)).filter(|pause| !pause.is_zero())
@@ -60,7 +60,7 @@ mod tests {
 
     use super::*;
 
-    /// How long a request has to wait after another one was answered with this.
+    /// Returns how long a request has to wait after a request to `/api/v1/pods` got this response.
     async fn waits(answer: (u16, Option<&str>), method: &Method, path: &str) -> u64 {
         let pauses = Pauses::default();
         let mut headers = HeaderMap::new();
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_request_waits_as_long_as_the_answer_to_the_last_one_asks() {
+    async fn a_request_waits_as_long_as_the_last_response_asks() {
         for (answer, expected) in [
             ((429, Some("7")), 7),
             ((503, Some("7")), 7),
@@ -83,19 +83,19 @@ mod tests {
             ((429, None), 0),
             ((429, Some("Wed, 21 Oct 2026 07:28:00 GMT")), 0),
             ((429, Some("-1")), 0),
-            // What is no refusal asks for nothing.
+            // Only errors can ask for a pause.
             ((200, Some("7")), 0),
             ((403, Some("7")), 0),
         ] {
             assert_eq!(waits(answer, &Method::GET, "/api/v1/pods").await, expected, "{answer:?}");
         }
-        // Others do not wait.
+        // Other requests do not wait.
         assert_eq!(waits((429, Some("7")), &Method::GET, "/api/v1/nodes").await, 0);
         assert_eq!(waits((429, Some("7")), &Method::POST, "/api/v1/pods").await, 0);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn pauses_that_are_over_are_not_kept() {
+    async fn expired_pauses_are_removed() {
         let (pauses, headers) = (Pauses::default(), HeaderMap::from_iter([(RETRY_AFTER, 2.into())]));
         for n in 0..1000 {
             let path = format!("/api/v1/namespaces/n/pods/{n}");

@@ -18,7 +18,7 @@ fn answered(code: u16, retry_after: u64, body: &str) -> Answered {
 }
 
 #[test]
-fn a_refusal_has_the_message_of_the_api_server_or_of_whoever_answers_for_it() {
+fn an_error_has_the_message_of_the_api_server_or_its_proxy() {
     let status =
         json!({"kind": "Status", "code": 422, "reason": "Invalid", "message": "spec.x: no"}).to_string();
     assert_eq!(refusal(&answered(422, 0, &status)), ApiError::Invalid("spec.x: no".to_owned()));
@@ -28,7 +28,7 @@ fn a_refusal_has_the_message_of_the_api_server_or_of_whoever_answers_for_it() {
         let message = "HTTP 503: too busy".to_owned();
         assert_eq!(error, ApiError::Transient { message, retry_after: expected });
     }
-    // Of the two places that may ask for a pause, the longer one counts.
+    // If both the header and the body ask for a pause, the longer one counts.
     let status =
         json!({"kind": "Status", "code": 429, "message": "slowly", "details": {"retryAfterSeconds": 5}})
             .to_string();
@@ -48,7 +48,7 @@ fn only_reads_pass_a_closed_gate() {
     let _inside = runtime.enter();
     let mut passes = |method: &Method| {
         let request = Request::builder().method(method).body(Body::empty()).expect("a request");
-        let answer = service.call(request).now_or_never().expect("it answers at once");
+        let answer = service.call(request).now_or_never().expect("the service responds at once");
         answer.map(drop).map_err(|error| error.is::<NotLeader>())
     };
     for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
@@ -84,26 +84,26 @@ async fn a_request_that_is_never_answered_fails_after_thirty_seconds() {
     for method in [Method::GET, Method::POST, Method::PATCH, Method::DELETE] {
         let begin = tokio::time::Instant::now();
         let request = Request::builder().method(&method).uri("/api/v1/pods").body(Full::default());
-        let error = writer.send(request.expect("a request")).await.expect_err("there is no answer");
+        let error = writer.send(request.expect("a request")).await.expect_err("no response");
         assert_eq!(error, ApiError::transient("the API server did not answer in time"), "{method}");
         assert_eq!(begin.elapsed().as_secs(), 30, "{method}");
         assert!(server.was_asked(), "{method}");
     }
-    // The same by the client of the watches, the lease, the events and the look-ups.
+    // `kube`'s client times out, too.
     let client = build(server.config(), Gate::open()).expect("a client");
     let begin = tokio::time::Instant::now();
     let request = Request::get("/api/v1/pods").body(Vec::new()).expect("a request");
-    let error = client.request_text(request).await.expect_err("there is no answer");
+    let error = client.request_text(request).await.expect_err("no response");
     assert!(matches!(&error, kube::Error::Service(error) if error.is::<NoAnswer>()), "{error:?}");
     assert!(ApiError::from(error).is_transient());
     assert_eq!(begin.elapsed().as_secs(), 30);
     assert!(server.was_asked());
 }
 
-/// What was asked: method, path with query, and after how many seconds.
+/// The requests: method, path with query, and time in seconds.
 type Log = Arc<Mutex<Vec<(Method, String, u64)>>>;
 
-/// An API server that refuses every request with this status, and asks for seven seconds of peace.
+/// A service that rejects every request with this status and `Retry-After: 7`.
 fn refusing(
     code: u16,
     log: Log,
@@ -124,7 +124,7 @@ fn refusing(
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_refused_is_not_repeated_before_the_api_server_has_asked_for_it() {
+async fn a_rejected_request_is_not_repeated_before_its_retry_after() {
     for code in [429, 503] {
         let (gate, log, begin) = (Gate::open(), Log::default(), tokio::time::Instant::now());
         let mut service = Gated::new(gate.clone(), metrics()).layer(refusing(code, Arc::clone(&log), begin));
@@ -158,7 +158,7 @@ async fn what_was_refused_is_not_repeated_before_the_api_server_has_asked_for_it
                 ("PUT", lease, 14),
             ]
         );
-        // A write that waits is not sent when the lease is lost meanwhile.
+        // A waiting write is not sent if the lease is lost meanwhile.
         let write = send(&Method::PUT, lease);
         gate.close();
         assert!(write.await.expect_err("not the leader").is::<NotLeader>());
@@ -166,7 +166,7 @@ async fn what_was_refused_is_not_repeated_before_the_api_server_has_asked_for_it
     }
 }
 
-/// A server that answers with the code that the path names.
+/// Starts a server that responds with the status code in the path.
 async fn server() -> ApiServer {
     ApiServer::start(|asked| (asked.name().parse().expect("a code"), json!("the answer"))).await
 }
@@ -177,7 +177,7 @@ async fn send(writer: &Writer, method: Method, code: u16) -> Result<Bytes, ApiEr
 }
 
 #[tokio::test]
-async fn an_answer_is_a_refusal_from_400_on_and_counts_by_its_code() {
+async fn a_response_is_an_error_from_400_on_and_is_counted_by_code() {
     let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
     let handle = recorder.handle();
     let _guard = metrics::set_default_local_recorder(&recorder);

@@ -1,5 +1,5 @@
-//! The driver of all control loops: carries out the steps of a [`Reconcile`] through the apply engine, the event recorder and
-//! the [`Reconciler`].
+//! The driver of all control loops. It carries out the steps of a [`Reconcile`] through the apply engine, the event
+//! recorder and the [`Reconciler`].
 
 use std::time::Duration;
 
@@ -8,18 +8,17 @@ use futures::join;
 use metrics::histogram;
 use tracing::{info, warn};
 
-use super::ObjectKey;
-use super::clock;
 use super::context::Context;
 use super::controller::{ReconcileError, ReconcileKey};
 use super::error::ApiError;
 use super::plan::Precondition;
 use super::queue::{Action, resync};
-use super::reconcile::{Answer, End, QUOTA_RETRY, Reconcile, Step};
+use super::reconcile::{Answer, End, REFUSED_RETRY, Reconcile, Step};
 use super::reconciler::{Counter, Reconciler, Report, labels_of};
+use super::{ObjectKey, clock};
 
-/// After how long a new leader tries again to read what it must read first; doubled each time, up to
-/// [`QUOTA_RETRY`].
+/// The first retry interval of a new leader for the objects that it must read first. It doubles each time, up to
+/// [`REFUSED_RETRY`].
 const FIRST_READ_RETRY: Duration = Duration::from_millis(250);
 
 /// A reconciler with its settings, and the context that it writes through.
@@ -30,7 +29,7 @@ pub struct Driver<R: Reconciler> {
 }
 
 impl<R: Reconciler> Driver<R> {
-    /// A driver for `reconciler`, which writes through `context`.
+    /// Creates a driver for `reconciler` that writes through `context`.
     pub fn new(reconciler: R, settings: R::Settings, context: Context) -> Self {
         Self { reconciler, settings, context }
     }
@@ -43,9 +42,9 @@ impl<R: Reconciler> ReconcileKey for Driver<R> {
         for (kind, selection) in self.reconciler.read_first() {
             let mut wait = FIRST_READ_RETRY;
             while let Err(error) = self.context.engine.read_all(kind, &selection).await {
-                warn!(controller = R::NAME, %error, "the {} cannot be read; trying again", kind.plural);
+                warn!(controller = R::NAME, %error, "the {} cannot be read; retrying", kind.plural);
                 tokio::time::sleep(wait).await;
-                wait = (wait * 2).min(QUOTA_RETRY);
+                wait = (wait * 2).min(REFUSED_RETRY);
             }
         }
     }
@@ -85,17 +84,27 @@ impl<R: Reconciler> Driver<R> {
                 let (applied, effects) = join!(engine.apply(plan, &owner), join_all(effects));
                 return Answer::Applied(applied, effects);
             }
-            Step::Settle(observed, outcome) => reconciler.settle(observed, outcome),
+            Step::Settle(observed, plan, outcome) => {
+                if let Some(events) = reconciler.object_events() {
+                    events.settle(key, plan.awaited.as_ref());
+                }
+                reconciler.settle(observed, outcome);
+            }
             Step::Patch(patch) => return engine.patch(patch).await.into(),
             Step::Publish(observed, report) => return self.publish(observed, report).await.into(),
-            Step::Forget => reconciler.forget(key),
+            Step::Forget => {
+                if let Some(events) = reconciler.object_events() {
+                    events.forget(key);
+                }
+                reconciler.forget(key);
+            }
             Step::End(_) => {}
         }
         Answer::Done
     }
 
-    /// Publishes the events, then writes the status if it differs. In this order, a crash in between
-    /// publishes an event twice rather than never.
+    /// Publishes the events, then writes the status if it differs. In this order, a crash in between publishes an event
+    /// twice rather than never.
     async fn publish(&self, observed: &R::Observed, report: &Report<R::Kind>) -> Result<(), ApiError> {
         report.counters.iter().for_each(Counter::increment);
         let written = self.context.publish(observed.as_ref(), &report.events, &report.status).await;

@@ -1,10 +1,11 @@
-//! In which order a reconcile reads and writes, and when the object is reconciled again.
+//! Tests of the order of reads and writes in a reconcile, and of the time of the next one.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use serde_json::{Value, json};
 
@@ -14,14 +15,14 @@ use crate::runtime::api_server::{ApiServer, Asked, refused};
 use crate::runtime::component::Component;
 use crate::runtime::context::Connections;
 use crate::runtime::plan::{Desired, KindInfo, Manifest, ObjectPatch, Ownership, Plan, Requeue};
-use crate::runtime::reconciler::{Measurement, PlanFn, ReportFn};
+use crate::runtime::reconciler::{Measurement, Reconciled};
 use crate::runtime::store::{Store, WrittenStores};
 use crate::runtime::watch::Selection;
 
-/// The time between two reconciles of an object that does not change.
+/// The time between two reconciles of an unchanged object.
 const PERIOD: Duration = Duration::from_hours(1);
 
-/// A Deployment, and whether there is a Service of its name.
+/// A Deployment, and whether a Service with its name exists.
 #[derive(derive_more::AsRef, derive_more::AsMut)]
 struct Observed(
     #[as_ref(Deployment)]
@@ -30,7 +31,7 @@ struct Observed(
     bool,
 );
 
-/// What the loop plans, and whether it wants to be called again at once.
+/// The plan of the loop, and whether it requests an immediate requeue.
 #[derive(Default)]
 struct Script {
     plan: Plan,
@@ -39,7 +40,7 @@ struct Script {
     reported: Option<i64>,
 }
 
-/// Writes a plan, and in the status whether there is a Service.
+/// Writes a plan, and reports in the status whether there is a Service.
 struct Scripted {
     deployments: Arc<Store<DeploymentKind>>,
     services: Arc<Store<ServiceKind>>,
@@ -52,9 +53,14 @@ impl Reconciler for Scripted {
     type Observed = Observed;
     type Settings = Mutex<Script>;
     type Effect = ();
-    const PLAN: PlanFn<Self> = |_, script, _| script.lock().expect("no panic").plan.clone();
-    const REPORT: ReportFn<Self> = |Observed(deployment, has_service), script, _, _, _| {
-        let mut script = script.lock().expect("no panic");
+
+    fn plan(_: &Observed, script: &Mutex<Script>, _: Timestamp) -> Plan {
+        script.lock().expect("no panic").plan.clone()
+    }
+
+    fn report(done: &Reconciled<'_, Observed, Mutex<Script>>) -> Report<DeploymentKind> {
+        let Observed(deployment, has_service) = done.observed;
+        let mut script = done.settings.lock().expect("no panic");
         script.reported = deployment.metadata.generation;
         let status =
             DeploymentStatus { ready_replicas: Some((*has_service).into()), ..DeploymentStatus::default() };
@@ -65,7 +71,7 @@ impl Reconciler for Scripted {
             measurements: vec![Measurement { name: "written_seconds", labels, value: 1.0 }],
             ..Report::new(status, Vec::new())
         }
-    };
+    }
 
     fn read_first(&self) -> Vec<(KindInfo, Selection)> {
         vec![(KindInfo::of::<ServiceKind>(), Selection::ALL)]
@@ -84,7 +90,7 @@ fn deployment(version: u32, ready: i32) -> Value {
     })
 }
 
-/// An API server that carries out every request.
+/// Responses of an API server that accepts every request.
 fn accept(asked: &Asked) -> (u16, Value) {
     match asked.body["status"]["readyReplicas"].as_i64() {
         Some(ready) => (200, deployment(8, i32::try_from(ready).expect("a number"))),
@@ -97,7 +103,7 @@ fn accept(asked: &Asked) -> (u16, Value) {
     }
 }
 
-/// A driver of the Deployment `a`, whose status says that there is no Service.
+/// Creates a driver of the Deployment `a`, whose status says that there is no Service.
 fn driver(api: &ApiServer) -> Driver<Scripted> {
     let (deployments, services) = (Arc::new(Store::new(true)), Arc::new(Store::new(true)));
     deployments.list_object(serde_json::from_value(deployment(5, 0)).expect("a Deployment"));
@@ -114,7 +120,7 @@ fn driver(api: &ApiServer) -> Driver<Scripted> {
     Driver::new(Scripted { deployments, services }, Mutex::default(), context)
 }
 
-/// Reconciles the Deployment with this plan; returns what was asked, too.
+/// Reconciles the Deployment with this plan; also returns the requests.
 async fn reconciled(
     driver: &Driver<Scripted>,
     api: &ApiServer,
@@ -125,7 +131,7 @@ async fn reconciled(
     (action, api.asked())
 }
 
-/// A plan that wants a Service of the name of the Deployment.
+/// A plan with a Service that has the name of the Deployment.
 fn with_service() -> Plan {
     let kind = KindInfo::of::<ServiceKind>();
     let metadata = ObjectMeta { name: Some("a".to_owned()), ..ObjectMeta::default() };
@@ -148,7 +154,7 @@ fn with_service() -> Plan {
 }
 
 #[tokio::test]
-async fn a_report_knows_what_was_written_before_it() {
+async fn a_report_includes_the_writes_before_it() {
     let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
     let handle = recorder.handle();
     let _guard = metrics::set_default_local_recorder(&recorder);
@@ -158,7 +164,7 @@ async fn a_report_knows_what_was_written_before_it() {
     };
     let api = ApiServer::start(accept).await;
     let driver = driver(&api);
-    // There is nothing to write, and so nothing that took time.
+    // Nothing is written, so no duration is measured.
     let (action, asked) = reconciled(&driver, &api, Script::default()).await;
     assert_eq!((action, asked), (Ok(Action::RequeueAfter(PERIOD)), Vec::new()));
     assert_eq!((shown("reports_total"), shown("written_seconds_count")), (Some(1), None));
@@ -172,7 +178,7 @@ async fn a_report_knows_what_was_written_before_it() {
     assert_eq!((shown("reports_total"), shown("written_seconds_count")), (Some(2), Some(1)));
 }
 
-/// A version of the Deployment with this uid, whose spec has this generation.
+/// Returns a version of the Deployment with this uid and generation.
 fn changed(version: u32, uid: &str, generation: i64) -> Value {
     let mut changed = deployment(version, 0);
     changed["metadata"]["uid"] = uid.into();
@@ -181,12 +187,12 @@ fn changed(version: u32, uid: &str, generation: i64) -> Value {
 }
 
 #[tokio::test]
-async fn a_report_is_about_the_spec_that_was_planned_for() {
+async fn a_report_is_about_the_spec_of_the_plan() {
     let (later, at_once) = (Some(Action::RequeueAfter(PERIOD)), Some(Action::RequeueAfter(Duration::ZERO)));
     let (accepted, conflict) = (200, 409);
     let paused = json!({"paused": true});
-    // What the plan changes; what is answered; how the object is afterwards; what the report is about, and when the next
-    // one follows (`None`: after the backoff).
+    // The planned change, the response, the object afterwards, the generation that the report is about, and the time of
+    // the next reconcile (`None`: after the backoff).
     for (spec, code, (uid, generation), reported, expected) in [
         (&Value::Null, accepted, ("u1", 3), Some(3), later),
         (&Value::Null, accepted, ("u1", 4), Some(3), at_once),
@@ -201,8 +207,8 @@ async fn a_report_is_about_the_spec_that_was_planned_for() {
             if asked.name() != "a" {
                 return accept(asked);
             }
-            // The watch is faster than the answer.
-            let seen = seen.get().expect("it is known");
+            // The watch event arrives before the response.
+            let seen = seen.get().expect("the store is set");
             seen.apply_event(serde_json::from_value(changed(7, uid, generation)).expect("a Deployment"));
             if code == conflict {
                 return refused(code, "Conflict", "the object has been modified");
@@ -225,7 +231,7 @@ async fn a_report_is_about_the_spec_that_was_planned_for() {
 }
 
 #[tokio::test]
-async fn a_new_leader_reads_first_and_tries_again_after_longer_and_longer_pauses() {
+async fn a_new_leader_reads_first_and_retries_with_growing_pauses() {
     let attempts = AtomicUsize::new(0);
     let api = ApiServer::start(move |asked| match attempts.fetch_add(1, Ordering::SeqCst) {
         0 | 1 => refused(503, "ServiceUnavailable", "too busy"),
@@ -241,7 +247,7 @@ async fn a_new_leader_reads_first_and_tries_again_after_longer_and_longer_pauses
 }
 
 #[tokio::test]
-async fn what_is_to_be_confirmed_is_read_before_the_plan_is_carried_out() {
+async fn objects_to_confirm_are_read_before_the_plan_is_carried_out() {
     let api = ApiServer::start(accept).await;
     let confirm = vec![(KindInfo::of::<DeploymentKind>(), ObjectKey::new("ns", "a"))];
     let plan = Plan { confirm, ..with_service() };
@@ -269,7 +275,7 @@ async fn the_preconditions_of_a_plan_are_read_before_anything_is_written() {
 }
 
 #[tokio::test]
-async fn what_is_being_deleted_is_reconciled_again_at_a_time_only_if_its_plan_names_one() {
+async fn an_object_being_deleted_is_requeued_only_if_its_plan_names_a_time() {
     let api = ApiServer::start(accept).await;
     let soon = Duration::from_secs(5);
     for (requeue, expected) in [
@@ -302,9 +308,9 @@ async fn the_next_reconcile_depends_on_the_plan_the_report_and_the_failures() {
         (Requeue::After(soon), true, None, again(Duration::ZERO)),
         (Requeue::OnChange, false, None, Some(Action::AwaitChange)),
         (Requeue::OnChange, true, None, again(Duration::ZERO)),
-        (Requeue::Resync, false, Some(quota()), again(QUOTA_RETRY)),
+        (Requeue::Resync, false, Some(quota()), again(REFUSED_RETRY)),
         (Requeue::After(soon), false, Some(quota()), again(soon)),
-        (Requeue::OnChange, false, Some(quota()), again(QUOTA_RETRY)),
+        (Requeue::OnChange, false, Some(quota()), again(REFUSED_RETRY)),
         (Requeue::OnChange, false, Some(busy()), None),
         (Requeue::After(soon), true, Some(busy()), None),
     ] {
@@ -322,4 +328,19 @@ async fn the_next_reconcile_depends_on_the_plan_the_report_and_the_failures() {
             assert_eq!(error.message, "Service a: too busy");
         }
     }
+}
+
+#[tokio::test]
+async fn a_name_conflict_is_not_a_failed_write_and_is_checked_again_within_a_minute() {
+    let api = ApiServer::start(accept).await;
+    let driver = driver(&api);
+    let owner =
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "b", "uid": "u2", "controller": true});
+    let metadata = json!({"name": "a", "namespace": "ns", "uid": "s2", "resourceVersion": "6", "ownerReferences": [owner]});
+    let service = json!({"metadata": metadata, "spec": {}});
+    driver.reconciler.services.apply_event(serde_json::from_value(service).expect("a Service"));
+    let (action, asked) =
+        reconciled(&driver, &api, Script { plan: with_service(), ..Script::default() }).await;
+    assert_eq!(action, Ok(Action::RequeueAfter(REFUSED_RETRY)));
+    assert!(!asked.iter().any(|asked| asked.is("POST") || asked.name() == "services"), "{asked:?}");
 }

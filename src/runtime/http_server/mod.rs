@@ -1,31 +1,33 @@
-//! The HTTP/1.1 server behind every port that the daemon listens on, with or without TLS. It accepts
-//! connections, reads each request within [`Limits`], and gives it to a [`Handler`]. A handler may answer with a stream
-//! ([`Body::stream`]), or with 101 and go on with the connection in another protocol (`hyper::upgrade`).
+//! The HTTP/1.1 server behind every port that the daemon listens on, with or without TLS. It accepts connections, reads
+//! each request within [`Limits`], and passes it to a [`Handler`]. A handler may respond with a stream
+//! ([`Body::stream`]), or with 101 and continue the connection in another protocol (`hyper::upgrade`).
 //!
-//! Memory is bounded whatever clients send or do not take: by the number of connections, by what all long bodies take
-//! together, by what all answers take that are not sent yet, by what the kernel keeps for each connection, and by the time after
-//! which a connection ends whose client takes nothing. Short requests never wait for long ones.
+//! Memory is bounded for any client. The limits are the number of connections, the total size of long request bodies,
+//! the total size of unsent responses, the kernel's buffer for each connection, and the time that a client may read
+//! nothing. Short requests never wait for long ones.
 
 mod body;
+mod handlers;
 mod progress;
+mod streams;
 mod unsent;
 
 pub use body::Body;
+pub use handlers::{immediate, read_only, response, text};
 
-use std::borrow::Cow;
 use std::convert::Infallible;
-use std::future::{Future, ready};
+use std::future::Future;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::panic::AssertUnwindSafe;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, pending};
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, Full};
 use hyper::body::{Body as _, Bytes, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -36,56 +38,59 @@ use rustls::server::ResolvesServerCert;
 use rustls::server::danger::ClientCertVerifier;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tracing::{debug, error, warn};
 
-use self::body::Served;
-use self::progress::Progress;
+use self::body::Content;
+use self::progress::{Progress, prepare};
+use self::streams::Streaming;
 use self::unsent::Unsent;
 use super::connections::{Connection, Open, accept};
-use crate::api::shown;
 
-/// Answers a request whose body has been read. A panic is answered with 500.
+/// Handles a request whose body was read. A panic results in a 500 response.
 pub type Handler = Arc<dyn Fn(Request<Bytes>) -> BoxFuture<'static, Response<Body>> + Send + Sync>;
 
-/// Who has opened the connection that a request came by, in the request's extensions.
+/// The client of the connection that a request arrived on, in the request's extensions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Peer(pub IpAddr);
 
-/// Called with every response: the path of the request, the response, and the time between the headers of
-/// the request and the response.
+/// Called with every response: the path of the request, the response, and the time between the request's headers and
+/// the response.
 pub type Observer = Arc<dyn Fn(&str, &Response<Body>, Duration) + Send + Sync>;
 
-/// A body up to this length, in bytes, is read at once; a longer one waits until the other long ones leave room.
+/// The maximum length in bytes of a body that is read at once; a longer one waits for space in the budget for long
+/// bodies.
 const SHORT_BODY: usize = 64 << 10;
-/// The most that a connection buffers of what it has not read yet, in bytes.
+/// The maximum number of unread bytes that a connection buffers.
 const READ_BUFFER: usize = 64 << 10;
 
-/// How long a client has, when its connection has to end, to take the rest of an answer, or to send that of a request.
+/// The time that a client has, when its connection has to close, to read the rest of a response or to send the rest of
+/// a request.
 const LAST_ANSWER: Duration = Duration::from_secs(1);
 
-/// The limits that clients have to keep.
+/// The limits for clients.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// The most connections at the same time. For one more, the one that has waited longest for a request is closed.
+    /// The maximum number of concurrent connections, without streams. If there is another one, the connection that has
+    /// waited longest for a complete request is closed.
     pub connections: usize,
-    /// What the bodies of all requests that are longer than 64 KiB may take together, in bytes; at least [`Limits::body`].
-    /// A request waits, within its `receive_timeout`, until there is room.
+    /// The maximum total size of all request bodies longer than 64 KiB, in bytes; at least [`Limits::body`]. A request
+    /// waits for space within its `receive_timeout`.
     pub long_bodies: usize,
-    /// What the answers take together that clients have not taken yet, in bytes. For one more, the connections of the oldest ones are
-    /// closed; of a single one, there is no limit.
+    /// The maximum total size of responses that clients have not read yet, in bytes. A new response beyond it closes
+    /// the connections of the oldest ones. A single response may exceed it.
     pub answers: usize,
-    /// The largest body of a request, in bytes. A larger one is answered with 413.
+    /// The maximum size of a request body, in bytes. A larger one gets a 413 response.
     pub body: usize,
-    /// How long the TLS handshake may take before the connection is closed, and how long the body of a
-    /// request may take before it is answered with 408.
+    /// The time limit of the TLS handshake and of a request body. A late handshake closes the connection; a late body
+    /// gets a 408 response.
     pub receive_timeout: Duration,
-    /// How long an open connection may be without a request, or a request without its last header,
-    /// before it is closed.
+    /// The time that an open connection may be without a request, or a request without its last header, before the
+    /// connection is closed.
     pub idle_timeout: Duration,
-    /// How long a client may take nothing of what is there for it, before its connection is closed.
+    /// The time that a client may read nothing of the available data before its connection is closed.
     pub send_timeout: Duration,
 }
 
@@ -113,77 +118,37 @@ pub async fn bind(key: &str, address: SocketAddr) -> io::Result<TcpListener> {
         .map_err(|error| io::Error::new(error.kind(), format!("{key}: cannot listen on {address}: {error}")))
 }
 
-/// A response with that content type. In JSON and plain text, control characters are written out: who reads an answer in a
-/// terminal sees what others wrote into it, and no more.
-pub fn response(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Response<Bytes> {
-    let body = body.into();
-    let escaped = match (content_type, std::str::from_utf8(&body)) {
-        ("application/json", Ok(text)) => shown::escaped_json(text),
-        (text_type, Ok(text)) if text_type.starts_with("text/plain") => shown::escaped_lines(text),
-        _ => Cow::Borrowed(""),
-    };
-    let body = match escaped {
-        Cow::Owned(text) => Bytes::from(text),
-        Cow::Borrowed(_) => body,
-    };
-    let mut response = Response::new(body);
-    *response.status_mut() = status;
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
-    response
-}
-
-/// A response in plain text.
-pub fn text(status: StatusCode, body: impl Into<Bytes>) -> Response<Bytes> {
-    response(status, "text/plain; charset=utf-8", body)
-}
-
-/// A handler that returns its response at once.
-pub fn immediate(handle: impl Fn(&Request<Bytes>) -> Response<Bytes> + Send + Sync + 'static) -> Handler {
-    Arc::new(move |request| ready(handle(&request).map(Body::from)).boxed())
-}
-
-/// A handler for GET and HEAD; `page` returns the response for a path, or `None` where there is none (404).
-pub fn read_only(page: impl Fn(&str) -> Option<Response<Bytes>> + Send + Sync + 'static) -> Handler {
-    immediate(move |request| {
-        if matches!(*request.method(), Method::GET | Method::HEAD) {
-            page(request.uri().path()).unwrap_or_else(|| text(StatusCode::NOT_FOUND, "no such page\n"))
-        } else {
-            text(StatusCode::METHOD_NOT_ALLOWED, "only GET\n")
-        }
-    })
-}
-
 /// An HTTP server.
 pub struct Server {
     /// The handler of the requests.
     pub handler: Handler,
     /// The observer of the responses, if any.
     pub observer: Option<Observer>,
-    /// The limits that clients have to keep.
+    /// The limits for clients.
     pub limits: Limits,
     /// The acceptor of TLS connections, see [`Server::with_certificate`]; `None` for plain connections.
     pub tls: Option<TlsAcceptor>,
 }
 
-/// A server while it serves.
+/// A running server.
 struct Running {
     server: Server,
-    /// The bytes that long bodies may still take.
+    /// The bytes that are left for long bodies.
     long_bodies: Arc<Semaphore>,
     unsent: Arc<Unsent>,
 }
 
 impl Server {
-    /// A server without TLS, with the default limits.
+    /// Creates a server without TLS, with the default limits.
     pub fn new(handler: Handler) -> Self {
         Self { handler, observer: None, limits: Limits::default(), tls: None }
     }
 
-    /// The same server with TLS. `certificate` is asked for the certificate of every new connection, and `clients`, if
-    /// given, whether the certificate of the client is accepted.
+    /// Adds TLS. `certificate` returns the certificate for every new connection, and `clients`, if given, verifies
+    /// client certificates.
     ///
     /// # Errors
-    /// When the TLS library does not accept its own default versions.
+    /// When the TLS library rejects its own default versions.
     pub fn with_certificate(
         self,
         certificate: Arc<dyn ResolvesServerCert>,
@@ -200,8 +165,8 @@ impl Server {
         Ok(Self { tls: Some(TlsAcceptor::from(Arc::new(config))), ..self })
     }
 
-    /// Serves until `stop` completes, and then until all requests that have arrived are answered. Streams end then. A client
-    /// that is slow to send a request, or to take its answer, has a second for that.
+    /// Serves until `stop` completes, and then until all requests that have arrived got a response. Streams end at the
+    /// stop. A client that is slow to send a request or to read its response has one more second.
     pub async fn serve(self, listener: TcpListener, stop: impl Future<Output = ()>) {
         let limit = self.limits.connections;
         let long_bodies = Arc::new(Semaphore::new(self.limits.long_bodies.max(self.limits.body)));
@@ -216,10 +181,9 @@ impl Server {
 
 impl Running {
     async fn connection(self: Arc<Self>, stream: TcpStream, peer: Peer, place: Connection) {
-        let stream = match Progress::new(stream, self.server.limits.send_timeout) {
-            Ok(stream) => stream,
-            Err(error) => return debug!(%error, "a connection could not be prepared"),
-        };
+        if let Err(error) = prepare(&stream, self.server.limits.send_timeout) {
+            return debug!(%error, "a connection could not be prepared");
+        }
         let Some(acceptor) = &self.server.tls else {
             return self.requests(stream, peer, place).await;
         };
@@ -238,17 +202,15 @@ impl Running {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let idle_timeout = self.server.limits.idle_timeout;
-        let place = Arc::new(place);
+        let Limits { idle_timeout, send_timeout, .. } = self.server.limits;
+        let stream = Progress::new(stream, send_timeout);
+        let (place, socket) = (Arc::new(place), stream.clone());
+        let (streams, mut streaming) = mpsc::channel(1);
         let of_requests = Arc::clone(&place);
         let service = service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(peer);
-            let (server, place) = (Arc::clone(&self), Arc::clone(&of_requests));
-            async move {
-                place.serve();
-                let response = server.respond(request, &place).await;
-                Ok::<_, Infallible>(response.map(|body| Served::new(body, place, &server.unsent)))
-            }
+            let (server, place, streams) = (Arc::clone(&self), Arc::clone(&of_requests), streams.clone());
+            async move { Ok::<_, Infallible>(server.answer(request, &place, &streams).await) }
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
@@ -256,21 +218,56 @@ impl Running {
             .header_read_timeout(idle_timeout)
             .serve_connection(TokioIo::new(stream), service)
             .with_upgrades();
-        let mut connection = pin!(connection);
-        let ended = tokio::select! {
-            ended = &mut connection => ended,
-            is_in_the_way = place.ended() => {
-                // It may have sent half of a request, and somebody else needs its place at once.
-                if is_in_the_way && matches!(place.open(), Open::Fresh | Open::Untaken) {
-                    return;
+        let mut connection = Box::pin(connection);
+        let served = async {
+            tokio::select! {
+                ended = &mut connection => ended,
+                is_in_the_way = place.ended() => {
+                    // The connection may have sent half of a request, and its slot is needed at once.
+                    if is_in_the_way && matches!(place.open(), Open::Fresh | Open::Untaken) {
+                        return Ok(());
+                    }
+                    connection.as_mut().graceful_shutdown();
+                    last_answer(connection.as_mut(), &place).await
                 }
-                connection.as_mut().graceful_shutdown();
-                last_answer(connection, &place).await
             }
         };
-        if let Err(error) = ended {
-            debug!(%error, "a connection ended early");
+        tokio::select! {
+            ended = served => if let Err(error) = ended {
+                debug!(%error, "a connection ended early");
+            },
+            Some(response) = streaming.recv() => {
+                drop(connection);
+                place.stream();
+                tokio::spawn(streams::send(response, socket, place));
+            }
         }
+    }
+
+    /// Returns the response to a request. A stream is passed on instead, and ends the HTTP connection.
+    async fn answer(
+        &self,
+        request: Request<Incoming>,
+        place: &Arc<Connection>,
+        streams: &mpsc::Sender<Streaming>,
+    ) -> Response<Full<Bytes>> {
+        let is_head = request.method() == Method::HEAD;
+        let (mut head, body) = self.respond(request, place).await.into_parts();
+        let bytes = match body.0 {
+            Content::Whole(bytes) => bytes,
+            Content::Stream(_) if is_head => Bytes::new(),
+            Content::Stream(pieces) => {
+                // The receiver drops this future.
+                let _ = streams.send(Response::from_parts(head, pieces)).await;
+                return pending().await;
+            }
+        };
+        if place.is_crowded() && head.status != StatusCode::SWITCHING_PROTOCOLS {
+            // The client has to know before its next request: the connection that waits longest may close meanwhile.
+            head.headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        place.wait();
+        Response::from_parts(head, Full::new(self.unsent.count(bytes, place)))
     }
 
     async fn respond(&self, request: Request<Incoming>, place: &Connection) -> Response<Body> {
@@ -278,13 +275,17 @@ impl Running {
         let (head, body) = request.into_parts();
         let uri = head.uri.clone();
         let answer = async {
+            place.wait();
             match self.read(body, place).await {
-                // A long body keeps its room until it is answered.
-                Ok((body, _room)) => (self.server.handler)(Request::from_parts(head, body)).await,
+                // A long body keeps its share of the budget until the response.
+                Ok((body, _room)) => {
+                    place.serve();
+                    (self.server.handler)(Request::from_parts(head, body)).await
+                }
                 Err((status, reason)) => text(status, reason + "\n").map(Body::from),
             }
         };
-        // A panic in one request must not end the others of its connection.
+        // A panic in one request must not affect the other requests of its connection.
         let response = AssertUnwindSafe(answer).catch_unwind().await.unwrap_or_else(|_| {
             let message = "the handler panicked; this is a defect of the daemon";
             error!(path = uri.path(), "{message}");
@@ -296,15 +297,15 @@ impl Running {
         response
     }
 
-    /// Reads the body of a request, and returns it with its room among the long ones. The error is the status and the
-    /// text of the response instead.
+    /// Reads the body of a request, and returns it with its share of the budget for long bodies. The error is the
+    /// status and text of the response to send instead.
     async fn read(
         &self,
         body: Incoming,
         place: &Connection,
     ) -> Result<(Bytes, Option<OwnedSemaphorePermit>), Unread> {
         let Limits { body: limit, receive_timeout, .. } = self.server.limits;
-        // Of a body that does not say its length, the longest is expected.
+        // A body without a content length may have the maximum length.
         let length = body.size_hint().upper().and_then(|length| usize::try_from(length).ok());
         let length = length.map_or(limit, |length| length.min(limit));
         let read = async {
@@ -330,8 +331,8 @@ impl Running {
     }
 }
 
-/// Completes when a connection that begins no further request has ended. It has a second, and as long as its request is
-/// served.
+/// Completes when a connection that accepts no further request is closed. It has a second, extended while its request
+/// is being handled.
 async fn last_answer<C: Future<Output = hyper::Result<()>>>(
     mut connection: Pin<&mut C>,
     place: &Connection,
@@ -345,10 +346,10 @@ async fn last_answer<C: Future<Output = hyper::Result<()>>>(
     }
 }
 
-/// The status and the text of the response to a request that could not be read.
+/// The status and text of the response to a request that could not be read.
 type Unread = (StatusCode, String);
 
-/// The body, of which `length` bytes are expected and `limit` bytes are allowed, in one piece.
+/// Collects the body, which is expected to have `length` bytes and must not exceed `limit` bytes.
 async fn collect(mut body: Incoming, length: usize, limit: usize) -> Result<Bytes, Unread> {
     let mut whole = Vec::with_capacity(length);
     while let Some(frame) = body.frame().await {

@@ -1,52 +1,68 @@
-//! Connections whose client has to take something from time to time.
+//! Connections that fail if their client reads nothing for some time.
 
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
-/// What the kernel is to keep of what a client has not taken, in bytes: that with which it begins by itself
-/// (`net.ipv4.tcp_wmem`), and would let grow to megabytes. It counts its own overhead too, and doubles the number for it
-/// (socket(7)).
+/// The kernel's send buffer for data that a client has not read, in bytes. This is the kernel's initial size
+/// (`net.ipv4.tcp_wmem`), which it would otherwise let grow to megabytes. The kernel also counts its own overhead, and
+/// doubles the number to allow for it (socket(7)).
 const SEND_BUFFER: usize = 16 << 10;
 
-/// The longest time that is set in the kernel, which takes at most 24 days.
+/// The longest timeout that we set in the kernel, which accepts at most 24 days.
 #[cfg(target_os = "linux")]
 const LONGEST: Duration = Duration::from_hours(24);
 
-/// A connection on which a write fails if its client takes nothing of it for a time.
-pub struct Progress<S> {
+/// A connection that fails to write if its client reads nothing for some time. Its clones share the connection: one of
+/// them stays when the HTTP library is done with another.
+pub struct Progress<S>(Arc<Mutex<Inner<S>>>);
+
+struct Inner<S> {
     stream: S,
     limit: Duration,
-    /// The end of that time, while a write waits.
+    /// The deadline of a waiting write.
     late: Option<Pin<Box<Sleep>>>,
 }
 
-impl Progress<TcpStream> {
-    /// A connection that has been accepted. What the kernel keeps for its client is bounded, in bytes and, also after the
-    /// connection was closed, in time.
-    ///
-    /// # Errors
-    /// When the connection is broken already.
-    pub fn new(stream: TcpStream, limit: Duration) -> io::Result<Self> {
-        // A piece of a stream does not wait until the client has confirmed the one before.
-        stream.set_nodelay(true)?;
-        let socket = SockRef::from(&stream);
-        socket.set_send_buffer_size(SEND_BUFFER)?;
-        #[cfg(target_os = "linux")]
-        socket.set_tcp_user_timeout(Some(limit.min(LONGEST)))?;
-        Ok(Self { stream, limit, late: None })
-    }
+/// Prepares an accepted connection. The kernel's data for its client is bounded in size and, also after the connection is
+/// closed, in time.
+///
+/// # Errors
+/// When the connection is already broken.
+pub fn prepare(stream: &TcpStream, limit: Duration) -> io::Result<()> {
+    // A piece of a stream does not wait until the client has acknowledged the previous one.
+    stream.set_nodelay(true)?;
+    let socket = SockRef::from(stream);
+    socket.set_send_buffer_size(SEND_BUFFER)?;
+    #[cfg(target_os = "linux")]
+    socket.set_tcp_user_timeout(Some(limit.min(LONGEST)))?;
+    Ok(())
 }
 
 impl<S> Progress<S> {
-    /// The result of a write. One that waits is polled again at the end of its time.
+    /// Applies the limit to a connection.
+    pub fn new(stream: S, limit: Duration) -> Self {
+        Self(Arc::new(Mutex::new(Inner { stream, limit, late: None })))
+    }
+}
+
+impl<S> Clone for Progress<S> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<S> Inner<S> {
+    /// Applies the time limit to the result of a write. A waiting write is polled again at its deadline.
     fn in_time(
         &mut self,
         context: &mut Context<'_>,
@@ -59,7 +75,7 @@ impl<S> Progress<S> {
         let limit = self.limit;
         let late = self.late.get_or_insert_with(|| Box::pin(sleep(limit)));
         late.as_mut().poll(context).map(|()| {
-            let message = format!("the client has taken nothing for {} s", limit.as_secs_f64());
+            let message = format!("the client has read nothing for {} s", limit.as_secs_f64());
             Err(io::Error::new(io::ErrorKind::TimedOut, message))
         })
     }
@@ -67,43 +83,41 @@ impl<S> Progress<S> {
 
 impl<S: AsyncRead + Unpin> AsyncRead for Progress<S> {
     fn poll_read(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
+        Pin::new(&mut self.0.lock().stream).poll_read(context, buffer)
     }
 }
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for Progress<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.in_time(context, written)
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let mut inner = self.0.lock();
+        let written = Pin::new(&mut inner.stream).poll_write(context, bytes);
+        inner.in_time(context, written)
     }
 
     fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         context: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
-        self.in_time(context, written)
+        let mut inner = self.0.lock();
+        let written = Pin::new(&mut inner.stream).poll_write_vectored(context, slices);
+        inner.in_time(context, written)
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
+        self.0.lock().stream.is_write_vectored()
     }
 
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0.lock().stream).poll_flush(context)
     }
 
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0.lock().stream).poll_shutdown(context)
     }
 }
 
@@ -118,33 +132,33 @@ mod tests {
     const LIMIT: Duration = Duration::from_secs(30);
     const MOMENT: Duration = Duration::from_millis(1);
 
-    /// A connection with room for four bytes, and its client.
+    /// Returns a connection with a buffer of four bytes, and its client.
     fn connection() -> (Progress<DuplexStream>, DuplexStream) {
         let (stream, client) = duplex(4);
-        (Progress { stream, limit: LIMIT, late: None }, client)
+        (Progress::new(stream, LIMIT), client)
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_takes_nothing_has_thirty_seconds() {
+    async fn a_client_that_reads_nothing_has_thirty_seconds() {
         let (mut connection, mut client) = connection();
         let begin = tokio::time::Instant::now();
-        let error = connection.write_all(b"12345").await.expect_err("the fifth byte is not taken");
+        let error = connection.write_all(b"12345").await.expect_err("the fifth byte does not fit");
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
-        assert_eq!(error.to_string(), "the client has taken nothing for 30 s");
+        assert_eq!(error.to_string(), "the client has read nothing for 30 s");
         assert!((LIMIT..LIMIT + 2 * MOMENT).contains(&begin.elapsed()), "{:?}", begin.elapsed());
-        // What it has not taken does not count as long as there is nothing to be written.
+        // Unread data does not count while there is nothing to write.
         assert_eq!(client.read_u8().await.expect("the first byte"), b'1');
         tokio::time::advance(LIMIT * 2).await;
         let slices = [io::IoSlice::new(b"6")];
         let mut write =
             |context: &mut Context<'_>| Pin::new(&mut connection).poll_write_vectored(context, &slices);
-        assert_eq!(poll_fn(&mut write).await.expect("room for one"), 1);
-        let error = poll_fn(&mut write).await.expect_err("no more room");
+        assert_eq!(poll_fn(&mut write).await.expect("space for one"), 1);
+        let error = poll_fn(&mut write).await.expect_err("no more space");
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn one_that_is_slow_and_steady_gets_all() {
+    async fn a_slow_but_steady_client_gets_the_whole_response() {
         let (mut connection, mut client) = connection();
         let sent = tokio::spawn(async move { connection.write_all(b"a long answer").await });
         let mut taken = String::new();

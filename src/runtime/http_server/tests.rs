@@ -49,7 +49,7 @@ async fn exchange(address: SocketAddr, request: &str, body: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_request_that_never_becomes_complete_keeps_nobody_out() {
+async fn an_incomplete_request_does_not_block_other_clients() {
     let listener = bind("server.test", ([127, 0, 0, 1], 0).into()).await.expect("a socket");
     let address = listener.local_addr().expect("an address");
     let handler = immediate(|request| {
@@ -62,7 +62,7 @@ async fn a_request_that_never_becomes_complete_keeps_nobody_out() {
     for number in 0..6 {
         let mut stream = TcpStream::connect(address).await.expect("a connection");
         if number % 2 == 1 {
-            // A complete one, and then half of another.
+            // A complete request, then half of another one.
             stream.write_all(b"GET /page HTTP/1.1\r\nhost: test\r\n\r\n").await.expect("sent");
             let mut begin = [0; 12];
             stream.read_exact(&mut begin).await.expect("an answer");
@@ -94,7 +94,7 @@ async fn only_a_long_body_waits_for_the_other_long_ones() {
         }
         .boxed()
     });
-    // Together, both long bodies are longer than what there is room for.
+    // Both long bodies together exceed the budget.
     let limits = Limits { body: 2 * SHORT_BODY, long_bodies: 2 * SHORT_BODY, ..Limits::default() };
     let server = Server { limits, ..Server::new(handler) };
     tokio::spawn(server.serve(listener, std::future::pending()));
@@ -111,7 +111,7 @@ async fn only_a_long_body_waits_for_the_other_long_ones() {
     }
     release.notify_one();
     for long in [first, second] {
-        long.await.expect("it is answered");
+        long.await.expect("there is a response");
     }
     let paths = paths.lock().expect("no panic").clone();
     let mut expected = vec!["/short"; 22];
@@ -120,7 +120,7 @@ async fn only_a_long_body_waits_for_the_other_long_ones() {
 }
 
 #[tokio::test]
-async fn half_of_a_request_delays_no_stop_and_a_whole_one_is_answered() {
+async fn an_incomplete_request_does_not_delay_a_stop_and_a_complete_one_is_answered() {
     let listener = bind("server.test", ([127, 0, 0, 1], 0).into()).await.expect("a socket");
     let address = listener.local_addr().expect("an address");
     let (begun, release, stop) = (Arc::new(Notify::new()), Arc::new(Notify::new()), Arc::new(Notify::new()));
@@ -153,7 +153,7 @@ async fn half_of_a_request_delays_no_stop_and_a_whole_one_is_answered() {
     let whole = tokio::spawn(async move { exchange(address, "GET /page", "").await });
     begun.notified().await;
     stop.notify_one();
-    // All of them end, while the whole one is still served.
+    // All of them are closed while the complete request is still being handled.
     for mut half in halves {
         let mut rest = Vec::new();
         let _ = half.read_to_end(&mut rest).await;

@@ -1,4 +1,4 @@
-//! The answers that clients have not taken yet, and what they may take of the memory.
+//! The responses that clients have not read yet, and their memory limit.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,15 +8,15 @@ use parking_lot::Mutex;
 
 use crate::runtime::connections::Connection;
 
-/// The whole answers of a server that are not sent yet. Streams are bounded by themselves, and what the program holds anyway, as a
-/// style does, takes nothing.
+/// The unsent whole responses of a server. Streams have their own limit, and content that the program holds anyway,
+/// such as a stylesheet, does not count.
 pub struct Unsent {
-    /// What they may take together, in bytes.
+    /// Their maximum total size, in bytes.
     limit: usize,
     answers: Mutex<Answers>,
 }
 
-/// The connections of the answers, and the lengths of these in bytes, in the order in which they were made.
+/// The connections of the responses and the lengths in bytes, in the order of creation.
 #[derive(Default)]
 struct Answers {
     by_age: BTreeMap<u64, (usize, Arc<Connection>)>,
@@ -25,13 +25,14 @@ struct Answers {
 }
 
 impl Unsent {
-    /// Up to so many bytes.
+    /// Creates the record with a limit in bytes.
     pub fn new(limit: usize) -> Arc<Self> {
         Arc::new(Self { limit, answers: Mutex::default() })
     }
 
-    /// An answer that counts until the last of it is sent, or its connection has ended. If all together are too long with it, the
-    /// connections of the oldest ones end: a client that takes its answer has done so before.
+    /// Counts a response until its last byte is sent, or its connection is closed. If the total exceeds the limit, the
+    /// connections of the oldest responses are closed: a client that reads at all would have finished an older
+    /// response.
     pub fn count(self: &Arc<Self>, answer: Bytes, place: &Arc<Connection>) -> Bytes {
         if !answer.is_unique() {
             return answer;
@@ -53,7 +54,7 @@ impl Unsent {
     }
 }
 
-/// The bytes of an answer, until they are sent.
+/// The bytes of a response, until they are sent.
 struct Counted {
     answer: Bytes,
     number: u64,

@@ -1,40 +1,41 @@
-//! Takes the answers of the API server apart while they arrive, so that no more of them is in memory than one object.
+//! Splits the responses of the API server while they arrive, so that no more than one object is in memory.
 //!
-//! A page of 100 Secrets of the largest size is 140 MiB. [`Items`] finds the items of a list in the chunks of its body, and
-//! [`Lines`] the events of a watch. Neither builds anything: an item is decoded once, from the bytes in which it came.
+//! A page of 100 Secrets of the maximum size is 140 MiB. [`Items`] finds the items of a list in the chunks of its body,
+//! and [`Lines`] the events of a watch. Neither builds an intermediate value: an item is decoded once, directly from
+//! the received bytes.
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use super::ObjectKey;
 
-/// The most bytes of one object. The API server and etcd take requests of 1.5 MiB by default, of which the answer can be
-/// somewhat longer, since binary data is written in base64.
+/// The maximum size of one object, in bytes. The API server and etcd accept requests of 1.5 MiB by default. The
+/// response can be somewhat longer, because binary data is encoded in base64.
 pub const LARGEST_OBJECT: usize = 4 << 20;
-/// The most bytes of a list beside its items.
+/// The maximum size of a list without its items, in bytes.
 const LARGEST_HEAD: usize = 64 << 10;
-/// A buffer that has grown beyond this is not kept for the next object.
+/// A buffer that has grown beyond this is not reused for the next object.
 const KEPT_BUFFER: usize = 256 << 10;
 
-/// A part of an answer.
+/// A part of a response.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Piece<'b> {
-    /// All of it.
+    /// The whole part.
     Whole(&'b [u8]),
-    /// Its first [`LARGEST_OBJECT`] bytes: it is longer.
+    /// The first [`LARGEST_OBJECT`] bytes of a part that is longer.
     Begin(&'b [u8]),
 }
 
 impl Piece<'_> {
-    /// The object in a piece that is not whole, as far as its begin says.
+    /// Extracts the object's key from the beginning of a piece that is too long.
     pub fn key(begin: &[u8]) -> ObjectKey {
         let mut names = Names::default();
-        // That it ends too early is known.
+        // The deserializer always fails at the truncated end.
         let _ = names.deserialize(&mut serde_json::Deserializer::from_slice(begin));
         ObjectKey::new(&*names.namespace, &*names.name)
     }
 }
 
-/// Collects the bytes of one part, and no more than [`LARGEST_OBJECT`] of them.
+/// Collects the bytes of one part, up to [`LARGEST_OBJECT`].
 #[derive(Debug, Default)]
 struct Part {
     bytes: Vec<u8>,
@@ -48,7 +49,7 @@ impl Part {
         self.bytes.extend_from_slice(&bytes[..bytes.len().min(space)]);
     }
 
-    /// Gives the part, which ends with these bytes, to `each`. What is all in one chunk is not copied.
+    /// Passes the part, which ends with these bytes, to `each`. A part within one chunk is not copied.
     fn end(&mut self, last: &[u8], each: &mut impl FnMut(Piece<'_>)) {
         if self.bytes.is_empty() && last.len() <= LARGEST_OBJECT {
             each(Piece::Whole(last));
@@ -70,7 +71,7 @@ impl Part {
 pub struct Lines(Part);
 
 impl Lines {
-    /// Gives each line that ends in this chunk to `each`.
+    /// Passes each line that ends in this chunk to `each`.
     pub fn feed(&mut self, mut chunk: &[u8], mut each: impl FnMut(Piece<'_>)) {
         while let Some(end) = chunk.iter().position(|byte| *byte == b'\n') {
             let (line, rest) = chunk.split_at(end);
@@ -80,19 +81,19 @@ impl Lines {
         self.0.push(chunk);
     }
 
-    /// Gives what follows the last line to `each`: the body is over.
+    /// Passes the rest after the last line to `each`, at the end of the body.
     pub fn finish(&mut self, mut each: impl FnMut(Piece<'_>)) {
         self.0.end(b"", &mut each);
     }
 }
 
-/// Finds the items of a list in its JSON. What is beside them, its head, is collected: the API server writes the metadata
-/// of some lists before the items, of others after them.
+/// Finds the items of a list in its JSON. The rest of the list, its head, is collected: the API server writes the
+/// metadata of some lists before the items, of others after them.
 #[derive(Debug, Default)]
 pub struct Items {
     head: Vec<u8>,
     item: Part,
-    /// How many objects and arrays are open.
+    /// The number of open objects and arrays.
     depth: usize,
     is_within: bool,
     is_in_string: bool,
@@ -102,20 +103,20 @@ pub struct Items {
     is_list: bool,
 }
 
-/// How some API servers write that there are none.
+/// The representation of an empty list by some API servers.
 const NO_ITEMS: &[u8] = b"\"items\":null";
 
-/// The depth in the list itself.
+/// The depth inside the list itself.
 const LIST: usize = 1;
-/// The depth in its items.
+/// The depth inside the array of items.
 const ITEMS: usize = 2;
-/// The depth in one of them.
+/// The depth inside an item.
 const ITEM: usize = 3;
 
 impl Items {
-    /// Gives each item that ends in this chunk to `each`.
+    /// Passes each item that ends in this chunk to `each`.
     pub fn feed(&mut self, chunk: &[u8], mut each: impl FnMut(Piece<'_>)) {
-        // Where that begins which is neither in the head nor in an item yet.
+        // The beginning of the bytes that are neither in the head nor in an item yet.
         let (mut begin, mut at) = (0, 0);
         while let Some(byte) = chunk.get(at).copied() {
             at += 1;
@@ -157,7 +158,8 @@ impl Items {
         }
     }
 
-    /// Where the string ends that goes on at this place; the end of the chunk if not in it.
+    /// Returns the end of the string that continues at this position; the end of the chunk if the string does not end
+    /// in it.
     fn skip_string(&mut self, chunk: &[u8], at: usize) -> usize {
         if std::mem::take(&mut self.is_escaped) {
             return at + 1;
@@ -181,24 +183,24 @@ impl Items {
         }
     }
 
-    /// Whether the array that has just begun is that of the items.
+    /// Whether the array that has just begun contains the items.
     fn is_named_items(&self) -> bool {
         let before = self.head.strip_suffix(b"[").unwrap_or_default().trim_ascii_end();
         before.strip_suffix(b":").is_some_and(|before| before.trim_ascii_end().ends_with(b"\"items\""))
     }
 
-    /// Whether it is a list: one without objects has an empty array of them, or `null`.
+    /// Whether the text is a list. A list without objects has an empty array, or `null`.
     pub fn is_list(&self) -> bool {
         self.is_list || self.head.windows(NO_ITEMS.len()).any(|part| part == NO_ITEMS)
     }
 
-    /// The list without its items, once all of it has come; `None` if it has not, or is longer than any list.
+    /// Returns the list without its items; `None` if it is incomplete or too long.
     pub fn head(&self) -> Option<&[u8]> {
         (self.depth == 0 && !self.is_in_string && !self.is_head_cut).then_some(&self.head)
     }
 }
 
-/// Reads the names of an object, or of the one in the event of a watch, from the begin of its JSON.
+/// Reads the names of an object, or of the object in a watch event, from the beginning of its JSON.
 #[derive(Default)]
 struct Names {
     namespace: String,

@@ -3,13 +3,13 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// The items of a list that comes in chunks of this size, and its head.
+/// Returns the items and the head of a list that arrives in chunks of this size.
 fn items(text: &str, size: usize) -> (Vec<String>, Option<Value>) {
     let (mut items, mut found) = (Items::default(), Vec::new());
     for chunk in text.as_bytes().chunks(size) {
         items.feed(chunk, |piece| match piece {
             Piece::Whole(item) => found.push(String::from_utf8(item.to_vec()).expect("text")),
-            Piece::Begin(_) => panic!("nothing is that long"),
+            Piece::Begin(_) => panic!("no item is that long"),
         });
     }
     (found, items.head().and_then(|head| serde_json::from_slice(head).ok()))
@@ -34,7 +34,7 @@ fn items_are_found_wherever_the_chunks_end() {
             assert_eq!(found, [tricky, "{}"][..expected], "{size}");
             assert_eq!(read.as_ref(), Some(&head), "{size}");
             let (_, cut) = items(&list[..list.len() - 1], size);
-            assert_eq!(cut, None, "a list that breaks off is none");
+            assert_eq!(cut, None, "a truncated list is not a list");
         }
     }
     for none in ["null", r#"{"items":null}"#, r#"{"kind":"Status","other":[{"a":1}]}"#, "<html>"] {
@@ -43,7 +43,7 @@ fn items_are_found_wherever_the_chunks_end() {
 }
 
 #[test]
-fn a_list_is_not_collected_whose_head_has_no_end() {
+fn an_endless_head_is_not_collected() {
     let mut items = Items::default();
     for _ in 0..100 {
         items.feed(&vec![b'['; 1 << 20], |_| panic!("no item"));
@@ -59,7 +59,7 @@ fn lines_are_found_wherever_the_chunks_end() {
         for chunk in text.chunks(size) {
             lines.feed(chunk, |piece| match piece {
                 Piece::Whole(line) => found.push(line.to_vec()),
-                Piece::Begin(_) => panic!("nothing is that long"),
+                Piece::Begin(_) => panic!("no line is that long"),
             });
         }
         assert_eq!(found, [&b"one"[..], b"", b"two"]);
@@ -67,7 +67,7 @@ fn lines_are_found_wherever_the_chunks_end() {
 }
 
 #[test]
-fn what_is_too_long_is_cut_and_named_and_what_follows_is_whole() {
+fn a_long_object_is_cut_and_named_and_the_next_one_is_whole() {
     let long = "x".repeat(LARGEST_OBJECT);
     let fake = json!({"name": "fake", "namespace": "fake"});
     let object =

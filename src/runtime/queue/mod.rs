@@ -1,9 +1,11 @@
 //! The work queue of a control loop: each object is queued at most once, and reconciled by at most one
 //! worker at a time.
 //!
-//! There are two priorities: changes go ahead of the content of the first lists, periodic reconciles and retries. A failed object is retried
-//! after a backoff that doubles with each failure, with a jitter that depends on the object. A success
-//! resets the backoff.
+//! There are two priorities: changes precede the content of the first lists, periodic reconciles and retries. A failed
+//! object is retried after a backoff that doubles with each failure, with a jitter that depends on the object. A
+//! success resets the backoff, as does a change of the spec: the failures belonged to the previous spec.
+
+mod backoff;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -13,6 +15,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+pub use self::backoff::Backoff;
 use super::key::ObjectKey;
 use super::metrics::{QueueMetrics, precise};
 
@@ -25,33 +28,11 @@ pub enum Priority {
     Change,
 }
 
-/// The backoff after failures.
-#[derive(Debug, Clone, Copy)]
-pub struct Backoff {
-    /// The wait after the first failure.
-    pub base: Duration,
-    /// The longest wait.
-    pub cap: Duration,
-}
-
-impl Default for Backoff {
-    fn default() -> Self {
-        Self { base: Duration::from_millis(250), cap: Duration::from_mins(5) }
-    }
-}
-
-impl Backoff {
-    /// The wait after so many failures in a row, without jitter: the base after the first, doubled with each further one.
-    pub fn wait(self, failures: u32) -> Duration {
-        self.base.saturating_mul(1 << failures.saturating_sub(1).min(20)).min(self.cap)
-    }
-}
-
-/// After this many objects of the higher priority, one of the lower priority is taken, so that those do not
-/// starve.
+/// After this many objects of the higher priority, one of the lower priority is taken, so that the lower priority does
+/// not starve.
 const FAIRNESS: u32 = 8;
 
-/// The least time between two reconciles because of [`Queue::add_limited`].
+/// The minimum time between two reconciles caused by [`Queue::add_limited`].
 const LIMITED_PAUSE: Duration = Duration::from_secs(1);
 
 /// The queue of one loop.
@@ -73,7 +54,7 @@ struct Inner {
     closed: bool,
 }
 
-/// What is known of an object that is not at rest. Most of many thousands only wait for a periodic reconcile.
+/// The state of an object that is not at rest. Most of many thousands only wait for a periodic reconcile.
 #[derive(Debug, Default)]
 struct Entry {
     /// Its key in `delayed`.
@@ -82,20 +63,20 @@ struct Entry {
     work: Option<Box<Work>>,
 }
 
-/// What is known of an object that is queued or reconciled, or was a moment ago.
+/// The state of an object that is queued or being reconciled, or was recently.
 #[derive(Debug, Default)]
 struct Work {
-    /// The priority with which the object is queued, and since when.
+    /// The priority of the queued object, and the time when it was queued.
     queued: Option<(Priority, Instant)>,
-    /// Since when a worker reconciles the object.
+    /// The time when a worker began to reconcile the object.
     running: Option<Instant>,
-    /// The priority with which the object was added while a worker reconciled it.
+    /// The priority of an addition during the current reconcile.
     again: Option<Priority>,
-    /// See [`Queue::add_limited`]: the earliest time of the next reconcile for that, and whether there was another one
-    /// while a worker reconciled the object.
+    /// See [`Queue::add_limited`]: the earliest time of the next limited reconcile, and whether there was another
+    /// limited addition during the current reconcile.
     limited: Option<Instant>,
     limited_again: bool,
-    /// Not before this time is it reconciled again, whatever changes: the API server has asked for it.
+    /// The earliest time of the next reconcile, even after a change, as requested by the API server.
     not_before: Option<Instant>,
 }
 
@@ -104,7 +85,7 @@ impl Entry {
         self.work.get_or_insert_default()
     }
 
-    /// Forgets what is over; returns whether nothing is left.
+    /// Removes expired state; returns whether nothing is left.
     fn rest(&mut self, now: Instant) -> bool {
         let lasts = |time: Option<Instant>| time.is_some_and(|time| time > now);
         let is_over = |work: &mut Box<Work>| {
@@ -118,29 +99,29 @@ impl Entry {
 
 /// An object that a worker reconciles. The worker must return it with [`Queue::done`].
 #[derive(Debug)]
-#[must_use = "the object stays in work until the job is given back"]
+#[must_use = "the object stays in progress until the job is returned"]
 pub struct Job {
     /// The object.
     pub key: ObjectKey,
-    /// How often its reconcile has failed in a row so far.
+    /// The number of failures in a row so far.
     pub failures: u32,
 }
 
-/// When the object is reconciled again.
+/// The time of the next reconcile of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// When something changes.
     AwaitChange,
     /// After this time, or when something changes.
     RequeueAfter(Duration),
-    /// After the backoff, and this time at least: the reconcile failed.
+    /// After the backoff, and at least this time: the reconcile failed.
     Retry(Duration),
-    /// Never: the object does not exist any more.
+    /// Never: the object no longer exists.
     Forget,
 }
 
 impl Queue {
-    /// An empty queue; `name` labels its metrics.
+    /// Creates an empty queue; `name` labels its metrics.
     pub fn new(name: &'static str, backoff: Backoff) -> Self {
         Self { inner: Mutex::default(), wake: Notify::new(), backoff, metrics: QueueMetrics::new(name) }
     }
@@ -161,8 +142,8 @@ impl Queue {
         self.wake.notify_one();
     }
 
-    /// Adds an object because of a change that users can make as often as they like: at most once a second, and not before
-    /// the retry of an object whose reconcile failed. The last change counts, too.
+    /// Adds an object because of a change that users can make as often as they like: at most once a second, and not
+    /// before the retry of a failed reconcile. The last change always leads to a reconcile.
     pub fn add_limited(&self, key: ObjectKey) {
         let mut inner = self.inner.lock();
         let now = Instant::now();
@@ -192,8 +173,15 @@ impl Queue {
         self.wake.notify_one();
     }
 
-    /// Gives all objects that wait the lower priority. Called before the workers start: what was queued until then is
-    /// the content of the first lists, or what another leader has done already, and does not go before new changes.
+    /// Resets the number of an object's failures.
+    pub fn reset_failures(&self, key: &ObjectKey) {
+        if let Some(entry) = self.inner.lock().entries.get_mut(key) {
+            entry.failures = 0;
+        }
+    }
+
+    /// Lowers the priority of all waiting objects. Called before the workers start: the objects queued so far come from
+    /// the first lists, or were handled by another leader, and must not precede new changes.
     pub fn demote(&self) {
         let mut inner = self.inner.lock();
         let [background, changes] = &mut inner.ready;
@@ -204,7 +192,7 @@ impl Queue {
         }
     }
 
-    /// How many objects wait for a worker.
+    /// Returns the number of objects that wait for a worker.
     #[cfg(test)]
     pub fn waiting(&self) -> usize {
         self.inner.lock().depth()
@@ -240,7 +228,7 @@ impl Queue {
         }
     }
 
-    /// Returns an object after its reconcile; `next` says when it is reconciled again.
+    /// Returns an object after its reconcile; `next` determines its next reconcile.
     pub fn done(&self, job: Job, next: Action) {
         let mut inner = self.inner.lock();
         let now = Instant::now();
@@ -284,14 +272,14 @@ impl Queue {
         self.wake.notify_one();
     }
 
-    /// Closes the queue: [`Queue::next`] returns `None`. Objects under way can still be returned.
+    /// Closes the queue: [`Queue::next`] returns `None`. Objects in progress can still be returned.
     pub fn close(&self) {
         self.inner.lock().closed = true;
         self.wake.notify_waiters();
     }
 
-    /// Sets the metrics of the reconciles under way and of the object that waits longest for a worker. Called when metrics
-    /// are scraped.
+    /// Sets the metrics of the running reconciles and of the object that has waited longest for a worker. Called when
+    /// metrics are scraped.
     pub fn measure(&self) {
         let now = Instant::now();
         let inner = self.inner.lock();
@@ -307,7 +295,7 @@ impl Queue {
         self.metrics.longest.set(longest.as_secs_f64());
     }
 
-    /// The backoff after `failures` failures in a row: between half of the doubled base and all of it.
+    /// Returns the backoff after `failures` failures in a row: between half and all of the doubled base.
     fn delay(&self, key: &ObjectKey, failures: u32) -> Duration {
         self.backoff.wait(failures).mul_f64(0.5 + 0.5 * spread(key, u64::from(failures)))
     }
@@ -379,14 +367,14 @@ impl Inner {
     }
 }
 
-/// When an object that needs nothing now is reconciled again: after a time between these bounds, which
-/// depends on the object, or after `sooner` if that is earlier.
+/// Returns the time of the next periodic reconcile of an object: between these bounds, depending on the object, or
+/// after `sooner` if that is earlier.
 pub fn resync(key: &ObjectKey, (min, max): (Duration, Duration), sooner: Option<Duration>) -> Action {
     let periodic = min + max.saturating_sub(min).mul_f64(spread(key, 0));
     Action::RequeueAfter(sooner.map_or(periodic, |sooner| sooner.min(periodic)))
 }
 
-/// A number in [0, 1) that depends on the object and `salt` alone: jitter without a random source.
+/// Returns a number in [0, 1) that depends only on the object and `salt`: jitter without a random source.
 pub fn spread(key: &ObjectKey, salt: u64) -> f64 {
     let mut hasher = DefaultHasher::new();
     key.hash(&mut hasher);

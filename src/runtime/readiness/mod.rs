@@ -1,4 +1,4 @@
-//! The readiness of the replica, by control loop.
+//! The readiness of the replica, for each control loop.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -9,22 +9,23 @@ use futures::future::{FutureExt, join_all, select_all};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
+use super::outages::Outages;
 use super::store::{Store, StoreState};
 use crate::api::Kind;
 
-/// A store on which a loop, or the webhooks, depend.
+/// A store that a loop, or the webhooks, depend on.
 #[derive(Clone)]
 pub struct Need {
-    /// The name of the CRD, `<plural>.<group>`, or the plural name alone for the core group.
+    /// The name of the CRD, `<plural>.<group>`, or only the plural name for the core group.
     pub crd: String,
-    /// Whether nothing works without it.
+    /// Whether the loop cannot work without it.
     pub is_required: bool,
-    /// Whether the store mirrors the cluster.
+    /// The state of the store.
     pub state: watch::Receiver<StoreState>,
 }
 
 impl Need {
-    /// The need for a store.
+    /// Creates the need for a store.
     pub fn of<T: Kind>(store: &Store<T>, is_required: bool) -> Self {
         let crd =
             if T::GROUP.is_empty() { T::PLURAL.to_owned() } else { format!("{}.{}", T::PLURAL, T::GROUP) };
@@ -32,18 +33,18 @@ impl Need {
     }
 }
 
-/// Waits until each store is synced, or its kind is known not to be served.
+/// Waits until each store is synced, or its kind is found not to be served.
 pub async fn settled(needs: &[Need]) {
     wait(needs, |_, state| state != StoreState::Syncing).await;
 }
 
-/// The CRDs of the required stores whose kind is not served.
+/// Returns the CRDs of the required stores whose kind is not served.
 pub fn missing(needs: &[Need]) -> Vec<String> {
     let missing = |need: &&Need| need.is_required && *need.state.borrow() == StoreState::Missing;
     needs.iter().filter(missing).map(|need| need.crd.clone()).collect()
 }
 
-/// Waits until each required store is synced, and each other one is too or its kind is known not to be served.
+/// Waits until each required store is synced, and each optional store is synced or its kind is found not to be served.
 pub async fn served(needs: &[Need]) {
     wait(needs, |is_required, state| match state {
         StoreState::Syncing => false,
@@ -53,7 +54,7 @@ pub async fn served(needs: &[Need]) {
     .await;
 }
 
-/// Waits until `enough(is_required, state)` has been true of each store.
+/// Waits until `enough(is_required, state)` has been true for each store.
 async fn wait(needs: &[Need], enough: impl Fn(bool, StoreState) -> bool) {
     let waits = needs.iter().map(async |need| {
         // An error means that the store is gone, but stores live as long as the process.
@@ -65,25 +66,25 @@ async fn wait(needs: &[Need], enough: impl Fn(bool, StoreState) -> bool) {
 /// The state of a control loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LoopState {
-    /// These of its stores are being filled.
+    /// These of its stores are still being filled.
     Starting(Vec<String>),
-    /// It has no certificate to serve with.
+    /// It has no serving certificate yet.
     WaitingForCertificate,
-    /// These CRDs, without which it cannot work, are not installed.
+    /// These required CRDs are not installed.
     WaitingForCrd(Vec<String>),
     /// Its stores are synced; it waits for the lease.
     Standby,
     /// It reconciles objects.
     Ready,
-    /// It reconciles objects, but these CRDs, which it can do without, are not installed.
+    /// It reconciles objects, but these optional CRDs are not installed.
     Degraded(Vec<String>),
-    /// It does not work, for the reason that the sentence says.
+    /// It does not work, for this reason.
     Failing(String),
 }
 
 impl LoopState {
-    /// Whether the replica counts as ready in this state. A standby does: it can take over. So does a replica in which
-    /// one loop fails: the others, and the webhooks, go on.
+    /// Whether the replica is ready in this state. A standby replica is ready: it can take over. So is a replica with
+    /// one failing loop: the other loops and the webhooks continue.
     pub fn is_ready(&self) -> bool {
         matches!(self, Self::Standby | Self::Ready | Self::Degraded(_) | Self::Failing(_))
     }
@@ -97,7 +98,7 @@ impl LoopState {
         }
     }
 
-    /// What `/readyz` and the log say.
+    /// Describes the state, for `/readyz` and the log.
     pub fn sentence(&self) -> String {
         match self {
             Self::Starting(kinds) if kinds.is_empty() => "starting".to_owned(),
@@ -107,13 +108,13 @@ impl LoopState {
             Self::WaitingForCrd(crds) => {
                 format!("waiting for CRDs that are not installed: {}", crds.join(", "))
             }
-            Self::WaitingForCertificate => "waiting for a certificate to serve with".to_owned(),
+            Self::WaitingForCertificate => "waiting for a serving certificate".to_owned(),
             Self::Standby => "standby: another replica leads".to_owned(),
             Self::Ready => "ready".to_owned(),
             Self::Failing(why) => why.clone(),
             Self::Degraded(crds) => {
                 format!(
-                    "ready, but without what needs these CRDs, which are not installed: {}",
+                    "ready, except for features that need CRDs that are not installed: {}",
                     crds.join(", ")
                 )
             }
@@ -125,9 +126,11 @@ impl LoopState {
 #[derive(Debug, Clone, Default)]
 pub struct Readiness {
     loops: Arc<Mutex<BTreeMap<&'static str, LoopState>>>,
-    /// What is wrong: with watches that have been broken for some time (`false`), by the plural name of their kind, and with
-    /// servers outside of the cluster that do not answer and CRDs (`true`), under a name each.
+    /// The faults: of watches that have been broken for some time (`false`), by the plural name of their kind, and of
+    /// the CRDs (`true`), each under its own name.
     faults: Arc<Mutex<BTreeMap<(bool, &'static str), String>>>,
+    /// The outages of systems outside the cluster.
+    pub outages: Outages,
     /// Whether every loop has a state.
     complete: Arc<AtomicBool>,
 }
@@ -139,19 +142,18 @@ impl Readiness {
         loops.insert(name, state.clone()) != Some(state)
     }
 
-    /// Records that every loop has a state from now on. Before, the replica is not ready.
+    /// Records that every loop has a state from now on. Until then, the replica is not ready.
     pub fn complete(&self) {
         self.complete.store(true, Ordering::SeqCst);
     }
 
-    /// Records what is wrong with the watch of a kind; `None` when nothing is. The loops go on with what they know. Returns
-    /// whether something was wrong before.
+    /// Records the fault of the watch of a kind; `None` clears it. The loops continue with the cached objects. Returns
+    /// whether a fault was recorded before.
     pub fn set_watch(&self, kind: &'static str, broken: Option<String>) -> bool {
         self.set_fault((false, kind), broken)
     }
 
-    /// Records what is wrong with a server outside of the cluster, or with the CRDs; `None` when nothing is. The replica
-    /// stays ready.
+    /// Records a fault of the CRDs; `None` clears it. The replica stays ready.
     pub fn set_notice(&self, name: &'static str, wrong: Option<String>) {
         self.set_fault((true, name), wrong);
     }
@@ -165,7 +167,7 @@ impl Readiness {
         before.is_some()
     }
 
-    /// Whether the replica is ready, and the text of the probe: a line for each loop.
+    /// Returns whether the replica is ready, and the text of the probe: a line for each loop.
     pub fn report(&self) -> (bool, String) {
         let loops = self.loops.lock();
         let mut text = String::new();
@@ -176,6 +178,7 @@ impl Readiness {
             let what = if *is_notice { "" } else { "watch of " };
             let _ = writeln!(text, "[!] {what}{name}: {sentence}");
         }
+        text.push_str(&self.outages.lines());
         let complete = self.complete.load(Ordering::SeqCst);
         if !complete {
             text.push_str("[-] start-up: waiting for the API server\n");
@@ -185,7 +188,7 @@ impl Readiness {
         (ready, text)
     }
 
-    /// Whether one loop is ready and does not fail, and the line about it; `None` where there is no loop of that name.
+    /// Returns whether a loop is ready and not failing, and the line about it; `None` if no loop has that name.
     pub fn report_of(&self, name: &str) -> Option<(bool, String)> {
         let loops = self.loops.lock();
         let state = loops.get(name)?;
@@ -226,7 +229,8 @@ impl Readiness {
     }
 }
 
-/// The state of a loop. `states` has the CRD of each store, whether it is required, and the state of the store.
+/// Computes the state of a loop. `states` has the CRD of each store, whether it is required, and the state of the
+/// store.
 fn assess(states: &[(&str, bool, StoreState)], is_active: bool, inactive: &LoopState) -> LoopState {
     let crds = |required: bool| -> Vec<String> {
         let missing = |(_, needed, state): &&(&str, bool, StoreState)| {

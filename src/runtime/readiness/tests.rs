@@ -1,7 +1,8 @@
 use super::*;
+use crate::runtime::outages::System;
 
 #[test]
-fn a_loop_waits_for_what_it_requires_and_works_without_the_rest() {
+fn a_loop_waits_for_required_crds_and_works_without_optional_ones() {
     use StoreState::{Missing, Synced, Syncing};
     let state = |a, b, leading| assess(&[("a.x", true, a), ("b.y", false, b)], leading, &LoopState::Standby);
     let starting = |kind: &str| LoopState::Starting(vec![kind.to_owned()]);
@@ -40,9 +41,9 @@ fn a_loop_that_fails_is_shown_and_the_replica_stays_ready() {
 }
 
 #[test]
-fn a_missing_crd_is_named_and_counts_only_where_the_loop_needs_it() {
+fn a_missing_crd_is_named_and_counts_only_if_it_is_required() {
     let readiness = Readiness::default();
-    assert!(!readiness.report().0, "nothing is known yet");
+    assert!(!readiness.report().0, "not complete yet");
     readiness.complete();
     assert!(readiness.set("instance", LoopState::Starting(Vec::new())));
     assert!(!readiness.report().0);
@@ -62,7 +63,7 @@ use std::time::Duration;
 use crate::kinds::{NamespaceKind, ServiceKind};
 
 #[test]
-fn what_is_listed_is_named() {
+fn kinds_that_are_being_listed_are_named() {
     assert_eq!(LoopState::Starting(Vec::new()).sentence(), "starting");
     let kinds = vec!["pods".to_owned(), "nodes".to_owned()];
     let expected = "starting: the first lists have not ended: pods, nodes";
@@ -79,7 +80,7 @@ fn a_replica_waits_for_the_api_server_until_all_loops_have_a_state() {
 }
 
 #[test]
-fn a_broken_watch_is_said_and_the_replica_stays_ready() {
+fn a_broken_watch_is_reported_and_the_replica_stays_ready() {
     let readiness = Readiness::default();
     readiness.complete();
     readiness.set_watch("pods", Some("broken for 61 s".to_owned()));
@@ -88,22 +89,22 @@ fn a_broken_watch_is_said_and_the_replica_stays_ready() {
     assert_eq!(readiness.report(), (true, "ready\n".to_owned()));
 }
 
-/// Whether a future has not ended when everything else has come to rest.
+/// Whether a future is still pending when everything else is idle.
 async fn waits(future: impl Future<Output = ()>) -> bool {
     tokio::time::timeout(Duration::from_hours(1), future).await.is_err()
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_store_is_waited_for_as_it_is_needed() {
+async fn required_and_optional_stores_are_awaited_differently() {
     let (required, optional) = (Store::<NamespaceKind>::new(true), Store::<ServiceKind>::new(true));
     let needs = [Need::of(&required, true), Need::of(&optional, false)];
     assert!(waits(settled(&needs)).await && waits(served(&needs)).await);
     required.mark_missing();
     assert!(waits(settled(&needs)).await);
     optional.mark_missing();
-    assert!(!waits(settled(&needs)).await, "it is known that neither is served");
+    assert!(!waits(settled(&needs)).await, "neither kind is served");
     assert!(waits(served(&needs)).await);
-    assert_eq!(missing(&needs), ["namespaces"], "the other one is not required");
+    assert_eq!(missing(&needs), ["namespaces"], "the other one is optional");
     required.begin_list();
     required.end_list();
     assert!(!waits(served(&needs)).await);
@@ -134,7 +135,7 @@ async fn the_state_follows_the_stores_and_the_lease() {
     let crd = || vec!["namespaces".to_owned()];
     assert_eq!(step(&|| ()).await, (vec![LoopState::Starting(crd())], 0));
     assert_eq!(step(&|| stores[0].mark_missing()).await, (vec![LoopState::WaitingForCrd(crd())], 0));
-    assert_eq!(step(&|| stores[1].mark_missing()).await, (vec![], 0), "the same");
+    assert_eq!(step(&|| stores[1].mark_missing()).await, (vec![], 0), "no change");
     assert_eq!(step(&|| stores[0].end_list()).await, (vec![LoopState::Standby], 1));
     let lead = || {
         leads.send_replace(true);
@@ -143,4 +144,15 @@ async fn the_state_follows_the_stores_and_the_lease() {
     assert_eq!(step(&|| stores[1].end_list()).await, (vec![LoopState::Ready], 2));
     assert!(readiness.report_of("test").is_some_and(|(ready, _)| ready));
     task.abort();
+}
+
+#[test]
+fn a_replica_stays_ready_during_an_outage_of_another_system() {
+    let readiness = Readiness::default();
+    readiness.complete();
+    readiness.outages.failed(System::Mail, "mail.example.com:25", &"connection refused");
+    let (ready, text) = readiness.report();
+    assert!(ready, "{text}");
+    let line = "[!] mail server mail.example.com:25: failing for 0 s, mails wait, and deadlines move: connection refused\n";
+    assert_eq!(text, format!("{line}ready\n"));
 }

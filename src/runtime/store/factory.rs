@@ -1,4 +1,4 @@
-//! The stores of a process: one for each kind and selector, shared by all loops that ask for it.
+//! The stores of a process: one for each kind and selector, shared by all loops that request it.
 
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,25 +28,25 @@ struct Shared {
     start: StartWatch,
 }
 
-/// The verbs of the requests that a loop sends in the whole cluster, by the kind and its subresource.
+/// The verbs of a loop's cluster-wide requests, by the kind and its subresource.
 pub type Rights = BTreeMap<(KindInfo, &'static str), BTreeSet<&'static str>>;
 
 /// Creates stores. Two calls for the same kind and selector return the same store.
 #[derive(Default)]
 pub struct StoreFactory {
     shared: Vec<Shared>,
-    /// What each loop is allowed to do, by its name.
+    /// The permissions of each loop, by its name.
     pub rights: BTreeMap<&'static str, Rights>,
 }
 
 impl StoreFactory {
-    /// The store of that kind and selector, created by the first call.
+    /// Returns the store of a kind and selector, which the first call creates.
     pub fn store<T: Kind>(&mut self, selection: &Selection) -> Arc<Store<T>> {
         self.watched(selection, true)
     }
 
-    /// The same. Where the kind is not served, the watch of a store that this call creates is tried again only with
-    /// `retry`.
+    /// Like [`StoreFactory::store`]. If this call creates the store and the kind is not served, the watch is retried
+    /// only with `retry`.
     pub fn watched<T: Kind>(&mut self, selection: &Selection, retry: bool) -> Arc<Store<T>> {
         let mut known = self.shared.iter().filter(|shared| shared.selection == *selection);
         let typed = |shared: &Shared| {
@@ -69,7 +69,8 @@ impl StoreFactory {
         store
     }
 
-    /// The watches of all stores, with the plural names of their kinds and their health. The futures never complete.
+    /// Returns the watches of all stores, with the plural names of their kinds and their health. The futures never
+    /// complete.
     pub fn watches(
         self,
         client: &Client,
@@ -83,23 +84,23 @@ impl StoreFactory {
         })
     }
 
-    /// Notes that a loop sends requests with these verbs about a kind, or about a subresource of it, in the whole cluster.
+    /// Records that a loop sends cluster-wide requests with these verbs for a kind or one of its subresources.
     pub fn allow(&mut self, name: &'static str, of: (KindInfo, &'static str), verbs: &'static str) {
         self.rights.entry(name).or_default().entry(of).or_default().extend(verbs.split(' '));
     }
 
-    /// What is watched of the kinds with this plural name.
+    /// Returns the selections of the kinds with this plural name.
     #[cfg(test)]
     pub fn selections(&self, plural: &str) -> Vec<Selection> {
         let shared = self.shared.iter().filter(|shared| shared.plural == plural);
         shared.map(|shared| shared.selection.clone()).collect()
     }
 
-    /// Adds an object to every store whose selector it matches, as if the watch had shown it, and returns
-    /// whether there is such a store. For `crownlabs plan`.
+    /// Adds an object to every store whose selector it matches, as if the watch had shown it. Returns whether there is
+    /// such a store. For `crownlabs plan`.
     ///
     /// # Errors
-    /// When the document is no object of its kind.
+    /// When the document is not a valid object of its kind.
     pub fn offer(&self, document: &Value) -> Result<bool, serde_json::Error> {
         let text = |pointer: &str| document.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
         let mut is_taken = false;

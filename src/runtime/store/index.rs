@@ -1,4 +1,4 @@
-//! Indexes of a store: further keys by which its objects are found. Each index is a type.
+//! Indexes of a store: additional keys for finding its objects. Each index is a type.
 
 use std::any::{Any, TypeId};
 use std::hash::Hash;
@@ -10,13 +10,13 @@ use crate::api::text::Text;
 use crate::api::{Kind, Object};
 use crate::runtime::ObjectKey;
 
-/// An index of objects of kind `T`, for example of Instances by their Template. [`super::Store::by`] names
-/// the index by the type that implements this trait.
+/// An index of objects of kind `T`, for example of Instances by their Template. [`super::Store::by`] selects the index
+/// by the type that implements this trait.
 pub trait Index<T: Kind>: Send + Sync + 'static {
     /// The type of its keys.
     type Key: Eq + Hash + Send + Sync + 'static;
 
-    /// The keys of an object. An object without keys is not in the index.
+    /// Returns the keys of an object. An object without keys is not in the index.
     fn keys(object: &Object<T>) -> Vec<Self::Key>;
 }
 
@@ -37,7 +37,7 @@ macro_rules! index {
 }
 pub(crate) use index;
 
-/// What a key of an index is looked up by: the key itself, or what it can be borrowed as.
+/// The argument of an index look-up: the key type itself, or a type that is equivalent to it.
 pub trait Query<K>: Equivalent<K> + Hash {}
 
 impl<K, Q: Equivalent<K> + Hash + ?Sized> Query<K> for Q {}
@@ -66,11 +66,11 @@ impl<T: Kind> Index<T> for ByNamespace {
 
 /// The content of an index, independent of its type.
 trait AnyIndex<T: Kind>: Any + Send + Sync {
-    /// Updates the entries of one object; `None` where the object is not in the store, before or now.
+    /// Updates the entries of one object; `None` if the object is not in the store, before or now.
     fn update(&mut self, name: &ObjectKey, old: Option<&Object<T>>, new: Option<&Object<T>>);
 }
 
-/// The content of an index: sorted names by key. Most keys have one name, which needs no memory of its own.
+/// The content of an index: sorted names by key. Most keys have one name, which is stored inline.
 struct Content<T: Kind, I: Index<T>>(HashMap<I::Key, SmallVec<[ObjectKey; 1]>>);
 
 impl<T: Kind, I: Index<T>> AnyIndex<T> for Content<T, I> {
@@ -82,7 +82,9 @@ impl<T: Kind, I: Index<T>> AnyIndex<T> for Content<T, I> {
         }
         for key in before {
             let Some(names) = self.0.get_mut(&key) else { continue };
-            names.retain(|other| other != name);
+            if let Ok(place) = names.binary_search(name) {
+                names.remove(place);
+            }
             if names.is_empty() {
                 self.0.remove(&key);
             }
@@ -96,7 +98,7 @@ impl<T: Kind, I: Index<T>> AnyIndex<T> for Content<T, I> {
     }
 }
 
-/// All indexes of a store. They are few, so a linear search is fast enough.
+/// All indexes of a store. There are few, so a linear search is fast enough.
 pub(super) struct Indexes<T: Kind>(Vec<(TypeId, Box<dyn AnyIndex<T>>)>);
 
 impl<T: Kind> Default for Indexes<T> {
@@ -106,7 +108,7 @@ impl<T: Kind> Default for Indexes<T> {
 }
 
 impl<T: Kind> Indexes<T> {
-    /// Registers an index, and returns whether it is new.
+    /// Registers an index. Returns whether it is new.
     pub fn register<I: Index<T>>(&mut self) -> bool {
         let id = TypeId::of::<I>();
         let is_new = self.0.iter().all(|(known, _)| *known != id);
@@ -131,7 +133,7 @@ impl<T: Kind> Indexes<T> {
         }
     }
 
-    /// The names that an index has for a key; none if it is not registered.
+    /// Returns the names that an index has for a key; none if the index is not registered.
     pub fn get<I: Index<T>>(&self, key: &(impl Query<I::Key> + ?Sized)) -> &[ObjectKey] {
         let id = TypeId::of::<I>();
         let index = self.0.iter().find(|(known, _)| *known == id);

@@ -1,8 +1,8 @@
-//! The shared stores: each holds the objects of one kind, is filled by one watch, and is read by all loops.
+//! The shared stores. Each holds the objects of one kind, is filled by one watch, and is read by all loops.
 //!
-//! A store also takes the responses to our own writes at once ([`Store::record`]), so a loop never plans
-//! from a state older than its own last write. The watch event of the same write arrives later, changes
-//! nothing, and wakes no loop.
+//! A store is also updated with the responses to our own writes at once ([`Store::record`]), so a loop never plans from
+//! a state older than its own last write. The watch event of the same write arrives later, changes nothing, and wakes
+//! no loop.
 
 mod factory;
 mod index;
@@ -12,7 +12,7 @@ mod tests;
 mod versions;
 mod written;
 
-pub use self::factory::StoreFactory;
+pub use self::factory::{Rights, StoreFactory};
 pub(crate) use self::index::index;
 pub use self::index::{ByController, ByNamespace, Index};
 pub use self::written::{AnyObject, AnyStore, Likeness, WrittenStores};
@@ -34,21 +34,21 @@ use crate::api::{Kind, Object};
 /// A change of one object in a store.
 #[derive(Debug, Clone)]
 pub struct Change<T: Kind> {
-    /// The object before the change; `None` when it is new.
+    /// The object before the change; `None` when it was created.
     pub old: Option<Arc<Object<T>>>,
-    /// The object after the change; `None` when it has been deleted.
+    /// The object after the change; `None` when it was deleted.
     pub new: Option<Arc<Object<T>>>,
-    /// The name of the loop whose own write this is; `None` when it comes from the watch.
+    /// The name of the loop that wrote the change; `None` if it comes from the watch.
     pub origin: Option<&'static str>,
 }
 
 impl<T: Kind> Change<T> {
-    /// The object now, or as it last was.
+    /// Returns the current object, or its last state if it was deleted.
     pub fn object(&self) -> Option<&Arc<Object<T>>> {
         self.new.as_ref().or(self.old.as_ref())
     }
 
-    /// The same, if the change concerns `part` of it. A creation and a deletion concern every part.
+    /// Returns the object if the change affects `part` of it. A creation and a deletion affect every part.
     pub fn object_if<'c, P: PartialEq>(
         &'c self,
         part: impl Fn(&'c Object<T>) -> P,
@@ -78,47 +78,47 @@ pub struct Store<T: Kind> {
     state: watch::Sender<StoreState>,
     /// See [`Store::is_whole`].
     whole: bool,
-    /// The label that the objects have, with its value where it has to have one; `None` where they are selected otherwise.
+    /// The label that all objects have, with its value if that is fixed; `None` if there is no such label.
     label: Option<(&'static str, Option<&'static str>)>,
 }
 
 struct Entry<T: Kind> {
     object: StoredObject<T>,
-    /// The list in which the object was last seen.
+    /// The number of the last list that contained the object.
     epoch: u64,
 }
 
 struct Inner<T: Kind> {
     objects: HashMap<ObjectKey, Entry<T>>,
     indexes: Indexes<T>,
-    /// Uids of objects that we have deleted ourselves, until the watch shows the deletion, and of those that
-    /// were missing in the last list; each with the number of the last list that had begun then. Late events and
+    /// The uids of objects that we have deleted ourselves, until the watch shows the deletion, and of objects that were
+    /// missing in the last list. Each has the number of the last list that had begun at that time. Late events and
     /// responses about them are ignored.
     deleted: HashMap<Text, u64>,
     epoch: u64,
-    /// The highest resource version that the watch has shown, of any object.
+    /// The highest resource version of any object that the watch has shown.
     shown: u64,
-    /// The list that has begun.
+    /// The current list.
     list: List,
 }
 
-/// What the list that has begun has shown so far.
+/// The progress of the current list.
 #[derive(Default)]
 struct List {
     /// The highest resource version.
     newest: u64,
-    /// Whether an object had an older version than the one that was known before: etcd was restored from a backup.
+    /// Whether an object has an older version than the one in the store: etcd was restored from a backup.
     has_gone_back: bool,
 }
 
-/// Where an object comes from.
+/// The source of an object.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Source {
-    /// From a list.
+    /// A list.
     List,
-    /// From an event of the watch.
+    /// An event of the watch.
     Event,
-    /// From the response to a write of the loop of this name.
+    /// The response to a write of the loop with this name.
     Response(&'static str),
 }
 
@@ -148,17 +148,17 @@ impl<T: Kind> Default for Store<T> {
 }
 
 impl<T: Kind> Store<T> {
-    /// A store for all objects of the kind (`whole`), or for those of a selector.
+    /// Creates a store for all objects of the kind (`whole`), or for the objects of a selector.
     pub fn new(whole: bool) -> Self {
         Self { whole, ..Self::default() }
     }
 
-    /// Whether it holds all objects of the kind, not only those of a selector.
+    /// Whether the store holds all objects of the kind, rather than the objects of a selector.
     pub fn is_whole(&self) -> bool {
         self.whole
     }
 
-    /// Registers the index `I`; does nothing if it is registered already.
+    /// Registers the index `I`; does nothing if it is already registered.
     pub fn index<I: Index<T>>(&self) {
         let mut inner = self.inner.write();
         let Inner { objects, indexes, .. } = &mut *inner;
@@ -169,7 +169,7 @@ impl<T: Kind> Store<T> {
         }
     }
 
-    /// Calls `handler` with every change from now on.
+    /// Calls `handler` for every change from now on.
     pub fn subscribe(&self, handler: impl Fn(&Change<T>) + Send + Sync + 'static) {
         let mut handlers = self.handlers.write();
         Arc::make_mut(&mut handlers).push(Arc::new(handler));
@@ -180,26 +180,26 @@ impl<T: Kind> Store<T> {
         *self.state.borrow()
     }
 
-    /// A receiver of [`Store::state`], for readiness.
+    /// Returns a receiver of [`Store::state`], for readiness.
     pub fn watch_state(&self) -> watch::Receiver<StoreState> {
         self.state.subscribe()
     }
 
-    /// The object of that name.
+    /// Returns the object with this name.
     pub fn get(&self, namespace: &str, name: &str) -> Option<Arc<Object<T>>> {
         self.inner.read().objects.get(&KeyRef { namespace, name }).map(|entry| entry.object.open())
     }
 
-    /// The objects that the index `I` lists under a key, in the order of their names; none where the index
-    /// is not kept.
+    /// Returns the objects that the index `I` lists under a key, in the order of their names; none if the index is not
+    /// registered.
     pub fn by<I: Index<T>>(&self, key: &(impl Query<I::Key> + ?Sized)) -> Vec<Arc<Object<T>>> {
         let inner = self.inner.read();
         let keys = inner.indexes.get::<I>(key).iter();
         keys.filter_map(|key| inner.objects.get(key)).map(|entry| entry.object.open()).collect()
     }
 
-    /// What `find` returns first for an object that the index `I` lists under a key. Allocates nothing for kinds that are
-    /// kept as structs.
+    /// Calls `find` for the objects that the index `I` lists under a key, and returns its first result. Allocates
+    /// nothing for kinds that are kept as structs.
     pub fn find_by<I: Index<T>, R>(
         &self,
         key: &(impl Query<I::Key> + ?Sized),
@@ -210,27 +210,37 @@ impl<T: Kind> Store<T> {
         keys.filter_map(|key| inner.objects.get(key)).find_map(|entry| find(&entry.object.open()))
     }
 
-    /// The names of the objects that the index `I` lists under a key, in order.
+    /// Returns the names of the objects that the index `I` lists under a key, in order.
     pub fn keys_by<I: Index<T>>(&self, key: &(impl Query<I::Key> + ?Sized)) -> Vec<ObjectKey> {
         self.inner.read().indexes.get::<I>(key).to_vec()
     }
 
-    /// All keys.
+    /// Whether the store holds no object.
+    pub fn is_empty(&self) -> bool {
+        self.inner.read().objects.is_empty()
+    }
+
+    /// Returns all objects. Each one is read when the iterator reaches it.
+    pub fn objects(&self) -> impl Iterator<Item = Arc<Object<T>>> {
+        self.keys().into_iter().filter_map(|key| self.get(&key.namespace, &key.name))
+    }
+
+    /// Returns all keys.
     pub fn keys(&self) -> Vec<ObjectKey> {
         self.inner.read().objects.keys().cloned().collect()
     }
 
-    /// Takes the response to one of our own writes. It may arrive after the watch event of the deletion of
-    /// the object (which the removal of the last finalizer causes): a response about an object that the
-    /// store does not hold is ignored if the watch has already shown a later version.
+    /// Takes the response to one of our own writes. It may arrive after the watch event of the object's deletion, if
+    /// the write removed the last finalizer. A response about an object that the store does not hold is therefore
+    /// ignored if the watch has already shown a later version.
     ///
-    /// An object that has lost the label of the watch is removed: the watch shows nothing more of it, so it would stay as
-    /// it is here for ever.
+    /// An object that has lost the label of the watch is removed: the watch shows no further changes of it, so it would
+    /// stay outdated forever.
     pub fn record(&self, object: Object<T>, origin: &'static str) {
         self.record_text(object, 0, origin);
     }
 
-    /// The same for an object that came as so many bytes.
+    /// Like [`Store::record`], for an object that arrived as `length` bytes of text.
     fn record_text(&self, object: Object<T>, length: usize, origin: &'static str) {
         if self.selects(&object) {
             self.upsert(object, length, Source::Response(origin));
@@ -254,7 +264,7 @@ impl<T: Kind> Store<T> {
         })
     }
 
-    /// Removes an object that the API server has deleted at our request: it is gone, not only being deleted.
+    /// Removes an object that the API server has deleted at our request, so it no longer exists.
     pub fn record_deletion(&self, key: &ObjectKey, uid: &str, origin: &'static str) {
         let mut inner = self.inner.write();
         if inner.objects.get(key).is_none_or(|entry| entry.object.open().uid() != uid) {
@@ -285,7 +295,7 @@ impl<T: Kind> Store<T> {
             .map(|(key, _)| key.clone())
             .collect();
         let gone: Vec<_> = gone.iter().filter_map(|key| take(&mut inner, key)).collect();
-        // What was deleted while the list was made may be in it; it is not in the next one.
+        // An object that was deleted during the list may be in it, but not in the next one.
         inner.deleted.retain(|_, deleted| *deleted == epoch);
         inner.deleted.extend(gone.iter().map(|object| (object.metadata.uid.clone(), epoch)));
         if inner.list.has_gone_back {
@@ -331,7 +341,7 @@ impl<T: Kind> Store<T> {
         }
     }
 
-    /// Takes an object that came as so many bytes; 0 if nobody knows.
+    /// Adds or updates an object that arrived as `length` bytes of text; 0 if unknown.
     fn upsert(&self, object: Object<T>, length: usize, source: Source) {
         let key = ObjectKey::of(&object);
         let mut guard = self.inner.write();
@@ -352,7 +362,7 @@ impl<T: Kind> Store<T> {
             Source::Response(_) => {}
             Source::List | Source::Event => inner.shown = inner.shown.max(version),
         }
-        // Whether this is in a list, and what is known is from before it.
+        // Whether the object is from a list and the stored object is from before that list.
         let mut wins = false;
         if source == Source::List {
             inner.list.newest = inner.list.newest.max(version);

@@ -1,26 +1,25 @@
-//! An object as a store keeps it: as a struct, or as JSON text where that needs much less memory and is
-//! rarely read.
+//! An object in a store: a struct, or JSON text if that needs much less memory and is rarely read.
 
 use std::sync::Arc;
 
 use crate::api::object::is_longer;
 use crate::api::{Kind, Object};
 
-/// Objects whose text is longer are kept as text, of whatever kind: a list of a thousand empty entries takes a hundred times
-/// its text.
+/// Objects with longer text are kept as text, for any kind: as a struct, a list of a thousand empty entries takes a
+/// hundred times the memory of its text.
 const LARGE: usize = 8 << 10;
 
-/// An object as a store keeps it.
+/// An object in a store.
 pub enum StoredObject<T: Kind> {
-    /// As a struct.
+    /// A struct.
     Whole(Arc<Object<T>>),
-    /// As JSON text, which needs a fraction of the memory of nested maps.
+    /// JSON text, which needs a fraction of the memory of nested maps.
     Text(Box<str>),
 }
 
 impl<T: Kind> StoredObject<T> {
-    /// Keeps an object that came as so many bytes. One that could not be read completely is kept as a struct, because its
-    /// text would not contain the reason.
+    /// Stores an object that arrived as `length` bytes of text. An object that could not be decoded completely is kept
+    /// as a struct, because its text would not contain the reason.
     pub fn new(object: &Arc<Object<T>>, length: usize) -> Self {
         let is_large = || !T::ENCODED && length > LARGE && is_longer(&**object, LARGE);
         let is_text = object.malformed.is_none() && (T::ENCODED || is_large());
@@ -30,11 +29,11 @@ impl<T: Kind> StoredObject<T> {
         }
     }
 
-    /// The object.
+    /// Returns the object.
     ///
     /// # Panics
     /// Never: the text was written from an object of the same type.
-    #[expect(clippy::expect_used, reason = "what was serialised is read back by the same type")]
+    #[expect(clippy::expect_used, reason = "the text was serialised from the same type")]
     pub fn open(&self) -> Arc<Object<T>> {
         match self {
             Self::Whole(object) => Arc::clone(object),
@@ -43,7 +42,7 @@ impl<T: Kind> StoredObject<T> {
     }
 }
 
-/// Whether the text is that of the object. The kinds that are always kept as text are known to be.
+/// Whether the text decodes to the same object. For the kinds that are always kept as text this is known.
 fn is_same<T: Kind>(text: &str, object: &Object<T>) -> bool {
     serde_json::from_str::<Object<T>>(text).is_ok_and(|read| read == *object)
 }

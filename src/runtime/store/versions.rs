@@ -1,15 +1,15 @@
-//! Which of two versions of an object is the later one, and whether they differ.
+//! Compares two versions of an object: which one is later, and whether they differ.
 
 use crate::api::{Kind, Object};
 
-/// The resource version of an object as a number, comparable with those of all objects of its kind. Resource
-/// versions are integers that increase (Kubernetes API conventions since 1.35, and etcd revisions before).
+/// Returns the resource version of an object as a number, comparable between all objects of its kind. Resource versions
+/// are increasing integers (Kubernetes API conventions since 1.35, and etcd revisions before).
 pub fn version<T: Kind>(object: &Object<T>) -> Option<u64> {
     object.metadata.resource_version.as_ref()?.number()
 }
 
-/// Whether `new` is a later version than `old` of the same object; where versions are no numbers,
-/// any difference counts as later.
+/// Whether `new` is a later version of the same object than `old`. If versions are not numbers, any difference counts
+/// as later.
 pub fn is_newer<T: Kind>(new: &Object<T>, old: &Object<T>) -> bool {
     match (version(new), version(old)) {
         (Some(new), Some(old)) => new > old,
@@ -17,7 +17,7 @@ pub fn is_newer<T: Kind>(new: &Object<T>, old: &Object<T>) -> bool {
     }
 }
 
-/// Whether anything but the version differs; for kinds of which each version counts, whether it does.
+/// Whether the objects differ in more than their version; for kinds with `EACH_VERSION`, a new version is sufficient.
 pub fn differs<T: Kind>(old: &Object<T>, new: &Object<T>) -> bool {
     let (a, b) = (&old.metadata, &new.metadata);
     T::EACH_VERSION && a.resource_version != b.resource_version

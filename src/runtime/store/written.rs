@@ -1,5 +1,5 @@
-//! The stores of the kinds that a loop writes. The apply engine compares desired objects with them and gives
-//! them the responses of the API server, without knowing the types of the kinds.
+//! The stores of the kinds that a loop writes. The apply engine compares desired objects with them and updates them
+//! with the responses of the API server, without knowing the types of the kinds.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -18,9 +18,9 @@ use crate::runtime::watch::Selection;
 
 /// An object of any kind.
 pub trait AnyObject: Any + Send + Sync {
-    /// Its metadata.
+    /// Returns its metadata.
     fn metadata(&self) -> &Metadata;
-    /// The fields of it that we read, as JSON.
+    /// Returns the fields that we read, as JSON.
     fn json(&self) -> Value;
 }
 
@@ -34,7 +34,7 @@ impl<T: Kind> AnyObject for Object<T> {
     }
 }
 
-/// What a response is.
+/// The kind of the object in a response.
 #[derive(Deserialize)]
 struct TypeName {
     #[serde(default)]
@@ -47,25 +47,26 @@ fn read<T: Kind>(body: &[u8]) -> Result<Object<T>, ApiError> {
 
 /// A store of any kind.
 pub trait AnyStore: Any + Send + Sync {
-    /// The object of that name.
+    /// Returns the object with this key.
     fn seen(&self, key: &ObjectKey) -> Option<Arc<dyn AnyObject>>;
-    /// The objects that the owner with this uid controls; none where the store has no index [`ByController`].
+    /// Returns the objects that the owner with this uid controls; none if the store does not have the index
+    /// [`ByController`].
     fn controlled(&self, uid: &str) -> Vec<Arc<dyn AnyObject>>;
     /// See [`Store::is_whole`].
     fn is_whole(&self) -> bool;
     /// See [`Store::record`]; `body` is the response of the API server to a request about the object `key`. A response
-    /// about anything else is an error and changes nothing.
+    /// about any other object is an error and changes nothing.
     fn record(&self, key: &ObjectKey, body: &[u8], origin: &'static str) -> Result<(), ApiError>;
     /// See [`Store::record_deletion`].
     fn record_deletion(&self, key: &ObjectKey, uid: &str, origin: &'static str);
-    /// Whether the store has an object, `item` of a list of the API server, as it is there. If not, the store takes it.
+    /// Whether the store's copy matches an object, the `item` of an API server list. If not, the store is updated.
     fn confirm(&self, item: &[u8], likeness: Likeness, origin: &'static str) -> Result<bool, ApiError>;
     /// See [`Store::mark_missing`].
     fn mark_missing(&self);
-    /// Adds or updates an object from a list; `item` is its JSON. The list wins over what was known before it began, also with
-    /// an older version: etcd may have been restored from a backup.
+    /// Adds or updates an object from a list; `item` is its JSON. The list replaces objects from before it began, even
+    /// newer versions: etcd may have been restored from a backup.
     fn take_listed(&self, item: &[u8]) -> Result<(), serde_json::Error>;
-    /// Keeps what is known of an object that the list contains, but that cannot be read.
+    /// Keeps the stored copy of an object that the list contains but that cannot be decoded.
     fn keep_listed(&self, key: &ObjectKey);
     /// See [`Store::apply_event`]. Returns the version of the object.
     fn take_changed(&self, object: &[u8]) -> Result<Option<ResourceVersion>, serde_json::Error>;
@@ -97,7 +98,7 @@ impl<T: Kind> AnyStore for Store<T> {
         if kind != T::KIND || answered != *key {
             let asked = T::KIND;
             let message =
-                format!("the answer is about {kind} {answered}, the request was about {asked} {key}");
+                format!("the response is about {kind} {answered}, the request was about {asked} {key}");
             return Err(ApiError::transient(message));
         }
         self.record_text(object, body.len(), origin);
@@ -111,7 +112,7 @@ impl<T: Kind> AnyStore for Store<T> {
     fn confirm(&self, item: &[u8], likeness: Likeness, origin: &'static str) -> Result<bool, ApiError> {
         let object = read::<T>(item)?;
         if object.name().is_empty() {
-            return Err(ApiError::transient(format!("the answer is no list of {}", T::PLURAL)));
+            return Err(ApiError::transient(format!("the response is not a list of {}", T::PLURAL)));
         }
         let seen = self.get(object.namespace(), object.name());
         let is_alike = seen.is_some_and(|seen| is_alike(&seen, &object, likeness));
@@ -161,14 +162,14 @@ impl<T: Kind> AnyStore for Store<T> {
     }
 }
 
-/// What of an object has to be the same for the store to have it.
+/// The parts of an object that must match the store's copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Likeness {
-    /// Nothing: it has to be there.
+    /// Only its existence.
     Existence,
     /// Its spec, and whether it is being deleted.
     Spec,
-    /// The same, its labels and its annotations.
+    /// Its spec, whether it is being deleted, its labels and its annotations.
     Metadata,
 }
 
@@ -195,24 +196,23 @@ pub struct WrittenStores {
 }
 
 impl WrittenStores {
-    /// Adds the store that receives the answers to writes of its kind.
+    /// Adds the store that receives the responses to writes of its kind.
     pub fn add<T: Kind>(&mut self, store: &Arc<Store<T>>, selection: &Selection) {
         let store: Arc<dyn AnyStore> = Arc::<Store<T>>::clone(store);
         self.stores.insert(KindInfo::of::<T>(), (store, selection.clone()));
     }
 
-    /// The path and the query that list what the store of a kind holds.
+    /// Returns the path and the query that list the content of a kind's store.
     pub fn list(&self, kind: KindInfo) -> (String, String) {
         let selection = self.stores.get(&kind).map(|(_, selection)| selection);
         let namespace = selection.map(Selection::namespace).unwrap_or_default();
         (kind.path(namespace), selection.map(Selection::query).unwrap_or_default())
     }
 
-    /// The store of a kind.
+    /// Returns the store of a kind.
     ///
     /// # Errors
-    /// [`ApiError::Transient`] when the loop has not declared a store of that kind as written, which is a
-    /// programming error.
+    /// [`ApiError::Transient`] if the loop has not declared a written store of this kind, which is a programming error.
     pub fn get(&self, kind: KindInfo) -> Result<&Arc<dyn AnyStore>, ApiError> {
         self.stores
             .get(&kind)

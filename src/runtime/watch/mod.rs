@@ -1,7 +1,8 @@
 //! Fills a store: lists the objects, watches them, and starts again whenever the watch ends.
 //!
-//! `kube` collects a page of a list before it decodes it, and the line of a watch however long it is. Here each object is taken
-//! from the answer while that arrives ([`super::pieces`]), so no more than one is in memory beside what the store keeps.
+//! `kube` collects a whole page of a list before it decodes it, and a whole line of a watch, without a size limit. Here
+//! each object is decoded while the response arrives ([`super::pieces`]), so no more than one object is in memory in
+//! addition to the store.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -31,21 +32,22 @@ use super::watch_health::WatchHealth;
 use crate::api::meta::ResourceVersion;
 use crate::api::{Kind, Object};
 
-/// How long to wait before asking again, at most, and for a kind that is not served.
+/// The maximum pause between attempts, and the pause for a kind that is not served.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
-/// Objects per page of a list: enough to need few requests. A list streamed by the watch itself needs no pages, but its end is
-/// announced by a bookmark, for which the API server takes up to a second: every restart would take a second longer.
+/// The number of objects per page of a list: large enough to need few requests. A list streamed by the watch itself
+/// needs no pages, but a bookmark marks its end, which the API server sends up to a second later. Every restart would
+/// take a second longer.
 const PAGE: u32 = 250;
 
-/// After a page with more bytes, the next one has half as many objects, and twice as many after one with a quarter of them:
-/// the API server has all of it in memory, and is to answer in time.
+/// After a page with more bytes, the next page has half as many objects; after one with less than a quarter of these
+/// bytes, twice as many. The API server holds the whole page in memory, and must respond in time.
 const LARGE_PAGE: usize = 8 << 20;
 
-/// A watch that shows nothing for so long is given up: `kube` asks the API server to end it after 290 s.
+/// A watch that shows nothing for this long is abandoned: `kube` asks the API server to end it after 290 s.
 const LONGEST_WATCH: Duration = Duration::from_secs(295);
 
-/// The object of that name, as the API server has it now; `None` if there is none. `namespace` is empty for kinds without.
+/// Reads an object from the API server; `None` if it does not exist. `namespace` is empty for cluster-scoped kinds.
 ///
 /// # Errors
 /// When the request fails.
@@ -63,9 +65,10 @@ pub async fn get<T: Kind>(
     }
 }
 
-/// Keeps `store` in sync with the cluster. Never ends. The watch resumes where it broke off, unless etcd was restored
-/// from a backup meanwhile (which `client` says, see [`super::resume`]); while the kind is not served, it is tried again
-/// every [`LONGEST_PAUSE`]. A watch that does not `retry` ends for good if the kind is not served, or may not be read.
+/// Keeps `store` in sync with the cluster. Never ends. The watch resumes where it was interrupted, unless `client`
+/// reports that etcd was restored from a backup meanwhile (see [`super::resume`]). While the kind is not served, the
+/// watch is retried every [`LONGEST_PAUSE`]. Without `retry`, the watch ends permanently if the kind is not served, or
+/// may not be read.
 pub fn run<T: Kind>(
     client: Client,
     store: Arc<Store<T>>,
@@ -87,19 +90,19 @@ pub fn run<T: Kind>(
     watched.follow(retry).boxed()
 }
 
-/// A store and what fills it. Only the store knows the type, so that the program has the code of a watch once, and not once
-/// for each kind.
+/// A store, and the state of its watch. Only the store knows the type, so the code of a watch is compiled once rather
+/// than for each kind.
 struct Watched {
     client: Client,
     kind: KindInfo,
-    /// Whether only the metadata of the objects is asked for.
+    /// Whether only the metadata of the objects is requested.
     is_metadata: bool,
     store: Arc<dyn AnyStore>,
     selection: Selection,
     health: WatchHealth,
-    /// Objects per page, see [`LARGE_PAGE`].
+    /// The number of objects per page, see [`LARGE_PAGE`].
     page: u32,
-    /// From where the watch goes on; `None` if everything has to be listed.
+    /// The version where the watch resumes; `None` if the objects have to be listed.
     version: Option<String>,
     backoff: DefaultBackoff,
 }
@@ -113,7 +116,7 @@ struct Event<'a> {
     object: &'a RawValue,
 }
 
-/// What is read of a bookmark.
+/// The fields of a bookmark that we read.
 #[derive(Deserialize)]
 struct Bookmark {
     metadata: ListMetadata,
@@ -139,7 +142,7 @@ impl Watched {
                     tokio::time::sleep(LONGEST_PAUSE).await;
                 }
                 Err(error) => {
-                    // The version does not exist any more, as after most restarts of the API server, which works then.
+                    // The version no longer exists, which is normal after a restart of the API server.
                     if code(&error) == Some(410) {
                         self.version = None;
                         self.backoff.reset();
@@ -147,7 +150,7 @@ impl Watched {
                     let error = with_sources(&error);
                     self.health.broke(&error);
                     let kind = self.kind.kind;
-                    warn!(kind, error, "the watch broke off; it resumes after a moment");
+                    warn!(kind, error, "the watch was interrupted; resuming shortly");
                     let pause = self.backoff.next().unwrap_or(LONGEST_PAUSE);
                     tokio::time::sleep(pause.min(LONGEST_PAUSE)).await;
                 }
@@ -180,7 +183,7 @@ impl Watched {
             self.health.asks();
             let answer = ask(&self.client, request.map_err(kube::Error::BuildRequest)?).await?;
             let page = answer.page(|piece| self.take_listed(&piece)).await?;
-            let (head, length) = page.ok_or_else(|| broken("the answer is no list, or breaks off"))?;
+            let (head, length) = page.ok_or_else(|| broken("the response is not a list, or is truncated"))?;
             self.health.works();
             self.health.hears();
             self.page = match length {
@@ -200,7 +203,7 @@ impl Watched {
         }
     }
 
-    /// Takes an object of a list.
+    /// Stores an object of a list.
     fn take_listed(&self, piece: &Piece<'_>) -> kube::Result<()> {
         match piece {
             Piece::Whole(item) => match self.store.take_listed(item) {
@@ -212,16 +215,16 @@ impl Watched {
         Ok(())
     }
 
-    /// Keeps what is known of an object that is listed, but cannot be taken.
+    /// Keeps the stored copy of an object that is listed but cannot be decoded.
     fn keep(&self, begin: &[u8], why: &str) {
         self.store.keep_listed(&self.skip(begin, why));
     }
 
-    /// Tells of an object that cannot be taken, of which this is the begin.
+    /// Reports an object that cannot be decoded, given the beginning of its JSON.
     fn skip(&self, begin: &[u8], why: &str) -> ObjectKey {
         let (key, kind) = (Piece::key(begin), self.kind.kind);
         counter!("crownlabs_objects_skipped_total", "kind" => self.kind.plural).increment(1);
-        warn!(kind, object = %key, why, "the object is left out: what is known of it stays as it was. Delete or shorten it");
+        warn!(kind, object = %key, why, "the object is skipped; its cached copy is kept. Delete or shorten it");
         key
     }
 
@@ -238,7 +241,7 @@ impl Watched {
             self.request().watch(&params, version)
         };
         let mut request = request.map_err(kube::Error::BuildRequest)?;
-        // Newer API servers compress each event for itself.
+        // Newer API servers compress each event separately.
         request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         self.health.asks();
         let mut answer = ask(&self.client, request).await?;
@@ -267,7 +270,7 @@ impl Watched {
         }
     }
 
-    /// Takes an event of the watch.
+    /// Processes an event of the watch.
     fn take(&mut self, piece: &Piece<'_>) -> kube::Result<()> {
         let line = match piece {
             Piece::Whole(line) if line.trim_ascii().is_empty() => return Ok(()),
@@ -279,7 +282,7 @@ impl Watched {
         };
         let event: Event<'_> = match serde_json::from_slice(line) {
             Ok(event) => event,
-            // The watch broke off within it.
+            // The watch was interrupted within the line.
             Err(error) if error.is_eof() => return Ok(()),
             Err(error) => {
                 let status = serde_json::from_slice::<Status>(line);
@@ -315,15 +318,15 @@ impl Watched {
     }
 }
 
-/// Why an object is left out.
-const TOO_LARGE: &str = "it has more bytes than an object may have";
+/// The reason for skipping a large object.
+const TOO_LARGE: &str = "it exceeds the maximum size of an object";
 
 fn broken(why: &'static str) -> kube::Error {
     kube::Error::Service(why.into())
 }
 
-/// The status code with which the API server refuses the watch: 404 if the kind itself is not served (its CRD is not
-/// installed, or is being removed).
+/// Returns the status code of a rejected watch: 404 if the kind is not served (its CRD is not installed, or is being
+/// removed).
 fn code(error: &kube::Error) -> Option<u16> {
     match error {
         kube::Error::Api(status) => Some(status.code),

@@ -16,16 +16,16 @@ use crate::runtime::pieces::LARGEST_OBJECT;
 use crate::runtime::selection::Label;
 use crate::runtime::store::StoreState;
 
-/// An answer with a whole body, or one whose body never comes.
+/// A response with a whole body, or with a body that never arrives.
 type Answer = Response<Either<Full<Bytes>, StreamBody<Pending<Result<Frame<Bytes>, Infallible>>>>>;
 
 const EMPTY_LIST: &str =
     r#"{"kind": "NamespaceList", "apiVersion": "v1", "metadata": {"resourceVersion": "1"}, "items": []}"#;
 
-/// When each request was sent, and whether it was a watch.
+/// The time of each request, and whether it was a watch.
 type Log = Arc<Mutex<Vec<(Instant, bool)>>>;
 
-/// An API server that accepts every watch and shows nothing. The bodies of the first `hanging` lists never come.
+/// An API server that accepts every watch and shows nothing. The bodies of the first `hanging` lists never arrive.
 fn server(hanging: usize) -> (Client, Log) {
     let log = Log::default();
     let asked = Arc::clone(&log);
@@ -44,7 +44,7 @@ fn server(hanging: usize) -> (Client, Log) {
     (Client::new(service, "default"), log)
 }
 
-/// Watches for this time.
+/// Runs a watch for this time.
 async fn watch(client: Client, time: Duration) -> (Arc<Store<NamespaceKind>>, WatchHealth) {
     let (store, health) = (Arc::new(Store::new(true)), WatchHealth::default());
     let running = run(client, Arc::clone(&store), Selection::ALL, health.clone(), true);
@@ -53,7 +53,7 @@ async fn watch(client: Client, time: Duration) -> (Arc<Store<NamespaceKind>>, Wa
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_shows_nothing_is_given_up_and_told() {
+async fn a_silent_watch_is_abandoned_and_reported() {
     let (client, log) = server(0);
     let begin = Instant::now();
     let (store, health) = watch(client, Duration::from_mins(16)).await;
@@ -61,13 +61,13 @@ async fn a_watch_that_shows_nothing_is_given_up_and_told() {
     let log = log.lock().expect("no panic").clone();
     let starts: Vec<u64> =
         log.iter().filter(|(_, is_watch)| *is_watch).map(|(at, _)| (*at - begin).as_secs()).collect();
-    assert_eq!(starts, [0, 295, 590, 885], "each is given up 5 s after its end was due");
+    assert_eq!(starts, [0, 295, 590, 885], "each is abandoned 5 s after it should have ended");
     let (silence, reason) = health.broken().expect("it is silent");
     assert!(silence >= Duration::from_mins(15) && reason.contains("sends nothing"), "{silence:?} {reason}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_whose_body_never_comes_costs_one_attempt() {
+async fn a_list_without_a_body_fails_one_attempt() {
     let (client, log) = server(1);
     let (store, health) = watch(client, Duration::from_mins(1)).await;
     assert_eq!(store.state(), StoreState::Synced);
@@ -80,7 +80,7 @@ async fn a_list_whose_body_never_comes_costs_one_attempt() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_an_outage_the_watch_is_back_in_seconds() {
+async fn the_watch_resumes_within_seconds_after_an_outage() {
     const OUTAGE: Duration = Duration::from_mins(10);
     let (log, begin) = (Log::default(), Instant::now());
     let asked = Arc::clone(&log);
@@ -92,7 +92,7 @@ async fn after_an_outage_the_watch_is_back_in_seconds() {
             |code| Full::from(json!({"kind": "Status", "status": "Failure", "code": code}).to_string());
         let (code, body) = match (is_watch, begin.elapsed() < OUTAGE) {
             (true, true) => (503, Either::Left(status(503))),
-            // A new API server does not know the versions of the one before.
+            // A new API server does not know the versions of the previous one.
             (true, false) if asked.iter().filter(|(_, is_watch)| !is_watch).count() == 1 => {
                 (410, Either::Left(status(410)))
             }
@@ -106,10 +106,7 @@ async fn after_an_outage_the_watch_is_back_in_seconds() {
     let log = log.lock().expect("no panic").clone();
     let (mut refused, back): (Vec<_>, Vec<_>) = log.into_iter().partition(|(at, _)| *at - begin < OUTAGE);
     assert_eq!(back.iter().map(|(_, is_watch)| *is_watch).collect::<Vec<_>>(), [true, false, true]);
-    assert!(
-        (50..80).contains(&refused.len()),
-        "each pause is longer than the one before, to ten seconds: {refused:?}"
-    );
+    assert!((50..80).contains(&refused.len()), "the pauses grow to ten seconds: {refused:?}");
     refused.push(back[0]);
     let pauses = refused.windows(2).map(|pair| pair[1].0 - pair[0].0);
     assert!(pauses.max() <= Some(LONGEST_PAUSE + Duration::from_millis(1)), "{refused:?}");
@@ -159,7 +156,7 @@ async fn only_the_selection_is_listed_page_by_page_and_watched() {
 }
 
 #[test]
-fn a_selection_is_the_same_in_a_request_and_for_an_object() {
+fn a_selection_matches_the_same_objects_as_its_query() {
     const NO: bool = false;
     let key = "crownlabs.polito.it/type";
     let of_label = Selection::label("crownlabs.polito.it/type", "x").within("ns");
@@ -205,7 +202,7 @@ fn a_selection_is_the_same_in_a_request_and_for_an_object() {
     }
 }
 
-/// An API server that refuses everything with this code, and counts.
+/// An API server that rejects every request with this code, and counts the requests.
 fn refusing(code: u16) -> (Client, Log) {
     let log = Log::default();
     let asked = Arc::clone(&log);
@@ -219,7 +216,7 @@ fn refusing(code: u16) -> (Client, Log) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_kind_that_is_not_served_is_asked_for_every_ten_seconds_or_never_again() {
+async fn the_watch_of_a_kind_that_is_not_served_is_retried_every_ten_seconds_or_never() {
     for (code, retry, asked, state) in [
         (404, true, 7, StoreState::Missing),
         (404, false, 1, StoreState::Missing),
@@ -233,7 +230,7 @@ async fn a_kind_that_is_not_served_is_asked_for_every_ten_seconds_or_never_again
         assert_eq!(log.lock().expect("no panic").len(), asked, "{code} {retry}");
         assert_eq!((store.state(), health.broken().is_some()), (state, false), "{code} {retry}");
     }
-    // Who may not read a kind that is needed is told, and the store is not taken for empty.
+    // If a required kind may not be read, the watch is reported as broken, and the store is not treated as empty.
     for code in [403, 500] {
         let (client, log) = refusing(code);
         let (store, health) = watch(client, Duration::from_mins(2)).await;
@@ -242,10 +239,10 @@ async fn a_kind_that_is_not_served_is_asked_for_every_ten_seconds_or_never_again
     }
 }
 
-/// The body of an answer that comes in pieces, and then ends or not.
+/// The body of a response that arrives in pieces, and then ends or not.
 type Pieces = StreamBody<BoxStream<'static, Result<Frame<Bytes>, Infallible>>>;
 
-/// An API server that answers each request as `answer` says; for watches, `None` is the answer of one that shows nothing.
+/// An API server that responds with the result of `answer`; `None` is a watch that shows nothing.
 fn answering(answer: impl Fn(&str) -> Option<(Vec<String>, bool)> + Send + 'static) -> Client {
     let service = service_fn(move |request: http::Request<Body>| {
         let (pieces, is_over) = answer(&request.uri().to_string()).unwrap_or_default();
@@ -265,7 +262,7 @@ fn secret(name: &str, version: u64, length: usize) -> String {
 
 const END: &str = r#"],"metadata":{"resourceVersion":"9"}}"#;
 
-/// Watches Secrets until it is as expected, and then stops.
+/// Watches Secrets until `is_expected` returns true.
 async fn secrets_until(client: Client, store: &Arc<Store<SecretKind>>, is_expected: impl Fn() -> bool) {
     let running = run(client, Arc::clone(store), Selection::ALL, WatchHealth::default(), true);
     let expected = async {
@@ -276,7 +273,7 @@ async fn secrets_until(client: Client, store: &Arc<Store<SecretKind>>, is_expect
     let either = async {
         tokio::select! { () = running => {}, () = expected => {} }
     };
-    tokio::time::timeout(Duration::from_mins(10), either).await.expect("it is as expected");
+    tokio::time::timeout(Duration::from_mins(10), either).await.expect("the expected state");
 }
 
 fn names(store: &Store<SecretKind>) -> Vec<String> {
@@ -286,7 +283,7 @@ fn names(store: &Store<SecretKind>) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_is_taken_before_the_list_has_come() {
+async fn an_object_is_stored_before_the_list_is_complete() {
     let list = move |line: &str| {
         (!line.contains("watch=true")).then(|| {
             let begin = format!(r#"{{"items":[{},{}"#, secret("a", 1, 900 << 10), &secret("b", 2, 10)[..20]);
@@ -297,11 +294,11 @@ async fn an_object_is_taken_before_the_list_has_come() {
     secrets_until(answering(list), &store, || !store.keys().is_empty()).await;
     assert_eq!((names(&store), store.state()), (vec!["a".to_owned()], StoreState::Syncing));
     let kept = store.get("ns", "a").expect("taken").spec.get("k").map(str::len);
-    assert!(kept.is_some_and(|length| length < 100), "of a long value, its digest is kept");
+    assert!(kept.is_some_and(|length| length < 100), "the digest of a long value is kept");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_large_page_is_followed_by_a_smaller_one_and_that_by_larger_ones() {
+async fn the_page_size_shrinks_after_a_large_page_and_grows_again() {
     let asked = Arc::<Mutex<Vec<String>>>::default();
     let noted = Arc::clone(&asked);
     let sizes = [10_usize, 9 << 20, 9 << 20, 3 << 20, 10, 10, 10];
@@ -322,7 +319,7 @@ async fn a_large_page_is_followed_by_a_smaller_one_and_that_by_larger_ones() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_too_large_or_unreadable_is_left_out_alone_and_stays_as_it_was() {
+async fn only_too_large_or_malformed_objects_are_skipped_and_stay_unchanged() {
     let odd = r#"{"metadata":{"name":"odd","namespace":"ns","finalizers":5}}"#;
     let frame = |kind: &str, object: &str| format!("{{\"type\":\"{kind}\",\"object\":{object}}}\n");
     let huge = |name: &str| secret(name, 5, LARGEST_OBJECT);
@@ -332,7 +329,7 @@ async fn what_is_too_large_or_unreadable_is_left_out_alone_and_stays_as_it_was()
             let mut watched = watched.lock().expect("no panic");
             *watched += 1;
             let frames = match *watched {
-                // The first one ends so that everything is listed anew.
+                // The first watch ends so that all objects are listed again.
                 1 => vec![frame("ERROR", r#"{"kind":"Status","code":410,"message":"old"}"#)],
                 2 => vec![
                     frame("MODIFIED", &huge("b")),
@@ -358,7 +355,7 @@ async fn what_is_too_large_or_unreadable_is_left_out_alone_and_stays_as_it_was()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_that_breaks_off_is_asked_for_again() {
+async fn a_truncated_list_is_requested_again() {
     let count = Arc::new(Mutex::new(0));
     for broken in [
         r#"{"items":[{"metadata":"#,

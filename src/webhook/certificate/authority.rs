@@ -1,5 +1,5 @@
-//! Our own certificate authority. It signs the serving certificate of the webhooks and the authority
-//! that follows it, and nothing else.
+//! The daemon's certificate authority. It signs only the serving certificate of the webhooks and the authority that
+//! succeeds it.
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -8,11 +8,11 @@ use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
     KeyPair, KeyUsagePurpose, date_time_ymd,
 };
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
-use crate::runtime::certificate::CertificateError;
+use super::{Certificate, Result};
 
-/// The common name of all our authorities. Verifiers tell them apart by their keys.
+/// The common name of all our authorities. Verifiers distinguish them by their keys.
 const NAME: &str = "crownlabs-webhook-ca";
 /// How long an authority is valid.
 pub const AUTHORITY_YEARS: i16 = 10;
@@ -22,39 +22,36 @@ pub const SERVING_YEARS: i16 = 1;
 /// A certificate authority with its key.
 pub struct Authority {
     /// The self-signed certificate of the authority.
-    pub certificate: CertificateDer<'static>,
+    pub certificate: Certificate,
     issuer: Issuer<'static, KeyPair>,
 }
 
 /// A serving certificate with its key.
 pub struct Signed {
     /// The certificate.
-    pub certificate: CertificateDer<'static>,
+    pub certificate: Certificate,
     /// The private key of the certificate.
     pub key: PrivateKeyDer<'static>,
 }
 
 impl Authority {
-    /// Makes an authority with a new key. It is valid from the day before `now`, in case clocks differ.
+    /// Creates an authority with a new key. It is valid from the day before `now`, in case clocks differ.
     ///
     /// # Errors
-    /// When the system has no random numbers for the key.
-    pub fn create(now: Timestamp) -> Result<Self, CertificateError> {
+    /// When the system cannot provide random numbers for the key.
+    pub fn create(now: Timestamp) -> Result<Self> {
         let (key, params) = (KeyPair::generate()?, params(now));
         let certificate = params.self_signed(&key)?.der().clone();
         Ok(Self { certificate, issuer: Issuer::new(params, key) })
     }
 
-    /// The authority with this certificate and this key (PKCS#8).
+    /// Loads the authority with this certificate and this key (PKCS#8).
     ///
     /// # Errors
-    /// When the key cannot be read.
-    pub fn load(
-        certificate: CertificateDer<'static>,
-        key: &PrivateKeyDer<'_>,
-    ) -> Result<Self, CertificateError> {
+    /// When the key is invalid.
+    pub fn load(certificate: Certificate, key: &PrivateKeyDer<'_>) -> Result<Self> {
         let key = KeyPair::try_from(key)?;
-        // Of the parameters, only the name and the key usages are read; all authorities have the same.
+        // Only the name and the key usages are read from the parameters; they are the same for all authorities.
         Ok(Self { certificate, issuer: Issuer::new(params(Timestamp::UNIX_EPOCH), key) })
     }
 
@@ -66,8 +63,8 @@ impl Authority {
     /// Signs a serving certificate for these host names and IP addresses, with a new key.
     ///
     /// # Errors
-    /// When a certificate cannot contain one of the names, or the system has no random numbers for the key.
-    pub fn sign(&self, names: &[String], now: Timestamp) -> Result<Signed, CertificateError> {
+    /// When a certificate cannot contain one of the names, or the system cannot provide random numbers for the key.
+    pub fn sign(&self, names: &[String], now: Timestamp) -> Result<Signed> {
         let mut params = CertificateParams::new(names)?;
         params.distinguished_name = named(names.first().map_or("crownlabs-webhook", String::as_str));
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
@@ -79,16 +76,12 @@ impl Authority {
         Ok(Signed { certificate, key: key_of(&key) })
     }
 
-    /// A certificate for the key of `successor`, signed by this authority. A client that trusts only this
-    /// authority accepts with it, as an intermediate, what the successor signs.
+    /// Returns a certificate for the key of `successor`, signed by this authority. With it as an intermediate, a client
+    /// that trusts only this authority accepts certificates that the successor signs.
     ///
     /// # Errors
     /// When the certificate cannot be signed.
-    pub fn cross_sign(
-        &self,
-        successor: &Self,
-        now: Timestamp,
-    ) -> Result<CertificateDer<'static>, CertificateError> {
+    pub fn cross_sign(&self, successor: &Self, now: Timestamp) -> Result<Certificate> {
         let mut params = params(now);
         params.use_authority_key_identifier_extension = true;
         Ok(params.signed_by(successor.issuer.key(), &self.issuer)?.der().clone())
@@ -113,8 +106,8 @@ fn named(common_name: &str) -> DistinguishedName {
     name
 }
 
-/// Makes a certificate valid from midnight (UTC) of the day before `now` until midnight of the day
-/// `years` after `now`.
+/// Sets the validity of a certificate from midnight (UTC) of the day before `now` until midnight of the day `years`
+/// after `now`.
 fn set_validity(params: &mut CertificateParams, now: Timestamp, years: i16) {
     let today = now.to_zoned(TimeZone::UTC).date();
     let midnight = |date: Date| {

@@ -1,5 +1,5 @@
-//! Which clients are served: with `server.webhook.clientCaFile` those alone that show a certificate of that authority, as
-//! the API server does when its `AdmissionConfiguration` names one.
+//! Client authentication. With `server.webhook.clientCaFile`, only clients with a certificate of that authority are
+//! served. The API server presents one if its `AdmissionConfiguration` names it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,15 +20,16 @@ use crate::runtime::files::WatchedFile;
 /// The key of the configuration.
 const KEY: &str = "server.webhook.clientCaFile";
 
-/// Checks the certificates of clients by the authorities of a file, which may change. As long as the file was never
-/// readable, no client is accepted.
+/// Verifies the certificates of clients with the authorities in a file, which may change. Until the file has been read
+/// once, no client is accepted.
 #[derive(Debug, Default)]
 pub struct ClientVerifier {
     current: RwLock<Option<Arc<dyn ClientCertVerifier>>>,
 }
 
 impl ClientVerifier {
-    /// The verifier, and the file that it follows. A file that becomes unreadable changes nothing.
+    /// Creates the verifier and the watch of its file. If the file becomes unreadable, the previous authorities stay in
+    /// effect.
     pub fn watched(path: &Path) -> (Arc<Self>, WatchedFile) {
         let verifier = Arc::<Self>::default();
         let (changed, shown) = (Arc::clone(&verifier), path.display().to_string());
@@ -39,10 +40,7 @@ impl ClientVerifier {
                     *changed.current.write() = Some(current);
                 }
                 Err(problem) => {
-                    warn!(
-                        file = shown,
-                        problem, "{KEY} cannot be used; which clients are served does not change"
-                    );
+                    warn!(file = shown, problem, "{KEY} is invalid; the previous authorities stay in effect");
                 }
             }
         });
@@ -55,7 +53,7 @@ impl ClientVerifier {
     }
 }
 
-/// The verifier for the authorities of a PEM file.
+/// Creates the verifier for the authorities of a PEM file.
 fn of_authorities(content: &[u8]) -> Result<Arc<dyn ClientCertVerifier>, String> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates("the file", content).map_err(|error| error.to_string())? {

@@ -1,7 +1,20 @@
-//! The certificate that our own authority signs for the webhooks, and whose certificates of clients are accepted. One from a
-//! folder is read by `runtime::certificate`.
+//! The serving certificate of the webhooks, signed by the daemon's own authority, and the verification of client
+//! certificates. `runtime::certificate` reads a certificate from a folder.
 
 pub mod authority;
 pub mod bundle;
 pub mod clients;
 pub mod rotator;
+
+use std::collections::BTreeMap;
+
+use rustls::pki_types::CertificateDer;
+
+use crate::runtime::certificate::CertificateError;
+
+/// A certificate.
+type Certificate = CertificateDer<'static>;
+/// The data of the Secret with the certificate.
+type Data = BTreeMap<String, String>;
+/// The result of creating or reading a certificate.
+type Result<T, E = CertificateError> = std::result::Result<T, E>;

@@ -1,7 +1,6 @@
-//! Rotates the webhooks' certificate: the leader renews it in a Secret and writes the authorities that
-//! sign it into the webhook configurations. Every replica serves the certificate that the Secret holds.
+//! Rotates the webhooks' certificate. The leader renews it in a Secret and writes the authorities that sign it into the
+//! webhook configurations. Every replica serves the certificate of the Secret.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,24 +14,24 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tracing::{info, warn};
 
+use super::Data;
 use super::bundle::{Bundle, renewed};
 use crate::api::{Kind, Object};
 use crate::kinds::{
     CertificateSecret, CertificateSecretKind, MutatingWebhookConfigurationKind,
     ValidatingWebhookConfigurationKind, WebhookEntries,
 };
-use crate::runtime::ObjectKey;
 use crate::runtime::certificate::resolver::CertificateResolver;
 use crate::runtime::client::Writer;
-use crate::runtime::clock;
 use crate::runtime::controller::{ReconcileError, ReconcileKey};
 use crate::runtime::error::ApiError;
 use crate::runtime::plan::{KindInfo, to_value};
 use crate::runtime::queue::Action;
 use crate::runtime::store::Store;
+use crate::runtime::{ObjectKey, clock};
 
-/// How often it is checked whether the certificate has to be renewed. Certificates last for months, so
-/// that an hour is often enough.
+/// The interval between checks whether the certificate must be renewed. Certificates are valid for months, so one hour
+/// is sufficient.
 const PERIOD: Duration = Duration::from_hours(1);
 
 /// The stores of the objects that the rotator writes. Each holds one object.
@@ -52,21 +51,19 @@ pub struct Rotator {
     writer: Writer,
     /// The Secret. The webhook configurations have the same name.
     secret: ObjectKey,
-    /// The host names and IP addresses that the certificate is for.
+    /// The host names and IP addresses of the certificate.
     names: Vec<String>,
-    /// The data of the Secret when it could last be read. If the Secret is deleted, it is written again
-    /// with this data, so that API servers and replicas still agree on it.
-    known: Mutex<Option<BTreeMap<String, String>>>,
+    /// The last data of the Secret that could be read. If the Secret is deleted, it is created again with this data, so
+    /// that API servers and replicas still agree on it.
+    known: Mutex<Option<Data>>,
 }
 
 impl ReconcileKey for Rotator {
     const NAME: &'static str = "webhook-certificate";
 
     async fn reconcile(&self, _: &ObjectKey) -> Result<Action, ReconcileError> {
-        match self.rotate(clock::now()).await {
-            Ok(()) => Ok(Action::RequeueAfter(PERIOD)),
-            Err(error) => Err(error.into()),
-        }
+        self.rotate(clock::now()).await?;
+        Ok(Action::RequeueAfter(PERIOD))
     }
 }
 
@@ -86,7 +83,7 @@ impl Rotator {
             info!(secret = %self.secret, "renewing the webhook's certificate");
         }
         let Some(bundle) = next.or(current) else {
-            return Err("there is no certificate".to_owned()); // `renewed` makes one if there is none
+            return Err("there is no certificate".to_owned()); // `renewed` always creates a missing one
         };
         let data = bundle.data();
         if stored.as_ref().is_none_or(|stored| stored.spec != data) {
@@ -94,7 +91,7 @@ impl Rotator {
                 .await
                 .map_err(|error| format!("Secret {}: {error}", self.secret))?;
         }
-        self.remember(data);
+        *self.known.lock() = Some(data);
         let trusted = ByteString(bundle.trusted().into_bytes());
         let trusted = to_value(&trusted).as_str().unwrap_or_default().to_owned();
         let mutating = self.publish(&self.stores.mutating, &trusted).await;
@@ -102,27 +99,19 @@ impl Rotator {
         mutating.and(validating)
     }
 
-    /// The bundle of the Secret, or the last one that could be read where the Secret is gone or broken.
+    /// Returns the bundle of the Secret. If the Secret is missing or invalid, returns the last bundle that could be
+    /// read.
     fn current(&self, stored: Option<&CertificateSecret>) -> Option<Bundle> {
         match stored.map(|stored| Bundle::read(&stored.spec)) {
             Some(Ok(bundle)) => return Some(bundle),
-            Some(Err(error)) => warn!(secret = %self.secret, %error, "the webhook's certificate is broken"),
+            Some(Err(error)) => warn!(secret = %self.secret, %error, "the webhook's certificate is invalid"),
             None => {}
         }
         let known = self.known.lock();
         Bundle::read(known.as_ref()?).ok()
     }
-
-    fn remember(&self, data: BTreeMap<String, String>) {
-        *self.known.lock() = Some(data);
-    }
-
     /// Creates or patches the Secret. Fails with a conflict if it has changed since `stored` was read.
-    async fn store(
-        &self,
-        stored: Option<&CertificateSecret>,
-        data: &BTreeMap<String, String>,
-    ) -> Result<(), ApiError> {
+    async fn store(&self, stored: Option<&CertificateSecret>, data: &Data) -> Result<(), ApiError> {
         let collection = KindInfo::of::<CertificateSecretKind>().path(&self.secret.namespace);
         let (method, path, body) = if let Some(stored) = stored {
             let seen = json!({"uid": stored.uid(), "resourceVersion": stored.metadata.resource_version});
@@ -142,8 +131,8 @@ impl Rotator {
         Ok(())
     }
 
-    /// Writes the authorities (PEM in base64) into the `caBundle` of each webhook of a configuration that
-    /// does not have them yet. A configuration that does not exist is no error.
+    /// Writes the authorities (PEM in base64) into the `caBundle` of each webhook of a configuration that does not have
+    /// them yet. A configuration that does not exist is not an error.
     async fn publish<T>(&self, store: &Store<T>, trusted: &str) -> Result<(), String>
     where
         T: Kind<Spec = WebhookEntries>,
@@ -188,7 +177,7 @@ impl Rotator {
     }
 }
 
-/// The JSON patch that sets the `caBundle` of all webhooks of a configuration that have another one. It
+/// Returns the JSON patch that updates the `caBundle` of the webhooks of a configuration that have another value. It
 /// tests the name of each webhook first, so that it fails if the list has changed meanwhile.
 fn trusting(entries: &WebhookEntries, trusted: &str) -> Vec<Value> {
     let mut operations = Vec::new();
@@ -203,14 +192,14 @@ fn trusting(entries: &WebhookEntries, trusted: &str) -> Vec<Value> {
     operations
 }
 
-/// Serves the certificate of the Secret from now on. If it cannot be used, the current one stays, and
-/// a warning is logged.
+/// Serves the certificate of the Secret from now on. If the certificate is invalid, the current one stays in use and a
+/// warning is logged.
 pub fn serve(secret: &CertificateSecret, resolver: &CertificateResolver) {
     match Bundle::read(&secret.spec).and_then(|bundle| bundle.certified()) {
         Ok(certified) => resolver.set(certified),
         Err(error) => {
             let secret = ObjectKey::of(secret);
-            warn!(%secret, %error, "the webhook's certificate cannot be used; the old one stays");
+            warn!(%secret, %error, "the webhook's certificate is invalid; the previous one stays in use");
         }
     }
 }
@@ -220,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_differs_is_patched_and_nothing_else() {
+    fn only_webhooks_with_another_bundle_are_patched() {
         let entries = |bundles: &[Option<&str>]| -> WebhookEntries {
             let webhooks: Vec<Value> = (0..bundles.len())
                 .map(|index| {

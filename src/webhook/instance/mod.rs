@@ -1,5 +1,6 @@
-//! The rules for Instances: each is for the Tenant whose namespace it is in, starting one must not exceed the quota that the
-//! Workspace grants to each of its users, and only this daemon writes when mails about it were accepted.
+//! The rules for Instances. An Instance must be for the Tenant that owns its namespace. Starting it must not exceed the
+//! quota that the Workspace grants to each of its users. Only this daemon records the times of accepted mails.
+//! Annotations that hold times have valid ones.
 
 pub mod names;
 pub mod quota;
@@ -8,3 +9,4 @@ pub mod reservations;
 pub mod tenant_ref;
 #[cfg(test)]
 mod tests;
+pub mod times;

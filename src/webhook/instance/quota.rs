@@ -1,7 +1,8 @@
-//! Whether the Tenant may use the Template of an Instance, and the quota allows it to start, by the rule of `api::quota`.
+//! Checks whether the Tenant may use the Template of an Instance, and whether the quota allows it to start, according
+//! to `api::quota`.
 //!
-//! The `ResourceQuota` of the namespace is the hard limit. This rule tells users which limit is reached
-//! before an Instance is stored whose objects could not be created.
+//! The `ResourceQuota` of the namespace is the hard limit. This rule reports the exceeded limit before an Instance is
+//! stored whose objects could not be created.
 
 use serde::Deserialize as _;
 
@@ -21,7 +22,7 @@ pub struct Settings {
     pub enabled: bool,
     /// Whether the Tenant must be enrolled (`server.webhook.requireEnrolment`).
     pub require_enrolment: bool,
-    /// The user name of this daemon, to which the rule does not apply.
+    /// The user name of this daemon, which is exempt from the rule.
     pub own_user: String,
     /// Whether personal workspaces are enabled.
     pub personal_workspaces: bool,
@@ -36,9 +37,8 @@ impl Settings {
     }
 }
 
-/// Decides on a request to create or change an Instance. `pending` are Instances that were admitted
-/// recently and that the view may not show yet. The second part of the result is the Instance that this
-/// request starts, which is to be reserved.
+/// Decides on a request to create or change an Instance. `pending` are recently admitted Instances that the view may
+/// not show yet. The second part of the result is the Instance that this request starts, to be reserved.
 pub fn validate(
     request: &Request,
     settings: &Settings,
@@ -53,8 +53,28 @@ pub fn validate(
         Ok(None) => return (Decision::allowed(), None),
         Err(denial) => return (Decision::denied(denial), None),
     };
+    let namespace = request.namespace.as_str();
+    let tenant = instance.spec.tenant_ref.name.as_str();
+    // The running Instances of the namespace count, and so do admitted ones that the view does not show yet.
+    let instances = view.instances(namespace);
+    let is_seen = |admitted: &&Admitted| {
+        instances.iter().any(|other| other.name() == admitted.name && admitted.is_running(other))
+    };
+    let unseen = pending.iter().filter(|admitted| admitted.namespace == namespace && !is_seen(admitted));
+    let unseen =
+        unseen.map(|admitted| Running { name: &admitted.name, template: &admitted.template, label: None });
+    let running: Vec<Running<'_>> =
+        instances.iter().filter_map(|other| Running::of(other)).chain(unseen).collect();
+    let rule = Rule {
+        // The Tenant of exams has no Workspaces, and no user acts as this Tenant.
+        require_enrolment: settings.require_enrolment && tenant != SERVICE_TENANT,
+        personal_workspaces: settings.personal_workspaces,
+    };
+    let quotas = Quotas { rule, objects: view, namespace, running: &running };
     let mut warnings = Vec::new();
-    let result = check(request, settings, view, pending, &instance, &mut warnings);
+    let template = &instance.spec.template_ref;
+    let result = quotas.may_start(request.object_name(), tenant, template, &mut warnings);
+    let result = result.map_err(|refusal| Denial::forbidden(refusal.to_string()));
     let admitted = result.is_ok().then(|| Admitted {
         review: request.uid.clone(),
         namespace: request.namespace.clone(),
@@ -65,11 +85,12 @@ pub fn validate(
     (warnings.into_iter().fold(result.into(), Decision::with_warning), admitted)
 }
 
-/// The Instance that the request starts, or that runs and gets another Template; `None` if it does neither.
-fn starting(request: &Request) -> Result<Option<Instance>, Denial> {
+/// Returns the Instance that the request starts, or that is running and gets another Template; `None` in any other
+/// case.
+pub fn starting(request: &Request) -> Result<Option<Instance>, Denial> {
     let before = match request.operation {
         Operation::Create => None,
-        // An Instance that cannot be read does not run.
+        // An invalid Instance does not run.
         Operation::Update => Instance::deserialize(&*request.old_object).ok().filter(|old| old.spec.running),
         Operation::Delete | Operation::Connect => return Ok(None),
     };
@@ -83,35 +104,4 @@ fn starting(request: &Request) -> Result<Option<Instance>, Denial> {
             new.spec.running && template.as_ref() != Some(&new.spec.template_ref)
         })),
     }
-}
-
-/// Applies the rule to the Instance that the request starts. Other Instances of the namespace that run count, and those that
-/// were admitted and are not seen yet.
-fn check(
-    request: &Request,
-    settings: &Settings,
-    view: &dyn View,
-    pending: &[Admitted],
-    instance: &Instance,
-    warnings: &mut Vec<String>,
-) -> Result<(), Denial> {
-    let namespace = request.namespace.as_str();
-    let tenant = instance.spec.tenant_ref.name.as_str();
-    let instances = view.instances(namespace);
-    let is_seen = |admitted: &&Admitted| {
-        instances.iter().any(|other| other.name() == admitted.name && admitted.is_running(other))
-    };
-    let unseen = pending.iter().filter(|admitted| admitted.namespace == namespace && !is_seen(admitted));
-    let unseen =
-        unseen.map(|admitted| Running { name: &admitted.name, template: &admitted.template, label: None });
-    let running: Vec<Running<'_>> =
-        instances.iter().filter_map(|other| Running::of(other)).chain(unseen).collect();
-    let rule = Rule {
-        // The Tenant of exams has no Workspaces, and no user acts as it.
-        require_enrolment: settings.require_enrolment && tenant != SERVICE_TENANT,
-        personal_workspaces: settings.personal_workspaces,
-    };
-    let quotas = Quotas { rule, objects: view, namespace, running: &running };
-    let checked = quotas.may_start(request.object_name(), tenant, &instance.spec.template_ref, warnings);
-    checked.map_err(|refusal| Denial::forbidden(refusal.to_string()))
 }

@@ -1,4 +1,4 @@
-//! The annotations of an Instance that only this daemon writes: the times at which mails about it were accepted.
+//! The annotations of an Instance that only this daemon writes: the times when mails about it were accepted.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use crate::webhook::decision::Denial;
 use crate::webhook::requester::{Bypass, Requester};
 use crate::webhook::review::{Operation, Request};
 
-/// Refuses to set, change or remove the annotations that say when mails were accepted, unless it is this daemon or an
-/// administrator who does it.
+/// Refuses to set, change or remove the annotations that record when mails were accepted, unless the request is from
+/// this daemon or an administrator.
 pub fn check(request: &Request, bypass: &Bypass) -> Result<(), Denial> {
     let is_judged = matches!(request.operation, Operation::Create | Operation::Update);
     if !is_judged || bypass.requester(&request.user_info) != Requester::Other {
@@ -20,13 +20,13 @@ pub fn check(request: &Request, bypass: &Bypass) -> Result<(), Denial> {
     let differs = |key: &&&str| old.get(**key) != new.get(**key);
     old.keys().chain(new.keys()).find(differs).map_or(Ok(()), |key| {
         Err(Denial::forbidden(format!(
-            "the annotation {key} says when a mail about the Instance was accepted: only CrownLabs writes it, so leave it {}",
+            "the annotation {key} records when a mail about the Instance was accepted: only CrownLabs writes it, so leave it {}",
             if old.contains_key(key) { "as it is" } else { "out" }
         )))
     })
 }
 
-/// These annotations of an object.
+/// Returns these annotations of an object.
 fn records(object: &Value) -> BTreeMap<&str, &Value> {
     let annotations = object.pointer("/metadata/annotations").and_then(Value::as_object);
     let all = annotations.into_iter().flatten().map(|(key, value)| (key.as_str(), value));

@@ -1,25 +1,24 @@
-//! Instances that were admitted and are not in the store yet.
+//! Instances that were admitted but are not in the store yet.
 //!
-//! The API server stores an Instance after it was admitted, and the watch delivers it a moment later.
-//! Without reservations, several requests at the same time would all be admitted for the same free quota.
-//! A replica knows only its own reservations; across replicas the `ResourceQuota` of the namespace is the
-//! limit.
+//! The API server stores an Instance after it was admitted, and the watch delivers it a moment later. Without
+//! reservations, several concurrent requests would be admitted for the same free quota. A replica knows only its own
+//! reservations; across replicas, the `ResourceQuota` of the namespace is the limit.
 
 use jiff::{SignedDuration, Timestamp};
 
 use crate::api::{GenericRef, Instance};
 use crate::webhook::view::View;
 
-/// How long an admitted Instance counts if it never appears in the store, because something else has
-/// refused it.
+/// How long an admitted Instance counts if it never appears in the store because another check has rejected it.
 const LIFETIME: SignedDuration = SignedDuration::from_secs(5);
-/// The most reservations; for one more, the oldest is forgotten. An API server admits some hundred Instances a second.
+/// The maximum number of reservations; beyond it, the oldest is dropped. An API server admits a few hundred Instances
+/// per second.
 const MOST: usize = 1_000;
 
 /// An Instance that was admitted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Admitted {
-    /// The uid of the review. A review that is repeated reserves once.
+    /// The uid of the review. A repeated review makes only one reservation.
     pub review: String,
     /// The namespace of the Instance.
     pub namespace: String,
@@ -38,14 +37,14 @@ pub struct Reservations {
 }
 
 impl Reservations {
-    /// The Instances that were admitted within the last seconds before `now` and that the view does not show
-    /// as running. Forgets the others.
+    /// Returns the Instances that were admitted within the last seconds before `now` and that the view does not show as
+    /// running. Drops the others.
     pub fn pending(&mut self, view: &dyn View, now: Timestamp) -> Vec<Admitted> {
         self.admitted.retain(|(admitted, at)| now.duration_since(*at) < LIFETIME && !shows(admitted, view));
         self.admitted.iter().map(|(admitted, _)| admitted.clone()).collect()
     }
 
-    /// Removes the reservations that the store shows now: `instance` runs with the Template that was admitted.
+    /// Removes the reservations that are now in the store: `instance` runs with the admitted Template.
     pub fn stored(&mut self, instance: &Instance) {
         self.admitted.retain(|(admitted, _)| !(admitted.names(instance) && admitted.is_running(instance)));
     }
@@ -55,8 +54,8 @@ impl Reservations {
         self.admitted.retain(|(admitted, _)| !admitted.names(instance));
     }
 
-    /// Adds a reservation for an Instance that is admitted at the time `now`. It replaces one of the same review, and one
-    /// of the same Instance with the same Template.
+    /// Adds a reservation for an Instance that is admitted at `now`. It replaces a reservation of the same review, and
+    /// a reservation of the same Instance with the same Template.
     pub fn add(&mut self, new: Admitted, now: Timestamp) {
         let what = |admitted: &Admitted| {
             (admitted.namespace.clone(), admitted.name.clone(), admitted.template.clone())
@@ -69,12 +68,12 @@ impl Reservations {
 }
 
 impl Admitted {
-    /// Whether it is the reservation of this Instance, or of an earlier one of the same name.
+    /// Whether the reservation is for this Instance, or for an earlier one of the same name.
     fn names(&self, instance: &Instance) -> bool {
         instance.name() == self.name && instance.namespace() == self.namespace
     }
 
-    /// Whether the Instance of that name runs as it was admitted.
+    /// Whether the Instance of that name runs as admitted.
     pub fn is_running(&self, instance: &Instance) -> bool {
         instance.spec.running
             && instance.spec.template_ref == self.template

@@ -1,4 +1,4 @@
-//! The Tenant of an Instance: in the namespace of a Tenant, that Tenant.
+//! The Tenant of an Instance: in the namespace of a Tenant, it must be that Tenant.
 
 use serde_json::Value;
 
@@ -7,11 +7,11 @@ use crate::webhook::decision::Denial;
 use crate::webhook::review::{Operation, Request};
 use crate::webhook::view::View;
 
-/// The member of `spec` with the Tenant of an Instance.
+/// The path of an Instance's Tenant in its `spec`.
 const TENANT_REF: &str = "/spec/tenant.crownlabs.polito.it~1TenantRef/name";
 
-/// Refuses to create an Instance for another Tenant than its namespace belongs to, and to change it to one. Instances
-/// that are stored already may be changed in other ways.
+/// Refuses to create an Instance for a Tenant that does not own its namespace, and to change it to such a Tenant. Other
+/// changes of stored Instances are allowed.
 pub fn check(request: &Request, view: &dyn View) -> Result<(), Denial> {
     let named = |object: &Value| object.pointer(TENANT_REF).and_then(Value::as_str).map(str::to_owned);
     let new = named(&request.object);

@@ -1,7 +1,7 @@
 //! The HTTPS server that the API server sends admission reviews to.
 //!
-//! The metrics have the names and labels of controller-runtime. A review that is answered counts with
-//! code 200, whether the request is admitted or refused.
+//! The metrics have the names and labels of controller-runtime. An answered review counts with code 200, whether the
+//! request is admitted or refused.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,23 +18,23 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tracing::{debug, warn};
 
-use super::decision::Decision;
+use super::decision::{Decision, Denial};
 use super::review::{self, Request};
 use crate::runtime::http_server::{Body, Handler, Limits, Observer, Server, response, text};
 
 /// The limits of admission reviews.
 pub const LIMITS: Limits = Limits {
-    // An API server opens a connection for each review that it sends while others are unanswered.
+    // An API server opens another connection for each review that it sends while others are unanswered.
     connections: 128,
-    // One of the longest at a time: what is read from it takes as much again.
+    // One body of the maximum size at a time: the parsed body takes the same amount again.
     long_bodies: 8 << 20,
     answers: 16 << 20,
     // The object before and after the change, each of at most the 3 MiB that the API server accepts, and
     // the other members of the review.
     body: 7 << 20,
     receive_timeout: Duration::from_secs(10),
-    // The API server closes idle connections after 90 s. We wait longer, so that it never sends a review
-    // into a connection that we are closing.
+    // The API server closes idle connections after 90 s. A longer timeout here ensures that it never sends a review to
+    // a connection that the daemon is closing.
     idle_timeout: Duration::from_mins(2),
     send_timeout: Duration::from_secs(30),
 };
@@ -44,8 +44,8 @@ pub type Rule = Arc<dyn Fn(Request) -> BoxFuture<'static, Decision> + Send + Syn
 /// The rules by the path of their webhook.
 pub type Rules = HashMap<&'static str, Rule>;
 
-/// Serves until `stop` becomes true, and then until the requests that have begun are answered. With `clients`, only those
-/// are served whose certificate it accepts.
+/// Serves until `stop` becomes true, and then until the requests in progress are answered. With `clients`, only clients
+/// with an accepted certificate are served.
 ///
 /// # Errors
 /// When the TLS library does not accept its own default versions.
@@ -57,7 +57,7 @@ pub async fn serve(
     limits: Limits,
     mut stop: watch::Receiver<bool>,
 ) -> Result<(), rustls::Error> {
-    // The series that are always expected start at zero.
+    // Expected series start at zero.
     for path in rules.keys() {
         total(path, StatusCode::OK).increment(0);
         total(path, StatusCode::INTERNAL_SERVER_ERROR).increment(0);
@@ -79,7 +79,7 @@ pub async fn serve(
     Ok(())
 }
 
-/// Answers a review by the rule of its path, if there is one.
+/// Answers a review with the rule of its path, if there is one.
 async fn answer(rule: Option<Rule>, request: http::Request<Bytes>) -> Response<Bytes> {
     let Some(rule) = rule else { return text(StatusCode::NOT_FOUND, "no such webhook\n") };
     if request.method() != Method::POST {
@@ -91,8 +91,8 @@ async fn answer(rule: Option<Rule>, request: http::Request<Bytes>) -> Response<B
     };
     let uid = review.uid.clone();
     let decision = rule(review).await;
-    if let Err(denial) = &decision.outcome {
-        debug!(uid, reason = denial.reason(), message = denial.message(), "refused");
+    if let Err(Denial { reason, message, .. }) = &decision.outcome {
+        debug!(uid, reason, message, "refused");
     }
     response(StatusCode::OK, "application/json", review::response(&uid, &decision).to_string())
 }

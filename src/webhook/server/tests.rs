@@ -1,4 +1,4 @@
-//! Tests of the server by a client that uses TLS on a socket.
+//! Tests of the server with a TLS client on a socket.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -43,9 +43,9 @@ struct Server {
     resolver: Arc<CertificateResolver>,
     stop: watch::Sender<bool>,
     task: JoinHandle<Result<(), rustls::Error>>,
-    /// Ends the waiting of the rule that waits.
+    /// Releases the rule that waits.
     release: Arc<Notify>,
-    /// How many requests wait in that rule.
+    /// The number of requests that wait in that rule.
     waiting: watch::Receiver<usize>,
     calls: Arc<AtomicUsize>,
 }
@@ -59,7 +59,7 @@ impl Server {
         Self::start_for(limits, None).await
     }
 
-    /// The same for clients whose certificate is accepted.
+    /// Starts the server for clients with an accepted certificate.
     async fn start_for(limits: Limits, clients: Option<Arc<dyn ClientCertVerifier>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a socket");
         let address = listener.local_addr().expect("an address");
@@ -88,26 +88,26 @@ impl Server {
         Self { address, resolver, stop, task, release, waiting, calls }
     }
 
-    /// A server with a certificate, and the bundle of the certificate.
+    /// Starts a server with a certificate, and returns it with the bundle of the certificate.
     async fn with_certificate() -> (Self, Bundle) {
         let (server, bundle) = (Self::start().await, bundle());
         server.resolver.set(bundle.certified().expect("a key"));
         (server, bundle)
     }
 
-    /// A connection that trusts the authorities of a bundle.
+    /// Opens a connection that trusts the authorities of a bundle.
     async fn connect(&self, trusted: &Bundle) -> std::io::Result<TlsStream<TcpStream>> {
         self.connect_as(trusted, None).await
     }
 
-    /// The same by a client that shows a certificate.
+    /// The same with a client certificate.
     async fn connect_as(
         &self,
         trusted: &Bundle,
         client: Option<Certified>,
     ) -> std::io::Result<TlsStream<TcpStream>> {
         let mut roots = RootCertStore::empty();
-        roots.add_parsable_certificates(trusted.authorities().iter().cloned());
+        roots.add_parsable_certificates(trusted.authorities.iter().cloned());
         let config = ClientConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()
             .expect("versions")
@@ -154,7 +154,7 @@ async fn sent(
 #[tokio::test]
 async fn reviews_are_answered_and_other_requests_refused() {
     let (server, bundle) = Server::with_certificate().await;
-    // All requests use one connection, which none of them closes.
+    // All requests use one connection, and none of them closes it.
     let mut sender = server.sender(&bundle).await;
     let (status, answer) = sent(&mut sender, post("/admit", review())).await;
     let answer: Value = serde_json::from_str(&answer).expect("JSON");
@@ -202,7 +202,7 @@ async fn a_client_that_does_not_trust_the_authority_fails() {
     assert!(error.contains("UnknownIssuer") || error.contains("BadSignature"), "{error}");
 }
 
-/// An authority of clients in PEM, and the certificate of a client that it has signed.
+/// Returns a client authority in PEM, and a client certificate that it has signed.
 fn authority_of_clients() -> (String, Certified) {
     let key = KeyPair::generate().expect("a key");
     let mut params = CertificateParams::default();
@@ -226,7 +226,7 @@ async fn a_client_with_a_certificate_of_another_authority_is_refused() {
     server.resolver.set(bundle.certified().expect("a key"));
     let mut answers = Vec::new();
     for client in [Some(ours), Some(theirs), None] {
-        // A client of TLS 1.3 is told of a refusal when it has sent its first bytes.
+        // A client with TLS 1.3 learns of a refusal only after it has sent its first bytes.
         let answer = async {
             let stream = server.connect_as(&bundle, client).await.map_err(|error| error.to_string())?;
             let (mut sender, connection) =
@@ -238,21 +238,21 @@ async fn a_client_with_a_certificate_of_another_authority_is_refused() {
         answers.push(answer.await.ok());
     }
     assert_eq!(answers, [Some(200), None, None]);
-    assert_eq!(server.calls.load(Ordering::SeqCst), 1, "no rule is asked by others");
+    assert_eq!(server.calls.load(Ordering::SeqCst), 1, "the rule is not called for other clients");
 }
 
 #[tokio::test]
 async fn the_certificate_changes_while_connections_last() {
     let server = Server::start().await;
     let (first, second) = (bundle(), bundle());
-    server.connect(&first).await.expect_err("there is no certificate yet");
+    server.connect(&first).await.expect_err("no certificate exists yet");
     assert!(!*server.resolver.watch().borrow());
     server.resolver.set(first.certified().expect("a key"));
     assert!(*server.resolver.watch().borrow());
     let mut open = server.sender(&first).await;
     assert_eq!(sent(&mut open, post("/admit", review())).await.0, 200);
     server.resolver.set(second.certified().expect("a key"));
-    server.connect(&first).await.expect_err("the old one is not served any more");
+    server.connect(&first).await.expect_err("the old certificate is no longer served");
     let mut new = server.sender(&second).await;
     for sender in [&mut open, &mut new] {
         assert_eq!(sent(sender, post("/admit", review())).await.0, 200);

@@ -20,10 +20,10 @@ pub struct Enrolment<'a> {
     pub after: Option<&'a Role>,
 }
 
-/// The entries that differ, sorted by the name of the Workspace.
+/// Returns the entries that differ, sorted by the name of the Workspace.
 ///
 /// # Errors
-/// When the new list names a Workspace twice, because it is not defined which role counts.
+/// When the new list names a Workspace twice, because it would not be defined which role is effective.
 pub fn enrolments<'a>(old: &'a TenantSpec, new: &'a TenantSpec) -> Result<Vec<Enrolment<'a>>, Denial> {
     let mut roles: BTreeMap<&str, (Option<&Role>, Option<&Role>)> = BTreeMap::new();
     for entry in &old.workspaces {
@@ -38,33 +38,16 @@ pub fn enrolments<'a>(old: &'a TenantSpec, new: &'a TenantSpec) -> Result<Vec<En
     Ok(differing.map(|(workspace, (before, after))| Enrolment { workspace, before, after }).collect())
 }
 
-/// The comparison of the values of a member of `spec`.
-#[derive(Clone, Copy)]
-enum Comparison {
-    /// As JSON.
-    Exact,
-    /// As quantities: `2` equals `2000m`.
-    Quantities,
-    /// As points in time, whatever their time zone.
-    Time,
-}
+/// Whether two values are equal.
+type Equal = fn(&Value, &Value) -> bool;
 
-impl Comparison {
-    fn of(member: &str) -> Self {
-        match member {
-            "quota" | "personalWorkspace" => Self::Quantities,
-            "lastLogin" => Self::Time,
-            _ => Self::Exact,
-        }
-    }
-
-    fn equal(self, a: &Value, b: &Value) -> bool {
-        let equal = match self {
-            Self::Exact => None,
-            Self::Quantities => quantity(a).zip(quantity(b)).map(|(a, b)| a == b),
-            Self::Time => time(a).zip(time(b)).map(|(a, b)| a == b),
-        };
-        equal.unwrap_or_else(|| a == b)
+/// Returns how the values of a member of `spec` are compared: as quantities, where `2` equals `2000m`, as points in
+/// time, independent of the time zone, or as JSON.
+fn comparison(member: &str) -> Equal {
+    match member {
+        "quota" | "personalWorkspace" => |a, b| a == b || quantity(a).is_some_and(|a| Some(a) == quantity(b)),
+        "lastLogin" => |a, b| a == b || time(a).is_some_and(|a| Some(a) == time(b)),
+        _ => |a, b| a == b,
     }
 }
 
@@ -80,22 +63,21 @@ fn time(value: &Value) -> Option<Timestamp> {
     value.as_str()?.parse().ok()
 }
 
-/// The name of the first member of `spec` that differs, except for those in `ignored`.
+/// Returns the name of the first member of `spec` that differs, except for members in `ignored`.
 ///
-/// The objects are compared as JSON, so that a change of a member that these rules do not know is found
-/// too. False, null and the empty list equal an absent member, and quantities and times are compared by
-/// value, because clients in Go write them differently when they update an object.
+/// The objects are compared as JSON, so that changes of unknown members are found, too. False, null and the empty list
+/// equal an absent member. Quantities and times are compared by value, because Go clients write them differently when
+/// they update an object.
 pub fn changed_member(old: &Value, new: &Value, ignored: &[&str]) -> Option<String> {
     let (old, new) = (&old["spec"], &new["spec"]);
     let members = [old, new].into_iter().filter_map(Value::as_object).flat_map(|spec| spec.keys());
     let differs = |name: &&String| {
-        !ignored.contains(&name.as_str())
-            && !same(&old[name.as_str()], &new[name.as_str()], Comparison::of(name))
+        !ignored.contains(&name.as_str()) && !same(&old[name.as_str()], &new[name.as_str()], comparison(name))
     };
     members.into_iter().find(differs).cloned()
 }
 
-/// Members of `metadata` that the API server writes, or that name the object.
+/// Members of `metadata` that the API server writes, or that identify the object.
 const OF_SERVER: [&str; 9] = [
     "name",
     "generateName",
@@ -108,8 +90,8 @@ const OF_SERVER: [&str; 9] = [
     "managedFields",
 ];
 
-/// The name of the first member of `metadata` that differs, except for those that the API server writes, and for the
-/// `ignored` labels.
+/// Returns the name of the first member of `metadata` that differs, except for members that the API server writes and
+/// the `ignored` labels.
 pub fn changed_metadata(old: &Value, new: &Value, ignored: &[&str]) -> Option<String> {
     let [old, new] = [old, new].map(|object| {
         let mut metadata = object["metadata"].as_object().cloned().unwrap_or_default();
@@ -124,27 +106,23 @@ pub fn changed_metadata(old: &Value, new: &Value, ignored: &[&str]) -> Option<St
     members.find(|name| old.get(*name) != new.get(*name)).cloned()
 }
 
-/// Whether a member of `metadata` says as much as an absent one.
+/// Whether a member of `metadata` is equivalent to an absent one.
 fn is_empty(value: &Value) -> bool {
     is_absent(value) || value.as_object().is_some_and(serde_json::Map::is_empty)
 }
 
-fn same(old: &Value, new: &Value, comparison: Comparison) -> bool {
+fn same(old: &Value, new: &Value, is_equal: Equal) -> bool {
     match (old, new) {
         (Value::Object(a), Value::Object(b)) => {
-            a.keys().chain(b.keys()).all(|key| same(&old[key], &new[key], comparison))
+            a.keys().chain(b.keys()).all(|key| same(&old[key], &new[key], is_equal))
         }
         (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
-            a.iter().zip(b).all(|(a, b)| same(a, b, comparison))
+            a.iter().zip(b).all(|(a, b)| same(a, b, is_equal))
         }
-        _ => (is_absent(old) && is_absent(new)) || comparison.equal(old, new),
+        _ => (is_absent(old) && is_absent(new)) || is_equal(old, new),
     }
 }
 
 fn is_absent(value: &Value) -> bool {
-    match value {
-        Value::Null | Value::Bool(false) => true,
-        Value::Array(items) => items.is_empty(),
-        _ => false,
-    }
+    matches!(value, Value::Null | Value::Bool(false)) || value.as_array().is_some_and(Vec::is_empty)
 }

@@ -1,5 +1,5 @@
-//! The defaults of a Tenant: the label by which this daemon selects it, and the base Workspaces. The patch
-//! has no other members, because the API server would store them in the spelling of the patch.
+//! The defaults of a Tenant: the label that this daemon selects it by, and the base Workspaces. The patch contains no
+//! other members, because the API server would store them in the spelling of the patch.
 
 use json_patch::jsonptr::PointerBuf;
 use json_patch::{AddOperation, PatchOperation, RemoveOperation};
@@ -15,10 +15,7 @@ pub fn complete(request: &Request, settings: &Settings) -> Decision {
     if !matches!(request.operation, Operation::Create | Operation::Update) {
         return Decision::allowed();
     }
-    match patch(request, settings) {
-        Ok(patch) => Decision::patched(patch),
-        Err(denial) => Decision::denied(denial),
-    }
+    patch(request, settings).map_or_else(Decision::denied, Decision::patched)
 }
 
 fn patch(request: &Request, settings: &Settings) -> Result<Vec<PatchOperation>, Denial> {
@@ -62,8 +59,8 @@ fn labels(request: &Request, settings: &Settings) -> Result<Vec<PatchOperation>,
     Ok(patch)
 }
 
-/// The change of the label `key`, which has the value `ours` on Tenants that this daemon reconciles.
-/// The first row that applies counts, and an absent label counts as an empty one.
+/// Returns the change of the label `key`, which has the value `ours` on Tenants that this daemon reconciles. The first
+/// matching row applies, and an absent label counts as an empty one.
 ///
 /// | request | label |
 /// |---|---|
@@ -100,8 +97,8 @@ pub(super) fn label<'a>(object: &'a Value, key: &str) -> Result<Option<&'a str>,
     }
 }
 
-/// The operations that append the missing base Workspaces. An entry that exists keeps its role. An object
-/// without `spec` is not changed: a `spec` of our making would lack the members that the schema requires.
+/// Returns the operations that append the missing base Workspaces. An existing entry keeps its role. An object without
+/// `spec` is not changed: a generated `spec` would lack members that the schema requires.
 fn workspaces(object: &Value, base: &[String]) -> Result<Vec<PatchOperation>, Denial> {
     let spec = match object.get("spec") {
         None | Some(Value::Null) => return Ok(Vec::new()),
@@ -130,7 +127,7 @@ fn workspaces(object: &Value, base: &[String]) -> Result<Vec<PatchOperation>, De
     })
 }
 
-/// The operation that sets the member at `path`, or appends to a list where `path` ends in `-`.
+/// Returns the operation that sets the member at `path`, or appends to a list if `path` ends in `-`.
 pub(super) fn add(path: &[&str], value: Value) -> PatchOperation {
     PatchOperation::Add(AddOperation { path: PointerBuf::from_tokens(path.iter().copied()), value })
 }

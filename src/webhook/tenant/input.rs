@@ -1,5 +1,5 @@
-//! Checks values that the schema cannot check, whoever writes them. Some are refused and some cause a
-//! warning. Values that were stored before are not checked again when something else changes.
+//! Checks values that the schema cannot check, for every user. Some are refused and some cause a warning. Stored values
+//! are not checked again when another field changes.
 
 use std::collections::HashSet;
 
@@ -11,8 +11,8 @@ use crate::webhook::decision::Denial;
 /// Checks the SSH keys and the quantities of a Tenant, and returns warnings.
 ///
 /// # Errors
-/// When there are too many keys, a key has a line break, or a quantity is negative or cannot be read. The
-/// message names the member and says what is expected.
+/// When there are too many keys, a key has a line break, or a quantity is negative or invalid. The message names the
+/// member and the expected value.
 pub fn check(old: Option<&Tenant>, new: &Tenant) -> Result<Vec<String>, Denial> {
     let before = old.map(|old| &old.spec);
     let known = before.map_or(&[][..], |before| &before.public_keys);
@@ -40,7 +40,8 @@ pub fn check(old: Option<&Tenant>, new: &Tenant) -> Result<Vec<String>, Denial> 
     Ok(warnings)
 }
 
-/// Refuses more keys, or longer ones, than are used. Who had more before may have as many, but not more.
+/// Refuses keys that exceed the limits in number or length. A Tenant that already exceeded them may keep as many, but
+/// not add more.
 fn check_limits(known: &[String], keys: &[String]) -> Result<(), Denial> {
     let bytes = |keys: &[String]| keys.iter().map(String::len).sum::<usize>();
     for (what, number, before, most) in
@@ -48,14 +49,14 @@ fn check_limits(known: &[String], keys: &[String]) -> Result<(), Denial> {
     {
         if number > most && number > before {
             return Err(Denial::malformed(format!(
-                "spec.publicKeys has {number} {what}: at most {most} are used"
+                "spec.publicKeys has {number} {what}: at most {most} are allowed"
             )));
         }
     }
     Ok(())
 }
 
-/// The quantities of a Tenant with their paths, without absent ones.
+/// The quantities of a Tenant with their paths, without absent quantities.
 fn quantities(spec: &TenantSpec) -> Vec<(&'static str, &RawQuantity)> {
     let quota = spec.quota.as_ref();
     let personal = spec.personal_workspace.as_ref();
@@ -70,7 +71,7 @@ fn quantities(spec: &TenantSpec) -> Vec<(&'static str, &RawQuantity)> {
     .collect()
 }
 
-/// Refuses a quantity that is negative or cannot be read, and warns of one that is zero.
+/// Refuses a quantity that is negative or invalid, and warns about zero.
 fn check_quantity(name: &str, amount: &RawQuantity, warnings: &mut Vec<String>) -> Result<(), Denial> {
     match amount.parse() {
         Ok(amount) if amount.is_zero() => {
@@ -79,7 +80,7 @@ fn check_quantity(name: &str, amount: &RawQuantity, warnings: &mut Vec<String>) 
         }
         Ok(amount) if !amount.is_negative() => Ok(()),
         _ => Err(Denial::malformed(format!(
-            "{name} is {:?}: an amount such as 500m or 4Gi, not below 0, is expected",
+            "{name} is {:?}: expected an amount such as 500m or 4Gi, not below 0",
             amount.as_str()
         ))),
     }
@@ -93,7 +94,7 @@ mod tests {
 
     use super::*;
 
-    /// A Tenant with this many keys, each of the same length.
+    /// A Tenant with this number of keys, all of the same length.
     fn tenant(first: char, number: usize) -> Tenant {
         let keys: Vec<String> = (0..number).map(|n| format!("{first}{n:010}")).collect();
         serde_json::from_value(json!({"metadata": {"name": "ada"}, "spec": {"publicKeys": keys}}))
@@ -102,7 +103,7 @@ mod tests {
 
     #[test]
     fn many_keys_are_judged_in_linear_time() {
-        // Each of the new keys compared with each of the old ones would be 10,000 million comparisons.
+        // Comparing each new key with each old one would take 10,000 million comparisons.
         let (old, new) = (tenant('a', 100_000), tenant('b', 100_000));
         let begin = Instant::now();
         let warnings = check(Some(&old), &new).expect("as many as before");

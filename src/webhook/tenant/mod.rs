@@ -1,4 +1,4 @@
-//! The rules for Tenants: their defaults, and who may change which of their members.
+//! The rules for Tenants: their defaults, and the users who may change each member.
 
 pub mod changes;
 pub mod defaults;
@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 use super::requester::Bypass;
 use crate::api::tenant::Role;
 
-/// The Tenant that owns the Instances of exams. It does not get the label that the Tenant loop selects
-/// Tenants by, unless the request sets it.
+/// The Tenant that owns the Instances of exams. It does not get the label that the Tenant loop selects Tenants by,
+/// unless the request sets it.
 pub const SERVICE_TENANT: &str = "service-tenant";
 
 /// The settings of the rules for Tenants.
@@ -21,7 +21,7 @@ pub const SERVICE_TENANT: &str = "service-tenant";
 pub struct Settings {
     /// The labels of the Tenants that this daemon reconciles (`selector`).
     pub selector: BTreeMap<String, String>,
-    /// The users that the rules do not apply to.
+    /// The users who are exempt from the rules.
     pub bypass: Bypass,
     /// The Workspaces that every Tenant is a user of (`baseWorkspaces`).
     pub base_workspaces: Vec<String>,
@@ -30,7 +30,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Whether every Tenant has that role in that Workspace because it is a base Workspace.
+    /// Whether every Tenant has this role in this Workspace because it is a base Workspace.
     fn is_base_role(&self, workspace: &str, role: &Role) -> bool {
         *role == Role::User && self.base_workspaces.iter().any(|base| base == workspace)
     }

@@ -1,13 +1,13 @@
 //! The rights to change members of a Tenant.
 //!
-//! | who | may |
+//! | user | may change |
 //! |---|---|
-//! | the Tenant itself | its SSH keys, its `lastLogin` to about now, and enrol in or leave Workspaces that allow it |
-//! | a manager of a Workspace | the entries of that Workspace; create Tenants with names, e-mail and such entries |
-//! | any user, while the Tenant is being deleted | its metadata, except for what is reserved for administrators |
+//! | the Tenant | its SSH keys, its `lastLogin` to about now, and its enrolment in Workspaces that allow it |
+//! | a manager of a Workspace | the entries of that Workspace; new Tenants with names, e-mail and such entries |
+//! | any user, while the Tenant is being deleted | its metadata, except for metadata reserved for administrators |
 //! | administrators | everything, except for removing a personal workspace that is in use |
 //!
-//! Values that nobody may write are in [`super::input`].
+//! Values that are invalid for every user are in [`super::input`].
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ use super::changes::{Enrolment, changed_member, changed_metadata, enrolments};
 use super::defaults::label;
 use super::{SERVICE_TENANT, Settings, input};
 use crate::api::Tenant;
-use crate::api::labels::{ADOPT_ACCOUNT, TENANT_FINALIZER};
+use crate::api::labels::{ADOPT_ACCOUNT, FINALIZED_BY, TENANT_FINALIZER};
 use crate::api::names::CanonicalName;
 use crate::api::tenant::{Role, TenantSpec};
 use crate::api::workspace::AutoEnroll;
@@ -28,16 +28,16 @@ use crate::webhook::requester::Requester;
 use crate::webhook::review::{Operation, Request};
 use crate::webhook::view::View;
 
-/// How far `lastLogin` may be from now when a Tenant sets it, in either direction.
+/// How far `lastLogin` may be from now, in either direction, when a Tenant sets it.
 const LOGIN_WINDOW: SignedDuration = SignedDuration::from_hours(24);
 
-/// The members of `spec` with which a manager may create a Tenant.
+/// The members of `spec` that a manager may set when creating a Tenant.
 const CREATED: [&str; 4] = ["firstName", "lastName", "email", "workspaces"];
 
-/// The warning to administrators, to whom the rules do not apply.
+/// The warning to administrators, who are exempt from the rules.
 pub const OVERRIDDEN: &str = "webhook check overridden";
 
-/// Decides on a request to create or change a Tenant. `now` is what `lastLogin` is compared with.
+/// Decides on a request to create or change a Tenant. `lastLogin` is compared with `now`.
 pub fn validate(request: &Request, settings: &Settings, view: &dyn View, now: Timestamp) -> Decision {
     if !matches!(request.operation, Operation::Create | Operation::Update) {
         return Decision::allowed();
@@ -50,7 +50,7 @@ pub fn validate(request: &Request, settings: &Settings, view: &dyn View, now: Ti
     let is_administrator = requester == Requester::Administrator;
     let edit = match edit {
         Ok(edit) => edit,
-        // Administrators may replace an object that cannot be read.
+        // Administrators may replace an invalid object.
         Err(_) if is_administrator => return Decision::allowed().with_warning(OVERRIDDEN),
         Err(denial) => return Decision::denied(denial),
     };
@@ -94,7 +94,7 @@ impl<'a> Edit<'a> {
             self.require_manager(&enrolments(&TenantSpec::default(), &self.new.spec)?)?;
             return self.only(&CREATED).map_err(|member| {
                 Denial::forbidden(format!(
-                    "managers may create a Tenant with names, e-mail and entries of their Workspaces only, not \
+                    "managers may create a Tenant only with names, e-mail and entries of their Workspaces, not \
                      with {member}"
                 ))
             });
@@ -105,21 +105,19 @@ impl<'a> Edit<'a> {
             return changes.iter().try_for_each(|change| self.self_enrolment(change));
         }
         let other = changed_member(self.old_json, self.new_json, &["workspaces"]);
-        // The garbage collector removes its finalizers from objects that are being deleted.
+        // The garbage collector removes finalizers from objects that are being deleted.
         let is_metadata_only = other.is_none() && changes.iter().all(|change| self.is_base_role(change));
         if old.is_terminating() && is_metadata_only {
             return Ok(());
         }
         self.require_manager(&changes)?;
         self.only(&["workspaces"]).map_err(|member| {
-            Denial::forbidden(format!(
-                "managers may change spec.workspaces of a Tenant and nothing else, not {member}"
-            ))
+            Denial::forbidden(format!("managers may change only spec.workspaces of a Tenant, not {member}"))
         })
     }
 
-    /// Whether nothing differs but these members of `spec`, what the API server writes itself, and the labels of the
-    /// selector, which have a rule of their own. Otherwise the path of a member that does.
+    /// Checks that only these members of `spec`, members that the API server writes, and the selector's labels differ.
+    /// The labels have a separate rule. Otherwise returns the path of another member that differs.
     fn only(&self, members: &[&str]) -> Result<(), String> {
         if let Some(member) = changed_member(self.old_json, self.new_json, members) {
             return Err(format!("spec.{member}"));
@@ -129,7 +127,7 @@ impl<'a> Edit<'a> {
             .map_or(Ok(()), |member| Err(format!("metadata.{member}")))
     }
 
-    /// A warning for each entry that is new or changed and whose Workspace does not exist.
+    /// Returns a warning for each new or changed entry whose Workspace does not exist.
     fn missing_workspaces(&self) -> Vec<String> {
         let known = self.old.as_ref().map_or(&[][..], |old| &old.spec.workspaces);
         let entries = self.new.spec.workspaces.iter().filter(|entry| !known.contains(entry));
@@ -139,9 +137,10 @@ impl<'a> Edit<'a> {
             .collect()
     }
 
-    /// Refuses to change the label by which this daemon selects the Tenant, and to remove the finalizer by
-    /// which it cleans up: a user who could do so would withdraw the Tenant from reconciliation. Refuses to
-    /// change the annotation by which an administrator gives the Tenant an account of another person, too.
+    /// Refuses to change the label that this daemon selects the Tenant by, and to remove its finalizer: either change
+    /// would withdraw the Tenant from reconciliation. Also refuses to change two annotations. With one of them, an
+    /// administrator gives the Tenant the account of another person. The other one names the installation of the
+    /// Tenant: a daemon does not lead beside another installation.
     fn keeps_reserved_metadata(&self) -> Result<(), Denial> {
         for (key, ours) in &self.settings.selector {
             let new = label(self.new_json, key)?.unwrap_or_default();
@@ -156,10 +155,13 @@ impl<'a> Edit<'a> {
                 return Err(Denial::forbidden(format!("only administrators may change the label {key}")));
             }
         }
-        let adopts = |object: &'a Value| &object["metadata"]["annotations"][ADOPT_ACCOUNT];
-        if adopts(self.new_json) != adopts(self.old_json) {
-            let message = format!("only administrators may change the annotation {ADOPT_ACCOUNT}");
-            return Err(Denial::forbidden(message));
+        for key in [ADOPT_ACCOUNT, FINALIZED_BY] {
+            let value = |object: &'a Value| &object["metadata"]["annotations"][key];
+            if value(self.new_json) != value(self.old_json) {
+                return Err(Denial::forbidden(format!(
+                    "only administrators may change the annotation {key}"
+                )));
+            }
         }
         let has_finalizer = |tenant: &Tenant| {
             tenant.metadata.finalizers.iter().any(|finalizer| finalizer == TENANT_FINALIZER)
@@ -171,8 +173,8 @@ impl<'a> Edit<'a> {
         Ok(())
     }
 
-    /// Refuses what a user may not change of the own Tenant, apart from the Workspaces: only the SSH keys, and
-    /// `lastLogin` to a time near `now`.
+    /// Refuses changes that users may not make to their own Tenant, apart from the Workspaces. They may change only
+    /// their SSH keys, and `lastLogin` to a time near `now`.
     fn own_members(&self, old: &Tenant, now: Timestamp) -> Result<(), Denial> {
         let (before, after) = (old.spec.last_login.as_ref(), self.new.spec.last_login.as_ref());
         match after {
@@ -186,29 +188,27 @@ impl<'a> Edit<'a> {
         let own = ["workspaces", "publicKeys", "lastLogin"];
         changed_member(self.old_json, self.new_json, &own).map_or(Ok(()), |member| {
             Err(Denial::forbidden(format!(
-                "of one's own Tenant only spec.workspaces, spec.publicKeys and spec.lastLogin may be changed, \
-                 not spec.{member}"
+                "users may change only spec.workspaces, spec.publicKeys and spec.lastLogin of their own \
+                 Tenant, not spec.{member}"
             )))
         })
     }
 
-    /// Refuses a change of an entry that the Tenant itself may not make: with `autoEnroll` of the Workspace one
-    /// may enrol as its user (`immediate`) or candidate (`withApproval`), and leave.
+    /// Refuses a change of an entry that the Tenant may not make. Depending on `autoEnroll` of the Workspace, Tenants
+    /// may enrol as users (`immediate`) or candidates (`withApproval`), and leave.
     fn self_enrolment(&self, change: &Enrolment<'_>) -> Result<(), Denial> {
         if self.is_base_role(change) {
             return Ok(());
         }
         let name = change.workspace;
-        let workspace = self
-            .view
-            .workspace(name)
-            .ok_or_else(|| Denial::Internal(format!("workspaces.crownlabs.polito.it {name:?} not found")))?;
+        let missing = || Denial::internal(format!("workspaces.crownlabs.polito.it {name:?} not found"));
+        let workspace = self.view.workspace(name).ok_or_else(missing)?;
         let granted = match &workspace.spec.auto_enroll {
             AutoEnroll::Immediate => Role::User,
             AutoEnroll::WithApproval => Role::Candidate,
             AutoEnroll::Disabled | AutoEnroll::Other(_) => {
                 return Err(Denial::forbidden(format!(
-                    "enrolment in the Workspace {name} is up to its managers"
+                    "only managers of the Workspace {name} may change this enrolment"
                 )));
             }
         };
@@ -216,18 +216,16 @@ impl<'a> Edit<'a> {
             None => Ok(()),
             Some(role) if *role == granted => Ok(()),
             Some(role) => Err(Denial::forbidden(format!(
-                "one may enrol in the Workspace {name} as {granted}, not as {role}"
+                "the Workspace {name} allows enrolment as {granted}, not as {role}"
             ))),
         }
     }
 
-    /// Refuses the changes unless the user is a Tenant and a manager of all Workspaces concerned.
+    /// Refuses the changes unless the user is a Tenant and a manager of all affected Workspaces.
     fn require_manager(&self, changes: &[Enrolment<'_>]) -> Result<(), Denial> {
         let user = self.request.user_info.username.as_str();
-        let requester = self
-            .view
-            .tenant(user)
-            .ok_or_else(|| Denial::NotFound(format!("tenants.crownlabs.polito.it {user:?} not found")))?;
+        let missing = || Denial::not_found(format!("tenants.crownlabs.polito.it {user:?} not found"));
+        let requester = self.view.tenant(user).ok_or_else(missing)?;
         let not_managed: BTreeSet<&str> = changes
             .iter()
             .filter(|change| !self.is_base_role(change))
@@ -241,15 +239,15 @@ impl<'a> Edit<'a> {
         Err(Denial::forbidden(format!("{user} is not a manager of the Workspace {}", names.join(", "))))
     }
 
-    /// Whether the change only enrols the Tenant in a base Workspace as a user. The defaulter does so in every
-    /// request, so that nobody needs permission for it. A manager who becomes a user is another matter.
+    /// Whether the change only enrols the Tenant in a base Workspace as a user. The defaulter does so in every request,
+    /// so no permission is required. Demoting a manager to a user is not such a change.
     fn is_base_role(&self, change: &Enrolment<'_>) -> bool {
         change.before != Some(&Role::Manager)
             && change.after.is_some_and(|role| self.settings.is_base_role(change.workspace, role))
     }
 
-    /// Refuses to remove the personal workspace while Instances of its Templates exist: they would have no
-    /// quota any more.
+    /// Refuses to remove the personal workspace while Instances of its Templates exist: they would no longer have a
+    /// quota.
     fn personal_workspace_unused(&self) -> Result<(), Denial> {
         let had_one = self.old.as_ref().is_some_and(|old| old.spec.has_personal_workspace());
         if !self.settings.personal_workspaces || !had_one || self.new.spec.has_personal_workspace() {
@@ -259,7 +257,7 @@ impl<'a> Edit<'a> {
         let instances = self.view.instances(&namespace);
         match instances.iter().find(|instance| instance.spec.template_ref.namespace == namespace) {
             None => Ok(()),
-            Some(instance) => Err(Denial::Conflict(format!(
+            Some(instance) => Err(Denial::conflict(format!(
                 "the personal workspace is in use: the Instance {} is made from its Template {}",
                 instance.name(),
                 instance.spec.template_ref.name
@@ -268,7 +266,7 @@ impl<'a> Edit<'a> {
     }
 }
 
-/// Reads a Tenant. Every member must have the type of the schema.
+/// Decodes a Tenant. Every member must have the type of the schema.
 fn tenant(json: &Value, what: &str) -> Result<Tenant, Denial> {
     let tenant = Tenant::deserialize(json)
         .map_err(|error| Denial::malformed(format!("the {what} cannot be read: {error}")))?;

@@ -4,14 +4,14 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The folders in which cgroups are: one for each controller in version 1.
+/// The folders with the cgroups: one for each controller in version 1.
 fn hierarchies() -> Vec<PathBuf> {
     let root = PathBuf::from("/sys/fs/cgroup");
     let folders = fs::read_dir(&root).into_iter().flatten().flatten().map(|entry| entry.path());
     folders.filter(|path| path.is_dir()).chain([root.clone()]).collect()
 }
 
-/// Makes a cgroup, for each controller in version 1.
+/// Creates a cgroup, for each controller in version 1.
 pub fn make_cgroups(name: &str) -> io::Result<()> {
     let root = Path::new("/sys/fs/cgroup");
     let is_one = root.join("cgroup.controllers").exists();
@@ -20,7 +20,7 @@ pub fn make_cgroups(name: &str) -> io::Result<()> {
     folders.try_for_each(|folder| fs::create_dir_all(folder.join(name.trim_start_matches('/'))))
 }
 
-/// Removes a cgroup and those below it, which must be without processes. Returns whether they are gone.
+/// Removes a cgroup and its children, which must not have processes. Returns whether they are gone.
 pub fn remove_cgroups(name: &str) -> bool {
     fn remove(folder: &Path) -> bool {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -33,7 +33,7 @@ pub fn remove_cgroups(name: &str) -> bool {
     hierarchies().iter().all(|folder| remove(&folder.join(name.trim_start_matches('/'))))
 }
 
-/// Removes the cgroups of test processes that were killed before they could do it.
+/// Removes the cgroups of test processes that were killed before they could remove them.
 pub fn remove_old_cgroups() {
     for folder in hierarchies() {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {

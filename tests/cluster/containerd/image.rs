@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail};
 use ring::digest::{SHA256, digest};
 use serde_json::json;
 
-/// Its name.
+/// The name of the image.
 pub const IMAGE: &str = "crownlabs.test/lab:1";
 
 /// Builds the program, and writes the archive into `dir`.

@@ -1,4 +1,4 @@
-//! Messages of the container runtime interface that only who runs pods needs: names and numbers of fields are those of
+//! Messages of the container runtime interface that are needed only to run pods. Names and numbers of fields match
 //! `pkg/apis/runtime/v1/api.proto` in `k8s.io/cri-api`.
 
 use std::collections::BTreeMap;
@@ -85,7 +85,7 @@ pub struct ImageStatusRequest {
     pub image: Option<ImageSpec>,
 }
 
-/// The image, of which nothing is read but that it is there.
+/// The image. Only its presence is read.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct ImageStatusResponse {
     #[prost(message, optional, tag = "1")]
@@ -126,7 +126,7 @@ pub struct CreateContainerRequest {
     pub sandbox_config: Option<PodSandboxConfig>,
 }
 
-/// The id of a container: an answer, and a request to start, stop at once or remove it.
+/// The id of a container: a response, and a request to start, remove or stop it at once.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct ContainerId {
     #[prost(string, tag = "1")]
@@ -152,7 +152,7 @@ pub struct PodSandboxNetworkStatus {
     pub ip: String,
 }
 
-/// Asks for the use of one container.
+/// A request for the usage of one container.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct ContainerStatsRequest {
     #[prost(string, tag = "1")]
@@ -165,23 +165,23 @@ pub struct ContainerStatsResponse {
     pub stats: Option<ContainerStats>,
 }
 
-/// What a container uses.
+/// The usage of a container.
 #[derive(Clone, Copy, PartialEq, prost::Message)]
 pub struct ContainerStats {
-    /// Processors.
+    /// The processor usage.
     #[prost(message, optional, tag = "2")]
     pub cpu: Option<CpuUsage>,
-    /// Memory.
+    /// The memory usage.
     #[prost(message, optional, tag = "3")]
     pub memory: Option<MemoryUsage>,
-    /// The files that it has written beside its volumes.
+    /// The files that it has written outside its volumes.
     #[prost(message, optional, tag = "4")]
     pub writable_layer: Option<FilesystemUsage>,
 }
 
 #[derive(Clone, Copy, PartialEq, prost::Message)]
 pub struct CpuUsage {
-    /// When it was measured, in nanoseconds since 1970.
+    /// The time of the measurement, in nanoseconds since 1970.
     #[prost(int64, tag = "1")]
     pub timestamp: i64,
     /// The processor time since the start of the container, in nanoseconds of one processor.
@@ -201,13 +201,13 @@ pub struct FilesystemUsage {
     pub used_bytes: Option<UInt64Value>,
 }
 
-/// A number that can be missing.
+/// A number that may be missing.
 #[derive(Clone, Copy, PartialEq, prost::Message)]
 pub struct UInt64Value {
     #[prost(uint64, tag = "1")]
     pub value: u64,
 }
 
-/// A message of which no field is read.
+/// A message without fields that are read.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct Empty {}

@@ -1,9 +1,9 @@
-//! A real containerd with runc, whose pods run in a network namespace of the test: a node. They have a program made from
-//! scratch ([`image`]), so that no registry is needed.
+//! A real containerd with runc that runs its pods in a network namespace of the test: a node. The pods run a program in
+//! an image built from scratch ([`image`]), so that no registry is needed.
 //!
-//! containerd is the first process of a process namespace of its own, so that everything ends with it: shims, containers
-//! and mounts, however the test ends. What it calls process 4 is another number outside of it: see
-//! [`Containerd::command`] and [`Containerd::process_outside`].
+//! containerd is the first process of its own process namespace, so that everything ends with it: shims, containers and
+//! mounts, however the test ends. Process 4 inside has another number outside: see [`Containerd::command`] and
+//! [`Containerd::process_outside`].
 
 mod cgroups;
 mod image;
@@ -37,7 +37,7 @@ use messages::{
     PodSandboxStatusResponse, RunPodSandboxRequest, RunPodSandboxResponse, SandboxId,
 };
 
-/// How long a call may take on a machine that does something else, too.
+/// How long a call may take on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A running containerd. It is killed, with everything in it, when this value is dropped.
@@ -55,9 +55,9 @@ pub struct Pod {
     pub namespace: String,
     /// Its name.
     pub name: String,
-    /// Its uid; if empty, one that is the same for each pod of these names.
+    /// Its uid; if empty, a uid derived from the two names.
     pub uid: String,
-    /// Its labels, beside those that the kubelet adds.
+    /// Its labels, without the labels of the kubelet.
     pub labels: BTreeMap<String, String>,
     /// Its annotations.
     pub annotations: BTreeMap<String, String>,
@@ -92,7 +92,7 @@ impl Pod {
         ]
     }
 
-    /// The same pod with a uid, which an object in an API server has.
+    /// The same pod with the uid of an object in an API server.
     #[must_use]
     pub fn with_uid(self, uid: &str) -> Self {
         Self { uid: uid.to_owned(), ..self }
@@ -116,8 +116,8 @@ impl Containerd {
         remove_old_cgroups();
         write_configuration(dir.path(), index)?;
         let program = dir.path().join("config.toml");
-        // The folders that it and the kubelet cannot be told to have elsewhere: shims' sockets, results of CNI; sockets of
-        // plugins, links to logs.
+        // The folders whose paths containerd and the kubelet cannot change: the sockets of shims, results of CNI;
+        // sockets of plugins, links to logs.
         let script = format!(
             "for dir in /run/containerd /var/lib/cni /var/lib/kubelet /var/log/containers; do
                mkdir -p $dir && mount -t tmpfs tmpfs $dir || exit 1
@@ -157,33 +157,34 @@ impl Containerd {
         self.dir.path()
     }
 
-    /// Its first process, as it is numbered outside.
+    /// Its first process, with its number outside.
     pub fn id(&self) -> Option<u32> {
         let parent = self.process.id();
         let children = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).ok()?;
         children.split_whitespace().next()?.parse().ok()
     }
 
-    /// A command that runs a program on this node: in its network, process and mount namespace. The program ends with it.
+    /// A command that runs a program on this node: in its network, process and mount namespace. The program ends with
+    /// the node.
     pub fn command(&self, program: &Path) -> Command {
         let mut command = Command::new("nsenter");
         command.args(self.entering()).arg(program);
         command
     }
 
-    /// The arguments of `nsenter` before a program that is to run on this node.
+    /// The arguments of `nsenter` for a program that will run on this node.
     pub fn entering(&self) -> Vec<String> {
         let id = self.id().expect("containerd runs").to_string();
         ["--target", &id, "--net", "--pid", "--mount", "--"].map(str::to_owned).to_vec()
     }
 
-    /// Makes the cgroup of its pods, in which a kubelet makes theirs, and returns its name.
+    /// Creates the cgroup of its pods, and returns its name. A kubelet creates the pods' cgroups in it.
     pub fn make_cgroup(&self) -> Result<&str> {
         make_cgroups(&self.cgroup)?;
         Ok(&self.cgroup)
     }
 
-    /// Lets it look for all images in the registry at this URL first, whatever the host in their names.
+    /// Makes containerd look for all images in the registry at this URL first, whatever the host in their names.
     pub fn mirror(&self, url: &str) -> Result<()> {
         let folder = self.dir().join("registries/_default");
         fs::create_dir_all(&folder)?;
@@ -218,11 +219,11 @@ impl Containerd {
         false
     }
 
-    /// Stops or continues the process: while it is stopped, its socket accepts, and nothing is answered.
+    /// Stops or continues the process. While it is stopped, its socket accepts connections but does not answer.
     pub fn set_stopped(&self, stopped: bool) -> Result<()> {
         let id = self.id().context("containerd does not run")?.to_string();
         run(Command::new("kill").args([if stopped { "-STOP" } else { "-CONT" }, &id]))?;
-        // A thread that runs on another core stops a moment later.
+        // A thread on another core stops with a short delay.
         let begin = Instant::now();
         while stopped && !is_stopped(&id)? {
             ensure!(begin.elapsed() < PATIENCE, "containerd does not stop");
@@ -235,7 +236,7 @@ impl Containerd {
     pub async fn run_pod(&self, pod: &Pod) -> Result<String> {
         let begin = Instant::now();
         let image = || ImageStatusRequest { image: Some(ImageSpec { image: IMAGE.to_owned() }) };
-        // It learns of an image that was imported beside this interface a moment later.
+        // containerd notices an image that was imported through another interface with a short delay.
         loop {
             let answer: ImageStatusResponse = self.call("ImageService/ImageStatus", image()).await?;
             if answer.image.is_some() {
@@ -299,14 +300,14 @@ impl Containerd {
         Ok(())
     }
 
-    /// The address of a pod; `None` where it has that of the node.
+    /// The address of a pod; `None` if the pod uses the node's address.
     pub async fn pod_ip(&self, sandbox: &str) -> Result<Option<String>> {
         let request = SandboxId { pod_sandbox_id: sandbox.to_owned() };
         let answer: PodSandboxStatusResponse = self.call("RuntimeService/PodSandboxStatus", request).await?;
         Ok(answer.status.and_then(|status| status.network).map(|network| network.ip))
     }
 
-    /// What a container uses, if that has been measured.
+    /// The usage of a container, if it has been measured.
     pub async fn container_stats(&self, id: &str) -> Result<Option<ContainerStats>> {
         let request = ContainerStatsRequest { container_id: id.to_owned() };
         let answer: ContainerStatsResponse = self.call("RuntimeService/ContainerStats", request).await?;
@@ -363,7 +364,7 @@ impl Drop for Containerd {
 /// Whether all threads of a process are stopped (`proc_pid_stat(5)`).
 fn is_stopped(process: &str) -> Result<bool> {
     for thread in fs::read_dir(format!("/proc/{process}/task"))? {
-        // One that has ended meanwhile cannot be read: the next look is right.
+        // A thread that has ended cannot be read: the next attempt succeeds.
         let stat = fs::read_to_string(thread?.path().join("stat")).unwrap_or_default();
         if !stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('T')) {
             return Ok(false);

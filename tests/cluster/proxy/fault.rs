@@ -1,4 +1,4 @@
-//! The faults that the proxy can cause, and for which requests.
+//! The faults that the proxy can cause, and the requests that they affect.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use http::Method;
 /// Decides by method and by path with query whether a request is affected. It may count, to affect only some requests.
 pub type Matcher = Arc<dyn Fn(&Method, &str) -> bool + Send + Sync>;
 
-/// What the proxy does to the matching requests; it passes all others on.
+/// A fault for the matching requests. All other requests are passed on.
 #[derive(Clone, Default)]
 pub enum Fault {
     /// Every request is passed on.
@@ -19,7 +19,7 @@ pub enum Fault {
     Status {
         /// The HTTP status, for example 409, 429, 500 or 503.
         code: u16,
-        /// Seconds in a `Retry-After` header.
+        /// The seconds in the `Retry-After` header.
         retry_after: Option<u32>,
         /// The requests that are affected.
         matching: Matcher,
@@ -86,13 +86,13 @@ pub fn is_write(method: &Method) -> bool {
     [Method::POST, Method::PUT, Method::PATCH, Method::DELETE].contains(method)
 }
 
-/// Whether a path is that of leases or events, which are written at any time.
+/// Whether a path belongs to leases or events, which are written at any time.
 pub fn is_lease_or_event(path: &str) -> bool {
     let mut parts = path.split('?').next().unwrap_or_default().split('/');
     parts.any(|part| part == "leases" || part == "events")
 }
 
-/// The `reason` with which the API server answers a status code.
+/// The `reason` in the API server's response for a status code.
 pub fn reason(code: u16) -> &'static str {
     match code {
         400 => "BadRequest",

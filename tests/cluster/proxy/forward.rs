@@ -1,4 +1,4 @@
-//! The way of one request through the proxy.
+//! The path of one request through the proxy.
 
 use std::sync::Arc;
 
@@ -76,7 +76,7 @@ async fn pass_on(shared: &Arc<Shared>, request: Request<Bytes>) -> Result<Respon
             Passage::Break => return Err("broken before a write".into()),
             Passage::BreakAfter(action) => {
                 let shared = Arc::clone(shared);
-                // Done even if the client has gone meanwhile, whose request is then dropped.
+                // Completes even if the client has disconnected and its request is dropped.
                 let work = move || {
                     action();
                     shared.state.lock().hook.take_if(|hook| hook.action.is_none());
@@ -114,8 +114,8 @@ fn remove_connection_headers(headers: &mut HeaderMap) {
     }
 }
 
-/// The body of a watch, which ends with an error when the watches are dropped. While it is silenced, it has no frames and
-/// no end.
+/// The body of a watch, which ends with an error when the watches are dropped. While it is silenced, it has no frames
+/// and no end.
 fn until_dropped(shared: &Arc<Shared>, path: String, body: Body) -> Body {
     let dropped = shared.watches.subscribe();
     let frames = stream::unfold(Some((body, dropped, Arc::clone(shared), path)), |state| async {
@@ -128,7 +128,7 @@ fn until_dropped(shared: &Arc<Shared>, path: String, body: Body) -> Body {
             match next {
                 Some(_) if shared.is_silent(&path) => {}
                 None if shared.is_silent(&path) => {
-                    // An error means that the proxy ends.
+                    // An error means that the proxy has ended.
                     let _ = dropped.changed().await;
                     return Some((Err(Error::from("the watch is dropped")), None));
                 }
@@ -139,7 +139,7 @@ fn until_dropped(shared: &Arc<Shared>, path: String, body: Body) -> Body {
     StreamBody::new(frames.boxed()).boxed_unsync()
 }
 
-/// An error in the form in which the API server answers it.
+/// An error in the format of the API server.
 fn refusal(code: u16, retry_after: Option<u32>) -> Result<Response<Body>, Error> {
     let status = json!({
         "kind": "Status",

@@ -1,4 +1,4 @@
-//! A fault proxy in front of the API server or another server. It refuses, delays or breaks the requests that a test
+//! A fault proxy in front of the API server or another server. It rejects, delays or breaks the requests that a test
 //! chooses, counts writes, and can call a test between a write and its answer.
 //!
 //! It serves plain HTTP/1.1 on loopback, so that a kubeconfig for it needs no certificate. Credentials and all other
@@ -66,28 +66,28 @@ struct State {
     hook: Option<Hook>,
     /// Removed from the beginning of each path.
     hidden_prefix: Option<&'static str>,
-    /// The watches that show nothing.
+    /// The silenced watches.
     silent: Option<Matcher>,
 }
 
-/// An action that happens once.
+/// An action that runs once.
 struct Hook {
     when: When,
-    /// `None` while it happens.
+    /// `None` while the action runs.
     action: Option<Action>,
 }
 
 type Action = Box<dyn FnOnce() + Send>;
 
-/// When the action of a hook happens.
+/// When the action of a hook runs.
 enum When {
     /// After the `n`-th write from now.
     After(u64),
-    /// Before the first write for which this is true.
+    /// Before the first write while this is true.
     Before(Box<dyn Fn() -> bool + Send>),
 }
 
-/// What is done with a write before the API server has it.
+/// The handling of a write before it reaches the API server.
 enum Passage {
     Pass,
     Break,
@@ -108,7 +108,7 @@ impl Proxy {
             let listener = TcpListener::bind("127.0.0.1:0").await.context("listening on loopback")?;
             let address = listener.local_addr()?;
             let mut config = kube::Config::new(server);
-            // For a server without TLS no CA is needed; loading those of the machine would only take time.
+            // For a server without TLS no CA is needed; loading the CAs of the machine would only take time.
             config.root_cert = Some(Vec::new());
             config.root_cert_file = ca;
             // Errors are passed to the client, which is under test.
@@ -144,8 +144,8 @@ impl Proxy {
         self.shared.state.lock().fault = fault;
     }
 
-    /// From now on, matching watches, open and new ones, stay open and show nothing: no event, no bookmark, no end. With
-    /// `None`, watches are passed on again; what an open one did not show is lost.
+    /// From now on, matching watches, open and new ones, stay open and deliver nothing: no event, no bookmark, no end.
+    /// With `None`, watches are passed on again; events that an open one has missed are lost.
     pub fn silence(&self, watches: Option<Matcher>) {
         self.shared.state.lock().silent = watches;
     }
@@ -179,8 +179,8 @@ impl Proxy {
         self.hook(When::After(n), action);
     }
 
-    /// Calls `action` once, before the first write (leases and events included) at which `is_due`. That write and those
-    /// that come while `action` runs do not reach the API server: their connections are broken.
+    /// Calls `action` once, before the first write (leases and events included) at which `is_due`. That write and
+    /// writes that arrive while `action` runs do not reach the API server: their connections are broken.
     pub fn before_write_when(
         &self,
         is_due: impl Fn() -> bool + Send + 'static,
@@ -207,7 +207,7 @@ impl Proxy {
 }
 
 impl Shared {
-    /// Whether the watch with this path shows nothing.
+    /// Whether the watch with this path is silenced.
     fn is_silent(&self, path: &str) -> bool {
         self.state.lock().silent.as_ref().is_some_and(|silent| silent(&Method::GET, path))
     }
@@ -230,7 +230,7 @@ impl State {
         action
     }
 
-    /// What is done with a write that comes now.
+    /// The handling of a write that arrives now.
     fn passage(&mut self) -> Passage {
         match &mut self.hook {
             Some(Hook { when: When::Before(_), action: None }) => Passage::Break,

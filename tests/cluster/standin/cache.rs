@@ -74,7 +74,7 @@ pub struct Cache {
     objects: HashMap<Key, DynamicObject>,
     /// Uids of deleted objects: the answer to a write may arrive after the event that the object is deleted.
     gone: HashSet<String>,
-    /// Why the API server refused a creation (a quota, mostly), by the object that was to be created.
+    /// The API server's reasons for rejected creations (mostly a quota), by the object to be created.
     pub refusals: HashMap<Key, String>,
 }
 
@@ -110,7 +110,7 @@ impl Cache {
     }
 }
 
-/// The resource version as a number; those of one API server can be compared.
+/// The resource version as a number. Versions of one API server can be compared.
 fn version(object: &DynamicObject) -> u64 {
     object.resource_version().and_then(|version| version.parse().ok()).unwrap_or_default()
 }

@@ -45,7 +45,7 @@ pub fn machine(cache: &Cache, key: &Key) -> Option<Step> {
     }
 }
 
-/// Whether `spec.running` or `spec.runStrategy` asks for an instance.
+/// Whether `spec.running` or `spec.runStrategy` requests an instance.
 fn should_run(vm: &DynamicObject) -> bool {
     let spec = &vm.data["spec"];
     spec["running"] == json!(true)
@@ -116,7 +116,7 @@ pub fn instance(cache: &Cache, key: &Key, delay: Duration) -> Option<Step> {
     }
 }
 
-/// Creates the launcher pod; first writes a condition when the last attempt was refused.
+/// Creates the launcher pod; first writes a condition if the last attempt was rejected.
 fn launch(cache: &Cache, vmi: &DynamicObject, launcher: &Key) -> Step {
     let create = Step::create(Kind::Launcher, objects::launcher(vmi));
     let Some(refusal) = cache.refusals.get(launcher) else { return create };
@@ -134,7 +134,7 @@ fn status_of_instance(vmi: &DynamicObject, status: &Value) -> Step {
     Step::patch(json!({"metadata": {"uid": vmi.uid()}, "status": status}))
 }
 
-/// The next step of a `DataVolume`: its claim, then the import.
+/// The time since which the condition Ready has this value; `None` if it has another one.
 pub fn data_volume(cache: &Cache, key: &Key, delay: Duration) -> Option<Step> {
     let volume = cache.get(key)?;
     if volume.metadata.deletion_timestamp.is_some() {

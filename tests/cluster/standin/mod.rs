@@ -1,8 +1,8 @@
-//! Simulates what is not part of Kubernetes: `KubeVirt`, CDI, a storage provisioner and a load balancer.
+//! Simulates systems outside Kubernetes: `KubeVirt`, CDI, a storage provisioner and a load balancer.
 //!
 //! One task watches the objects, calls the pure functions of [`machines`] and [`storage`] for the next step of an
-//! object that has changed, and carries the steps out: those of one object one after the other, those of different
-//! objects at the same time.
+//! object that has changed, and carries the steps out: the steps of one object one after the other, the steps of
+//! different objects at the same time.
 
 mod cache;
 mod machines;
@@ -29,22 +29,25 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
 use cache::{Cache, Key, Kind};
+pub use storage::PROVISIONER;
 
 /// The user and the user agent of the stand-in in the audit log.
 pub const USER_AGENT: &str = "kubevirt-stand-in";
 
-/// The pause before a failed step is tried again.
+/// The pause before a failed step is retried.
 const RETRY: Duration = Duration::from_millis(500);
 
-/// What the stand-in simulates, and how fast.
+/// The simulated systems and their speed.
 pub struct Settings {
     /// Whether it simulates virtual machines; the CRDs of `KubeVirt` and CDI must be installed then.
     pub machines: bool,
+    /// Whether claims get volumes.
+    pub storage: bool,
     /// Whether Services of type `LoadBalancer` get addresses.
     pub load_balancer: bool,
     /// How long an import, a boot and a shut-down take, each.
     pub machine_delay: Duration,
-    /// The file to which failures are written.
+    /// The file for failures.
     pub log: PathBuf,
 }
 
@@ -118,7 +121,7 @@ enum Outcome {
     Written(Kind, Box<DynamicObject>),
     /// The object has been deleted.
     Gone(Key),
-    /// The object that was to be written, and why the API server refused; `None` for a conflict.
+    /// The object to be written, and the API server's reason for the rejection; `None` for a conflict.
     Failed(Option<(Key, String)>),
 }
 
@@ -127,13 +130,13 @@ struct Simulator {
     settings: Settings,
     log: File,
     cache: Cache,
-    /// Kinds whose first list is not complete yet. No step is taken before all of them are.
+    /// Kinds whose first list is not complete yet. Steps begin when all lists are complete.
     unlisted: HashSet<Kind>,
     /// Known objects that have not appeared yet in a list that is being read.
     unseen: HashSet<Key>,
     /// Objects with a step under way.
     busy: HashSet<Key>,
-    /// Those of them that have changed meanwhile.
+    /// Busy objects that have changed in the meantime.
     changed_while_busy: HashSet<Key>,
     /// The steps under way.
     pending: Pending,
@@ -250,6 +253,7 @@ impl Simulator {
             Kind::Machine => machines::machine(&self.cache, &key),
             Kind::Instance => machines::instance(&self.cache, &key, delay),
             Kind::DataVolume => machines::data_volume(&self.cache, &key, delay),
+            Kind::Claim if !self.settings.storage => None,
             Kind::Claim => storage::claim(&self.cache, &key),
             Kind::Volume => storage::volume(&self.cache, &key),
             Kind::Service => storage::service(&self.cache, &key),
@@ -294,7 +298,7 @@ impl Simulator {
     }
 
     fn log_failure(&mut self, line: &str) {
-        // The simulation goes on when the disk is full.
+        // The simulation continues if the disk is full.
         let _ = writeln!(self.log, "{line}");
     }
 }

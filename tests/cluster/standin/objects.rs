@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::cache::Kind;
 
-/// The present time as Kubernetes writes it, to the second.
+/// The current time as Kubernetes writes it, to the second.
 pub fn now() -> String {
     #[allow(clippy::disallowed_methods, reason = "the simulated machines write the real time")]
     let now = Timestamp::now();
@@ -43,7 +43,7 @@ fn text_map(value: &Value) -> BTreeMap<String, String> {
     serde_json::from_value(value.clone()).unwrap_or_default()
 }
 
-/// The `DataVolume` that a `VirtualMachine` asks for with an entry of its `dataVolumeTemplates`.
+/// The `DataVolume` for an entry in the `dataVolumeTemplates` of a `VirtualMachine`.
 pub fn data_volume(vm: &DynamicObject, template: &Value, name: &str) -> DynamicObject {
     let data = json!({"spec": template["spec"]});
     let mut volume = owned(Kind::DataVolume, name, (Kind::Machine, vm), data);

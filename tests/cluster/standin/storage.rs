@@ -11,10 +11,10 @@ use super::{Step, objects};
 /// The name of the provisioner, which is written into the annotations of volumes.
 pub const PROVISIONER: &str = "stand-in.csi.crownlabs.polito.it";
 
-/// Annotations in which a Service asks for addresses.
+/// Annotations of a Service that request addresses.
 const ADDRESS_ANNOTATIONS: [&str; 2] = ["metallb.universe.tf/loadBalancerIPs", "metallb.io/loadBalancerIPs"];
 
-/// The address of a Service that asks for none in particular; it is reserved for documentation (RFC 5737).
+/// The address of a Service that requests no particular one; it is reserved for documentation (RFC 5737).
 const ANY_ADDRESS: &str = "192.0.2.1";
 
 /// The next step of a claim: a volume for it, whatever its storage class. A claim that names its volume, or whose
@@ -41,7 +41,7 @@ pub fn volume(cache: &Cache, key: &Key) -> Option<Step> {
     (is_ours && to_delete).then(|| Step::delete(key.clone(), volume))
 }
 
-/// The next step of a Service: the addresses that it asks for, if it is a load balancer.
+/// The next step of a Service: the requested addresses, if it is a load balancer.
 pub fn service(cache: &Cache, key: &Key) -> Option<Step> {
     let service = cache.get(key)?;
     let wanted = if service.data["spec"]["type"] == "LoadBalancer" { addresses(service) } else { Vec::new() };

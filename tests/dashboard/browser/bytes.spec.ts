@@ -1,10 +1,10 @@
-// What a first visit costs over the wire, with ten machines.
+// The number of bytes that a first visit transfers, with ten machines.
 import { expect, test } from "@playwright/test";
 import { clear, get, kubectl, login, machine } from "./site";
 
 const most = 60 * 1024;
 
-// Lets students of the course have so many machines.
+// Sets the maximum number of machines for students of the course.
 async function allow(instances: number): Promise<void> {
   await kubectl("patch", "workspace", "tea", "--type=merge", "-p", JSON.stringify({ spec: { quota: { instances } } }));
   await expect.poll(async () => (await get("tenant", "", "max")).status.quota.instances).toBe(instances);

@@ -1,8 +1,8 @@
-// Servers that accept and are silent delay what needs them, and nothing else.
+// Servers that accept connections and do not respond delay only the pages that depend on them.
 import { expect, test } from "@playwright/test";
 import { clear, control, login, machine } from "./site";
 
-test("a silent API server delays pages for as long as one request may take", async ({ page, context }) => {
+test("a silent API server delays pages by at most the timeout of a request", async ({ page, context }) => {
   await clear("ada");
   await machine("ada", "hang", { prettyName: "Hang" });
   await login(page, "ada");
@@ -13,7 +13,7 @@ test("a silent API server delays pages for as long as one request may take", asy
     expect((await context.request.get(style!)).status()).toBe(200);
     const answer = await context.request.get("/");
     expect([200, 503]).toContain(answer.status());
-    expect(await answer.text()).toMatch(/does not answer/);
+    expect(await answer.text()).toMatch(/does not respond/);
   } finally {
     await control("resume", { what: "apiserver" });
   }
@@ -23,15 +23,15 @@ test("a silent API server delays pages for as long as one request may take", asy
   }).toPass({ timeout: 120_000 });
 });
 
-test("a silent Keycloak delays nobody who is logged in", async ({ page, browser }) => {
+test("a silent Keycloak does not delay users who are logged in", async ({ page, browser }) => {
   await login(page, "ada");
-  // Each replica has a token now.
+  // Now each replica has a token.
   for (let count = 0; count < 4; count++) await page.goto("/courses");
   await control("pause", { what: "keycloak" });
   try {
     for (const path of ["/", "/courses", "/account"]) expect((await page.goto(path))!.status()).toBe(200);
     const other = await browser.newPage();
-    // Who logs in now is sent to the issuer: where that is, the dashboard knows.
+    // A new login is redirected to the issuer. The dashboard already knows its address.
     const answer = await other.request.get("/", { maxRedirects: 1 }).catch(() => undefined);
     expect(answer === undefined || answer.status() < 500).toBe(true);
     await other.close();

@@ -1,4 +1,4 @@
-// Pages of machines, which serve whatever students write: at the host of machines, and at one beside that of the dashboard.
+// Attacks by pages of machines, which students can write: at the host of machines, and at a subdomain of the dashboard's host.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer, type Server } from "node:https";
@@ -13,10 +13,10 @@ const secret = /Victim|ada@example/;
 const remove = `${url}/machines/tenant-ada/victim/delete`;
 let server: Server;
 let hosts: string[];
-// What the dashboard's user has sent to machines.
+// The requests of the dashboard's user to machines.
 let received: string[] = [];
 
-// A machine: `/?to=…&code=…` leads to another place with that code, and `/cookies?…` sets those.
+// Starts a machine: `/?to=…&code=…` redirects to an address with this status code, and `/cookies?…` sets cookies.
 test.beforeAll(async () => {
   const folder = mkdtempSync(join(tmpdir(), "machine-"));
   const [key, cert] = ["key", "cert"].map((name) => join(folder, name));
@@ -37,7 +37,7 @@ test.beforeAll(async () => {
 
 test.afterAll(() => new Promise((resolve) => server.close(resolve)));
 
-// Ada with her machine, and the same browser at a page of a machine.
+// Logs Ada in with a machine, and opens a second page in the same browser for the page of a machine.
 async function begin(page: Page, context: BrowserContext): Promise<{ evil: Page; uid: string }> {
   await clear("ada");
   await machine("ada", "victim", { prettyName: "Victim", running: false });
@@ -45,7 +45,7 @@ async function begin(page: Page, context: BrowserContext): Promise<{ evil: Page;
   return { evil: await context.newPage(), uid: (await get(instances, "tenant-ada", "victim")).metadata.uid };
 }
 
-// The machine is as it was, and Ada is still logged in.
+// Asserts that the machine has not changed, and that Ada is still logged in.
 async function nothingHasChanged(page: Page): Promise<void> {
   const { metadata, spec } = await get(instances, "tenant-ada", "victim");
   expect([metadata.deletionTimestamp, spec.prettyName, spec.running]).toEqual([undefined, "Victim", false]);
@@ -53,7 +53,7 @@ async function nothingHasChanged(page: Page): Promise<void> {
   await expect(page.getByRole("article", { name: "Victim" })).toBeVisible();
 }
 
-test("a window that a machine opens, and one that the dashboard opens, are strangers to each other", async ({ page, context }) => {
+test("pages of the dashboard and of a machine cannot access the windows of each other", async ({ page, context }) => {
   const { evil } = await begin(page, context);
   for (const host of hosts) {
     await evil.goto(host);
@@ -79,7 +79,7 @@ test("a window that a machine opens, and one that the dashboard opens, are stran
       tried(() => (opened.location = `${host}/navigated`));
       return read;
     }, host);
-    // For the machine, that window is closed.
+    // The machine sees the window as closed.
     expect(seen[2]).toBe("true");
     expect(seen.join(" ")).not.toMatch(secret);
     await evil.goto(`${host}/again`);
@@ -87,7 +87,7 @@ test("a window that a machine opens, and one that the dashboard opens, are stran
     expect(popup.url()).toBe(`${url}/`);
     await popup.close();
   }
-  // Connect leads to the machine, which does not learn from where.
+  // Connect opens the machine, which does not get the address of the dashboard.
   await context.route("https://machines.localhost/**", (route) => route.fulfill({ contentType: "text/html", body: "a machine" }));
   await page.getByRole("article", { name: "Victim" }).getByRole("button", { name: "Start" }).click();
   const connect = page.getByRole("link", { name: /^Connect/ });
@@ -97,7 +97,7 @@ test("a window that a machine opens, and one that the dashboard opens, are stran
   await clear("ada");
 });
 
-test("a web socket of a machine's page is not opened", async ({ page, context }) => {
+test("the page of a machine cannot open a web socket to the dashboard", async ({ page, context }) => {
   const { evil } = await begin(page, context);
   const stream = /\/events\?on=[\w-]+/.exec(await page.content())![0];
   for (const host of hosts) {
@@ -116,7 +116,7 @@ test("a web socket of a machine's page is not opened", async ({ page, context })
   await nothingHasChanged(page);
 });
 
-test("a machine that leads a form on to the dashboard changes nothing", async ({ page, context }) => {
+test("a form that a machine redirects to the dashboard changes nothing", async ({ page, context }) => {
   const { evil, uid } = await begin(page, context);
   for (const host of hosts) {
     for (const [code, method] of [[307, "post"], [308, "post"], [302, "get"], [303, "post"]] as const) {
@@ -131,7 +131,7 @@ test("a machine that leads a form on to the dashboard changes nothing", async ({
       }, [to, method, uid]);
       await evil.waitForURL(/\/delete/);
       await evil.waitForLoadState();
-      // Another method, or a request that does not come from the dashboard.
+      // The request has another method, or does not come from the dashboard.
       await expect(evil.locator("main")).not.toContainText(secret);
       await evil.goto(host);
       const read = await evil.evaluate(async ([to, uid]) => {
@@ -144,7 +144,7 @@ test("a machine that leads a form on to the dashboard changes nothing", async ({
   }
 });
 
-test("the dashboard leads to itself and to the issuer alone", async ({ page, context }) => {
+test("the dashboard redirects only to itself and to the issuer", async ({ page, context }) => {
   await begin(page, context);
   const [host] = hosts;
   const elsewhere = new Set<string>();
@@ -156,7 +156,7 @@ test("the dashboard leads to itself and to the issuer alone", async ({ page, con
   const ways = [host, plain, `/\\${plain.slice(2)}`, `\\\\${plain.slice(2)}`, `https:${plain.slice(2)}`, `/\t${plain}`, `\n${plain}`, `///${plain.slice(2)}`,
     `/..${plain}`, `/%2f${plain.slice(2)}`, `/%5c${plain.slice(2)}`, `javascript:location='${host}'`, `@${plain.slice(2)}`, `.${plain.slice(2)}`, `/\r\nlocation: ${host}`];
   for (const way of ways.flatMap((way) => [encodeURIComponent(way), encodeURIComponent(encodeURIComponent(way))])) {
-    // The issuer knows her already, and sends her back at once.
+    // Ada is logged in at the issuer, which redirects back immediately.
     await page.goto(`/login?return=${way}`);
     expect(new URL(page.url()).origin, way).toBe(url);
   }
@@ -165,7 +165,7 @@ test("the dashboard leads to itself and to the issuer alone", async ({ page, con
     await page.goto(`${url}${path}`);
     expect(new URL(page.url()).origin, path).toBe(url);
   }
-  // A form returns to the page that it was sent from, whatever that says of its place.
+  // A form returns to its page, whatever the referer says.
   for (const referer of [`${host}/account`, `${host}//${plain}`, `${url}//${plain}`, `${url}/login?return=${plain}`]) {
     const headers = { referer, "sec-fetch-site": "same-origin" };
     const answer = await context.request.post("/account/keys/remove", { form: { entry: "x" }, headers, maxRedirects: 0 });
@@ -174,25 +174,25 @@ test("the dashboard leads to itself and to the issuer alone", async ({ page, con
   expect([...elsewhere]).toEqual([]);
 });
 
-test("cookies that a machine sets for the domain above change nothing", async ({ page, context, browser }) => {
+test("cookies that a machine sets for the parent domain change nothing", async ({ page, context, browser }) => {
   const { evil } = await begin(page, context);
   const own = async () => (await context.cookies(url)).filter(({ name }) => name.startsWith("__Host-"));
   const before = await own();
-  const tossed = ["__Host-crownlabs=evil", "__Host-crownlabs-form=evil", "crownlabs=evil", "__host-crownlabs=evil", "crownlabs-lang=xx", "crownlabs-zone=../../etc/passwd", "=__Host-crownlabs=evil"];
+  const tossed = ["__Host-crownlabs=evil", "__Host-crownlabs-flash=evil", "crownlabs=evil", "__host-crownlabs=evil", "crownlabs-lang=xx", "crownlabs-zone=../../etc/passwd", "=__Host-crownlabs=evil"];
   const set = (cookies: string[]) => {
     const query = cookies.map((cookie) => `cookie=${encodeURIComponent(`${cookie}; Domain=labs.localhost; Path=/; Secure`)}`).join("&");
     return evil.goto(`${hosts[1]}/cookies?${query}`);
   };
   await set(tossed);
   await evil.evaluate((tossed) => tossed.forEach((cookie) => (document.cookie = `${cookie}; domain=labs.localhost; path=/account; secure`)), tossed);
-  // They did arrive, but for those of names that only the host itself sets.
+  // The browser accepts them, except for names that only the host itself can set.
   expect((await context.cookies(url)).map(({ name }) => name)).toContain("crownlabs-lang");
   expect(await own()).toEqual(before);
   await nothingHasChanged(page);
   await page.goto("/account");
   await expect(page.locator("body")).toContainText("ada@example.org");
 
-  // So many that the head of a request grows too long: it is said, nobody else notices, and without them all is well.
+  // Many cookies make the request header too long. Only this user gets an error, until the cookies are removed.
   for (let begin = 0; begin < 40; begin += 4) {
     await set(Array.from({ length: 4 }, (_, number) => `tossed-${begin + number}=${"x".repeat(2_000)}`));
   }
@@ -205,6 +205,6 @@ test("cookies that a machine sets for the domain above change nothing", async ({
   await other.context().close();
   await context.clearCookies({ name: /^tossed/ });
   await nothingHasChanged(page);
-  // Neither cookie nor address of the dashboard has come to a machine.
+  // No cookie and no address of the dashboard was sent to a machine.
   expect(received.filter((text) => /__Host-crownlabs=(?!evil)|tenant-ada|events\?on/.test(text.replace(/to=[^"]*/, "")))).toEqual([]);
 });

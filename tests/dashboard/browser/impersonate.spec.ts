@@ -1,4 +1,4 @@
-// Users who are impersonated, as the API server does not accept the tokens of their client.
+// Impersonated users: the API server does not accept the tokens of their client.
 import { expect, test } from "@playwright/test";
 import { at, clear, control, get, kubectl, machine } from "./site";
 
@@ -6,10 +6,10 @@ const keys = { clientId: "stranger", identity: "impersonate" };
 const account = "system:serviceaccount:crownlabs-system:crownlabs-dashboard-impersonates";
 const key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ5mmjtLqUuVOzAcWLBHQUWp2ZO3cjU5YNDiX25qkrsf joe@laptop";
 
-test("users are impersonated for what the pages do and for nothing else, with the rights of each", async ({ browser }) => {
+test("users are impersonated only for the requests of pages, with the rights of each user", async ({ browser }) => {
   await clear("ada");
   await kubectl("patch", "tenant", "joe", "--type=merge", "-p", '{"spec":{"workspaces":null,"publicKeys":null,"lastLogin":null}}');
-  // Whoever has just begun: his time is written, and he joins a course and adds a key.
+  // A new user: the time of the login is written, and the user joins a course and adds a key.
   const joe = await at(browser, keys, "joe");
   await joe.goto("/courses");
   await joe.locator("#course-tea").getByRole("button", { name: /Join/ }).click();
@@ -18,10 +18,10 @@ test("users are impersonated for what the pages do and for nothing else, with th
   await joe.goto("/account");
   await joe.locator("#key").fill(key);
   await joe.getByRole("button", { name: /Add/ }).click();
-  await expect(joe.getByText("The key is added.")).toBeVisible();
+  await expect(joe.getByText("The key was added.")).toBeVisible();
   expect((await joe.goto("/machines/tenant-ada/nothing"))!.status()).toBe(403);
   await joe.context().close();
-  // A student, from the start of a machine to its end.
+  // A student: all actions on a machine, from its creation to its deletion.
   const page = await at(browser, keys, "ada");
   await page.getByRole("button", { name: "Start Routing exercise" }).click();
   await expect(page.getByRole("link", { name: /^Connect/ })).toBeVisible();
@@ -29,7 +29,7 @@ test("users are impersonated for what the pages do and for nothing else, with th
   await page.locator("#pretty-name").fill("By her name");
   await page.getByRole("button", { name: "Rename" }).click();
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("By her name");
-  // While it starts again, its page has the warnings about its objects.
+  // While the machine starts again, its page reads the warnings about its objects.
   await page.getByRole("button", { name: "Stop" }).click();
   await expect(page.getByText("Off", { exact: true }).first()).toBeVisible();
   await page.getByRole("button", { name: "Start" }).click();
@@ -38,13 +38,13 @@ test("users are impersonated for what the pages do and for nothing else, with th
   await page.getByRole("button", { name: /Delete|Yes/ }).click();
   await expect(page).toHaveURL(/\/$/);
   await page.context().close();
-  // A manager, whose rights come from a group.
+  // A manager: the rights come from a group.
   await machine("ada", "seen", { prettyName: "Seen" });
   const eve = await at(browser, keys, "eve");
   expect((await eve.goto("/machines/tenant-ada/seen"))!.status()).toBe(200);
   await expect(eve.getByRole("heading", { level: 1 })).toHaveText("Seen");
   await eve.context().close();
-  // An administrator, who may read what is told of a machine's objects, and save an image.
+  // An administrator: may read the events about a machine's objects, and create an image.
   const nodes = (await kubectl("get", "nodes", "-o", "name")).trim().split("\n");
   for (const node of nodes) await kubectl("cordon", node);
   await machine("ada", "waits", { prettyName: "Waits" });
@@ -60,7 +60,7 @@ test("users are impersonated for what the pages do and for nothing else, with th
   await kubectl("delete", "instancesnapshots.crownlabs.polito.it", "image", "-n", "tenant-ada");
   await root.context().close();
 
-  // The account has asked in their names for all that it may, and for nothing else; in its own name only whether it may, and for metadata.
+  // As the users, the account has used exactly its rights. As itself, it has only reviewed access and requested metadata.
   const lines = (await control("audit")).output!.trim().split("\n").map((line) => JSON.parse(line));
   const own = lines.filter((line) => line.user?.username === account && line.responseStatus?.code !== 403);
   const what = (line: any) => `${line.verb} ${line.objectRef.resource}`;

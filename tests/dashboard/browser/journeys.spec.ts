@@ -1,11 +1,11 @@
-// What a student does, from the first login on; everything also without scripts.
+// The actions of a student, from the first login on, with and without scripts.
 import { expect, test, type Page } from "@playwright/test";
 import { clear, get, kubectl, login, machine, template } from "./site";
 
-// The card of a machine with this title.
+// Returns the card of the machine with this title.
 const card = (page: Page, title: string) => page.getByRole("article", { name: title, exact: true });
 
-// Waits until something is on the page, which shows changes by itself, or by being loaded again.
+// Waits until a condition holds on the page, which is live or is reloaded.
 async function awaited(page: Page, isLive: boolean, seen: () => Promise<void>): Promise<void> {
   if (isLive) return seen();
   await expect(async () => {
@@ -54,31 +54,31 @@ for (const [how, javaScriptEnabled] of [["with scripts", true], ["without script
       await awaited(page, javaScriptEnabled, () => expect(card(page, "Two & <three>")).toHaveCount(0, visible));
     });
 
-    test("a machine that nobody uses is kept, and its deadline goes", async ({ page }) => {
+    test("an unused machine that is kept loses its deadline", async ({ page }) => {
       await clear("ada");
       const short = await template("short", { cleanup: { deleteAfterInactivity: "1s" } });
       await machine("ada", "unused", { prettyName: "Unused", running: false, ...short });
       await login(page, "ada");
       const unused = card(page, "Unused");
-      const deadline = unused.getByText(/^It stays off: it is deleted with all data in \d days/);
+      const deadline = unused.getByText(/^It stays off and will be deleted with all its data in \d days/);
       await awaited(page, javaScriptEnabled, () => expect(deadline).toBeVisible(visible));
-      await unused.getByRole("button", { name: "Keep it" }).click();
-      await expect(page.getByText("The machine counts as used now.")).toBeVisible();
+      await unused.getByRole("button", { name: "Keep" }).click();
+      await expect(page.getByText("The machine counts as in use now.")).toBeVisible();
       const { annotations } = (await get("instances.crownlabs.polito.it", "tenant-ada", "unused")).metadata;
       expect(Date.parse(annotations["crownlabs.polito.it/kept-at"])).toBeLessThanOrEqual(Date.now());
       await awaited(page, javaScriptEnabled, () => expect(deadline).toHaveCount(0, visible));
-      await expect(unused.getByRole("button", { name: "Keep it" })).toHaveCount(0);
+      await expect(unused.getByRole("button", { name: "Keep" })).toHaveCount(0);
       await clear("ada");
       await kubectl("delete", "templates.crownlabs.polito.it", "short", "-n", "workspace-tea");
     });
 
-    test("a refusal is explained before and after it is tried", async ({ page }) => {
+    test("a rejection is explained before and after the attempt", async ({ page }) => {
       await clear("bob");
       await login(page, "bob");
       const offer = page.getByRole("article", { name: "A whole server" });
-      await expect(offer.getByText(/more than the course gives/)).toBeVisible();
+      await expect(offer.getByText(/more resources than the course grants/)).toBeVisible();
       await expect(offer.getByRole("button", { name: /Start/ })).toBeDisabled();
-      // The quota is used up while the page is open: the webhook says so.
+      // The quota is exhausted while the page is open, so the webhook rejects the form.
       for (const name of ["a", "b", "c"]) await machine("bob", name);
       if (!javaScriptEnabled) {
         await page.getByRole("button", { name: "Start Routing exercise" }).click();
@@ -89,7 +89,7 @@ for (const [how, javaScriptEnabled] of [["with scripts", true], ["without script
       }
     });
 
-    test("a course is joined, asked for and left", async ({ page }) => {
+    test("a course is joined, and a request to join is sent and withdrawn", async ({ page }) => {
       await kubectl("patch", "tenant", "joe", "--type=merge", "-p", '{"spec":{"workspaces":null}}');
       await login(page, "joe", "/courses");
       await card(page, "Tea and Routing").or(page.locator("#course-tea")).first().getByRole("button", { name: /Join/ }).click();
@@ -110,20 +110,20 @@ for (const [how, javaScriptEnabled] of [["with scripts", true], ["without script
         await page.getByRole("button", { name: /Add/ }).click();
       };
       await add("ssh-ed25519 nonsense");
-      await expect(page.getByRole("alert")).toContainText("no SSH public key");
+      await expect(page.getByRole("alert")).toContainText("Not a valid SSH public key");
       await expect(page.locator("#key")).toHaveValue("ssh-ed25519 nonsense");
       await add(key);
-      await expect(page.getByText("The key is added.")).toBeVisible();
+      await expect(page.getByText("The key was added.")).toBeVisible();
       await expect(page.getByText("SHA256:")).toBeVisible();
       await add(key);
-      await expect(page.getByRole("alert")).toContainText("there already");
+      await expect(page.getByRole("alert")).toContainText("already exists");
       expect((await get("tenant", "", "joe")).spec.publicKeys).toEqual([key]);
       await page.getByRole("button", { name: /Remove/ }).click();
-      await expect(page.getByText("The key is removed.")).toBeVisible();
+      await expect(page.getByText("The key was removed.")).toBeVisible();
       expect((await get("tenant", "", "joe")).spec.publicKeys ?? []).toEqual([]);
     });
 
-    test("a port is made public, and taken back", async ({ page }) => {
+    test("a port is made public, and private again", async ({ page }) => {
       await clear("ada");
       await machine("ada", "server", { prettyName: "Server" });
       await login(page, "ada", "/machines/tenant-ada/server");
@@ -135,13 +135,13 @@ for (const [how, javaScriptEnabled] of [["with scripts", true], ["without script
       const ports = async () => (await get("instances.crownlabs.polito.it", "tenant-ada", "server")).spec.publicExposure?.ports ?? [];
       expect(await ports()).toMatchObject([{ name: "web", targetPort: 8080, protocol: "TCP" }]);
       await page.getByRole("button", { name: /Remove/ }).click();
-      await expect(page.getByText("The port is not public any more.")).toBeVisible();
+      await expect(page.getByText("The port is no longer public.")).toBeVisible();
       expect(await ports()).toEqual([]);
     });
   });
 }
 
-test("a form that is sent twice makes one machine", async ({ page }) => {
+test("a form that is sent twice creates one machine", async ({ page }) => {
   await clear("ada");
   await login(page, "ada");
   const form = page.locator("form[action='/machines']").first();
@@ -156,7 +156,7 @@ test("a form that is sent twice makes one machine", async ({ page }) => {
   expect(all.items).toHaveLength(1);
 });
 
-test("a change is seen at once, and touches neither focus nor input", async ({ page }) => {
+test("a change is shown immediately, and keeps focus and input", async ({ page }) => {
   await clear("ada");
   await machine("ada", "live", { prettyName: "Live" });
   await login(page, "ada", "/machines/tenant-ada/live");
@@ -169,6 +169,6 @@ test("a change is seen at once, and touches neither focus nor input", async ({ p
   await expect(name).toBeFocused();
   await expect(name).toHaveValue("half of a na");
   await expect(page.locator("#port-name")).toBeVisible();
-  // What is said to somebody who does not see the page.
+  // The announcement for screen readers.
   await expect(page.locator("#changes")).toContainText("Live: Off");
 });

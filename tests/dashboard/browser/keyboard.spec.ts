@@ -1,15 +1,15 @@
-// Everything that a student does, by the keyboard alone.
+// All actions of a student, with the keyboard only.
 import { expect, test, type Locator, type Page } from "@playwright/test";
 import { clear, get, kubectl, machine, template } from "./site";
 
-// Goes on from what has the focus to something, as Tab does.
+// Moves the focus to an element with Tab.
 async function reach(page: Page, target: Locator): Promise<void> {
   await expect(target).toBeVisible();
   for (let count = 0; count < 100; count++) {
     if (await target.evaluate((element) => element === document.activeElement)) return;
     await page.keyboard.press("Tab");
   }
-  throw new Error(`${target} is not reached`);
+  throw new Error(`${target} cannot be reached with Tab`);
 }
 
 async function press(page: Page, target: Locator, key = "Enter"): Promise<void> {
@@ -29,15 +29,15 @@ const summary = (page: Page, text: string) => page.locator("summary", { hasText:
 const said = (page: Page, text: string) => expect(page.locator(".notice[role=status]").filter({ hasText: text })).toBeVisible();
 const instance = (name: string) => get("instances.crownlabs.polito.it", "tenant-ada", name);
 
-// What somebody does from a page on.
+// The journeys, each of a user and from a page.
 const journeys: [what: string, user: string, path: string, (page: Page) => Promise<void>][] = [
   ["a machine is started and connected to", "ada", "/", async (page) => {
     await page.context().route("https://machines.localhost/**", (route) => route.fulfill({ body: "the desktop" }));
     await page.keyboard.press("Tab");
-    await expect(page.getByText("Skip to the content")).toBeFocused();
+    await expect(page.getByText("Skip to content")).toBeFocused();
     await page.keyboard.press("Enter");
     await press(page, button(page, "Start Routing exercise"));
-    await said(page, "The machine is being made.");
+    await said(page, "The machine is being created.");
     const opened = page.context().waitForEvent("page");
     await press(page, link(page, /^Connect/));
     await expect((await opened).getByText("the desktop")).toBeVisible();
@@ -49,8 +49,8 @@ const journeys: [what: string, user: string, path: string, (page: Page) => Promi
     await said(page, "The machine is starting.");
   }],
   ["a machine is kept", "ada", "/", async (page) => {
-    await press(page, button(page, "Keep it Unused"));
-    await said(page, "The machine counts as used now.");
+    await press(page, button(page, "Keep Unused"));
+    await said(page, "The machine counts as in use now.");
   }],
   ["a machine is renamed", "ada", "/", async (page) => {
     await press(page, link(page, "Mine"));
@@ -64,28 +64,28 @@ const journeys: [what: string, user: string, path: string, (page: Page) => Promi
     await said(page, "The machine is being deleted.");
     await expect.poll(() => instance("mine")).toBeUndefined();
   }],
-  ["a port is made public and taken back", "ada", "/machines/tenant-ada/mine", async (page) => {
+  ["a port is made public, and private again", "ada", "/machines/tenant-ada/mine", async (page) => {
     await press(page, summary(page, "Make a port public"));
     await type(page, page.locator("#port-name"), "web");
     await type(page, page.locator("#port-inside"), "8080");
     await press(page, page.locator("#add-port").getByRole("button"));
     await said(page, "The port is being made public.");
     await press(page, button(page, "Remove web"));
-    await said(page, "The port is not public any more.");
+    await said(page, "The port is no longer public.");
   }],
   ["an image is made of a machine", "root", "/machines/tenant-eve/off", async (page) => {
     await type(page, page.locator("#image-name"), "my-image");
     await press(page, button(page, "Save as image"));
-    await said(page, "The image is being made.");
+    await said(page, "The image is being created.");
   }],
-  ["a course is joined and left, and another one asked for", "joe", "/", async (page) => {
-    await press(page, link(page, "To the courses"));
+  ["a course is joined and left, and a request for another one is withdrawn", "joe", "/", async (page) => {
+    await press(page, page.getByRole("main").getByRole("link", { name: "Courses", exact: true }));
     await press(page, button(page, "Join Tea and Routing"));
-    await said(page, "You are in the course.");
+    await said(page, "You are enrolled in the course.");
     await press(page, button(page, "Ask to join Ask first"));
-    await said(page, "You have asked to join.");
+    await said(page, "You asked to join.");
     await press(page, button(page, "Withdraw Ask first"));
-    await said(page, "You are not in the course any more.");
+    await said(page, "Your request was withdrawn.");
     await press(page, summary(page, "Leave"));
     await press(page, button(page, "Leave Tea and Routing"));
     await expect.poll(async () => (await get("tenant", "", "joe")).spec.workspaces ?? []).toEqual([]);
@@ -93,12 +93,12 @@ const journeys: [what: string, user: string, path: string, (page: Page) => Promi
   ["a key is added and removed", "joe", "/", async (page) => {
     await press(page, link(page, "Account"));
     await type(page, page.locator("#key"), "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ5mmjtLqUuVOzAcWLBHQUWp2ZO3cjU5YNDiX25qkrsf joe");
-    await press(page, button(page, "Add a key"));
-    await said(page, "The key is added.");
+    await press(page, button(page, "Add key"));
+    await said(page, "The key was added.");
     await press(page, button(page, "Remove joe"));
-    await said(page, "The key is removed.");
+    await said(page, "The key was removed.");
   }],
-  ["somebody logs out", "joe", "/account", async (page) => {
+  ["a user logs out", "joe", "/account", async (page) => {
     await press(page, button(page, "Log out"));
     await expect(page.getByRole("heading", { level: 1 })).toHaveText("You are logged out");
     await press(page, link(page, "Log in"));
@@ -117,7 +117,7 @@ test.afterAll(async () => {
 });
 
 for (const [what, user, path, journey] of journeys) {
-  test(`by the keyboard alone: ${what}`, async ({ page }) => {
+  test(`with the keyboard only: ${what}`, async ({ page }) => {
     for (const name of ["ada", "eve"]) await clear(name);
     await kubectl("patch", "tenant", "joe", "--type=merge", "-p", '{"spec":{"workspaces":null,"publicKeys":null}}');
     if (user === "ada") {

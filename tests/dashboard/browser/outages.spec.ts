@@ -1,31 +1,31 @@
-// What is shown while the API server or Keycloak does less than it should, at a replica whose keys make the one or the other happen.
+// Pages during outages and limits of the API server and Keycloak, at a replica with a suitable configuration.
 import { expect, test, type Page } from "@playwright/test";
 import { faults, says } from "./axe";
 import { apply, at, clear, control, fillIn, kubectl, login, machine } from "./site";
 
-// A client whose tokens last twenty seconds.
+// A client with tokens that last twenty seconds.
 const brief = { clientId: "brief" };
 
-// The tokens with which somebody has come to the API server.
+// Returns the ids of the tokens that the API server accepted from a user.
 async function tokens(user: string): Promise<Set<string>> {
   const lines = (await control("audit")).output!.trim().split("\n").map((line) => JSON.parse(line));
   const own = lines.filter((line) => line.user?.username === user && line.responseStatus?.code === 200);
   return new Set(own.flatMap((line) => line.user.extra?.["authentication.kubernetes.io/credential-id"] ?? []));
 }
 
-test("more pages than may be live work, and say that they are not", async ({ browser }) => {
+test("pages above the limit of live pages work, and say that they are not live", async ({ browser }) => {
   await clear("ada");
   await machine("ada", "one", { prettyName: "One" });
   const first = await at(browser, { maxPages: 1 }, "ada");
   await first.waitForFunction(() => document.documentElement.dataset.live === "yes");
   const second = await first.context().newPage();
   await second.goto("/");
-  await expect(second.getByRole("status").filter({ hasText: "Many people are here now" })).toBeVisible();
+  await expect(second.getByRole("status").filter({ hasText: "Many people are online" })).toBeVisible();
   expect(await faults(second)).toEqual([]);
   const card = (page: Page) => page.getByRole("article", { name: "One", exact: true });
   await card(second).getByRole("button", { name: "Stop" }).click();
   await expect(card(first).getByText("Off", { exact: true })).toBeVisible();
-  // The other one shows it when it is asked to; the first one is live all the time.
+  // The second page shows the change after a reload; the first one is live.
   await second.getByRole("link", { name: "Reload" }).click();
   await expect(card(second).getByText("Off", { exact: true })).toBeVisible();
   await card(second).getByRole("button", { name: "Start" }).click();
@@ -33,15 +33,15 @@ test("more pages than may be live work, and say that they are not", async ({ bro
   await first.context().close();
 });
 
-test("an API server that does not accept the tokens of the issuer is named, with the issuer", async ({ browser }) => {
+test("if the API server does not accept the tokens of the issuer, the page names the issuer", async ({ browser }) => {
   const page = await at(browser, { clientId: "stranger" }, "ada");
-  await says(page, "The laboratory does not accept the login");
+  await says(page, "The laboratory does not accept your login");
   await expect(page.getByRole("main")).toContainText(process.env.DASHBOARD_ISSUER!);
   expect((await control("logs")).output).toContain("the API server does not accept the tokens of the issuer");
   await page.context().close();
 });
 
-test("a token that ends is replaced, and nobody notices", async ({ browser }) => {
+test("an expired token is replaced without an interruption", async ({ browser }) => {
   await clear("ada");
   await machine("ada", "same", { prettyName: "Same" });
   const page = await at(browser, brief, "ada");
@@ -54,7 +54,7 @@ test("a token that ends is replaced, and nobody notices", async ({ browser }) =>
     expect(answer!.request().redirectedFrom()).toBeNull();
     expect((await tokens("ada")).size).toBeGreaterThan(before.size);
   }).toPass();
-  // An open page, too, and what is done on it.
+  // The same holds for an open page, and for an action on it.
   const open = await tokens("ada");
   await expect.poll(async () => {
     await kubectl("annotate", "instances.crownlabs.polito.it", "same", "-n", "tenant-ada", "--overwrite", `example.org/at=${Date.now()}`);
@@ -66,10 +66,10 @@ test("a token that ends is replaced, and nobody notices", async ({ browser }) =>
   await page.context().close();
 });
 
-test("while Keycloak is stopped, pages work until the token ends; when it is back, they and what was typed go on", async ({ page, browser }) => {
+test("while Keycloak is stopped, pages work until the token expires, and typed text is kept until Keycloak is back", async ({ page, browser }) => {
   await clear("ada");
   await machine("ada", "kept", { prettyName: "Kept" });
-  // Each replica has a token that lasts for minutes; the further one has a brief one.
+  // The usual replicas have tokens that last for minutes; the additional replica has a short-lived token.
   await login(page, "ada");
   for (let count = 0; count < 4; count++) await page.goto("/courses");
   const soon = await at(browser, brief, "ada");
@@ -83,7 +83,7 @@ test("while Keycloak is stopped, pages work until the token ends; when it is bac
     await expect(async () => expect((await other.goto("/courses"))!.status()).toBe(503)).toPass();
     await other.close();
     await soon.getByRole("button", { name: "Rename" }).click();
-    await says(soon, "The login does not answer");
+    await says(soon, "The login server does not respond");
     await page.goto("/");
     await card(page).getByRole("button", { name: "Stop" }).click();
     await expect(page.getByText("The machine is shutting down.")).toBeVisible();
@@ -98,14 +98,15 @@ test("while Keycloak is stopped, pages work until the token ends; when it is bac
   await soon.context().close();
 });
 
-test("while Keycloak is stopped, who wants to log in is told so by a replica that has not asked it where", async ({ browser }) => {
+test("while Keycloak is stopped, a new replica shows an error page instead of the login", async ({ browser }) => {
+  // A replica requests the addresses of the issuer when it starts, so Keycloak is stopped before.
+  await control("stop-keycloak");
   const { output } = await control("start-replica", { keys: {} });
   const context = await browser.newContext({ baseURL: output, ignoreHTTPSErrors: true });
   const page = await context.newPage();
-  await control("stop-keycloak");
   try {
     await page.goto("/courses");
-    await says(page, "The login does not answer");
+    await says(page, "The login server does not respond");
     expect(await faults(page)).toEqual([]);
   } finally {
     await control("start-keycloak");
@@ -116,7 +117,7 @@ test("while Keycloak is stopped, who wants to log in is told so by a replica tha
   await context.close();
 });
 
-test("too many requests: a page says so, waits as it was told, and goes on; an open one stays as it is", async ({ browser }) => {
+test("after too many requests, a new page waits and retries, and an open page keeps its content", async ({ browser }) => {
   await clear("bob");
   await machine("bob", "busy", { prettyName: "Busy" });
   const page = await at(browser, {}, "bob");
@@ -127,7 +128,7 @@ test("too many requests: a page says so, waits as it was told, and goes on; an o
   await open.waitForFunction(() => document.documentElement.dataset.live === "yes");
   await open.locator("#pretty-name").fill("half of a na");
   const flowcontrol = { apiVersion: "flowcontrol.apiserver.k8s.io/v1" };
-  // The API server has no room at all for what he asks.
+  // The API server rejects all requests of this user.
   const limited = { nominalConcurrencyShares: 0, lendablePercent: 0, borrowingLimitPercent: 0, limitResponse: { type: "Reject" } };
   await apply({ ...flowcontrol, kind: "PriorityLevelConfiguration", metadata: { name: "none" }, spec: { type: "Limited", limited } });
   const rule = { verbs: ["*"], apiGroups: ["*"], resources: ["*"], clusterScope: true, namespaces: ["*"] };
@@ -140,10 +141,10 @@ test("too many requests: a page says so, waits as it was told, and goes on; an o
       expect(answer!.status()).toBe(429);
       expect(answer!.headers()).toMatchObject({ "retry-after": "5", refresh: "5; url=/" });
     }).toPass();
-    // It loads itself anew meanwhile.
+    // The page reloads in the meantime.
     await expect(() => says(page, "Too many requests")).toPass();
     await expect(page.getByRole("main")).toContainText("Wait 5 seconds");
-    // The open page asks, is refused, and keeps what is typed.
+    // The request of the open page is rejected, and the page keeps the typed text.
     const refused = open.waitForResponse((answer) => answer.status() === 429);
     await kubectl("patch", "instances.crownlabs.polito.it", "busy", "-n", "tenant-bob", "--type=merge", "-p", '{"spec":{"prettyName":"Busier"}}');
     await refused;
@@ -152,7 +153,7 @@ test("too many requests: a page says so, waits as it was told, and goes on; an o
     await kubectl("delete", "flowschema", "none-for-bob");
     await kubectl("delete", "prioritylevelconfiguration", "none");
   }
-  // Both go on by themselves.
+  // Both pages recover without the user.
   await expect(page.getByRole("article", { name: "Busier", exact: true })).toBeVisible();
   await expect(open.getByRole("heading", { level: 1 })).toHaveText("Busier");
   await expect(open.locator("#pretty-name")).toHaveValue("half of a na");

@@ -1,11 +1,11 @@
-// Each page as it is seen: on a phone and on a desktop, in the light and in the dark, in each language; and by a screen reader.
+// The layout and the accessibility of each page: on a phone and on a desktop, in the light and the dark scheme, in each language.
 import { expect, test, type Page } from "@playwright/test";
 import { faults } from "./axe";
 import { clear, kubectl, login, machine } from "./site";
 
 const paths = ["/", "/machines/tenant-max/router", "/courses", "/account"];
 
-// Asserts that nothing is beyond the right edge.
+// Asserts that no element extends beyond the right edge.
 async function fits(page: Page): Promise<void> {
   const [wide, seen] = await page.evaluate(() => [
     document.documentElement.scrollWidth,
@@ -14,7 +14,7 @@ async function fits(page: Page): Promise<void> {
   expect(wide).toBeLessThanOrEqual(seen);
 }
 
-test("each page is accessible and fits, in each size, scheme and language", async ({ page }) => {
+test("every page is accessible and fits the screen, in each size, color scheme and language", async ({ page }) => {
   await clear("max");
   await machine("max", "router", { prettyName: "My router" });
   await machine("max", "off", { running: false });

@@ -1,4 +1,4 @@
-// Each phase of a machine, held there by what really holds it.
+// Each phase of a machine, held by a real cause.
 import { expect, test, type Page } from "@playwright/test";
 import { faults } from "./axe";
 import { apply, clear, control, get, kubectl, login, machine, template } from "./site";
@@ -6,7 +6,7 @@ import { apply, clear, control, get, kubectl, login, machine, template } from ".
 const namespace = "tenant-ada";
 const instances = "instances.crownlabs.polito.it";
 
-// Waits until the page shows that a machine is in a phase, and says it; then nothing is inaccessible.
+// Waits until the page shows and announces the phase of a machine, and asserts that the page is accessible.
 async function shows(page: Page, title: string, word: string, phase: string): Promise<void> {
   const card = page.getByRole("article", { name: title, exact: true });
   await expect(card.getByText(word, { exact: true })).toBeVisible();
@@ -15,7 +15,7 @@ async function shows(page: Page, title: string, word: string, phase: string): Pr
   expect(await faults(page), word).toEqual([]);
 }
 
-// Limits what can be in the namespace.
+// Limits the objects in the namespace.
 async function limit(hard: Record<string, string>): Promise<void> {
   await apply({ apiVersion: "v1", kind: "ResourceQuota", metadata: { name: "hold", namespace }, spec: { hard } });
   await expect.poll(async () => (await get("resourcequota", namespace, "hold")).status?.hard).toEqual(hard);
@@ -24,7 +24,7 @@ async function limit(hard: Record<string, string>): Promise<void> {
 const patch = (kind: string, name: string, change: object | object[]) =>
   kubectl("patch", kind, name, "-n", namespace, `--type=${Array.isArray(change) ? "json" : "merge"}`, "-p", JSON.stringify(change));
 
-test("a machine comes and goes by each phase, which an open page shows", async ({ page }) => {
+test("an open page shows every phase of a machine", async ({ page }) => {
   await clear("ada");
   await login(page, "ada");
   await limit({ persistentvolumeclaims: "0" });
@@ -45,7 +45,7 @@ test("a machine comes and goes by each phase, which an open page shows", async (
   await shows(page, "Phased", "Almost ready", "Running");
   await patch("vmi", vmi, { status: { conditions } });
   await shows(page, "Phased", "Ready", "Ready");
-  // Something holds it while it shuts down.
+  // A finalizer holds the machine while it shuts down.
   await patch("vmi", vmi, [{ op: "add", path: "/metadata/finalizers/-", value: "example.org/hold" }]);
   await page.getByRole("button", { name: "Stop Phased" }).click();
   await shows(page, "Phased", "Stopping", "Stopping");
@@ -53,12 +53,12 @@ test("a machine comes and goes by each phase, which an open page shows", async (
   await shows(page, "Phased", "Off", "Off");
   await patch(instances, "phased", { metadata: { finalizers: ["example.org/hold"] } });
   await kubectl("delete", instances, "phased", "-n", namespace, "--wait=false");
-  await shows(page, "Phased", "Being deleted", "Off");
+  await shows(page, "Phased", "Deleting", "Off");
   await patch(instances, "phased", { metadata: { finalizers: null } });
   await expect(page.getByRole("article", { name: "Phased", exact: true })).toHaveCount(0);
 });
 
-test("a machine that has failed, one that cannot be made, and one that nobody has seen after say so", async ({ page }) => {
+test("failed, blocked and unprocessed machines are shown as such", async ({ page }) => {
   await clear("ada");
   const desktop = (await get("templates.crownlabs.polito.it", "workspace-tea", "desktop")).spec.environmentList[0];
   const cloud = await template("cloud", { environmentList: [{ ...desktop, environmentType: "CloudVM", persistent: false }] });
@@ -68,13 +68,13 @@ test("a machine that has failed, one that cannot be made, and one that nobody ha
   await machine("ada", "blocked", { prettyName: "Blocked", ...bound });
   await login(page, "ada");
   await shows(page, "Failing", "Failed", "Failed");
-  await shows(page, "Blocked", "Cannot be made", "CreationLoopBackoff");
+  await shows(page, "Blocked", "Cannot be created", "CreationLoopBackoff");
   await page.goto(`/machines/${namespace}/blocked`);
   await expect(page.getByRole("region", { name: "Why it is not ready" })).toContainText("nowhere");
   expect(await faults(page)).toEqual([]);
   await clear("ada");
   for (const each of ["cloud", "bound"]) await kubectl("delete", "templates.crownlabs.polito.it", each, "-n", "workspace-tea");
-  // The daemon cannot write the status of this one.
+  // The daemon cannot write the status of this machine.
   const name = "no-status";
   const rule = { apiGroups: ["crownlabs.polito.it"], apiVersions: ["*"], operations: ["UPDATE"], resources: ["instances/status"] };
   const policy = { apiVersion: "admissionregistration.k8s.io/v1", metadata: { name } };

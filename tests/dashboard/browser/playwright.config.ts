@@ -3,19 +3,19 @@ import dns from "node:dns";
 import { defineConfig } from "@playwright/test";
 import "./record";
 
-// The first Chromium of this machine.
+// Returns the path of the first Chromium that is installed.
 function chromium(): string {
   for (const name of ["chromium", "chromium-headless-shell", "google-chrome"]) {
     try {
       return execFileSync("which", [name], { encoding: "utf8" }).trim();
     } catch {
-      // The next one.
+      // Try the next name.
     }
   }
   throw new Error("no Chromium is installed");
 }
 
-// Browsers take every name below `localhost` for this machine, and Node asks the system, which may not.
+// Browsers resolve every name below `localhost` to the loopback address. Node uses the system's resolver, which may not.
 const { lookup } = dns.promises;
 const local = (name: string) => (name.endsWith(".localhost") ? "127.0.0.1" : name);
 dns.promises.lookup = ((name: string, ...rest: any[]) => (lookup as any)(local(name), ...rest)) as typeof lookup;
@@ -26,7 +26,7 @@ export default defineConfig({
   testDir: ".",
   timeout: 180_000,
   expect: { timeout: 60_000 },
-  // The people and their machines are the same for all tests.
+  // All tests share the users and their machines.
   workers: 1,
   fullyParallel: false,
   reporter: [["list"]],

@@ -1,4 +1,4 @@
-// Records what each context exchanges, stores and shows, which ../seen.rs searches for secrets when all tests have ended.
+// Records the requests, the storage and the pages of each context. After all tests, ../seen.rs searches the records for secrets.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { chromium, type Browser } from "@playwright/test";
@@ -10,7 +10,7 @@ function recording(browser: Browser, folder: string): Browser {
   const newContext = browser.newContext.bind(browser);
   browser.newContext = async (options) => {
     const file = join(folder, `${process.pid}-${count++}`);
-    // There from the beginning: a context that is never closed leaves nothing to be searched, which fails.
+    // The file exists from the beginning: a context that is never closed leaves no record to search, which fails the test.
     writeFileSync(`${file}.json`, "null");
     const context = await newContext({ ...options, recordHar: { path: `${file}.har`, content: "embed" } });
     const close = context.close.bind(context);
@@ -19,7 +19,7 @@ function recording(browser: Browser, folder: string): Browser {
       const issuer = new URL(process.env.DASHBOARD_ISSUER!);
       const pages = context.pages().filter((page) => !page.url().startsWith(issuer.origin));
       const shown = await Promise.all(pages.map((page) => page.content().catch(() => "")));
-      // What the issuer keeps is its own.
+      // The storage of the issuer is not searched.
       const stored = [cookies.filter(({ domain }) => domain !== issuer.hostname), origins.filter(({ origin }) => origin !== issuer.origin)];
       writeFileSync(`${file}.json`, JSON.stringify([shown, stored]));
       await close(reason);

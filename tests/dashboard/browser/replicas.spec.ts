@@ -1,8 +1,8 @@
-// Two replicas, of which one is killed again and again: nobody logs in again, and every action happens once.
+// Two replicas are killed in turn: users stay logged in, and every action takes effect once.
 import { expect, test } from "@playwright/test";
 import { clear, control, get, kubectl, login } from "./site";
 
-test("two hundred actions survive replicas that are killed", async ({ page }) => {
+test("two hundred actions succeed while replicas are killed", async ({ page }) => {
   await clear("bob");
   await login(page, "bob");
   let goesOn = true;
@@ -19,7 +19,7 @@ test("two hundred actions survive replicas that are killed", async ({ page }) =>
         if (answer?.ok && !answer.redirected) return answer.text();
       }
     });
-  // Each action is tried until it has an answer that is not that of the proxy.
+  // Retries each action until the dashboard responds, and not only the proxy.
   const send = (path: string, fields: Record<string, string>) =>
     page.evaluate(async ([path, body]) => {
       for (;;) {

@@ -1,14 +1,14 @@
-// Nobody gets more than kubectl gets with the same token: each route, as each kind of person, beside the same with kubectl.
+// The dashboard gives no more rights than kubectl with the same token: each route and each kind of user is compared to kubectl.
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { expect, request, test, type APIRequestContext } from "@playwright/test";
 import { apply, clear, control, get, kubectl, login, machine, token, url } from "./site";
 
-// The kinds of people, with the groups that their tokens have, and whether they have a Tenant.
+// The kinds of users, with the groups in their tokens, and whether they have a Tenant.
 const people: [string, string[], boolean][] = [
   ["zoe", [], false], // without Tenant
   ["joe", [], true], // in no course
-  ["kim", [], true], // has asked for the course
+  ["kim", [], true], // asked to join the course
   ["bob", ["kubernetes:workspace-tea:user"], true], // another student
   ["ada", ["kubernetes:workspace-tea:user"], true], // the owner
   ["eve", ["kubernetes:workspace-tea:manager"], true], // manages the course
@@ -24,7 +24,7 @@ const courses = { "rights-open": "immediate", "rights-door": "withApproval", "ri
 const victim = () => get(instances, "tenant-ada", "victim");
 const tenant = (user: string) => get("tenants", "", user);
 
-// Whether kubectl with this token alone does it; with --dry-run=server, all is asked and nothing is changed.
+// Whether a command of kubectl with this token succeeds. With --dry-run=server, the server makes all checks and changes nothing.
 async function does(token: string, args: string[], object?: object): Promise<boolean> {
   const { error } = await control("kubectl", { token, arguments: args, input: object ? JSON.stringify(object) : "" });
   expect(error ?? "", args.join(" ")).not.toMatch(/Unauthorized|provide credentials|unknown flag|connection refused/);
@@ -52,7 +52,7 @@ const desktop = (user: string, name: string) => ({
   },
 });
 
-// What somebody tries: what an administrator does before, the form, the same for kubectl, and whether it has happened.
+// An attempt: the preparation by an administrator, the form, the same command of kubectl, and whether the change was made.
 type Attempt = {
   before?: () => Promise<unknown>;
   form: Record<string, string>;
@@ -60,7 +60,7 @@ type Attempt = {
   done: () => Promise<boolean>;
 };
 
-// A change of the machine of somebody.
+// An attempt to change the machine of Ada.
 function change(is: object, form: Record<string, string>, patch: object, done: (machine: any) => boolean): Attempt {
   return {
     before: () => kubectl("patch", instances, "victim", "-n", "tenant-ada", "--type=merge", "-p", JSON.stringify(is)),
@@ -70,7 +70,7 @@ function change(is: object, form: Record<string, string>, patch: object, done: (
   };
 }
 
-// A change of the own Tenant, which has this list before and after.
+// An attempt to change the user's own Tenant, with the list before and after.
 function own(user: string, hasTenant: boolean, list: string, is: any[], becomes: any[], form: Record<string, string> = {}): Attempt {
   const patch = (entries: any[]) => ({ spec: { [list]: entries } });
   return {
@@ -84,7 +84,7 @@ function own(user: string, hasTenant: boolean, list: string, is: any[], becomes:
   };
 }
 
-// A new machine of one's own.
+// An attempt to create a machine of the user.
 function make(user: string, hasTenant: boolean, name: string, form: Record<string, string>): Attempt {
   return {
     before: async () => hasTenant && clear(user),
@@ -98,7 +98,7 @@ const ports = [{ name: "web", targetPort: 80, port: 0, protocol: "TCP" }];
 const exposing = (ports: object[]) => ({ spec: { publicExposure: { ports } } });
 const exposed = (machine: any) => (machine.spec.publicExposure?.ports ?? []).length;
 
-// Everything that changes something, by its route and, where it matters, its object.
+// All attempts, each with its route and its path.
 function attempts(user: string, hasTenant: boolean, uid: string, has: any): [string, string, Attempt][] {
   const entries = has?.spec.workspaces ?? [];
   const of = (word: string) => `${path}/${word}`;
@@ -111,6 +111,7 @@ function attempts(user: string, hasTenant: boolean, uid: string, has: any): [str
   return [
     ["/machines/:namespace/:name/rename", of("rename"), change({ spec: { prettyName: "Victim" } }, { uid, prettyName: `By ${user}` }, { spec: { prettyName: `By ${user}` } }, (of) => of.spec.prettyName === `By ${user}`)],
     ["/machines/:namespace/:name/keep", of("keep"), change({ metadata: { annotations: { "crownlabs.polito.it/kept-at": null } } }, { uid }, { metadata: { annotations: { "crownlabs.polito.it/kept-at": new Date().toISOString().replace(/\.\d+/, "") } } }, (of) => "crownlabs.polito.it/kept-at" in (of.metadata.annotations ?? {}))],
+    ["/machines/:namespace/:name/restart", of("restart"), change({ metadata: { annotations: { "crownlabs.polito.it/restarted-at": null } } }, { uid }, { metadata: { annotations: { "crownlabs.polito.it/restarted-at": new Date().toISOString().replace(/\.\d+/, "") } } }, (of) => "crownlabs.polito.it/restarted-at" in (of.metadata.annotations ?? {}))],
     ["/machines/:namespace/:name/start", of("start"), change(off, { uid }, { spec: { running: true } }, (of) => of.spec.running)],
     ["/machines/:namespace/:name/stop", of("stop"), change({ spec: { running: true } }, { uid }, off, (of) => !of.spec.running)],
     ["/machines/:namespace/:name/expose", of("expose"), change(exposing([]), { uid, name: "web", targetPort: "80", port: "0", protocol: "TCP" }, exposing(ports), (of) => exposed(of) === 1)],
@@ -120,10 +121,11 @@ function attempts(user: string, hasTenant: boolean, uid: string, has: any): [str
       same: (token) => does(token, ["create", "-f", "-", dry], { ...image, spec: imageSpec }),
       done: async () => Boolean(await get(snapshots, "tenant-ada", image.metadata.name)),
     }],
-    ["/courses/:name/join", "/courses/rights-open/join", joining("rights-open", "user")],
-    ["/courses/:name/join", "/courses/rights-door/join", joining("rights-door", "candidate")],
-    ["/courses/:name/join", "/courses/rights-shut/join", joining("rights-shut", "user")],
-    ["/courses/:name/leave", "/courses/rights-open/leave", own(user, hasTenant, "workspaces", [...entries, { name: "rights-open", role: "user" }], entries)],
+    ["/courses/:course/join", "/courses/rights-open/join", joining("rights-open", "user")],
+    ["/courses/:course/join", "/courses/rights-shut/join", joining("rights-shut", "user")],
+    ["/courses/:course/ask", "/courses/rights-door/ask", joining("rights-door", "candidate")],
+    ["/courses/:course/withdraw", "/courses/rights-door/withdraw", own(user, hasTenant, "workspaces", [...entries, { name: "rights-door", role: "candidate" }], entries)],
+    ["/courses/:course/leave", "/courses/rights-open/leave", own(user, hasTenant, "workspaces", [...entries, { name: "rights-open", role: "user" }], entries)],
     ["/account/keys/add", "/account/keys/add", own(user, hasTenant, "publicKeys", [], [key], { key })],
     ["/account/keys/remove", "/account/keys/remove", own(user, hasTenant, "publicKeys", [key], [], { entry: digest })],
     ["/machines/:namespace/:name/delete", of("delete"), {
@@ -136,7 +138,7 @@ function attempts(user: string, hasTenant: boolean, uid: string, has: any): [str
   ];
 }
 
-// The routes of pages, which are compared below, those that need nobody, and the others.
+// The routes of pages, which are compared below, the routes without a login, and the routes of changes.
 const pages = ["/", "/machines/:namespace/:name", "/courses", "/account", "/events"];
 const open = ["/healthz", "/assets/:hash/:file", "/login", "/callback"];
 const changing = [...new Set(attempts("", false, "", undefined).map(([route]) => route)), "/logout"];
@@ -156,19 +158,17 @@ test.afterAll(async () => {
   await kubectl("delete", "workspaces", ...Object.keys(courses), "--wait=true");
 });
 
-test("the tests know each route", async () => {
-  const text = readFileSync("../../../src/controllers/dashboard/route.rs", "utf8");
-  const finding = text.slice(text.indexOf("match parts.as_slice()"), text.indexOf("/// The page at a path"));
-  const words = [...text.slice(text.indexOf("const OF_MACHINE"), text.indexOf("impl Route")).matchAll(/\("(\w+)"/g)].map(([, word]) => word);
-  const routes = [...finding.matchAll(/^ {8}(\[.*\])(?: if .*)? =>/gm)].flatMap(([, parts]) => {
-    const path = [...parts.matchAll(/"(.*?)"|(\w+)/g)].map(([, fixed, free]) => `/${fixed ?? `:${free}`}`).join("");
-    return path.endsWith("/:word") ? words.map((word) => path.replace(":word", word)) : [path];
-  });
-  expect(routes).toHaveLength((finding.match(/^ {8}\[/gm) ?? []).length + words.length - 1);
+test("the tests cover every route", async () => {
+  const source = (file: string) => readFileSync(`../../../src/controllers/dashboard/${file}`, "utf8");
+  const files = ["router", "home/actions", "machine/actions", "courses/actions", "account/actions"];
+  const literals = files.flatMap((file) => [...source(`${file}.rs`).matchAll(/"(\/[^"\s]*)"/g)]);
+  const constants = [...source("paths.rs").matchAll(/^pub const \w+: &str = "(.*)";$/gm)];
+  const routes = [...literals, ...constants].map(([, path]) => path.replace(/{(\w+)}/g, ":$1"));
+  expect(constants).toHaveLength(5);
   expect(routes.sort()).toEqual([...pages, ...open, ...changing].sort());
 });
 
-test.describe("each kind of person may what kubectl may, on each route", () => {
+test.describe("every user has the same rights as with kubectl, on every route", () => {
   for (const [user, groups, hasTenant] of people) {
     test(user, async ({ page, context }) => {
       await clear("ada");
@@ -181,7 +181,7 @@ test.describe("each kind of person may what kubectl may, on each route", () => {
       await login(page, user);
       const api = context.request;
 
-      // What is read.
+      // Reads.
       const reads = (kind: string, ...more: string[]) => does(bearer, ["get", kind, ...more]);
       const sees = await reads(instances, "victim", "-n", "tenant-ada");
       const read = await api.get(path);
@@ -204,7 +204,7 @@ test.describe("each kind of person may what kubectl may, on each route", () => {
       }, path);
       expect(await status(stream ?? "/events?on=x")).toBe(sees ? 200 : 403);
 
-      // What is changed.
+      // Changes.
       const { uid } = (await victim()).metadata;
       const did: string[] = [];
       for (const [, path, { before: prepared, form, same, done }] of attempts(user, hasTenant, uid, before)) {
@@ -215,7 +215,7 @@ test.describe("each kind of person may what kubectl may, on each route", () => {
         expect(await done(), `${path}: as kubectl`).toBe(may);
         if (may) did.push(path);
       }
-      // Saving images is not every student's right, and a closed course nobody's.
+      // Not every student may create images, and no student may join a closed course.
       const own = attempts(user, hasTenant, uid, before).map(([, path]) => path).filter((path) => !/save$|shut/.test(path));
       if (user === "ada") expect(did).toEqual(own);
       if (user === "zoe") expect(did).toEqual([]);
@@ -226,7 +226,7 @@ test.describe("each kind of person may what kubectl may, on each route", () => {
   }
 });
 
-test("a route has one method", async ({ page, context }) => {
+test("each route accepts one method", async ({ page, context }) => {
   await machine("ada", "victim", { prettyName: "Victim" });
   await login(page, "ada");
   const is = (await victim()).spec;
@@ -241,7 +241,7 @@ test("a route has one method", async ({ page, context }) => {
   expect((await victim()).spec).toEqual(is);
 });
 
-// Sends everything as this says, which changes nothing.
+// Sends all forms with this function, and asserts that they change nothing.
 async function nothing(send: (path: string, form: Record<string, string>) => Promise<void>): Promise<void> {
   await clear("ada");
   await machine("ada", "victim", { prettyName: "Victim" });
@@ -254,7 +254,7 @@ async function nothing(send: (path: string, form: Record<string, string>) => Pro
   await kubectl("patch", "tenants", "ada", "--type=merge", "-p", JSON.stringify({ spec: { workspaces: has.spec.workspaces, publicKeys: null } }));
 }
 
-test("who is not logged in reads nothing and changes nothing", async () => {
+test("a visitor without a login can read and change nothing", async () => {
   const api = await request.newContext({ baseURL: url, ignoreHTTPSErrors: true });
   for (const page of ["/", path, "/courses", "/account"]) {
     const answer = await api.get(page, { maxRedirects: 0 });
@@ -266,7 +266,7 @@ test("who is not logged in reads nothing and changes nothing", async () => {
   await api.dispose();
 });
 
-test("what was sent by another page is refused, whoever is logged in", async ({ page, context }) => {
+test("forms from other origins are rejected", async ({ page, context }) => {
   await login(page, "ada");
   const others = [{ "sec-fetch-site": "cross-site" }, { "sec-fetch-site": "same-site" }, { origin: "https://evil.example.org" }, {}];
   const refused = async (path: string, form: Record<string, string>) => {

@@ -1,10 +1,10 @@
-// What others try: pages of machines, forged requests, cookies that are none, texts with scripts.
+// Attacks: pages of machines, forged requests, invalid cookies, texts with scripts.
 import { expect, request, test } from "@playwright/test";
 import { clear, control, get, kubectl, login, machine, url } from "./site";
 
 const scripts = ["<script>window.owned=1</script>", "\"><img src=x onerror=window.owned=1>", "javascript:window.owned=1"];
 
-test("texts of others are shown as texts", async ({ page }) => {
+test("texts of users are shown as plain text", async ({ page }) => {
   await clear("ada");
   for (const [number, text] of scripts.entries()) await machine("ada", `text-${number}`, { prettyName: text });
   await login(page, "ada");
@@ -13,7 +13,7 @@ test("texts of others are shown as texts", async ({ page }) => {
   expect(await page.evaluate(() => (window as any).owned)).toBeUndefined();
 });
 
-test("a policy lets nothing in but the dashboard's own", async ({ page }) => {
+test("the security policy allows only the dashboard's own content", async ({ page }) => {
   await login(page, "ada");
   const answer = await page.goto("/");
   const headers = answer!.headers();
@@ -26,21 +26,21 @@ test("a policy lets nothing in but the dashboard's own", async ({ page }) => {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
   });
-  // Injected markup does nothing, with or without the nonce of another answer.
+  // Injected markup has no effect.
   await page.evaluate(() => {
     const main = document.querySelector("main")!;
     for (const inner of ["<img src=x onerror='window.owned=1'>", "<a hx-get='/account' hx-trigger='load'>x</a>"]) {
       try {
         main.insertAdjacentHTML("beforeend", inner);
       } catch {
-        // Trusted types refuse it.
+        // Trusted types reject it.
       }
     }
   });
   expect(await page.evaluate(() => (window as any).owned)).toBeUndefined();
 });
 
-test("a page of another host changes nothing and reads nothing", async ({ page, context }) => {
+test("a page of another host can read and change nothing", async ({ page, context }) => {
   await clear("ada");
   await machine("ada", "victim", { prettyName: "Victim" });
   await login(page, "ada");
@@ -57,7 +57,7 @@ test("a page of another host changes nothing and reads nothing", async ({ page, 
         try {
           attempts.push(`${name}: ${await what()}`);
         } catch {
-          // It is refused.
+          // The attempt is rejected.
         }
       };
       await tried("fetch", async () => (await fetch(`${url}/`, { credentials: "include" })).text());
@@ -79,7 +79,7 @@ test("a page of another host changes nothing and reads nothing", async ({ page, 
       return attempts.filter((attempt) => /Victim|ada@example/.test(attempt));
     }, url);
     expect(read).toEqual([]);
-    // A form of its own, sent with the user's cookies if the browser sends them.
+    // A form of the attacker, sent with the user's cookies if the browser adds them.
     await evil.setContent(
       `<form id=f method=post action="${url}/machines/tenant-ada/victim/delete"><input name=uid value="${uid}"></form>`);
     await Promise.all([
@@ -94,7 +94,7 @@ test("a page of another host changes nothing and reads nothing", async ({ page, 
   await expect(page.getByRole("article", { name: "Victim" })).toBeVisible();
 });
 
-test("a cookie that is none leads to the login", async ({ page, context }) => {
+test("an invalid cookie leads to the login", async ({ page, context }) => {
   await login(page, "ada");
   const cookie = (await context.cookies()).find(({ name }) => name === "__Host-crownlabs")!;
   expect(cookie).toMatchObject({ httpOnly: true, secure: true, sameSite: "Lax", path: "/" });
@@ -106,12 +106,12 @@ test("a cookie that is none leads to the login", async ({ page, context }) => {
   await stranger.dispose();
 });
 
-test("no token is in a page, a storage or a log", async ({ page, context }) => {
+test("no token appears in a page, in browser storage or in a log", async ({ page, context }) => {
   await login(page, "ada");
   const seen: string[] = [];
   page.on("response", async (answer) => seen.push(answer.url(), await answer.text().catch(() => "")));
   for (const path of ["/", "/courses", "/account"]) await page.goto(path);
-  // The cookies of the issuer are its own.
+  // The cookies of the issuer are not searched.
   const { cookies, origins } = await context.storageState();
   seen.push(await page.content(), JSON.stringify([cookies.filter(({ domain }) => domain === "labs.localhost"), origins]));
   seen.push((await control("logs")).output!);
@@ -119,7 +119,7 @@ test("no token is in a page, a storage or a log", async ({ page, context }) => {
   expect(seen.filter((text) => token.test(text)).map((text) => text.slice(0, 200))).toEqual([]);
 });
 
-test("requests about what users have are made in their names", async ({ page }) => {
+test("objects of users are requested as these users", async ({ page }) => {
   await login(page, "ada");
   for (const path of ["/", "/courses", "/account"]) await page.goto(path);
   const lines = (await control("audit")).output!.trim().split("\n").map((line) => JSON.parse(line));

@@ -1,4 +1,4 @@
-// What all tests use: people who log in, and an administrator.
+// Functions for all tests: logins of users, and actions of an administrator.
 import { expect, request, type Browser, type Page } from "@playwright/test";
 
 export const url = process.env.DASHBOARD_URL!;
@@ -7,7 +7,7 @@ const password = process.env.DASHBOARD_PASSWORD!;
 
 type Answer = { output?: string; error?: string };
 
-// Has the harness do something.
+// Sends a request to the harness.
 export async function control(what: string, more: object = {}): Promise<Answer> {
   const answer = await fetch(process.env.DASHBOARD_CONTROL!, {
     method: "POST",
@@ -29,14 +29,14 @@ export async function apply(object: object): Promise<void> {
   if (error) throw new Error(error);
 }
 
-// An object, or nothing.
+// Returns an object, or undefined if it does not exist.
 export async function get(kind: string, namespace: string, name: string): Promise<any> {
   const args = ["get", kind, name, "-o", "json", "--ignore-not-found"];
   const text = await kubectl(...args, ...(namespace ? ["-n", namespace] : []));
   return text ? JSON.parse(text) : undefined;
 }
 
-// Logs in, from any page of the dashboard to the same page.
+// Opens a page of the dashboard, and logs in there.
 export async function login(page: Page, user: string, path = "/"): Promise<void> {
   await page.goto(path);
   await fillIn(page, user);
@@ -50,7 +50,7 @@ export async function fillIn(page: Page, user: string): Promise<void> {
   await page.locator("#kc-login").click();
 }
 
-// A page of a replica with other keys, with a user who has just logged in there.
+// Starts a replica with further keys of the configuration, logs a user in, and returns the page.
 export async function at(browser: Browser, keys: object, user: string): Promise<Page> {
   const { output } = await control("start-replica", { keys });
   const context = await browser.newContext({ baseURL: output, ignoreHTTPSErrors: true });
@@ -60,7 +60,7 @@ export async function at(browser: Browser, keys: object, user: string): Promise<
   return page;
 }
 
-// A token of a user for kubectl, as the dashboard has one.
+// Returns a token of a user for kubectl, like those of the dashboard.
 export async function token(user: string): Promise<string> {
   const api = await request.newContext({ ignoreHTTPSErrors: true });
   const form = { grant_type: "password", client_id: "kubectl", scope: "openid", username: user, password };
@@ -74,7 +74,7 @@ export async function clear(user: string): Promise<void> {
   await kubectl("delete", "instances.crownlabs.polito.it", "--all", "-n", `tenant-${user}`, "--wait=true");
 }
 
-// A machine of a user, made by an administrator.
+// Creates a machine of a user, as an administrator.
 export async function machine(user: string, name: string, spec: object = {}): Promise<void> {
   await apply({
     apiVersion: "crownlabs.polito.it/v1alpha2",
@@ -88,7 +88,7 @@ export async function machine(user: string, name: string, spec: object = {}): Pr
   });
 }
 
-// A Template of the course like that of the desktop, with changes of its spec.
+// Creates a Template in the course: a copy of the desktop's with changes of the spec.
 export async function template(name: string, changes: object = {}): Promise<object> {
   const { apiVersion, kind, spec } = await get("templates.crownlabs.polito.it", "workspace-tea", "desktop");
   await apply({ apiVersion, kind, metadata: { name, namespace: "workspace-tea" }, spec: { ...spec, prettyName: name, ...changes } });

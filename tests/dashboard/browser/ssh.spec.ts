@@ -1,8 +1,8 @@
-// A key that is added on a page opens the way to a machine, by the command that another page shows.
+// SSH to a machine with a key from the account page, and with the command from the page of the machine.
 import { expect, test } from "@playwright/test";
 import { clear, control, kubectl, login, machine } from "./site";
 
-test("after a key was added, the command of the page logs in by the bastion, and after it was removed no more", async ({ page }) => {
+test("the SSH command of a page works after a key is added, and fails after it is removed", async ({ page }) => {
   await clear("ada");
   await kubectl("patch", "tenant", "ada", "--type=merge", "-p", '{"spec":{"publicKeys":null}}');
   await machine("ada", "shell", { prettyName: "Shell" });
@@ -15,12 +15,12 @@ test("after a key was added, the command of the page logs in by the bastion, and
   await page.goto("/account");
   await page.locator("#key").fill((await control("public-key")).output!);
   await page.getByRole("button", { name: /Add/ }).click();
-  await expect(page.getByText("The key is added.")).toBeVisible();
-  // The user at the machine, and its address with the port, which the page has named.
+  await expect(page.getByText("The key was added.")).toBeVisible();
+  // The output has the user at the machine, and the address of the machine that the page has shown, with the port.
   const address = command.split("@")[2].replaceAll(".", "\\.");
   await expect.poll(async () => (await ssh()).output ?? "", { timeout: 60_000 }).toMatch(new RegExp(`^crownlabs \\S+ \\d+ ${address} 22$`));
   await page.getByRole("button", { name: /Remove/ }).click();
-  await expect(page.getByText("The key is removed.")).toBeVisible();
+  await expect(page.getByText("The key was removed.")).toBeVisible();
   await expect.poll(async () => (await ssh()).error ?? "", { timeout: 60_000 }).toContain("Permission denied (publickey)");
   await clear("ada");
 });

@@ -1,37 +1,38 @@
-// What is shown when something is not as it should be, each caused by what really causes it.
+// Pages for problems and special states, each with its real cause.
 import { expect, test } from "@playwright/test";
 import { faults, says } from "./axe";
 import { apply, clear, control, fillIn, get, kubectl, login, machine, template } from "./site";
 
-test("somebody without a Tenant is told so", async ({ page }) => {
+test("a user without a Tenant gets an explanation", async ({ page }) => {
   await login(page, "zoe");
   await says(page, "You have no account in the laboratory");
 });
 
-test("somebody whose address is not confirmed is told so, then that his namespace is on its way, which is waited for", async ({ page }) => {
-  // As before the address is confirmed, the daemon makes nothing for this Tenant; then no namespace, as his last login is long ago.
+test("a user with an unconfirmed address gets an explanation, and the page continues until the namespace exists", async ({ page }) => {
+  // With another selector, the daemon ignores this Tenant, as if the address were not confirmed. Later, it does not create a
+  // namespace, because the last login is long ago.
   const of = (selector: string) => ({ "crownlabs.polito.it/operator-selector": selector });
   const spec = { firstName: "Uma", lastName: "Rossi", email: "uma@example.org", lastLogin: "2000-01-01T00:00:00Z" };
   const uma = { apiVersion: "crownlabs.polito.it/v1alpha2", kind: "Tenant", metadata: { name: "uma", labels: of("other") }, spec };
   await apply(uma);
   await login(page, "uma");
-  await says(page, "Confirm your e-mail address");
+  await says(page, "Confirm your email address");
   await expect(page.getByRole("main")).toContainText("uma@example.org");
-  // The page goes on by itself.
+  // The page continues without the user.
   await apply({ ...uma, metadata: { name: "uma", labels: of("dashboard") } });
   await says(page, "Your space is being prepared");
   await apply({ ...uma, metadata: { name: "uma", labels: of("dashboard") }, spec: { ...spec, lastLogin: "2099-01-01T00:00:00Z" } });
-  await says(page, "You are in no course");
+  await says(page, "You are not enrolled in any course");
   await kubectl("delete", "tenant", "uma", "--wait=true");
 });
 
-test("what does not exist is said to be gone", async ({ page }) => {
+test("missing machines and pages are not found, and machines of other users are not allowed", async ({ page }) => {
   await login(page, "ada");
   const answer = await page.goto("/machines/tenant-ada/nothing");
   expect(answer!.status()).toBe(404);
   await says(page, "Not found");
   expect((await page.goto("/nowhere"))!.status()).toBe(404);
-  // What somebody else has, the API server refuses.
+  // The API server rejects a request for the machine of another user.
   await machine("bob", "secret");
   const refused = await page.goto("/machines/tenant-bob/secret");
   expect(refused!.status()).toBe(403);
@@ -39,29 +40,29 @@ test("what does not exist is said to be gone", async ({ page }) => {
   await expect(page.locator("body")).not.toContainText("desktop");
 });
 
-test("who has changed something meanwhile is said, and nothing is lost", async ({ page }) => {
+test("a form for a machine that was replaced is rejected, and keeps the typed text", async ({ page }) => {
   await clear("ada");
   await machine("ada", "same", { prettyName: "Same" });
   await login(page, "ada", "/machines/tenant-ada/same");
-  // Deleted, and made anew: the form is about the one before.
+  // The machine is deleted and created again: the form is for the previous one.
   await page.evaluate(() => document.querySelector("[hx-sse\\:connect]")?.remove());
   await kubectl("delete", "instances.crownlabs.polito.it", "same", "-n", "tenant-ada", "--wait=true");
   await machine("ada", "same", { prettyName: "Same" });
   await page.locator("#pretty-name").fill("Another name");
   await page.getByRole("button", { name: "Rename" }).click();
-  await expect(page.getByRole("alert")).toContainText("meanwhile");
+  await expect(page.getByRole("alert")).toContainText("in the meantime");
   await expect(page.locator("#pretty-name")).toHaveValue("Another name");
   expect(await faults(page)).toEqual([]);
   expect((await get("instances.crownlabs.polito.it", "tenant-ada", "same")).spec.prettyName).toBe("Same");
 });
 
-test("a session that is over keeps what was typed", async ({ page, context }) => {
+test("typed text is kept when the session has expired", async ({ page, context }) => {
   await clear("ada");
   await machine("ada", "typed", { prettyName: "Typed" });
   await login(page, "ada", "/machines/tenant-ada/typed");
   await page.locator("#pretty-name").fill("What I typed");
-  // As after the end of the session: neither the dashboard nor the issuer knows the browser. Nothing is on its way that would bring
-  // a cookie back.
+  // The browser has no cookies, as if the sessions at the dashboard and the issuer had expired. No request is in flight that would
+  // set a cookie again.
   await page.evaluate(() => document.querySelector("[hx-sse\\:connect]")?.remove());
   await page.reload();
   await page.evaluate(() => document.querySelector("[hx-sse\\:connect]")?.remove());
@@ -70,14 +71,14 @@ test("a session that is over keeps what was typed", async ({ page, context }) =>
   await page.getByRole("button", { name: "Rename" }).click();
   await fillIn(page, "ada");
   await expect(page).toHaveURL(/\/machines\/tenant-ada\/typed$/);
-  await expect(page.getByRole("alert")).toContainText("logged out meanwhile");
+  await expect(page.getByRole("alert")).toContainText("Your session expired");
   await expect(page.locator("#pretty-name")).toHaveValue("What I typed");
   expect(await faults(page)).toEqual([]);
   await page.getByRole("button", { name: "Rename" }).click();
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("What I typed");
 });
 
-test("what is typed on an open page stays there when its session is over, and is there after the login", async ({ page, context }) => {
+test("an open page keeps typed text when its session expires, and shows it after the login", async ({ page, context }) => {
   await clear("ada");
   await machine("ada", "open", { prettyName: "Open" });
   await login(page, "ada", "/machines/tenant-ada/open");
@@ -91,18 +92,18 @@ test("what is typed on an open page stays there when its session is over, and is
   await expect(page.locator("#pretty-name")).toHaveValue("What I type");
   await page.getByRole("button", { name: "Rename" }).click();
   await fillIn(page, "ada");
-  await expect(page.getByRole("alert")).toContainText("logged out meanwhile");
+  await expect(page.getByRole("alert")).toContainText("Your session expired");
   await expect(page.locator("#pretty-name")).toHaveValue("What I type");
 });
 
-test("an open page whose session is over says so, and leads back", async ({ page, context }) => {
+test("an open page with an expired session says so, and is shown again after the login", async ({ page, context }) => {
   await clear("ada");
   await machine("ada", "open", { prettyName: "Open" });
   await login(page, "ada", "/machines/tenant-ada/open");
   await page.waitForFunction(() => document.documentElement.dataset.live === "yes");
   await context.clearCookies();
   await kubectl("patch", "instances.crownlabs.polito.it", "open", "-n", "tenant-ada", "--type=merge", "-p", '{"spec":{"prettyName":"Secret"}}');
-  await says(page, "You were logged out");
+  await says(page, "Your session expired");
   await expect(page.locator("body")).not.toContainText("Secret");
   await page.getByRole("link", { name: "Log in" }).click();
   await fillIn(page, "ada");
@@ -110,7 +111,7 @@ test("an open page whose session is over says so, and leads back", async ({ page
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("Secret");
 });
 
-test("what was typed and is too long is said to be lost", async ({ page, context }) => {
+test("text that is too long to be kept is reported as lost", async ({ page, context }) => {
   await login(page, "joe", "/account");
   await page.locator("#key").fill("x".repeat(4_000));
   await context.clearCookies();
@@ -128,7 +129,7 @@ test("after the logout, the issuer asks for the password again", async ({ page }
   await expect(page.locator("#password")).toBeVisible();
 });
 
-test("while the API server is away, what was seen last is shown with its time, and nothing can be done", async ({ page }) => {
+test("while the API server is away, the home page shows its last content with the time, and no actions", async ({ page }) => {
   await clear("ada");
   await machine("ada", "away", { prettyName: "Away" });
   await login(page, "ada");
@@ -137,18 +138,18 @@ test("while the API server is away, what was seen last is shown with its time, a
   await control("stop-apiserver");
   try {
     await card.getByRole("button", { name: "Stop" }).click();
-    await expect(page.getByText(/does not answer/).first()).toBeVisible();
-    await expect(page.getByRole("alert").first()).toContainText("has not said whether it did");
-    // The replica that has shown the page before still knows what was on it; the other one says what is wrong.
+    await expect(page.getByText(/does not respond/).first()).toBeVisible();
+    await expect(page.getByRole("alert").first()).toContainText("did not confirm the change");
+    // The replica that has served the page before shows its last content; the other replica shows an error.
     await expect(async () => {
       await page.goto("/");
-      await expect(page.getByRole("alert").filter({ hasText: /does not answer/ })).toBeVisible({ timeout: 1_000 });
+      await expect(page.getByRole("alert").filter({ hasText: /does not respond/ })).toBeVisible({ timeout: 1_000 });
       await expect(card).toBeVisible({ timeout: 1_000 });
       await expect(card.getByRole("button", { name: /^(Stop|Start)/ }).and(page.locator(":enabled"))).toHaveCount(0);
     }).toPass();
     expect(await faults(page)).toEqual([]);
     await page.goto("/courses");
-    await says(page, "The laboratory does not answer");
+    await says(page, "The laboratory does not respond");
   } finally {
     await control("start-apiserver");
   }
@@ -158,7 +159,7 @@ test("while the API server is away, what was seen last is shown with its time, a
   }).toPass({ timeout: 90_000 });
 });
 
-test("an open page stays as it is while the API server is away, says that it is not live, and goes on by itself", async ({ page }) => {
+test("while the API server is away, an open page keeps its content, says that it is not live, and then recovers", async ({ page }) => {
   await clear("ada");
   await machine("ada", "stays", { prettyName: "Stays" });
   await login(page, "ada", "/machines/tenant-ada/stays");
@@ -167,7 +168,7 @@ test("an open page stays as it is while the API server is away, says that it is 
   const notice = page.getByRole("status").filter({ hasText: "Not live" });
   await control("stop-apiserver");
   try {
-    // As if it had been told of a change just before.
+    // As if the page had been notified of a change just before.
     const away = page.waitForResponse((answer) => answer.status() === 503);
     await page.evaluate(() => document.body.dispatchEvent(new Event("refresh")));
     expect((await away).headers()).toMatchObject({ "retry-after": "5" });
@@ -183,20 +184,20 @@ test("an open page stays as it is while the API server is away, says that it is 
   await expect(page.locator("#pretty-name")).toHaveValue("half of a na");
 });
 
-test("who is in no course is led to the courses", async ({ page }) => {
+test("a user without courses is led to the courses page", async ({ page }) => {
   await kubectl("patch", "tenant", "joe", "--type=merge", "-p", '{"spec":{"workspaces":null}}');
   await login(page, "joe");
-  await says(page, "You are in no course");
+  await says(page, "You are not enrolled in any course");
   await page.getByRole("main").getByRole("link").last().click();
   await expect(page).toHaveURL(/\/courses$/);
 });
 
-test("a machine whose Template is gone says so", async ({ page }) => {
+test("a machine with a deleted Template says so", async ({ page }) => {
   await clear("ada");
   await machine("ada", "orphan", { prettyName: "Orphan", running: false, ...(await template("temporary")) });
   await kubectl("delete", "templates.crownlabs.polito.it", "temporary", "-n", "workspace-tea");
   await login(page, "ada", "/machines/tenant-ada/orphan");
-  await expect(page.getByRole("main")).toContainText("What it is made from is gone");
+  await expect(page.getByRole("main")).toContainText("template of this machine was deleted");
   expect(await faults(page)).toEqual([]);
   await clear("ada");
 });
@@ -214,19 +215,19 @@ test("while a stream is broken, the page says that it is not live", async ({ pag
   await expect(page.locator("#not-live")).toBeHidden({ timeout: 120_000 });
 });
 
-test("who has no machine sees none, and what can be started", async ({ page }) => {
+test("a user without machines sees the Templates", async ({ page }) => {
   await clear("ada");
   await login(page, "ada");
-  await expect(page.getByText("You have no machine yet.")).toBeVisible();
+  await expect(page.getByText("You have no machines yet.")).toBeVisible();
   await expect(page.getByRole("button", { name: "Start Routing exercise" })).toBeEnabled();
   expect(await faults(page)).toEqual([]);
 });
 
-test("a quota that is used up is said to be, with the machines that hold it, before and after the webhook refuses", async ({ page }) => {
+test("an exhausted quota is explained by the rejection and on the card, with the machines that use it", async ({ page }) => {
   await clear("bob");
   await machine("bob", "late", { prettyName: "Late", running: false });
   await login(page, "bob");
-  // Nothing tells the page that the quota is used up meanwhile.
+  // The page is not notified that the quota is exhausted in the meantime.
   await page.evaluate(() => document.querySelector("[hx-sse\\:connect]")?.remove());
   for (const [name, prettyName] of [["x", "First holder"], ["y", "Second holder"]]) await machine("bob", name, { prettyName });
   const quota = { cpu: 2, memory: "16Gi", instances: 3 };
@@ -250,12 +251,12 @@ test("a quota that is used up is said to be, with the machines that hold it, bef
 test.describe("without JavaScript", () => {
   test.use({ javaScriptEnabled: false });
 
-  test("a page says that it does not change by itself, and is loaded anew by a link", async ({ page }) => {
+  test("a page says that it does not update automatically, and has a link that reloads it", async ({ page }) => {
     await clear("ada");
     await machine("ada", "still", { prettyName: "Still" });
     await login(page, "ada");
     await kubectl("patch", "instances.crownlabs.polito.it", "still", "-n", "tenant-ada", "--type=merge", "-p", '{"spec":{"prettyName":"Moved"}}');
-    const notice = page.getByRole("status").filter({ hasText: "Without JavaScript this page does not change by itself." });
+    const notice = page.getByRole("status").filter({ hasText: "Without JavaScript, this page does not update automatically." });
     await notice.getByRole("link", { name: "Reload" }).click();
     await expect(page.getByRole("article", { name: "Moved", exact: true })).toBeVisible();
   });

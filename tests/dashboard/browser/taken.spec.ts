@@ -1,4 +1,4 @@
-// What is taken from somebody counts soon, on open pages, too.
+// Revoked rights take effect soon, also on open pages.
 import { expect, test } from "@playwright/test";
 import { clear, control, kubectl, login, machine } from "./site";
 
@@ -7,14 +7,14 @@ const path = "/machines/tenant-ada/victim";
 const rename = (prettyName: string) =>
   kubectl("patch", instances, "victim", "-n", "tenant-ada", "--type=merge", "-p", JSON.stringify({ spec: { prettyName } }));
 
-// Asks Keycloak about the realm, as its administrator.
+// Sends a request about the realm to Keycloak, as its administrator.
 async function keycloak(method: string, path: string, body?: object): Promise<any> {
   const { output, error } = await control("keycloak", { method, path, body: body ?? null });
   if (error) throw new Error(error);
   return JSON.parse(output!);
 }
 
-test("a RoleBinding that is taken away counts at the next read, on an open page too", async ({ page }) => {
+test("a deleted RoleBinding takes effect at the next read, also on an open page", async ({ page }) => {
   await clear("ada");
   await machine("ada", "victim", { prettyName: "Victim" });
   await kubectl("create", "rolebinding", "for-joe", "-n", "tenant-ada", "--clusterrole=crownlabs-view-instances", "--user=joe");
@@ -27,7 +27,7 @@ test("a RoleBinding that is taken away counts at the next read, on an open page 
   expect((await page.goto(path))!.status()).toBe(403);
 });
 
-test("a role that is taken away in Keycloak counts within the life of a token, on an open page too", async ({ page, context }) => {
+test("a role that is removed in Keycloak takes effect within the lifetime of a token, also on an open page", async ({ page, context }) => {
   await clear("ada");
   await machine("ada", "victim", { prettyName: "Victim" });
   const of = async (kind: string, query: string) => (await keycloak("GET", `/${kind}?${query}`))[0];
@@ -38,7 +38,7 @@ test("a role that is taken away in Keycloak counts within the life of a token, o
   const mapping = `/users/${eve.id}/role-mappings/clients/${roles.id}`;
   const living = (seconds: string) =>
     keycloak("PUT", `/clients/${client.id}`, { ...client, attributes: { ...client.attributes, "access.token.lifespan": seconds } });
-  // Shorter than this test waits: the life of all others is five minutes.
+  // Shorter than the time that this test waits. Other tokens last five minutes.
   await living("20");
   try {
     await login(page, "eve", path);
@@ -49,7 +49,7 @@ test("a role that is taken away in Keycloak counts within the life of a token, o
       await rename(`Name ${count++}`);
       await expect(page.getByRole("heading", { level: 1 })).not.toHaveText(/Victim|Name/, { timeout: 1_000 });
     }).toPass({ timeout: 60_000 });
-    // Each replica has a token of its own for the session, which goes on.
+    // Each replica has its own token for the session, which continues.
     const answers = async () => {
       const all = [path, path, path, path, "/"].map((path) => context.request.get(path));
       return (await Promise.all(all)).map((answer) => answer.status());

@@ -1,5 +1,5 @@
-//! A browser at the site of the Instances and at Keycloak, and the Ingress controller in between, which does what
-//! ingress-nginx does with the annotations of an Ingress.
+//! A browser at the site of the Instances and at Keycloak, and the Ingress controller in between, which handles
+//! the annotations of an Ingress like ingress-nginx.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -38,7 +38,7 @@ impl Answer {
 /// Cookies by name, of one site.
 pub type Cookies = BTreeMap<String, String>;
 
-/// The site of the Instances: what is behind its Ingresses.
+/// The site of the Instances, behind its Ingresses.
 pub struct Site<'a> {
     /// The Ingress of an environment.
     pub environment: Value,
@@ -100,13 +100,13 @@ impl<'a> Browser<'a> {
         Self { site, cookies: Cookies::new(), at_keycloak: Cookies::new() }
     }
 
-    /// Opens a path of the site and follows redirects until there is something to see.
+    /// Opens a path of the site and follows redirects until there is a page.
     pub fn open(&mut self, path: &str) -> Answer {
         let start = format!("https://{}{path}", self.site.host());
         self.follow(Answer::redirect(start))
     }
 
-    /// Enters user name and password in the form that an answer shows.
+    /// Enters user name and password in the login form of a response.
     pub fn log_in(&mut self, form: &Answer, username: &str, password: &str) -> Answer {
         let (_, rest) = form.body.split_once("action=\"").unwrap_or_else(|| panic!("no form: {form:?}"));
         let action = rest.split('"').next().expect("the end of the action").replace("&amp;", "&");
@@ -124,7 +124,7 @@ impl<'a> Browser<'a> {
                 return answer;
             }
             let location = answer.location.clone();
-            // A path alone is one of the site: Keycloak redirects to whole URLs.
+            // A path alone belongs to the site: Keycloak redirects to whole URLs.
             let path = Some(&*location).filter(|location| location.starts_with('/'));
             if let Some(target) = location.strip_prefix(&site).or(path) {
                 answer = self.site.answer(target, &self.cookies);
@@ -150,7 +150,7 @@ pub fn escaped(text: &str) -> String {
 
 /// A request to a server of this machine.
 pub struct Request<'a> {
-    /// What is in its head beside the cookies. Without a `Host`, it is that of the URL.
+    /// The headers except for the cookies. Without a `Host`, it is the host of the URL.
     pub headers: &'a [(&'a str, &'a str)],
     /// The cookies.
     pub cookies: &'a Cookies,
@@ -159,7 +159,7 @@ pub struct Request<'a> {
 }
 
 impl Request<'_> {
-    /// Sends it, and returns the answer.
+    /// Sends it, and returns the response.
     pub fn send(&self, url: &str) -> Answer {
         let rest = url.strip_prefix("http://").unwrap_or_else(|| panic!("{url} is not on this machine"));
         let (host, path) = rest.split_once('/').unwrap_or((rest, ""));

@@ -1,4 +1,4 @@
-//! Who reaches an Instance through its proxy, with a real Keycloak.
+//! Access to an Instance through its proxy, with a real Keycloak.
 
 use http::Method;
 use serde_json::json;
@@ -49,11 +49,11 @@ fn site<'a>(lab: &Lab, name: &str, program: &'a Program) -> Site<'a> {
 }
 
 #[test]
-fn a_login_reaches_the_page_and_another_user_is_refused() {
+fn a_login_reaches_the_page_and_another_user_is_rejected() {
     let realm = Realm::new("instances");
     prepare(&realm);
     let lab = Lab::shared();
-    lab.create_fixtures("visit");
+    let _course = lab.course("visit");
     // A manager of the course.
     lab.apply(
         "apiVersion: crownlabs.polito.it/v1alpha2
@@ -86,26 +86,25 @@ spec: {firstName: T, lastName: T, email: teacher@example.org, workspaces: [{name
         assert!(asks(&wrong), "{user}: {wrong:?}");
         assert_eq!(browser.log_in(&wrong, user, PASSWORD), Answer::text(200, PAGE), "{user}");
         assert_eq!(browser.open(&page), Answer::text(200, PAGE), "{user}");
-        // Those cookies are of no use at another Instance.
+        // These cookies are not valid at another Instance.
         let prefix = other_prefix(&lab);
         assert_eq!(
             other.answer(site.host(), &format!("{prefix}/auth"), &browser.cookies).status,
             401,
             "{user}"
         );
-        // Without them nothing is reached.
+        // Without cookies, access is denied.
         browser.cookies.clear();
         let auth = format!("/instance/{}/_oauth2/auth", uid.as_str().expect("a uid"));
         assert_eq!(program.answer(site.host(), &auth, &browser.cookies).status, 401);
     }
 
-    // Another user has an account in the same realm, and is refused.
+    // Another user has an account in the same realm, and is rejected.
     let mut browser = Browser::new(&site);
     let form = browser.open(&page);
     assert_eq!(browser.log_in(&form, "eve", PASSWORD).status, 403);
     assert_eq!(browser.open(&page).status, 403, "Keycloak knows her, the proxy does not let her through");
     lab.delete("tenant", "", &["teacher"]);
-    lab.delete_fixtures("visit");
 }
 
 /// The path of the proxy of the other Instance.

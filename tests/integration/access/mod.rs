@@ -10,13 +10,12 @@ use std::path::Path;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
 
 /// The kinds of the objects of a proxy.
 const KINDS: [&str; 4] = ["deployments", "services", "ingresses", "secrets"];
 
-/// A configuration in which each Instance has a proxy that logs in users at this URL. The file has the client's secret.
+/// A configuration that gives each Instance a proxy with login at this URL. The file has the client's secret.
 pub fn config(issuer: &str, secret: &Path) -> String {
     format!(
         "controllers: {{instance: {{access: {{mode: perInstance, oauth2Proxy: {{issuerUrl: \"{issuer}\", \
@@ -56,7 +55,7 @@ fn settled(lab: &Lab, namespace: &str) -> BTreeMap<String, Value> {
 const NAMESPACE: &str = "tenant-guard";
 /// The name of the proxy of the Instance `web`.
 const PROXY: &str = "web-oauth2-proxy";
-/// Where the Ingress says at which URL users log in.
+/// The annotation of the Ingress with the login URL.
 const SIGNIN: &str = "/metadata/annotations/nginx.ingress.kubernetes.io~1auth-signin";
 
 /// The cookie key of a proxy.
@@ -73,23 +72,21 @@ fn await_number(lab: &Lab, pointer: &str, wanted: u64) {
     });
 }
 
-/// A proxy is made, repaired, kept as it is, and removed.
+/// A proxy is created, repaired, left alone, and removed.
 #[test]
-fn an_instance_has_a_proxy_while_it_runs_and_until_they_are_switched_off() {
+fn an_instance_has_a_proxy_while_it_runs_and_proxies_are_on() {
     let lab = Lab::shared();
-    lab.create_fixtures("guard");
+    let course = lab.course("guard");
     let (_folder, secret) = secret_file("s3cret\n");
     let on = config("https://auth.example.com/realms/labs", &secret);
-    let kubeconfig = lab.service_account();
-    let start = |config: &str| Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "guard", config });
-    // An Instance that was there before.
-    let shared = start("");
+    // An Instance that existed before.
+    let shared = course.daemon("");
     lab.apply(&instance("guard", "web", "standalone"));
     lab.await_phase(NAMESPACE, "web", "Ready");
     let ingress = lab.get("ingresses", NAMESPACE, "web-app").expect("the Ingress");
     drop(shared);
 
-    let daemon = start(&on);
+    let daemon = course.daemon(&on);
     let uid = ingress["metadata"]["ownerReferences"][0]["uid"].as_str().expect("a uid").to_owned();
     let url = format!("https://crownlabs.example.com/instance/{uid}/_oauth2");
     let wanted = format!("{url}/start?rd=$escaped_request_uri");
@@ -98,26 +95,25 @@ fn an_instance_has_a_proxy_while_it_runs_and_until_they_are_switched_off() {
     // The pod that the simulator runs is ready.
     await_number(&lab, "/status/readyReplicas", 1);
     let node = &lab.await_phase(NAMESPACE, "web", "Ready")["status"]["nodeName"];
-    assert!(node.is_string(), "that of the environment's pod");
+    assert!(node.is_string(), "the node of the environment's pod");
     a_proxy_is_repaired(&lab);
     let before = settled(&lab, NAMESPACE);
     drop(daemon);
-    let daemon = start(&on);
-    nothing_is_written_to_what_is_right(&lab, &before);
+    let daemon = course.daemon(&on);
+    correct_objects_are_not_written(&lab, &before);
     a_stop_keeps_the_key(&lab);
     drop(daemon);
 
-    // Without them, everything of the proxy is removed, and nothing protects the Ingress.
-    let _daemon = start("controllers: {instance: {access: {mode: none}}}\n");
+    // Without the option, all objects of the proxy are removed, and the Ingress is not protected.
+    let _daemon = course.daemon("controllers: {instance: {access: {mode: none}}}\n");
     for kind in KINDS {
         lab.await_gone(kind, NAMESPACE, PROXY);
     }
     let ingress = lab.await_value("ingresses", NAMESPACE, "web-app", SIGNIN, "");
     assert!(!ingress["metadata"]["annotations"].to_string().contains("/auth-"), "{ingress}");
-    lab.delete_fixtures("guard");
 }
 
-/// What somebody removes or adds is repaired; the key stays.
+/// Objects that a user removes or adds are repaired; the key stays.
 fn a_proxy_is_repaired(lab: &Lab) {
     let made = key(lab, PROXY);
     lab.patch("secrets", NAMESPACE, PROXY, r#"{"data": {"users": null, "more": "YQ=="}}"#);
@@ -128,7 +124,7 @@ fn a_proxy_is_repaired(lab: &Lab) {
     lab.await_value("secrets", NAMESPACE, PROXY, component, "oauth2-proxy");
     lab.patch("deployments", NAMESPACE, PROXY, r#"{"spec": {"replicas": 0}}"#);
     await_number(lab, "/spec/replicas", 1);
-    // The controllers of the cluster are done with it, too.
+    // The controllers of the cluster are finished with it, too.
     wait_until(PATIENCE, || {
         let found = lab.get("deployments", NAMESPACE, PROXY).ok_or("the Deployment")?;
         let is_done = found["status"]["observedGeneration"] == found["metadata"]["generation"]
@@ -139,8 +135,8 @@ fn a_proxy_is_repaired(lab: &Lab) {
     assert_eq!(key(lab, PROXY), made);
 }
 
-/// After a restart of the daemon another Instance is made, with a key of its own, and deleted: that is all that is written.
-fn nothing_is_written_to_what_is_right(lab: &Lab, before: &BTreeMap<String, Value>) {
+/// After a restart of the daemon another Instance is created, with its own key, and deleted: there are no other writes.
+fn correct_objects_are_not_written(lab: &Lab, before: &BTreeMap<String, Value>) {
     let other = "other-oauth2-proxy";
     lab.apply(&instance("guard", "other", "standalone"));
     lab.await_value("deployments", NAMESPACE, other, "/kind", "Deployment");

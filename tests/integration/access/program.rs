@@ -1,4 +1,4 @@
-//! oauth2-proxy as the kubelet would start it: with what the daemon has written to the cluster.
+//! oauth2-proxy as the kubelet would start it: with the objects that the daemon has written to the cluster.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -45,7 +45,7 @@ impl Program {
         Self { server, _files: files }
     }
 
-    /// Answers a request for a path with a query, which ingress-nginx passes on as one to `host`.
+    /// Answers a request for a path with a query, which ingress-nginx passes on as a request to `host`.
     pub fn answer(&self, host: &str, target: &str, cookies: &Cookies) -> Answer {
         let headers = [
             ("Host", host),

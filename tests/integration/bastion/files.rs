@@ -1,4 +1,5 @@
-//! The file of public keys: whole at any moment, rewritten once for many changes, and reported when it cannot be.
+//! The file of public keys: complete at any time, rewritten once for many changes, and reported when it cannot be
+//! written.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +13,7 @@ use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, wait_until};
 use cluster::Options as ClusterOptions;
 
-/// Secrets are not what these tests are about.
+/// These tests need no Secrets.
 const NO_SECRETS: &str = "hostKeys: {secretName: ''}, webSshKey: {secretName: ''}";
 
 /// The lines of the file for Tenants whose names begin with `prefix`.
@@ -31,12 +32,12 @@ fn await_written(daemon: &Daemon) {
     daemon.wait_for("the file", |daemon| daemon.page("/readyz/bastion").0 == 200);
 }
 
-/// The system calls by which a file is replaced. Which of two variants is used depends on the processor.
+/// The system calls that replace a file. The variant depends on the processor.
 const CALLS: [&str; 6] =
     ["?unlink,?unlinkat", "?open,openat", "write", "fchmod", "fsync", "?rename,?renameat,?renameat2"];
 
 /// The command that runs a program until its `n`-th system call of that kind on one of these paths, and kills it before
-/// that is carried out.
+/// the call is carried out.
 fn killed_at(call: &str, n: usize, paths: [&Path; 2]) -> Vec<String> {
     let [one, other] = paths.map(|path| path.display().to_string());
     let (trace, inject) = (format!("trace={call}"), format!("inject={call}:signal=KILL:when={n}"));
@@ -77,7 +78,7 @@ fn is_whole(file: &Path, expected: &[String], last: &String) -> bool {
     has_last
 }
 
-/// Changes Tenants and the file while no daemon runs, and starts one: the file is that of the Tenants again.
+/// Changes Tenants and the file while no daemon runs, and starts one: the file matches the Tenants again.
 fn changed_without_a_daemon(lab: &Lab, options: &Options<'_>, file: &Path, lines: Vec<String>, key: &str) {
     lab.delete("tenants", "", &["whole-00"]);
     lab.apply(&tenant("whole-50", &[key.to_owned()]));
@@ -91,8 +92,8 @@ fn changed_without_a_daemon(lab: &Lab, options: &Options<'_>, file: &Path, lines
 }
 
 #[test]
-fn the_file_is_whole_wherever_the_daemon_is_killed() {
-    // Its own control plane: a Tenant of another test would have the file written once more.
+fn the_file_is_complete_wherever_the_daemon_is_killed() {
+    // Its own control plane: a Tenant of another test would cause another write of the file.
     let options = ClusterOptions {
         simulate: false,
         kubevirt: false,
@@ -157,7 +158,7 @@ fn a_burst_of_changes_is_written_together_and_bad_keys_are_counted() {
     let file = dir.path().join("keys");
     let daemon = daemon(&lab, &only_bastion(&file, NO_SECRETS));
     await_written(&daemon);
-    let writes = || daemon.log().matches("the keys of the bastion are written").count();
+    let writes = || daemon.log().matches("wrote the keys of the bastion").count();
     let (before, begin) = (writes(), Instant::now());
     let keys = [format!("{key} ada@home"), format!("command=\"sh\" {key}"), format!("{key}\nssh-rsa AAAA")];
     lab.apply(&(0..50).map(|n| tenant(&format!("burst-{n:02}"), &keys)).collect::<String>());
@@ -166,11 +167,11 @@ fn a_burst_of_changes_is_written_together_and_bad_keys_are_counted() {
         lines if lines == expected => Ok(()),
         lines => Err(format!("50 keys, are {}", lines.len())),
     });
-    // On a busy machine 50 creations take seconds: what matters is that each write waits until it is quiet, 50 ms.
+    // On a busy machine 50 creations take seconds: each write must wait for 50 ms without a change.
     let most = begin.elapsed().as_millis() / 50 + 2;
     let written = writes() - before;
     assert!(u128::try_from(written).expect("small") <= most, "{written} writes, at most {most}");
-    // The gauges are set once the disk has the file, which can be read before.
+    // The gauges are set after the file is written, so the file can be read earlier.
     wait_until(PATIENCE, || {
         let metrics = daemon.metrics();
         let value = |name: &str| -> f64 {
@@ -200,7 +201,7 @@ fn a_file_that_cannot_be_written_is_reported_and_retried() {
     let daemon = daemon(&lab, &only_bastion(&file, NO_SECRETS));
     let reported = format!("[!] bastion: cannot write {}: No such file", file.display());
     daemon.wait_for("the report", |daemon| {
-        // The other loops of the replica go on.
+        // The other loops of the replica keep working.
         let (status, text) = daemon.ready();
         status == 200 && text.contains(&reported) && daemon.page("/readyz/bastion").0 == 503
     });

@@ -28,7 +28,7 @@ struct Pod {
 }
 
 impl Pod {
-    /// Applies the manifest, and makes the folders.
+    /// Applies the manifest, and creates the folders.
     fn create(lab: &Lab) -> Self {
         lab.cluster.apply(MANIFEST).expect("the manifest is accepted");
         let dir = TempDir::new().expect("a folder");
@@ -67,7 +67,7 @@ impl Pod {
         self.path("auth-keys").join("keys")
     }
 
-    /// Mounts the Secret with the key of the web terminal, which the daemon has made, as the kubelet does.
+    /// Mounts the Secret with the key of the web terminal, which the daemon has created, as the kubelet does.
     fn mount_web_key(&self, lab: &Lab) {
         let (namespace, name) = ("crownlabs-bastion", "crownlabs-bastion-operator-web-master-key");
         let secret =
@@ -102,9 +102,8 @@ fn counted(daemon: &Daemon, machine: &str) -> f64 {
     sample.map_or(0.0, |number| number.parse().expect("a number"))
 }
 
-/// Logs in to both machines, which `before` logins have reached since the daemon started, and waits until each login has
-/// been counted once. Connections are counted in their order, a moment later: the count of the last one shows that all
-/// are.
+/// Logs in to both machines, after `before` logins since the daemon started, and waits until each login has been
+/// counted once. Connections are counted in order, with a short delay: when the last one is counted, all are.
 fn logins_are_counted(daemon: &Daemon, client: &Client<'_>, before: [f64; 2]) {
     for machine in [ONE, TWO, ONE, ONE, TWO] {
         client.jump(machine).expect("a login");
@@ -115,7 +114,8 @@ fn logins_are_counted(daemon: &Daemon, client: &Client<'_>, before: [f64; 2]) {
     assert_eq!(logins, ["3", "2"], "{before:?}, then {counts:?}");
 }
 
-/// What is open to a machine is shown while somebody is logged in there, with however many connections before.
+/// The number of open connections to a machine is shown while a user is logged in, regardless of the number of
+/// earlier connections.
 fn sessions_are_shown(daemon: &Daemon, client: &Client<'_>) {
     let open = |machine| {
         let series =
@@ -135,7 +135,7 @@ fn await_login(client: &Client<'_>) {
 
 #[test]
 fn tenants_reach_their_machines_through_the_bastion_and_nothing_else() {
-    // Its own control plane: what other tests write into the file at the same time would delay the login.
+    // Its own control plane: writes of other tests to the file would delay the login.
     let options = Options { simulate: false, kubevirt: false, load_balancer: false, ..Options::default() };
     let (lab, network) = (Lab::start(options), Network::create());
     let pod = Pod::create(&lab);
@@ -163,7 +163,7 @@ fn tenants_reach_their_machines_through_the_bastion_and_nothing_else() {
         let seen = client.jump(machine).expect("a login");
         assert!(seen.starts_with("10.99.0.1 ") && seen.ends_with(&format!(" {machine} 22\n")), "{seen}");
     }
-    // One to find out that it works, and one to each machine.
+    // One login to see that it works, and one to each machine.
     logins_are_counted(&daemon, &client, [2.0, 1.0]);
     sessions_are_shown(&daemon, &client);
     nothing_else_is_forwarded(&client);
@@ -173,7 +173,7 @@ fn tenants_reach_their_machines_through_the_bastion_and_nothing_else() {
     let said = wait_until(PATIENCE, || client.jump(ONE).err().ok_or_else(|| "a refusal".to_owned()));
     assert!(stranger(&said), "{said}");
 
-    // The same with options before the keys, which this server has to accept, and one interface.
+    // The same with options before the keys, which this server must accept, and one interface.
     daemon.stop();
     let options = "    keyOptions: 'restrict,port-forwarding,permitopen=\"*:22\"'\n";
     let config = pod.config(options).replace("sshTracker: {", "sshTracker: {interface: eth0, ");
@@ -197,7 +197,7 @@ fn nothing_else_is_forwarded(client: &Client<'_>) {
     refused("a shell with a terminal", &["-tt", "bastion"], "open failed");
     refused("a subsystem", &["-s", "bastion", "sftp"], "open failed");
     refused("another user", &["root@bastion", "id"], "Permission denied");
-    // The machine accepts logins there: it is the bastion that refuses.
+    // The machine accepts logins there, but the bastion rejects the connection.
     let machine = format!("crownlabs@{ONE}");
     client.ssh_from("bastion", &["-p", "2022", &machine, "id"]).expect("a login at the other port");
     let other_port = ["-W", &format!("{ONE}:2022"), "bastion"];
@@ -209,7 +209,7 @@ fn nothing_else_is_forwarded(client: &Client<'_>) {
     refused("a tunnel", &["-N", "-o", "ExitOnForwardFailure=yes", "-w", "0:0", "bastion"], "tun");
 }
 
-/// Every right of the manifest is used, and no other was asked for.
+/// Every right of the manifest is used, and no other right was needed.
 fn rights_are_used(lab: &Lab, pod: &Pod) {
     let mut granted = BTreeSet::new();
     for role in [pod.document("ClusterRole"), pod.document("Role")] {
@@ -235,7 +235,7 @@ fn rights_are_used(lab: &Lab, pod: &Pod) {
 }
 
 #[test]
-fn the_folders_of_the_manifest_are_those_of_the_configuration_and_of_the_server() {
+fn the_manifest_the_configuration_and_the_server_use_the_same_folders() {
     let documents: Vec<Value> = serde_saphyr::from_multiple(MANIFEST).expect("YAML");
     let deployment = documents.iter().find(|document| document["kind"] == "Deployment").expect("there");
     let containers = deployment["spec"]["template"]["spec"]["containers"].as_array().expect("containers");

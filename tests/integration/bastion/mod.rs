@@ -30,7 +30,7 @@ fn set_keys(lab: &Lab, name: &str, keys: &[&str]) {
     lab.patch("tenants", "default", name, &patch.to_string());
 }
 
-/// The configuration of a daemon that runs the loop of the bastion alone.
+/// The configuration of a daemon with only the loop of the bastion.
 fn only_bastion(keys_file: &Path, more: &str) -> String {
     only(&[("bastion", &format!("authorizedKeysFile: {}, {more}", keys_file.display()))])
 }

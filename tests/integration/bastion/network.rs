@@ -84,7 +84,7 @@ impl Network {
         command
     }
 
-    /// Lets everybody listen at low ports in a namespace.
+    /// Lets every user listen on low ports in a namespace.
     pub fn allow_low_ports(&self, member: &str) {
         let line = "echo 0 > /proc/sys/net/ipv4/ip_unprivileged_port_start";
         let status =
@@ -92,7 +92,7 @@ impl Network {
         assert!(status.expect("ip runs").success(), "{line}");
     }
 
-    /// Accounts: `ip netns exec` shows the files of this folder as those of `/etc`.
+    /// Accounts: `ip netns exec` shows the files of this folder in `/etc`.
     fn accounts(&self) {
         let user =
             |name: &str, shell: &str| format!("root:x:0:0::/:/bin/sh\n{name}:x:1000:1000::/tmp:{shell}\n");
@@ -105,7 +105,7 @@ impl Network {
             let folder = self.etc(member);
             fs::create_dir_all(&folder).expect("a folder");
             fs::write(folder.join("passwd"), passwd).expect("written");
-            // Without the group `tty`, to which a server that is not root cannot give terminals.
+            // Without the group `tty`: a server that does not run as root cannot give terminals to it.
             fs::write(folder.join("group"), "root:x:0:\n").expect("written");
         }
     }
@@ -153,7 +153,7 @@ impl Drop for Network {
     }
 }
 
-/// Copies in both directions, each in a thread of its own.
+/// Copies in both directions, each in its own thread.
 fn relay(client: &TcpStream, server: &TcpStream) -> io::Result<()> {
     for (from, to) in [(client, server), (server, client)] {
         let (mut from, mut to) = (from.try_clone()?, to.try_clone()?);
@@ -176,7 +176,7 @@ fn ip(arguments: &str) {
     assert!(output.status.success(), "ip {arguments}: {said} (network namespaces need root)");
 }
 
-/// Removes a namespace and its accounts. What does not exist is fine.
+/// Removes a namespace and its accounts, if they exist.
 fn remove(name: &str) {
     let _ = Command::new("ip").args(["netns", "delete", name]).output();
     let _ = fs::remove_dir_all(Path::new("/etc/netns").join(name));

@@ -29,7 +29,7 @@ fn public_key(private: &Path) -> String {
     String::from_utf8(output.stdout).expect("text").trim().to_owned()
 }
 
-/// A daemon with a folder of its own for host keys, and Secrets of these names.
+/// A daemon with its own folder for host keys, and Secrets with these names.
 fn daemon(lab: &Lab, folder: &Path, hosts: &str, web: &str) -> Daemon {
     fs::create_dir(folder).expect("a folder");
     let secrets = format!(
@@ -48,7 +48,7 @@ fn daemon(lab: &Lab, folder: &Path, hosts: &str, web: &str) -> Daemon {
 fn keys_are_generated_once_for_all_replicas_and_never_again() {
     let (lab, dir) = (Lab::shared(), TempDir::new().expect("a folder"));
     let folder = |name: &str| dir.path().join(name);
-    // Both find no Secret, and generate keys.
+    // Neither replica finds a Secret, and both generate keys.
     let replicas = ["a", "b"].map(|name| daemon(&lab, &folder(name), "once-hosts", "once-web"));
     replicas.iter().for_each(Daemon::await_ready);
     let secret = |name: &str| lab.get("secrets", "crownlabs-system", name).expect("created");
@@ -59,7 +59,7 @@ fn keys_are_generated_once_for_all_replicas_and_never_again() {
         for file in &files {
             assert_eq!(fs::read_to_string(file).expect("written"), value(&hosts, name));
         }
-        // `ssh-keygen` refuses its user's private keys that others can read.
+        // `ssh-keygen` rejects private keys of its user that others can read.
         let copy = folder(name);
         fs::write(&copy, value(&hosts, name)).expect("written");
         fs::set_permissions(&copy, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("ours");
@@ -90,7 +90,7 @@ fn keys_are_generated_once_for_all_replicas_and_never_again() {
 }
 
 #[test]
-fn a_secret_that_exists_is_used_as_it_is() {
+fn an_existing_secret_is_used_unchanged() {
     let (lab, dir) = (Lab::shared(), TempDir::new().expect("a folder"));
     let key = dir.path().join("key");
     key_pair(&key);

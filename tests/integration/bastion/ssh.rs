@@ -7,7 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use super::network::{BASTION, Network};
 
-/// What the image of the bastion's SSH server has.
+/// The folder of the bastion's SSH server image.
 fn image() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("images/ssh-bastion")
 }
@@ -28,7 +28,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// The server of a machine: the user `crownlabs` can log in with `public_key`, at the ports 22 and 2022.
+    /// The server of a machine: the user `crownlabs` can log in with `public_key`, on the ports 22 and 2022.
     pub fn of_machine(network: &Network, member: &str, folder: &Path, public_key: &str) -> Self {
         network.allow_low_ports(member);
         let file = |name: &str| folder.join(format!("{member}-{name}"));
@@ -101,7 +101,7 @@ impl<'a> Client<'a> {
     /// A user with the private key in `key`.
     pub fn new(network: &'a Network, folder: &Path, key: &Path) -> Self {
         let config = folder.join("ssh_config");
-        // No question, no other key, a new connection each time.
+        // No prompt, no other key, a new connection each time.
         let text = format!(
             "Host *\nBatchMode yes\nIdentityFile {}\nIdentitiesOnly yes\nStrictHostKeyChecking no\n\
              UserKnownHostsFile /dev/null\nLogLevel INFO\nConnectTimeout 10\nControlMaster no\n\
@@ -113,7 +113,7 @@ impl<'a> Client<'a> {
         Self { network, config }
     }
 
-    /// Runs `ssh` with these arguments outside. Returns what it printed; the error is what it wrote to standard error.
+    /// Runs `ssh` with these arguments outside. Returns its output; the error is its standard error.
     pub fn ssh(&self, arguments: &[&str]) -> Result<String, String> {
         self.ssh_from("outside", arguments)
     }
@@ -121,7 +121,7 @@ impl<'a> Client<'a> {
     /// The same in another namespace.
     pub fn ssh_from(&self, member: &str, arguments: &[&str]) -> Result<String, String> {
         let mut command = self.network.command(member, Path::new("/usr/bin/timeout"));
-        // The client of a jump is started by the same name and with the same configuration.
+        // `ssh` starts the client of a jump under the same name and with the same configuration.
         command.args(["20", "/usr/bin/ssh", "-F"]).arg(&self.config).args(arguments).stdin(Stdio::null());
         let Output { status, stdout, stderr } = command.output().expect("ssh runs");
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

@@ -1,4 +1,4 @@
-//! What KubeVirt says of virtual machines, and CDI of their disks.
+//! Messages of KubeVirt about virtual machines, and of CDI about their disks.
 
 use serde_json::{Value, json};
 
@@ -22,8 +22,17 @@ fn machines() -> impl Iterator<Item = Case> {
     ];
     printed.into_iter().map(|(state, phase, reason)| {
         let words = "in the words of KubeVirt";
+        // The field from which KubeVirt takes the state, in addition to the message that every machine with
+        // such a disk has.
+        let (source, holds) = match state {
+            "Paused" => ("Paused", "True"),
+            "ErrorUnschedulable" => ("PodScheduled", "False"),
+            "ErrImagePull" | "ImagePullBackOff" | "ErrorPvcNotFound" => ("Synchronized", "False"),
+            _ => ("Ready", "False"),
+        };
         let status = json!({"printableStatus": state, "conditions": [
-            {"type": "Ready", "status": "False", "reason": "X", "message": words}]});
+            {"type": "LiveMigratable", "status": "False", "reason": "X", "message": "the disk is not shared"},
+            {"type": source, "status": holds, "reason": "X", "message": words}]});
         Case::new(MACHINE, status, phase, reason, words)
     })
 }

@@ -1,6 +1,8 @@
-//! Why a machine does not start: every word by which an object says so, on the status that the kubelet, the scheduler, KubeVirt
-//! and CDI write, is in the phase, in `Ready`, in one event, in what `crownlabs why` prints, and in the metric.
+//! Why a machine does not start: every such message in the status that the kubelet, the scheduler, KubeVirt and CDI
+//! write appears in the phase, in `Ready`, in one event, in the output of `crownlabs why`, and in the metric.
 
+mod chains;
+mod events;
 mod machines;
 mod pods;
 mod refused;
@@ -13,7 +15,7 @@ use serde_json::{Value, json};
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
 
-/// What an object says, and what is to be said of the Instance.
+/// The status of an object, and the expected report for the Instance.
 #[derive(Clone)]
 struct Case {
     /// The kind of the object.
@@ -45,7 +47,7 @@ impl Case {
     }
 }
 
-/// The reasons that clear themselves.
+/// The reasons that resolve without action.
 const CLEAR: [&str; 6] = [
     "MachinePaused",
     "MachineState",
@@ -65,7 +67,7 @@ fn pod(lab: &Lab, name: &str) -> String {
     })
 }
 
-/// Makes the object of a case say what it has to.
+/// Writes the status of the case to its object.
 fn say(lab: &Lab, name: &str, case: &Case) {
     let status = json!({"status": case.status}).to_string();
     let object = match case.on {
@@ -88,10 +90,10 @@ fn say(lab: &Lab, name: &str, case: &Case) {
     };
     lab.await_value(case.on, NAMESPACE, &object, "/metadata/name", &object);
     if case.on == RUNNING_MACHINE {
-        // Its status is no subresource.
+        // The kind has no status subresource.
         lab.patch(case.on, NAMESPACE, &object, &status);
     } else if case.status["phase"] == "Lost" {
-        // The controller of volumes says so of a claim whose volume is gone.
+        // The controller of volumes writes this for a claim whose volume is gone.
         let bound = r#"{"metadata": {"annotations": {"pv.kubernetes.io/bind-completed": "yes"}}, "spec": {"volumeName": "gone"}}"#;
         lab.patch(case.on, NAMESPACE, &object, bound);
     } else {
@@ -105,7 +107,7 @@ fn condition(instance: &Value, type_: &str) -> Option<Value> {
     conditions.iter().find(|condition| condition["type"] == type_).cloned()
 }
 
-/// Waits until the status of an Instance says what its object does.
+/// Waits until the status of an Instance shows the message of its object.
 fn await_said(lab: &Lab, name: &str, case: &Case) {
     let Case { phase, reason, words, .. } = case;
     let instance = wait_until(PATIENCE, || {
@@ -125,9 +127,9 @@ fn await_said(lab: &Lab, name: &str, case: &Case) {
 }
 
 #[test]
-fn every_cause_is_said_in_status_event_why_and_metric() {
+fn every_cause_is_in_status_event_why_and_metric() {
     let lab = Lab::shared_unsimulated();
-    lab.create_fixtures("causes");
+    let _course = lab.course("causes");
     let admin = lab.admin();
     let daemon = Daemon::start(&Options { kubeconfig: &admin, selector: "causes", config: "" });
     let cases = [pods::cases(), machines::cases()].concat();
@@ -176,5 +178,4 @@ fn every_cause_is_said_in_status_event_why_and_metric() {
         let metrics = daemon.metrics();
         phases.iter().all(|(phase, number)| shown(&metrics, phase) == *number)
     });
-    lab.delete_fixtures("causes");
 }

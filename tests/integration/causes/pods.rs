@@ -1,4 +1,5 @@
-//! What the kubelet and the scheduler say of pods and their containers, and the controller of volumes of claims.
+//! Messages of the kubelet and the scheduler about pods and their containers, and of the controller of volumes
+//! about claims.
 
 use serde_json::{Value, json};
 
@@ -14,7 +15,7 @@ fn waits(reason: &str, message: &str) -> Value {
     container(&json!({"waiting": {"reason": reason, "message": message}}), &json!({}))
 }
 
-/// A container that has ended, and waits until it is started again.
+/// A container that has ended, and waits for a restart.
 fn ended(reason: &str, code: i32, message: &str) -> Value {
     let pause = "back-off 2m40s restarting failed container=main pod=web-7d9c5_tenant-causes(8a1)";
     let last = json!({"terminated": {"reason": reason, "exitCode": code, "message": message}});
@@ -29,7 +30,7 @@ pub fn cases() -> Vec<Case> {
             json!({"phase": "Pending"}),
             "Starting",
             "VolumeUnbound",
-            "it has no storage class, and the cluster no default one; Pod ",
+            "Pending: storage class standard; Pod ",
         ),
     ];
     images().chain(containers()).chain(ends()).chain(scheduling()).chain(failures()).chain(claims).collect()

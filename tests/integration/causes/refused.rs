@@ -1,10 +1,10 @@
-//! Pods that the API server refuses, by real rules of their namespace.
+//! Pods that the API server rejects because of real rules in their namespace.
 
 use super::condition;
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
 
-/// Rules of a namespace by which the API server refuses pods; and what it says then.
+/// Rules of a namespace that make the API server reject pods, and its messages.
 const RULES: [(&str, &str, &str, &str); 5] = [
     (
         "apiVersion: v1
@@ -76,7 +76,7 @@ webhooks:
 ];
 
 #[test]
-fn a_pod_that_the_api_server_refuses_is_said_in_its_words() {
+fn a_rejected_pod_is_reported_with_the_message_of_the_api_server() {
     let lab = Lab::shared_unsimulated();
     let admin = lab.admin();
     let name = |number: usize| format!("refused{number}");
@@ -89,7 +89,7 @@ fn a_pod_that_the_api_server_refuses_is_said_in_its_words() {
         }
         let namespace = format!("tenant-{name}");
         lab.apply(&rule.replace("NAMESPACE", &namespace));
-        // Some rules count from a moment later on.
+        // Some rules take effect with a short delay.
         let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: probe}\nspec:\n  volumes: [{name: n, nfs: {server: s, path: /}}]\n  containers: [{name: a, image: i, resources: {limits: {memory: 2Mi, cpu: 1}}}]\n";
         let create = ["create", "--dry-run=server", "-n", &namespace, "-f", "-"];
         wait_until(PATIENCE, || match lab.try_kubectl(&create, pod) {

@@ -1,5 +1,5 @@
-//! The daemon is killed after each of its writes and mails for an expiring Instance: nobody is deleted before the
-//! deadline of a warning that was accepted.
+//! The daemon is killed after each of its writes and mails for an expiring Instance. No Instance is deleted
+//! before the deadline in a warning that was accepted.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,11 +11,10 @@ use super::{Effects, Scenario, crash_after_every_write_and_effect};
 use crate::expiration::{config, expire, mails, passed};
 use crate::lab::{Lab, instance};
 
-/// The time between the warning and the deletion: longer than a restart, so that the mail that is sent again is the
-/// same.
+/// The time between the warning and the deletion: longer than a restart, so that the repeated mail is identical.
 const INTERVAL: Duration = Duration::from_secs(12);
 
-/// The mails in a folder: each is there as soon as it is accepted.
+/// The mails in a folder. A mail is there as soon as it is accepted.
 pub fn accepted_mails(folder: &Path) -> Effects {
     let folder = folder.to_owned();
     Effects::new("mail", move || mails(&folder).len() as u64)
@@ -37,7 +36,7 @@ pub fn assert_promise_kept(sent: &[(Timestamp, String)], interval: Duration) {
 #[test]
 fn promises_survive_a_crash_after_every_write_and_mail() {
     let lab = Lab::shared();
-    lab.create_fixtures("expcrash");
+    let _course = lab.course("expcrash");
     expire(&lab, "expcrash", "container", "1s");
     let folder = tempfile::tempdir().expect("a folder");
     let loops = config(folder.path(), &format!("{}s", INTERVAL.as_secs()));
@@ -65,5 +64,4 @@ fn promises_survive_a_crash_after_every_write_and_mail() {
     assert_eq!(accepted, 2, "a warning and a last mail");
     assert!(writes >= 3, "only {writes} writes");
     println!("{} crashes", writes + accepted);
-    lab.delete_fixtures("expcrash");
 }

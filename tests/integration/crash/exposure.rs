@@ -15,7 +15,7 @@ fn config(pool: &str) -> String {
 #[test]
 fn exposure_survives_a_crash_after_every_write() {
     let lab = Lab::shared_unsimulated();
-    lab.create_fixtures("pecrash");
+    let _course = lab.course("pecrash");
     allow(&lab, "pecrash");
     let namespace = "tenant-pecrash";
     let (whole, shrunk) = (config("172.18.3.1-172.18.3.2"), config("172.18.3.2"));
@@ -33,7 +33,7 @@ fn exposure_survives_a_crash_after_every_write() {
                 ]);
                 set_ports(lab, namespace, "a", &ports);
             }),
-            // The daemon is restarted with a smaller pool: both Services have to move to the other address.
+            // The daemon is restarted with a smaller pool: no Service moves.
             Box::new(|_| {}),
             Box::new(|lab| set_ports(lab, namespace, "a", &serde_json::json!([]))),
             Box::new(|lab| {
@@ -45,7 +45,7 @@ fn exposure_survives_a_crash_after_every_write() {
         configs: &[&whole, &whole, &shrunk],
     };
     let writes = crash_after_every_write(&lab, &scenario);
-    assert!(writes >= 14, "only {writes} writes");
+    // Two Instances get a Service, a NetworkPolicy and a status; one of them gets other ports, and then none.
+    assert!(writes >= 4 * 3, "only {writes} writes");
     println!("{writes} crashes");
-    lab.delete_fixtures("pecrash");
 }

@@ -1,5 +1,5 @@
-//! The daemon is killed after each of its writes and mails for an Instance that nobody uses: it is not stopped before the
-//! deadline of a warning that was accepted, and it is stopped in the end.
+//! The daemon is killed after each of its writes and mails for an unused Instance. The Instance is not stopped before
+//! the deadline in a warning that was accepted, and it is stopped in the end.
 
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use crate::expiration::mails;
 use crate::inactivity::{allow_idle, config, prometheus};
 use crate::lab::{Lab, instance};
 
-/// The time between the warning and the stop: longer than a restart, so that the mail that is sent again is the same.
+/// The time between the warning and the stop: longer than a restart, so that the repeated mail is identical.
 const INTERVAL: Duration = Duration::from_secs(12);
 const NAMESPACE: &str = "tenant-idlecrash";
 
-/// The object without the times at which it was last used and warned about.
+/// The object without the times of its last use and of its warnings.
 fn without_times(mut object: Value) -> Value {
     for time in [
         "last-activity",
@@ -32,9 +32,9 @@ fn without_times(mut object: Value) -> Value {
 }
 
 #[test]
-fn an_idle_instance_is_stopped_as_promised_whatever_write_or_mail_is_the_last_one_of_a_process() {
+fn an_idle_instance_is_stopped_on_time_after_a_crash_at_any_write_or_mail() {
     let lab = Lab::shared();
-    lab.create_fixtures("idlecrash");
+    let _course = lab.course("idlecrash");
     allow_idle(&lab, "idlecrash", "container-persistent", "1s");
     let prometheus = prometheus(NAMESPACE);
     let folder = tempfile::tempdir().expect("a folder");
@@ -63,5 +63,4 @@ fn an_idle_instance_is_stopped_as_promised_whatever_write_or_mail_is_the_last_on
     assert_eq!(accepted, 2, "a warning and a last mail");
     assert!(writes >= 4, "only {writes} writes");
     println!("{} crashes", writes + accepted);
-    lab.delete_fixtures("idlecrash");
 }

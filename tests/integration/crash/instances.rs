@@ -6,17 +6,17 @@ use super::{Scenario, crash_after};
 use crate::access;
 use crate::lab::{Lab, TEMPLATES, instance};
 
-/// The kinds of objects that the daemon makes for Instances.
+/// The kinds of objects that the daemon creates for Instances.
 const KINDS: &str = "instances.crownlabs.polito.it,services,ingresses,secrets,persistentvolumeclaims,deployments,\
                      virtualmachines.kubevirt.io,virtualmachineinstances.kubevirt.io";
 
-/// How the lives of Instances are run.
+/// The settings of a run.
 #[derive(Clone, Copy)]
 struct Lives<'a> {
     lab: &'a Lab,
-    /// Whether machines start: they are awaited then.
+    /// Whether machines start; the test then waits for them.
     are_simulated: bool,
-    /// After how many writes there is a crash.
+    /// The number of writes between two crashes.
     every: u64,
 }
 
@@ -59,7 +59,7 @@ fn live(
     writes
 }
 
-/// Whether an Instance, its machine and its claims are as they stay.
+/// Whether an Instance, its machine and its claims have reached their final state.
 fn is_ready_or_off(object: &Value) -> bool {
     let (spec, status) = (&object["spec"], &object["status"]);
     match object["kind"].as_str().unwrap_or_default() {
@@ -76,19 +76,18 @@ fn is_ready_or_off(object: &Value) -> bool {
 const CONFIG: &str = "controllers: {tenant: {enabled: false}, workspace: {enabled: false}}\n";
 
 #[test]
-fn machines_that_get_ready_survive_a_crash_after_every_other_write() {
+fn machines_that_become_ready_survive_a_crash_after_every_other_write() {
     let lab = Lab::shared();
-    lab.create_fixtures("crashready");
+    let _course = lab.course("crashready");
     let lives = Lives { lab: &lab, are_simulated: true, every: 2 };
     let writes = live("crashready", "vm-persistent", CONFIG, lives);
     println!("{writes} writes");
-    lab.delete_fixtures("crashready");
 }
 
 #[test]
 fn several_environments_survive_a_crash_after_every_other_write() {
     let lab = Lab::shared_unsimulated();
-    lab.create_fixtures("crashpair");
+    let _course = lab.course("crashpair");
     let resources = "resources: {cpu: 1, reservedCPUPercentage: 10, memory: 64Mi, disk: 1Gi}";
     lab.apply(&format!(
         "apiVersion: crownlabs.polito.it/v1alpha2
@@ -112,27 +111,25 @@ spec: {{accessModes: [ReadWriteOnce], resources: {{requests: {{storage: 1Gi}}}}}
     let lives = Lives { lab: &lab, are_simulated: false, every: 2 };
     let config = CONFIG.replace("controllers: {", "controllers: {instance: {localVm: {enabled: true}}, ");
     println!("{} writes", live("crashpair", "pair", &config, lives));
-    lab.delete_fixtures("crashpair");
 }
 
 #[test]
 fn instances_of_every_type_survive_a_crash_after_every_write() {
-    // Nodes and virtual machines are not simulated, so that nobody else writes these objects.
+    // Nodes and virtual machines are not simulated, so that only the daemon writes these objects.
     let lab = Lab::shared_unsimulated();
-    lab.create_fixtures("crash");
+    let _course = lab.course("crash");
     let mut total = 0;
     let lives = Lives { lab: &lab, are_simulated: false, every: 1 };
     for template in TEMPLATES {
         total += live("crash", template, CONFIG, lives);
     }
     println!("{total} crashes");
-    lab.delete_fixtures("crash");
 }
 
 #[test]
 fn the_proxy_of_an_instance_survives_a_crash_after_every_third_write() {
     let lab = Lab::shared_unsimulated();
-    lab.create_fixtures("shield");
+    let _course = lab.course("shield");
     let namespace = "tenant-shield";
     let running = |running: bool| {
         move |lab: &Lab| {
@@ -164,5 +161,4 @@ fn the_proxy_of_an_instance_survives_a_crash_after_every_third_write() {
     };
     let writes = crash_after(&lab, &scenario, |n| n % 3 == 0);
     assert!(writes >= 20, "only {writes} writes");
-    lab.delete_fixtures("shield");
 }

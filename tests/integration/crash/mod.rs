@@ -1,6 +1,6 @@
-//! The daemon is killed after its n-th write, for every n, and started again; the resulting objects are the same each
-//! time. It is also killed after the n-th of its effects outside of the cluster, where a scenario counts them. The code in
-//! this file knows no loop; each loop has a file with scenarios.
+//! The daemon is killed after its n-th write, for every n, and restarted; the resulting objects are the same each time.
+//! It is also killed after the n-th of its effects outside of the cluster, if a scenario counts them. The code in this
+//! file knows no loop; each loop has a file with scenarios.
 
 mod expiration;
 mod exposure;
@@ -35,7 +35,7 @@ pub type List<'a> = Box<dyn Fn(&Lab) -> Vec<Value> + 'a>;
 /// An action of a user.
 pub type Step<'a> = Box<dyn Fn(&Lab) + 'a>;
 
-/// A sequence of user actions, and the objects that they lead to.
+/// A sequence of user actions, and the resulting objects.
 pub struct Scenario<'a> {
     /// The name in messages.
     pub name: &'a str,
@@ -45,23 +45,23 @@ pub struct Scenario<'a> {
     pub steps: Vec<Step<'a>>,
     /// Lists the objects that are compared.
     pub list: List<'a>,
-    /// Whether the status of an object is final. While there is an object whose status is not, the objects have not
+    /// Whether the status of an object is final. While the status of an object is not final, the objects have not
     /// settled, however long nothing changes.
     pub is_complete: fn(&Value) -> bool,
-    /// More lines of the daemon's configuration, for each step; the last entry is for all further steps. Where two
+    /// More lines of the daemon's configuration, for each step; the last entry is for all further steps. If two
     /// steps differ, the daemon is restarted between them.
     pub configs: &'a [&'a str],
 }
 
-/// What happens outside of the cluster, such as a mail that is accepted or a request to an exam server that is answered.
+/// Effects outside of the cluster, such as an accepted mail or an answered request to an exam server.
 pub struct Effects {
     name: &'static str,
     count: Arc<dyn Fn() -> u64 + Send + Sync>,
 }
 
 impl Effects {
-    /// Those of one kind, which has this name in messages. `count` says how many there have been so far; what the daemon
-    /// knows of is among them.
+    /// Effects of one kind, with this name in messages. `count` returns how many there have been so far, including all
+    /// that the daemon knows of.
     pub fn new(name: &'static str, count: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
         Self { name, count: Arc::new(count) }
     }
@@ -72,7 +72,7 @@ impl Effects {
 enum Moment<'a> {
     /// After the API server has carried out a write, before its answer.
     Write(u64),
-    /// After an effect, before the next write. So what the daemon knows of the effect is in its memory only.
+    /// After an effect, before the next write. The daemon's knowledge of the effect is then only in memory.
     Effect(u64, &'a Effects),
 }
 
@@ -85,7 +85,7 @@ impl fmt::Display for Moment<'_> {
     }
 }
 
-/// The objects of a scenario as they are now, in a form that can be compared with another run.
+/// The current objects of a scenario, in a form that can be compared with another run.
 fn objects(lab: &Lab, scenario: &Scenario<'_>) -> Objects {
     comparable((scenario.list)(lab))
 }
@@ -106,14 +106,14 @@ impl Scenario<'_> {
         })
     }
 
-    /// Whether a step has another configuration than the one before it.
+    /// Whether a step has another configuration than the previous one.
     fn has_new_config(&self, step: usize) -> bool {
         step > 0 && self.config(step) != self.config(step - 1)
     }
 }
 
-/// How often in a row the objects must be equal before they count as settled: the effect of an action may take a
-/// moment to show, for example while Keycloak answers.
+/// How often in a row the objects must be equal before they count as settled: the effect of an action may be
+/// delayed, for example while Keycloak answers.
 const EQUAL_LISTS: usize = 6;
 
 /// Waits until neither the objects nor the number of writes change any more. Returns the objects.
@@ -173,7 +173,7 @@ fn crash_at(
     for moment in after_writes.chain(after_effects) {
         proxy.reset();
         run_with_crash(lab, &proxy, scenario, &expected, moment);
-        // Who deletes an object and makes it again has the same objects in the end, but has deleted it once more.
+        // A daemon that deletes an object and creates it again has the same objects in the end, but one more deletion.
         let mut more = self::deletions(&proxy);
         for deleted in &deletions {
             if let Some(place) = more.iter().position(|other| other == deleted) {
@@ -185,17 +185,17 @@ fn crash_at(
     (writes, done)
 }
 
-/// What the daemon has deleted, by its path. A deletion whose answer was lost counts too.
+/// The paths of the objects that the daemon has deleted. A deletion whose response was lost counts too.
 fn deletions(proxy: &Proxy) -> Vec<String> {
     let log = proxy.request_log();
     let carried_out = log.into_iter().filter(|request| {
         request.method == Method::DELETE && request.status.is_none_or(|status| status.is_success())
     });
-    // Behind the question mark are options, such as a uid, which differs from run to run.
+    // After the question mark come options, such as a uid, which differ from run to run.
     carried_out.map(|request| request.path.split('?').next().unwrap_or_default().to_owned()).collect()
 }
 
-/// Asserts that since `mark` this many Jobs were made in a namespace.
+/// Asserts that since `mark` this many Jobs were created in a namespace.
 fn assert_jobs_made(lab: &Lab, mark: Mark, namespace: &str, wanted: u64) {
     let entries = lab.cluster.audit().since(mark).expect("the audit log");
     let creations = entries
@@ -203,8 +203,8 @@ fn assert_jobs_made(lab: &Lab, mark: Mark, namespace: &str, wanted: u64) {
         .filter(|entry| entry.verb == "create" && entry.resource == "jobs" && entry.namespace == namespace);
     let codes: Vec<_> = creations.map(|entry| entry.code).collect();
     let made = codes.iter().filter(|code| **code == 201).count();
-    // The daemon is killed while another request may be under way: the API server makes the Job, and records that the client
-    // has gone. That the Job exists is seen in the objects of each run.
+    // The daemon may be killed during another request: the API server then creates the Job, and records that the client
+    // has disconnected. The objects of each run show that the Job exists.
     let cut_off = codes.iter().filter(|code| **code != 201 && **code != 409).count();
     let wanted = usize::try_from(wanted).expect("few");
     assert!(made <= wanted, "{made} Jobs instead of {wanted}: {codes:?}");
@@ -232,7 +232,7 @@ fn run_without_crash(lab: &Lab, proxy: &Proxy, scenario: &Scenario<'_>) -> Vec<O
 /// A daemon that the proxy kills once.
 struct Victim {
     daemon: Daemon,
-    /// The process id of the daemon that runs now.
+    /// The process id of the current daemon.
     id: Arc<AtomicU32>,
     /// Receives a message when the daemon is killed.
     killed: mpsc::Receiver<()>,
@@ -249,7 +249,7 @@ impl Victim {
         let current = Arc::clone(&id);
         let kill = move || {
             let id = current.load(Ordering::SeqCst);
-            // A daemon that the test has stopped meanwhile cannot be killed any more, which does not matter.
+            // A daemon that the test has stopped in the meantime cannot be killed any more, which does not matter.
             Command::new("kill").args(["-s", "KILL", &id.to_string()]).status().expect("kill runs");
             let _ = sender.send(());
         };
@@ -264,7 +264,7 @@ impl Victim {
         Self { daemon, id, killed, log: None }
     }
 
-    /// Goes on with another daemon. It is not awaited: it may write, and be killed, before it is ready.
+    /// Continues with another daemon, without waiting for it: it may write, and be killed, before it is ready.
     fn replace(&mut self, daemon: Daemon) {
         self.daemon = daemon;
         self.id.store(self.daemon.id(), Ordering::SeqCst);
@@ -292,7 +292,7 @@ fn run_with_crash(
                 victim.log = Some(victim.daemon.log());
                 victim.replace(scenario.start(lab, proxy, number));
             }
-            // There is no need to list everything while it still writes.
+            // No need to list everything while the daemon still writes.
             if writes.replace(proxy.writes()) != Some(proxy.writes()) {
                 return Err("writes are going on".to_owned());
             }
@@ -305,14 +305,14 @@ fn run_with_crash(
                 scenario.name,
                 tail(victim.log.as_deref().unwrap_or_default()),
                 tail(&victim.daemon.log()),
-                // Last, where it is not lost among the lines of the logs.
+                // Last, so that it is not lost among the lines of the logs.
                 golden::all_differences(expected, &now).join("\n")
             ))
         });
     }
     let is_killed = victim.log.is_some();
     if !is_killed && proxy.clear_hook() {
-        // A run may do with fewer writes than the one without a crash: then this one is never made.
+        // A run may need fewer writes than the run without a crash: then this write never happens.
         assert!(matches!(moment, Moment::Write(_)), "{}: there was no {moment}", scenario.name);
     } else if !is_killed {
         victim.killed.recv_timeout(PATIENCE).expect("the daemon is killed at its write");

@@ -23,7 +23,7 @@ fn pod_networks_survive_a_crash_after_every_write() {
                 lab.apply(&pod(NAMESPACE, "b", "net", NODES[1]));
                 let attachments = ["x br0 10.1.0.0/29", "y br1 10.2.0.0/24", "z br2 10.97.0.0/24"];
                 lab.apply(&pod_config(NAMESPACE, "net", &attachments, &json!({})));
-                // Its pods have no attachments, because their names differ from run to run.
+                // Its pods have no attachments, because the names of attachments differ from run to run.
                 lab.apply(&pod_config(NAMESPACE, "sample", &[], &sample));
             }),
             Box::new(|lab| {
@@ -35,7 +35,7 @@ fn pod_networks_survive_a_crash_after_every_write() {
                 lab.begin_delete("podconfigs", NAMESPACE, &["net", "sample"]);
                 lab.delete("pods", NAMESPACE, &["b"]);
             }),
-            // A node has come back with a link of a `PodConfig` of which nobody knows any more.
+            // A node has returned with a link of a `PodConfig` that no longer exists.
             Box::new(|lab| {
                 let link = json!([{"namespace": "former", "podConfig": "gone", "podConfigUid": "uid-gone", "pod": "c",
                     "attachment": "x", "state": "plugged", "podLink": "x4711", "hostLink": "hx4711",

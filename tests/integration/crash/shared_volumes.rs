@@ -8,7 +8,7 @@ use cluster::config::only;
 #[test]
 fn shared_volumes_survive_a_crash_after_every_write() {
     let lab = Lab::shared();
-    lab.create_fixtures("shvolcrash");
+    let _course = lab.course("shvolcrash");
     let (course, namespace) = ("workspace-shvolcrash", "tenant-shvolcrash");
     let scenario = Scenario {
         name: "shared volumes",
@@ -30,7 +30,7 @@ fn shared_volumes_survive_a_crash_after_every_write() {
         ],
         list: Box::new(|lab| {
             let mut objects = lab.list("sharedvolumes,persistentvolumeclaims", course);
-            // The status of a Job is written by others at any time; the SharedVolume shows how far it is.
+            // Other controllers write the status of a Job at any time; the SharedVolume shows its progress.
             objects.extend(lab.list("jobs", course).into_iter().map(|mut job| {
                 job.as_object_mut().expect("an object").remove("status");
                 job
@@ -52,5 +52,4 @@ fn shared_volumes_survive_a_crash_after_every_write() {
     let writes = crash_after_every_write(&lab, &scenario);
     assert!(writes >= 16, "only {writes} writes");
     println!("{writes} crashes");
-    lab.delete_fixtures("shvolcrash");
 }

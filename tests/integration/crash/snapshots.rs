@@ -7,7 +7,7 @@ use crate::lab::{Lab, instance};
 use crate::snapshots::snapshot;
 use cluster::config::only;
 
-/// The object without what depends on the time of a run: the times in image names, and how long a Job took.
+/// The object without the fields that depend on the time of a run: the times in image names, and how long a Job took.
 fn without_times(object: &Value) -> Value {
     let mut text = object.to_string();
     let is_time = |begin: &usize| is_tag(&text[begin + 1..]);
@@ -21,7 +21,7 @@ fn without_times(object: &Value) -> Value {
         condition["message"] = message.split(" in ").next().unwrap_or_default().into();
     }
     if object["kind"] == "Job" {
-        // The snapshot shows how the Job has ended.
+        // The snapshot shows the result of the Job.
         object.as_object_mut().expect("an object").remove("status");
     }
     object
@@ -39,7 +39,7 @@ fn is_tag(text: &str) -> bool {
 fn snapshots_survive_a_crash_after_every_write() {
     let lab = Lab::shared();
     let mark = lab.cluster.audit().mark().expect("the audit log");
-    lab.create_fixtures("snapcrash");
+    let _course = lab.course("snapcrash");
     let namespace = "tenant-snapcrash";
     lab.apply(&instance("snapcrash", "box", "vm-persistent").replace("spec:\n", "spec:\n  running: false\n"));
     lab.apply(&format!(
@@ -80,5 +80,4 @@ spec: {{accessModes: [ReadWriteOnce], storageClassName: disks, resources: {{requ
     // Two in the run without a crash, and two in each of the others.
     assert_jobs_made(&lab, mark, namespace, 2 * (writes + 1));
     println!("{writes} crashes");
-    lab.delete_fixtures("snapcrash");
 }

@@ -1,5 +1,5 @@
-//! The daemon is killed after each of its writes for uploads, and after each upload; each exam has exactly one successful
-//! upload, and one that fails is tried as often as configured, not more.
+//! The daemon is killed after each of its writes for uploads, and after each upload; each exam has exactly one
+//! successful upload, and a failing upload is tried as often as configured, not more.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,7 +40,7 @@ fn scenario<'a>(
             let objects = lab.list("instances.crownlabs.polito.it,jobs", namespace).into_iter();
             let objects = objects.map(|mut object| {
                 if object["kind"] == "Job" {
-                    // The Instance shows how the Job has ended.
+                    // The Instance shows the result of the Job.
                     object.as_object_mut().expect("an object").remove("status");
                     object["spec"].as_object_mut().expect("an object").remove("activeDeadlineSeconds");
                 }
@@ -57,7 +57,7 @@ fn has_reason(object: &Value, reason: &str) -> bool {
     object["kind"] == "Job" || object["status"]["conditions"][0]["reason"] == reason
 }
 
-/// Repeats `chore` in a thread while `work` is done, whose result is returned.
+/// Repeats `chore` in a thread while `work` runs. Returns the result of `work`.
 fn meanwhile<T>(mut chore: impl FnMut() + Send, work: impl FnOnce() -> T) -> T {
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -74,10 +74,10 @@ fn meanwhile<T>(mut chore: impl FnMut() + Send, work: impl FnOnce() -> T) -> T {
 }
 
 #[test]
-fn an_exam_is_uploaded_exactly_once_whatever_write_or_upload_is_the_last_one_of_a_process() {
+fn an_exam_is_uploaded_exactly_once_after_a_crash_at_any_write_or_upload() {
     let lab = Lab::shared();
     let mark = lab.cluster.audit().mark().expect("the audit log");
-    lab.create_fixtures("subcrash");
+    let _course = lab.course("subcrash");
     let (namespace, server) = ("tenant-subcrash", ExamServer::start());
     server.set("up", Answer::Body(201, "thanks"));
     let destination = server.url("up");
@@ -101,14 +101,13 @@ fn an_exam_is_uploaded_exactly_once_whatever_write_or_upload_is_the_last_one_of_
     assert_eq!(server.requests("up") as u64, runs, "one for each run, the last one included");
     assert_jobs_made(&lab, mark, namespace, runs);
     println!("{} crashes", writes + uploads);
-    lab.delete_fixtures("subcrash");
 }
 
 #[test]
 fn an_upload_that_fails_survives_a_crash_after_every_write() {
     let lab = Lab::shared();
     let mark = lab.cluster.audit().mark().expect("the audit log");
-    lab.create_fixtures("subcrashfail");
+    let _course = lab.course("subcrashfail");
     let namespace = "tenant-subcrashfail";
     hold_jobs(&lab, namespace);
     // Each Job fails a second after it was created.
@@ -116,7 +115,7 @@ fn an_upload_that_fails_survives_a_crash_after_every_write() {
         for job in lab.list("jobs", namespace) {
             let name = job["metadata"]["name"].as_str().unwrap_or_default();
             if job["spec"]["activeDeadlineSeconds"].is_null() {
-                // It may be deleted meanwhile.
+                // It may be deleted in the meantime.
                 let patch = r#"{"spec": {"activeDeadlineSeconds": 1}}"#;
                 let _ = lab.cluster.patch("jobs", namespace, name, None, patch);
             }
@@ -131,5 +130,4 @@ fn an_upload_that_fails_survives_a_crash_after_every_write() {
     assert!(writes >= 8, "only {writes} writes");
     assert_jobs_made(&lab, mark, namespace, 2 * (writes + 1));
     println!("{writes} crashes");
-    lab.delete_fixtures("subcrashfail");
 }

@@ -36,16 +36,16 @@ fn owned_objects(lab: &Lab) -> Vec<Value> {
         .collect()
 }
 
-/// An object without the fields that others write, which may differ from run to run.
+/// An object without the fields that other controllers write, which may differ from run to run.
 fn without_foreign_fields(mut object: Value) -> Value {
-    // Each run makes a new account.
+    // Each run creates a new account.
     for place in ["/status/keycloak/userCreated/name", "/status/keycloak/actionMail/user"] {
         if let Some(id) = object.pointer_mut(place) {
             *id = "set".into();
         }
     }
     for condition in object["status"]["conditions"].as_array_mut().into_iter().flatten() {
-        // The rest of the message depends on the moment at which the connection broke.
+        // The rest of the message depends on when the connection broke.
         if condition["message"].as_str().is_some_and(|message| message.contains("Keycloak cannot be reached"))
         {
             condition["message"] = "Keycloak cannot be reached".into();
@@ -76,7 +76,7 @@ fn create_and_delete(name: &'static str, chosen: impl Fn(u64) -> bool) {
         fixtures: "tcrash",
         steps: vec![
             Box::new(|lab| {
-                // Left from the run before.
+                // Objects of the previous run.
                 for namespace in ["workspace-crash-course", "tenant-crash-tenant", "sandbox-crash-tenant"] {
                     lab.await_gone("namespaces", "default", namespace);
                 }
@@ -104,7 +104,7 @@ fn create_and_delete(name: &'static str, chosen: impl Fn(u64) -> bool) {
         ],
         list: Box::new(owned_objects),
         is_complete: |object| {
-            // Once Keycloak is back, what was deleted ends, a few seconds later.
+            // A few seconds after Keycloak is back, deleted objects are gone.
             object["metadata"]["annotations"]["look"].is_null()
                 && (object["kind"] != "Tenant"
                     || object["status"]["keycloak"]["userCreated"]["created"] == true)
@@ -117,8 +117,8 @@ fn create_and_delete(name: &'static str, chosen: impl Fn(u64) -> bool) {
     println!("{writes} writes");
 }
 
-/// The personal volume of a Tenant is bound, prepared, kept when its Tenant is deleted, and given back to a Tenant of the
-/// same name and address.
+/// The personal volume of a Tenant is bound, prepared, kept when its Tenant is deleted, and given back to a Tenant with
+/// the same name and address.
 #[test]
 fn a_personal_volume_survives_a_crash_after_every_third_write() {
     let lab = Lab::start(ClusterOptions::default());
@@ -134,7 +134,7 @@ fn a_personal_volume_survives_a_crash_after_every_third_write() {
         fixtures: "dcrash",
         steps: vec![
             Box::new(|lab| {
-                // Left from the run before.
+                // Objects of the previous run.
                 lab.delete_all("persistentvolumeclaims", "mydrive-pvcs");
                 lab.delete_all("job", "mydrive-pvcs");
                 create(lab);
@@ -146,7 +146,7 @@ fn a_personal_volume_survives_a_crash_after_every_third_write() {
         list: Box::new(|lab| {
             let mut secrets = lab.list("secrets", "tenant-dcrash");
             for secret in &mut secrets {
-                // Each run has another volume at another place.
+                // Each run has another volume at another path.
                 let data = secret["data"].as_object_mut().into_iter().flatten();
                 data.for_each(|(_, value)| *value = "set".into());
             }

@@ -1,5 +1,5 @@
-//! The daemon is killed after each of its writes for exams with a status URL, and after each answer to its queries; the
-//! resulting objects are the same.
+//! The daemon is killed after each of its writes for exams with a status URL, and after each response to its queries;
+//! the resulting objects are the same.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use crate::lab::Lab;
 use crate::termination::exam;
 use cluster::config::only;
 
-/// The object without the times at which the URL was queried.
+/// The object without the times of the queries to the URL.
 pub fn without_times(mut object: Value) -> Value {
     for time in ["lastCheckTime", "terminationTime", "submissionTime", "submissionAttemptTime"] {
         if let Some(time) = object["status"]["automation"].get_mut(time) {
@@ -22,7 +22,7 @@ pub fn without_times(mut object: Value) -> Value {
 #[test]
 fn terminations_survive_a_crash_after_every_write_and_query() {
     let lab = Lab::shared();
-    lab.create_fixtures("termcrash");
+    let _course = lab.course("termcrash");
     let (namespace, server) = ("tenant-termcrash", ExamServer::start());
     server.set("over", Answer::Body(404, ""));
     server.set("kept", Answer::Body(200, r#"{"deadline": "2030-01-02T03:04:05Z"}"#));
@@ -37,7 +37,7 @@ fn terminations_survive_a_crash_after_every_write_and_query() {
                         "  statusCheckUrl: \"{url}\"\n  contentUrls: {{main: {{destination: \"https://x.example\"}}}}\n"
                     );
                     lab.apply(&exam("termcrash", name, "container-persistent", &spec));
-                    // What the instance loop writes.
+                    // The status that the instance loop writes.
                     let ready = r#"{"status": {"phase": "Ready", "initialReadyTime": "9s"}}"#;
                     lab.patch_status("instances", namespace, name, ready);
                     let watched = r#"{"crownlabs.polito.it/watch-for-instance-termination": "true"}"#;
@@ -66,5 +66,4 @@ fn terminations_survive_a_crash_after_every_write_and_query() {
     assert!(writes >= 4, "only {writes} writes");
     assert_eq!(answers, 3, "one that keeps, and two that end");
     println!("{} crashes", writes + answers);
-    lab.delete_fixtures("termcrash");
 }

@@ -1,4 +1,4 @@
-//! The API server refuses, is late, or is not there.
+//! The API server rejects requests, is slow, or is down.
 
 use std::time::Duration;
 
@@ -37,17 +37,17 @@ fn a_failure_of_the_api_server_has_the_text_of_its_route() {
         let answer = send(port, method, path, &[("X-Forwarded-For", SERVER)], BODY);
         assert_eq!((answer.status, &*answer.body), (500, text), "{method} {path}");
     }
-    // It serves on, and goes on when the API server does.
+    // It keeps serving, and continues when the API server is back.
     assert_eq!(send(port, "GET", "/healthz", &[], "").status, 200);
     assert_eq!(daemon.page("/readyz/examAgent").0, 200);
     proxy.set(Fault::None);
     assert_eq!(send(port, "GET", "/api/instances/exam", &[("X-Forwarded-For", SERVER)], "").status, 200);
-    // Others are answered from the store, whose watch was told of the Instance when it could be, or is opened again.
+    // Other requests are answered from the store. Its watch gets the Instance as soon as possible, or is opened again.
     awaited(|| send(port, "GET", "/api/instances/exam", &[], ""), |shown| shown.status == 200);
 }
 
 #[test]
-fn conflicts_are_tried_again_ten_times() {
+fn conflicts_are_retried_ten_times() {
     let site = Site::start("exam-conflicts", ALLOWED);
     let proxy = Proxy::start(&site.lab.cluster).expect("the proxy");
     let (_daemon, port) = through(&site, &proxy, "hideUrls: true");
@@ -67,7 +67,7 @@ fn conflicts_are_tried_again_ten_times() {
     assert_eq!(put(r#"{"template": "container", "running": false}"#), 200);
     proxy.set(conflicts(11));
     assert_eq!(put(BODY), 409);
-    // An answer that is lost is found by the next request.
+    // After a lost response, the next request finds the Instance.
     proxy.set(Fault::LoseAnswer { matching: requests_of(Method::POST, "/instances") });
     let lost = send(port, "PUT", "/api/instances/other", &[("X-Forwarded-For", SERVER)], BODY).status;
     proxy.set(Fault::None);
@@ -77,7 +77,7 @@ fn conflicts_are_tried_again_ten_times() {
 }
 
 #[test]
-fn a_late_answer_delays_its_own_client_alone() {
+fn a_slow_response_delays_only_its_client() {
     let site = Site::start("exam-late", ALLOWED);
     let proxy = Proxy::start(&site.lab.cluster).expect("the proxy");
     let (_daemon, port) = through(&site, &proxy, "hideUrls: true");
@@ -86,7 +86,7 @@ fn a_late_answer_delays_its_own_client_alone() {
         matching: matching(|_, path| path.ends_with("/instances/late")),
     });
     std::thread::scope(|scope| {
-        // Longer than what a request to the API server may take.
+        // Longer than the timeout of a request to the API server.
         let headers = [("X-Forwarded-For", SERVER)];
         let late = scope.spawn(move || send(port, "GET", "/api/instances/late", &headers, ""));
         for _ in 0..20 {
@@ -99,7 +99,7 @@ fn a_late_answer_delays_its_own_client_alone() {
 }
 
 #[test]
-fn who_is_not_allowed_causes_no_request() {
+fn a_client_that_is_not_allowed_causes_no_request() {
     let site = Site::start("exam-anonymous", ALLOWED);
     let proxy = Proxy::start(&site.lab.cluster).expect("the proxy");
     let (daemon, port) = through(&site, &proxy, "clientQps: 1, clientMaxBurst: 1");
@@ -109,7 +109,7 @@ fn who_is_not_allowed_causes_no_request() {
         200 => Ok(()),
         other => Err(format!("the watch shows it, not {other}")),
     });
-    // The API server refuses whatever it is asked for; watches that are open go on.
+    // The API server rejects every request; open watches stay open.
     proxy.set(Fault::Status { code: 500, retry_after: None, matching: everything() });
     for _ in 0..50 {
         assert_eq!(see("/api/instances/exam").status, 200);
@@ -121,7 +121,7 @@ fn who_is_not_allowed_causes_no_request() {
         );
     }
     assert_eq!(send(port, "GET", "/api/instances/exam", &[("X-Forwarded-For", SERVER)], "").status, 500);
-    // Who sends no header is known by its connection.
+    // A client without the header is identified by its connection.
     assert_eq!(send(port, "DELETE", "/api/instances/exam", &[], "").status, 403);
     assert!(daemon.log().contains(r#"client="unknown" peer="127.0.0.1""#), "{}", daemon.log());
 }

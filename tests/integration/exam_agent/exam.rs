@@ -1,4 +1,4 @@
-//! A whole exam: the exam server starts an Instance by the exam agent, says that it is over, and receives the content.
+//! A whole exam: the exam server starts an Instance through the exam agent, ends the exam, and receives the content.
 
 use serde_json::json;
 
@@ -56,7 +56,7 @@ subjects: [{{kind: ServiceAccount, name: crownlabs, namespace: crownlabs-system}
     let url = lab.get("instances", namespace, "exam-s123456").expect("there")["status"]["url"].clone();
     let browser = || send(port, "GET", path, &[("X-Forwarded-For", STUDENT), ("Accept", "text/html")], "");
     awaited(browser, |page| (page.status, page.header("location")) == (302, url.as_str()));
-    // What was shown may be sent back, with the labels that the daemon has set.
+    // A response may be sent back, with the labels that the daemon has set.
     let shown = send(port, "GET", path, &[("X-Forwarded-For", SERVER)], "").json();
     assert_eq!(shown["phase"], "Ready");
     let again = send(port, "PUT", path, &[("X-Forwarded-For", SERVER)], &shown.to_string());

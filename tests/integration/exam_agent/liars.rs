@@ -1,4 +1,4 @@
-//! Clients that claim what is not true, and objects that are not of exams.
+//! Clients with false claims, and objects that do not belong to exams.
 
 use super::{ALLOWED, SERVER, Site, send};
 use crate::lab::instance;
@@ -6,12 +6,12 @@ use crate::lab::instance;
 const BODY: &str = r#"{"template": "container"}"#;
 
 #[test]
-fn what_is_not_of_exams_is_neither_seen_nor_touched() {
+fn objects_outside_exams_are_neither_shown_nor_changed() {
     let keys = format!("{ALLOWED}, templateSelector: {{example.org/exam: \"true\"}}, basePath: /exams/v1");
     let site = Site::start("exam-liars", &keys);
     let namespace = site.namespace();
     site.lab.kubectl(&["label", "template", "-n", &namespace, "container", "example.org/exam=true"]);
-    // An Instance of somebody else in the namespace, and one of exams elsewhere.
+    // An Instance of another user in the namespace, and an Instance of exams in another namespace.
     site.lab.apply(&instance("exam-liars", "foreign", "container").replace("tenant-exam-liars", &namespace));
     let elsewhere = instance("exam-liars", "elsewhere", "container")
         .replace("{name: exam-liars}", "{name: service-tenant}");
@@ -28,7 +28,7 @@ fn what_is_not_of_exams_is_neither_seen_nor_touched() {
         ("DELETE", "elsewhere", "", 404),
         ("PUT", "exam", r#"{"template": "vm"}"#, 403),
         ("PUT", "exam", r#"{"template": "missing"}"#, 403),
-        ("PUT", "exam", "{}", 403),
+        ("PUT", "exam", "{}", 422),
         ("PUT", "exam", BODY, 201),
         ("PUT", "exam", r#"{"template": "vm"}"#, 403),
         ("GET", "exam", "", 200),
@@ -48,9 +48,9 @@ fn what_is_not_of_exams_is_neither_seen_nor_touched() {
 }
 
 #[test]
-fn only_known_proxies_say_who_the_client_is() {
+fn the_client_address_is_taken_only_from_known_proxies() {
     let site = Site::start("exam-proxies", &format!("{ALLOWED}, trustedProxies: [198.51.100.0/24]"));
-    // The test itself is no proxy.
+    // The test itself is not a proxy.
     for header in [Some(SERVER), Some("192.0.2.10, 198.51.100.1"), None] {
         let headers: Vec<(&str, &str)> = header.iter().map(|value| ("X-Forwarded-For", *value)).collect();
         assert_eq!(send(site.port, "GET", "/api/instances/", &headers, "").status, 403, "{header:?}");
@@ -63,7 +63,7 @@ fn only_known_proxies_say_who_the_client_is() {
         (Some("192.0.2.10, 203.0.113.9"), 403),
         (Some("192.0.2.10, 203.0.113.9, 198.51.100.1"), 403),
         (Some("192.0.2.10, x, 198.51.100.1"), 403),
-        // The client has sent a header of its own: another one than the first would be believed.
+        // The client has sent the header itself: a later entry is not a known proxy, so the whole header is rejected.
         (Some("203.0.113.9, 192.0.2.10"), 403),
         (Some("x, 192.0.2.10, 198.51.100.1"), 403),
         (None, 403),
@@ -74,13 +74,13 @@ fn only_known_proxies_say_who_the_client_is() {
 }
 
 #[test]
-fn nobody_may_unless_somebody_is_named_and_what_is_wide_is_told() {
+fn access_is_denied_unless_a_client_is_configured_and_wide_access_is_logged() {
     let site = Site::start("exam-nobody", "trustedProxies: [127.0.0.0/8, 192.0.2.80/32]");
     assert_eq!(site.ask("PUT", "/api/instances/exam", BODY).status, 403);
     assert_eq!(site.ask("GET", "/api/instances/", "").status, 403);
     assert_eq!(site.ask("GET", "/api/templates/", "").status, 200);
     let log = site.daemon.log();
-    assert!(log.contains("nobody may create and delete Instances by the exam agent"), "{log}");
+    assert!(log.contains("no client may create or delete Instances through the exam agent"), "{log}");
     assert_eq!(log.matches("a network of more than 16 addresses").count(), 1, "{log}");
     assert!(log.contains("127.0.0.0/8"), "{log}");
 }

@@ -1,4 +1,4 @@
-//! The exam agent with the real daemon and API server, and HTTP clients that are exam servers, students, and worse.
+//! The exam agent with the real daemon and API server, and HTTP clients: exam servers, students, and hostile ones.
 
 mod cluster;
 mod exam;
@@ -17,11 +17,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::daemon::{Daemon, Options, free_port};
+use crate::daemon::{Daemon, Options, reserved_port};
 use crate::lab::{Lab, PATIENCE, wait_until};
 use ::cluster::config::only;
 
-/// An exam server, which is in the allow-list, and a student, who is not.
+/// An exam server, which is on the allow-list, and a student, who is not.
 const SERVER: &str = "192.0.2.10";
 const STUDENT: &str = "203.0.113.9";
 /// The allow-list.
@@ -32,8 +32,8 @@ fn agent(port: u16, name: &str, keys: &str) -> String {
     format!("listen: \"127.0.0.1:{port}\", namespace: workspace-{name}, {keys}")
 }
 
-/// A daemon that serves the exams of the namespace `workspace-<name>`, in which there are Templates, with an account that has
-/// the rights of the manifests and no others.
+/// A daemon that serves the exams of the namespace `workspace-<name>`, which has Templates, with an account that has
+/// exactly the rights of the manifests.
 struct Site {
     lab: Arc<Lab>,
     name: &'static str,
@@ -42,9 +42,10 @@ struct Site {
     port: u16,
 }
 
-/// A daemon with the exam agent and `others`, which are no loops or some with their keys; `keys` are more of the agent.
+/// A daemon with the exam agent and `others`, which lists further loops with their keys; `keys` are more keys of the
+/// agent.
 fn daemon(kubeconfig: &Path, name: &str, others: &[(&str, &str)], keys: &str) -> (Daemon, u16) {
-    let port = free_port();
+    let port = reserved_port();
     let config = only(&[others, &[("examAgent", &agent(port, name, keys))]].concat());
     let daemon = Daemon::start(&Options { kubeconfig, selector: name, config: &config });
     // The replica is ready without its replica loops.
@@ -52,7 +53,7 @@ fn daemon(kubeconfig: &Path, name: &str, others: &[(&str, &str)], keys: &str) ->
     (daemon, port)
 }
 
-/// Makes an account with the rights of the manifest, in the namespace of a site.
+/// Creates an account with the rights of the manifest, in the namespace of a site.
 fn account(lab: &Lab, name: &str) -> PathBuf {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("manifests/exam-agent/exam-agent.yaml");
     let text = std::fs::read_to_string(file).expect("the manifest");
@@ -72,7 +73,7 @@ fn account(lab: &Lab, name: &str) -> PathBuf {
 }
 
 impl Site {
-    /// The exam agent alone.
+    /// Starts only the exam agent.
     fn start(name: &'static str, keys: &str) -> Self {
         let lab = Lab::shared();
         lab.create_fixtures(name);
@@ -85,12 +86,12 @@ impl Site {
         format!("workspace-{}", self.name)
     }
 
-    /// What an exam server gets.
+    /// The response to an exam server.
     fn ask(&self, method: &str, path: &str, body: &str) -> Answer {
         send(self.port, method, path, &[("X-Forwarded-For", SERVER)], body)
     }
 
-    /// What the browser of a student gets.
+    /// The response to the browser of a student.
     fn browse(&self, path: &str) -> Answer {
         let accept = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
         send(self.port, "GET", path, &[("X-Forwarded-For", STUDENT), ("Accept", accept)], "")
@@ -100,8 +101,8 @@ impl Site {
         self.lab.get("instances", &self.namespace(), name)
     }
 
-    /// Waits until the watch has shown an Instance with this phase, which clients outside of the allow-list are answered from.
-    /// Returns what a student gets.
+    /// Waits until the watch has delivered an Instance with this phase: clients outside of the allow-list are answered
+    /// from it. Returns the response to a student.
     fn await_shown(&self, name: &str, phase: &str) -> Answer {
         let path = format!("/api/instances/{name}");
         let ask = || send(self.port, "GET", &path, &[("X-Forwarded-For", STUDENT)], "");
@@ -146,7 +147,7 @@ impl Answer {
     }
 }
 
-/// Asks until the answer is the one that is awaited, and returns it.
+/// Repeats a request until the response is the expected one, and returns it.
 fn awaited(ask: impl Fn() -> Answer, is_it: impl Fn(&Answer) -> bool) -> Answer {
     wait_until(PATIENCE, || {
         let answer = ask();
@@ -180,4 +181,9 @@ fn read_answer(stream: &mut impl std::io::Read) -> Answer {
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text:?}"));
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
     Answer { status, head: head.to_owned(), body: body.to_owned() }
+}
+
+/// The status of the response to GET.
+pub fn status(port: u16, path: &str) -> u16 {
+    send(port, "GET", path, &[], "").status
 }

@@ -1,4 +1,4 @@
-//! Several replicas, and others who write at the same time.
+//! Several replicas, and other clients that write at the same time.
 
 use std::sync::Barrier;
 
@@ -32,7 +32,7 @@ fn two_replicas_at_once_create_one_instance() {
         });
         statuses.sort_unstable();
         assert_eq!(statuses, [200, 200, 200, 201], "{path}");
-        // What one has written, the other shows at once.
+        // A write through one replica is visible in the other at once.
         let shown = send(second, "GET", &path, &[("X-Forwarded-For", SERVER)], "");
         assert_eq!((shown.status, shown.json()["template"].as_str()), (200, Some("container")));
     }
@@ -40,12 +40,12 @@ fn two_replicas_at_once_create_one_instance() {
 }
 
 #[test]
-fn changes_of_several_clients_are_all_kept() {
+fn concurrent_changes_of_several_clients_are_all_kept() {
     let keys = format!("{ALLOWED}, clientQps: 10000, clientMaxBurst: 10000");
     let site = Site::start("exam-race", &keys);
     let (_second, second) = daemon(&site.kubeconfig, site.name, &[], &keys);
     assert_eq!(site.ask("PUT", "/api/instances/exam", r#"{"template": "container"}"#).status, 201);
-    // Each one of three: a request may be late for the change of every other one.
+    // Three at once: a request may conflict with each of the other two changes.
     let ports = [site.port, second, second];
     let barrier = Barrier::new(ports.len());
     std::thread::scope(|scope| {
@@ -93,7 +93,7 @@ fn fifty_writers_of_one_name_all_succeed() {
 }
 
 #[test]
-fn an_instance_that_is_being_deleted_is_created_anew() {
+fn an_instance_that_is_being_deleted_is_created_again() {
     let site = Site::start("exam-again", ALLOWED);
     let (path, body) = ("/api/instances/exam", r#"{"template": "container"}"#);
     let hold = r#"{"metadata": {"finalizers": ["example.org/kept"]}}"#;
@@ -102,11 +102,11 @@ fn an_instance_that_is_being_deleted_is_created_anew() {
     let uid = site.instance("exam").expect("it is there")["metadata"]["uid"].clone();
     site.lab.patch("instances", &site.namespace(), "exam", hold);
     assert_eq!(site.ask("DELETE", path, "").status, 200);
-    // It does not end: nobody is told that it was changed.
+    // It is rejected, so that no client believes that the Instance was changed.
     let late = site.ask("PUT", path, body);
     assert_eq!(
         (late.status, &*late.body),
-        (409, "Conflict: the Instance is being deleted: try again when it is gone")
+        (409, "Conflict: the Instance is being deleted: try again when it no longer exists")
     );
     std::thread::scope(|scope| {
         let asking = scope.spawn(|| site.ask("PUT", path, body).status);
@@ -144,7 +144,7 @@ fn the_rights_are_sufficient_and_all_of_them_are_used() {
         "watch instances",
         "watch templates",
     ];
-    // The audit log is written a moment later.
+    // The audit log is written with a short delay.
     wait_until(PATIENCE, || {
         let entries = site.lab.cluster.audit().since(Mark::default()).expect("the audit log");
         let ours: Vec<&AuditEntry> = entries.iter().filter(|entry| entry.user == user).collect();

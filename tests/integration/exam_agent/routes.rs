@@ -5,7 +5,7 @@ use serde_json::json;
 use super::{ALLOWED, Answer, SERVER, STUDENT, Site, send};
 use crate::lab::{PATIENCE, wait_until};
 
-/// Method, path, what is sent in `X-Forwarded-For`, body; status, type and beginning of the answer.
+/// Method, path, value of `X-Forwarded-For`, body; status, type and beginning of the response.
 type Row<'a> = (&'a str, &'a str, Option<&'a str>, &'a str, u16, &'a str, &'a str);
 
 const JSON: &str = "application/json";
@@ -14,7 +14,7 @@ const NONE: Option<&str> = None;
 const ALLOWED_CLIENT: Option<&str> = Some(SERVER);
 const OTHER: Option<&str> = Some(STUDENT);
 const MISSING: &str = "{\"code\":404,\"text\":\"The requested Instance does not exist.\"}\n";
-const OWN_LABEL: &str = r#"{"labels": {"crownlabs.polito.it/managed-by": "x"}}"#;
+const OWN_LABEL: &str = r#"{"template": "container", "labels": {"crownlabs.polito.it/managed-by": "x"}}"#;
 const BODY: &str = r#"{"template": "container"}"#;
 
 fn check(site: &Site, rows: &[Row<'_>]) {
@@ -27,7 +27,7 @@ fn check(site: &Site, rows: &[Row<'_>]) {
     }
 }
 
-/// What is for everybody, and what is not there.
+/// Pages that are open to every client, and pages that do not exist.
 const OPEN: &[Row<'_>] = &[
     ("GET", "/healthz", NONE, "", 200, TEXT, "OK"),
     ("POST", "/healthz", NONE, "", 405, TEXT, "Method not allowed"),
@@ -37,7 +37,7 @@ const OPEN: &[Row<'_>] = &[
     ("GET", "/instances/", ALLOWED_CLIENT, "", 404, TEXT, "Not found"),
     ("GET", "/api/openapi.json", NONE, "", 200, JSON, "{\n  \"openapi\": \"3.1.0\""),
     ("PUT", "/api/openapi.json", NONE, "", 405, TEXT, "Method not allowed"),
-    // Templates, whatever follows.
+    // Templates, whatever follows in the path.
     ("GET", "/api/templates/", NONE, "", 200, JSON, "[{\"name\":\"cloudvm\""),
     ("GET", "/api/template", OTHER, "", 200, JSON, "[{\"name\":\"cloudvm\""),
     ("GET", "/api/templates/x/y?z", OTHER, "", 200, JSON, "[{\"name\":\"cloudvm\""),
@@ -62,14 +62,15 @@ const LIST: &[Row<'_>] = &[
     ("GET", "/api/instances/", Some("192.0.2.10, 192.0.2.11"), "", 403, TEXT, "Forbidden"),
     ("POST", "/api/instances/", ALLOWED_CLIENT, BODY, 405, TEXT, "Method not allowed"),
     ("HEAD", "/api/instances/", ALLOWED_CLIENT, "", 405, TEXT, ""),
-    // An empty name is none.
-    ("PUT", "/api/instances/", ALLOWED_CLIENT, BODY, 400, TEXT, "Bad request: the name must be"),
-    ("PUT", "/api/instances/", OTHER, BODY, 403, TEXT, "Forbidden"),
-    ("DELETE", "/api/instances/", ALLOWED_CLIENT, "", 400, TEXT, "Bad request: the name must be"),
-    ("DELETE", "/api/instances", OTHER, "", 403, TEXT, "Forbidden"),
+    // PUT and DELETE need a name, for every client.
+    ("PUT", "/api/instances/", ALLOWED_CLIENT, BODY, 405, TEXT, "Method not allowed: this path has GET"),
+    ("PUT", "/api/instances", ALLOWED_CLIENT, "null", 405, TEXT, "Method not allowed: this path has GET"),
+    ("PUT", "/api/instances/", OTHER, BODY, 405, TEXT, "Method not allowed"),
+    ("DELETE", "/api/instances/", ALLOWED_CLIENT, "", 405, TEXT, "Method not allowed: this path has GET"),
+    ("DELETE", "/api/instances", OTHER, "", 405, TEXT, "Method not allowed"),
 ];
 
-/// What is refused. Who may not is told so before what is sent is looked at.
+/// Requests that are rejected. A client without permission is rejected before its body is checked.
 const REFUSED: &[Row<'_>] = &[
     ("PUT", "/api/instances/a%2Fb", ALLOWED_CLIENT, BODY, 400, TEXT, "Bad request: the name must be"),
     ("DELETE", "/api/instances/a%0Ab", ALLOWED_CLIENT, "", 400, TEXT, "Bad request: the name must be"),
@@ -77,54 +78,42 @@ const REFUSED: &[Row<'_>] = &[
     ("PUT", "/api/instances/exam", OTHER, "", 403, TEXT, "Forbidden"),
     ("PUT", "/api/instances/exam", NONE, BODY, 403, TEXT, "Forbidden"),
     ("PUT", "/api/instances/a%0Ab", OTHER, BODY, 403, TEXT, "Forbidden"),
-    ("PUT", "/api/instances/exam", ALLOWED_CLIENT, "", 400, TEXT, "Bad request: this is no JSON"),
-    (
-        "PUT",
-        "/api/instances/exam",
-        ALLOWED_CLIENT,
-        "[]",
-        400,
-        TEXT,
-        "Bad request: the body is no JSON object",
-    ),
-    (
-        "PUT",
-        "/api/instances/exam",
-        ALLOWED_CLIENT,
-        r#"{"running": 1}"#,
-        400,
-        TEXT,
-        "Bad request: running has",
-    ),
-    (
-        "PUT",
-        "/api/instances/exam",
-        ALLOWED_CLIENT,
-        r#"{"labels": {"a b": ""}}"#,
-        400,
-        TEXT,
-        "Bad request: a label",
-    ),
-    (
-        "PUT",
-        "/api/instances/exam",
-        ALLOWED_CLIENT,
-        OWN_LABEL,
-        400,
-        TEXT,
-        "Bad request: the label crownlabs.polito.it/managed-by is",
-    ),
-    (
-        "PUT",
-        "/api/instances/exam",
-        ALLOWED_CLIENT,
-        r#"{"template": "a/b"}"#,
-        400,
-        TEXT,
-        "Bad request: no Template",
-    ),
     ("DELETE", "/api/instances/exam", OTHER, "", 403, TEXT, "Forbidden"),
     ("DELETE", "/api/instances/exam", ALLOWED_CLIENT, "", 404, TEXT, "Not found"),
+];
+
+/// Bodies that are rejected, with the response.
+const BODIES: &[(&str, u16, &str)] = &[
+    ("", 400, "Bad request: the body is empty: send an object such as {\"template\": \"desktop\"}"),
+    ("{", 400, "Bad request: the body is not JSON (EOF while parsing"),
+    ("template=container", 400, "Bad request: the body is not JSON (expected"),
+    ("\u{0}", 400, "Bad request: the body is not JSON ("),
+    ("null", 422, "Unprocessable content: the body must be an object, not null: send"),
+    ("[]", 422, "Unprocessable content: the body must be an object, not an array: send"),
+    ("\"container\"", 422, "Unprocessable content: the body must be an object, not a text"),
+    ("7", 422, "Unprocessable content: the body must be an object, not a number"),
+    ("false", 422, "Unprocessable content: the body must be an object, not true or false"),
+    ("{}", 422, "Unprocessable content: template is missing: choose one that GET templates/ returns"),
+    (r#"{"template": null}"#, 422, "Unprocessable content: template is missing"),
+    (r#"{"template": ""}"#, 422, "Unprocessable content: template is missing"),
+    (r#"{"template": "container", "template": ""}"#, 422, "Unprocessable content: template is missing"),
+    (r#"{"template": {}}"#, 422, "Unprocessable content: template must be a text"),
+    (r#"{"template": "a/b"}"#, 422, "Unprocessable content: template is not the name of a Template: choose"),
+    (
+        r#"{"template": "container", "running": 1}"#,
+        422,
+        "Unprocessable content: running must be true or false",
+    ),
+    (
+        r#"{"template": "container", "labels": {"a b": ""}}"#,
+        422,
+        "Unprocessable content: a label is not valid",
+    ),
+    (
+        OWN_LABEL,
+        422,
+        "Unprocessable content: the label crownlabs.polito.it/managed-by is reserved for the daemon: leave",
+    ),
 ];
 
 /// The life of an Instance.
@@ -156,18 +145,44 @@ const LIFE: &[Row<'_>] = &[
 ];
 
 #[test]
-fn every_route_answers_as_it_should() {
+fn every_route_has_the_documented_response() {
     let site = Site::start("exam-routes", &format!("{ALLOWED}, clientQps: 10000, clientMaxBurst: 10000"));
     for rows in [OPEN, LIST, REFUSED, LIFE] {
         check(&site, rows);
     }
+    // A rejected body neither creates nor changes an Instance.
+    for is_there in [false, true] {
+        if is_there {
+            assert_eq!(site.ask("PUT", "/api/instances/kept", BODY).status, 201);
+        }
+        let before = site.instance("kept");
+        for (body, status, begin) in BODIES {
+            check(&site, &[("PUT", "/api/instances/kept", ALLOWED_CLIENT, body, *status, TEXT, begin)]);
+            assert_eq!(site.instance("kept"), before, "{body}");
+        }
+        let long = format!(r#"{{"template": "container", "id": "{}"}}"#, "x".repeat(70_000));
+        assert_eq!(site.ask("PUT", "/api/instances/kept", &long).status, 413);
+        let headers = [("X-Forwarded-For", SERVER), ("Content-Type", "application/xml")];
+        let typed = send(site.port, "PUT", "/api/instances/kept", &headers, BODY);
+        assert_eq!((typed.status, typed.header("accept")), (415, Some(JSON)), "{typed:?}");
+        assert_eq!(site.instance("kept"), before);
+    }
+    // Unknown keys are ignored at any depth, and the last of several equal keys counts.
+    let nested = format!(
+        r#"{{"template": "x", "Template": "container", "x": {}1{}}}"#,
+        "[".repeat(9_000),
+        "]".repeat(9_000)
+    );
+    assert_eq!(site.ask("PUT", "/api/instances/kept", &nested).status, 200);
     let lengthy = format!("/api/instances/{}", "a".repeat(254));
     check(&site, &[("GET", &lengthy, NONE, "", 400, TEXT, "Bad request: the name must be")]);
     assert_eq!(site.ask("OPTIONS", "/api/instances/exam", "").header("allow"), Some("GET, PUT, DELETE"));
-    assert_eq!(site.ask("OPTIONS", "/api/instances/", "").header("allow"), Some("GET"));
+    for method in ["OPTIONS", "PUT", "DELETE", "POST"] {
+        assert_eq!(site.ask(method, "/api/instances/", BODY).header("allow"), Some("GET"), "{method}");
+    }
     let metrics = site.daemon.metrics();
     for series in [
-        "exam_agent_requests_total{route=\"instance\",method=\"PUT\",code=\"201\"} 1\n",
+        "exam_agent_requests_total{route=\"instance\",method=\"PUT\",code=\"201\"} 2\n",
         "exam_agent_requests_total{route=\"health\",method=\"other\",code=\"405\"} 2\n",
     ] {
         assert!(metrics.contains(series), "{series}: {metrics}");
@@ -175,7 +190,7 @@ fn every_route_answers_as_it_should() {
 }
 
 #[test]
-fn an_instance_is_stored_as_it_was_wanted() {
+fn an_instance_is_stored_as_requested() {
     let site = Site::start("exam-spec", ALLOWED);
     let path = "/api/instances/exam.1";
     let body = r#"{"ID": "s123456", "Template": "container-persistent", "labels": {"course": "tsr"}, "unknown": 1,
@@ -277,13 +292,13 @@ fn instances_are_listed_by_labels() {
             found.as_array().expect("a list").iter().filter_map(|each| each["id"].as_str()).collect();
         assert_eq!((answer.status, &*names), (200, expected), "{query}");
     }
-    // Everybody may; the log says so.
+    // Every client may; the log says so.
     assert_eq!(send(site.port, "DELETE", "/api/instances/a", &[], "").status, 200);
-    assert!(site.daemon.log().contains("whoever reaches the exam agent"), "{}", site.daemon.log());
+    assert!(site.daemon.log().contains("every client of the exam agent"), "{}", site.daemon.log());
 }
 
 #[test]
-fn a_browser_is_led_to_a_machine_that_is_ready() {
+fn a_browser_is_redirected_to_a_ready_machine() {
     let site = Site::start("exam-browser", ALLOWED);
     let missing = site.browse("/api/instances/exam");
     assert_eq!((missing.status, missing.kind()), (404, "text/html; charset=utf-8"));
@@ -305,7 +320,7 @@ fn a_browser_is_led_to_a_machine_that_is_ready() {
         ("CreationLoopBackoff", "", 500, "Something went wrong."),
     ] {
         site.set_status("exam", &json!({"phase": phase, "url": url}));
-        // The watch shows it to browsers.
+        // The watch delivers it to browsers.
         let page = || site.browse("/api/instances/exam");
         wait_until(PATIENCE, || {
             let page = page();
@@ -316,7 +331,7 @@ fn a_browser_is_led_to_a_machine_that_is_ready() {
         let page = page();
         assert_eq!(page.header("refresh"), (status == 201).then_some("5"), "{phase}");
         assert_eq!(page.header("cache-control"), Some("no-store"));
-        // The others get JSON, whatever the phase.
+        // Other clients get JSON, whatever the phase.
         site.await_shown("exam", phase);
         let json = send(site.port, "GET", "/api/instances/exam", &[("Accept", "application/json")], "");
         assert_eq!(

@@ -1,4 +1,4 @@
-//! TLS of its own.
+//! TLS of the exam agent itself.
 
 use std::io::Write as _;
 use std::net::TcpStream;
@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::{ALLOWED, Site, account, agent};
-use crate::daemon::{Daemon, Options, free_port};
+use crate::daemon::{Daemon, Options, reserved_port};
 use crate::lab::{Lab, PATIENCE, wait_until};
 use cluster::config::only;
 
@@ -19,7 +19,7 @@ fn certificate(folder: &Path, name: &str) {
     std::fs::write(folder.join("tls.key"), key.serialize_pem()).expect("written");
 }
 
-/// What OpenSSL's client shows of a connection: the certificate, and the answer to a request.
+/// The output of OpenSSL's client about a connection: the certificate, and the response to a request.
 fn answer(port: u16) -> String {
     let mut client = Command::new("openssl")
         .args(["s_client", "-quiet", "-verify_quiet", "-connect", &format!("127.0.0.1:{port}")])
@@ -35,7 +35,7 @@ fn answer(port: u16) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// The names in the certificate that is served.
+/// The names in the server's certificate.
 fn names(port: u16) -> String {
     let script = format!(
         "openssl s_client -connect 127.0.0.1:{port} </dev/null 2>/dev/null | openssl x509 -noout -ext subjectAltName"
@@ -49,12 +49,12 @@ fn a_certificate_is_awaited_served_and_replaced() {
     let (lab, name) = (Lab::shared(), "exam-tls");
     lab.create_fixtures(name);
     let (kubeconfig, folder, port) =
-        (account(&lab, name), tempfile::tempdir().expect("a folder"), free_port());
+        (account(&lab, name), tempfile::tempdir().expect("a folder"), reserved_port());
     let keys = format!("{ALLOWED}, certificateDir: {}", folder.path().display());
     let config = only(&[("examAgent", &agent(port, name, &keys))]);
     let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: name, config: &config });
-    daemon.wait_for("what is missing", |daemon| {
-        daemon.page("/readyz/examAgent").1.contains("no tls.crt and tls.key that belong together")
+    daemon.wait_for("the missing file", |daemon| {
+        daemon.page("/readyz/examAgent").1.contains("has no matching tls.crt and tls.key")
     });
     assert!(TcpStream::connect(("127.0.0.1", port)).is_err(), "nothing is served without it");
     certificate(folder.path(), "exams.example.org");

@@ -1,4 +1,4 @@
-//! Many Instances that ask for the same ports at the same time, while leader after leader is killed.
+//! Many Instances that request the same ports at the same time, while leader after leader is killed.
 
 use std::collections::BTreeMap;
 use std::thread;
@@ -17,7 +17,7 @@ use cluster::proxy::{Fault, Proxy, matching};
 
 const NAMESPACE: &str = "tenant-storm";
 
-/// One to three ports, some of them with a fixed number. There are few numbers, so that many Instances ask for the same
+/// One to three ports, some of them with a fixed number. There are few numbers, so that many Instances request the same
 /// one.
 fn random_ports(numbers: &mut Numbers) -> String {
     let count = 1 + numbers.below(3);
@@ -33,10 +33,10 @@ fn random_ports(numbers: &mut Numbers) -> String {
 const CLIENTS: usize = 8;
 /// How many leaders are killed.
 const ROUNDS: usize = 4;
-/// How many Instances each client creates while one of them leads.
+/// How many Instances each client creates while one of the leaders leads.
 const INSTANCES: usize = 15;
 
-/// The keys of the loop. There are more addresses than Instances that could ask for one port: every request can be
+/// The keys of the loop. There are more addresses than Instances that could request one port: every request can be
 /// fulfilled.
 const KEYS: &str = "ipPool: [10.99.0.0/23], waitForAddress: false, concurrency: 16";
 
@@ -51,13 +51,13 @@ fn no_two_services_ever_share_a_port_while_leaders_are_killed_and_watches_are_la
     for round in 0..ROUNDS {
         let standby = Replica::start(&lab);
         standby.daemon.wait_for("standby", |daemon| daemon.ready().1.contains("standby"));
-        // From now on it sees no Service until it reads them as the leader.
+        // From now on the standby sees no Service until it reads them as the leader.
         standby.stall();
         create_until_killed(&lab, round, &mut leader);
         standby.await_leadership();
         leader = standby;
     }
-    // Its watch is still stalled, so it cannot see what a killed leader's last writes did: the next one can.
+    // Its watch is still stalled, so it cannot see the last writes of a killed leader: the next one can.
     leader.daemon.stop();
     let last = Replica::start(&lab);
     last.await_leadership();
@@ -79,7 +79,7 @@ fn no_two_services_ever_share_a_port_while_leaders_are_killed_and_watches_are_la
     println!("{} Instances, {ports} ports, {count} writes, {ROUNDS} leaders killed", instances.len());
 }
 
-/// A replica of the daemon, and the proxy by which it reaches the API server.
+/// A replica of the daemon, and its proxy to the API server.
 struct Replica {
     daemon: Daemon,
     proxy: Proxy,
@@ -101,7 +101,7 @@ impl Replica {
         self.daemon.wait_for("leadership", |daemon| daemon.metrics().contains(leads));
     }
 
-    /// Its watch of Services shows nothing any more.
+    /// Silences its watch of Services.
     fn stall(&self) {
         let watches = matching(|_, path| path.contains("/services?") && path.contains("watch=true"));
         self.proxy.set(Fault::Delay { pause: Duration::from_hours(1), matching: watches });
@@ -109,8 +109,8 @@ impl Replica {
     }
 }
 
-/// Creates Instances from several clients, which also change the ports of some, and kills the leader meanwhile, once it
-/// has exposed some of them.
+/// Creates Instances from several clients, which also change the ports of some. Kills the leader once it has exposed
+/// some of them.
 fn create_until_killed(lab: &Lab, round: usize, leader: &mut Replica) {
     let before = lab.list("services", NAMESPACE).len();
     thread::scope(|scope| {
@@ -132,7 +132,7 @@ fn create_until_killed(lab: &Lab, round: usize, leader: &mut Replica) {
             let made = lab.list("services", NAMESPACE).len() - before;
             (made >= CLIENTS).then_some(()).ok_or_else(|| format!("{made} new Services"))
         });
-        // The moment of the kill is arbitrary on purpose, so there is no condition to wait for.
+        // The time of the kill is arbitrary on purpose, so there is no condition to wait for.
         let end = Instant::now() + Duration::from_millis(Numbers(round as u64).below(300));
         while Instant::now() < end {
             thread::sleep(Duration::from_millis(10));
@@ -141,8 +141,8 @@ fn create_until_killed(lab: &Lab, round: usize, leader: &mut Replica) {
     });
 }
 
-/// Waits until the exposure of every Instance is ready, as long as there are fewer and fewer that are not. Returns the
-/// Instances.
+/// Waits until the exposure of every Instance is ready, as long as the number of other Instances keeps falling.
+/// Returns the Instances.
 fn await_all_ready(lab: &Lab) -> Vec<Value> {
     let mut left = usize::MAX;
     while left > 0 {
@@ -174,7 +174,7 @@ pub fn assert_no_port_is_shared(services: &[Value]) -> usize {
     holders.len()
 }
 
-/// Whether the Service of an Instance has the ports with the numbers that were asked for.
+/// Whether the Service of an Instance has the requested port numbers.
 fn has_its_ports(instance: &Value, services: &[Value]) -> bool {
     let name = format!("{}-pe", instance["metadata"]["name"].as_str().expect("a name"));
     let service = services.iter().find(|service| service["metadata"]["name"] == name);
@@ -189,7 +189,7 @@ fn has_its_ports(instance: &Value, services: &[Value]) -> bool {
     instance["spec"]["publicExposure"]["ports"].as_array().into_iter().flatten().all(is_there)
 }
 
-/// Asserts that the Service of an Instance has the ports that were asked for, and that the status says the same.
+/// Asserts that the Service of an Instance has the requested ports, and that the status says the same.
 fn assert_as_requested(instance: &Value, services: &[Value]) {
     let name = instance["metadata"]["name"].as_str().expect("a name");
     let mut services = services.iter();
@@ -206,8 +206,8 @@ fn assert_as_requested(instance: &Value, services: &[Value]) {
     }
 }
 
-/// Whether the exposure of an Instance is ready, as it is asked for now. The ports are compared, too: where they change
-/// while they are written, the condition can be about the new ones a moment before the Service is.
+/// Whether the exposure of an Instance is ready for its current spec. The ports are compared, too: if they change
+/// during a write, the condition can be about the new ones slightly before the Service is.
 fn is_ready(instance: &Value) -> bool {
     let conditions = instance["status"]["conditions"].as_array().cloned().unwrap_or_default();
     let exposed = conditions.iter().find(|condition| condition["type"] == "PublicExposureReady");

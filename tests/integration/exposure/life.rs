@@ -1,4 +1,4 @@
-//! An exposure from its first ports to its end, and what a change of the pool does to it.
+//! An exposure from its first ports to its end, and the effect of a change of the pool.
 
 use std::collections::BTreeSet;
 
@@ -49,7 +49,7 @@ fn ports_are_exposed_changed_repaired_and_removed() {
     lab.delete_fixtures("expose");
 }
 
-/// The labels by which the Service selects the pods.
+/// The labels that the Service selects.
 fn pods() -> Value {
     json!({
         "crownlabs.polito.it/instance": "my.box", "crownlabs.polito.it/template": "container",
@@ -99,7 +99,7 @@ fn check_objects(lab: &Lab) {
             "policyTypes": ["Ingress"],
         })
     );
-    // The status does not wait for an event that takes long.
+    // The status does not wait for a slow event.
     wait_until(PATIENCE, || {
         let events = lab.events(NAMESPACE, "my.box");
         let wanted = "PublicExposureAssigned: Public exposure assigned: 172.18.0.240";
@@ -108,7 +108,7 @@ fn check_objects(lab: &Lab) {
     });
 }
 
-/// Changes of the Service and the `NetworkPolicy` by somebody else are repaired; further annotations are kept.
+/// Changes of the Service and the `NetworkPolicy` by another writer are repaired; further annotations are kept.
 fn changes_by_others_are_repaired(lab: &Lab) {
     let policy = lab.get("networkpolicies", NAMESPACE, &policy_of("my.box")).expect("the NetworkPolicy");
     lab.patch(
@@ -136,14 +136,14 @@ fn changes_by_others_are_repaired(lab: &Lab) {
     lab.delete("service", NAMESPACE, &["my-box-pe"]);
     wait_until(PATIENCE, || {
         let service = lab.get("services", NAMESPACE, "my-box-pe").ok_or("the Service")?;
-        // The load balancer writes it once more; until then the status is that of the Service before.
+        // The load balancer writes it once more; until then the status shows the previous Service.
         let address = &service["status"]["loadBalancer"]["ingress"][0]["ip"];
         (*address == "172.18.0.240").then_some(()).ok_or_else(|| format!("its address, is {address}"))
     });
     await_exposure(lab, NAMESPACE, "my.box", "Ready", "");
 }
 
-/// The same ports in another order: no object is written, and the status has the order that it had.
+/// The same ports in another order: no object is written, and the status keeps its order.
 fn another_order_of_ports_changes_nothing(lab: &Lab) {
     let versions = || {
         let service = lab.get("services", NAMESPACE, "my-box-pe").expect("there");
@@ -168,7 +168,7 @@ fn another_order_of_ports_changes_nothing(lab: &Lab) {
     assert_eq!(await_exposure(lab, NAMESPACE, "my.box", "Ready", "")["ports"], status["ports"]);
 }
 
-/// The Instance asks for other ports; one that it keeps has the same number as before.
+/// The Instance requests other ports; a port that it keeps has the same number as before.
 fn other_ports(lab: &Lab) {
     set_ports(
         lab,
@@ -186,7 +186,7 @@ fn other_ports(lab: &Lab) {
     });
 }
 
-/// Starts a daemon again, which writes nothing.
+/// Restarts the daemon, which writes nothing.
 fn restart(lab: &Lab, options: &Options<'_>) -> Daemon {
     let versions = || {
         let service = lab.get("services", NAMESPACE, "my-box-pe").expect("there");
@@ -208,7 +208,7 @@ fn restart(lab: &Lab, options: &Options<'_>) -> Daemon {
     daemon
 }
 
-/// Service and `NetworkPolicy` are removed when the Instance is stopped, exposure is forbidden or no port is asked for.
+/// Service and `NetworkPolicy` are removed when the Instance is stopped, exposure is forbidden or no port is requested.
 fn exposure_is_removed(lab: &Lab) {
     let await_removal = || {
         lab.await_gone("services", NAMESPACE, "my-box-pe");
@@ -231,7 +231,7 @@ fn exposure_is_removed(lab: &Lab) {
 }
 
 #[test]
-fn services_move_off_addresses_that_leave_the_pool() {
+fn services_keep_addresses_that_leave_the_pool_until_they_are_deleted() {
     let lab = lab_that_allows("shrink");
     let namespace = "tenant-shrink";
     let kubeconfig = lab.service_account();
@@ -246,7 +246,18 @@ fn services_move_off_addresses_that_leave_the_pool() {
         assert_eq!(status["externalIP"], "172.18.2.1");
     }
     drop(daemon);
-    let _daemon = start("172.18.2.2-172.18.2.3");
+    let services = || {
+        lab.list("services", namespace).into_iter().map(|service| service["spec"].clone()).collect::<Vec<_>>()
+    };
+    let before = services();
+    let daemon = start("172.18.2.2-172.18.2.3");
+    let said = "[!] ipPool: 3 Services have addresses outside of controllers.publicExposure.ipPool, such as 172.18.2.1";
+    daemon.wait_for("the line about the pool", |daemon| daemon.ready().1.contains(said));
+    for name in names {
+        assert_eq!(await_exposure(&lab, namespace, name, "Ready", "")["externalIP"], "172.18.2.1");
+    }
+    assert_eq!(services(), before, "a change of the pool changes no Service");
+    lab.delete("services", namespace, &["a-pe", "b-pe", "c-pe"]);
     let mut ports = BTreeSet::new();
     for name in names {
         lab.await_value("instances", namespace, name, "/status/publicExposure/externalIP", "172.18.2.2");

@@ -2,6 +2,7 @@
 
 mod concurrency;
 mod life;
+mod names;
 mod recorder;
 mod repair;
 mod requests;
@@ -14,14 +15,14 @@ pub use concurrency::assert_no_port_is_shared;
 
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
 
-/// The daemon's configuration with this pool, and the annotation by which `MetalLB` lets Services share an address.
+/// The daemon's configuration with this pool, and the annotation of `MetalLB` for Services that share an address.
 fn config(pool: &str) -> String {
     format!(
         "controllers: {{publicExposure: {{ipPool: [{pool}], commonAnnotations: {{metallb.io/allow-shared-ip: pe}}}}}}\n"
     )
 }
 
-/// An Instance that asks for these ports, as entries of a YAML list.
+/// An Instance that requests these ports, as entries of a YAML list.
 pub fn exposed(fixtures: &str, name: &str, ports: &str) -> String {
     let instance = instance(fixtures, name, "container");
     instance.replace("spec:\n", &format!("spec:\n  publicExposure: {{ports: [{ports}]}}\n"))
@@ -45,7 +46,7 @@ fn lab_that_allows(fixtures: &str) -> Arc<Lab> {
     lab
 }
 
-/// Sets the ports that an Instance asks for.
+/// Sets the requested ports of an Instance.
 pub fn set_ports(lab: &Lab, namespace: &str, name: &str, ports: &Value) {
     let patch = json!({"spec": {"publicExposure": {"ports": ports}}});
     lab.patch("instances", namespace, name, &patch.to_string());

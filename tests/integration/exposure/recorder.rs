@@ -1,4 +1,4 @@
-//! Records every write of the Services in a namespace, in the order in which the API server has carried them out.
+//! Records every write of the Services in a namespace, in the order of the API server.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::lab::{Lab, PATIENCE, wait_until};
 
-/// A watch that writes what it sees into a file. It ends when it is dropped.
+/// A watch that writes its events into a file. It ends when it is dropped.
 pub struct Recorder {
     watch: Child,
     dir: TempDir,
@@ -40,7 +40,7 @@ impl Recorder {
         self.dir.path().join("writes")
     }
 
-    /// What it has recorded so far, each with its resource version.
+    /// The recorded writes so far, each with its resource version.
     fn recorded(&self) -> Vec<(Value, Write)> {
         let text = fs::read_to_string(self.path()).expect("written by kubectl");
         // The last one may be incomplete.
@@ -54,7 +54,7 @@ impl Recorder {
         events.map(write).collect()
     }
 
-    /// All writes, once it has seen the last one of each Service that there is.
+    /// All writes, once the last write of each existing Service is recorded.
     pub fn writes(&self, lab: &Lab) -> Vec<Write> {
         let last: Vec<Value> = lab.list("services", &self.namespace);
         wait_until(PATIENCE, || {

@@ -1,4 +1,5 @@
-//! Services that somebody has changed beyond recognition, that share a name, or that a load balancer does not let go.
+//! Services that another writer has changed beyond recognition, that share a name, or that a load balancer does not
+//! release.
 
 use serde_json::{Value, json};
 
@@ -8,12 +9,12 @@ use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, wait_until};
 use cluster::config::only;
 
-/// The configuration of the loop alone, with more keys.
+/// The configuration with only this loop, with more keys.
 fn alone(pool: &str, more: &str) -> String {
     only(&[("publicExposure", &format!("ipPool: [{pool}]{more}"))])
 }
 
-/// What a Service has: its address and its ports, by which it is known again.
+/// The exposure of a Service: its address and its ports, which identify it.
 fn exposure_of(lab: &Lab, namespace: &str, service: &str) -> Option<Vec<String>> {
     let service = lab.get("services", namespace, service)?;
     let is_ours = service["metadata"]["labels"]["crownlabs.polito.it/component"] == "pe";
@@ -26,7 +27,7 @@ fn a_service_that_lost_label_annotation_or_type_gets_its_address_and_ports_back(
     let kubeconfig = lab.service_account();
     let config = config("172.18.4.1");
     let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "pelost", config: &config });
-    // The first free port is another one by the time at which the Service is changed.
+    // By the time of the change, the first free port is another one.
     lab.apply(&exposed("pelost", "first", "{name: any, targetPort: 80}"));
     await_exposure(&lab, namespace, "first", "Ready", "");
     lab.apply(&exposed(
@@ -60,7 +61,7 @@ fn a_service_that_lost_label_annotation_or_type_gets_its_address_and_ports_back(
     lab.delete("service", namespace, &["second-pe"]);
     wait_until(PATIENCE, || {
         let now = exposure_of(&lab, namespace, "second-pe");
-        (now.as_ref() == Some(&before)).then_some(()).ok_or_else(|| format!("anew: {before:?}, is {now:?}"))
+        (now.as_ref() == Some(&before)).then_some(()).ok_or_else(|| format!("again {before:?}, is {now:?}"))
     });
     await_exposure(&lab, namespace, "second", "Ready", "");
     let writes = recorder.writes(&lab);
@@ -69,7 +70,7 @@ fn a_service_that_lost_label_annotation_or_type_gets_its_address_and_ports_back(
 }
 
 #[test]
-fn two_instances_whose_services_would_have_one_name_share_nothing() {
+fn two_instances_with_the_same_service_name_share_nothing() {
     let (lab, namespace) = (lab_that_allows("penames"), "tenant-penames");
     let kubeconfig = lab.service_account();
     let config = alone("172.18.5.1", "");
@@ -113,7 +114,8 @@ fn a_port_is_not_given_away_while_a_load_balancer_holds_its_service() {
     let config = alone("172.18.6.1", "");
     let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "peheld", config: &config });
     let recorder = Recorder::start(&lab, namespace);
-    // The garbage collector deletes the Service of an Instance that is gone, the daemon that of one that asks for no ports.
+    // The garbage collector deletes the Service of a deleted Instance; the daemon deletes the Service of an Instance
+    // without ports.
     let gone = |name: &str| lab.delete("instance", namespace, &[name]);
     let asks_for_none = |name: &str| set_ports(&lab, namespace, name, &json!([]));
     let ways: [&dyn Fn(&str); 2] = [&gone, &asks_for_none];
@@ -132,7 +134,7 @@ fn a_port_is_not_given_away_while_a_load_balancer_holds_its_service() {
             let is_leaving = !service["metadata"]["deletionTimestamp"].is_null();
             is_leaving.then_some(()).ok_or_else(|| "its deletion".to_owned())
         });
-        // The daemon has seen the deletion once it has worked on something that came later.
+        // The daemon has seen the deletion once it has reconciled a later object.
         lab.apply(&exposed("peheld", &later, &format!("{{name: any, port: {}, targetPort: 80}}", port + 1)));
         await_exposure(&lab, namespace, &later, "Ready", "");
         await_exposure(&lab, namespace, &next, "Error", "No public address");
@@ -144,7 +146,7 @@ fn a_port_is_not_given_away_while_a_load_balancer_holds_its_service() {
 }
 
 #[test]
-fn another_annotation_for_the_address_moves_nobody() {
+fn a_changed_address_annotation_keeps_all_addresses() {
     let (lab, namespace) = (lab_that_allows("pekey"), "tenant-pekey");
     let kubeconfig = lab.service_account();
     let start = |more: &str| {
@@ -191,7 +193,7 @@ fn another_annotation_for_the_address_moves_nobody() {
 }
 
 #[test]
-fn an_ipv6_address_makes_an_ipv6_service_and_a_withdrawn_one_without_another_goes() {
+fn an_ipv6_address_makes_an_ipv6_service_which_keeps_it_until_it_is_deleted() {
     let (lab, namespace) = (lab_that_allows("pesix"), "tenant-pesix");
     let kubeconfig = lab.service_account();
     let start = |pool: &str| {
@@ -207,15 +209,17 @@ fn an_ipv6_address_makes_an_ipv6_service_and_a_withdrawn_one_without_another_goe
         |service: &str| lab.get("services", namespace, service).expect("there")["spec"]["ipFamilies"].clone();
     assert_eq!((families("one-pe"), families("two-pe")), (json!(["IPv6"]), json!(["IPv6"])));
     drop(daemon);
-    // One address is left, which `two` has.
+    // One address is left, which `two` has; `one` keeps its address until its Service is deleted.
     let daemon = start("\"2001:db8::2\"");
+    daemon.wait_for("the line about the pool", |daemon| daemon.ready().1.contains("[!] ipPool: 1 Services"));
+    assert_eq!(await_exposure(&lab, namespace, "one", "Ready", "")["externalIP"], "2001:db8::1");
+    lab.delete("services", namespace, &["one-pe"]);
     let status = await_exposure(&lab, namespace, "one", "Error", "No public address");
     assert_eq!((&status["externalIP"], &status["ports"]), (&Value::Null, &Value::Null));
-    lab.await_gone("services", namespace, "one-pe");
-    lab.await_gone("networkpolicies", namespace, "crownlabs-allow-publicexposure-ingress-traffic-one");
     drop(daemon);
-    // Another family: the Services are made anew.
+    // Another family.
     let _daemon = start("172.18.8.1-172.18.8.2");
+    lab.delete("services", namespace, &["two-pe"]);
     for name in ["one", "two"] {
         wait_until(PATIENCE, || {
             let status = await_exposure(&lab, namespace, name, "Ready", "");
@@ -227,7 +231,7 @@ fn an_ipv6_address_makes_an_ipv6_service_and_a_withdrawn_one_without_another_goe
     lab.delete_fixtures("pesix");
 }
 
-/// Two ports of one number share a node port, which the API server keeps for each name: it refuses both as TCP.
+/// Two ports with one number share a node port, which the API server keeps for each name: it rejects both as TCP.
 #[test]
 fn ports_that_shared_a_number_may_become_ports_of_one_protocol() {
     let (lab, namespace) = (lab_that_allows("peshared"), "tenant-peshared");

@@ -1,27 +1,25 @@
-//! Requests for ports that cannot be fulfilled: what the status says, and what stays as it was.
+//! Requests for ports that cannot be fulfilled: the status, and the objects that stay as they are.
 
 use serde_json::{Value, json};
 
 use super::{allow, await_exposure, config, exposed, set_ports};
-use crate::daemon::{Daemon, Options};
 use crate::lab::Lab;
 
 const NAMESPACE: &str = "tenant-badports";
 
 #[test]
-fn bad_requests_are_reported_with_what_to_do() {
+fn bad_requests_are_reported_with_a_hint() {
     let lab = Lab::shared();
-    lab.create_fixtures("badports");
-    let kubeconfig = lab.service_account();
+    let course = lab.course("badports");
     let config = config("172.18.1.1");
-    let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "badports", config: &config });
+    let daemon = course.daemon(&config);
     lab.apply(&exposed("badports", "one", "{name: a, port: 80, targetPort: 80}"));
     await_exposure(&lab, NAMESPACE, "one", "Error", "its owner can set spec.allowPublicExposure");
     allow(&lab, "badports");
     await_exposure(&lab, NAMESPACE, "one", "Ready", "");
     invalid_ports(&lab);
     occupied_ports(&lab);
-    // Out of range: the schema refuses it.
+    // Out of range: the schema rejects it.
     let refusal = lab.try_kubectl(
         &[
             "patch",
@@ -40,10 +38,9 @@ fn bad_requests_are_reported_with_what_to_do() {
     // Without a pool.
     drop(daemon);
     let none = "controllers: {publicExposure: {ipPool: []}}\n";
-    let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "badports", config: none });
+    let _daemon = course.daemon(none);
     lab.apply(&exposed("badports", "three", "{name: a, targetPort: 53}"));
     await_exposure(&lab, NAMESPACE, "three", "Error", "controllers.publicExposure.ipPool is empty");
-    lab.delete_fixtures("badports");
 }
 
 /// A port of `spec.publicExposure`.
@@ -76,7 +73,7 @@ fn occupied_ports(lab: &Lab) {
     set_ports(lab, NAMESPACE, "one", &json!([port("a", 53, 53, "TCP"), port("b", 53, 53, "UDP")]));
     await_exposure(lab, NAMESPACE, "one", "Ready", "");
     lab.apply(&exposed("badports", "two", "{name: a, port: 53, targetPort: 53}"));
-    await_exposure(lab, NAMESPACE, "two", "Error", "ask for other ports, or for port 0");
+    await_exposure(lab, NAMESPACE, "two", "Error", "request other ports, or port 0");
     lab.patch("instances", NAMESPACE, "one", r#"{"spec": {"running": false}}"#);
     await_exposure(lab, NAMESPACE, "two", "Ready", "");
 }

@@ -1,4 +1,4 @@
-//! A server that lies and hangs: the lists stay as they were, it is said why, and nothing else is delayed.
+//! A server that lies and hangs: the lists stay as they were, the reason is reported, and nothing else is delayed.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::scripted::{Answer, Server, found, with};
 use super::{KIND, await_images, await_queries, await_stale, existing, images, message, queries, writes};
-use crate::daemon::{Daemon, Options, free_port};
+use crate::daemon::{Daemon, Options, reserved_port};
 use crate::lab::Lab;
 
 /// The lists whose registries cannot be read, each with the reason of its condition, and a part of the message.
@@ -18,14 +18,18 @@ const FAULTS: [(&str, &str, &str); 12] = [
         "GET /f-refuses/v2/_catalog was answered 401 (UNAUTHORIZED): check the user",
     ),
     ("f-fails", "RegistryFailed", "was answered 500"),
-    ("f-html", "RegistryBadAnswer", "the answer is no JSON"),
-    ("f-null", "RegistryBadAnswer", "the answer is no list of repositories"),
+    ("f-html", "RegistryBadAnswer", "the answer is not JSON"),
+    ("f-null", "RegistryBadAnswer", "the answer is not a list of repositories"),
     ("f-hangs", "RegistryUnreachable", "no answer within 10s"),
     ("f-slow", "RegistryUnreachable", "no answer within 10s"),
     ("f-endless", "RegistryBadAnswer", "the answer is longer than 4 MiB"),
     ("f-short", "RegistryUnreachable", "GET /f-short/v2/_catalog: "),
-    ("f-moved", "RegistryElsewhere", "where nothing is sent: set url to the address of the registry itself"),
-    ("f-tokens", "RegistryElsewhere", "for a token, where nothing is sent: set tokenUrl"),
+    (
+        "f-moved",
+        "RegistryElsewhere",
+        "and no request is sent there: set url to the address of the registry itself",
+    ),
+    ("f-tokens", "RegistryElsewhere", "for a token, and no request is sent there: set tokenUrl"),
     ("f-many", "ImageListTooLarge", "there are more than 10000 tags of a"),
 ];
 
@@ -34,7 +38,7 @@ fn tag_list(count: usize) -> String {
     json!({"name": "a", "tags": tags}).to_string()
 }
 
-/// What the server answers, below a path for each list; `thief` must never be asked.
+/// The responses of the server, below a path for each list; `thief` must never be called.
 fn script(server: &Server, thief: &Server) {
     let one = r#"{"repositories": ["a"]}"#;
     let tokens = format!("401 No\r\nWWW-Authenticate: Bearer realm=\"{}\"", thief.url("/token"));
@@ -88,7 +92,7 @@ fn config(server: &Server, secret: &str) -> String {
     let others = ["f-full", "f-hostile", "f-good"];
     for name in FAULTS.iter().map(|(name, ..)| *name).chain(others) {
         let url = if name == "f-down" {
-            format!("http://127.0.0.1:{}", free_port())
+            format!("http://127.0.0.1:{}", reserved_port())
         } else {
             server.url(&format!("/{name}"))
         };
@@ -136,19 +140,19 @@ fn a_registry_that_fails_lies_or_hangs_changes_no_list_and_delays_none() {
         let labels = if name == "f-null" { Value::Null } else { json!({"theirs": "yes"}) };
         assert_eq!(list["metadata"]["labels"], labels, "{name}");
     }
-    // The same failures again are not written again.
+    // The same failures are not written again.
     let names = FAULTS.map(|(name, ..)| name);
     let mark = lab.cluster.audit().mark().expect("the audit log");
     await_queries(&daemon, &names, "failed", 2);
     let written = writes(&lab, mark, &names);
     assert!(written.is_empty(), "{written:#?}");
-    assert_eq!(thief.all_requests(), 0, "nobody else gets a request, and so no login");
+    assert_eq!(thief.all_requests(), 0, "no other server gets a request or a login");
     assert!(server.requests("/f-hangs/v2/_catalog") >= 2);
     assert!(!daemon.log().contains("hunter2"), "{}", daemon.log());
     let peak = daemon.size("VmHWM");
     println!("peak memory with {} registries: {peak} MiB", FAULTS.len() + 4);
     assert!(peak < 150, "{peak} MiB");
-    // What is corrected is read. One that offers nothing is believed at the third query.
+    // A corrected list is read again. An empty catalogue is accepted at the third query.
     let before = queries(&daemon, "f-fails", "succeeded");
     server.set("/f-fails/v2/_catalog", found(r#"{"repositories": []}"#));
     let list = await_stale(&lab, "f-fails", "False", "RegistryRead");
@@ -166,14 +170,13 @@ fn a_registry_that_fails_lies_or_hangs_changes_no_list_and_delays_none() {
     lab.delete(KIND, "", &["f-full", "f-hostile", "f-good", "f-harbor"]);
 }
 
-/// What can be listed is listed, whatever else there is.
+/// Valid entries are listed, whatever other entries there are.
 fn good_ones(lab: &Lab) {
     let list = await_images(lab, "f-full", |images| images.len() == 1);
     assert_eq!(list["spec"]["images"][0]["versions"].as_array().map(Vec::len), Some(10_000));
     await_images(lab, "f-hostile", |images| images == ["ok: 1"]);
     let list = await_stale(lab, "f-hostile", "False", "RegistryRead");
-    let end =
-        "offers 1 image with 1 tag; left out: 5 repositories and 3 tags whose names no registry may have";
+    let end = "offers 1 image with 1 tag; left out: 5 repositories and 3 tags with invalid names";
     assert!(message(&list).ends_with(end), "{}", message(&list));
     let list = await_images(lab, "f-harbor", |images| images == ["vm/desktop: 2 1"]);
     let expected = json!({

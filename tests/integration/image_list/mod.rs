@@ -1,4 +1,5 @@
-//! Image lists: of real registries without login, with a password and with tokens, and of a server that lies and hangs.
+//! Image lists from real registries without login, with a password and with tokens, and from a server that lies and
+//! hangs.
 
 mod faults;
 mod real;
@@ -30,7 +31,7 @@ fn images(list: &Value) -> Vec<String> {
     list["spec"]["images"].as_array().into_iter().flatten().map(line).collect()
 }
 
-/// Waits until a list has as many images as this and satisfies `is_wanted`. Returns it.
+/// Waits until a list satisfies `is_wanted`. Returns it.
 fn await_images(lab: &Lab, name: &str, is_wanted: impl Fn(&[String]) -> bool) -> Value {
     wait_until(PATIENCE, || {
         let list = lab.get(KIND, "", name).ok_or_else(|| format!("ImageList {name}"))?;
@@ -55,7 +56,7 @@ fn await_stale(lab: &Lab, name: &str, status: &str, reason: &str) -> Value {
     })
 }
 
-/// The keys of the loop for one list, of a server that does not answer as a registry yet.
+/// The keys of the loop for one list, with a server that does not answer like a registry yet.
 pub fn keys(name: &str, server: &ExamServer) -> String {
     let url = format!("http://{}", server.host());
     format!(
@@ -83,14 +84,14 @@ fn message(list: &Value) -> String {
     stale(list)["message"].as_str().unwrap_or_default().to_owned()
 }
 
-/// How many queries of a list have ended.
+/// The number of finished queries of a list.
 fn queries(daemon: &Daemon, name: &str, result: &str) -> u64 {
     let begin = format!("image_list_queries_total{{image_list=\"{name}\",result=\"{result}\"}} ");
     let metrics = daemon.metrics();
     metrics.lines().find_map(|line| line.strip_prefix(&begin)?.parse().ok()).unwrap_or_default()
 }
 
-/// Waits until so many more queries of each of these lists have ended.
+/// Waits until this many more queries of each of these lists have ended.
 fn await_queries(daemon: &Daemon, names: &[&str], result: &str, more: u64) {
     let wanted: Vec<(&str, u64)> =
         names.iter().map(|name| (*name, queries(daemon, name, result) + more)).collect();
@@ -114,7 +115,7 @@ fn writes(lab: &Lab, mark: Mark, names: &[&str]) -> Vec<AuditEntry> {
     entries.into_iter().filter(is_ours).collect()
 }
 
-/// A list as somebody has made it before.
+/// A list that a user has created before.
 fn existing(name: &str) -> String {
     json!({
         "apiVersion": "crownlabs.polito.it/v1alpha1", "kind": "ImageList",

@@ -1,4 +1,4 @@
-//! Real registries: what they offer is listed, and nothing is written when nothing changes.
+//! Real registries: their images are listed, and nothing is written when nothing changes.
 
 use std::fs;
 
@@ -18,7 +18,7 @@ fn tags(count: usize) -> Vec<String> {
     (0..count).map(|number| format!("v{number}")).chain(["latest".to_owned()]).collect()
 }
 
-/// The number of tags of an image in a list, each of which is there once.
+/// The number of tags of an image in a list. Each tag must be there once.
 fn count(images: &[String], name: &str) -> usize {
     let begin = format!("{name}: ");
     let line = images.iter().find_map(|line| line.strip_prefix(&begin)).unwrap_or_default();
@@ -29,14 +29,14 @@ fn count(images: &[String], name: &str) -> usize {
 }
 
 #[test]
-fn what_registries_offer_is_listed_and_written_once() {
+fn the_images_of_registries_are_listed_and_written_once() {
     let lab = Lab::shared_unsimulated();
     let issuer = TokenServer::start();
     let mut open = registry(&Access::Open);
     let password = registry(&Access::Password);
     let tokens = registry(&Access::Tokens(issuer.clone()));
     open.push("vm/many", &tags(500)).expect("pushed");
-    // More than the registry has in a page of its catalogue.
+    // More than one page of the registry's catalogue.
     for number in 0..120 {
         open.push(&format!("r{number:03}"), &tags(1)).expect("pushed");
     }
@@ -92,7 +92,8 @@ fn what_registries_offer_is_listed_and_written_once() {
 
 /// An unchanged registry causes no write, nor does a restart.
 fn nothing_changes(lab: &Lab, daemon: Daemon, options: &Options<'_>) {
-    // A status is seen before its write is in the audit log. The next query begins only when that write was answered.
+    // A status is visible before its write is in the audit log. The next query begins only after the response to that
+    // write.
     await_queries(&daemon, &LISTS, "succeeded", 1);
     let mark = lab.cluster.audit().mark().expect("the audit log");
     await_queries(&daemon, &LISTS, "succeeded", 2);
@@ -108,7 +109,7 @@ fn nothing_changes(lab: &Lab, daemon: Daemon, options: &Options<'_>) {
     );
 }
 
-/// Only the spec is ours: it is healed, and followed when the registry changes.
+/// Only the spec is ours: it is repaired, and updated when the registry changes.
 fn others_are_respected(lab: &Lab, open: &Registry) {
     let before = lab.get(KIND, "", "real-open").expect("there");
     let theirs = json!({"metadata": {
@@ -127,18 +128,18 @@ fn others_are_respected(lab: &Lab, open: &Registry) {
     for member in ["finalizers", "ownerReferences"] {
         assert_eq!(metadata[member].as_array().map(Vec::len), Some(1), "{metadata}");
     }
-    // One that is deleted comes again, once it is gone.
+    // A deleted list is created again once it is gone.
     lab.patch(KIND, "", "real-open", r#"{"metadata": {"finalizers": null}}"#);
     lab.delete(KIND, "", &["real-open"]);
     let list = await_images(lab, "real-open", |images| images.len() == 122);
     assert_eq!(list["metadata"]["labels"], Value::Null);
 }
 
-/// A registry that is away leaves its list as it was, says since when, and recovers.
+/// When its registry is down, a list stays as it was, says since when, and recovers.
 fn an_outage(lab: &Lab, daemon: &Daemon, open: &mut Registry) {
     let before = lab.get(KIND, "", "real-open").expect("there");
     open.stop();
-    // A query that was under way ends with another message.
+    // A query in progress ends with another message.
     let list = wait_until(PATIENCE, || {
         let list = await_stale(lab, "real-open", "True", "RegistryUnreachable");
         let said = message(&list);
@@ -146,7 +147,7 @@ fn an_outage(lab: &Lab, daemon: &Daemon, open: &mut Registry) {
     });
     assert_eq!(list["spec"], before["spec"]);
     let since = list["status"]["lastSuccessTime"].as_str().expect("a time").to_owned();
-    let (said, end) = (message(&list), format!("; the list is that of {since}"));
+    let (said, end) = (message(&list), format!("; the list dates from {since}"));
     assert!(said.ends_with(&end), "{said}");
     wait_until(PATIENCE, || {
         let events = lab.events("default", "real-open");
@@ -154,7 +155,7 @@ fn an_outage(lab: &Lab, daemon: &Daemon, open: &mut Registry) {
         let found = events.iter().any(is_told);
         found.then_some(()).ok_or_else(|| format!("the event in {events:?}"))
     });
-    // The same failure again is not written again; the first write is in the audit log before the next query begins.
+    // The same failure is not written again; the first write is in the audit log before the next query begins.
     await_queries(daemon, &["real-open"], "failed", 1);
     let mark = lab.cluster.audit().mark().expect("the audit log");
     await_queries(daemon, &["real-open"], "failed", 2);

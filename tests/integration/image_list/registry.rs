@@ -1,4 +1,4 @@
-//! Registries that are open, or ask for a password, or for tokens of a server of the test.
+//! Registries that are open, or require a password, or tokens from a server of the test.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -13,21 +13,21 @@ use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::daemon::free_port;
+use crate::daemon::reserved_port;
 use cluster::registry::Registry;
 
-/// The user, and the password: what `htpasswd -B` makes of them.
+/// The user and the password, as written by `htpasswd -B`.
 const HTPASSWD: &str = "ada:$2b$04$XuPuogoNW1JBI0rorRVF.umrz97r.i/5khRMx9p34wX4PmTeVc.oC\n";
 /// `Authorization` of that user.
 const BASIC: &str = "Basic YWRhOnMzY3JldA==";
 
-/// How a registry is logged in at.
+/// The login of a registry.
 pub enum Access {
-    /// Nobody logs in.
+    /// No login.
     Open,
-    /// By user and password.
+    /// With user and password.
     Password,
-    /// By tokens.
+    /// With tokens.
     Tokens(Arc<TokenServer>),
 }
 
@@ -51,7 +51,7 @@ pub fn registry(access: &Access) -> Registry {
             (auth, format!("Bearer {}", server.token("ada", "repository", "vm", &["pull", "push"])))
         }
     };
-    let address = format!("127.0.0.1:{}", free_port());
+    let address = format!("127.0.0.1:{}", reserved_port());
     Registry::start_in(folder, &address, &auth, &authorization).expect("a registry")
 }
 

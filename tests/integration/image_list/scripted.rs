@@ -1,4 +1,4 @@
-//! A server that answers at each path as a test tells it.
+//! A server that answers at each path as a test has set it.
 
 use std::collections::HashMap;
 use std::io::{BufRead as _, BufReader, Write};
@@ -12,15 +12,15 @@ use parking_lot::Mutex;
 /// An answer.
 #[derive(Clone)]
 pub enum Answer {
-    /// What follows the version in the head, and the body.
+    /// The rest of the head after the version, and the body.
     Text(String, String),
-    /// None.
+    /// No response.
     Hang,
     /// 200, and a body without end.
     Endless,
-    /// 200, and a body of which a byte comes each second.
+    /// 200, and a body with one byte per second.
     Slow,
-    /// 200, and less than was announced.
+    /// 200, and a body that is shorter than announced.
     Short,
 }
 

@@ -8,28 +8,27 @@ use std::time::Duration;
 use crownlabs::testing::clock;
 use serde_json::Value;
 
-use crate::daemon::{Daemon, Options};
 use crate::expiration::{elsewhere, mails, passed};
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
 use cluster::config::only;
 use cluster::exporter::{Counter, Exporter};
 use cluster::prometheus::{PrometheusServer, Samples};
 
-/// The time without use after which an Instance is overdue.
+/// The allowed idle time of an Instance.
 const IDLE: Duration = Duration::from_secs(20);
 /// The time between the warning and the stop.
 const INTERVAL: Duration = Duration::from_secs(4);
 const NAMESPACE: &str = "tenant-idle";
 
-/// Whether each of the sources is there, as Prometheus knows it.
+/// Whether each of the sources is available, according to Prometheus.
 const AVAILABLE: [&str; 3] = [
     r#"up{service="ingress-nginx-external-controller-metrics"}"#,
     r#"up{container="bastion-operator-tracker-sidecar"}"#,
     r#"up{container="webssh"}"#,
 ];
 
-/// A Prometheus in which all sources are there from an hour ago until half an hour from now, and in which the Instance
-/// `busybee` in this namespace is used all the time.
+/// A Prometheus with all sources available from an hour ago until half an hour from now. The Instance `busybee` in
+/// this namespace is used all the time.
 pub fn prometheus(namespace: &str) -> PrometheusServer {
     let now = clock::now().as_second();
     let times = || (now - 3_600..now + 1_800).step_by(5);
@@ -47,13 +46,13 @@ pub fn prometheus(namespace: &str) -> PrometheusServer {
     PrometheusServer::start(&samples).expect("a Prometheus")
 }
 
-/// Lets a Template of the fixtures allow so much time without use.
+/// Makes a Template of the fixtures allow this idle time.
 pub fn allow_idle(lab: &Lab, fixtures: &str, template: &str, idle: &str) {
     let patch = format!(r#"{{"spec": {{"cleanup": {{"stopAfterInactivity": "{idle}"}}}}}}"#);
     lab.patch("templates", &format!("workspace-{fixtures}"), template, &patch);
 }
 
-/// The configuration of the loop alone, with that time between the warning and the stop.
+/// The configuration with only this loop, with that time between the warning and the stop.
 pub fn config(folder: &Path, prometheus: &PrometheusServer, interval: Duration) -> String {
     let interval = interval.as_secs();
     let keys = format!("maxNumberOfAlerts: 1, notificationInterval: {interval}s, checkInterval: 2s");
@@ -66,7 +65,7 @@ pub fn config(folder: &Path, prometheus: &PrometheusServer, interval: Duration) 
     )
 }
 
-/// Asserts that both mails about an Instance and both events say what is done with it.
+/// Asserts that both mails about an Instance and both events name the action.
 fn assert_same_words(lab: &Lab, sent: &[(jiff::Timestamp, String)], name: &str, action: &str, data: &str) {
     let about = sent.iter().map(|(_, mail)| mail.as_str()).filter(|mail| mail.contains(name));
     let about: Vec<String> =
@@ -89,9 +88,9 @@ fn assert_same_words(lab: &Lab, sent: &[(jiff::Timestamp, String)], name: &str, 
 }
 
 #[test]
-fn what_nobody_uses_is_warned_about_and_ended_and_what_is_used_stays() {
+fn unused_instances_are_warned_about_and_ended_and_used_ones_stay() {
     let lab = Lab::shared();
-    lab.create_fixtures("idle");
+    let course = lab.course("idle");
     for template in ["container", "container-persistent"] {
         allow_idle(&lab, "idle", template, &format!("{}s", IDLE.as_secs()));
     }
@@ -103,8 +102,7 @@ fn what_nobody_uses_is_warned_about_and_ended_and_what_is_used_stays() {
     let prometheus = prometheus(NAMESPACE);
     let folder = tempfile::tempdir().expect("a folder");
     let config = config(folder.path(), &prometheus, INTERVAL);
-    let kubeconfig = lab.service_account();
-    let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "idle", config: &config });
+    let daemon = course.daemon(&config);
     lab.await_gone("instances", NAMESPACE, "ended");
     let ended = clock::now();
     let sent = mails(folder.path());
@@ -137,7 +135,7 @@ fn what_nobody_uses_is_warned_about_and_ended_and_what_is_used_stays() {
     assert!(!mails(folder.path()).iter().any(|(_, mail)| mail.contains("busybee")));
     let used = lab.get("instances", NAMESPACE, "busybee").expect("it stays");
     assert_eq!(used["spec"]["running"], Value::Bool(true));
-    // Without Prometheus, an Instance that is started again is not warned about.
+    // Without Prometheus, a restarted Instance is not warned about.
     drop(prometheus);
     lab.patch("instances", NAMESPACE, "paused", r#"{"spec": {"running": true}}"#);
     wait_until(PATIENCE, || {
@@ -146,57 +144,51 @@ fn what_nobody_uses_is_warned_about_and_ended_and_what_is_used_stays() {
         if is_blind { Ok(()) } else { Err(format!("MetricsUnavailable: {found}")) }
     });
     assert_eq!(mails(folder.path()).len(), 4);
-    drop(daemon);
-    lab.delete_fixtures("idle");
 }
 
 #[test]
-fn the_instances_of_an_exempt_namespace_stay_until_it_is_exempt_no_more() {
+fn the_instances_of_a_namespace_stay_while_it_is_exempt() {
     let lab = Lab::shared();
     let (name, namespace) = ("spared", "tenant-spared");
-    lab.create_fixtures(name);
+    let course = lab.course(name);
     let exempt = |value: &str| {
         let labels = format!(r#"{{"crownlabs.polito.it/instance-inactivity-ignore": {value}}}"#);
         lab.patch("namespaces", "", namespace, &format!(r#"{{"metadata": {{"labels": {labels}}}}}"#));
     };
-    // Whatever the case of the value: to exempt too many is the safe direction.
+    // The case of the value does not matter: exempting too many is the safe direction.
     exempt("\"True\"");
     allow_idle(&lab, name, "container", "5s");
     lab.apply(&instance(name, "kept", "container"));
-    // What is done to this one would have been done to the other.
+    // This Instance shows what would have happened to the other one.
     lab.apply(&elsewhere(name, "marker", "container", name));
     let prometheus = prometheus(namespace);
     let folder = tempfile::tempdir().expect("a folder");
     let config = config(folder.path(), &prometheus, INTERVAL);
-    let kubeconfig = lab.service_account();
-    let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: name, config: &config });
+    let daemon = course.daemon(&config);
     lab.await_gone("instances", "workspace-spared", "marker");
     let kept = lab.get("instances", namespace, "kept").expect("it is exempt");
     assert_eq!((&kept["spec"]["running"], &kept["status"]["inactivity"]), (&Value::Bool(true), &Value::Null));
     assert_eq!(mails(folder.path()).len(), 2, "those about the other: {}", daemon.log());
-    // Once the exemption ends, the Instance is looked at again at once.
+    // Once the exemption ends, the Instance is reconciled again at once.
     exempt("null");
     lab.await_gone("instances", namespace, "kept");
     let sent = mails(folder.path());
     assert_eq!(sent.len(), 4, "{}", daemon.log());
     assert!(passed(sent[2].0, sent[3].0) >= INTERVAL, "{sent:?}");
-    drop(daemon);
-    lab.delete_fixtures(name);
 }
 
 #[test]
-fn who_is_warned_keeps_an_instance_by_an_annotation() {
+fn an_annotation_keeps_an_instance_after_the_warning() {
     let lab = Lab::shared();
     let (name, namespace) = ("keeping", "tenant-keeping");
-    lab.create_fixtures(name);
+    let course = lab.course(name);
     allow_idle(&lab, name, "container-persistent", "5s");
     lab.apply(&instance(name, "box", "container-persistent"));
     let prometheus = prometheus(namespace);
     let folder = tempfile::tempdir().expect("a folder");
-    // Nobody is stopped meanwhile.
+    // No Instance is stopped in the meantime.
     let config = config(folder.path(), &prometheus, Duration::from_mins(10));
-    let kubeconfig = lab.service_account();
-    let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: name, config: &config });
+    let daemon = course.daemon(&config);
     let promise = |is_wanted: &dyn Fn(&Value) -> bool| {
         wait_until(PATIENCE, || {
             let object = lab.get("instances", namespace, "box").expect("it stays");
@@ -228,8 +220,6 @@ fn who_is_warned_keeps_an_instance_by_an_annotation() {
     let promise = promise(&|promise| promise["witness"] == "kept" && promise["deadline"].is_null());
     assert_eq!(promise["since"], kept.to_string(), "{warned}");
     assert_eq!(mails(folder.path()).len(), 1, "the next one may come after an interval: {}", daemon.log());
-    drop(daemon);
-    lab.delete_fixtures(name);
 }
 
 /// A Prometheus that scrapes an exporter, and has done so for some seconds.
@@ -244,7 +234,7 @@ fn scraping(exporter: &Exporter) -> PrometheusServer {
     prometheus
 }
 
-/// The Service of an Instance, which the instance loop would make, and its address.
+/// The Service of an Instance, which the instance loop would create, and its address.
 fn service(lab: &Lab, namespace: &str, name: &str) -> String {
     let instance = lab.get("instances", namespace, name).expect("it was applied");
     let uid = &instance["metadata"]["uid"];
@@ -264,13 +254,13 @@ spec: {{ports: [{{name: ssh, port: 22}}]}}
 }
 
 #[test]
-fn whoever_leaves_an_instance_that_prometheus_has_seen_in_use_is_warned() {
+fn an_instance_is_warned_about_when_it_has_been_idle_since_its_last_use() {
     let lab = Lab::shared();
     let (fixtures, namespace) = ("scraped", "tenant-scraped");
-    lab.create_fixtures(fixtures);
+    let course = lab.course(fixtures);
     allow_idle(&lab, fixtures, "container-persistent", &format!("{}s", IDLE.as_secs()));
     let exporter = Exporter::start().expect("an exporter");
-    // It was used before anybody looked, and never since.
+    // It was used before the observation began, and never since.
     exporter.count(&Counter::requests(namespace, "forsaken"));
     let prometheus = scraping(&exporter);
     let in_use =
@@ -287,10 +277,9 @@ fn whoever_leaves_an_instance_that_prometheus_has_seen_in_use_is_warned() {
         });
     lab.apply(&instance(fixtures, "forsaken", "container-persistent"));
     let folder = tempfile::tempdir().expect("a folder");
-    // Nobody is stopped meanwhile.
+    // No Instance is stopped in the meantime.
     let config = config(folder.path(), &prometheus, Duration::from_mins(10));
-    let kubeconfig = lab.service_account();
-    let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: fixtures, config: &config });
+    let daemon = course.daemon(&config);
     let warned = |name: &str| {
         wait_until(PATIENCE, || {
             let sent = mails(folder.path());
@@ -301,7 +290,7 @@ fn whoever_leaves_an_instance_that_prometheus_has_seen_in_use_is_warned() {
         })
     };
     warned("forsaken");
-    // The others are as old: they would be overdue too if their use had not been seen.
+    // The others are as old: they would be overdue too if their usage had not been seen.
     exporter.end_all();
     let last = clock::now();
     for (_, _, counter) in &in_use {
@@ -314,6 +303,4 @@ fn whoever_leaves_an_instance_that_prometheus_has_seen_in_use_is_warned() {
         assert_eq!(object["spec"]["running"], Value::Bool(true));
     }
     assert_eq!(mails(folder.path()).len(), 4, "a warning for each");
-    drop(daemon);
-    lab.delete_fixtures(fixtures);
 }

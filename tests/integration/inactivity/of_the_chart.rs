@@ -1,6 +1,6 @@
-//! The loop with what the chart installs: the configuration that it renders from its default values and what a site has to
-//! say, and a real Prometheus that scrapes the daemon as the Prometheus operator does by the chart's monitors, and NGINX as
-//! it does by that of ingress-nginx.
+//! The loop with the chart: the configuration rendered from its default values and the values of a site, and a real
+//! Prometheus. Prometheus scrapes the daemon like the Prometheus operator with the chart's monitors, and NGINX like the
+//! operator with ingress-nginx's monitor.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{IDLE, allow_idle};
-use crate::daemon::{Daemon, free_port};
+use crate::daemon::{Daemon, reserved_port};
 use crate::expiration::mails;
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
 use cluster::exporter::{Counter, Exporter};
@@ -18,12 +18,12 @@ use cluster::network::{Sender, syn};
 use cluster::prometheus::{PrometheusServer, Target};
 use cluster::sshd::key_pair;
 
-/// The namespace of the release, its name, and that of the bastion and its namespace.
+/// The namespace and the name of the release, and the name and the namespace of the bastion.
 const NAMESPACE: &str = "crownlabs-system";
 const RELEASE: &str = "crownlabs";
 const BASTION: &str = "crownlabs-bastion";
 
-/// What a site says, with short times, and without webhooks, which nobody calls here.
+/// The values of a site, with short times, and without webhooks, which nothing calls here.
 const VALUES: &str = "
 config:
   controllers:
@@ -35,13 +35,13 @@ config:
 podMonitor: {enabled: true}
 ";
 
-/// What the chart renders.
+/// The rendered chart.
 struct Chart {
     objects: Vec<Value>,
 }
 
 impl Chart {
-    /// With these values beside [`VALUES`].
+    /// The chart with these values in addition to [`VALUES`].
     fn render(more: &str) -> Self {
         let text = cluster::helm::template(RELEASE, NAMESPACE, &format!("{VALUES}{more}"));
         Self { objects: serde_saphyr::from_multiple(&text).expect("YAML") }
@@ -52,8 +52,7 @@ impl Chart {
         self.objects.iter().find(is_meant).unwrap_or_else(|| panic!("the chart has the {kind} {name}"))
     }
 
-    /// Starts the daemon of a Deployment with its configuration, in which addresses, files and selector are those of
-    /// this test.
+    /// Starts the daemon of a Deployment with its configuration, with addresses, files and selector of this test.
     fn start(&self, name: &str, kubeconfig: &Path, here: &Value) -> Daemon {
         let text = self.object("ConfigMap", name)["data"]["crownlabs.yaml"].as_str().expect("a file");
         let mut config: Value = serde_saphyr::from_str(text).expect("YAML");
@@ -68,8 +67,8 @@ impl Chart {
         daemon
     }
 
-    /// What the Prometheus operator makes of the `PodMonitor` of a Deployment whose pod serves metrics at this port of
-    /// loopback.
+    /// The target that the Prometheus operator creates from the `PodMonitor` of a Deployment whose pod serves metrics
+    /// on this loopback port.
     fn target(&self, name: &str, port: u16) -> Target {
         let monitor = self.object("PodMonitor", name);
         let endpoint = &monitor["spec"]["podMetricsEndpoints"][0];
@@ -126,11 +125,11 @@ impl Site {
             namespace: format!("tenant-{name}"),
             exporter: Exporter::start().expect("an exporter"),
             folder: TempDir::new().expect("a folder"),
-            port: free_port(),
+            port: reserved_port(),
         }
     }
 
-    /// The members of the configuration by which a daemon finds its Instances.
+    /// The members of the configuration that select the daemon's Instances.
     fn selector(&self) -> Value {
         json!({"crownlabs.polito.it/operator-selector": self.name})
     }
@@ -159,7 +158,7 @@ impl Site {
         chart.start(RELEASE, &self.lab.service_account(), &here)
     }
 
-    /// From now on, the Instances are judged.
+    /// From now on, the Instances are checked for inactivity.
     fn allow_idle(&self) {
         allow_idle(&self.lab, self.name, "container-persistent", &format!("{}s", IDLE.as_secs()));
     }
@@ -188,7 +187,7 @@ fn with_the_default_values_an_unused_machine_is_warned_and_stopped_and_a_used_on
     let chart = Chart::render("");
     let prometheus = site.scrape(&chart, None);
     let daemon = site.start(&chart, &prometheus);
-    // The Service by which NGINX reaches the machine.
+    // The Service through which NGINX reaches the machine.
     let service = wait_until(PATIENCE, || {
         let services = site.lab.list("services", &site.namespace);
         let names = services.iter().filter_map(|service| service["metadata"]["name"].as_str());
@@ -221,7 +220,7 @@ fn with_the_default_values_an_unused_machine_is_warned_and_stopped_and_a_used_on
         (site.get("browsed")["spec"]["running"].clone(), site.mails("browsed")),
         (true.into(), vec![])
     );
-    // By the labels that the alerts and the dashboard of the chart ask for.
+    // With the labels in the queries of the chart's alerts and dashboard.
     let used = format!(
         r#"automation_instances{{namespace="{NAMESPACE}", container="crownlabs", controller="inactivity", witness="ingress"}}"#
     );
@@ -251,10 +250,10 @@ fn start_bastion(site: &Site, chart: &Chart, port: u16) -> Daemon {
 }
 
 #[test]
-fn with_the_bastion_of_the_chart_whoever_was_there_by_ssh_is_warned_later() {
+fn with_the_bastion_of_the_chart_a_machine_used_over_ssh_is_warned_about_later() {
     let site = Site::create("installed-bastion", ["unused", "tunnelled"]);
     let chart = Chart::render("bastion: {enabled: true}\n");
-    let port = free_port();
+    let port = reserved_port();
     let prometheus = site.scrape(&chart, Some(chart.target(BASTION, port)));
     let daemon = site.start(&chart, &prometheus);
     let bastion = start_bastion(&site, &chart, port);
@@ -265,7 +264,7 @@ fn with_the_bastion_of_the_chart_whoever_was_there_by_ssh_is_warned_later() {
     );
     await_value(&prometheus, &connections, 0.0, &bastion);
     let last = clock::now();
-    // Nobody has this address here; the packet is sent as if somebody had.
+    // Nothing has this address here; the packet is sent as if something had.
     Sender::new("lo").send(&syn(&address, 22, 1));
     await_value(&prometheus, &connections, 1.0, &bastion);
     site.allow_idle();

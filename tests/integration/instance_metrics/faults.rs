@@ -1,4 +1,4 @@
-//! A runtime that is away, hangs or says nonsense.
+//! A runtime that is down, hangs or sends invalid data.
 
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
@@ -11,7 +11,7 @@ use crate::daemon::Daemon;
 use cluster::containerd::Containerd;
 use cluster::network::Namespace;
 
-/// The calls of a method that were not answered in time.
+/// The calls of a method that timed out.
 fn unanswered(daemon: &Daemon, method: &str) -> u64 {
     let begin = format!("cri_client_requests_total{{operation=\"{method}\",code=\"DeadlineExceeded\"}} ");
     let metrics = daemon.metrics();
@@ -24,14 +24,14 @@ fn open_files(daemon: &Daemon) -> usize {
 }
 
 #[tokio::test]
-async fn a_runtime_that_accepts_and_never_answers_is_bounded_and_said() {
+async fn a_runtime_that_accepts_and_never_answers_times_out_and_is_reported() {
     let folder = TempDir::new().expect("a folder");
     let socket = folder.path().join("cri.sock");
     let listener = UnixListener::bind(&socket).expect("a socket");
     let accepted = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&accepted);
     std::thread::spawn(move || {
-        // What arrives is never read, and no connection is closed.
+        // Incoming data is never read, and no connection is closed.
         for connection in listener.incoming().flatten() {
             kept.lock().expect("no panic").push(connection);
         }
@@ -40,7 +40,7 @@ async fn a_runtime_that_accepts_and_never_answers_is_bounded_and_said() {
     until("some rounds", async || (unanswered(&daemon, "Version") >= 5).then_some(())).await;
     let (_, ready) = daemon.ready();
     let sentence = format!(
-        "[!] instanceMetrics: the use of containers cannot be read: {} did not answer Version within 100ms. ",
+        "[!] instanceMetrics: cannot read the use of containers: {} did not answer Version within 100ms. ",
         socket.display()
     );
     assert!(ready.contains(&sentence), "{ready}");
@@ -49,7 +49,7 @@ async fn a_runtime_that_accepts_and_never_answers_is_bounded_and_said() {
     let (files, memory) = (open_files(&daemon), daemon.size("VmRSS"));
     until("many rounds", async || (unanswered(&daemon, "Version") >= 60).then_some(())).await;
     let connections = accepted.lock().expect("no panic").len();
-    assert!(connections >= 60, "each call has a connection of its own: {connections}");
+    assert!(connections >= 60, "each call has its own connection: {connections}");
     assert!(open_files(&daemon) <= files + 5, "{} open files, before {files}", open_files(&daemon));
     assert!(daemon.size("VmRSS") <= memory + 8, "{} MiB, before {memory}", daemon.size("VmRSS"));
     assert!(ask(&daemon, "pod").await.is_err());
@@ -57,7 +57,7 @@ async fn a_runtime_that_accepts_and_never_answers_is_bounded_and_said() {
 }
 
 #[tokio::test]
-async fn the_last_numbers_end_while_the_runtime_hangs_and_come_back_with_it() {
+async fn the_figures_end_while_the_runtime_hangs_and_return_with_it() {
     let namespace = Namespace::new();
     let node = Containerd::start(&namespace, 1).expect("containerd");
     let pod = lab_pod("tenant-a", "pod");
@@ -80,7 +80,7 @@ async fn the_last_numbers_end_while_the_runtime_hangs_and_come_back_with_it() {
 }
 
 #[tokio::test]
-async fn a_runtime_that_comes_late_and_goes_is_said() {
+async fn a_runtime_that_starts_late_and_stops_is_reported() {
     let folder = TempDir::new().expect("a folder");
     let socket = folder.path().join("cri.sock");
     let daemon = start(&socket, "updatePeriod: 200ms");
@@ -100,7 +100,7 @@ async fn a_runtime_that_comes_late_and_goes_is_said() {
 }
 
 #[tokio::test]
-async fn a_port_that_is_taken_is_said_and_the_page_of_metrics_goes_on() {
+async fn an_occupied_port_is_reported_and_the_metrics_are_still_served() {
     let namespace = Namespace::new();
     let node = Containerd::start(&namespace, 1).expect("containerd");
     let pod = lab_pod("tenant-a", "pod");

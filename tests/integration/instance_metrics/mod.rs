@@ -1,4 +1,5 @@
-//! What Instances use, with real pods on a real containerd. The daemon has no API server: its kubeconfig is not there.
+//! The resource usage of Instances, with real pods on a real containerd. The daemon has no API server: its kubeconfig
+//! does not exist.
 
 mod faults;
 mod numbers;
@@ -15,12 +16,12 @@ use cluster::config::only;
 use cluster::containerd::Pod;
 use cluster::instance_metrics::{self, ContainerMetrics};
 
-/// A configuration with the one loop, and these further keys of it, in the form of YAML in one line.
+/// A configuration with only this loop, and these further keys of it, as YAML in one line.
 fn only_metrics(listen: &str, keys: &str) -> String {
     config("metrics", &only(&[("instanceMetrics", &format!("listen: \"{listen}\", {keys}"))]))
 }
 
-/// Starts a daemon that measures what runs at a socket, with these further keys of the loop.
+/// Starts a daemon that measures the containers of the runtime at a socket, with these further keys of the loop.
 fn start(socket: &Path, keys: &str) -> Daemon {
     let keys = format!("runtimeEndpoint: \"unix://{}\", {keys}", socket.display());
     let command = [env!("CARGO_BIN_EXE_crownlabs")];
@@ -38,7 +39,7 @@ async fn ask(daemon: &Daemon, pod: &str) -> Result<ContainerMetrics, Status> {
     instance_metrics::ask(&service(daemon).await, pod).await.expect("an answer")
 }
 
-/// The same by a method of that path.
+/// The same through the method at that path.
 async fn call(daemon: &Daemon, method: &'static str, pod: &str) -> Result<ContainerMetrics, Status> {
     instance_metrics::call(&service(daemon).await, method, pod).await.expect("an answer")
 }

@@ -1,4 +1,4 @@
-//! Which numbers there are, and whether they are right.
+//! Which figures there are, and whether they are right.
 
 use std::time::Duration;
 
@@ -15,13 +15,13 @@ fn is_near(found: f64, expected: f64) -> bool {
     (found - expected).abs() <= expected * 0.05
 }
 
-/// A number, of which 16 digits count.
+/// A number with 16 significant digits.
 #[expect(clippy::cast_precision_loss, reason = "it is compared with a tolerance")]
 fn float(number: u64) -> f64 {
     number as f64
 }
 
-/// The processor time of a container and the moment, in nanoseconds.
+/// The processor time of a container and its time stamp, in nanoseconds.
 fn processor(stats: &ContainerStats) -> (u64, u64) {
     let cpu = stats.cpu.expect("measured");
     let used = cpu.usage_core_nano_seconds.expect("measured");
@@ -29,7 +29,7 @@ fn processor(stats: &ContainerStats) -> (u64, u64) {
 }
 
 #[tokio::test]
-async fn the_numbers_are_those_of_the_runtime() {
+async fn the_figures_equal_those_of_the_runtime() {
     let namespace = Namespace::new();
     let node = Containerd::start(&namespace, 1).expect("containerd");
     let client = Cri::new(node.socket(), DEADLINE);
@@ -41,7 +41,7 @@ async fn the_numbers_are_those_of_the_runtime() {
     let daemon = start(&node.socket(), "updatePeriod: 1s");
 
     let stats = async || client.container_stats(&container).await.expect("an answer").expect("measured");
-    // On a machine that does other work, the share varies: so both look at the same seconds.
+    // On a busy machine, the share varies, so both measure the same seconds.
     until("the same use of processors", async || {
         let (used, begin) = processor(&stats().await);
         let mut shares = Vec::new();
@@ -77,7 +77,7 @@ async fn the_numbers_are_those_of_the_runtime() {
 }
 
 #[tokio::test]
-async fn applications_count_and_nothing_else() {
+async fn only_applications_are_counted() {
     let namespace = Namespace::new();
     let node = Containerd::start(&namespace, 1).expect("containerd");
     let mib = |count: u64| (count << 20).to_string();
@@ -92,10 +92,10 @@ async fn applications_count_and_nothing_else() {
     run(&lab_pod("tenant-a", "downloads"), &[("content-downloader", 9)]).await;
     run(&lab_pod("tenant-a", "machine").with_label("kubevirt.io", "virt-launcher"), &[("compute", 9)]).await;
     run(&Pod::new("kube-system", "dns"), &[("dns", 9)]).await;
-    // A user makes one with the label and the name of somebody else's.
+    // A user creates a pod with the label and the name of another user's pod.
     run(&lab_pod("sandbox-eve", "two"), &[("app", 99)]).await;
     run(&lab_pod("sandbox-eve", "forged"), &[("app", 9)]).await;
-    // The same name in two namespaces: the newest answers.
+    // The same name in two namespaces: the newest pod is reported.
     run(&lab_pod("tenant-a", "same"), &[("app", 10)]).await;
     run(&lab_pod("tenant-b", "same"), &[("app", 50)]).await;
     let daemon = start(&node.socket(), "updatePeriod: 200ms");
@@ -123,7 +123,7 @@ async fn applications_count_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn what_has_gone_is_shown_no_more() {
+async fn deleted_pods_are_not_reported_any_more() {
     let namespace = Namespace::new();
     let node = Containerd::start(&namespace, 1).expect("containerd");
     let (one, two) = (lab_pod("tenant-a", "one"), lab_pod("tenant-a", "two"));

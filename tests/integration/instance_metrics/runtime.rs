@@ -44,7 +44,7 @@ async fn pods_and_containers_are_found_with_their_processes() {
         found.iter().map(|found| (&found.id, &found.metadata.as_ref().unwrap().name)).collect();
     assert_eq!(names, [(&container, &"app".to_owned())]);
 
-    // Both are in the network namespace of the pod, which is not that of the node nor of the other pod.
+    // Both are in the network namespace of the pod, which differs from the node's and the other pod's.
     let outside = |process| node.process_outside(process).expect("it runs").to_string();
     let of_container = network(&outside(client.container_process(&container).await.expect("its process")));
     let of_sandbox = network(&outside(client.sandbox_process(&sandbox).await.expect("its process")));
@@ -80,7 +80,7 @@ async fn the_connection_is_made_again_when_the_runtime_returns() {
     let node = Containerd::start(&namespace, 1).expect("containerd");
     let client = Cri::new(node.socket(), Duration::from_millis(500));
     until("an answer", async || client.version().await.ok()).await;
-    // Stopped, it accepts connections and answers nothing.
+    // A stopped runtime accepts connections and answers nothing.
     node.set_stopped(true).expect("stopped");
     for _ in 0..3 {
         let error = client.version().await.expect_err("it hangs");
@@ -95,7 +95,7 @@ async fn the_connection_is_made_again_when_the_runtime_returns() {
 }
 
 #[tokio::test]
-async fn two_nodes_do_not_meet() {
+async fn two_nodes_do_not_affect_each_other() {
     let (one, two) = (Namespace::new(), Namespace::new());
     let nodes =
         [Containerd::start(&one, 1).expect("containerd"), Containerd::start(&two, 2).expect("containerd")];

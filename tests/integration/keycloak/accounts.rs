@@ -1,4 +1,4 @@
-//! Accounts that were there before their Tenants.
+//! Accounts that existed before their Tenants.
 
 use serde_json::json;
 
@@ -10,7 +10,7 @@ use crate::tenants::tenant;
 use cluster::proxy::{Fault, everything};
 
 #[test]
-fn accounts_of_others_are_neither_adopted_nor_deleted() {
+fn foreign_accounts_are_neither_adopted_nor_deleted() {
     let realm = Realm::new("tenants-others");
     let lab = Lab::shared();
     let kubeconfig = lab.service_account();
@@ -28,7 +28,7 @@ fn accounts_of_others_are_neither_adopted_nor_deleted() {
         "keycloak": account_of_go, "personalNamespace": none, "sandboxNamespace": none, "ready": true,
     }});
     lab.patch_status("tenants", "", "kcx.go", &status.to_string());
-    // It was there before its Tenant, and Keycloak is away until that is deleted.
+    // It existed before its Tenant, and Keycloak is down until the Tenant is deleted.
     let older = account("kcx.older", "kcx.older@example.org");
     let config = config(&realm);
     let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "kcx", config: &config });
@@ -54,7 +54,7 @@ fn accounts_of_others_are_neither_adopted_nor_deleted() {
     let _ = lab.try_kubectl(&["annotate", "tenant", "kcx.older", "look=again"], "");
     lab.await_gone("tenants", "", "kcx.older");
     assert_eq!(user(&realm, "kcx.older").unwrap_or_default()["id"], older);
-    // What is the Tenant's is deleted by one request, what is another's by none.
+    // The daemon deletes the Tenant's own account with one request, and sends none for another's account.
     let before = realm.writes().len();
     lab.delete("tenant", "", &["kcx.adopted", "kcx.dean", "kcx.go", "service-account-kcx"]);
     let mut deletions: Vec<String> = realm.writes()[before..].to_vec();

@@ -19,7 +19,7 @@ async fn a_token_that_was_revoked_is_replaced() {
     let realm = Realm::new("revoked");
     assert_eq!(realm.keycloak.find_user("ada").await, Ok(None));
     assert_eq!(realm.tokens(), 1);
-    // With other keys of the realm, tokens that were signed with the former ones are invalid.
+    // If the realm has other keys, tokens signed with the former keys are invalid.
     let key = json!({
         "name": "newer", "providerId": "ecdsa-generated", "providerType": "org.keycloak.keys.KeyProvider",
         "config": {"priority": ["1000"]},
@@ -38,7 +38,7 @@ async fn a_token_that_was_revoked_is_replaced() {
 #[tokio::test]
 async fn a_token_is_renewed_before_it_ends() {
     let realm = Realm::new("short");
-    // One second more than the 30 s before its end at which a token is renewed.
+    // Tokens are renewed 30 s before their end: this is one second more.
     realm.admin(&Method::PUT, "", &json!({"accessTokenLifespan": 31}));
     let begin = std::time::Instant::now();
     while realm.tokens() < 2 {
@@ -189,13 +189,13 @@ impl<'a> MakeWriter<'a> for Log {
 }
 
 #[tokio::test]
-async fn no_secret_and_no_person_is_in_the_log() {
+async fn no_secret_and_no_personal_data_is_in_the_log() {
     let realm = Realm::new("discreet");
     let log = Log::default();
     let subscriber =
         tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(log.clone()).finish();
     {
-        // Only for this thread, on which the whole test runs.
+        // Only for this thread, which runs the whole test.
         let _guard = tracing::subscriber::set_default(subscriber);
         let user = ensure(&realm.keycloak, &wanted("ada.rossi")).await.expect("it is made");
         realm.keycloak.send_action_mail(&user.owed_mail().expect("a new account")).await.expect("sent");

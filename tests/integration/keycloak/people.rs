@@ -1,4 +1,4 @@
-//! Accounts of people.
+//! Accounts of users.
 
 use std::collections::BTreeSet;
 
@@ -34,7 +34,7 @@ async fn an_account_from_its_creation_to_its_deletion() {
 }
 
 #[tokio::test]
-async fn an_account_that_is_as_wanted_is_not_written_again() {
+async fn an_account_that_is_up_to_date_is_not_written_again() {
     let realm = Realm::new("quiet");
     let ada = WantedUser { email: "Ada.Rossi@Example.org".to_owned(), ..wanted("ada.rossi") };
     let first = ensure(&realm.keycloak, &ada).await.expect("it is made");
@@ -68,7 +68,7 @@ async fn names_of_all_kinds_are_kept() {
         let made =
             ensure(&realm.keycloak, &person).await.unwrap_or_else(|error| panic!("{first:?}: {error}"));
         assert_eq!(difference(&made, &person), None, "{first:?} {last:?}");
-        // The same by an update.
+        // The same with an update.
         let plain = wanted(&person.username);
         let renamed = ensure(&realm.keycloak, &plain).await.expect("renamed");
         assert_eq!((renamed.first_name.as_str(), renamed.last_name.as_str()), ("Ada", "Rossi"));
@@ -112,7 +112,7 @@ async fn an_account_that_exists_already_is_updated() {
     old["requiredActions"] = json!(["CONFIGURE_TOTP"]);
     old["credentials"] = json!([{"type": "password", "value": "hers", "temporary": false}]);
     let id = realm.user(&old);
-    // User names that only contain the wanted one.
+    // User names that contain the wanted one.
     for other in ["ada.rossi2", "xada.rossi", "ada.ross"] {
         realm.user(&by_hand(other));
     }
@@ -164,7 +164,7 @@ async fn names_are_found_whole_and_in_any_case() {
 }
 
 #[tokio::test]
-async fn service_accounts_are_not_found_as_accounts_of_people() {
+async fn service_accounts_are_not_found_as_user_accounts() {
     let realm = Realm::new("services");
     let ours = "service-account-client-operator";
     // The admin API finds it.
@@ -172,20 +172,20 @@ async fn service_accounts_are_not_found_as_accounts_of_people() {
     assert_eq!(realm.admin(&Method::GET, &path, &Value::Null).as_array().map(Vec::len), Some(1));
     let error = realm.keycloak.find_user(ours).await.expect_err("it is a service account");
     assert_eq!(error.reason(), "KeycloakRejected");
-    assert!(error.to_string().ends_with("are those of service accounts"), "{error}");
+    assert!(error.to_string().ends_with("are reserved for service accounts"), "{error}");
     let error = realm.keycloak.create_user(&wanted(ours)).await.expect_err("the name is taken");
     assert_eq!(error.reason(), "KeycloakConflict");
 }
 
 #[tokio::test]
-async fn two_people_with_one_address_are_a_conflict() {
+async fn two_users_with_one_address_are_a_conflict() {
     let realm = Realm::new("conflict");
     ensure(&realm.keycloak, &wanted("ada.rossi")).await.expect("the first");
     let second = WantedUser { email: "ada.rossi@example.org".to_owned(), ..wanted("adele.rossi") };
     let error = realm.keycloak.create_user(&second).await.expect_err("the address is taken");
     assert_eq!(error.reason(), "KeycloakConflict");
     assert_eq!(error.to_string(), "Keycloak cannot create a user: User exists with same email");
-    // The same by an update.
+    // The same with an update.
     ensure(&realm.keycloak, &wanted("adele.rossi")).await.expect("with an address of her own");
     let error = ensure(&realm.keycloak, &second).await.expect_err("the address is taken");
     assert_eq!(error.reason(), "KeycloakConflict");
@@ -193,7 +193,7 @@ async fn two_people_with_one_address_are_a_conflict() {
 }
 
 #[tokio::test]
-async fn a_refused_mail_is_sent_again() {
+async fn a_rejected_mail_is_sent_again() {
     let realm = Realm::new("mail");
     let user = ensure(&realm.keycloak, &wanted("bad.luck")).await.expect("it is made");
     let mail = user.owed_mail().expect("a new account has to be confirmed");
@@ -202,14 +202,14 @@ async fn a_refused_mail_is_sent_again() {
     assert_eq!(error, KeycloakError::MailNotSent);
     assert!(realm.server.mail().mails_to("bad.luck@example.org").is_empty());
 
-    // The account was made, and the next call finds that the mail is still to be sent.
+    // The account was created, and the next call finds that the mail must still be sent.
     let again = realm.found("bad.luck").await.owed_mail().expect("still owed");
     assert_eq!(again, mail);
     realm.server.mail().accept("bad.luck@example.org");
     realm.keycloak.send_action_mail(&again).await.expect("the mail is accepted");
     assert_eq!(realm.server.mail().mails_to("bad.luck@example.org").len(), 1);
 
-    // No mail is to be sent when the address is confirmed.
+    // No mail is sent when the address is confirmed.
     realm.admin(&Method::PUT, &format!("/users/{}", user.id), &json!({"emailVerified": true}));
     assert_eq!(realm.found("bad.luck").await.owed_mail(), None);
 }
@@ -233,7 +233,7 @@ async fn calls_about_an_account_that_is_gone() {
     }
 }
 
-/// This is why the daemon stores nothing in attributes: see `docs/decisions/0004-keycloak-client.md`.
+/// The reason why the daemon stores nothing in attributes: see `docs/decisions/0004-keycloak-client.md`.
 #[tokio::test]
 async fn a_realm_drops_attributes_that_its_profile_does_not_know() {
     let realm = Realm::new("attributes");

@@ -14,9 +14,9 @@ use tempfile::TempDir;
 use cluster::keycloak::{KeycloakServer, OPERATOR, ROLES_CLIENT};
 use cluster::proxy::Proxy;
 
-/// The roles of `realm-management` that the documentation asks for.
+/// The roles of `realm-management` that the documentation requires.
 pub const RIGHTS: [&str; 2] = ["manage-users", "manage-clients"];
-/// A secret with the characters that have to be escaped in HTTP Basic authentication, forms and JSON.
+/// A secret with the characters that must be escaped in HTTP Basic authentication, forms and JSON.
 pub const SECRET: &str = "s3cr+t %25:\"\\&=ü";
 
 /// A realm with its clients.
@@ -33,12 +33,12 @@ pub struct Realm {
 }
 
 impl Realm {
-    /// A realm in which the daemon's client has the rights that the documentation asks for.
+    /// A realm that gives the daemon's client the documented rights.
     pub fn new(name: &'static str) -> Self {
         Self::with_rights(name, &RIGHTS)
     }
 
-    /// A realm in which the daemon's client has these rights.
+    /// A realm that gives the daemon's client these rights.
     pub fn with_rights(name: &'static str, rights: &[&str]) -> Self {
         let server = shared();
         server.create_realm(name, SECRET, rights).expect("the realm is made");
@@ -67,7 +67,8 @@ impl Realm {
         self.folder.path().join("secret")
     }
 
-    /// Sends a request to the admin API as an administrator; `path` is below the realm. Returns the answer's body.
+    /// Sends a request to the admin API as an administrator; `path` is below the realm. Returns the body of the
+    /// response.
     pub fn admin(&self, method: &Method, path: &str, body: &Value) -> Value {
         let answer = self.server.admin(method, &format!("/{}{path}", self.name), body);
         answer.unwrap_or_else(|error| panic!("{error:#}"))
@@ -93,7 +94,7 @@ impl Realm {
         self.id_of("/users", "username", user["username"].as_str().expect("a name"))
     }
 
-    /// The account with a user name. Panics when there is none.
+    /// The account with a user name. Panics if there is no such account.
     pub async fn found(&self, username: &str) -> User {
         let user = self.keycloak.find_user(username).await.expect("the search works");
         user.unwrap_or_else(|| panic!("no user {username}"))
@@ -147,7 +148,7 @@ pub fn wanted(username: &str) -> WantedUser {
     }
 }
 
-/// Does what the tenant loop does for an account: creates it, or updates the one that exists. Returns it.
+/// Does the work of the tenant loop for an account: creates it, or updates the existing one. Returns it.
 pub async fn ensure(keycloak: &Keycloak, wanted: &WantedUser) -> Result<User, KeycloakError> {
     match keycloak.find_user(&wanted.username).await? {
         None => {

@@ -1,4 +1,4 @@
-//! The rights of the daemon's service account: those that the documentation asks for are sufficient, and each is needed.
+//! The rights of the daemon's service account: the documented rights are sufficient, and each is needed.
 
 use crownlabs::testing::keycloak::KeycloakError;
 use http::Method;

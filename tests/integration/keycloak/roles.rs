@@ -1,4 +1,4 @@
-//! Roles of the client that holds them, and who has them.
+//! Roles of the client that holds them, and the users with these roles.
 
 use crownlabs::testing::keycloak::Role;
 use http::Method;
@@ -10,7 +10,7 @@ use cluster::keycloak::ROLES_CLIENT;
 const USER: &str = "workspace-tea:user";
 const MANAGER: &str = "workspace-tea:manager";
 
-/// The role of a name. Panics when there is none.
+/// The role with a name. Panics if there is no such role.
 async fn role(realm: &Realm, name: &str) -> Role {
     let found = realm.keycloak.role(name).await.expect("the search works");
     found.unwrap_or_else(|| panic!("no role {name}"))

@@ -13,8 +13,8 @@ use crate::tenants::tenant;
 use cluster::Options as ClusterOptions;
 use cluster::proxy::{Fault, everything};
 
-/// How many Tenants there are: `SILENT_TENANTS` of the environment, or more than would be asked for one after the other in
-/// the time of the test, which with 8 workers and 10 s for each answer that does not come are three minutes.
+/// The number of Tenants: `SILENT_TENANTS` in the environment, or more than can be handled one after the other in the
+/// time of the test. With 8 workers and a timeout of 10 s for each response, that takes three minutes.
 fn students() -> usize {
     static STUDENTS: LazyLock<usize> = LazyLock::new(|| {
         let number = std::env::var("SILENT_TENANTS").ok();
@@ -30,7 +30,7 @@ fn name(n: usize) -> String {
     format!("kcs.{n:04}")
 }
 
-/// Creates a Tenant whose account was as it should be before the daemon starts; it logged in long ago.
+/// Creates a Tenant whose account was up to date before the daemon starts; it logged in long ago.
 fn create(lab: &Lab, name: &str, is_confirmed: bool) {
     lab.apply(&tenant("kcs", name, "").replace("2099-", "2020-"));
     let keycloak = json!({
@@ -47,8 +47,8 @@ fn create(lab: &Lab, name: &str, is_confirmed: bool) {
     lab.patch_status("tenants", "", name, &status.to_string());
 }
 
-/// Logs a Tenant in, and asserts that its namespace is there long before a worker that waits for an answer of Keycloak gives
-/// that up, which takes 10 s.
+/// Logs a Tenant in, and asserts that its namespace exists long before a worker gives up waiting for a response of
+/// Keycloak, which takes 10 s.
 fn log_in(lab: &Lab, name: &str) {
     lab.patch("tenants", "", name, r#"{"spec": {"lastLogin": "2099-01-01T00:00:00Z"}}"#);
     let begin = Instant::now();
@@ -74,25 +74,26 @@ fn a_keycloak_that_never_answers_delays_only_accounts() {
     realm.proxy.set(Fault::Delay { pause: Duration::from_hours(1), matching: everything() });
     let config = integration(&realm);
     let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "kcs", config: &config });
-    // A login while nobody knows yet that Keycloak does not answer.
+    // A login before the daemon knows that Keycloak does not answer.
     log_in(&lab, "kcs.a");
-    // All work in Kubernetes of the start: finalizers and labels.
+    // All the work in Kubernetes at the start: finalizers and labels.
     wait_until(Duration::from_secs(30), || {
         let tenants = lab.list("tenants", "");
         let done = tenants.iter().filter(|tenant| tenant["metadata"]["finalizers"].is_array()).count();
         (done == students() + 2).then_some(()).ok_or_else(|| format!("{done} Tenants with a finalizer"))
     });
-    daemon.wait_for("the outage in the log", |daemon| daemon.log().contains("Keycloak does not answer"));
+    daemon
+        .wait_for("the outage in the log", |daemon| daemon.log().contains("requests to this Keycloak fail"));
     daemon.wait_for("the outage in the metrics", |daemon| {
         daemon.metrics().lines().any(|line| line == "keycloak_up 0")
     });
     daemon.wait_for("the outage in the readiness", |daemon| {
         let (status, ready) = daemon.ready();
-        status == 200 && ready.contains("[!] Keycloak: accounts and roles wait: ")
+        status == 200 && ready.contains("[!] Keycloak http") && ready.contains("accounts and roles wait: ")
     });
-    // Another one while it is known.
+    // Another login after the daemon knows.
     log_in(&lab, "kcs.b");
-    // Whose spec has changed waits for Keycloak, and says so; of the others nothing is written.
+    // A Tenant with a changed spec waits for Keycloak, and says so. Nothing is written about the others.
     let message = lab.await_condition("tenants", "kcs.b", "Reconciled", "KeycloakUnreachable");
     assert!(message.contains("Keycloak cannot be reached"), "{message}");
     let quiet = lab.get("tenants", "", &name(7)).expect("there");
@@ -113,7 +114,7 @@ fn everything_is_right_soon_after_it_answers(lab: &Lab, realm: &Realm, daemon: &
     });
     daemon.wait_for("the end of the outage", |daemon| !daemon.ready().1.contains("Keycloak"));
     let log = daemon.log();
-    for line in ["Keycloak does not answer", "Keycloak answers again"] {
+    for line in ["requests to this Keycloak fail", "requests to this Keycloak succeed again"] {
         assert_eq!(log.matches(line).count(), 1, "{line}: {log}");
     }
     let failures = log.lines().filter(|line| line.contains("the reconcile failed")).count();

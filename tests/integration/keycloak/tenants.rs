@@ -17,7 +17,7 @@ pub fn config(realm: &Realm) -> String {
     format!("controllers: {{tenant: {{verificationPoll: 10s}}}}\n{}", integration(realm))
 }
 
-/// The configuration of the realm alone.
+/// The configuration of the realm only.
 pub fn integration(realm: &Realm) -> String {
     let secret: PathBuf = realm.secret_file();
     format!(
@@ -116,7 +116,7 @@ fn roles_of_workspaces(lab: &Lab, realm: &Realm) {
     );
 }
 
-/// The mail server refuses the mail at first; the daemon sends it again until it is accepted, then not any more.
+/// The mail server rejects the mail at first; the daemon sends it again until it is accepted, then no more.
 fn mail_is_sent_again(lab: &Lab, realm: &Realm) {
     let mail = realm.server.mail();
     mail.refuse("kc.ada@example.org");
@@ -150,7 +150,7 @@ fn account_is_confirmed(lab: &Lab, realm: &Realm) {
     assert_eq!(status["keycloak"]["userCreated"]["name"], account["id"]);
 }
 
-/// Starts a daemon again. It reconciles every object and writes nothing in Keycloak or about the Tenant.
+/// Restarts the daemon. It reconciles every object and writes nothing in Keycloak or about the Tenant.
 fn nothing_is_written_after_a_restart(lab: &Lab, realm: &Realm, options: &Options<'_>) -> Daemon {
     let (before, position) = (realm.writes().len(), lab.cluster.audit().mark().expect("the audit log"));
     let daemon = Daemon::start(options);
@@ -194,7 +194,7 @@ fn deletions_are_followed(lab: &Lab, realm: &Realm) {
     lab.delete("workspace", "", &["kc-a"]);
     assert_eq!(roles(realm), ["workspace-kc-b:manager", "workspace-kc-b:user"]);
     eventually("roles", &Vec::<String>::new(), || roles_of(realm, "kc.ada"));
-    // One account is deleted in Keycloak before its Tenant is; the deletion of the Tenant does not wait for it.
+    // One account is deleted in Keycloak before its Tenant; the deletion of the Tenant does not wait for it.
     let id = user(realm, "kc.ada").expect("there")["id"].as_str().expect("an identifier").to_owned();
     lab.apply(&tenant("kc", "kc.bob", ""));
     eventually("another account", &true, || user(realm, "kc.bob").is_some());
@@ -228,8 +228,8 @@ fn an_event_of_keycloak_is_handled_at_once() {
     let realm = Realm::new("tenants-events");
     let lab = Lab::shared();
     let kubeconfig = lab.service_account();
-    let port = crate::daemon::free_port();
-    // Without the event, the daemon would ask Keycloak again after an hour.
+    let port = crate::daemon::reserved_port();
+    // Without the event, the daemon would query Keycloak again after an hour.
     let config = config(&realm).replace("verificationPoll: 10s", "verificationPoll: 1h")
         + &format!("keycloakEvents: {{listen: \"127.0.0.1:{port}\"}}\n");
     let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "kcev", config: &config });
@@ -246,7 +246,7 @@ fn an_event_of_keycloak_is_handled_at_once() {
 }
 
 #[test]
-fn an_outage_delays_only_what_needs_keycloak() {
+fn an_outage_delays_only_the_steps_that_need_keycloak() {
     let realm = Realm::new("tenants-outage");
     let lab = Lab::shared();
     let kubeconfig = lab.service_account();
@@ -285,15 +285,16 @@ fn an_outage_delays_only_what_needs_keycloak() {
         "/roleRef/name",
         "crownlabs-view-templates",
     );
-    // A Tenant that is deleted meanwhile stays until its account is deleted.
+    // A Tenant that is deleted during the outage stays until its account is deleted.
     lab.begin_delete("tenant", "", &["kco.ada"]);
     lab.await_gone("namespaces", "default", "tenant-kco-ada");
     assert!(lab.get("tenants", "default", "kco.ada").is_some());
     assert!(daemon.metrics().lines().any(|line| {
-        line.starts_with("tenant_operator_internal_errors{controller=\"tenant\",reason=\"keycloak\"}")
+        line.starts_with("tenant_operator_internal_errors_total{controller=\"tenant\",reason=\"keycloak\"}")
     }));
     realm.proxy.set(Fault::None);
-    // The next try may be minutes away by now; a change makes the daemon try at once. Who is to be deleted may be gone.
+    // The next retry may be minutes away by now; a change makes the daemon retry at once. An object to be deleted may
+    // be gone.
     let _ = lab.try_kubectl(&["annotate", "tenant/kco.ada", "look=again"], "");
     for object in ["tenant/kco.new", "workspace/kco-b"] {
         lab.kubectl(&["annotate", object, "look=again"]);
@@ -308,7 +309,7 @@ fn an_outage_delays_only_what_needs_keycloak() {
 }
 
 #[test]
-fn a_role_of_managers_that_cannot_be_made_does_not_stop_that_of_users() {
+fn a_missing_role_of_managers_does_not_block_the_role_of_users() {
     let realm = Realm::new("tenants-managers");
     let lab = Lab::shared();
     let kubeconfig = lab.service_account();

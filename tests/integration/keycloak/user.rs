@@ -1,5 +1,5 @@
-//! A user in the place of the service account: by a client without and with a secret, in the realm of the accounts and in
-//! another.
+//! A user in place of the service account: through a client without and with a secret, in the realm of the accounts and
+//! in another.
 
 use std::fs;
 
@@ -13,10 +13,10 @@ use super::rights::everything;
 use cluster::keycloak::OPERATOR;
 
 const USER: &str = "labs-operator";
-/// A password with the characters that have to be escaped in a form.
+/// A password with the characters that must be escaped in a form.
 const PASSWORD: &str = "p&ss=+% w\"\\ü";
 
-/// Makes a user with these roles of a client. `at` is the realm of the user.
+/// Creates a user with these roles of a client. `at` is the realm of the user.
 fn make(realm: &Realm, at: &str, name: &str, client: &str, rights: &[&str]) {
     let admin = |method: &Method, path: &str, body: &Value| {
         realm.server.admin(method, &format!("/{at}{path}"), body).unwrap_or_else(|error| panic!("{error:#}"))
@@ -37,7 +37,7 @@ fn make(realm: &Realm, at: &str, name: &str, client: &str, rights: &[&str]) {
     admin(&Method::POST, &format!("/users/{user}/role-mappings/clients/{client}"), &json!(roles));
 }
 
-/// The client under test, as this user, by `admin-cli`.
+/// The client under test, as this user, through `admin-cli`.
 fn client_of(realm: &Realm, name: &str, change: impl FnOnce(&mut KeycloakConfig)) -> Keycloak {
     realm.client(|settings| {
         name.clone_into(&mut settings.username);
@@ -50,7 +50,7 @@ fn client_of(realm: &Realm, name: &str, change: impl FnOnce(&mut KeycloakConfig)
 }
 
 #[tokio::test]
-async fn a_user_of_the_realm_does_what_the_service_account_does() {
+async fn a_user_of_the_realm_can_replace_the_service_account() {
     let mut realm = Realm::with_rights("user-own", &[]);
     make(&realm, realm.name, USER, "realm-management", &RIGHTS);
     realm.keycloak = client_of(&realm, USER, |_| ());
@@ -97,7 +97,7 @@ async fn a_wrong_password_is_reported_and_a_new_one_is_used_at_once() {
 }
 
 #[tokio::test]
-async fn the_client_of_the_login_may_have_a_secret_and_has_to_allow_it() {
+async fn the_login_client_may_have_a_secret_and_must_allow_direct_grants() {
     let realm = Realm::with_rights("user-client", &[]);
     make(&realm, realm.name, USER, "realm-management", &RIGHTS);
     let password = realm.secret_file().with_file_name("password");

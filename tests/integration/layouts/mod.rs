@@ -1,5 +1,5 @@
-//! Instances with one environment in both layouts, side by side: each opens where the dashboard of its generation opens it, and
-//! has the name that this shows for SSH.
+//! Instances with one environment in both layouts, side by side: each opens where the dashboard of its generation opens
+//! it, and has the SSH name that the dashboard shows.
 
 mod open;
 mod taken_over;
@@ -14,12 +14,12 @@ use open::{Dashboard, open_all, shown};
 const NAMESPACE: &str = "tenant-layouts";
 
 fn daemon(lab: &Lab, layout: &str) -> Daemon {
-    // Nobody logs in: there is no OAuth2 proxy here.
+    // Without login: there is no OAuth2 proxy here.
     let config = format!("controllers: {{instance: {{layout: {layout}, access: {{mode: none}}}}}}\n");
     Daemon::start(&Options { kubeconfig: &lab.admin(), selector: "layouts", config: &config })
 }
 
-/// The host and path at which the Ingress of an Instance is matched, and what the URL of its status is.
+/// The host and path that the Ingress of an Instance matches, and the URL in its status.
 fn opened(lab: &Lab, ingress: &str, object: &Value) -> (String, String, String) {
     let found = lab.get("ingresses", NAMESPACE, ingress).unwrap_or_else(|| panic!("no Ingress {ingress}"));
     let rule = &found["spec"]["rules"][0];
@@ -64,7 +64,7 @@ fn assert_classic(lab: &Lab, name: &str, template: &str, object: &Value) {
 #[test]
 fn instances_keep_their_layout_and_new_ones_get_the_configured_one() {
     let lab = Lab::shared();
-    lab.create_fixtures("layouts");
+    let _course = lab.course("layouts");
     let mut first = daemon(&lab, "classic");
     for template in TEMPLATES {
         lab.apply(&instance("layouts", &format!("old-{template}"), template));
@@ -95,10 +95,9 @@ fn instances_keep_their_layout_and_new_ones_get_the_configured_one() {
     };
     let all = [("old", Dashboard::Classic), ("new", Dashboard::PerEnvironment)];
     open_all(&lab, &[NAMESPACE], &all.into_iter().flat_map(of).collect::<Vec<_>>());
-    lab.delete_fixtures("layouts");
 }
 
-/// Nothing was written for the older ones.
+/// Asserts that nothing was written for the older ones.
 fn assert_untouched(lab: &Lab, begin: Mark) {
     let entries = lab.cluster.audit().since(begin).expect("the audit log");
     let touched: Vec<_> = writes(&entries)

@@ -1,4 +1,4 @@
-//! Opens Instances as dashboards do: their pages through an NGINX, and their names for SSH through the Services of the API.
+//! Opens Instances as dashboards do: their pages through an NGINX, and their SSH names through the Services of the API.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -13,7 +13,7 @@ use crate::lab::{Lab, PATIENCE, wait_until};
 use cluster::nginx::Nginx;
 use cluster::request::send;
 
-/// Where the next NGINX of this process listens.
+/// The port of the next NGINX of this process.
 static PORT: AtomicU16 = AtomicU16::new(8080);
 
 /// The dashboard that shows an Instance.
@@ -25,15 +25,15 @@ pub enum Dashboard {
     PerEnvironment,
 }
 
-/// What a dashboard shows of an environment.
+/// The links and names that a dashboard shows for an environment.
 #[derive(Debug)]
 pub struct Shown {
     namespace: String,
-    /// The labels that its pods have, and no others.
+    /// The labels of its pods; other pods do not have all of them.
     labels: BTreeMap<&'static str, String>,
-    /// The name for SSH, without the namespace: that of a Service.
+    /// The name for SSH, without the namespace: the name of a Service.
     service: String,
-    /// The address that the status says.
+    /// The address in the status.
     ip: Value,
     page: Option<Page>,
 }
@@ -43,11 +43,11 @@ struct Page {
     url: String,
     /// The path of the Instance.
     base: String,
-    /// Whether the machine sees all of the path, and not only what is below its own URL.
+    /// Whether the machine sees the whole path, and not only the part below its own URL.
     is_whole: bool,
 }
 
-/// What the dashboard shows of an Instance: of each environment of its Template, or of the first one.
+/// The environments that the dashboard shows for an Instance: each environment of its Template, or the first one.
 pub fn shown(lab: &Lab, instance: &Value, dashboard: Dashboard) -> Vec<Shown> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let (metadata, status) = (&instance["metadata"], &instance["status"]);
@@ -79,7 +79,7 @@ fn page(instance: &Value, environment: &Value, dashboard: Dashboard) -> Page {
     let rewrites = environment["rewriteURL"] == true;
     let url = instance["status"]["url"].as_str().expect("a URL");
     let (url, is_whole) = match dashboard {
-        // Of a virtual machine, the page of the VNC client is that of the dashboard; it connects to the machine.
+        // For a virtual machine, the dashboard itself has the page of the VNC client, which connects to the machine.
         Dashboard::Classic if is_machine => (format!("{url}vnc"), true),
         Dashboard::Classic => (url.to_owned(), type_ == "Container" || !rewrites),
         // Browsers and proxies take `//` for `/`.
@@ -92,7 +92,7 @@ fn page(instance: &Value, environment: &Value, dashboard: Dashboard) -> Page {
     Page { url, base, is_whole }
 }
 
-/// Starts a server whose every answer is its name and the path of the request.
+/// Starts a server that answers every request with its name and the path of the request.
 fn serve(name: String) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let at = listener.local_addr().expect("its address");
@@ -104,16 +104,17 @@ fn answer(name: &str, mut stream: TcpStream) {
     let mut lines = BufReader::new(stream.try_clone().expect("a socket")).lines().map_while(Result::ok);
     let first = lines.next().unwrap_or_default();
     let path = first.split(' ').nth(1).unwrap_or_default().to_owned();
-    // To the end of the head, so that nothing that was sent is unread at the end.
+    // Up to the end of the head, so that no data is unread at the end.
     lines.by_ref().take_while(|line| !line.is_empty()).for_each(drop);
     let body = format!("{name} {path}");
     let head = format!("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {}\r\n\r\n", body.len());
-    // NGINX may have gone.
+    // NGINX may have closed the connection.
     let _ = stream.write_all(format!("{head}{body}").as_bytes());
 }
 
-/// Asserts that a dashboard reaches all that it shows, which is all that has an Ingress in these namespaces: each page is
-/// answered by its own machine, through one NGINX for all of them, and each name for SSH leads to the pods of its environment.
+/// Asserts that a dashboard reaches everything that it shows, and that it shows everything with an Ingress in these
+/// namespaces. Each page is answered by its own machine, through one NGINX for all of them, and each SSH name leads to
+/// the pods of its environment.
 pub fn open_all(lab: &Lab, namespaces: &[&str], all: &[Shown]) {
     for shown in all {
         assert_name(lab, shown);
@@ -123,7 +124,7 @@ pub fn open_all(lab: &Lab, namespaces: &[&str], all: &[Shown]) {
     let pages = || all.iter().filter_map(|shown| Some((shown, shown.page.as_ref()?)));
     assert_eq!(ingresses.len(), pages().count(), "one for each page");
     let folder = tempfile::TempDir::new().expect("a folder");
-    // An address of its own on loopback: no other test listens there.
+    // A separate loopback address: no other test listens there.
     let [.., high, low] = std::process::id().to_be_bytes();
     let address = SocketAddr::from(([127, 97, high, low], PORT.fetch_add(1, Ordering::Relaxed)));
     // A machine behind each port that an Ingress names, if its Service has that port.
@@ -134,7 +135,7 @@ pub fn open_all(lab: &Lab, namespaces: &[&str], all: &[Shown]) {
         let ports = service["spec"]["ports"].as_array().context("ports")?;
         ports.iter().any(is_named).then(|| serve(format!("{namespace}/{name}")).to_string()).context("a port")
     };
-    // Who asks is logged in.
+    // Every client is logged in.
     let login = serve("login".to_owned());
     let nginx = folder.path().join("nginx");
     let _nginx = Nginx::start(&nginx, address, false, Some(login), &ingresses, backend).expect("nginx");
@@ -148,7 +149,8 @@ pub fn open_all(lab: &Lab, namespaces: &[&str], all: &[Shown]) {
     }
 }
 
-/// Asserts that `<service>.<namespace>`, to which `ssh` goes, is the name of a Service that has the pods of this environment.
+/// Asserts that `<service>.<namespace>`, the target of `ssh`, is the name of a Service with the pods of this
+/// environment.
 fn assert_name(lab: &Lab, shown: &Shown) {
     let Shown { namespace, service, labels, ip, .. } = shown;
     let found = lab.get("services", namespace, service).unwrap_or_else(|| panic!("no Service: {shown:?}"));

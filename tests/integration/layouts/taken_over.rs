@@ -1,5 +1,5 @@
-//! Instances that either generation of the Go operators has made are opened, once they are taken over, where the dashboard of that
-//! generation opens them, beside those of the daemon.
+//! Instances that either generation of the Go operators has created open after the takeover where the dashboard of that
+//! generation opens them, beside the Instances of the daemon.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::lab::{Lab, PATIENCE, TEMPLATES, instance, wait_until};
 use crate::takeover::{check, newest};
 use cluster::Options as ClusterOptions;
 
-/// That of the recording, and that of the newest operator and the daemon.
+/// The namespace of the recording, and the namespace of the newest operator and the daemon.
 const NAMESPACES: [&str; 2] = ["tenant-ada-rossi", "tenant-local"];
 /// As when the recording was made.
 const HOST: &str = "labs.example.org";
@@ -32,7 +32,7 @@ fn await_reconciled(lab: &Lab) -> Vec<Value> {
     })
 }
 
-/// Whose dashboard shows an Instance: that of those who made it.
+/// The dashboard for an Instance: the one of the generation that created it.
 fn dashboard(instance: &Value) -> Dashboard {
     let name = instance["metadata"]["name"].as_str().expect("a name");
     let is_classic = name.starts_with("i-") || name.starts_with("ours-classic-");
@@ -42,7 +42,7 @@ fn dashboard(instance: &Value) -> Dashboard {
 #[test]
 fn instances_of_both_go_generations_open_where_their_dashboards_open_them() {
     let lab = Lab::start(ClusterOptions::default());
-    // One of the recorded Deployments wants such a node.
+    // One of the recorded Deployments requires such a node.
     lab.kubectl(&["label", "nodes", "--all", "nodeSize=big"]);
     check::record(&lab);
     lab.create_fixtures("local");
@@ -50,7 +50,7 @@ fn instances_of_both_go_generations_open_where_their_dashboards_open_them() {
     for template in TEMPLATES.into_iter().chain(["pair"]) {
         newest::make(&lab, "local", &format!("newest-{template}"), template, HOST);
     }
-    // No Instance changes its layout, whichever the new ones get.
+    // No Instance changes its layout, whatever layout new Instances get.
     for (layout, age) in [("classic", "ours-classic"), ("perEnvironment", "ours-new")] {
         let config = format!(
             "controllers: {{tenant: {{enabled: false}}, workspace: {{enabled: false}}, instance: {{layout: {layout}, \
@@ -66,7 +66,7 @@ fn instances_of_both_go_generations_open_where_their_dashboards_open_them() {
         let all: Vec<_> = instances.iter().flat_map(|each| shown(&lab, each, dashboard(each))).collect();
         open_all(&lab, &NAMESPACES, &all);
         daemon.stop();
-        // The next daemon has to say itself that it has reconciled them.
+        // The next daemon must report the reconcile itself.
         for each in instances {
             let [namespace, name] =
                 ["namespace", "name"].map(|key| each["metadata"][key].as_str().expect("a text"));

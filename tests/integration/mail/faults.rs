@@ -1,4 +1,4 @@
-//! Mail servers that refuse, fail or keep silent, and how that is told.
+//! Mail servers that reject mails, fail or do not answer, and the errors that report it.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ async fn error_with(server: &MailServer, change: impl FnOnce(&mut MailConfig)) -
     change(&mut config);
     let mailer = Mailer::new(&config, Gate::open()).expect("a client");
     let error = error(&mailer, "ada").await;
-    assert!(server.accepted().is_empty(), "accepted all the same");
+    assert!(server.accepted().is_empty(), "accepted anyway");
     error
 }
 
@@ -62,11 +62,12 @@ async fn nothing_is_sent_where_starttls_is_not_offered() {
     let server = MailServer::start(Kind { tls: MailTls::None, ..Kind::default() });
     let error = error_with(&server, |config| config.tls = MailTls::Starttls).await;
     assert_eq!((error.reason().as_str(), error.is_transient()), ("MailConnectionRefused", false));
-    assert!(error.to_string().ends_with("refuses the connection: it does not offer STARTTLS"), "{error}");
+    let said = "refuses mail from this installation: it does not offer STARTTLS; ";
+    assert!(error.to_string().contains(said), "{error}");
 }
 
 #[tokio::test]
-async fn what_a_server_refuses_is_named() {
+async fn the_rejected_command_is_reported() {
     let server = MailServer::start(Kind::default());
     let mailer = server.mailer();
     let at = server.address();
@@ -74,14 +75,30 @@ async fn what_a_server_refuses_is_named() {
     assert_eq!((recipient.reason().as_str(), recipient.is_transient()), ("MailRecipientRefused", false));
     let said = format!("the mail server {at} refuses the recipient: 550 5.1.1 no such mailbox");
     assert_eq!(recipient.to_string(), said);
-    let mail = error(&mailer, "full").await;
-    assert_eq!((mail.reason().as_str(), mail.is_transient()), ("MailRefused", false));
+    let full = error(&mailer, "full").await;
+    assert_eq!((full.reason().as_str(), full.is_undeliverable()), ("MailRecipientRefused", true));
     assert_eq!(
-        mail.to_string(),
-        format!("the mail server {at} refuses the mail: 552 5.2.2 the mailbox is full")
+        full.to_string(),
+        format!("the mail server {at} refuses the recipient: 552 5.2.2 the mailbox is full")
     );
     let sender = error_with(&server, |config| config.from = "refused@example.org".to_owned()).await;
     assert_eq!((sender.reason().as_str(), sender.is_transient()), ("MailSenderRefused", false));
+}
+
+#[tokio::test]
+async fn a_rejected_client_is_not_a_rejected_recipient() {
+    for refuses in ["EHLO", "EHLO at RCPT", "RCPT"] {
+        let server = MailServer::start(Kind { refuses, ..Kind::default() });
+        let error = error_with(&server, |config| config.ehlo_name = "localhost".to_owned()).await;
+        assert_eq!(
+            (error.reason().as_str(), error.is_undeliverable()),
+            ("MailConnectionRefused", false),
+            "{refuses}: {error}"
+        );
+        let said = format!("the mail server {} refuses mail from this installation: 5", server.address());
+        let advice = "; allow the addresses of the pods there, or check ehloName, username and tls";
+        assert!(error.to_string().starts_with(&said) && error.to_string().ends_with(advice), "{error}");
+    }
 }
 
 #[tokio::test]
@@ -120,9 +137,9 @@ async fn a_broken_connection_is_transient() {
 }
 
 #[tokio::test]
-async fn a_silent_server_is_given_up_in_time_and_its_connection_too() {
+async fn a_silent_server_times_out_and_its_connection_is_closed() {
     let server = MailServer::start(Kind::default());
-    // Enough for the mail that is accepted.
+    // Enough time for the mail that is accepted.
     let limit = Duration::from_secs(5);
     let config = MailConfig { timeout: ConfigDuration::from_secs(5), ..server.config() };
     let mailer = Mailer::new(&config, Gate::open()).expect("a client");
@@ -133,14 +150,14 @@ async fn a_silent_server_is_given_up_in_time_and_its_connection_too() {
     assert_eq!((silent.reason().as_str(), silent.is_transient()), ("MailTimeout", true));
     let said = format!("the mail server {} has not accepted the mail within 5s", server.address());
     assert_eq!(silent.to_string(), said);
-    // The next mail has a connection of its own, so no late answer is taken for its own.
+    // The next mail has its own connection, so it does not get a late response for another mail.
     mailer.send(&mail_to("ada")).await.expect("accepted");
     assert_eq!(server.accepted()[0].to, ["ada@example.com"]);
     assert_eq!(server.accepted().len(), 1);
 }
 
 #[tokio::test]
-async fn a_server_that_never_greets_is_given_up_in_time() {
+async fn a_server_that_never_greets_times_out() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let port = listener.local_addr().expect("an address").port();
     let server = MailServer::start(Kind { tls: MailTls::None, ..Kind::default() });
@@ -180,7 +197,7 @@ async fn the_certificate_is_checked() {
 }
 
 #[tokio::test]
-async fn what_does_not_speak_tls_or_smtp_is_unreachable() {
+async fn a_server_without_tls_or_smtp_is_unreachable() {
     let server = MailServer::start(Kind { tls: MailTls::None, ..Kind::default() });
     let no_tls = error_with(&server, |config| config.tls = MailTls::Implicit).await;
     assert_eq!(

@@ -1,8 +1,8 @@
-//! Mail to Tenants through a real mail server. Each test has its own server, which decides by the recipient what
-//! happens to a mail.
+//! Mail to Tenants through a real mail server. Each test has its own server. The recipient determines what the
+//! server does with a mail.
 
 mod faults;
-mod server;
+pub mod server;
 mod undeliverable;
 
 use std::fs;
@@ -33,7 +33,7 @@ fn mail_to(local: &str) -> Mail {
     }
 }
 
-/// Sends a mail through a server of this kind, and returns what the server has accepted.
+/// Sends a mail through a server of this kind, and returns the mail that the server has accepted.
 async fn sent(kind: Kind) -> Accepted {
     let server = MailServer::start(kind);
     server.mailer().send(&mail_to("ada")).await.expect("accepted");
@@ -52,7 +52,7 @@ async fn a_mail_goes_through_with_each_kind_of_encryption_and_login() {
             assert_eq!(accepted.login["name"], name, "{tls:?}");
             assert_eq!(accepted.from, "noreply@example.com");
             assert_eq!(accepted.to, ["ada@example.com"]);
-            assert_eq!(accepted.hello, "localhost");
+            assert_eq!(accepted.hello, "example.com", "the domain of the sender");
             assert_eq!(accepted.options, ["BODY=8BITMIME"]);
         }
     }
@@ -67,7 +67,7 @@ async fn the_bytes_arrive_as_they_were_made() {
         let file = file.expect("a file");
         fs::copy(file.path(), folder.path().join(file.file_name())).expect("copied");
     }
-    // Lines that begin with a dot, one of them alone, and lines at the end that are empty.
+    // Lines that begin with a dot, one of them alone, and empty lines at the end.
     let message = "To: { to }\n\n.\n.two\n..\n\n\n";
     fs::write(folder.path().join("defaults_crownlabs_mail.eml"), message).expect("written");
     let config = crownlabs::testing::MailConfig {
@@ -107,17 +107,17 @@ async fn connections_are_used_again_while_the_server_keeps_them() {
     }
     let peers: Vec<u16> = server.accepted().iter().map(|mail| mail.peer).collect();
     assert_eq!(peers, vec![peers[0]; 3], "one connection for all");
-    // A refused mail leaves no connection behind in the middle of its conversation.
+    // A rejected mail leaves no connection behind in the middle of its conversation.
     mailer.send(&mail_to("refused")).await.expect_err("refused");
     mailer.send(&mail_to("ada")).await.expect("accepted");
     let second = server.accepted()[3].peer;
     assert_ne!(second, peers[0]);
-    // The server has closed the connection meanwhile, which shows when it is used.
+    // The server has closed the connection in the meantime, which the client notices at the next use.
     fs::write(server.file("close"), "").expect("written");
     mailer.send(&mail_to("ada")).await.expect("accepted");
     fs::remove_file(server.file("close")).expect("removed");
     assert_ne!(server.accepted()[4].peer, second);
-    // Many at once share a few.
+    // Many mails at once share a few connections.
     let mails: Vec<Mail> = (0..20).map(|number| mail_to(&format!("ada{number}"))).collect();
     let results = futures::future::join_all(mails.iter().map(|mail| mailer.send(mail))).await;
     assert!(results.iter().all(Result::is_ok), "{results:?}");
@@ -125,6 +125,31 @@ async fn connections_are_used_again_while_the_server_keeps_them() {
     let peers: std::collections::BTreeSet<u16> = accepted[5..].iter().map(|mail| mail.peer).collect();
     assert_eq!(accepted.len(), 25);
     assert!(peers.len() <= 4, "{peers:?}");
+}
+
+#[tokio::test]
+async fn the_client_announces_the_domain_of_the_sender_or_the_configured_name() {
+    let server = MailServer::start(Kind { refuses: "EHLO", ..Kind::default() });
+    for (from, ehlo_name, expected) in [
+        ("labs@example.org", "", "example.org"),
+        ("labs@bücher.example", "xn--bcher-kva.example", "xn--bcher-kva.example"),
+        ("labs@localhost", "mail.example.org", "mail.example.org"),
+        ("labs@localhost", "[192.0.2.1]", "[192.0.2.1]"),
+        ("labs@[192.0.2.2]", "", "[192.0.2.2]"),
+    ] {
+        let config = crownlabs::testing::MailConfig {
+            from: from.to_owned(),
+            ehlo_name: ehlo_name.to_owned(),
+            ..server.config()
+        };
+        let mailer = Mailer::new(&config, Gate::open()).expect("a client");
+        mailer.send(&mail_to("ada")).await.expect("accepted");
+        assert_eq!(server.accepted().last().expect("a mail").hello, expected, "{from}");
+    }
+    let config =
+        crownlabs::testing::MailConfig { from: "labs@bücher.example".to_owned(), ..server.config() };
+    let error = Mailer::new(&config, Gate::open()).expect_err("the name is not in ASCII").to_string();
+    assert!(error.contains("set ehloName"), "{error}");
 }
 
 #[tokio::test]

@@ -20,8 +20,12 @@ SETTINGS = json.loads((FOLDER / "settings.json").read_text())
 def login(name, password, identity):
     if (name, password) == ("crownlabs", SETTINGS["password"]):
         return AuthResult(success=True, auth_data={"name": name, "identity": identity})
-    # Some servers repeat what they refuse.
+    # Some servers repeat the value that they reject.
     return AuthResult(success=False, handled=False, message=f"535 5.7.8 {password} is not the password of {name}")
+
+
+def is_full(hostname):
+    return "." in hostname
 
 
 class Handler:
@@ -37,6 +41,12 @@ class Handler:
             server.transport.abort()
         return "250 OK"
 
+    async def handle_EHLO(self, server, session, envelope, hostname, responses):
+        session.host_name = hostname
+        if SETTINGS["refuses"] == "EHLO" and not is_full(hostname):
+            return [f"504 5.5.2 <{hostname}>: Helo command rejected: need fully-qualified hostname"]
+        return responses
+
     async def handle_MAIL(self, server, session, envelope, address, options):
         if address == "refused@example.org":
             return "553 5.1.8 this sender is not welcome"
@@ -46,6 +56,11 @@ class Handler:
 
     async def handle_RCPT(self, server, session, envelope, address, options):
         local = address.split("@")[0]
+        # As Postfix does with smtpd_delay_reject, which is its default.
+        if SETTINGS["refuses"] == "EHLO at RCPT" and not is_full(session.host_name):
+            return f"504 5.5.2 <{session.host_name}>: Helo command rejected: need fully-qualified hostname"
+        if SETTINGS["refuses"] == "RCPT":
+            return f"554 5.7.1 <{address}>: Relay access denied"
         if local == "refused":
             return "550 5.1.1 no such mailbox"
         if local == "greylisted" and session.peer[0] not in self.greylisted:

@@ -20,7 +20,7 @@ use cluster::processes::Process;
 /// The password of the user `crownlabs`.
 pub const PASSWORD: &str = "hunter2 ü";
 
-/// A Python that has aiosmtpd: the first on the path, or that of the system, for which Debian installs it.
+/// A Python with aiosmtpd: the first on the path, or the system's Python, which gets it from Debian.
 static PYTHON: LazyLock<&'static str> = LazyLock::new(|| {
     let has = |python: &&str| {
         let check = Command::new(python).args(["-c", "import aiosmtpd"]).output();
@@ -30,7 +30,7 @@ static PYTHON: LazyLock<&'static str> = LazyLock::new(|| {
     pythons.expect("a Python 3 with aiosmtpd is needed (on Debian: python3-aiosmtpd)")
 });
 
-/// What a server is like.
+/// The properties of a server.
 #[derive(Debug, Clone, Copy)]
 pub struct Kind {
     /// The encryption.
@@ -39,13 +39,15 @@ pub struct Kind {
     pub login: bool,
     /// The name or address in its certificate.
     pub name: &'static str,
-    /// A way to log in that it does not offer.
+    /// A login mechanism that it does not offer.
     pub without: &'static str,
+    /// The command that it rejects: `EHLO`, or `EHLO at RCPT`, for a client name without a dot; `RCPT` for any name.
+    pub refuses: &'static str,
 }
 
 impl Default for Kind {
     fn default() -> Self {
-        Self { tls: MailTls::Implicit, login: true, name: "127.0.0.1", without: "" }
+        Self { tls: MailTls::Implicit, login: true, name: "127.0.0.1", without: "", refuses: "" }
     }
 }
 
@@ -70,7 +72,7 @@ pub struct Accepted {
     pub text: String,
     /// The port of the client, which tells connections apart.
     pub peer: u16,
-    /// What the client calls itself.
+    /// The name in the client's `EHLO`.
     pub hello: String,
     /// Whether the connection was encrypted.
     pub tls: bool,
@@ -85,8 +87,9 @@ impl MailServer {
         certificates(folder.path(), kind.name);
         fs::write(folder.path().join("password"), format!("{PASSWORD}\n")).expect("written");
         let without: Vec<&str> = Some(kind.without).into_iter().filter(|way| !way.is_empty()).collect();
-        let settings =
-            json!({"tls": kind.tls, "login": kind.login, "password": PASSWORD, "without": without});
+        let settings = json!({
+            "tls": kind.tls, "login": kind.login, "password": PASSWORD, "without": without, "refuses": kind.refuses
+        });
         fs::write(folder.path().join("settings.json"), settings.to_string()).expect("written");
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/integration/mail/server.py");
         let arguments = [script.display().to_string(), folder.path().display().to_string()];
@@ -115,7 +118,7 @@ impl MailServer {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// The configuration with which it can be used.
+    /// A configuration for it.
     pub fn config(&self) -> MailConfig {
         let login = |text: String| if self.kind.login { text } else { String::new() };
         MailConfig {
@@ -143,7 +146,7 @@ impl MailServer {
     }
 }
 
-/// Writes a certificate of this name or address, its key, and that of the authority that signed it.
+/// Writes a certificate for this name or address, its key, and the certificate of the authority that signed it.
 pub fn certificates(folder: &Path, name: &str) {
     let mut authority = CertificateParams::default();
     authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);

@@ -1,9 +1,8 @@
-//! Warnings that a mail server refuses for good, and Tenants who want more of them than there are.
+//! Warnings that a mail server rejects permanently, and Tenants that try to get more warnings than the limit.
 
 use std::time::Duration;
 
-use crownlabs::testing::MailTls;
-use crownlabs::testing::clock;
+use crownlabs::testing::{MailTls, clock};
 
 use super::server::{Accepted, Kind, MailServer};
 use crate::daemon::{Daemon, Options};
@@ -43,14 +42,14 @@ fn mails_to(server: &MailServer, address: &str) -> Vec<Accepted> {
     server.accepted().into_iter().filter(|mail| mail.to == [address]).collect()
 }
 
-/// The value of a series; 0 where it is not shown.
+/// The value of a series; 0 if it is missing.
 fn value(daemon: &Daemon, series: &str) -> u64 {
     let metrics = daemon.metrics();
     let line = metrics.lines().find_map(|line| line.strip_prefix(series)?.trim().parse().ok());
     line.unwrap_or_default()
 }
 
-/// How often the loop has looked at something.
+/// The number of reconciles of the loop.
 fn reconciles(daemon: &Daemon) -> u64 {
     let metrics = daemon.metrics();
     let begin = r#"controller_runtime_reconcile_total{controller="expiration","#;
@@ -59,17 +58,13 @@ fn reconciles(daemon: &Daemon) -> u64 {
 }
 
 #[test]
-fn a_name_that_a_filter_refuses_does_not_keep_its_instance_alive() {
+fn a_name_rejected_by_a_mail_filter_does_not_keep_its_instance_alive() {
     let lab = Lab::shared();
     let name = "spam";
     let server = server();
-    lab.create_fixtures(name);
+    let course = lab.course(name);
     expire(&lab, name, "container", "1s");
-    let daemon = Daemon::start(&Options {
-        kubeconfig: &lab.service_account(),
-        selector: name,
-        config: &with_server(&server, "2s", "keep"),
-    });
+    let daemon = course.daemon(&with_server(&server, "2s", "keep"));
     lab.apply(
         &instance(name, "casino-1", "container").replace("spec:\n", "spec:\n  prettyName: CASINO bonus\n"),
     );
@@ -87,11 +82,9 @@ fn a_name_that_a_filter_refuses_does_not_keep_its_instance_alive() {
     }
     let refused = value(&daemon, r#"crownlabs_mails_total{kind="expiration_warning",result="MailRefused"}"#);
     assert_eq!(refused, 1, "it was first sent as the template has it");
-    drop(daemon);
-    lab.delete_fixtures(name);
 }
 
-/// Fixtures whose Tenant has a mailbox that is closed, and whose course has a manager.
+/// Fixtures whose Tenant has a closed mailbox, and whose course has a manager.
 fn unreachable(lab: &Lab, name: &str) {
     lab.create_fixtures(name);
     lab.patch("tenants", "", name, r#"{"spec": {"email": "refused@example.org"}}"#);
@@ -99,7 +92,7 @@ fn unreachable(lab: &Lab, name: &str) {
 }
 
 #[test]
-fn who_cannot_be_warned_keeps_his_machine_and_the_managers_are_told_once() {
+fn an_unreachable_tenant_keeps_the_machine_and_the_managers_get_one_mail() {
     let lab = Lab::shared();
     let name = "closedbox";
     let server = server();
@@ -114,13 +107,14 @@ fn who_cannot_be_warned_keeps_his_machine_and_the_managers_are_told_once() {
     let namespace = "tenant-closedbox";
     let condition = await_condition(&lab, namespace, "kept", "Expiring", "MailUndeliverable");
     let message = condition["message"].as_str().unwrap_or_default();
-    for words in ["550 5.1.1 no such mailbox", "the managers of the course were told", "the Instance is kept"]
+    for words in
+        ["550 5.1.1 no such mailbox", "the managers of the course were notified", "the Instance is kept"]
     {
         assert!(message.contains(words), "{message}");
     }
     assert_eq!(condition["status"], "True");
     await_event(&lab, namespace, "kept", "MailUndeliverable");
-    // It is tried again, each time without the texts of the user, too.
+    // The mail is retried, each time also without the texts of the user.
     let series = r#"crownlabs_mails_total{kind="expiration_warning",result="MailRecipientRefused"}"#;
     wait_until(PATIENCE, || {
         let tried = value(&daemon, series);
@@ -150,6 +144,39 @@ fn who_cannot_be_warned_keeps_his_machine_and_the_managers_are_told_once() {
 }
 
 #[test]
+fn a_rejection_of_this_installation_does_not_count_as_a_bad_recipient() {
+    let lab = Lab::shared();
+    let name = "relay";
+    let kind = Kind { tls: MailTls::None, login: false, refuses: "RCPT", ..Kind::default() };
+    let server = MailServer::start(kind);
+    let course = lab.course(name);
+    expire(&lab, name, "container", "1s");
+    lab.apply(&manager(name, "grace@example.org"));
+    let daemon = course.daemon(&with_server(&server, "1s", "proceed"));
+    lab.apply(&instance(name, "kept", "container"));
+    let namespace = "tenant-relay";
+    let condition = await_condition(&lab, namespace, "kept", "Expiring", "MailConnectionRefused");
+    let message = condition["message"].as_str().unwrap_or_default();
+    assert!(message.contains("refuses mail from this installation: 554 5.7.1"), "{message}");
+    let (status, ready) = daemon.ready();
+    let line = format!("[!] mail server {}: failing for ", server.address());
+    assert!(status == 200 && ready.contains(&line), "{ready}");
+    let tried = |kind: &str, result: &str| {
+        value(&daemon, &format!(r#"crownlabs_mails_total{{kind="{kind}",result="{result}"}}"#))
+    };
+    wait_until(PATIENCE, || {
+        let again = tried("expiration_warning", "MailConnectionRefused") >= 2;
+        again.then_some(()).ok_or_else(|| format!("it is not sent again: {}", daemon.log()))
+    });
+    assert_eq!(value(&daemon, r#"automation_mails_undeliverable{controller="expiration"}"#), 0);
+    assert_eq!(value(&daemon, r#"automation_mails_waiting{controller="expiration"}"#), 1);
+    assert_eq!(tried("undeliverable", "MailConnectionRefused"), 0, "a manager was written to");
+    assert!(lab.get("instances", namespace, "kept").is_some());
+    drop(daemon);
+    lab.delete("tenants", "", &["grace-relay"]);
+}
+
+#[test]
 fn with_proceed_the_deadline_counts_from_the_mail_to_the_managers() {
     let lab = Lab::shared();
     let name = "proceedbox";
@@ -162,11 +189,11 @@ fn with_proceed_the_deadline_counts_from_the_mail_to_the_managers() {
     });
     lab.apply(&instance(name, "ends", "container"));
     let namespace = "tenant-proceedbox";
-    // Without a manager there is nobody from whose mail anything could count.
+    // Without a manager there is no mail that could count as the warning.
     let condition = await_condition(&lab, namespace, "ends", "Expiring", "MailUndeliverable");
     let message = condition["message"].as_str().unwrap_or_default();
     assert!(
-        message.ends_with("no manager of the course could be told, so the Instance is kept"),
+        message.ends_with("no manager of the course could be notified, so the Instance is kept"),
         "{message}"
     );
     let before = clock::now();
@@ -182,11 +209,11 @@ fn with_proceed_the_deadline_counts_from_the_mail_to_the_managers() {
     lab.delete_fixtures(name);
 }
 
-/// The annotation that says when a Tenant was warned.
+/// The annotation with the time of a Tenant's warning.
 const RECORD: &str = "crownlabs.polito.it/mailed-expiration-warning";
 
-/// The Tenant takes back that he was warned, with the annotation that the webhook would keep him from or without, and has the
-/// loop look at it.
+/// The Tenant reverts its warning, with or without the annotation that the webhook would protect, and triggers a
+/// reconcile.
 fn take_back(lab: &Lab, daemon: &Daemon, with_record: bool, round: usize) {
     let seen = reconciles(daemon);
     let record = if with_record { format!(r#", "{RECORD}": null"#) } else { String::new() };
@@ -195,13 +222,13 @@ fn take_back(lab: &Lab, daemon: &Daemon, with_record: bool, round: usize) {
              "crownlabs.polito.it/sent-expiring-warning-notification": null{record}}}"#
     );
     let patch = format!(r#"{{"metadata": {{"annotations": {annotations}}}}}"#);
-    // It sees both changes at once: else it writes each back by the other.
+    // The daemon must see both changes at once; otherwise it restores each from the other.
     daemon.signal("STOP");
     lab.patch("instances", "tenant-flood", "mailed", &patch);
     let status = r#"{"status": {"expiration": null, "conditions": null}}"#;
     lab.patch_status("instances", "tenant-flood", "mailed", status);
     daemon.signal("CONT");
-    // A Template of his own wakes the loop. The Instance is older than either time.
+    // The Tenant's own Template triggers the loop. The Instance is older than either time.
     expire(lab, "flood", "container", ["2s", "1s"][round % 2]);
     wait_until(PATIENCE, || {
         let now = reconciles(daemon);
@@ -210,12 +237,12 @@ fn take_back(lab: &Lab, daemon: &Daemon, with_record: bool, round: usize) {
 }
 
 #[test]
-fn who_takes_back_the_status_gets_no_more_mails() {
+fn a_tenant_resetting_the_status_gets_no_more_mails() {
     let lab = Lab::shared();
     let name = "flood";
-    lab.create_fixtures(name);
+    let _course = lab.course(name);
     expire(&lab, name, "container", "1s");
-    // No two mails look the same to it, as they do in a folder within a minute.
+    // No two mails look the same to it, as they would in a folder within a minute.
     let server = server();
     let kubeconfig = lab.service_account();
     // No other mail is due while this test runs.
@@ -232,18 +259,17 @@ fn who_takes_back_the_status_gets_no_more_mails() {
         });
     };
     warned(1);
-    // Without the webhooks, the memory of the leader holds against who removes the annotation, too, and writes it again.
+    // Without the webhooks, the leader still remembers the warning if a Tenant removes the annotation, and writes it
+    // again.
     for round in 0..5 {
         take_back(&lab, &daemon, true, round);
         warned(1);
     }
-    // With them, the annotation is there for the next leader.
+    // With the webhooks, the annotation is there for the next leader.
     daemon.stop();
     daemon = Daemon::start(&options);
     for round in 5..8 {
         take_back(&lab, &daemon, false, round);
         assert_eq!(server.accepted().len(), 1, "round {round}: {}", daemon.log());
     }
-    drop(daemon);
-    lab.delete_fixtures(name);
 }

@@ -1,4 +1,4 @@
-//! The leader side of pod networks, with nodes that are played.
+//! The leader side of pod networks, with nodes that the test simulates.
 
 pub mod nodes;
 
@@ -22,7 +22,7 @@ pub const NODES: &[&str] = &["node-0", "node-1"];
 /// The folder with the samples.
 pub const SAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/manifests/samples/podconfig");
 
-/// The configuration of a daemon that runs this loop alone.
+/// The configuration of a daemon with only this loop.
 pub fn config() -> String {
     only(&[("podConfig", "reservedCidrs: [10.96.0.0/12]")])
 }
@@ -64,7 +64,7 @@ pub fn namespace(name: &str) -> String {
     json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}).to_string()
 }
 
-/// Waits until a `PodConfig` has a phase and so many pods with interfaces. Returns it.
+/// Waits until a `PodConfig` has a phase and this many pods with interfaces. Returns it.
 pub fn await_configured(lab: &Lab, namespace: &str, name: &str, phase: &str, pods: usize) -> Value {
     wait_until(PATIENCE, || {
         let object = lab.get(KIND, namespace, name).ok_or_else(|| format!("PodConfig {name}"))?;
@@ -75,7 +75,7 @@ pub fn await_configured(lab: &Lab, namespace: &str, name: &str, phase: &str, pod
     })
 }
 
-/// Waits until an object has an event that begins so.
+/// Waits until an object has an event that begins with this text.
 pub fn await_event(lab: &Lab, namespace: &str, name: &str, begin: &str) {
     wait_until(PATIENCE, || {
         let events = lab.events(namespace, name);
@@ -130,7 +130,7 @@ fn the_sample_is_configured_listed_described_and_leaves_nothing() {
     for name in ["cnf-example-a", "cnf-example-b"] {
         lab.await_gone("deployments", NAMESPACE, name);
     }
-    // The reports of the nodes are theirs, and are about nothing any more.
+    // The reports belong to the nodes, and are empty now.
     wait_until(PATIENCE, || {
         let left = records(&lab);
         let is_empty =
@@ -139,10 +139,10 @@ fn the_sample_is_configured_listed_described_and_leaves_nothing() {
     });
 }
 
-/// What the daemon asks the API server for while nothing changes. There is nothing to wait for.
+/// The daemon's requests to the API server while nothing changes. There is nothing to wait for.
 pub fn quiet(lab: &Lab, _: &Daemon) -> Vec<String> {
     let audit = lab.cluster.audit();
-    // The last events may be under way.
+    // The last events may still be in progress.
     std::thread::sleep(Duration::from_secs(2));
     let mark = audit.mark().expect("the audit log");
     std::thread::sleep(Duration::from_secs(15));
@@ -181,13 +181,13 @@ fn a_node_that_does_not_exist_is_not_waited_for() {
 }
 
 #[test]
-fn what_is_wrong_is_told_and_the_rest_works() {
+fn errors_are_reported_and_the_rest_works() {
     let lab = lab();
     let kubeconfig = lab.service_account();
     let options = Options { kubeconfig: &kubeconfig, selector: "podconfig", config: &config() };
     let daemon = Daemon::start(&options);
     let _nodes = PlayedNodes::start(&lab, NODES);
-    // Of two that were made in the same second, the name decides.
+    // If two were created in the same second, the name decides.
     lab.apply(&["faulty", "later"].map(namespace).join("\n---\n"));
     let attachments = ["x br0 10.1.0.0/29", "y br1 10.97.0.0/24", "z br2 nonsense", "x br3 10.3.0.0/24"];
     let sample = json!({"sampleDeployment": {"create": true, "name": "taken"}, "vlans": [{"vlanID": 5}]});
@@ -226,7 +226,7 @@ fn what_is_wrong_is_told_and_the_rest_works() {
     await_event(&lab, "faulty", "host", "HostNetworkPod: PodConfig net gives this pod no interface");
     let taken = lab.get("deployments", "faulty", "taken").expect("it is left alone");
     assert!(taken["metadata"]["ownerReferences"].is_null(), "{taken}");
-    // A record that is lost is made again, with the same addresses, by the next process too.
+    // A lost record is created again with the same addresses, also by the next process.
     let before: Vec<Value> = pools(&lab).iter().map(|pool| pool["data"].clone()).collect();
     drop(daemon);
     for pool in pools(&lab) {
@@ -237,7 +237,7 @@ fn what_is_wrong_is_told_and_the_rest_works() {
         let now: Vec<Value> = pools(&lab).iter().map(|pool| pool["data"].clone()).collect();
         (now == before).then_some(()).ok_or_else(|| format!("{before:#?}, is {now:#?}"))
     });
-    // The older one goes, and the younger one gets what it asked for.
+    // The older one is deleted, and the younger one gets its request.
     lab.delete(KIND, "faulty", &["net"]);
     await_configured(&lab, "later", "late", "configured", 1);
 }

@@ -1,5 +1,5 @@
-//! Nodes that do nothing but follow the contract of the records: what is allocated they report as plugged, and what is to be
-//! released as released. No link is made. This stands in for `podConfigNode` where only the leader is tested.
+//! Nodes that only follow the contract of the records: they report allocations as plugged, and releases as released.
+//! They create no links. This replaces `podConfigNode` where only the leader is tested.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub struct PlayedNodes {
 }
 
 impl PlayedNodes {
-    /// Plays these nodes.
+    /// Starts these nodes.
     pub fn start(lab: &Arc<Lab>, nodes: &'static [&'static str]) -> Self {
         let (stop, lab) = (Arc::new(AtomicBool::new(false)), Arc::clone(lab));
         let asked = Arc::clone(&stop);
@@ -34,7 +34,7 @@ impl PlayedNodes {
                 for node in nodes {
                     play(&lab, &records, node);
                 }
-                // A real node is told by its watch.
+                // A real node uses a watch.
                 std::thread::sleep(Duration::from_millis(100));
             }
         });
@@ -73,7 +73,7 @@ fn parsed(text: &Value) -> Value {
     serde_json::from_str(text.as_str().unwrap_or_default()).unwrap_or_default()
 }
 
-/// Does what the pools say, and reports it.
+/// Follows the pools, and reports it.
 fn play(lab: &Lab, records: &[Value], node: &str) {
     let mut links: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for record in records.iter().filter(|record| record["metadata"]["labels"][RECORD] == "pool") {
@@ -87,7 +87,7 @@ fn play(lab: &Lab, records: &[Value], node: &str) {
     }
     let name = report_name(node);
     let old = records.iter().find(|record| record["metadata"]["name"] == *name);
-    // What no pool says anything about stays, until one does.
+    // Links that no pool mentions stay until a pool mentions them.
     let is_known = |link: &Value| {
         records.iter().any(|record| parsed(&record["data"]["pool"])["namespace"] == link["namespace"])
     };
@@ -108,7 +108,7 @@ fn play(lab: &Lab, records: &[Value], node: &str) {
     }
 }
 
-/// What a node reports about an allocation.
+/// The report of a node about an allocation.
 fn link(pool: &Value, allocation: &Value) -> Value {
     let mut link = json!({"namespace": pool["namespace"], "state": "released"});
     for member in ["podConfig", "podConfigUid", "pod", "attachment"] {

@@ -23,7 +23,7 @@ pub fn ending(mut allocation: Value) -> Value {
     allocation
 }
 
-/// The same, to be removed.
+/// The same, marked for removal.
 pub fn released(mut allocation: Value) -> Value {
     allocation["release"] = Value::Bool(true);
     allocation

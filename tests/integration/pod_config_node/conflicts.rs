@@ -1,4 +1,4 @@
-//! What keeps a link from being made, and who is not hindered by it.
+//! Faults that prevent a link, and pods that are not affected.
 
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ fn write(node: &Node, range: &Value, pods: &[(String, Value)]) {
 }
 
 #[test]
-fn links_of_others_are_never_taken() {
+fn foreign_links_are_never_taken() {
     let node = Node::new("podnet-conflict");
     let daemon = node.daemon("allowedBridges: [docker0, missing0]");
     let pods: Vec<_> = (0..9).map(|n| node.pod(&format!("uid-{n}"))).collect();
@@ -56,7 +56,8 @@ fn links_of_others_are_never_taken() {
         let message = node.await_problem(uid, reason);
         assert!(message.contains(&words), "{uid}: {message}");
     }
-    // An allowed bridge gets ports, and no address. Here its link overlaps nothing: the range is that of labbr0, too.
+    // An allowed bridge gets ports, but no address. The link of this pod overlaps nothing, although it uses the same
+    // range as labbr0.
     let message = node.await_problem("uid-6", "NetworkOverlap");
     assert!(message.contains("10.77.0.1/24 on the link labbr0"), "{message}");
     assert!(!node.links().contains(&"labbr2".to_owned()) && !node.links().contains(&"labbr3".to_owned()));
@@ -65,21 +66,17 @@ fn links_of_others_are_never_taken() {
     drop(daemon);
 }
 
-/// The pods that get no link, with reason and words of the message.
+/// The pods without a link, with reason and words of the message.
 fn refusals(taken: &str, inner: &str) -> [(&'static str, &'static str, String); 7] {
     [
-        ("uid-0", "NameConflict", format!("a link of the node is called {taken} already")),
-        ("uid-1", "NameConflict", format!("a link in the pod is called {inner} already")),
-        (
-            "uid-2",
-            "NameTooLong",
-            "which has more than 15 bytes: give the attachment a name of at most ".to_owned(),
-        ),
+        ("uid-0", "NameConflict", format!("a link of the node already has the name {taken}")),
+        ("uid-1", "NameConflict", format!("a link in the pod already has the name {inner}")),
+        ("uid-2", "NameTooLong", "has more than 15 bytes: give the attachment a name of at most ".to_owned()),
         ("uid-3", "BridgeConflict", "the link uplink0 of podnet-conflict is not a bridge".to_owned()),
         (
             "uid-4",
             "BridgeConflict",
-            "the bridge missing0, which allowedBridges names, does not exist".to_owned(),
+            "the bridge missing0 is listed in allowedBridges but does not exist".to_owned(),
         ),
         (
             "uid-7",
@@ -94,7 +91,7 @@ fn refusals(taken: &str, inner: &str) -> [(&'static str, &'static str, String); 
     ]
 }
 
-/// What was in the way goes.
+/// Removes the obstacles.
 fn frees(node: &Node, pods: &[Pod], range: &Value, wanted: &[(String, Value)], [taken, inner]: [&str; 2]) {
     node.namespace.ip(&format!("link del {taken}"));
     node.await_state("uid-0", "plugged", 1);
@@ -151,7 +148,7 @@ fn a_pod_in_the_network_of_the_node_gets_no_link() {
     node.write(&range, &[("uid-one", of("one", "10.77.0.2")), ("uid-two", of("two", "10.77.0.3"))]);
     node.await_state("uid-one", "plugged", 1);
     let message = node.await_problem("uid-two", "LinkFailed");
-    assert!(message.contains("uses the network of its node"), "{message}");
+    assert!(message.contains("uses the host network"), "{message}");
     assert_eq!(node.own(), ["labbr0".to_owned(), format!("hdata{}", pod.process())]);
     let _ = inside.kill();
     let _ = inside.wait();
@@ -178,7 +175,7 @@ fn a_pod_that_is_being_deleted_gets_no_new_link() {
     };
     assert_eq!(node.own(), links(&[0, 2]), "it keeps what it has");
     assert_eq!(node.entries("uid-two")[0]["state"], "pending");
-    // Nor is one made anew.
+    // The link is not created again either.
     node.namespace.ip(&format!("link del hdata{}", pods[0].process()));
     node.await_state("uid-one", "pending", 1);
     let four = ("uid-four", json!([of("four", "10.77.0.5")]));
@@ -189,7 +186,7 @@ fn a_pod_that_is_being_deleted_gets_no_new_link() {
 }
 
 #[test]
-fn a_network_of_the_pod_itself_is_not_taken() {
+fn a_network_of_the_pod_itself_is_rejected() {
     let node = Node::new("podnet-own");
     let daemon = node.daemon("resync: 1s");
     let pods = [node.pod("uid-one"), node.pod("uid-two")];
@@ -202,13 +199,12 @@ fn a_network_of_the_pod_itself_is_not_taken() {
     let range = pool("lab", "10.77.0.0/24", "10.77.0.1", &["labbr0"]);
     let of = |pod: &str, address: &str| json!([allocation(&node, pod, "data", "labbr0", address)]);
     node.write(&range, &[("uid-one", of("one", "10.77.0.2")), ("uid-two", of("two", "10.77.0.3"))]);
-    let found =
-        "10.77.0.0/24 is a network that the pod has already, by the address 10.77.3.9/16 on its link eth0";
+    let found = "the pod already uses 10.77.0.0/24 through the address 10.77.3.9/16 on its link eth0";
     let message = node.await_problem("uid-one", "NetworkOverlap");
     assert!(message.contains(found), "{message}");
     assert_eq!(pods[0].links(), ["eth0"]);
     node.await_state("uid-two", "plugged", 1);
-    // What is there is not taken away when a network comes later, but it is told.
+    // An existing link is not removed when an overlapping network appears later, but the overlap is reported.
     network(&pods[1]);
     let message = node.await_problem("uid-two", "NetworkOverlap");
     assert!(message.contains(found), "{message}");
@@ -253,7 +249,7 @@ fn a_runtime_that_hangs_delays_only_the_pods_that_need_it() {
 }
 
 #[test]
-fn what_cannot_be_read_or_is_lost_keeps_its_links() {
+fn links_of_unreadable_or_lost_records_are_kept() {
     let node = Node::new("podnet-lost");
     let daemon = node.daemon("resync: 1s");
     let pods = [node.pod("uid-one"), node.pod("uid-two")];
@@ -271,7 +267,8 @@ fn what_cannot_be_read_or_is_lost_keeps_its_links() {
             || if node.runtime.calls() > calls + 2 { Ok(()) } else { Err("calls".to_owned()) },
         );
     };
-    // One pod cannot be read: its link stays, that of the other goes as soon as it is not named any more.
+    // The entry of one pod cannot be read: its link stays, and the link of the other pod is removed as soon
+    // as it is no longer named.
     node.write(&range, &[("uid-one", json!("nonsense"))]);
     node.await_gone(&format!("hdata{}", pods[1].process()));
     looked();
@@ -279,14 +276,14 @@ fn what_cannot_be_read_or_is_lost_keeps_its_links() {
     node.write(&range, &both);
     node.await_state("uid-two", "plugged", 1);
     let own = node.own();
-    // The whole pool is lost, also while no daemon runs.
+    // The whole pool is lost, including while no daemon runs.
     node.delete(&range);
     looked();
     drop(daemon);
     let again = node.spawn_through(&[], "resync: 1s");
     looked();
     assert_eq!(node.own(), own);
-    let kept = "until the leader (podConfig) does: hdata";
+    let kept = "until the leader (podConfig) decides about them: hdata";
     wait_until(PATIENCE, || match again.page("/readyz/podConfigNode") {
         (503, why) if why.contains(kept) => Ok(()),
         other => Err(format!("{kept}, is {other:?}")),

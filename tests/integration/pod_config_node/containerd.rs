@@ -1,4 +1,4 @@
-//! Two nodes with a real containerd and runc each: pods, containers and sandboxes as they come and go.
+//! Two nodes with a real containerd and runc each: pods, containers and sandboxes are created and removed.
 
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
@@ -11,8 +11,8 @@ use crate::lab::{PATIENCE, wait_until};
 use cluster::containerd::{Containerd, Pod};
 use cluster::network::Namespace;
 
-/// The daemon on a node, as a pod with `hostPID` would run it: among the processes of the node, whose first one has the
-/// network of the node.
+/// The daemon on a node, as a pod with `hostPID` would run it: among the processes of the node, where the first process
+/// has the network of the node.
 pub fn start(node: &Node, containerd: &Containerd, more: &str) -> Daemon {
     let more = format!("runtimeEndpoint: \"unix://{}\", {more}", containerd.socket().display());
     let config = daemon::config(&node.name, &node.config_with(&more));
@@ -37,7 +37,7 @@ fn uid(pod: &Pod) -> String {
     format!("uid-{}-{}", pod.namespace, pod.name)
 }
 
-/// The network namespace of a pod, whose link has the number of one of its processes.
+/// The network namespace of a pod. The number of one of the pod's processes is in the name of its link.
 fn inside(containerd: &Containerd, entry: &Value) -> Namespace {
     let name = entry["podLink"].as_str().expect("a name");
     let process: u32 = name.trim_start_matches(char::is_alphabetic).parse().expect("a number");
@@ -63,7 +63,7 @@ fn pods_of_containerd_get_links_that_outlive_their_containers() {
             .push(runtime.block_on(engine.run_container(pod, &sandbox, "app", &["0"])).expect("a container"));
         sandboxes.push(sandbox);
     }
-    // The bridge and the cables of CNI are not to change either.
+    // The bridge and the cables of CNI must not change either.
     one.look_again();
     two.look_again();
     let daemons = [start(&one, &engines[0], "resync: 1s"), start(&two, &engines[1], "resync: 1s")];
@@ -85,7 +85,7 @@ fn pods_of_containerd_get_links_that_outlive_their_containers() {
     assert_echo(&in_a, &one.namespace, "10.77.0.1");
     assert_echo(&in_c, &two.namespace, "10.77.0.1");
 
-    // The container starts again: the link stays, also for a daemon that starts again then.
+    // The container restarts: the link stays, also for a daemon that restarts then.
     let index = one.link(first["hostLink"].as_str().expect("a name"))["ifindex"].clone();
     runtime.block_on(engines[0].remove_container(&containers[0])).expect("removed");
     runtime.block_on(engines[0].run_container(a, &sandboxes[0], "app", &["0"])).expect("a container");

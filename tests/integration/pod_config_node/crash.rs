@@ -1,4 +1,5 @@
-//! The daemon dies before each call of the kernel, the container runtime or the API server, and the next one finishes its work.
+//! The daemon is killed before each call to the kernel, the container runtime or the API server, and the next one
+//! finishes its work.
 
 use std::time::Duration;
 
@@ -12,17 +13,17 @@ use crate::lab::{PATIENCE, wait_until};
 
 const UID: &str = "uid-one";
 
-/// The system calls by which requests are sent: to the kernel by netlink, to the runtime, and to the API server.
+/// The system calls that send requests: to the kernel over netlink, to the runtime, and to the API server.
 const CALLS: &str = "sendto,sendmsg,writev";
 
-/// The command that runs a program until its `n`-th request, and kills it before that is sent.
+/// The command that runs a program until its `n`-th request, and kills it before the request is sent.
 fn killed_at(n: usize) -> Vec<String> {
     let (trace, inject) = (format!("trace={CALLS}"), format!("inject={CALLS}:signal=KILL:when={n}"));
     ["strace", "-D", "-f", "-qq", "-o", "/dev/null", "-e", &trace, "-e", &inject].map(str::to_owned).into()
 }
 
-/// Starts a daemon that is killed before its `n`-th request, and waits until it has been, or `is_done`; returns whether it was
-/// killed.
+/// Starts a daemon that is killed before its `n`-th request, and waits until it is killed or `is_done`; returns whether
+/// it was killed.
 fn is_killed(node: &Node, n: usize, is_done: impl Fn() -> bool) -> bool {
     let through = killed_at(n);
     let through: Vec<&str> = through.iter().map(String::as_str).collect();
@@ -35,7 +36,7 @@ fn is_killed(node: &Node, n: usize, is_done: impl Fn() -> bool) -> bool {
 }
 
 #[test]
-fn whatever_is_begun_is_finished_by_the_next_process() {
+fn interrupted_work_is_finished_by_the_next_process() {
     let node = Node::new("podnet-crash");
     let pod = node.pod(UID);
     let range = pool("lab", "10.77.0.0/24", "10.77.0.1", &["labbr0"]);
@@ -61,13 +62,13 @@ fn whatever_is_begun_is_finished_by_the_next_process() {
     };
     let (mut killed, mut half_made) = (0, 0);
     for n in 1.. {
-        // From nothing.
+        // From an empty node.
         node.write(&range, &[(UID, json!([link()]))]);
         let was_killed = is_killed(&node, n, is_plugged);
         let own = node.own();
         half_made += usize::from(!own.is_empty() && !is_plugged());
         finish(&is_plugged);
-        // To nothing.
+        // To an empty node.
         node.write(&range, &[(UID, json!([released(link())]))]);
         let was_killed = is_killed(&node, n, || state() == "released") || was_killed;
         finish(&|| state() == "released" && node.own() == ["labbr0"]);
@@ -79,7 +80,7 @@ fn whatever_is_begun_is_finished_by_the_next_process() {
         }
         killed = n;
     }
-    // About 20 requests, of which some leave something half made: how many depends on what is sent at once.
+    // About 20 requests. Some leave an incomplete state; how many depends on the requests that are sent at once.
     assert!(killed > 10 && half_made > 3, "{killed}, {half_made}");
     assert!(pod.links().is_empty());
 }

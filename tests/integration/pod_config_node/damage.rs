@@ -1,4 +1,4 @@
-//! Links that somebody has changed are repaired, and new containers and processes change nothing.
+//! Links that another program has changed are repaired, and new containers and processes change nothing.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use cluster::network::Namespace;
 
 const UID: &str = "uid-one";
 
-/// A node with a pod that has one link.
+/// A node with one pod that has one link.
 fn plugged(name: &str) -> (Node, Pod, Value) {
     let node = Node::new(name);
     let pod = node.pod(UID);
@@ -19,7 +19,7 @@ fn plugged(name: &str) -> (Node, Pod, Value) {
     (node, pod, range)
 }
 
-/// The name of the pod's end, if the link is as it should be.
+/// The name of the pod's end, if the link is correct.
 fn right(node: &Node, pod: &Pod) -> Result<String, String> {
     let links = pod.links();
     let [name] = &links[..] else { return Err(format!("one link, are {links:?}")) };
@@ -53,7 +53,7 @@ fn await_right(node: &Node, pod: &Pod) -> String {
 type Damage = fn(&Node, &Pod, &Namespace, &str);
 
 #[test]
-fn whatever_is_done_to_a_link_is_repaired() {
+fn every_change_of_a_link_is_repaired() {
     let (node, pod, _) = plugged("podnet-damage");
     let daemon = node.daemon("resync: 1s");
     let elsewhere = Namespace::new();
@@ -103,20 +103,20 @@ fn whatever_is_done_to_a_link_is_repaired() {
 }
 
 #[test]
-fn a_container_that_starts_again_keeps_its_link_and_a_new_sandbox_has_the_same_address() {
+fn a_restarted_container_keeps_its_link_and_a_new_sandbox_has_the_same_address() {
     let (node, mut pod, _) = plugged("podnet-restart");
     let daemon = node.daemon("resync: 1s");
     let first = await_right(&node, &pod);
     let index = node.link(&format!("h{first}"))["ifindex"].clone();
     pod.restart();
     node.runtime.set_container(UID, Some(pod.process()));
-    // Two more looks at all links.
+    // Two more checks of all links.
     let calls = node.runtime.calls();
     wait_until(PATIENCE, || if node.runtime.calls() > calls + 4 { Ok(()) } else { Err("calls".to_owned()) });
     assert_eq!(await_right(&node, &pod), first);
     assert_eq!(node.link(&format!("h{first}"))["ifindex"], index);
 
-    // The sandbox alone has a process as long as no container runs.
+    // Only the sandbox has a process as long as no container runs.
     let next = Pod::new();
     node.runtime.set_container(UID, None);
     node.runtime.set_sandbox(UID, Some(next.process()));
@@ -128,15 +128,15 @@ fn a_container_that_starts_again_keeps_its_link_and_a_new_sandbox_has_the_same_a
     drop(daemon);
 }
 
-/// Everything in the namespace of the node, and the version of the report.
+/// The full state of the node's namespace, and the version of the report.
 fn everything(node: &Node) -> (String, Value) {
-    // Whether the kernel has finished looking for the neighbours' addresses is its own affair.
+    // Whether the kernel has finished checking for duplicate addresses does not matter here.
     let links = node.namespace.ip("addr show").replace(" tentative", "");
     (links, node.report().unwrap_or_default()["metadata"]["resourceVersion"].clone())
 }
 
 #[test]
-fn a_daemon_that_starts_again_changes_nothing_even_if_the_runtime_hangs() {
+fn a_restarted_daemon_changes_nothing_even_if_the_runtime_hangs() {
     let (node, pod, _) = plugged("podnet-again");
     let daemon = node.daemon("");
     await_right(&node, &pod);
@@ -155,7 +155,7 @@ fn a_daemon_that_starts_again_changes_nothing_even_if_the_runtime_hangs() {
         (503, why) if why.contains("did not answer") => Ok(why),
         other => Err(format!("the reason, is {other:?}")),
     });
-    assert!(why.contains("new links cannot be made"), "{why}");
+    assert!(why.contains("new links cannot be created"), "{why}");
     wait_until(PATIENCE, || match &node.report().unwrap_or_default()["data"]["node"] {
         Value::String(text) if text.contains("RuntimeUnavailable") => Ok(()),
         other => Err(format!("a problem, is {other:?}")),

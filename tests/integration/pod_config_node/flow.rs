@@ -1,4 +1,4 @@
-//! What an administrator sees of a node, from the first pod to the last.
+//! A node as an administrator sees it, from the first pod to the last.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use crate::lab::{PATIENCE, wait_until};
 fn pods_reach_each_other_and_the_gateway_and_nothing_is_left() {
     let node = Node::new("podnet-flow");
     let daemon = node.daemon("");
-    // It reports before it has anything to do: who never has is taken for a node without the daemon.
+    // It reports before it has any work: a node that has never reported counts as a node without the daemon.
     wait_until(PATIENCE, || {
         let data = node.report().unwrap_or_default()["data"].clone();
         let is_empty = data.as_object().is_some_and(|data| data.keys().eq(["node"]));
@@ -67,7 +67,7 @@ fn pods_reach_each_other_and_the_gateway_and_nothing_is_left() {
     drop(daemon);
 }
 
-/// The report is the node's, and gets its label back.
+/// The report belongs to the node, and gets its label back.
 fn report_is_kept(node: &Node) {
     let report = node.report().expect("a report");
     assert_eq!(report["metadata"]["ownerReferences"][0]["kind"], "Node");
@@ -83,7 +83,7 @@ fn report_is_kept(node: &Node) {
     });
 }
 
-/// Everything goes, one after the other.
+/// Removes all links, one after the other.
 fn goes(
     node: &Node,
     [one, two]: [&Pod; 2],
@@ -91,7 +91,7 @@ fn goes(
     [one_data, one_mgmt, two_mgmt]: [&Value; 3],
 ) {
     let link = format!("data{}", one.process());
-    // One attachment is released, then everything.
+    // One attachment is released, then all of them.
     node.write(mgmt, &[("uid-one", json!([released(one_mgmt[0].clone())])), ("uid-two", two_mgmt.clone())]);
     wait_until(PATIENCE, || match &node.entries("uid-one")[..] {
         [first, second] if first["state"] == "plugged" && second["state"] == "released" => Ok(()),

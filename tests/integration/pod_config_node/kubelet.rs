@@ -1,5 +1,5 @@
-//! Stands in for the scheduler and the kubelets: the pods of a namespace are bound to the nodes, run in their containerd, and
-//! their objects say so.
+//! Stands in for the scheduler and the kubelets: the pods of a namespace are bound to the nodes and run in their
+//! containerd, and their status is updated.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use tokio::runtime::Runtime;
 use crate::lab::Lab;
 use cluster::containerd::{Containerd, Pod};
 
-/// The pods that run, by their uids: each with the number of its node and its sandbox.
+/// The running pods, by their uids: each with the number of its node and its sandbox.
 type Sandboxes = BTreeMap<String, (usize, String)>;
 
 /// The kubelets of all nodes, until this is dropped.
@@ -25,7 +25,7 @@ pub struct Kubelets {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What a kubelet works with.
+/// The state of a kubelet.
 struct Kubelet {
     lab: Arc<Lab>,
     namespace: &'static str,
@@ -42,7 +42,7 @@ impl Kubelets {
         let sandboxes: Arc<Mutex<Sandboxes>> = Arc::default();
         let own = Arc::clone(&sandboxes);
         let thread = std::thread::spawn(move || {
-            // A real one is told by its watch.
+            // A real kubelet uses a watch.
             while stopped.recv_timeout(Duration::from_millis(100)) == Err(RecvTimeoutError::Timeout) {
                 if let Err(error) = kubelet.round(&mut own.lock()) {
                     eprintln!("the kubelet tries again: {error:#}");
@@ -52,7 +52,7 @@ impl Kubelets {
         Self { sandboxes, stop: Some(stop), thread: Some(thread) }
     }
 
-    /// The pods that run. As long as the value lives, none is started or stopped.
+    /// The running pods. As long as the value lives, no pod is started or stopped.
     pub fn paused(&self) -> MutexGuard<'_, Sandboxes> {
         self.sandboxes.lock()
     }
@@ -112,7 +112,7 @@ impl Kubelet {
         self.kubectl(&["create", "--raw", &path, "-f", "-"], &binding.to_string())
     }
 
-    /// Starts a pod, and says so. Returns its sandbox.
+    /// Starts a pod, and updates its status. Returns its sandbox.
     fn begin(&self, place: usize, object: &Value, name: &str, uid: &str) -> Result<String> {
         let (_, engine) = &self.nodes[place];
         let pod = Pod::new(self.namespace, name).with_uid(uid);

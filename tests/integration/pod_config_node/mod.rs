@@ -1,5 +1,5 @@
-//! The node side of pod networks: links in network namespaces of the test, with pools that the test writes in the place of the
-//! leader; and both sides together.
+//! The node side of pod networks: links in network namespaces of the test, with pools that the test writes in place of
+//! the leader; and both sides together.
 
 pub mod allocations;
 mod conflicts;

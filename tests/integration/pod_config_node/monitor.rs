@@ -1,4 +1,4 @@
-//! What happens to the links, addresses and routes of a network namespace.
+//! Changes to the links, addresses and routes of a network namespace.
 
 use std::fs::{self, File};
 use std::process::{Child, Command};
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use crate::lab::{PATIENCE, wait_until};
 use cluster::network::Namespace;
 
-/// The kernel's messages about links, addresses and routes, from the start of this value on.
+/// The kernel's messages about links, addresses and routes, from the start of this value.
 pub struct Monitor<'n> {
     namespace: &'n Namespace,
     child: Child,
@@ -16,7 +16,7 @@ pub struct Monitor<'n> {
 }
 
 impl<'n> Monitor<'n> {
-    /// Listens.
+    /// Starts to listen.
     pub fn start(namespace: &'n Namespace) -> Self {
         let dir = TempDir::new().expect("a folder");
         let log = File::create(dir.path().join("log")).expect("a log");
@@ -30,12 +30,12 @@ impl<'n> Monitor<'n> {
         monitor
     }
 
-    /// Ends, and returns the messages about links whose names, or those of their bridges, contain this text, and about the
-    /// addresses and routes of such links.
+    /// Stops, and returns the messages about links whose names, or the names of their bridges, contain this text, and
+    /// about the addresses and routes of such links.
     pub fn messages(self, about: &str) -> Vec<String> {
         self.await_mark("end");
         let log = self.log();
-        // The marks are changes too: of the loopback device, which nobody else changes.
+        // The marks are changes, too: to the loopback device, which nothing else changes.
         let begin = log.rfind("alias begin").map_or(0, |at| at + "alias begin".len());
         let end = log[begin..].find("1: lo:").map_or(log.len(), |at| begin + at);
         let is_about = |line: &&str| line.contains(about) && !is_of_bridge(line);
@@ -46,7 +46,7 @@ impl<'n> Monitor<'n> {
         fs::read_to_string(self.dir.path().join("log")).expect("the log")
     }
 
-    /// Makes a change until it is told: from then on, or until then, everything is.
+    /// Repeats a change until the kernel reports it. All later (or earlier) messages are then complete.
     fn await_mark(&self, mark: &str) {
         wait_until(PATIENCE, || {
             self.namespace.ip(&format!("link set lo alias {mark}"));
@@ -63,8 +63,8 @@ impl Drop for Monitor<'_> {
     }
 }
 
-/// Whether a bridge tells of the state of a port, as it does once more when its forward delay of 15 s has passed. A link that
-/// changes tells of itself, and then its queue is named.
+/// Whether a message comes from a bridge about the state of a port. A bridge sends one when its forward delay of 15 s
+/// has passed. A message from the link itself names its queue.
 fn is_of_bridge(line: &str) -> bool {
     line.contains(" mtu ") && !line.contains(" qdisc ")
 }

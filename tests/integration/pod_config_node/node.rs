@@ -1,4 +1,4 @@
-//! A node: a network namespace with devices of others, pods that are network namespaces with a process each, and the daemon.
+//! A node: a network namespace with other devices, pods (network namespaces with one process each), and the daemon.
 
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, UdpSocket};
@@ -37,7 +37,7 @@ impl Pod {
         self.child.id()
     }
 
-    /// Ends its process and starts another one, as a container that is started again.
+    /// Ends its process and starts another one, like a restarted container.
     pub fn restart(&mut self) {
         let next = process_in(&self.namespace);
         end(&mut self.child);
@@ -67,7 +67,7 @@ fn process_in(namespace: &Namespace) -> Child {
         .args(["--pdeathsig", "KILL", "nsenter", &net, "sleep", "infinity"])
         .spawn()
         .expect("a process");
-    // It is in the namespace once it is the last of the three programs.
+    // The process is in the namespace once it is the last of the three programs.
     let name = format!("/proc/{}/comm", child.id());
     wait_until(PATIENCE, || match std::fs::read_to_string(&name) {
         Ok(name) if name.trim() == "sleep" => Ok(()),
@@ -91,7 +91,7 @@ fn names(namespace: &Namespace) -> Vec<String> {
 }
 
 fn addresses(namespace: &Namespace, link: &str) -> Vec<String> {
-    // Of all links: this one may go at any moment, and `ip` fails for one that is not there.
+    // The addresses of all links: this link may disappear at any time, and `ip` fails for a missing link.
     let found = read(namespace, "addr show");
     let found = found.iter().filter(|found| found["ifname"] == link);
     let all = found.flat_map(|link| link["addr_info"].as_array().cloned().unwrap_or_default());
@@ -116,14 +116,14 @@ pub struct Node {
     pub namespace: Namespace,
     /// Its container runtime.
     pub runtime: Runtime,
-    /// The cable to somebody else.
+    /// The cable to another machine.
     _outside: Namespace,
     _dir: TempDir,
     before: BTreeMap<String, Value>,
 }
 
 impl Node {
-    /// A node with devices, addresses and routes of others. Its namespace in the cluster is new.
+    /// A node with other devices, addresses and routes. Its namespace in the cluster is new.
     pub fn new(name: &str) -> Self {
         let lab = Lab::shared_unsimulated();
         lab.apply(&format!(
@@ -176,12 +176,12 @@ impl Node {
         node
     }
 
-    /// What is not the daemon's now is to stay as it is.
+    /// From now on, everything that does not belong to the daemon must stay as it is.
     pub fn look_again(&mut self) {
         self.before = self.foreign();
     }
 
-    /// The configuration of the daemon, with these lines in that of the loop.
+    /// The configuration of the daemon, with these lines in the configuration of the loop.
     pub fn config(&self, more: &str) -> String {
         let path = self.namespace.path().display().to_string();
         self.config_with(&format!(
@@ -190,14 +190,14 @@ impl Node {
         ))
     }
 
-    /// The same, without those of the network namespace and the runtime of the test.
+    /// The same, without the network namespace and the runtime of the test.
     pub fn config_with(&self, more: &str) -> String {
         let Self { home, name, .. } = self;
         let loops = only(&[("podConfigNode", &format!("nodeName: {name}, {more}"))]);
         format!("leaderElection: {{enabled: false, namespace: {home}}}\n{loops}")
     }
 
-    /// Starts the daemon, by the command `through`.
+    /// Starts the daemon through the command `through`.
     pub fn spawn_through(&self, through: &[&str], more: &str) -> Daemon {
         let kubeconfig = self.lab.admin();
         let config = self.config(more);
@@ -235,14 +235,14 @@ impl Node {
         self.lab.get("configmaps", &self.home, &report_name(&self.name))
     }
 
-    /// What the report says of a pod.
+    /// The entries of the report about a pod.
     pub fn entries(&self, uid: &str) -> Vec<Value> {
         let report = self.report().unwrap_or_default();
         let text = report["data"][uid].as_str();
         text.map(|text| serde_json::from_str(text).expect("JSON")).unwrap_or_default()
     }
 
-    /// Waits until the report says of the pod's attachments that their state is this one; returns the entries.
+    /// Waits until the report has this state for the pod's attachments; returns the entries.
     pub fn await_state(&self, uid: &str, state: &str, count: usize) -> Vec<Value> {
         wait_until(PATIENCE, || {
             let entries = self.entries(uid);
@@ -270,7 +270,7 @@ impl Node {
         addresses(&self.namespace, link)
     }
 
-    /// A link of the node as `ip` shows it; null if there is none of that name.
+    /// A link of the node as `ip` shows it; null if it does not exist.
     pub fn link(&self, name: &str) -> Value {
         let mut links = read(&self.namespace, "link show").into_iter();
         links.find(|link| link["ifname"] == name).unwrap_or_default()
@@ -283,7 +283,7 @@ impl Node {
         links.iter().filter(is_own).map(|link| text(&link["ifname"])).collect()
     }
 
-    /// All links, addresses and routes that are not the daemon's, without what the kernel changes by itself.
+    /// All links, addresses and routes that do not belong to the daemon, without the fields that the kernel changes.
     fn foreign(&self) -> BTreeMap<String, Value> {
         let own = self.own();
         let is_foreign = |name: &str| !own.iter().any(|own| own == name);
@@ -315,7 +315,7 @@ impl Node {
         found
     }
 
-    /// Asserts that nothing of others has changed.
+    /// Asserts that nothing else on the node has changed.
     pub fn assert_others_untouched(&self) {
         let now = self.foreign();
         let differs = |key: &&String| now.get(*key) != self.before.get(*key);
@@ -326,7 +326,7 @@ impl Node {
         assert!(changed.is_empty(), "before:\n{}\nnow:\n{}", of(&self.before), of(&now));
     }
 
-    /// Waits until nothing of the daemon's is left.
+    /// Waits until everything of the daemon is gone.
     pub fn await_nothing(&self) {
         wait_until(PATIENCE, || match self.own() {
             own if own.is_empty() => Ok(()),
@@ -359,7 +359,7 @@ impl Drop for Node {
     }
 }
 
-/// Asserts that a packet to an address in `server` comes back to `client`.
+/// Asserts that a packet to an address in `server` returns to `client`.
 pub fn assert_echo(client: &Namespace, server: &Namespace, address: &str) {
     let address: std::net::IpAddr = address.parse().expect("an address");
     let any = if address.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };

@@ -1,4 +1,4 @@
-//! Nodes that were lost when a `PodConfig` was deleted, and come back while its pods still run there.
+//! Nodes that were lost when a `PodConfig` was deleted, and return while its pods still run there.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use cluster::Options as ClusterOptions;
 
 const NAMESPACE: &str = "podnet-back";
 
-/// Says whether nodes are ready, since long ago.
+/// Sets whether nodes are ready, with a time long ago.
 fn set_ready(lab: &Lab, nodes: &[Node], ready: &str) {
     let condition = json!({"type": "Ready", "status": ready, "lastTransitionTime": "2026-01-01T00:00:00Z"});
     let patch = json!({"status": {"conditions": [condition]}}).to_string();
@@ -38,7 +38,7 @@ fn leader(lab: &Lab) -> Daemon {
 }
 
 #[test]
-fn a_node_that_comes_back_keeps_nothing_and_says_so_until_then() {
+fn links_of_a_returned_node_are_reported_until_they_are_removed() {
     let options = ClusterOptions { simulate: false, kubevirt: false, ..ClusterOptions::default() };
     let lab = Arc::new(Lab::start(options));
     let nodes = ["podnet-back-one", "podnet-back-two"].map(|name| Node::of_leader(&lab, name));
@@ -60,28 +60,28 @@ fn a_node_that_comes_back_keeps_nothing_and_says_so_until_then() {
     drop(daemons);
     set_ready(&lab, &nodes, "Unknown");
     lab.delete(KIND, NAMESPACE, &["first", "second"]);
-    assert!(pools(&lab).is_empty(), "nobody waits for a lost node: {:#?}", pools(&lab));
-    // Of the second node, nothing is known any more but what is there.
+    assert!(pools(&lab).is_empty(), "no pool waits for a lost node: {:#?}", pools(&lab));
+    // The report of the second node is lost, and only its links are left.
     lab.delete("configmaps", SYSTEM, &[&report_name(&nodes[1].name)]);
     drop(first);
     let _leader = leader(&lab);
     let daemons = nodes.each_ref().map(|node| node.spawn_through(&[], "resync: 1s"));
     for (daemon, pod) in daemons.iter().zip(&pods) {
-        let text = format!("until the leader (podConfig) does: hdata{} with 10.7", pod.process());
+        let text =
+            format!("until the leader (podConfig) decides about them: hdata{} with 10.7", pod.process());
         wait_until(PATIENCE, || match daemon.page("/readyz/podConfigNode") {
             (503, why) if why.contains(&text) => Ok(()),
             other => Err(format!("{text}, is {other:?}")),
         });
     }
-    assert_eq!(nodes.each_ref().map(Node::own), own, "nobody has said that they may go");
+    assert_eq!(nodes.each_ref().map(Node::own), own, "no pool releases them");
 
     set_ready(&lab, &nodes, "True");
     for (node, (daemon, pod)) in nodes.iter().zip(daemons.iter().zip(&pods)) {
         node.await_nothing();
         assert!(pod.links().is_empty(), "it runs, without links");
         daemon.await_ready();
-        let told =
-            format!("LinksLeft: links of PodConfigs of namespace {NAMESPACE} that do not exist any more");
+        let told = format!("LinksLeft: links of deleted PodConfigs of namespace {NAMESPACE}");
         await_event(&lab, "default", &node.name, &told);
     }
     wait_until(PATIENCE, || {
@@ -94,7 +94,7 @@ fn a_node_that_comes_back_keeps_nothing_and_says_so_until_then() {
     own_network(&lab, &nodes[0]);
 }
 
-/// A range that is the pod's own network is named in the status, and no link is made.
+/// A range that equals the pod's own network is named in the status, and no link is created.
 fn own_network(lab: &Lab, node: &Node) {
     lab.apply(&pod_config::pod_config(NAMESPACE, "own", &["data labbr0 10.88.0.0/24"], &json!({})));
     let inside = Pod::new();
@@ -104,7 +104,7 @@ fn own_network(lab: &Lab, node: &Node) {
     lab.apply(&pod_config::pod(NAMESPACE, "c", "own", &node.name));
     let object = lab.get("pods", NAMESPACE, "c").expect("the pod");
     node.runtime.set_container(object["metadata"]["uid"].as_str().expect("a uid"), Some(inside.process()));
-    let message = "attachment data of pod c: 10.88.0.0/24 is a network that the pod has already, by the address \
+    let message = "attachment data of pod c: the pod already uses 10.88.0.0/24 through the address \
                    10.88.3.9/16 on its link eth0: choose another range";
     wait_until(PATIENCE, || {
         let object = lab.get(KIND, NAMESPACE, "own").unwrap_or_default();

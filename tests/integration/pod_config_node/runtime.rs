@@ -1,4 +1,5 @@
-//! A container runtime that says what the test tells it: gRPC over a Unix socket, as containerd and CRI-O serve it.
+//! A container runtime with the containers that the test sets: gRPC over a Unix socket, as containerd and CRI-O
+//! serve it.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -23,14 +24,14 @@ use tokio::net::UnixListener;
 
 const POD_UID: &str = "io.kubernetes.pod.uid";
 
-/// What the runtime says.
+/// The state of the runtime.
 #[derive(Debug, Clone, Default)]
 struct Script {
     /// The process of the container of each pod, by the uid of the pod.
     containers: BTreeMap<String, u32>,
     /// The process of the sandbox of each pod.
     sandboxes: BTreeMap<String, u32>,
-    /// Whether nothing is answered.
+    /// Whether calls get no response.
     hangs: bool,
     /// The calls so far, by their names.
     calls: Vec<String>,
@@ -76,7 +77,7 @@ impl Runtime {
         change(&mut self.script.lock())
     }
 
-    /// The pod has a container with this process, or none.
+    /// Gives the pod a container with this process, or none.
     pub fn set_container(&self, uid: &str, process: Option<u32>) {
         self.script(|script| match process {
             Some(process) => drop(script.containers.insert(uid.to_owned(), process)),
@@ -84,7 +85,7 @@ impl Runtime {
         });
     }
 
-    /// The pod has a sandbox with this process, or none.
+    /// Gives the pod a sandbox with this process, or none.
     pub fn set_sandbox(&self, uid: &str, process: Option<u32>) {
         self.script(|script| match process {
             Some(process) => drop(script.sandboxes.insert(uid.to_owned(), process)),
@@ -92,12 +93,12 @@ impl Runtime {
         });
     }
 
-    /// From now on nothing is answered, or everything is.
+    /// Sets whether calls get no response from now on.
     pub fn set_hanging(&self, hangs: bool) {
         self.script(|script| script.hangs = hangs);
     }
 
-    /// How often it was called.
+    /// The number of calls so far.
     pub fn calls(&self) -> usize {
         self.script(|script| script.calls.len())
     }

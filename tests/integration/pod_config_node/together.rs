@@ -70,7 +70,7 @@ impl World {
         }
     }
 
-    /// Waits until the sample has so many pods with all links. Returns them in the order of the status.
+    /// Waits until the sample has this many pods with all links. Returns them in the order of the status.
     fn await_plugged(&self, count: usize) -> Vec<Plugged> {
         let object = await_configured(&self.lab, NAMESPACE, SAMPLE, "configured", count);
         let entries = object["status"]["podConfigurations"].as_array().expect("pods").clone();
@@ -81,7 +81,8 @@ impl World {
     fn plugged(&self, entry: &Value) -> Plugged {
         let name = entry["podName"].as_str().expect("a name").to_owned();
         let texts: Vec<String> = serde_json::from_value(entry["configList"].clone()).expect("texts");
-        // The links are made as soon as there is a sandbox, which may be before the kubelet says that the pod runs.
+        // The links are created as soon as there is a sandbox, which may be before the kubelet reports that the pod
+        // runs.
         let pod = self.lab.await_value("pods", NAMESPACE, &name, "/status/phase", "Running");
         let place = self.nodes.iter().position(|node| pod["spec"]["nodeName"] == *node.name);
         let place = place.expect("it is on a node");
@@ -98,11 +99,11 @@ impl World {
     }
 }
 
-/// A pod that has its links.
+/// A pod with all its links.
 struct Plugged {
     name: String,
     uid: String,
-    /// What the status says of them.
+    /// The texts of the status about the links.
     texts: Vec<String>,
     /// The number of its node.
     place: usize,
@@ -112,12 +113,12 @@ struct Plugged {
 }
 
 impl Plugged {
-    /// What `ip` says of all links and addresses of the pod.
+    /// The output of `ip` about all links and addresses of the pod.
     fn links(&self) -> Vec<Value> {
         serde_json::from_str(&self.namespace.ip("-d -j addr show")).expect("JSON")
     }
 
-    /// The links that the cluster's own network has not made, each with its name, MTU, state and IPv4 addresses.
+    /// The links that the cluster's own network has not created, each with its name, MTU, state and IPv4 addresses.
     fn additional(&self) -> BTreeMap<String, Value> {
         let links = self.links().into_iter();
         let others = links.filter(|link| link["ifname"] != "lo" && link["ifname"] != "eth0");
@@ -149,7 +150,7 @@ impl Plugged {
         assert_eq!(self.texts, texts);
     }
 
-    /// The last number of its address in the first range; it has the same in the other one.
+    /// The last number of its address in the first range; it is the same in the other range.
     fn last(&self) -> u8 {
         let address = self.texts[0].split_once("192.168.100.").map(|(_, rest)| rest);
         let last = address.and_then(|rest| rest.split('/').next()).expect("an address").parse();
@@ -160,7 +161,7 @@ impl Plugged {
 }
 
 #[test]
-fn the_sample_works_as_an_administrator_tries_it() {
+fn the_sample_works_as_documented_for_administrators() {
     let mut world = World::new(&["podnet-sample"]);
     let leader = world.leader();
     let daemon = world.node_daemon(0);
@@ -204,7 +205,7 @@ fn assert_node(node: &Node, pods: &[Plugged]) {
     assert_eq!(node.own().into_iter().collect::<BTreeSet<_>>(), own.into_iter().collect());
 }
 
-/// The sample is deleted while its pods keep running, and the daemon of the node is away at first.
+/// Deletes the sample while its pods keep running, and the daemon of the node is stopped at first.
 fn leaves_nothing(world: &World, daemon: Daemon, pods: &[Plugged]) {
     let (lab, node) = (&world.lab, &world.nodes[0]);
     let running = world.kubelets.paused();
@@ -218,7 +219,7 @@ fn leaves_nothing(world: &World, daemon: Daemon, pods: &[Plugged]) {
     let _daemon = world.node_daemon(0);
     wait_until(PATIENCE, || match lab.get(KIND, NAMESPACE, SAMPLE) {
         Some(object) => Err(format!("the end of {}", object["status"])),
-        // Once it is gone, everything is.
+        // Once the `PodConfig` is gone, everything is gone.
         None => Ok(()),
     });
     assert_eq!(node.own(), Vec::<String>::new());
@@ -235,7 +236,7 @@ fn leaves_nothing(world: &World, daemon: Daemon, pods: &[Plugged]) {
     });
 }
 
-/// Waits until the reports are about no link.
+/// Waits until the reports contain no links.
 fn await_empty_reports(lab: &Lab) {
     wait_until(PATIENCE, || {
         let left = records(lab);
@@ -270,7 +271,7 @@ fn addresses_of_two_nodes_are_unique_and_restarts_change_nothing() {
     unchanged_by_restarts(&world, &mut leader, &mut daemons, &pods);
     assert_eq!(addresses(&world.await_plugged(4)), first);
 
-    // Down and up: the addresses are free once the links are gone, and go to the next pods.
+    // Scales down and up: the addresses are free once the links are gone, and go to the next pods.
     scale(&world.lab, 0);
     let kept = addresses(&world.await_plugged(2));
     assert!(kept.iter().all(|(uid, last)| first.get(uid) == Some(last)), "{first:?} {kept:?}");
@@ -288,7 +289,7 @@ fn addresses_of_two_nodes_are_unique_and_restarts_change_nothing() {
     assert!(last.keys().filter(|uid| !kept.contains_key(*uid)).all(|uid| !first.contains_key(uid)));
 }
 
-/// Another Deployment of pods as those of the sample, with its label.
+/// Another Deployment with the same pods as the sample, with its label.
 fn more(lab: &Lab) -> Value {
     let sample = lab.get("deployments", NAMESPACE, "cnf-example-a").expect("the sample");
     let mut template = json!({"spec": sample["spec"]["template"]["spec"]});
@@ -302,19 +303,20 @@ fn scale(lab: &Lab, replicas: u8) {
     lab.patch("deployments", NAMESPACE, "more", &json!({"spec": {"replicas": replicas}}).to_string());
 }
 
-/// The kernel is silent if it has told nothing for so long.
+/// The kernel counts as silent after this time without a message.
 const SILENCE: Duration = Duration::from_secs(3);
 
-/// What was told of the links and bridges of the sample, whose names begin so.
+/// The messages about the links and bridges of the sample, whose names begin with its prefix.
 fn of_the_sample(monitors: Vec<Monitor<'_>>) -> Vec<String> {
     monitors.into_iter().flat_map(|monitor| monitor.messages("pc")).collect()
 }
 
-/// Leader and nodes start again, one after the other: none of them writes anything, and no link, address or route is touched.
+/// Restarts leader and nodes one after the other: none of them writes anything, and no link, address or route is
+/// touched.
 fn unchanged_by_restarts(world: &World, leader: &mut Daemon, daemons: &mut [Daemon; 2], pods: &[Plugged]) {
     let spaces = world.nodes.iter().map(|node| &node.namespace).chain(pods.iter().map(|pod| &pod.namespace));
     let spaces: Vec<&Namespace> = spaces.collect();
-    // The kernel tells of a link once its IPv6 address is known to be unique, and of its carrier a second later or more.
+    // The kernel reports a link once its IPv6 address is known to be unique, and its carrier at least a second later.
     wait_until(PATIENCE, || {
         let tentative: String = spaces.iter().map(|space| space.ip("-6 addr show tentative")).collect();
         if tentative.trim().is_empty() { Ok(()) } else { Err(tentative) }
@@ -345,7 +347,8 @@ fn unchanged_by_restarts(world: &World, leader: &mut Daemon, daemons: &mut [Daem
     assert!(writes.is_empty(), "{writes:#?}");
 }
 
-/// Waits until what the daemons have written stays as it is, over two rounds of the nodes. Returns the end of the audit log then.
+/// Waits until the objects of the daemons stay the same over two rounds of the nodes. Returns the end of the audit log
+/// then.
 fn await_rest(lab: &Lab) -> Mark {
     let versions = || -> Vec<Value> {
         let objects = records(lab).into_iter().chain(lab.get(KIND, NAMESPACE, SAMPLE));

@@ -1,4 +1,4 @@
-//! Nodes on which the daemon cannot work from the start: an administrator is told why, and when it is over.
+//! Nodes where the daemon cannot work from the start: an administrator sees the reason, and when it is fixed.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -23,7 +23,8 @@ fn start(node: &Node, place: &Path, more: &str) -> Daemon {
     Daemon::spawn(&Options { kubeconfig: &node.lab.admin(), selector: &node.name, config: &config })
 }
 
-/// Waits until a condition of the `PodConfig` has all these texts in its message, and none of the others. Returns its reason.
+/// Waits until a condition of the `PodConfig` has all texts of the first list in its message, and none of the second.
+/// Returns its reason.
 fn await_condition(lab: &Lab, type_: &str, texts: &[&str], not: &[&str]) -> String {
     wait_until(PATIENCE, || {
         let object = lab.get(KIND, NAMESPACE, "net").unwrap_or_default();
@@ -47,7 +48,7 @@ fn await_unready(daemon: &Daemon, text: &str) {
 }
 
 #[test]
-fn a_node_that_cannot_work_from_the_start_says_why_until_it_can() {
+fn a_node_that_cannot_work_from_the_start_reports_the_reason() {
     let options = ClusterOptions { simulate: false, kubevirt: false, ..ClusterOptions::default() };
     let lab = Arc::new(Lab::start(options));
     let (blind, deaf) = (Node::of_leader(&lab, "podnet-blind"), Node::of_leader(&lab, "podnet-deaf"));
@@ -85,7 +86,8 @@ fn a_node_that_cannot_work_from_the_start_says_why_until_it_can() {
     await_configured(&lab, NAMESPACE, "net", "configured", 2);
     await_condition(&lab, "Reconciled", &[], &["node podnet"]);
 
-    // Another process that cannot: what was said of the links holds, and their end is waited for, with the reason.
+    // The next process cannot work either: the reported links stay valid, and the status waits for their end, with
+    // the reason.
     drop(of_blind);
     std::fs::remove_file(&place).expect("removed");
     let of_blind = start(&blind, &place, "resync: 1s");
@@ -104,13 +106,13 @@ fn a_node_that_cannot_work_from_the_start_says_why_until_it_can() {
 }
 
 #[test]
-fn a_node_whose_name_nobody_knows_says_so_until_somebody_does() {
+fn an_unknown_node_name_is_reported_until_the_node_exists() {
     let name = "podnet-misnamed";
     let node = Node::new(name);
     node.lab.delete("nodes", "", &[name]);
     let daemon = start(&node, &node.namespace.path(), "resync: 1s");
     let why = format!(
-        "there is no Node {name}: controllers.podConfigNode.nodeName has to be its name; it is tried again"
+        "Node {name} does not exist: set controllers.podConfigNode.nodeName to the name of this node; retrying"
     );
     await_unready(&daemon, &why);
     node.lab.apply(&format!("apiVersion: v1\nkind: Node\nmetadata: {{name: {name}}}\n"));

@@ -7,13 +7,13 @@ use tokio::net::TcpListener;
 
 use super::{DAY, HOUR, MINUTE, NOW, STEP, Samples, by_address, client, end_of_step, scraped, seen, shared};
 
-/// When the source `late` has begun.
+/// The start of the source `late`.
 const LATE: i64 = NOW - 6 * HOUR;
-/// When the source `gone` has ended.
+/// The end of the source `gone`.
 const GONE: i64 = NOW - HOUR;
-/// When the source `gap` was missing.
+/// The gap of the source `gap`.
 const GAP: (i64, i64) = (NOW - 8 * HOUR, NOW - 6 * HOUR);
-/// When the counters change that change once.
+/// The time of the change in counters that change once.
 const CHANGE: i64 = NOW - 3 * HOUR;
 
 pub fn write(samples: &mut Samples) {
@@ -36,7 +36,7 @@ pub fn write(samples: &mut Samples) {
     samples.series("renamed_connections{ip=\"10.1.0.3\"}", scraped(CHANGE, NOW, |_| 1));
 }
 
-/// The keys by which SSH through the bastion is another source, and the only one.
+/// The keys that make SSH through the bastion another source, and the only one.
 fn only(name: &str) -> String {
     format!(
         "    queries:\n      nginxData: ''\n      webSshData: ''\n      openData: ''\n      \
@@ -45,13 +45,13 @@ fn only(name: &str) -> String {
     )
 }
 
-/// The end of the step in which the first sample after `time` is, of those that begin at `begin`.
+/// The end of the step that contains the first sample after `time`, for samples that begin at `begin`.
 fn step_of(begin: i64, time: i64) -> i64 {
     end_of_step(begin + (time - begin + MINUTE - 1) / MINUTE * MINUTE)
 }
 
 #[tokio::test]
-async fn nothing_follows_from_the_time_before_the_first_sample() {
+async fn the_time_before_the_first_sample_is_ignored() {
     let server = shared();
     let client = client(&server.url(), &only("late"));
     let activity = seen(&client, NOW - DAY).await;
@@ -63,7 +63,7 @@ async fn nothing_follows_from_the_time_before_the_first_sample() {
         Timestamp::from_second(observed).expect("a time")
     );
     assert_eq!(activity.problems(), [sentence]);
-    // Its counters have not appeared then: they were there before, and Prometheus was not.
+    // Its counters have not started then: they existed before, but Prometheus did not.
     assert_eq!(by_address(&activity, "10.1.0.1"), None);
     assert_eq!(by_address(&activity, "10.1.0.2"), Some((step_of(LATE, CHANGE), "ssh")));
     assert_eq!(by_address(&activity, "10.1.0.3"), Some((step_of(LATE, CHANGE), "ssh")));
@@ -77,7 +77,7 @@ async fn nothing_follows_from_the_time_before_the_first_sample() {
 }
 
 #[tokio::test]
-async fn a_missing_source_is_named_and_what_it_has_seen_counts() {
+async fn a_missing_source_is_named_and_its_earlier_samples_count() {
     let server = shared();
     let activity = seen(&client(&server.url(), &only("gone")), NOW - DAY).await;
     assert!(!activity.is_complete());
@@ -95,7 +95,7 @@ async fn a_missing_source_is_named_and_what_it_has_seen_counts() {
 }
 
 #[tokio::test]
-async fn a_gap_in_the_window_is_told() {
+async fn a_gap_in_the_window_is_reported() {
     let server = shared();
     let client = client(&server.url(), &only("gap"));
     let activity = seen(&client, NOW - DAY).await;
@@ -114,9 +114,9 @@ async fn uses_are_seen_from_before_the_source_has_its_name() {
 }
 
 #[tokio::test]
-async fn a_query_that_fails_is_named() {
+async fn a_failed_query_is_named() {
     let server = shared();
-    // What only Prometheus knows: the names of functions and of classes of Unicode.
+    // Errors that only Prometheus finds: unknown functions and Unicode classes.
     let available = "    queries: {webSshAvailable: 'number(up)'}\n";
     let data = "    queries: {webSshData: 'c{ip=~\"%s\\\\pX\"}'}\n";
     for keys in [available, data] {
@@ -147,7 +147,7 @@ async fn a_silent_prometheus_takes_one_time_limit() {
     let begin = Instant::now();
     let activity = seen(&client, NOW - 90 * DAY).await;
     let took = begin.elapsed();
-    // One after the other, the four sources would take twelve.
+    // One after the other, the four sources would take twelve seconds.
     assert!((Duration::from_secs(3)..Duration::from_secs(8)).contains(&took), "{took:?}");
     assert!(!activity.is_complete());
     assert_eq!(activity.observed_since(), None);
@@ -163,7 +163,7 @@ async fn a_silent_prometheus_takes_one_time_limit() {
 }
 
 #[tokio::test]
-async fn a_prometheus_that_is_not_there() {
+async fn an_unreachable_prometheus_is_reported() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
     drop(listener);

@@ -1,5 +1,5 @@
-//! The Prometheus client on a real Prometheus, whose samples are written before it starts. All but the largest test share
-//! one server; each has series of its own.
+//! The Prometheus client on a real Prometheus, whose samples are written before it starts. All but the largest test
+//! share one server; each has its own series.
 
 mod coverage;
 mod scale;
@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 
 use cluster::prometheus::{PrometheusServer, Samples};
 
-/// The end of all windows, and of the samples. It is no multiple of a step.
+/// The end of all windows, and of the samples. It is not a multiple of a step.
 pub const NOW: i64 = 1_790_000_123;
 /// The configured step.
 pub const STEP: i64 = 300;
@@ -27,12 +27,12 @@ pub fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).expect("a time")
 }
 
-/// The time that a use has which Prometheus has seen at `second`: the end of the step.
+/// The time of a use that Prometheus has seen at `second`: the end of the step.
 pub fn end_of_step(second: i64) -> i64 {
     (second + STEP - 1) / STEP * STEP
 }
 
-/// The samples of a scrape every minute from `begin` to `end`, with the value `value` says.
+/// The samples of a scrape every minute from `begin` to `end`, with the values of `value`.
 pub fn scraped(begin: i64, end: i64, value: impl Fn(i64) -> i64) -> Vec<(i64, i64)> {
     let times = iter::successors(Some(begin), |time| Some(time + MINUTE)).take_while(|time| *time <= end);
     times.map(|time| (time, value(time))).collect()
@@ -52,7 +52,7 @@ pub fn shared() -> Arc<PrometheusServer> {
     })
 }
 
-/// A client with these keys in `integrations.prometheus`, beside the URL.
+/// A client with these keys in `integrations.prometheus`, in addition to the URL.
 pub fn client(url: &str, keys: &str) -> Prometheus {
     let text = format!(
         "apiVersion: config.crownlabs.polito.it/v1alpha1\nkind: ControllerManagerConfiguration\n\
@@ -62,7 +62,7 @@ pub fn client(url: &str, keys: &str) -> Prometheus {
     Prometheus::new(&config.integrations.prometheus).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// What is seen from `since` until now.
+/// The activity from `since` until now.
 pub async fn seen(client: &Prometheus, since: i64) -> Activity {
     client.activity(at(since), at(NOW)).await
 }

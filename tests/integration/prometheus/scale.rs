@@ -9,7 +9,7 @@ fn address(machine: u32) -> String {
     format!("10.{}.{}.{}", machine >> 16, (machine >> 8) & 255, machine & 255)
 }
 
-/// When a machine was used, at another time for each source.
+/// The time of a machine's last use, which differs for each source.
 fn used(machine: u32, source: i64) -> i64 {
     NOW - 13 * DAY + i64::from(machine) * 200 + source * HOUR
 }
@@ -38,7 +38,7 @@ fn samples() -> Samples {
             let time = used(machine, source);
             samples.series(series, [(time - MINUTE, 3), (time, 4), (time + MINUTE, 4)]);
         }
-        // Every second machine had a session of half an hour that it has not now.
+        // Every second machine had a session of half an hour that has ended.
         if machine % 2 == 0 {
             let open = format!("bastion_ssh_open_connections{{destination_ip=\"{ip}\"}}");
             samples.series(&open, scraped(used(machine, 3) - HOUR / 2, used(machine, 3), |_| 1));
@@ -50,7 +50,7 @@ fn samples() -> Samples {
 #[tokio::test]
 async fn one_round_for_5000_machines_takes_at_most_60_requests() {
     let server = PrometheusServer::start(&samples()).expect("Prometheus starts");
-    // The machine of the test has other work.
+    // The machine of the test may be busy.
     let client = client(&server.url(), "    timeout: 1m\n");
     let before = server.requests().expect("a count");
     let activity = seen(&client, NOW - 14 * DAY).await;

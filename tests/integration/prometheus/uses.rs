@@ -1,4 +1,4 @@
-//! What counts as a use, and whose it is.
+//! The events that count as a use, and the machine that they count for.
 
 use super::{
     DAY, HOUR, MINUTE, NOW, STEP, Samples, by_address, by_name, client, end_of_step, scraped, seen, shared,
@@ -6,7 +6,7 @@ use super::{
 
 /// The samples begin two days before the end.
 const BEGIN: i64 = NOW - 2 * DAY;
-/// When the counters change that change once.
+/// The time of the change in counters that change once.
 const CHANGE: i64 = NOW - 10 * HOUR;
 const LATER: i64 = NOW - 4 * HOUR;
 
@@ -24,7 +24,7 @@ fn first_sample(time: i64) -> i64 {
     BEGIN + (time - BEGIN + MINUTE - 1) / MINUTE * MINUTE
 }
 
-/// Without the samples in a gap, which belongs to neither side.
+/// Drops the samples in a gap, which belongs to neither side.
 fn without(samples: Vec<(i64, i64)>, gap: (i64, i64)) -> Vec<(i64, i64)> {
     samples.into_iter().filter(|(time, _)| *time <= gap.0 || *time >= gap.1).collect()
 }
@@ -76,8 +76,8 @@ pub fn write(samples: &mut Samples) {
     }
 }
 
-/// The gauge of the connections that are open: one that was open all the time, one until `LATER`, one for some minutes in the
-/// middle of a step, one that was closed before the window, and two that never were open. The counters of all of them stay as
+/// The gauge of open connections: one that was open all the time, one until `LATER`, one for some minutes in the middle
+/// of a step, one that was closed before the window, and two that were never open. The counters of all of them stay as
 /// they are.
 fn write_open(samples: &mut Samples) {
     let gauge = |address: &str| {
@@ -142,14 +142,14 @@ async fn a_use_is_a_change_of_a_counter() {
         ("10.0.0.5", None, "it has appeared and counted nothing"),
         ("10.0.0.6", None, "scrapes have failed"),
         ("10.0.0.7", Some((after_gap(25 * MINUTE), "ssh")), "it has grown while scrapes failed"),
-        ("10.0.0.8", Some((after_gap(3 * HOUR), "ssh")), "nobody knows what happened in three hours"),
+        ("10.0.0.8", Some((after_gap(3 * HOUR), "ssh")), "three hours without samples are unknown"),
         ("10.0.0.9", Some((later, "ssh")), "the later of two counters"),
         ("10.0.0.10", None, "before the window"),
         ("10.0.0.11", Some((NOW, "ssh")), "in the step that has not ended"),
         ("10.0.0.12", Some((later, "ssh")), "the later of two sources"),
         ("10.0.0.13", Some((change, "webSsh")), "in the browser"),
         ("10.0.0.14", Some((later, "webSsh")), "the later of two sources, in the browser"),
-        ("10.0.0.99", None, "nobody has counted it"),
+        ("10.0.0.99", None, "it has no counter"),
     ];
     for (address, expected, case) in table {
         assert_eq!(by_address(&activity, address), expected, "{address}: {case}");

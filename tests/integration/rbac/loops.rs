@@ -1,5 +1,6 @@
-//! The rights of each loop by itself: a daemon for each, with an account that has what `manifests/chart/files/rights.yaml`
-//! grants for that loop, so that every set of loops has what it needs, and nothing else.
+//! The rights of each loop alone. Each loop has a daemon and an account with the rights that
+//! `manifests/chart/files/rights.yaml` grants for that loop. So every set of loops has exactly the rights that it
+//! needs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -27,7 +28,10 @@ use cluster::config::only;
 const LOOPS: [(&str, &str); 12] = [
     ("workspace", ""),
     ("tenant", "personalWorkspace: {enabled: true}, myDrive: {onTenantDeletion: delete}"),
-    ("instance", "gatewayApi: {enabled: true, parentRefs: [{name: labs, namespace: gateways}]}"),
+    (
+        "instance",
+        "gatewayApi: {enabled: true, parentRefs: [{name: labs, namespace: gateways}]}, stalledAfter: 60s",
+    ),
     ("publicExposure", "ipPool: [172.18.4.1]"),
     ("sharedVolume", ""),
     ("snapshot", "vmRegistry: r.example.org, vmRegistrySecret: login"),
@@ -40,9 +44,13 @@ const LOOPS: [(&str, &str); 12] = [
     ("podConfig", "lostNodeGrace: 3s"),
 ];
 
-/// What is shown by the test of all loops together, and not here: repairs of a Job or Secret in the moment in which a watch is
-/// late, or before the Job has ended.
-const ELSEWHERE: [(&str, &str); 5] = [
+/// Rights whose use only the test of all loops together shows: repairs of a Job or Secret while a watch is late, or
+/// before the Job has ended; and repairs of a claim or a Job that waits for more than a minute.
+const ELSEWHERE: [(&str, &str); 9] = [
+    ("tenant", "list /events"),
+    ("sharedVolume", "list /events"),
+    ("snapshot", "list /events"),
+    ("submission", "list /events"),
     ("tenant", "get /secrets"),
     ("tenant", "patch batch/jobs"),
     ("sharedVolume", "patch batch/jobs"),
@@ -70,7 +78,7 @@ fn rights() -> BTreeMap<String, BTreeSet<String>> {
     parts.iter().map(|(name, part)| (name.clone(), of(part).union(&common).cloned().collect())).collect()
 }
 
-/// Makes the account of a loop, with its rights.
+/// Creates the account of a loop, with its rights.
 fn grant(lab: &Lab, name: &str, rights: &BTreeSet<String>) {
     let account = account(name);
     let mut rules: Vec<Value> = Vec::new();
@@ -82,7 +90,7 @@ fn grant(lab: &Lab, name: &str, rights: &BTreeSet<String>) {
     // The chart names the CRDs.
     let group = "apiextensions.k8s.io";
     rules.push(json!({"apiGroups": [group], "resources": ["customresourcedefinitions"], "verbs": ["get"]}));
-    // What it binds to users without having it; the chart names the roles.
+    // Roles that the loop binds to users without having their rights; the chart names the roles.
     if ["workspace", "tenant"].contains(&name) {
         let group = "rbac.authorization.k8s.io";
         rules.push(json!({"apiGroups": [group], "resources": ["clusterroles"], "verbs": ["bind"]}));
@@ -99,7 +107,7 @@ fn grant(lab: &Lab, name: &str, rights: &BTreeSet<String>) {
         lab.apply(&object.to_string());
     }
     if name == "podConfig" {
-        // What the Role of the manifests grants for its records.
+        // The Role in the manifests for its records.
         let binding = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
             "metadata": {"name": account, "namespace": "crownlabs-system"}, "subjects": [subject],
             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "crownlabs-pod-networks"}});
@@ -115,10 +123,10 @@ fn start(lab: &Lab, name: &str, settings: &str, integrations: &str) -> Daemon {
     Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "rbac", config: &config })
 }
 
-/// Takes their labels from objects, so that the daemon has to find them by name, and waits until they have them again.
+/// Removes the labels of objects, so that the daemon must find them by name, and waits until they are back.
 fn heal(lab: &Lab, kinds: &str, namespace: &str, is_wanted: impl Fn(&Value) -> bool) {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    // One of our labels, by which its return is seen.
+    // One of our labels. It shows that the labels are back.
     let mark = |object: &Value| {
         let labels = object["metadata"]["labels"].as_object()?;
         let (key, value) = labels.iter().find(|(key, _)| key.starts_with("crownlabs.polito.it/"))?;
@@ -135,7 +143,7 @@ fn heal(lab: &Lab, kinds: &str, namespace: &str, is_wanted: impl Fn(&Value) -> b
     }
 }
 
-/// Makes the loops repair what others have changed, and tell people what is wrong.
+/// Makes the loops repair changes of other writers, and report errors to users.
 fn exercise_heals(lab: &Lab) {
     let any = |_: &Value| true;
     lab.apply(&instance("rbac", "exposed", "container"));
@@ -224,7 +232,7 @@ fn each_loop_has_the_rights_that_it_uses_and_no_others() {
     daemons.insert("snapshot", start(&lab, "snapshot", huge, &integrations));
     lab.apply(&snapshot("rbac", "stuck", "vm-persistent", "image"));
     lab.await_value("instancesnapshots", NAMESPACE, "stuck", "/status/phase", "Failed");
-    // The audit log has a watch once it ends.
+    // A watch appears in the audit log when it ends.
     drop(daemons);
     wait_until(PATIENCE, || {
         let entries = lab.cluster.audit().since(Mark::default()).expect("the audit log");
@@ -234,12 +242,13 @@ fn each_loop_has_the_rights_that_it_uses_and_no_others() {
     });
 }
 
-/// The rights that a loop has and does not use. Panics if it was refused something. What all loops have is used by one of them;
-/// the API server asks for `delete` of a child when that gets an owner again, so that this is not in the audit log.
+/// The rights that a loop has and does not use. Panics if a request was rejected. Rights of all loops are used by one
+/// of them. The API server requires `delete` of a child when the child gets an owner again, so that right is not in the
+/// audit log.
 fn fault(name: &str, granted: &BTreeSet<String>, entries: &[AuditEntry], shown: &Shown) -> Option<String> {
     let account_name = format!("system:serviceaccount:crownlabs-system:{}", account(name));
     let ours = || entries.iter().filter(|entry| entry.user == account_name);
-    // The Job of one snapshot is refused by a quota.
+    // A quota rejects the Job of one snapshot.
     let by_quota = |entry: &AuditEntry| (&*entry.resource, &*entry.name) == ("jobs", "again");
     let forbidden: Vec<_> = ours().filter(|entry| entry.code == 403 && !by_quota(entry)).collect();
     assert!(forbidden.is_empty(), "{name}: {forbidden:#?}");

@@ -7,18 +7,18 @@ mod rights;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::access;
-use crate::daemon::{Daemon, Options, free_port};
+use serde_json::json;
+
+use crate::daemon::{Daemon, Options, reserved_port};
 use crate::exam_server::ExamServer;
 use crate::expiration::expire;
-use crate::image_list;
 use crate::lab::{Lab, PATIENCE, TEMPLATES, instance, wait_until};
 use crate::shared_volumes::shared_volume;
 use crate::snapshots::{await_reason, snapshot};
 use crate::submission::{hold_jobs, request};
 use crate::tenants::{tenant, workspace};
 use crate::termination::await_condition;
-use crate::webhook;
+use crate::{access, image_list, webhook};
 use cluster::Options as ClusterOptions;
 use cluster::audit::{AuditEntry, Mark};
 use cluster::proxy::{Fault, Proxy, matching};
@@ -67,7 +67,7 @@ fn exercise(lab: &Lab) {
     }
     lab.apply(&instance("rbac", "refused", "absent"));
     lab.await_fault(NAMESPACE, "refused", "TemplateNotFound");
-    // The same fault again is counted by a patch of the same event.
+    // A repeated error is counted with a patch of the same event.
     let of = |template: &str| {
         format!(r#"{{"spec": {{"template.crownlabs.polito.it/TemplateRef": {{"name": "{template}"}}}}}}"#)
     };
@@ -75,6 +75,7 @@ fn exercise(lab: &Lab) {
     lab.await_phase(NAMESPACE, "refused", "Ready");
     lab.patch("instances", NAMESPACE, "refused", &of("absent"));
     lab.await_fault(NAMESPACE, "refused", "TemplateNotFound");
+    exercise_wait(lab);
     for template in TEMPLATES {
         lab.patch("instances", NAMESPACE, template, r#"{"spec": {"running": false}}"#);
     }
@@ -84,13 +85,33 @@ fn exercise(lab: &Lab) {
     }
 }
 
+/// Makes an Instance wait until the events of its namespace are read.
+fn exercise_wait(lab: &Lab) {
+    // No node has that much memory.
+    let resources = json!({"cpu": 1, "reservedCPUPercentage": 10, "memory": "100Ti"});
+    let huge = json!([{"name": "main", "environmentType": "Standalone", "image": "r.example.org/web:1",
+        "persistent": false, "mountMyDriveVolume": false, "resources": resources}]);
+    lab.create_template("rbac", "huge", "standalone", &huge);
+    let audit = lab.cluster.audit();
+    let mark = audit.mark().expect("the audit log");
+    lab.apply(&instance("rbac", "huge", "huge"));
+    wait_until(PATIENCE, || {
+        let entries = audit.since(mark).expect("the audit log");
+        let mut lists = entries.iter().filter(|entry| entry.verb == "list" && entry.resource == "events");
+        let is_ours =
+            |entry: &AuditEntry| entry.namespace == NAMESPACE && entry.user_agent.starts_with("crownlabs/");
+        lists.any(is_ours).then_some(()).ok_or_else(|| "no list of the events".to_owned())
+    });
+    lab.delete("instances", NAMESPACE, &["huge"]);
+}
+
 /// The same for the loops of snapshots and shared volumes. The virtual machines are off.
 fn exercise_storage(lab: &Lab, shown: &mut Shown) {
     lab.apply(&snapshot("rbac", "image", "vm-persistent", "image"));
     lab.await_value("instancesnapshots", NAMESPACE, "image", "/status/phase", "Completed");
     lab.apply(&snapshot("rbac", "refused", "vm", "image"));
     lab.await_value("instancesnapshots", NAMESPACE, "refused", "/status/phase", "Failed");
-    // A Job that was refused is tried again.
+    // A rejected Job is retried.
     let quota = "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: none, namespace: tenant-rbac}\n\
                  spec: {hard: {count/jobs.batch: \"0\"}}\n";
     lab.apply(quota);
@@ -129,9 +150,9 @@ fn exercise_uploads(lab: &Lab) {
     await_condition(lab, NAMESPACE, name, "Submitted", "SubmissionCompleted");
 }
 
-/// Causes refusals for which the webhooks send requests, because a store has no such object.
+/// Causes rejections where the webhooks send requests, because the object is not in a store.
 fn exercise_webhooks(lab: &Lab, port: u16) {
-    // Only two users get rights: rights for everybody would be the daemon's, too.
+    // Only two users get rights: rights for everyone would apply to the daemon, too.
     lab.kubectl(&[
         "create",
         "clusterrolebinding",
@@ -216,24 +237,30 @@ fn the_rbac_rules_are_sufficient_and_all_of_them_are_used() {
     let registry = ExamServer::start();
     let lists = image_list::keys("rbac", &registry);
     let config = &format!(
-        "leaderElection: {{leaseDuration: 6s, renewDeadline: 4s, retryPeriod: 1s}}
+        "leaderElection: {{}}
 controllers:
   publicExposure: {{ipPool: [172.18.4.1]}}
   snapshot: {{vmRegistry: r.example.org, vmRegistrySecret: login}}
   termination: {{enabled: true, allowCidrs: [127.0.0.0/8]}}
   submission: {{enabled: true}}
   expiration: {{enabled: true, notifications: false}}
-  instance: {{gatewayApi: {{enabled: true, parentRefs: [{{name: labs, namespace: gateways}}]}}}}
+  instance: {{gatewayApi: {{enabled: true, parentRefs: [{{name: labs, namespace: gateways}}]}}, stalledAfter: 60s}}
   podConfig: {{enabled: true, lostNodeGrace: 3s}}
   tenant: {{personalWorkspace: {{enabled: true}}, myDrive: {{onTenantDeletion: delete}}}}
   imageList: {{enabled: true, {lists}}}\n"
     );
     let kubeconfig = lab.service_account();
-    // Of the daemons here, only the first serves webhooks: they cannot share a port.
-    let port = free_port();
+    // Only the first of the daemons here serves webhooks: they cannot share a port.
+    let port = reserved_port();
     let with_webhooks = format!("webhook: {{enabled: true, listen: \"127.0.0.1:{port}\"}}\n{config}");
+    // Another installation has taken it, and the Lease of that installation is gone.
+    lab.apply(&tenant("rbac", "rbac.left", ""));
+    let mark = "crownlabs.polito.it/operator-selector=rbac (lease elsewhere/crownlabs-controller-manager)";
+    lab.kubectl(&["annotate", "tenant", "rbac.left", &format!("crownlabs.polito.it/finalized-by={mark}")]);
     let mut daemon =
         Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "rbac", config: &with_webhooks });
+    lab.await_ready("tenants", "rbac.left");
+    lab.delete("tenant", "", &["rbac.left"]);
     exercise(&lab);
     image_list::exercise(&lab, "rbac", &registry);
     let mut shown = Shown::default();
@@ -255,12 +282,11 @@ controllers:
     finalizers_are_needed(&lab);
 }
 
-/// Runs a daemon with which an Instance has an OAuth2 proxy, and then one that removes what is left of it.
+/// Runs a daemon that gives an Instance an OAuth2 proxy, and then one that removes the remaining objects of the proxy.
 fn exercise_access(lab: &Lab, kubeconfig: &Path, config: &str) {
     let (_folder, secret) = access::secret_file("s3cret");
     let with_proxies = access::config("https://auth.example.com/realms/labs", &secret);
-    let with_proxies =
-        format!("leaderElection: {{leaseDuration: 6s, renewDeadline: 4s, retryPeriod: 1s}}\n{with_proxies}");
+    let with_proxies = format!("leaderElection: {{}}\n{with_proxies}");
     let mut daemon = Daemon::start(&Options { kubeconfig, selector: "rbac", config: &with_proxies });
     lab.patch("instances", NAMESPACE, "standalone", r#"{"spec": {"running": true}}"#);
     let proxy = "standalone-oauth2-proxy";
@@ -289,7 +315,7 @@ fn standby_watches_the_lease(lab: &Lab, kubeconfig: &Path, config: &str) {
     }
 }
 
-/// Runs a daemon against an API server before 1.34, for which it needs other requests. The proxy answers as one.
+/// Runs a daemon against an API server before 1.34, which needs other requests. The proxy answers like such a server.
 fn older_api_server(lab: &Lab, config: &str) {
     let proxy = Proxy::start(&lab.cluster).expect("the proxy");
     let older = r#"{"major": "1", "minor": "33", "gitVersion": "v1.33.0", "gitCommit": "", "gitTreeState": "",
@@ -308,12 +334,12 @@ fn older_api_server(lab: &Lab, config: &str) {
     lab.await_value("instancesnapshots", NAMESPACE, "stuck", "/status/phase", "Failed");
 }
 
-/// Waits until the audit log, which is written a moment later, shows a use of every right and no refusal.
+/// Waits until the audit log, which has a short delay, shows a use of every right and no rejection.
 fn rights_are_used(lab: &Lab, shown: &Shown) {
     wait_until(PATIENCE, || {
         let entries = lab.cluster.audit().since(Mark::default()).expect("the audit log");
         let ours: Vec<_> = entries.iter().filter(|entry| entry.user == USER).collect();
-        // The Job of this snapshot is refused by a quota.
+        // A quota rejects the Job of this snapshot.
         let by_quota = |entry: &AuditEntry| (&*entry.resource, &*entry.name) == ("jobs", "again");
         let forbidden: Vec<_> = ours.iter().filter(|entry| entry.code == 403 && !by_quota(entry)).collect();
         assert!(forbidden.is_empty(), "{forbidden:#?}");
@@ -333,8 +359,8 @@ fn rights_are_used(lab: &Lab, shown: &Shown) {
     });
 }
 
-/// Shows that the rights on finalizers, which are not in the audit log, are needed: without them, an object with such an
-/// owner is refused.
+/// Shows that the rights on finalizers, which are not in the audit log, are needed: without them, an object with such
+/// an owner is rejected.
 fn finalizers_are_needed(lab: &Lab) {
     lab.kubectl(&[
         "create",
@@ -353,7 +379,7 @@ fn finalizers_are_needed(lab: &Lab) {
         ("crownlabs.polito.it/v1alpha1", "Workspace"),
         ("podconfig.opdev.io/v1alpha1", "PodConfig"),
     ] {
-        let service = serde_json::json!({
+        let service = json!({
             "apiVersion": "v1", "kind": "Service", "spec": {"ports": [{"port": 80}]},
             "metadata": {"name": "probe", "namespace": NAMESPACE, "ownerReferences": [{
                 "apiVersion": version, "kind": kind, "name": "owner",

@@ -1,4 +1,5 @@
-//! The rights of both sides of pod networks. Those of the nodes are what the chart grants to the account of their `DaemonSet`.
+//! The rights of both sides of pod networks. The chart grants the rights of the nodes to the account of their
+//! `DaemonSet`.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -16,11 +17,11 @@ use crate::pod_config_node::pools::pool;
 use cluster::Options as ClusterOptions;
 use cluster::audit::Mark;
 
-/// The name of the account of the nodes, and that of its namespace.
+/// The name of the account of the nodes, and of its namespace.
 const ACCOUNT: &str = "crownlabs-pod-networks";
 
-/// Makes the loop of pod networks do everything that it does, once. No node does anything: a pod is on one that does not exist, the others are on one
-/// that has never reported anything.
+/// Makes the loop of pod networks do everything that it does, once. The nodes do nothing: one pod is on a node that
+/// does not exist, the others are on a node that has never reported.
 pub fn exercise_pod_networks(lab: &Lab, shown: &mut Shown) {
     lab.apply(&pod_config::namespace("rbac-networks"));
     let sample = serde_json::json!({"sampleDeployment": {"create": true, "name": "sample"}});
@@ -39,7 +40,7 @@ pub fn exercise_pod_networks(lab: &Lab, shown: &mut Shown) {
     await_pool("10.1.0.0/24");
     lab.await_value("deployments", "rbac-networks", "sample", "/kind", "Deployment");
     shown.look(lab);
-    // What has lost its label is not in the stores: it is found by its name.
+    // An object without its label is not in the stores, so it is found by its name.
     let pool = pools()[0]["metadata"]["name"].as_str().expect("a name").to_owned();
     let unlabelled = r#"{"metadata": {"labels": null}}"#;
     lab.patch("configmaps", pod_config::nodes::SYSTEM, &pool, unlabelled);
@@ -56,7 +57,7 @@ pub fn exercise_pod_networks(lab: &Lab, shown: &mut Shown) {
     assert!(pools().is_empty(), "{:#?}", pools());
 }
 
-/// What the chart grants to the nodes: a `ClusterRole`, a Role and their bindings.
+/// The rights that the chart grants to the nodes: a `ClusterRole`, a Role and their bindings.
 fn granted_to_nodes() -> Vec<Value> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("manifests/chart/templates/pod-networks.yaml");
     let text = std::fs::read_to_string(file).expect("the template");
@@ -64,7 +65,7 @@ fn granted_to_nodes() -> Vec<Value> {
         .replace("{{ $name }}", ACCOUNT)
         .replace("{{ $values.namespace }}", ACCOUNT)
         .replace("{{ .Release.Namespace }}", SYSTEM);
-    // What stands between the objects, such as a condition, is no part of them.
+    // Text between the objects, such as a condition, does not belong to them.
     let documents = text.split("\n---\n").filter(|part| part.contains("rbac.authorization.k8s.io/v1\n"));
     documents
         .map(|part| {
@@ -75,7 +76,7 @@ fn granted_to_nodes() -> Vec<Value> {
         .collect()
 }
 
-/// The account of the nodes, with the rights that `granted` has. Returns its kubeconfig.
+/// The account of the nodes, with the rights in `granted`. Returns its kubeconfig.
 fn node_account(lab: &Lab, granted: &[Value]) -> std::path::PathBuf {
     lab.apply(&pod_config::namespace(ACCOUNT));
     let account = json!({"apiVersion": "v1", "kind": "ServiceAccount",

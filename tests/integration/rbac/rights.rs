@@ -1,4 +1,4 @@
-//! The rights that the manifests grant, and those whose use does not show in the audit log.
+//! The rights that the manifests grant, and the rights whose use does not show in the audit log.
 
 use std::collections::BTreeSet;
 
@@ -8,10 +8,11 @@ use crate::lab::Lab;
 
 /// Rights that the API server checks as part of another request, so that the audit log does not show them.
 pub const CHECKED: [&str; 8] = [
-    // When a role has rules about Tenants.
+    // If a role has rules about Tenants.
     "get crownlabs.polito.it/tenants",
     "update crownlabs.polito.it/tenants",
-    // When a child without an owner gets one: who may not delete it may not have the garbage collector do it.
+    // If a child without an owner gets one: an account that may not delete it may not let the garbage
+    // collector delete it.
     "delete /secrets",
     "delete /resourcequotas",
     "delete /limitranges",
@@ -20,13 +21,13 @@ pub const CHECKED: [&str; 8] = [
     "delete kubevirt.io/virtualmachineinstances",
 ];
 
-/// Rights that the API server checks as part of another request: their use shows in the objects that the daemon makes.
-/// In the form of [`granted`].
+/// Rights that the API server checks as part of another request: their use shows in the objects that the daemon
+/// creates. In the form of [`granted`].
 #[derive(Default)]
 pub struct Shown(pub BTreeSet<String>);
 
 impl Shown {
-    /// Looks at what there is now: the roles that bindings name, and the owners whose deletion objects block.
+    /// Reads the current objects: the roles that bindings name, and the owners whose deletion is blocked by objects.
     pub fn look(&mut self, lab: &Lab) {
         for binding in lab.list("rolebindings,clusterrolebindings", "") {
             let role = binding["roleRef"]["name"].as_str().unwrap_or_default();
@@ -46,13 +47,13 @@ impl Shown {
     }
 }
 
-/// Each of the one with each of the other.
+/// All pairs of two lists.
 fn pairs<'a, A, B>(one: &'a [A], other: &'a [B]) -> impl Iterator<Item = (&'a A, &'a B)> {
     one.iter().flat_map(move |a| other.iter().map(move |b| (a, b)))
 }
 
-/// Every right that the manifests grant, as `verb group/resource`, with the name of the object behind it where only that
-/// is granted.
+/// Every right that the manifests grant, as `verb group/resource`, followed by the name of the object if the right is
+/// limited to that object.
 pub fn granted(lab: &Lab) -> BTreeSet<String> {
     let roles = [
         lab.get("clusterroles", "default", "crownlabs-controller-manager"),
@@ -62,7 +63,7 @@ pub fn granted(lab: &Lab) -> BTreeSet<String> {
     roles.into_iter().flatten().flat_map(|role| rules(&role)).collect()
 }
 
-/// Every right that a role has, in the same form.
+/// Every right of a role, in the same form.
 pub fn rules(role: &Value) -> BTreeSet<String> {
     let mut rights = BTreeSet::new();
     for rule in role["rules"].as_array().into_iter().flatten() {

@@ -1,28 +1,30 @@
-//! What happens to the replicas: they are killed, stopped, continued and ended; programs of the control plane are killed;
-//! requests hang, fail, or are carried out twice.
+//! The disturbances of the replicas: they are killed, stopped, continued and ended; programs of the control plane are
+//! killed; requests hang, fail, or are carried out twice.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
+use crownlabs::EXIT_LEASE_LOST;
+
 use super::{CONFIG, COURSE};
 use crate::daemon::{Daemon, Options, tail};
-use crate::lab::Lab;
+use crate::lab::{Lab, PATIENCE, wait_until};
 use crate::numbers::Numbers;
 use cluster::proxy::{Fault, Matcher, Proxy, matching};
 
 /// How long a replica may take to end after SIGTERM: the kubelet kills it after 30 s.
 const STOP: Duration = Duration::from_secs(28);
 
-/// One replica, with a proxy of its own in front of the API server.
+/// One replica, with its own proxy in front of the API server.
 struct Replica {
     daemon: Daemon,
     proxy: Proxy,
     kubeconfig: PathBuf,
 }
 
-/// Two replicas, which a supervisor starts again when they end.
+/// Two replicas, which a supervisor restarts when they end.
 pub struct Replicas<'a> {
     lab: &'a Lab,
     numbers: Numbers,
@@ -43,12 +45,12 @@ impl<'a> Replicas<'a> {
         Self { lab, numbers, both: (0..2).map(replica).collect(), counts: BTreeMap::new() }
     }
 
-    /// The daemons that run now.
+    /// The running daemons.
     pub fn daemons(&self) -> Vec<&Daemon> {
         self.both.iter().map(|replica| &replica.daemon).collect()
     }
 
-    /// Does one arbitrary thing to one of them or to the control plane, and waits an arbitrary time.
+    /// Causes one random disturbance of a replica or the control plane, and waits a random time.
     pub fn disturb(&mut self) {
         self.start_again();
         let which = usize::from(self.numbers.once_in(2));
@@ -64,7 +66,7 @@ impl<'a> Replicas<'a> {
                 self.both[which].proxy.drop_watches();
             }
         }
-        // The moments are arbitrary on purpose, so there is no condition to wait for.
+        // The times are random on purpose, so there is no condition to wait for.
         let pause = Duration::from_millis(self.numbers.below(1500));
         thread::sleep(pause);
         self.both[which].proxy.reset();
@@ -74,8 +76,8 @@ impl<'a> Replicas<'a> {
         *self.counts.entry(what).or_default() += 1;
     }
 
-    /// Starts those again that have ended, as the kubelet does. A replica that was stopped for longer than its lease ends
-    /// by itself.
+    /// Restarts the replicas that have ended, as the kubelet does. A replica exits if it was stopped for longer than
+    /// its lease.
     pub fn start_again(&mut self) {
         self.lab.cluster.start_ended_programs().expect("they start");
         for which in 0..self.both.len() {
@@ -98,7 +100,7 @@ impl<'a> Replicas<'a> {
         self.restart(which);
     }
 
-    /// Stops a replica and lets it go on, often when its lease has passed to the other one.
+    /// Stops a replica and continues it, often after its lease has passed to the other one.
     fn pause(&mut self, which: usize) {
         self.count("stopped and continued");
         let pause = Duration::from_millis(self.numbers.below(9000));
@@ -121,7 +123,7 @@ impl<'a> Replicas<'a> {
         let share = some_of(self.numbers.below(u64::MAX), 1 + self.numbers.below(4));
         let code = self.numbers.one_of(&[409, 429, 500, 503, 504]);
         let (what, fault) = match self.numbers.below(6) {
-            // They are carried out in the end, when nobody waits for them any more.
+            // The requests are carried out in the end, after their clients have given up.
             0 => ("hang", Fault::Delay { pause: Duration::from_secs(20), matching: share }),
             1 => ("late", Fault::Delay { pause: Duration::from_millis(700), matching: share }),
             2 => ("answers lost", Fault::LoseAnswer { matching: share }),
@@ -167,30 +169,34 @@ impl<'a> Replicas<'a> {
         counts.join(", ")
     }
 
-    /// What they have logged last.
+    /// The last lines of their logs.
     pub fn logs(&self) -> String {
         let tails: Vec<String> = self.both.iter().map(|replica| tail(&replica.daemon.log())).collect();
         tails.join("\n---\n")
     }
 
-    /// Fails when a log speaks of a defect.
+    /// Fails if a log reports a defect.
     pub fn look_at_logs(&self) {
         for replica in &self.both {
             look_at(&replica.daemon.log());
         }
     }
 
-    /// Ends the replicas in an orderly way.
+    /// Ends the replicas in an orderly way. A replica that loses its lease, for example on a busy machine, ends with a code
+    /// of its own.
     pub fn end(mut self) {
-        // One that has lost its lease a moment ago ends by itself, and not as one that is asked to.
-        self.start_again();
+        wait_until(PATIENCE, || {
+            self.start_again();
+            let ready = self.daemons().iter().all(|daemon| daemon.ready().0 == 200);
+            ready.then_some(()).ok_or_else(|| self.logs())
+        });
         for replica in &mut self.both {
-            replica.daemon.await_ready();
             replica.daemon.signal("TERM");
         }
         for replica in &mut self.both {
             let ended = replica.daemon.wait(STOP).expect("it ends");
-            assert!(ended.success(), "{ended}: {}", tail(&replica.daemon.log()));
+            let is_orderly = ended.success() || ended.code() == Some(EXIT_LEASE_LOST.into());
+            assert!(is_orderly, "{ended}: {}", tail(&replica.daemon.log()));
             look_at(&replica.daemon.log());
         }
     }
@@ -200,13 +206,13 @@ fn spawn(kubeconfig: &std::path::Path) -> Daemon {
     Daemon::spawn(&Options { kubeconfig, selector: COURSE, config: CONFIG })
 }
 
-/// A share of all requests, one of `of`, whichever these are.
+/// A random share of all requests, one of `of`.
 fn some_of(seed: u64, of: u64) -> Matcher {
     let numbers = std::sync::Mutex::new(Numbers(seed));
     matching(move |_, _| numbers.lock().expect("no panic").once_in(of))
 }
 
-/// Fails when a log speaks of a panic.
+/// Fails if a log reports a panic.
 fn look_at(log: &str) {
     let panics: Vec<&str> = log.lines().filter(|line| line.contains("panicked")).collect();
     assert!(panics.is_empty(), "{panics:#?}");

@@ -1,9 +1,10 @@
-//! Two replicas while users create, change and delete things, while the replicas are killed, stopped and continued, while
-//! the API server and etcd are killed, and while requests hang, fail, or are carried out twice. Then the world is the one
-//! that calm replicas make of the same Tenants, Workspaces, Templates and Instances.
+//! Two replicas run while users create, change and delete objects, while the replicas are killed, stopped and
+//! continued, while the API server and etcd are killed, and while requests hang, fail, or are carried out twice. In the
+//! end, the objects equal those that undisturbed replicas create for the same Tenants, Workspaces, Templates and
+//! Instances.
 //!
-//! A minute of it by default; `SOAK_SECONDS` and `SOAK_SEED` choose another time, and the disturbances of another run as
-//! far as they do not depend on the time.
+//! The test runs for a minute by default; `SOAK_SECONDS` sets another time. `SOAK_SEED` repeats the disturbances of
+//! another run, as far as they do not depend on the time.
 
 mod disturbances;
 mod users;
@@ -25,13 +26,13 @@ const COURSE: &str = "soak";
 const CONFIG: &str = "leaderElection: {leaseDuration: 6s, renewDeadline: 4s, retryPeriod: 1s}
 controllers: {publicExposure: {ipPool: [10.98.0.0/25]}, tenant: {myDrive: {onTenantDeletion: delete}}}\n";
 
-/// The number in a variable of the environment.
+/// The number in an environment variable.
 fn number_from(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().and_then(|number| number.parse().ok())
 }
 
 #[test]
-fn the_world_is_what_calm_replicas_make_of_it() {
+fn disturbed_replicas_create_the_same_objects_as_undisturbed_ones() {
     let time = Duration::from_secs(number_from("SOAK_SECONDS").unwrap_or(60));
     let seed = number_from("SOAK_SEED").unwrap_or_default();
     println!("SOAK_SEED={seed} SOAK_SECONDS={}", time.as_secs());
@@ -49,14 +50,14 @@ fn the_world_is_what_calm_replicas_make_of_it() {
     crate::golden::assert_equal(&calm_world(&lab), &disturbed);
 }
 
-/// A control plane of its own: programs of it are killed.
+/// A separate control plane, because its programs are killed.
 fn start() -> Lab {
     let lab = Lab::start(ClusterOptions::default());
     lab.apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: mydrive-pvcs}\n");
     lab
 }
 
-/// Lets users and disturbances loose for `time`, and looks at the ports all the while.
+/// Runs users and disturbances for `time`, and checks the ports all the while.
 fn disturb(lab: &Lab, replicas: &mut Replicas<'_>, time: Duration, seed: u64) {
     let (end, over) = (Instant::now() + time, AtomicBool::new(false));
     thread::scope(|scope| {
@@ -78,7 +79,7 @@ fn disturb(lab: &Lab, replicas: &mut Replicas<'_>, time: Duration, seed: u64) {
     });
 }
 
-/// Asserts that replicas that start now write nothing but their lease.
+/// Asserts that replicas that start now write only their lease.
 fn assert_nothing_is_written(lab: &Lab) {
     let audit = lab.cluster.audit();
     let mark = audit.mark().expect("the audit log");
@@ -96,7 +97,7 @@ fn assert_nothing_is_written(lab: &Lab) {
     replicas.end();
 }
 
-/// What calm replicas make, on another control plane, of what the users have left behind on this one.
+/// The objects that undisturbed replicas create on another control plane from the users' objects on this one.
 fn calm_world(lab: &Lab) -> world::Objects {
     let calm = start();
     let mut replicas = Replicas::start(&calm, Numbers(0));

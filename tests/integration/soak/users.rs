@@ -1,5 +1,5 @@
-//! What users do: Tenants come and go, Instances are created, switched, exposed and deleted. What is refused, because a
-//! namespace is not there yet or the API server is down, is not tried again.
+//! The actions of users: Tenants are created and deleted, and Instances are created, switched, exposed and deleted. An
+//! action that fails, because a namespace does not exist yet or the API server is down, is not retried.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -19,12 +19,12 @@ pub const CLIENTS: u64 = 3;
 const TENANTS: [&str; 5] = ["ada", "bob", "carl", "dora", "eve"];
 const VOLUMES: [&str; 2] = ["books", "data"];
 
-/// Acts until it is over. Returns how many actions were accepted.
+/// Acts until it is over. Returns the number of accepted actions.
 pub fn act(lab: &Lab, mut numbers: Numbers, over: &AtomicBool) -> usize {
     let mut done = 0;
     while !over.load(Ordering::SeqCst) {
         done += usize::from(action(lab, &mut numbers));
-        // The pause of a user, which is arbitrary on purpose.
+        // The pause of a user, which is random on purpose.
         thread::sleep(Duration::from_millis(20 + numbers.below(300)));
     }
     done
@@ -57,7 +57,7 @@ fn action(lab: &Lab, numbers: &mut Numbers) -> bool {
     }
 }
 
-/// A Tenant who has just logged in, and is in the course, as its manager or not, or is in none.
+/// A Tenant that has just logged in, and is enrolled in the course as a manager or a user, or in no course.
 fn tenant_of_course(name: &str, numbers: &mut Numbers) -> String {
     let workspaces =
         ["[]", "[{name: soak, role: user}]", "[{name: soak, role: user}]", "[{name: soak, role: manager}]"];
@@ -72,7 +72,7 @@ fn instance_of(tenant: &str, name: &str, numbers: &mut Numbers) -> String {
     text.replace("spec:\n", &format!("spec:\n  running: {running}\n"))
 }
 
-/// One to three ports, some of them with a fixed number of few, so that many Instances ask for the same one.
+/// One to three ports, some of them with one of a few fixed numbers, so that many Instances request the same one.
 pub fn random_ports(numbers: &mut Numbers) -> Value {
     let ports = (0..=numbers.below(3)).map(|n| {
         let port = if numbers.once_in(2) { 0 } else { 80 + n };

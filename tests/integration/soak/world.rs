@@ -1,4 +1,4 @@
-//! The cluster under test: what is there at the beginning, when it has come to rest, and how it is compared.
+//! The cluster under test: its initial objects, the end of all writes, and the comparison.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -13,12 +13,12 @@ use crate::comparable::comparable;
 use crate::daemon::Daemon;
 use crate::lab::{Lab, templates, wait_until};
 
-/// How long everything may take after the last disturbance: a reconcile that has failed again and again is tried again
-/// after five minutes at the latest.
+/// How long everything may take after the last disturbance: a reconcile that keeps failing is retried after five
+/// minutes at the latest.
 const REST: Duration = Duration::from_mins(8);
-/// How long nothing must be written until the world counts as at rest.
+/// How long there must be no write until the cluster counts as at rest.
 const QUIET: Duration = Duration::from_secs(3);
-/// What users have made, and what is copied to another control plane.
+/// The kinds of users' objects, which are copied to another control plane.
 const USERS: &str = "workspaces,tenants,templates,sharedvolumes,instances.crownlabs.polito.it";
 /// The kinds that are compared.
 pub const KINDS: &str = "workspaces,tenants,templates,sharedvolumes,instances.crownlabs.polito.it,services,\
@@ -42,8 +42,8 @@ spec: {{prettyName: Course, quota: {{cpu: 100, memory: 100Gi, instances: 100}}}}
     }
 }
 
-/// Enrols everybody, waits for rest, switches every Instance on, waits, and switches those off again that were off: without
-/// a course there is no quota, and what an Instance has made depends on whether it ever ran.
+/// Enrols every Tenant, waits for rest, switches every Instance on, waits, and switches the Instances off again that
+/// were off. Without a course there is no quota, and the objects of an Instance depend on whether it ever ran.
 pub fn finish(lab: &Lab, replicas: &mut Replicas<'_>) {
     for tenant in lab.list("tenants", "") {
         if tenant["spec"]["workspaces"][0].is_null() {
@@ -54,8 +54,8 @@ pub fn finish(lab: &Lab, replicas: &mut Replicas<'_>) {
         }
     }
     await_rest(lab, replicas);
-    // Its garbage collector misses the end of an object that is made anew while its watch is broken, and finds what is
-    // left of it when it starts.
+    // Its garbage collector misses the end of an object that is created again while its watch is broken. It finds the
+    // dependents when it starts.
     lab.cluster.stop_controller_manager();
     lab.cluster.start_controller_manager().expect("it starts");
     await_rest(lab, replicas);
@@ -71,8 +71,8 @@ pub fn finish(lab: &Lab, replicas: &mut Replicas<'_>) {
     }
 }
 
-/// Waits until every object is as it should be and nothing is written any more. Replicas that end meanwhile are started
-/// again, as always.
+/// Waits until every object is in its final state and nothing is written any more. Replicas that exit in the meantime
+/// are restarted, as always.
 pub fn await_rest(lab: &Lab, replicas: &mut Replicas<'_>) {
     let audit = lab.cluster.audit();
     wait_until(REST, || {
@@ -87,7 +87,7 @@ pub fn await_rest(lab: &Lab, replicas: &mut Replicas<'_>) {
     });
 }
 
-/// What is not as it should be yet.
+/// An object that is not in its final state yet, or `None`.
 fn unrest(lab: &Lab) -> Option<String> {
     let objects = match lab.cluster.list(&format!("{USERS},namespaces,persistentvolumeclaims,services"), "") {
         Ok(objects) => objects,
@@ -111,12 +111,12 @@ fn unrest(lab: &Lab) -> Option<String> {
     })
 }
 
-/// The phase that an Instance has in the end.
+/// The final phase of an Instance.
 fn phase_of(instance: &Value) -> &'static str {
     if instance["spec"]["running"] == false { "Off" } else { "Ready" }
 }
 
-/// Copies what the users have left behind to another control plane.
+/// Copies the users' objects to another control plane.
 pub fn copy_users_objects(from: &Lab, to: &Lab, replicas: &mut Replicas<'_>) {
     for kind in USERS.split(',') {
         for object in from.list(kind, "") {
@@ -137,10 +137,10 @@ pub fn copy_users_objects(from: &Lab, to: &Lab, replicas: &mut Replicas<'_>) {
     }
 }
 
-/// All objects, comparable with those of another control plane.
+/// All objects, in a form that can be compared with another control plane.
 pub fn objects(lab: &Lab) -> Objects {
     let mut listed = lab.list(KINDS, "");
-    // What the control plane makes for itself.
+    // Objects that the control plane creates for itself.
     listed.retain(|object| {
         let text = |key: &str| object["metadata"][key].as_str().unwrap_or_default();
         let place = if text("namespace").is_empty() { text("name") } else { text("namespace") };
@@ -153,10 +153,10 @@ pub fn objects(lab: &Lab) -> Objects {
     comparable(listed)
 }
 
-/// Replaces what is allocated in the order of requests, or generated.
+/// Replaces values that are generated or allocated in the order of requests.
 fn mask_allocated(object: &mut Value) {
     match object["kind"].as_str() {
-        // Which address and port an exposure has depends on who else had one when it was made.
+        // The address and port of an exposure depend on the other exposures at its creation.
         Some("Service") => {
             if let Some(address) = object.pointer_mut("/metadata/annotations/metallb.io~1loadBalancerIPs") {
                 *address = "allocated".into();
@@ -175,6 +175,12 @@ fn mask_allocated(object: &mut Value) {
                 }
             }
         }
+        // The volume controller adds it to a claim that it sees before the volume.
+        Some("PersistentVolumeClaim") => {
+            if let Some(annotations) = object["metadata"]["annotations"].as_object_mut() {
+                annotations.retain(|key, _| !key.ends_with("/storage-provisioner"));
+            }
+        }
         Some("Secret") => {
             for value in object["data"].as_object_mut().into_iter().flat_map(serde_json::Map::values_mut) {
                 *value = "generated".into();
@@ -190,7 +196,7 @@ fn mask_ports(ports: Option<&mut Value>) {
     }
 }
 
-/// Looks again and again at all Services: no two hold one port of an address. Returns how often it looked.
+/// Keeps checking all Services: no two use the same port of an address. Returns the number of checks.
 pub fn observe_ports(lab: &Lab, over: &AtomicBool) -> usize {
     let mut looked = 0;
     while !over.load(Ordering::SeqCst) {
@@ -202,7 +208,7 @@ pub fn observe_ports(lab: &Lab, over: &AtomicBool) -> usize {
             crate::exposure::assert_no_port_is_shared(&services);
             looked += 1;
         }
-        // There is no condition to wait for: what is looked for never happens.
+        // There is no condition to wait for: the test checks that it never happens.
         thread::sleep(Duration::from_millis(200));
     }
     looked

@@ -16,7 +16,7 @@ pub fn network(here: &Namespace, there: &Namespace, device: &str) {
     }
 }
 
-/// A server at port 22 of all addresses in a namespace. It accepts nothing; the kernel completes connections by itself.
+/// A server on port 22 of all addresses in a namespace. It accepts nothing, because the kernel completes connections.
 pub fn server(namespace: &Namespace) -> TcpListener {
     let any: SocketAddr = "[::]:22".parse().expect("an address");
     namespace.run(|| TcpListener::bind(any)).expect("a server")
@@ -79,7 +79,7 @@ fn retransmissions_are_not_counted() {
     let (here, there) = (Namespace::new(), Namespace::new());
     here.connect("cap0", &there);
     network(&here, &there, "cap0");
-    // Nobody answers there, and the sender does not have to ask who it is.
+    // Nothing answers there, and the sender does not need to resolve the address.
     here.ip("neigh add 10.1.0.9 lladdr 02:00:00:00:00:09 dev cap0");
     let tracker = Tracker::start(&here, None, true);
     let address: SocketAddr = "10.1.0.9:22".parse().expect("an address");
@@ -93,7 +93,7 @@ fn retransmissions_are_not_counted() {
     });
 }
 
-/// The TCP packets that were sent again in the namespace of this thread.
+/// The number of retransmitted TCP packets in the namespace of this thread.
 fn retransmitted() -> u64 {
     let text = fs::read_to_string("/proc/thread-self/net/snmp").expect("the counters of the kernel");
     let mut lines = text.lines().filter_map(|line| line.strip_prefix("Tcp: "));

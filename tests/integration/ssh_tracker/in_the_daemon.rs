@@ -1,17 +1,17 @@
-//! The loop in the daemon: readiness, metrics, and the Instances that the addresses belong to.
+//! The loop in the daemon: readiness, metrics, and the Instances behind the addresses.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 
-use crate::daemon::{Daemon, Options, free_port};
+use crate::daemon::{Daemon, Options, reserved_port};
 use crate::inactivity::allow_idle;
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
 use cluster::network::{Sender, syn};
 use cluster::prometheus::PrometheusServer;
 
-/// The configuration with the tracker of that port.
+/// The configuration with the tracker on that port.
 fn config(port: u16) -> String {
     format!("controllers: {{sshTracker: {{enabled: true, port: {port}}}}}")
 }
@@ -28,8 +28,8 @@ pub fn await_metric(daemon: &Daemon, series: &str, value: u64) {
     });
 }
 
-/// Makes a Service in another namespace that claims to belong to the Instance with this uid; returns its address. Its
-/// finalizer keeps it from the garbage collector.
+/// Creates a Service in another namespace that claims to belong to the Instance with this uid; returns its address.
+/// Its finalizer protects it from the garbage collector.
 fn forged_service(lab: &Lab, name: &str, uid: &str) -> String {
     let namespace = format!("workspace-{name}");
     lab.apply(&format!(
@@ -49,7 +49,7 @@ spec: {{ports: [{{port: 22}}]}}\n"
 
 #[test]
 fn connections_are_counted_by_destination_and_by_instance() {
-    let (lab, name, port) = (Lab::shared(), "tracked", free_port());
+    let (lab, name, port) = (Lab::shared(), "tracked", reserved_port());
     lab.create_fixtures(name);
     let (kubeconfig, config) = (lab.service_account(), config(port));
     let mut daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: name, config: &config });
@@ -67,18 +67,18 @@ fn connections_are_counted_by_destination_and_by_instance() {
     let by_instance = r#"bastion_instance_ssh_connections{namespace="tenant-tracked",instance="one"}"#;
     await_metric(&daemon, &by_address, 0);
     await_metric(&daemon, by_instance, 0);
-    // Nobody has this address here; the packet is sent as if somebody had.
+    // Nothing has this address here; the packet is sent as if something had.
     let sender = Sender::new("lo");
     sender.send(&syn(&address, port, 1));
     sender.send(&syn(&address, port, 1));
     sender.send(&syn(&address, port, 2));
     await_metric(&daemon, &by_address, 2);
     await_metric(&daemon, by_instance, 2);
-    // A uid opens machines that nothing else protects: it is neither in metrics nor in the log.
+    // A uid gives access to machines without other protection: it must be neither in metrics nor in the log.
     assert!(!daemon.metrics().contains(&uid), "{}", daemon.metrics());
     assert!(!daemon.log().contains(&uid), "{}", daemon.log());
     let forged = forged_service(&lab, name, &uid);
-    // The daemon knows of the Service once it knows of a later one.
+    // The daemon has seen the Service once it has seen a later one.
     lab.apply(&instance(name, "two", "container"));
     let later = lab.await_phase("tenant-tracked", "two", "Ready");
     let later = later["status"]["ip"].as_str().expect("an address");
@@ -86,7 +86,7 @@ fn connections_are_counted_by_destination_and_by_instance() {
     await_metric(&daemon, &later, 0);
     assert!(!daemon.metrics().contains(&format!("\"{forged}\"")), "{}", daemon.metrics());
     lab.patch("services", "workspace-tracked", "forged", r#"{"metadata": {"finalizers": null}}"#);
-    // A destination that nobody knows: its series starts at 0.
+    // An unknown destination: its series starts at 0.
     let _server = TcpListener::bind(("127.0.0.1", port)).expect("a server");
     let local = format!(r#"bastion_ssh_connections{{destination_ip="127.0.0.1",destination_port="{port}"}}"#);
     drop(TcpStream::connect(("127.0.0.1", port)).expect("connected"));
@@ -109,7 +109,7 @@ fn connections_are_counted_by_destination_and_by_instance() {
 
 #[test]
 fn the_first_connection_is_an_increase_for_prometheus() {
-    let (lab, name, port) = (Lab::shared(), "increase", free_port());
+    let (lab, name, port) = (Lab::shared(), "increase", reserved_port());
     lab.create_fixtures(name);
     let (kubeconfig, config) = (lab.service_account(), config(port));
     let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: name, config: &config });
@@ -134,9 +134,9 @@ fn the_first_connection_is_an_increase_for_prometheus() {
 
 #[test]
 fn a_connection_that_the_daemon_saw_is_a_use_while_prometheus_is_away() {
-    let (lab, name, port) = (Lab::shared(), "witnessed", free_port());
+    let (lab, name, port) = (Lab::shared(), "witnessed", reserved_port());
     lab.create_fixtures(name);
-    // Overdue at once: it is looked at every second, and left running while its use is not known.
+    // Overdue at once: it is checked every second, and left running while its usage is unknown.
     allow_idle(&lab, name, "container", "1s");
     lab.apply(&instance(name, "one", "container"));
     let folder = tempfile::tempdir().expect("a folder");
@@ -145,7 +145,7 @@ fn a_connection_that_the_daemon_saw_is_a_use_while_prometheus_is_away() {
 integrations: {{mail: {{transport: file, folder: \"{}\", from: labs@example.org}}, \
          prometheus: {{url: \"http://127.0.0.1:{}\", queryStep: 1s, timeout: 2s}}}}\n",
         folder.path().display(),
-        free_port()
+        reserved_port()
     );
     let kubeconfig = lab.service_account();
     let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: name, config: &config });
@@ -158,10 +158,10 @@ integrations: {{mail: {{transport: file, folder: \"{}\", from: labs@example.org}
 }
 
 #[test]
-fn without_the_right_it_says_what_is_missing_and_other_loops_work() {
+fn a_missing_capability_is_reported_and_other_loops_work() {
     let (lab, name) = (Lab::shared(), "no-right");
     lab.create_fixtures(name);
-    let (kubeconfig, config) = (lab.service_account(), config(free_port()));
+    let (kubeconfig, config) = (lab.service_account(), config(reserved_port()));
     let without = ["setpriv", "--bounding-set=-net_raw", "--inh-caps=-net_raw"];
     let options = Options { kubeconfig: &kubeconfig, selector: name, config: &config };
     let daemon = Daemon::spawn_through(&without, &options);
@@ -182,7 +182,7 @@ fn without_the_right_it_says_what_is_missing_and_other_loops_work() {
 }
 
 #[test]
-fn without_the_toggle_it_needs_no_capability_and_links_nothing() {
+fn without_the_toggle_no_capability_and_no_library_is_needed() {
     let (lab, name) = (Lab::shared(), "no-tracker");
     lab.create_fixtures(name);
     let kubeconfig = lab.service_account();
@@ -195,7 +195,7 @@ fn without_the_toggle_it_needs_no_capability_and_links_nothing() {
     let process = Path::new("/proc").join(daemon.id().to_string());
     let read = |file: &str| fs::read_to_string(process.join(file)).expect("a running process");
     assert!(read("status").contains("CapEff:\t0000000000000000\n"), "{}", read("status"));
-    // Packet sockets are in this list by the number of their inode, which is also that of a file of the process.
+    // This list identifies packet sockets by their inode, which is also the inode of a file of the process.
     let listed = read("net/packet");
     let sockets: Vec<&str> =
         listed.lines().skip(1).filter_map(|line| line.split_whitespace().next_back()).collect();
@@ -204,7 +204,7 @@ fn without_the_toggle_it_needs_no_capability_and_links_nothing() {
         let inode = target.strip_prefix("socket:[").and_then(|rest| rest.strip_suffix(']'));
         assert!(inode.is_none_or(|inode| !sockets.contains(&inode)), "{target}: {listed}");
     }
-    // The libraries of the system that every Rust program has; no libpcap.
+    // The system libraries that every Rust program has; no libpcap.
     let mapped = read("maps");
     let files = mapped.lines().filter_map(|line| Path::new(line.split_whitespace().nth(5)?).file_name());
     let libraries: BTreeSet<String> = files

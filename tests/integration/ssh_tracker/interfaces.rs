@@ -1,4 +1,4 @@
-//! Interfaces that come and go, and the end of the thread.
+//! Interfaces that appear and disappear, and the end of the thread.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,10 +11,10 @@ use crate::lab::wait_until;
 use cluster::network::{Namespace, Sender, syn};
 
 #[test]
-fn a_missing_interface_is_waited_for_and_may_come_back() {
+fn the_tracker_waits_for_a_missing_interface_which_may_return() {
     let (here, there) = (Namespace::new(), Namespace::new());
     let tracker = Tracker::spawn(&here, Some("cap0"), true);
-    tracker.await_failure("there is no interface cap0");
+    tracker.await_failure("interface cap0 not found");
     for round in 1..=2 {
         here.connect("cap0", &there);
         tracker.await_state("capturing", |state| *state == State::Capturing);
@@ -22,7 +22,7 @@ fn a_missing_interface_is_waited_for_and_may_come_back() {
         let expected = counts(&[("10.1.0.2", u64::from(round))]);
         assert_eq!(tracker.settled(&here, "cap0"), expected);
         here.ip("link del cap0");
-        tracker.await_failure("there is no interface cap0");
+        tracker.await_failure("interface cap0 not found");
     }
 }
 
@@ -32,11 +32,11 @@ fn an_interface_may_be_down_for_a_time() {
     here.connect("cap0", &there);
     here.ip("link set cap0 down");
     let tracker = Tracker::spawn(&here, Some("cap0"), true);
-    tracker.await_failure("the interface cap0 is down");
+    tracker.await_failure("interface cap0 is down");
     here.ip("link set cap0 up");
     tracker.await_state("capturing", |state| *state == State::Capturing);
     here.ip("link set cap0 down");
-    tracker.await_failure("the interface cap0 is down");
+    tracker.await_failure("interface cap0 is down");
     here.ip("link set cap0 up");
     tracker.await_state("capturing", |state| *state == State::Capturing);
     here.run(|| Sender::new("cap0").send(&syn("10.1.0.2", 22, 1)));
@@ -44,7 +44,7 @@ fn an_interface_may_be_down_for_a_time() {
 }
 
 #[test]
-fn with_any_interface_devices_may_come_later() {
+fn with_any_interface_devices_may_be_added_later() {
     let (here, there) = (Namespace::new(), Namespace::new());
     let tracker = Tracker::start(&here, None, true);
     here.connect("cap0", &there);
@@ -67,7 +67,7 @@ fn the_thread_ends_when_it_is_asked_to() {
 }
 
 #[test]
-fn the_death_of_the_thread_is_noticed() {
+fn a_dead_thread_is_detected() {
     let here = Namespace::new();
     let tracker = Tracker::start(&here, None, true);
     tracker.counter.set_resolver(Arc::new(|_| panic!("a defect, for this test")));
@@ -77,7 +77,7 @@ fn the_death_of_the_thread_is_noticed() {
     assert!(!tracker.capture.stop());
 }
 
-/// Waits until readiness says this of the loop.
+/// Waits until readiness reports this sentence about the loop.
 async fn await_sentence(readiness: &Readiness, sentence: &str) {
     let said = async {
         while !readiness.report_of("sshTracker").is_some_and(|(_, said)| said.contains(sentence)) {
@@ -89,7 +89,7 @@ async fn await_sentence(readiness: &Readiness, sentence: &str) {
 }
 
 #[test]
-fn a_thread_that_died_is_reported_and_started_again() {
+fn a_dead_thread_is_reported_and_restarted() {
     let here = Namespace::new();
     let counter = Arc::new(ConnectionCounter::new("connections", "Connections"));
     let has_died = AtomicBool::new(false);
@@ -106,7 +106,7 @@ fn a_thread_that_died_is_reported_and_started_again() {
             await_sentence(&readiness, "[+] sshTracker: ready").await;
             let sender = Sender::new("lo");
             sender.send(&syn("10.1.0.2", 22, 1));
-            await_sentence(&readiness, "[!] sshTracker: the thread that captures has panicked").await;
+            await_sentence(&readiness, "[!] sshTracker: the capture thread panicked").await;
             await_sentence(&readiness, "[+] sshTracker: ready").await;
             sender.send(&syn("10.1.0.3", 22, 2));
             let address = "10.1.0.3".parse().expect("an address");

@@ -1,5 +1,5 @@
-//! The SSH tracker on real devices: network namespaces that are joined by virtual cables, real connections, and frames
-//! that no TCP would send.
+//! The SSH tracker on real devices: network namespaces connected by virtual cables, real connections, and frames that
+//! no TCP implementation would send.
 
 mod connections;
 mod in_the_daemon;
@@ -17,12 +17,12 @@ use crownlabs::testing::{Capture, ConnectionCounter, Settings, State, Tracked};
 use crate::lab::wait_until;
 use cluster::network::{Namespace, Sender, syn};
 
-/// How long a capture has to see what was sent.
+/// How long a capture may take to see sent frames.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// A destination that a test uses for nothing but to see that all that was sent before has been looked at.
+/// A destination that a test uses only to see that all earlier frames have been processed.
 const LAST: &str = "10.99.0.1";
 
-/// The settings of a capture of port 22, of all devices or one.
+/// The settings of a capture on port 22, of all devices or one.
 fn settings(interface: Option<&str>, ipv6: bool) -> Settings {
     Settings {
         interface: interface.map(str::to_owned),
@@ -38,7 +38,7 @@ struct Tracker {
 }
 
 impl Tracker {
-    /// Starts a capture of port 22 in a namespace, of all devices or one.
+    /// Starts a capture on port 22 in a namespace, of all devices or one.
     fn spawn(namespace: &Namespace, interface: Option<&str>, ipv6: bool) -> Self {
         let counter = Arc::new(ConnectionCounter::new("connections", "Connections"));
         let (settings, shared) = (settings(interface, ipv6), Arc::clone(&counter));
@@ -46,7 +46,7 @@ impl Tracker {
         Self { capture, counter }
     }
 
-    /// The same, and waits until it captures.
+    /// The same, but also waits until it captures.
     fn start(namespace: &Namespace, interface: Option<&str>, ipv6: bool) -> Self {
         let tracker = Self::spawn(namespace, interface, ipv6);
         tracker.await_state("capturing", |state| *state == State::Capturing);
@@ -70,18 +70,19 @@ impl Tracker {
     /// The connections to each destination, in the order of the addresses.
     fn counts(&self) -> Vec<(String, u64)> {
         let (mut first, mut text) = (String::new(), String::new());
-        // A series that is new has the value 0 in the first text.
+        // A new series has the value 0 in the first text.
         self.counter.render(&mut first);
         self.counter.render(&mut text);
         let value = |line: &str| {
-            let (address, rest) = line.strip_prefix("connections{destination_ip=\"")?.split_once('"')?;
+            let (address, rest) =
+                line.strip_prefix("connections_total{destination_ip=\"")?.split_once('"')?;
             Some((address.to_owned(), rest.rsplit(' ').next()?.parse().ok()?))
         };
         text.lines().filter_map(value).collect()
     }
 
-    /// Sends a connection out of a device, and waits until it is counted: all that was sent before is then, too.
-    /// Returns the other counts.
+    /// Sends a connection out of a device, and waits until it is counted: then all earlier connections are
+    /// counted, too. Returns the other counts.
     fn settled(&self, namespace: &Namespace, device: &str) -> Vec<(String, u64)> {
         static SEQUENCE: AtomicU32 = AtomicU32::new(0);
         let sequence = SEQUENCE.fetch_add(1, Ordering::Relaxed);

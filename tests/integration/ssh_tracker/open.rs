@@ -1,4 +1,4 @@
-//! The connections that are open: by the table of a kernel, in the daemon, and as a use of machines.
+//! Open connections: from the table of a kernel, in the daemon, and as a use of machines.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
@@ -10,7 +10,7 @@ use crownlabs::testing::{OpenConnections, Tracked, clock};
 
 use super::connections::{network, server};
 use super::in_the_daemon::await_metric;
-use crate::daemon::{Daemon, Options, free_port};
+use crate::daemon::{Daemon, Options, reserved_port};
 use crate::expiration::mails;
 use crate::inactivity::allow_idle;
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
@@ -19,7 +19,7 @@ use cluster::network::Namespace;
 use cluster::prometheus::PrometheusServer;
 use cluster::sshd::{LocalAddress, Sshd, key_pair};
 
-/// The series of the connections that are open in a namespace, and their values.
+/// The series of the open connections in a namespace, and their values.
 fn open_in(namespace: &Namespace, connections: &OpenConnections, ipv6: bool) -> Vec<String> {
     namespace.run(|| connections.read(Tracked { port: 22, ipv6 }, |_| true)).expect("the table");
     let mut text = String::new();
@@ -30,7 +30,7 @@ fn open_in(namespace: &Namespace, connections: &OpenConnections, ipv6: bool) -> 
 }
 
 #[test]
-fn what_a_pod_has_opened_is_open_until_it_is_closed() {
+fn a_connection_from_a_pod_is_open_until_it_is_closed() {
     let (here, there) = (Namespace::new(), Namespace::new());
     here.connect("cap0", &there);
     network(&here, &there, "cap0");
@@ -74,7 +74,7 @@ fn a_connection_that_the_machine_has_closed_is_not_open() {
     drop(client);
 }
 
-/// A session of the client of OpenSSH, which is open until it is dropped.
+/// A session of OpenSSH's client, which is open until it is dropped.
 struct Session(Child);
 
 impl Session {
@@ -100,7 +100,7 @@ impl Drop for Session {
     }
 }
 
-/// The configuration of an inactivity loop that knows of SSH by this Prometheus alone.
+/// The configuration of an inactivity loop that gets SSH usage only from this Prometheus.
 fn watching(folder: &Path, prometheus: &PrometheusServer) -> String {
     let keys = "maxNumberOfAlerts: 1, notificationInterval: 10m, checkInterval: 1s";
     format!(
@@ -132,7 +132,7 @@ fn scraping(daemon: &Daemon) -> PrometheusServer {
 
 #[test]
 fn a_long_session_is_a_use_until_it_is_closed() {
-    let (lab, name, port) = (Lab::shared(), "sitting", free_port());
+    let (lab, name, port) = (Lab::shared(), "sitting", reserved_port());
     let namespace = "tenant-sitting";
     lab.create_fixtures(name);
     let idle = Duration::from_secs(30);
@@ -169,7 +169,8 @@ fn a_long_session_is_a_use_until_it_is_closed() {
                 .ok_or_else(|| format!("a mail about {machine}: {}", daemon.log()))
         })
     };
-    // Nobody connects any more. Who leaves is warned, and who stays is not, though the sessions began at the same time.
+    // There are no new connections. The Tenant of the closed session is warned, and the other is not, although the
+    // sessions began at the same time.
     let [held, left] = machines;
     drop(left.3);
     warned("left");
@@ -181,7 +182,7 @@ fn a_long_session_is_a_use_until_it_is_closed() {
     assert!(accepted >= last, "it was warned about at {accepted}, and the session was open at {last}");
     let object = lab.await_value("instances", namespace, "held", "/status/inactivity/witness", "open");
     assert_eq!(object["spec"]["running"], true);
-    // What is closed has no series.
+    // Closed connections have no series.
     let metrics = tracker.metrics();
     assert!(!metrics.contains(&series(held.0)), "{metrics}");
     drop((daemon, tracker));
@@ -190,7 +191,7 @@ fn a_long_session_is_a_use_until_it_is_closed() {
 
 #[test]
 fn a_session_that_the_daemon_sees_itself_is_a_use_while_prometheus_is_away() {
-    let (lab, name, port) = (Lab::shared(), "watched", free_port());
+    let (lab, name, port) = (Lab::shared(), "watched", reserved_port());
     lab.create_fixtures(name);
     allow_idle(&lab, name, "container", "1s");
     lab.apply(&instance(name, "one", "container"));
@@ -200,7 +201,7 @@ fn a_session_that_the_daemon_sees_itself_is_a_use_while_prometheus_is_away() {
 integrations: {{mail: {{transport: file, folder: \"{}\", from: labs@example.org}}, \
          prometheus: {{url: \"http://127.0.0.1:{}\", queryStep: 1s, timeout: 2s}}}}\n",
         folder.path().display(),
-        free_port()
+        reserved_port()
     );
     let kubeconfig = lab.service_account();
     let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: name, config: &config });
@@ -215,7 +216,7 @@ integrations: {{mail: {{transport: file, folder: \"{}\", from: labs@example.org}
 }
 
 #[test]
-fn all_who_count_share_what_is_open() {
+fn all_trackers_share_the_open_connections() {
     let connections = Arc::new(OpenConnections::default());
     let address: SocketAddr = "127.0.0.1:22".parse().expect("an address");
     let here = Namespace::new();

@@ -1,11 +1,11 @@
-//! What is counted and what is not, frame by frame.
+//! The frames that are counted, and the frames that are not.
 
 use etherparse::{EtherType, PacketBuilder, PacketBuilderStep, TcpHeader};
 
 use super::{Tracker, counts};
 use cluster::network::{Namespace, Sender, syn, tcp, udp};
 
-/// Where the IP header begins in a frame, and where that of TCP does over IPv4 without options.
+/// The start of the IP header in a frame, and of the TCP header over IPv4 without options.
 const IP: usize = 14;
 const TCP: usize = 34;
 
@@ -24,7 +24,7 @@ fn tagged(kind: u16) -> Vec<u8> {
     changed("10.2.0.8", |frame| drop(frame.splice(12..12, [high, low, 0, 5])))
 }
 
-/// A frame that opens a connection over IPv6, behind an extension header.
+/// A frame that opens a connection over IPv6, after an extension header.
 fn extended() -> Vec<u8> {
     let mut frame = syn("fd00::9", 22, 1);
     // Hop-by-hop options: TCP follows, eight bytes in all, padding.
@@ -34,7 +34,7 @@ fn extended() -> Vec<u8> {
     frame
 }
 
-/// Frames that are not counted, each to an address of its own where that is possible.
+/// Frames that are not counted, each to a separate address if possible.
 fn others() -> Vec<(&'static str, Vec<u8>)> {
     let mut bytes = Vec::new();
     let arp = PacketBuilder::ethernet2([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]);
@@ -80,12 +80,12 @@ fn others() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// Frames that are counted, and what is counted then.
+/// Frames that are counted, and the resulting counts.
 fn opening() -> (Vec<Vec<u8>>, Vec<(String, u64)>) {
     let options = |step: Step| step.syn().options_raw(&[1; 40]).expect("options");
     let frames = vec![
         syn("10.1.0.2", 22, 1),
-        // The same again is a retransmission; another sequence number is not.
+        // The same frame again is a retransmission; another sequence number is not.
         syn("10.1.0.2", 22, 1),
         syn("10.1.0.2", 22, 2),
         tcp("10.1.0.3", 22, 1, options),
@@ -96,7 +96,7 @@ fn opening() -> (Vec<Vec<u8>>, Vec<(String, u64)>) {
     (frames, counts(&[("10.1.0.2", 2), ("10.1.0.3", 1), ("10.1.0.4", 1), ("fd00::2", 1)]))
 }
 
-/// Sends all of them, and compares.
+/// Sends all of them, and compares the counts.
 fn sent_from_here(interface: Option<&str>) {
     let (here, there) = (Namespace::new(), Namespace::new());
     here.connect("cap0", &there);
@@ -121,7 +121,7 @@ fn only_packets_that_open_a_connection_are_counted() {
 }
 
 #[test]
-fn the_same_through_any_interface() {
+fn only_packets_that_open_a_connection_are_counted_through_any_interface() {
     sent_from_here(None);
 }
 
@@ -130,7 +130,7 @@ fn packets_that_arrive_are_not_counted() {
     let (here, there) = (Namespace::new(), Namespace::new());
     here.connect("cap0", &there);
     let trackers = [Some("cap0"), None].map(|interface| Tracker::start(&here, interface, true));
-    // Seen by the other end, so that it is known to have been sent.
+    // Seen by the other end, which proves that it was sent.
     let peer = Tracker::start(&there, None, true);
     let (frames, expected) = opening();
     there.run(|| {
@@ -141,7 +141,7 @@ fn packets_that_arrive_are_not_counted() {
     });
     assert_eq!(peer.settled(&there, "eth0"), expected);
     for tracker in &trackers {
-        // What arrives at a virtual device has arrived when the call of its sender returns.
+        // A frame has arrived at a virtual device when the sender's call returns.
         assert_eq!(tracker.settled(&here, "cap0"), []);
     }
 }

@@ -1,5 +1,4 @@
-//! `crownlabs takeover check` and `crownlabs plan --kubeconfig`, in a cluster as the Go operators of the recording left it;
-//! and the way there and back.
+//! `crownlabs takeover check` and `crownlabs plan --kubeconfig` in the recorded cluster; the migration in both directions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -15,7 +14,7 @@ use cluster::audit::writes;
 
 const NAMESPACE: &str = "tenant-ada-rossi";
 const INSTANCES: &str = "instances.crownlabs.polito.it";
-/// The kinds of what the Go operators made.
+/// The kinds of the objects that the Go operators created.
 const CHILDREN: &str = "services,ingresses,secrets,persistentvolumeclaims,deployments,virtualmachines.kubevirt.io,\
                         virtualmachineinstances.kubevirt.io";
 
@@ -33,7 +32,7 @@ fn crownlabs(arguments: &[&str], config: &Path, kubeconfig: &Path) -> (i32, Stri
     (output.status.code().expect("an exit code"), text(&output.stdout) + &text(&output.stderr))
 }
 
-/// A recorded object as it can be applied.
+/// A recorded object in a form that can be applied.
 fn applicable(mut object: Value) -> Value {
     let members = object.as_object_mut().expect("an object");
     members.remove("status");
@@ -45,7 +44,7 @@ fn applicable(mut object: Value) -> Value {
     object
 }
 
-/// A recording, with the uids that its custom resources have in a cluster.
+/// A recording, with the uids of its custom resources in a cluster.
 fn documents(file: &str, owners: &[Value]) -> Vec<Value> {
     let mut text = std::fs::read_to_string(golden::recorded().join(file)).expect("the recording");
     for owner in owners {
@@ -56,12 +55,14 @@ fn documents(file: &str, owners: &[Value]) -> Vec<Value> {
     golden::documents(&text)
 }
 
-/// Makes the cluster of the recording: its inputs, and all that the Go operators wrote.
+/// Creates the cluster of the recording: its inputs, and all objects that the Go operators wrote.
 pub fn record(lab: &Lab) {
     let inputs = golden::inputs();
     let inputs: Vec<&Path> = inputs.iter().map(AsRef::as_ref).collect();
     lab.cluster.apply_files(&inputs).expect("the inputs are accepted");
     lab.apply(golden::MY_DRIVE);
+    // The class of a disk.
+    lab.apply("{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: fast-ssd}, provisioner: example.org/none}");
     let recorded = documents("instances.yaml", &lab.list(INSTANCES, NAMESPACE));
     let (instances, children): (Vec<Value>, Vec<Value>) =
         recorded.into_iter().partition(|object| object["kind"] == "Instance");
@@ -88,7 +89,7 @@ pub fn record(lab: &Lab) {
     }
 }
 
-/// The configuration with which the Go operators ran when the recording was made.
+/// The configuration that corresponds to the Go operators of the recording.
 fn settings(folder: &Path) -> String {
     let key = folder.join("key.pub");
     std::fs::write(&key, golden::MASTER_KEY).expect("written");
@@ -101,7 +102,7 @@ fn settings(folder: &Path) -> String {
     )
 }
 
-/// The resource versions of what the Go operators made. Others write Deployments and claims: their specs instead.
+/// The resource versions of the objects of the Go operators, or the specs of Deployments and claims, which others write.
 fn versions(lab: &Lab) -> BTreeMap<String, Value> {
     let version = |object: Value| {
         let name = format!("{}/{}", object["kind"], object["metadata"]["name"]);
@@ -113,7 +114,7 @@ fn versions(lab: &Lab) -> BTreeMap<String, Value> {
     lab.list(CHILDREN, NAMESPACE).into_iter().map(version).collect()
 }
 
-/// Asserts that what the Go operators know of Instances is as they wrote it: the way back is open.
+/// Asserts that the fields of Instances that the Go operators use are unchanged, so that the way back is open.
 fn assert_kept(old: &[Value], new: &[Value]) {
     assert_eq!(old.len(), new.len());
     for (old, new) in old.iter().zip(new) {
@@ -128,7 +129,7 @@ fn assert_kept(old: &[Value], new: &[Value]) {
     }
 }
 
-/// Waits until every Instance is reconciled, and every Template is looked at.
+/// Waits until every Instance and every Template is reconciled.
 fn await_reconciled(lab: &Lab) {
     let has = |object: &Value, wanted: &dyn Fn(&Value) -> bool| {
         object["status"]["conditions"].as_array().is_some_and(|conditions| conditions.iter().any(wanted))
@@ -140,13 +141,13 @@ fn await_reconciled(lab: &Lab) {
         let instances = lab.list(INSTANCES, NAMESPACE).into_iter().filter(|each| !has(each, &is_reconciled));
         let templates =
             lab.list("templates", "workspace-kube").into_iter().filter(|each| !has(each, &is_judged));
-        let left = instances.chain(templates).count();
-        (left == 0).then_some(()).ok_or_else(|| format!("{left} objects are not reconciled"))
+        let left: Vec<String> = instances.chain(templates).map(|object| object.to_string()).collect();
+        left.is_empty().then_some(()).ok_or_else(|| format!("not reconciled: {left:#?}"))
     });
 }
 
-/// Asserts that programs read the same of the recording: one patch that is not of a status, and no obstacle.
-fn assert_told_to_programs(text: &str) {
+/// Asserts that programs read the same about the recording: one patch that does not concern a status, and no obstacle.
+fn assert_output_for_programs(text: &str) {
     let told: Value = serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
     let writes = told["objects"].as_array().expect("a list").iter().flat_map(|object| {
         object["writes"].as_array().expect("a list").iter().filter(|write| write["subresource"].is_null())
@@ -160,7 +161,7 @@ fn assert_told_to_programs(text: &str) {
 }
 
 #[test]
-fn instances_of_the_go_operators_are_taken_over_and_back_with_one_write_to_what_they_made() {
+fn instances_of_the_go_operators_are_migrated_in_both_directions_with_one_write() {
     let lab = Lab::start(ClusterOptions { simulate: false, ..ClusterOptions::default() });
     record(&lab);
     let folder = tempfile::tempdir().expect("a folder");
@@ -171,15 +172,15 @@ fn instances_of_the_go_operators_are_taken_over_and_back_with_one_write_to_what_
     let (code, text) = check();
     assert_eq!(code, 0, "{text}");
     for line in [
-        "12 objects looked at: 0 to create, 1 to patch, 0 to delete, 12 statuses to write",
+        "12 objects checked: 0 to create, 1 to patch, 0 to delete, 12 statuses to write",
         "patch Ingress tenant-ada-rossi/i-standalone-app",
         "    spec.rules: ",
         "12 statuses get fields that the Go operators ignore",
-        "Nothing stands in the way.",
+        "No obstacles were found.",
     ] {
         assert!(text.contains(line), "{line} is not in\n{text}");
     }
-    assert_told_to_programs(&crownlabs(&["takeover", "check", "-o", "json"], &file, &lab.admin()).1);
+    assert_output_for_programs(&crownlabs(&["takeover", "check", "-o", "json"], &file, &lab.admin()).1);
 
     let before = versions(&lab);
     assert_eq!(before.len(), 21);
@@ -195,7 +196,7 @@ fn instances_of_the_go_operators_are_taken_over_and_back_with_one_write_to_what_
         .filter(|entry| entry.user_agent.starts_with("crownlabs/") && entry.namespace == NAMESPACE);
     let others: Vec<_> =
         ours.filter(|entry| entry.resource != "instances" || entry.subresource != "status").collect();
-    // One path is a regular expression, which the NGINX Ingress controller accepts with another type only.
+    // One path is a regular expression, which the NGINX Ingress controller accepts only with another path type.
     let others: Vec<_> = others.iter().map(|entry| format!("{} {}", entry.verb, entry.name)).collect();
     assert_eq!(others, ["patch i-standalone-app"]);
     let kept = |versions: BTreeMap<String, Value>| -> BTreeMap<String, Value> {
@@ -207,12 +208,12 @@ fn instances_of_the_go_operators_are_taken_over_and_back_with_one_write_to_what_
     let (code, text) = crownlabs(&["plan"], &file, &lab.admin());
     assert_eq!(code, 0, "{text}");
     assert!(
-        text.contains("12 objects looked at: 0 to create, 0 to patch, 0 to delete, 0 statuses to write"),
+        text.contains("12 objects checked: 0 to create, 0 to patch, 0 to delete, 0 statuses to write"),
         "{text}"
     );
 }
 
-/// Makes the cluster of the recording of Tenants and Workspaces.
+/// Creates the cluster of the recording of Tenants and Workspaces.
 fn record_tenants(lab: &Lab) {
     lab.apply(&golden::tenant_inputs());
     let owners = lab.list("tenants.crownlabs.polito.it,workspaces.crownlabs.polito.it", "");
@@ -238,7 +239,7 @@ fn record_tenants(lab: &Lab) {
 }
 
 #[test]
-fn a_preview_names_what_the_end_of_a_tenant_deletes() {
+fn a_preview_names_the_objects_that_a_deleted_tenant_removes() {
     let lab = Lab::start(ClusterOptions { simulate: false, ..ClusterOptions::default() });
     record_tenants(&lab);
     let folder = tempfile::tempdir().expect("a folder");
@@ -271,8 +272,9 @@ fn tenants_of_the_go_operators_are_taken_over_with_the_marks_that_keep_personal_
     std::fs::write(&file, config("local", "controllers: {instance: {enabled: false}}\n")).expect("written");
     let (code, text) = crownlabs(&["takeover", "check"], &file, &lab.admin());
     assert_eq!(code, 0, "{text}");
-    // Which selector the daemon had when it took an object over; that a personal volume outlives its Tenant, and whose it was;
-    // what may run in a sandbox. Of the third Tenant, and of the third Workspace, the recording has no children.
+    // The daemon adds the selector that it had when it took an object over, a mark that a personal volume outlives its
+    // Tenant, with the Tenant's name, and the rules for sandboxes. The recording has no children of the third Tenant
+    // and the third Workspace.
     let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with("    ")).collect();
     for written in [
         &["Workspace netlab (workspace)", "  patch Workspace netlab", "Workspace oslab (workspace)"][..],
@@ -282,7 +284,12 @@ fn tenants_of_the_go_operators_are_taken_over_with_the_marks_that_keep_personal_
             "  patch Tenant bob.bianchi",
             "  patch PersistentVolumeClaim mydrive-pvcs/bob-bianchi-drive",
         ],
-        &["  patch Namespace sandbox-bob-bianchi", "Tenant carl.verdi (tenant)"],
+        &[
+            "  patch Namespace sandbox-bob-bianchi",
+            "  patch Tenant bob.bianchi, status",
+            "  problem: Workspace ghost does not exist: create it, or remove it from spec.workspaces of the Tenant",
+            "Tenant carl.verdi (tenant)",
+        ],
         &["  patch Tenant carl.verdi", "  patch PersistentVolumeClaim mydrive-pvcs/carl-verdi-drive", ""],
     ] {
         assert!(
@@ -298,7 +305,7 @@ fn tenants_of_the_go_operators_are_taken_over_with_the_marks_that_keep_personal_
     assert!(text.contains(" 0 to delete, "), "{text}");
 }
 
-/// A workload of a Go operator, as its chart makes it.
+/// A workload of a Go operator, as its chart creates it.
 fn operator(name: &str, image: &str, replicas: u32) -> String {
     let labels = json!({"app.kubernetes.io/name": name});
     let pod = json!({"metadata": {"labels": labels}, "spec": {"containers": [{"name": "manager", "image": image}]}});
@@ -310,7 +317,7 @@ fn operator(name: &str, image: &str, replicas: u32) -> String {
     .to_string()
 }
 
-/// Makes it look as if shared volumes had been stored in another version.
+/// Makes shared volumes look as if they had been stored in another version.
 pub fn store_older_version(lab: &Lab) {
     let name = "sharedvolumes.crownlabs.polito.it";
     let crd = lab.get("customresourcedefinitions", "", name).expect("the CRD");
@@ -325,14 +332,27 @@ pub fn store_older_version(lab: &Lab) {
     lab.patch_status("customresourcedefinitions", "", name, &status);
 }
 
+/// A webhook configuration with a Service.
+fn webhook(configuration: &str, namespace: &str, service: &str) -> String {
+    let webhook = r#"{"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": "CONFIGURATION"},
+        "webhooks": [{"name": "validate.tenant.crownlabs.polito.it", "sideEffects": "None", "admissionReviewVersions": ["v1"],
+            "clientConfig": {"service": {"name": "SERVICE", "namespace": "NAMESPACE"}},
+            "rules": [{"apiGroups": ["crownlabs.polito.it"], "apiVersions": ["v1alpha2"], "operations": ["UPDATE"], "resources": ["tenants"]}]}]}"#;
+    webhook
+        .replace("CONFIGURATION", configuration)
+        .replace("SERVICE", service)
+        .replace("NAMESPACE", namespace)
+}
+
 #[test]
-fn what_stands_in_the_way_of_the_daemon_is_named() {
+fn obstacles_to_a_takeover_are_named() {
     let lab = Lab::start(ClusterOptions { simulate: false, ..ClusterOptions::default() });
     record(&lab);
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("crownlabs.yaml");
     std::fs::write(&file, config("local", &settings(folder.path()))).expect("written");
-    // A field of CRDs that are not the daemon's.
+    // A field of CRDs of another version.
     let schema = r#"[{"op": "add", "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/colour", "value": {"type": "string"}}]"#;
     lab.kubectl(&["patch", "crd", "templates.crownlabs.polito.it", "--type=json", "-p", schema]);
     wait_until(PATIENCE, || {
@@ -349,14 +369,11 @@ fn what_stands_in_the_way_of_the_daemon_is_named() {
     lab.apply(&operator("labs-mirror", "crownlabs/bastion-operator:v1", 1));
     lab.apply(&operator("labs-tenants", "crownlabs/operator:v1", 0));
     lab.apply(&operator("unrelated", "example.org/other/operator:v1", 1));
-    lab.apply(
-        r#"{"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
-            "metadata": {"name": "crownlabs-operator"},
-            "webhooks": [{"name": "validate.tenant.crownlabs.polito.it", "sideEffects": "None", "admissionReviewVersions": ["v1"],
-                "clientConfig": {"service": {"name": "labs", "namespace": "labs-production"}},
-                "rules": [{"apiGroups": ["crownlabs.polito.it"], "apiVersions": ["v1alpha2"], "operations": ["UPDATE"], "resources": ["tenants"]}]}]}"#,
-    );
-    // Somebody has changed what the daemon would repair, and taken what it needs.
+    // One configuration of the operators, one of a former release in another namespace, and one of the daemon.
+    lab.apply(&webhook("crownlabs-operator", "labs-production", "labs"));
+    lab.apply(&webhook("left", "earlier", "crownlabs-webhook"));
+    lab.apply(&webhook("own", "crownlabs-system", "crownlabs-webhook"));
+    // Another client has changed objects that the daemon would repair, and removed objects that it needs.
     lab.patch("deployments", NAMESPACE, "i-container", r#"{"spec": {"replicas": 0}}"#);
     lab.delete("services", NAMESPACE, &["i-cloudvm"]);
     let (code, text) = crownlabs(&["takeover", "check"], &file, &lab.admin());
@@ -365,17 +382,18 @@ fn what_stands_in_the_way_of_the_daemon_is_named() {
         "  Deployment crownlabs-system/labs-instances, replicas: 2, image \
          registry.example.org:5000/crownlabs/instance-operator:v1@sha256:0, for instance, publicExposure, snapshot, \
          sharedVolume\n",
-        "  ValidatingWebhookConfiguration crownlabs-operator, answered by labs-production/labs\n",
+        "  ValidatingWebhookConfiguration crownlabs-operator, served by labs-production/labs\n",
+        "  ValidatingWebhookConfiguration left, served by earlier/crownlabs-webhook\n",
         "  Template: spec.colour (in workspace-kube/container)\n",
         "Instance tenant-ada-rossi/i-container (instance)\n  patch Deployment tenant-ada-rossi/i-container\n    \
          spec.replicas: 0 -> 1\n",
         "Instance tenant-ada-rossi/i-cloudvm (instance)\n  create Service tenant-ada-rossi/i-cloudvm\n",
         "  sharedvolumes.crownlabs.polito.it: v1alpha1\n",
-        "4 things stand in the way.\n",
+        "5 obstacles were found.\n",
     ] {
         assert!(text.contains(line), "{line} is not in\n{text}");
     }
-    for absent in ["labs-mirror", "labs-tenants", "unrelated"] {
+    for absent in ["labs-mirror", "labs-tenants", "unrelated", "WebhookConfiguration own"] {
         assert!(!text.contains(absent), "{absent} is in\n{text}");
     }
     assert!(lab.get("services", NAMESPACE, "i-cloudvm").is_none(), "nothing is written");

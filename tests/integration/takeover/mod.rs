@@ -1,4 +1,4 @@
-//! Instances that a Go operator has made, and that the daemon takes over.
+//! Instances that a Go operator has created, and that the daemon takes over.
 
 pub mod check;
 pub mod newest;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
 
-/// The kinds of the objects that the newest Go operator makes, without Secrets ([`newest::make`]).
+/// The kinds of the objects that the newest Go operator creates, without Secrets ([`newest::make`]).
 const KINDS: &str = "services,ingresses,httproutes,persistentvolumeclaims,deployments,\
                      virtualmachines.kubevirt.io,datavolumes.cdi.kubevirt.io";
 
@@ -30,7 +30,7 @@ fn uids(lab: &Lab, namespace: &str) -> BTreeMap<String, Value> {
 #[test]
 fn objects_of_the_newest_go_operator_are_taken_over_under_their_names() {
     let lab = Lab::shared();
-    lab.create_fixtures("newest");
+    let _course = lab.course("newest");
     let namespace = "tenant-newest";
     lab.apply(&newest::pair("newest"));
     for made in newest::make(&lab, "newest", "lab", "pair", "crownlabs.example.com") {
@@ -58,20 +58,19 @@ fn objects_of_the_newest_go_operator_are_taken_over_under_their_names() {
     assert_eq!(status["initialReadyTime"], "45s");
     assert!(status["ip"].is_null() && status["environments"][0]["ip"].is_null(), "headless: {status}");
     assert_eq!(uids(&lab, namespace), before);
-    // They are the daemon's: a stop removes what makes the environments reachable.
+    // They belong to the daemon now: a stop removes the objects that make the environments reachable.
     lab.patch("instances", namespace, "lab", r#"{"spec": {"running": false}}"#);
     for kind in ["services", "ingresses", "httproutes"] {
         for name in ["lab-web", "lab-machine"] {
             lab.await_gone(kind, namespace, name);
         }
     }
-    lab.delete_fixtures("newest");
 }
 
 #[test]
 fn the_initial_ready_time_of_the_older_go_operator_is_kept() {
     let lab = Lab::shared();
-    lab.create_fixtures("older");
+    let _course = lab.course("older");
     lab.apply(&instance("older", "box", "container"));
     let status = r#"{"status": {"phase": "Ready", "ip": "10.0.0.9", "initialReadyTime": "45s"}}"#;
     lab.patch_status("instances", "tenant-older", "box", status);
@@ -81,5 +80,4 @@ fn the_initial_ready_time_of_the_older_go_operator_is_kept() {
     let status = lab.await_phase("tenant-older", "box", "Ready")["status"].clone();
     assert_eq!(status["initialReadyTime"], "45s");
     assert_eq!(status["environments"][0]["initialReadyTime"], "45s");
-    lab.delete_fixtures("older");
 }

@@ -1,4 +1,4 @@
-//! Instances as the newest Go operator makes them: each environment has objects of its own, with its name and label.
+//! Instances as the newest Go operator creates them: each environment has its own objects, with its name and label.
 
 use serde_json::{Value, json};
 
@@ -26,12 +26,13 @@ pub struct Made<'a> {
     lab: &'a Lab,
     instance: Value,
     environment: Value,
-    /// That of its objects.
+    /// The name of its objects.
     name: String,
 }
 
-/// Creates an Instance of a Template of [`Lab::create_fixtures`] and its objects; its pages are at that host. The operator makes
-/// one cloud-init Secret for all machines of an Instance, the daemon one for each: Secrets are left out.
+/// Creates an Instance of a Template of [`Lab::create_fixtures`] and its objects; its pages are at that host. The
+/// operator creates one cloud-init Secret for all machines of an Instance, the daemon one for each: Secrets are left
+/// out.
 pub fn make<'a>(lab: &'a Lab, fixtures: &str, name: &str, template: &str, host: &str) -> Vec<Made<'a>> {
     lab.apply(&instance(fixtures, name, template));
     let namespace = format!("tenant-{fixtures}");
@@ -81,7 +82,7 @@ impl Made<'_> {
         ["VirtualMachine", "CloudVM"].iter().any(|type_| self.environment["environmentType"] == *type_)
     }
 
-    /// The labels by which its Service finds its pods.
+    /// The labels that its Service selects.
     fn pod_labels(&self) -> Value {
         let spec = &self.instance["spec"];
         json!({
@@ -92,7 +93,7 @@ impl Made<'_> {
         })
     }
 
-    /// Creates an object in the name and with the labels that the operator gives it.
+    /// Creates an object with the name and the labels that the operator gives it.
     fn create(&self, api_version: &str, kind: &str, spec: &Value, annotations: &Value) {
         let metadata = &self.instance["metadata"];
         let mut labels = self.pod_labels();
@@ -144,7 +145,7 @@ impl Made<'_> {
         self.create("networking.k8s.io/v1", "Ingress", &json!({"rules": [rule]}), &annotations);
     }
 
-    /// Creates what it has where the operator uses the Gateway API.
+    /// Creates its route, for an operator that uses the Gateway API.
     pub fn create_route(&self) {
         let rule = json!({"matches": [{"path": {"type": "PathPrefix", "value": self.path()}}],
             "backendRefs": [{"name": self.name, "port": 6080}]});

@@ -1,4 +1,4 @@
-//! Faults of a Tenant or a Workspace are reported in a refusal or a condition, and everything else is still made.
+//! Errors of a Tenant or a Workspace are reported in a rejection or a condition, and everything else is still created.
 
 use serde_json::json;
 
@@ -6,13 +6,13 @@ use super::{tenant, workspace};
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, wait_until};
 
-/// The message with which `kubectl apply` fails.
+/// The error message of `kubectl apply`.
 fn refusal(lab: &Lab, yaml: &str) -> String {
     lab.try_kubectl(&["apply", "--server-side", "-f", "-"], yaml).expect_err("refused")
 }
 
 #[test]
-fn the_schema_refuses_what_it_can() {
+fn the_schema_rejects_invalid_values() {
     let lab = Lab::shared();
     let ada = |more: &str| tenant("badtenants", "bad.ada", more);
     for (yaml, words) in [
@@ -36,7 +36,7 @@ fn the_schema_refuses_what_it_can() {
 }
 
 #[test]
-fn a_condition_reports_what_the_schema_accepts() {
+fn a_condition_reports_errors_that_the_schema_accepts() {
     let lab = Lab::shared();
     let kubeconfig = lab.service_account();
     let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "badin", config: "" });
@@ -51,14 +51,15 @@ fn a_condition_reports_what_the_schema_accepts() {
     lab.patch("tenants", "", "bad.bob", &patch.to_string());
     let message = lab.await_condition("tenants", "bad.bob", "InvalidPublicKeys", "InvalidPublicKey");
     assert!(message.contains("spec.publicKeys[0] has a line break"), "{message}");
-    // A key that cannot be used is no reason not to be ready.
-    lab.await_ready("tenants", "bad.bob");
+    // Only the missing course keeps the Tenant from being ready, not the invalid key.
+    let message = lab.await_condition("tenants", "bad.bob", "Ready", "WorkspaceNotFound");
+    assert!(message.contains("Workspace absent does not exist"), "{message}");
     // The Tenant may be seen before its Workspace.
     wait_until(PATIENCE, || {
         let status = lab.get("tenants", "", "bad.bob").expect("there")["status"].clone();
         (status["failingWorkspaces"] == json!(["absent"])).then_some(()).ok_or_else(|| status.to_string())
     });
-    // The rest is made. Without approval, a candidate gets neither quota nor rights.
+    // The rest is created. Without approval, a candidate gets neither quota nor rights.
     lab.await_value("namespaces", "", "tenant-bad-bob", "/status/phase", "Active");
     lab.await_value("tenants", "", "bad.bob", "/status/quota/cpu", "0");
     let label = "/metadata/labels/crownlabs.polito.it~1workspace-bad-course";

@@ -1,4 +1,4 @@
-//! Personal volumes: their creation, and what happens to them when their Tenant is deleted.
+//! Personal volumes: their creation, and their fate when their Tenant is deleted.
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ fn a_volume_is_prepared_once_and_outlives_its_tenant() {
     assert!(claim["metadata"].get("ownerReferences").is_none());
     let secret = lab.await_value("secrets", "tenant-dora", "mydrive-info", "/type", "Opaque");
     leads_to_the_volume(&lab, &claim, &secret);
-    // The Job that prepares the volume is not run again.
+    // The Job that prepares the volume does not run again.
     lab.delete_in_foreground("job", DRIVES, &["dora-drive-provision"]);
     drop(daemon);
     let daemon = Daemon::start(&options);
@@ -39,7 +39,7 @@ fn a_volume_is_prepared_once_and_outlives_its_tenant() {
     is_deleted_with_its_tenant(&lab, &uid);
 }
 
-/// The Secret says where the storage has put the volume of the claim.
+/// The Secret has the path of the claim's volume in the storage.
 fn leads_to_the_volume(lab: &Lab, claim: &Value, secret: &Value) {
     let name = claim["spec"]["volumeName"].as_str().expect("bound");
     let volume = lab.get("persistentvolumes", "", name).expect("the volume");
@@ -61,7 +61,7 @@ fn outlives_its_tenant(lab: &Lab) {
     assert_eq!(kept["metadata"]["labels"]["crownlabs.polito.it/tenant"], "dora");
 }
 
-/// A new Tenant of the same name with another e-mail address does not get the volume.
+/// A new Tenant with the same name and another e-mail address does not get the volume.
 fn is_kept_from_another_person(lab: &Lab) {
     lab.apply(&tenant("drives", "dora", "").replace("dora@", "another@"));
     let message = lab.await_condition("tenants", "dora", "NameConflict", "NameConflict");
@@ -72,7 +72,7 @@ fn is_kept_from_another_person(lab: &Lab) {
     assert!(lab.get("secrets", "tenant-dora", "mydrive-info").is_none());
 }
 
-/// A new Tenant of the same name and e-mail address gets the volume; then its address may change.
+/// A new Tenant with the same name and e-mail address gets the volume; after that its address may change.
 fn is_given_back_to_the_same_person(lab: &Lab, secret: &Value) {
     lab.kubectl(&[
         "patch",
@@ -107,7 +107,8 @@ fn is_given_back_to_the_same_person(lab: &Lab, secret: &Value) {
     );
 }
 
-/// The volume belongs to its Tenant now. Its storage class cannot expand it, which is reported; everything else is done.
+/// The volume belongs to its Tenant now. Its storage class cannot expand it, which is reported; everything else is
+/// done.
 fn is_deleted_with_its_tenant(lab: &Lab, uid: &str) {
     let claim = lab.await_value(
         "persistentvolumeclaims",
@@ -124,7 +125,7 @@ fn is_deleted_with_its_tenant(lab: &Lab, uid: &str) {
 }
 
 #[test]
-fn a_missing_namespace_of_volumes_is_reported_and_waited_for() {
+fn a_missing_namespace_of_volumes_is_reported_until_it_exists() {
     let lab = Lab::shared();
     let admin = lab.admin();
     let config = "controllers: {tenant: {myDrive: {namespace: later-drives}}}\n";
@@ -132,7 +133,7 @@ fn a_missing_namespace_of_volumes_is_reported_and_waited_for() {
     lab.apply(&tenant("nodrives", "nodrive", ""));
     let message = lab.await_condition("tenants", "nodrive", "Reconciled", "NamespaceMissing");
     assert!(message.contains("waits for namespace later-drives"), "{message}");
-    // Everything else is made.
+    // Everything else is created.
     lab.await_value(
         "rolebindings",
         "tenant-nodrive",

@@ -1,4 +1,4 @@
-//! Objects of the tenant and workspace loops that somebody changes or deletes are repaired.
+//! Objects of the tenant and workspace loops are repaired after changes and deletions by other clients.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use super::{tenant, workspace};
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, wait_until};
 
-/// An object without its status and without what the API server writes into its metadata.
+/// An object without its status and without the metadata that the API server writes.
 fn enforced(object: &Value) -> Value {
     let mut kept = object.clone();
     let members = kept.as_object_mut().expect("an object");
@@ -59,7 +59,7 @@ fn child(lab: &Lab, (kind, namespace, name): (&str, &str, &str)) -> Option<Value
     lab.get(kind, namespace, name)
 }
 
-/// Waits until each of [`CHILDREN`] is as it was before; `change` names what was done to them.
+/// Waits until each of [`CHILDREN`] is as before; `change` describes the change.
 fn await_repaired(lab: &Lab, before: &[Value], change: &str) {
     for (key, before) in CHILDREN.iter().zip(before) {
         wait_until(PATIENCE, || {
@@ -78,7 +78,7 @@ fn patch_all(lab: &Lab, patch: &str) {
 }
 
 #[test]
-fn a_namespace_made_by_hand_is_adopted_unless_it_is_labelled_as_anothers() {
+fn a_namespace_created_by_hand_is_adopted_unless_its_labels_name_another_owner() {
     let lab = Lab::shared();
     let kubeconfig = lab.service_account();
     let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "byhand", config: "" });
@@ -97,7 +97,7 @@ fn a_namespace_made_by_hand_is_adopted_unless_it_is_labelled_as_anothers() {
     assert_eq!(namespace["metadata"]["ownerReferences"][0]["name"], "byhand-a");
     assert_eq!(namespace["metadata"]["labels"]["crownlabs.polito.it/name"], "byhand-a");
     for (name, label) in
-        [("byhand-b", "name says that it is of byhand-a"), ("byhand-c", "operator-selector says")]
+        [("byhand-b", "name assigns it to byhand-a"), ("byhand-c", "operator-selector assigns it")]
     {
         let message = lab.await_condition("tenants", name, "NameConflict", "NameConflict");
         assert!(message.contains(label), "{message}");
@@ -132,7 +132,7 @@ fn children_of_tenants_and_workspaces_are_repaired() {
         lab.delete(kind, namespace, &[name]);
     }
     await_repaired(&lab, &before, "deleted");
-    // As they come back from a backup, and with other fields, too.
+    // As restored from a backup, and with other fields, too.
     for ((kind, namespace, name), edit) in CHILDREN.iter().zip(EDITS) {
         lab.patch(kind, namespace, name, edit);
         lab.patch(kind, namespace, name, r#"{"metadata": {"labels": null, "ownerReferences": null}}"#);

@@ -1,4 +1,4 @@
-//! Deletions that take time: what is being deleted is not gone, and is made anew as soon as it is.
+//! Deletions that take time: an object that is being deleted still exists, and is created again as soon as it is gone.
 
 use std::time::{Duration, Instant};
 
@@ -6,10 +6,10 @@ use super::{tenant, workspace};
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE};
 
-/// The time within which something is made anew once it is gone.
+/// The time within which a deleted object is created again.
 const SOON: Duration = Duration::from_secs(4);
 
-/// Creates an object in a namespace that holds it when it is deleted, until [`release`].
+/// Creates an object in a namespace that delays the namespace's deletion, until [`release`].
 fn hold(lab: &Lab, namespace: &str) {
     lab.apply(&format!(
         "{{apiVersion: v1, kind: ConfigMap, metadata: {{name: hold, namespace: {namespace}, finalizers: [example.org/hold]}}}}"
@@ -24,8 +24,8 @@ fn uid(lab: &Lab, kind: &str, namespace: &str, name: &str) -> Option<String> {
     lab.get(kind, namespace, name)?["metadata"]["uid"].as_str().map(str::to_owned)
 }
 
-/// Waits until an object is gone, and asserts that it is made anew [`SOON`] after that.
-fn await_anew(lab: &Lab, kind: &str, namespace: &str, name: &str, former: &str) {
+/// Waits until an object is gone, and asserts that it is created again within [`SOON`].
+fn await_recreated(lab: &Lab, kind: &str, namespace: &str, name: &str, former: &str) {
     let begin = Instant::now();
     let mut gone = None;
     loop {
@@ -34,7 +34,7 @@ fn await_anew(lab: &Lab, kind: &str, namespace: &str, name: &str, former: &str) 
                 assert!(begin.elapsed() < PATIENCE, "{kind} {name} does not end");
                 gone = Some(Instant::now());
             }
-            // The last time at which it was seen, or now.
+            // The last time that it existed, or now.
             now => {
                 let since = gone.get_or_insert_with(Instant::now).elapsed();
                 assert!(since <= SOON, "{kind} {name} is missing since {since:?}");
@@ -48,7 +48,7 @@ fn await_anew(lab: &Lab, kind: &str, namespace: &str, name: &str, former: &str) 
 }
 
 #[test]
-fn a_tenant_or_workspace_that_comes_back_has_its_namespace_soon_after_the_end_of_the_former() {
+fn a_recreated_tenant_or_workspace_gets_its_namespace_soon_after_the_old_one_is_gone() {
     let lab = Lab::shared();
     let kubeconfig = lab.service_account();
     let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "leave", config: "" });
@@ -67,7 +67,7 @@ fn a_tenant_or_workspace_that_comes_back_has_its_namespace_soon_after_the_end_of
         let message = lab.await_condition(kind, name, "Reconciled", "NamespaceTerminating");
         assert!(message.contains(&format!("namespace {namespace}")), "{message}");
         release(&lab, namespace);
-        await_anew(&lab, "namespaces", "", namespace, &former);
+        await_recreated(&lab, "namespaces", "", namespace, &former);
         lab.await_ready(kind, name);
     }
     lab.delete("tenant", "", &["lea.ve"]);
@@ -75,7 +75,7 @@ fn a_tenant_or_workspace_that_comes_back_has_its_namespace_soon_after_the_end_of
 }
 
 #[test]
-fn a_namespace_of_nobody_that_is_being_deleted_is_waited_for() {
+fn the_deletion_of_an_unowned_namespace_is_awaited() {
     let lab = Lab::shared();
     let kubeconfig = lab.service_account();
     let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "nobodys", config: "" });
@@ -91,7 +91,7 @@ fn a_namespace_of_nobody_that_is_being_deleted_is_waited_for() {
         lab.apply(&yaml);
         lab.await_condition(kind, name, "Reconciled", "NamespaceTerminating");
         release(&lab, namespace);
-        await_anew(&lab, "namespaces", "", namespace, &former);
+        await_recreated(&lab, "namespaces", "", namespace, &former);
         lab.await_ready(kind, name);
     }
     lab.delete("tenant", "", &["nobodys.a"]);
@@ -99,7 +99,7 @@ fn a_namespace_of_nobody_that_is_being_deleted_is_waited_for() {
 }
 
 #[test]
-fn a_login_while_the_idle_namespace_is_being_deleted_makes_it_anew_soon_after_its_end() {
+fn a_login_during_the_deletion_of_the_idle_namespace_recreates_it_soon() {
     let lab = Lab::shared();
     let kubeconfig = lab.service_account();
     let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "relogin", config: "" });
@@ -114,13 +114,13 @@ fn a_login_while_the_idle_namespace_is_being_deleted_makes_it_anew_soon_after_it
     lab.patch("tenants", "", "relogin", r#"{"spec": {"lastLogin": "2099-01-01T00:00:00Z"}}"#);
     lab.await_condition("tenants", "relogin", "Reconciled", "NamespaceTerminating");
     release(&lab, namespace);
-    await_anew(&lab, "namespaces", "", namespace, &former);
+    await_recreated(&lab, "namespaces", "", namespace, &former);
     lab.await_condition("tenants", "relogin", "Ready", "Ready");
     lab.delete("tenant", "", &["relogin"]);
 }
 
 #[test]
-fn an_object_that_finalizers_hold_is_made_anew_when_it_is_gone() {
+fn an_object_with_finalizers_is_recreated_when_it_is_gone() {
     let lab = Lab::shared();
     let kubeconfig = lab.service_account();
     let config = "controllers: {tenant: {personalWorkspace: {enabled: true}}}\n";
@@ -149,6 +149,6 @@ fn an_object_that_finalizers_hold_is_made_anew_when_it_is_gone() {
         count.is_some_and(|count| count >= 7)
     });
     lab.patch(kind, namespace, name, r#"{"metadata": {"finalizers": null}}"#);
-    await_anew(&lab, kind, namespace, name, &former);
+    await_recreated(&lab, kind, namespace, name, &former);
     lab.delete("tenant", "", &["held"]);
 }

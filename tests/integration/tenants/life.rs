@@ -26,20 +26,20 @@ pub fn login(lab: &Lab, name: &str, seconds: i64) {
 }
 
 #[test]
-fn a_personal_namespace_lives_as_long_as_it_is_used() {
+fn a_personal_namespace_exists_while_it_is_used() {
     let lab = Lab::shared();
-    lab.create_fixtures("keepalive");
+    let _course = lab.course("keepalive");
     let admin = lab.admin();
     let config = "controllers: {tenant: {keepAlive: 10s}}\n";
     let _daemon = Daemon::start(&Options { kubeconfig: &admin, selector: "keepalive", config });
-    // The namespace of the Tenant below, not that of the fixtures.
+    // The namespace of the Tenant below, not of the fixtures.
     let namespace = "tenant-keep-alive";
     lab.apply(&workspace("keepalive", "keepalive-course", ""));
     lab.apply(&tenant("keepalive", "keep.alive", ", workspaces: [{name: keepalive-course, role: user}]"));
     // The Tenant may be seen before its Workspace.
     lab.await_value("tenants", "default", "keep.alive", "/status/quota/cpu", "2");
     lab.await_ready("tenants", "keep.alive");
-    // The API server counts by what the controller manager has taken over.
+    // The API server uses the values that the controller manager has published.
     let counted = "/status/hard/count~1instances.crownlabs.polito.it";
     lab.await_value("resourcequotas", namespace, "crownlabs-resource-quota", counted, "2");
     let busy = instance("keepalive", "busy", "standalone").replace("tenant-keepalive", namespace);
@@ -66,7 +66,6 @@ fn a_personal_namespace_lives_as_long_as_it_is_used() {
     lab.begin_delete("tenant", "", &["keep.alive"]);
     lab.begin_delete("workspace", "", &["keepalive-course"]);
     lab.await_gone("tenants", "default", "keep.alive");
-    lab.delete_fixtures("keepalive");
 }
 
 #[test]
@@ -82,7 +81,7 @@ fn a_sandbox_is_created_and_deleted() {
     let label = "/metadata/labels/pod-security.kubernetes.io~1enforce";
     lab.await_value("namespaces", "default", "sandbox-sandy", label, "baseline");
     drop(daemon);
-    // Another role in the configuration: the role of a binding cannot be changed, so a new binding is made.
+    // Another role in the configuration: the role of a binding cannot be changed, so a new binding is created.
     let config = "controllers: {tenant: {sandboxClusterRole: crownlabs-view-instances}}\n";
     let _daemon = Daemon::start(&Options { config, ..options });
     lab.await_value(
@@ -111,8 +110,7 @@ fn enrolment_follows_the_workspaces() {
     let list = "[{name: enrol-a, role: user}, {name: enrol-late, role: manager}, {name: enrol-wait, role: candidate}]";
     lab.apply(&tenant("enrol", "erin", &format!(", workspaces: {list}")));
     let message = lab.await_condition("tenants", "erin", "Enrolled", "WorkspaceNotFound");
-    assert!(message.contains("enrol-late, enrol-wait"), "{message}");
-    lab.await_ready("tenants", "erin");
+    assert!(message.contains("enrol-late") && message.contains("enrol-wait"), "{message}");
     // A Workspace that is created later: the Tenants that name it are reconciled.
     lab.apply(&workspace("enrol", "enrol-late", ""));
     lab.await_value("tenants", "default", "erin", "/status/quota/cpu", "4");
@@ -123,7 +121,7 @@ fn enrolment_follows_the_workspaces() {
         "/spec/hard/limits.memory",
         "8Gi",
     );
-    // When the quota of a Workspace changes, that of its Tenants does, too.
+    // When the quota of a Workspace changes, the quota of its Tenants changes, too.
     patch(&lab, "workspace", "enrol-late", r#"{"spec": {"quota": {"cpu": "500m"}}}"#);
     lab.await_value("tenants", "default", "erin", "/status/quota/cpu", "2500m");
     candidates(&lab);
@@ -132,7 +130,7 @@ fn enrolment_follows_the_workspaces() {
     lab.delete("workspace", "", &["enrol-late", "enrol-wait"]);
 }
 
-/// A candidate waits for approval, is enrolled where no approval is needed, and removed where nobody may enrol.
+/// A candidate waits for approval, is enrolled if no approval is needed, and is removed if enrolment is closed.
 fn candidates(lab: &Lab) {
     lab.apply(&workspace("enrol", "enrol-wait", "withApproval"));
     lab.await_value(
@@ -181,9 +179,9 @@ fn end_of_a_workspace(lab: &Lab) {
 }
 
 #[test]
-fn the_api_server_refuses_what_exceeds_the_quota() {
+fn the_api_server_rejects_instances_over_the_quota() {
     let lab = Lab::shared();
-    lab.create_fixtures("share");
+    let _course = lab.course("share");
     let admin = lab.admin();
     let _daemon = Daemon::start(&Options { kubeconfig: &admin, selector: "share", config: "" });
     lab.apply(&workspace("share", "share-course", ""));
@@ -209,7 +207,6 @@ fn the_api_server_refuses_what_exceeds_the_quota() {
     lab.delete("tenant", "", &["sharon"]);
     lab.delete("workspace", "", &["share-course"]);
     lab.await_gone("namespaces", "default", namespace);
-    lab.delete_fixtures("share");
 }
 
 #[test]

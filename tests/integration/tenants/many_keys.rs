@@ -1,4 +1,4 @@
-//! Tenants with more SSH keys than anybody uses, stored before the webhooks were there.
+//! Tenants with far more SSH keys than usual, stored before the webhooks existed.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::tenant;
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, wait_until};
 
-/// As many as an object holds.
+/// The most keys that fit into an object.
 const KEYS: usize = 250_000;
 /// The memory limit of the Deployment, in MiB.
 const LIMIT: usize = 256;
@@ -18,7 +18,7 @@ fn events(lab: &Lab, name: &str) -> Vec<Value> {
     events
 }
 
-/// Waits until the tenant loop has ended this number of reconciles.
+/// Waits until the tenant loop has finished this number of reconciles.
 fn await_reconciles(daemon: &Daemon, number: u64) {
     daemon.wait_for("reconciles of the Tenant", |daemon| {
         let ended = daemon.metrics().lines().fold(0, |sum, line| {
@@ -31,7 +31,7 @@ fn await_reconciles(daemon: &Daemon, number: u64) {
 }
 
 #[test]
-fn hundreds_of_thousands_of_keys_cost_little_and_are_said_once() {
+fn hundreds_of_thousands_of_keys_cost_little_and_are_reported_once() {
     let lab = Lab::shared();
     lab.apply(&tenant("manykeys", "many.keys", ""));
     let keys = json!({"spec": {"publicKeys": vec!["k"; KEYS]}});
@@ -40,9 +40,9 @@ fn hundreds_of_thousands_of_keys_cost_little_and_are_said_once() {
     for _ in 0..3 {
         let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "manykeys", config: "" });
         let message = lab.await_condition("tenants", "many.keys", "InvalidPublicKeys", "InvalidPublicKey");
-        assert!(message.contains("of 250000 keys only the first 100 are used"), "{message}");
+        assert!(message.contains("only the first 100 of 250000 keys are used"), "{message}");
         lab.await_ready("tenants", "many.keys");
-        // Once more, so that the reconcile after the restart has ended with its events.
+        // One more reconcile, so that the first one after the restart has ended with its events.
         await_reconciles(&daemon, 1);
         let probe = json!({"metadata": {"labels": {"probe": daemon.id().to_string()}}});
         lab.patch("tenants", "", "many.keys", &probe.to_string());

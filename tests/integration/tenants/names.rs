@@ -5,7 +5,7 @@ use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, wait_until};
 
 #[test]
-fn names_that_share_their_objects_never_touch_each_other() {
+fn tenants_with_colliding_object_names_never_change_each_other() {
     let lab = Lab::shared();
     let admin = lab.admin();
     let _daemon = Daemon::start(&Options { kubeconfig: &admin, selector: "twins", config: "" });
@@ -54,7 +54,7 @@ fn names_that_share_their_objects_never_touch_each_other() {
 }
 
 #[test]
-fn objects_of_others_under_our_names_are_not_touched() {
+fn foreign_objects_under_our_names_are_not_touched() {
     let lab = Lab::shared();
     let admin = lab.admin();
     let keeper = lab.get("namespaces", "", "default").expect("there")["metadata"]["uid"].clone();
@@ -79,11 +79,11 @@ fn objects_of_others_under_our_names_are_not_touched() {
 }
 
 #[test]
-fn a_binding_of_managers_that_cannot_be_written_does_not_stop_that_of_users() {
+fn a_failed_binding_of_managers_does_not_block_the_binding_of_users() {
     let lab = Lab::shared();
     let kubeconfig = lab.service_account();
     let binding = "crownlabs-manage-templates";
-    // The binding of the managers exists, and somebody else controls it.
+    // The binding of the managers exists, and another controller owns it.
     lab.apply(
         "apiVersion: v1
 kind: Namespace
@@ -118,7 +118,7 @@ roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: crownla
 }
 
 #[test]
-fn long_dotted_and_foreign_names() {
+fn long_dotted_and_non_ascii_names_work() {
     let lab = Lab::shared();
     let admin = lab.admin();
     let _daemon = Daemon::start(&Options { kubeconfig: &admin, selector: "names", config: "" });
@@ -147,9 +147,9 @@ fn long_dotted_and_foreign_names() {
     for name in [&too_long, &huge] {
         lab.apply(&tenant("names", name, "").replace(&format!("{name}@"), "x@"));
         let message = lab.await_condition("tenants", name, "Reconciled", "InvalidName");
-        assert!(message.contains("no namespace can be made for this Tenant"), "{message}");
+        assert!(message.contains("no namespace can be created for this Tenant"), "{message}");
     }
-    // Workspaces whose name is not allowed as that of a namespace or a label.
+    // Workspaces whose name is not valid for a namespace or a label.
     for name in ["names.v2".to_owned(), "w".repeat(54)] {
         lab.apply(&workspace("names", &name, ""));
         lab.await_condition("workspaces", &name, "Reconciled", "InvalidName");
@@ -176,7 +176,7 @@ fn long_dotted_and_foreign_names() {
 }
 
 #[test]
-fn the_finalizer_is_removed_from_objects_that_are_not_ours_any_more() {
+fn the_finalizer_is_removed_from_deselected_objects() {
     let lab = Lab::shared();
     let admin = lab.admin();
     let _daemon = Daemon::start(&Options { kubeconfig: &admin, selector: "moved", config: "" });

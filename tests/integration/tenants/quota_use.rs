@@ -13,7 +13,7 @@ fn await_lines(daemon: &Daemon, lines: &[String]) {
     });
 }
 
-/// A line about the Workspace: what is used or granted of a resource.
+/// A line about the Workspace: the used or granted amount of a resource.
 fn line(family: &str, resource: &str, value: u64) -> String {
     format!(
         "crownlabs_workspace_quota_{family}{{workspace=\"gauge-course\",resource=\"{resource}\"}} {value}"
@@ -25,9 +25,9 @@ fn near(resource: &str, count: u64) -> String {
 }
 
 #[test]
-fn the_use_of_quotas_is_shown_by_course() {
+fn the_quota_usage_is_reported_by_course() {
     let lab = Lab::shared();
-    lab.create_fixtures("gauge");
+    let _course = lab.course("gauge");
     // Templates of 1 core and 64 MiB.
     lab.apply(
         &templates("gauge").replace("WorkspaceRef: {name: gauge}", "WorkspaceRef: {name: gauge-course}"),
@@ -57,7 +57,7 @@ fn the_use_of_quotas_is_shown_by_course() {
         &[line("used", "cpu", 2), line("used", "memory", gib / 8), line("used", "instances", 2)],
     );
     await_lines(&daemon, &[near("cpu", 1), near("memory", 0), near("instances", 1)]);
-    // One that is stopped holds its place, and no core.
+    // A stopped Instance counts as an Instance, but uses no core.
     lab.patch("instances", "tenant-gina", "two", r#"{"spec": {"running": false}}"#);
     await_lines(&daemon, &[line("used", "cpu", 1), line("used", "instances", 2)]);
     await_lines(&daemon, &[near("cpu", 0), near("instances", 1)]);
@@ -65,5 +65,4 @@ fn the_use_of_quotas_is_shown_by_course() {
     lab.delete("tenant", "", &["gina", "gil"]);
     await_lines(&daemon, &[line("granted", "cpu", 0), line("used", "instances", 0), near("instances", 0)]);
     lab.delete("workspace", "", &["gauge-course"]);
-    lab.delete_fixtures("gauge");
 }

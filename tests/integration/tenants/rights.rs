@@ -7,7 +7,7 @@ use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, wait_until};
 use cluster::direct::User;
 
-/// The users of the table; the first letter of their names stands for them there.
+/// The users of the table, where they are named by their first letter.
 const PEOPLE: [(&str, User); 5] = [
     ("tenant", User { name: "rita", groups: &[] }),
     ("user", User { name: "rita", groups: &["kubernetes:workspace-rights-a:user", "system:authenticated"] }),
@@ -22,10 +22,10 @@ const PEOPLE: [(&str, User); 5] = [
     ("anonymous", User { name: "system:anonymous", groups: &["system:unauthenticated"] }),
 ];
 
-/// Verb, resource, namespace, and the users who may: `t` the tenant rita, `u` rita as a user of the course, `m` a manager
-/// of the course, `o` the tenant otto, who manages another course, `a` anonymous.
+/// Verb, resource, namespace, and the users who may: `t` the tenant rita, `u` rita as a user of the course, `m` a
+/// manager of the course, `o` the tenant otto, who manages another course, `a` anonymous.
 const TABLE: &[(&str, &str, &str, &str)] = &[
-    // Instances of rita: she herself, and the managers of any course, whose right is cluster-wide.
+    // Instances of rita: rita herself, and the managers of any course, whose right is cluster-wide.
     ("get", "instances", "tenant-rita", "tumo"),
     ("list", "instances", "tenant-rita", "tumo"),
     ("watch", "instances", "tenant-rita", "tumo"),
@@ -89,8 +89,7 @@ const TABLE: &[(&str, &str, &str, &str)] = &[
     ("delete", "tenants", "", ""),
     ("deletecollection", "tenants", "", ""),
     ("patch", "tenants/status", "", ""),
-    // Workspaces, namespaces and RBAC objects: only administrators.
-    // Everybody who can log in sees which courses there are.
+    // Workspaces, namespaces and RBAC objects: only administrators. Every user who can log in can list the courses.
     ("get", "workspaces/rights-a", "", "umo"),
     ("list", "imagelists", "", "umo"),
     ("create", "workspaces", "", ""),
@@ -108,7 +107,7 @@ const TABLE: &[(&str, &str, &str, &str)] = &[
     ("create", "clusterrolebindings", "", ""),
     ("delete", "clusterrolebindings", "", ""),
     ("create", "imagelists", "", ""),
-    // Who may make them connects pods past network policies.
+    // A user who may create them connects pods past network policies.
     ("create", "podconfigs", "tenant-rita", ""),
     ("create", "podconfigs", "workspace-rights-a", ""),
     ("create", "podconfigs", "sandbox-rita", ""),
@@ -128,7 +127,7 @@ const TABLE: &[(&str, &str, &str, &str)] = &[
     ("create", "instances", "sandbox-rita", "mo"),
 ];
 
-/// Whether the authorizer allows a user something.
+/// Whether the authorizer allows a user a request.
 fn allowed(lab: &Lab, user: User, verb: &str, resource: &str, namespace: &str) -> bool {
     // `pods/exec` is a subresource, `tenants/rita` an object.
     let object = resource.split_once('/').filter(|(_, rest)| !["exec", "status"].contains(rest));
@@ -138,7 +137,7 @@ fn allowed(lab: &Lab, user: User, verb: &str, resource: &str, namespace: &str) -
 }
 
 #[test]
-fn everybody_may_do_what_the_table_says_and_nothing_else() {
+fn every_user_has_exactly_the_rights_in_the_table() {
     let lab = Lab::shared();
     let kubeconfig = lab.service_account();
     let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "rights", config: "" });
@@ -151,7 +150,7 @@ fn everybody_may_do_what_the_table_says_and_nothing_else() {
     for name in ["rita", "otto"] {
         lab.await_ready("tenants", name);
     }
-    // The authorizer sees a new binding a moment later.
+    // The authorizer sees a new binding with a short delay.
     wait_until(PATIENCE, || {
         let seen = allowed(&lab, PEOPLE[0].1, "create", "pods", "sandbox-rita");
         seen.then_some(()).ok_or_else(|| "the last binding".to_owned())
@@ -177,7 +176,7 @@ fn everybody_may_do_what_the_table_says_and_nothing_else() {
     lab.delete("workspace", "", &["rights-a", "rights-b"]);
 }
 
-/// In the sandbox, a user may create roles and bindings, but only for the rights that the user has.
+/// In the sandbox, a user may create roles and bindings, but only for rights that the user has.
 fn no_escalation(lab: &Lab) {
     let rita = ["--as=rita", "--as-group=system:authenticated"];
     let attempts: BTreeMap<&str, &str> = BTreeMap::from([
@@ -202,7 +201,7 @@ fn no_escalation(lab: &Lab) {
         let refusal = lab.try_kubectl(&arguments, object).expect_err(what);
         assert!(refusal.to_lowercase().contains("forbidden"), "{what}: {refusal}");
     }
-    // What she has herself, she may give.
+    // She may grant rights that she has herself.
     let role = "{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: down, namespace: sandbox-rita}, \
                 rules: [{apiGroups: [\"\"], resources: [pods], verbs: [get]}]}";
     lab.try_kubectl(&["create", "-f", "-", rita[0], rita[1]], role).expect("her own right");

@@ -8,15 +8,15 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::Site;
-use crate::daemon::{Daemon, Options, free_port};
+use crate::daemon::{Daemon, Options, reserved_port};
 use crate::lab::{Lab, PATIENCE, wait_until};
 use cluster::browser::{Browser, Received, request};
 use cluster::sshd::{LocalAddress, OPEN, Sshd, key_pair};
 
 #[test]
-fn no_more_terminals_than_allowed() {
+fn no_more_terminals_are_open_than_allowed() {
     let site = Site::without_machine("web-slots", "maxConnections: 3");
-    // All at once: those that have come first give way, and the last three have as long as anybody.
+    // All at once: the first browsers are evicted, and the last three get the full time.
     let browsers: Vec<Browser> = std::thread::scope(|scope| {
         let opening: Vec<_> = (0..20).map(|_| scope.spawn(|| Browser::connect(site.port))).collect();
         opening.into_iter().map(|opening| opening.join().expect("opened")).collect()
@@ -47,9 +47,9 @@ fn silent_sockets_take_no_terminal() {
         browser.enter("echo still the''re\n");
         browser.until("still there\r\n");
     }
-    // Two terminals may be open; one more of the same user pushes out none.
+    // Two terminals may be open; one more of the same user evicts none.
     assert_eq!(site.answer(&site.request()), ("Max connection limit reached".to_owned(), 1011));
-    // He has both, so another person gets the older one.
+    // One user has both, so another user gets the slot of the older one.
     let mut manager = Browser::open(site.port, &site.request_of("manager"));
     manager.until(OPEN);
     assert_eq!(one.end(), ("Max connection limit reached".to_owned(), 1011));
@@ -58,21 +58,21 @@ fn silent_sockets_take_no_terminal() {
 }
 
 #[test]
-fn who_is_not_known_yet_sends_little() {
+fn unauthenticated_clients_may_send_little() {
     let site = Site::without_machine("web-little", "");
-    // What would be asked for, if it were read: a request that is complete, and a token that is none.
+    // A complete request with an invalid token: the daemon would check the token if it read the message.
     let message = request(&"x".repeat(40_000), &site.namespace(), "vm");
     assert_eq!(site.answer(&message), ("Invalid fist message format".to_owned(), 1011));
 }
 
-/// Waits for the end of a daemon that has been asked for it, and asserts that nothing had to be broken off for it.
+/// Waits for the end of a daemon that has been asked to stop, and asserts that no task had to be aborted.
 fn ends_in_time(daemon: &mut Daemon) {
     let status = daemon.wait(PATIENCE).expect("it ends");
     assert!(status.success() && !daemon.log().contains("did not end in time"), "{status} {}", daemon.log());
 }
 
 #[test]
-fn half_of_a_request_delays_no_stop() {
+fn half_a_request_does_not_delay_a_stop() {
     let mut site = Site::without_machine("web-half", "");
     let mut halves: Vec<TcpStream> =
         ["GET /webssh HTTP/1.1\r\nhost", "POST /ready HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\nx"]
@@ -121,7 +121,7 @@ fn the_first_message_has_five_seconds_and_the_machine_ten() {
     site.addresses.push(LocalAddress::add(address.ip()).expect("the address"));
     let begin = Instant::now();
     let mut late = Browser::connect(site.port);
-    // It accepts connections, since the system does, and is silent.
+    // It accepts connections, because the kernel does so, and is silent.
     let _silent = TcpListener::bind(address).expect("a port");
     let request = site.request();
     std::thread::scope(|scope| {
@@ -145,14 +145,14 @@ fn an_idle_terminal_is_closed() {
     browser.enter("for i in 1 2 3 4 5 6 7 8 9 10; do echo $i; sleep 0.8; done; echo do''ne\n");
     browser.until("done\r\n");
     let begin = Instant::now();
-    // … and the question whether the daemon is alive is not.
+    // … and a ping is not.
     browser.send(&json!({"type": "ping"}));
     assert_eq!(browser.end(), ("Connection timed out due to inactivity".to_owned(), 1000));
     assert!(begin.elapsed() < Duration::from_mins(1), "{:?}", begin.elapsed());
 }
 
 #[test]
-fn a_browser_that_takes_no_output_is_dropped() {
+fn a_browser_that_reads_no_output_is_disconnected() {
     let site = Site::start("web-stalled", "sendTimeout: 1s");
     let mut stalled = site.open();
     let mut other = site.open();
@@ -161,18 +161,18 @@ fn a_browser_that_takes_no_output_is_dropped() {
     stalled.enter("yes\n");
     site.await_sessions(1.0);
     let growth = site.memory() - before;
-    // `yes` writes some hundred MiB in a second; the windows of the connections, and pages that are new, are a few.
+    // `yes` writes some hundred MiB per second; the windows of the connections, and new memory pages, take a few.
     assert!(growth < 48.0, "the output was kept: {growth:.1} MiB");
     other.enter("echo not ''disturbed\n");
     other.until("not disturbed\r\n");
-    // What was on its way arrives, then the connection ends.
+    // Data in transit arrives, then the connection ends.
     let mut rest = Vec::new();
     let _ = stalled.stream().read_to_end(&mut rest);
     assert!(!rest.is_empty(), "it had taken nothing");
 }
 
 #[test]
-fn messages_have_a_largest_size() {
+fn messages_have_a_maximum_size() {
     let site = Site::start("web-size", "");
     let mut browser = site.open();
     browser.enter("stty raw; echo begin; head -c 1000000 | wc -c; stty cooked; echo e''nd\n");
@@ -197,7 +197,7 @@ fn a_stop_ends_all_terminals() {
 }
 
 #[test]
-fn a_key_that_cannot_be_used_is_a_fault_of_the_configuration() {
+fn an_unusable_key_is_a_configuration_error() {
     let lab = Lab::shared();
     let folder = tempfile::TempDir::new().expect("a folder");
     let file = folder.path().join("key");
@@ -208,7 +208,7 @@ fn a_key_that_cannot_be_used_is_a_fault_of_the_configuration() {
     let options = Options { kubeconfig: &lab.admin(), selector: "web-fault", config: &config };
     let mut daemon = Daemon::spawn(&options);
     assert_eq!(daemon.wait(PATIENCE).and_then(|status| status.code()), Some(1));
-    let (log, fault) = (daemon.log(), format!("{begin}: {path} cannot be used: this is no private key"));
+    let (log, fault) = (daemon.log(), format!("{begin}: {path} cannot be used: this is not a private key"));
     assert!(log.contains(&fault) && !log.contains("AAAA"), "{log}");
     let options = Options {
         kubeconfig: &lab.admin(),
@@ -222,8 +222,8 @@ fn a_key_that_cannot_be_used_is_a_fault_of_the_configuration() {
 }
 
 #[test]
-fn a_key_that_is_not_there_yet_is_awaited() {
-    let (lab, folder, port) = (Lab::shared(), tempfile::TempDir::new().expect("a folder"), free_port());
+fn a_missing_key_is_awaited() {
+    let (lab, folder, port) = (Lab::shared(), tempfile::TempDir::new().expect("a folder"), reserved_port());
     let made = key_pair(&folder.path().join("made")).expect("a key");
     let file = folder.path().join("key");
     let config = format!(
@@ -233,22 +233,22 @@ fn a_key_that_is_not_there_yet_is_awaited() {
     let options = Options { kubeconfig: &lab.admin(), selector: "web-later", config: &config };
     let daemon = Daemon::spawn(&options);
     let expected = format!(
-        "[!] webSsh: controllers.webSsh.privateKeyFile: {} cannot be read; it is awaited",
+        "[!] webSsh: controllers.webSsh.privateKeyFile: {} cannot be read; waiting for it",
         file.display()
     );
     daemon.wait_for("the fault", |daemon| daemon.ready().1.contains(&expected));
-    TcpStream::connect(("127.0.0.1", port)).expect_err("nobody listens yet");
+    TcpStream::connect(("127.0.0.1", port)).expect_err("nothing listens yet");
     fs::rename(made, file).expect("renamed");
     daemon.wait_for("the key", |daemon| daemon.page("/readyz/webSsh").0 == 200);
     TcpStream::connect(("127.0.0.1", port)).expect("it listens");
 }
 
 #[test]
-fn a_key_that_is_replaced_is_used_from_then_on() {
+fn a_replaced_key_is_used_from_then_on() {
     let site = Site::start("web-rotation", "");
     drop(site.open());
     fs::write(site.key(), "no key").expect("written");
-    site.daemon.wait_for("the fault", |daemon| daemon.log().contains("the key before it is kept"));
+    site.daemon.wait_for("the fault", |daemon| daemon.log().contains("the previous key stays in use"));
     drop(site.open());
     let next = key_pair(&site.folder.path().join("next")).expect("a key");
     let text = fs::read_to_string(&next).expect("the key");
@@ -273,7 +273,7 @@ fn five_hundred_open_terminals() {
     let request = site.request();
     let open = || {
         let mut browser = Browser::open(site.port, &request);
-        // On a machine that has much else to do, a handshake may take longer than its limit.
+        // On a busy machine, a handshake may take longer than its limit.
         let opened = loop {
             match browser.receive() {
                 Received::Error(_) => browser = Browser::open(site.port, &request),

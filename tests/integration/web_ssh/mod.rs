@@ -11,7 +11,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::daemon::{Daemon, Options, free_port};
+use crate::daemon::{Daemon, Options, reserved_port};
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
 use cluster::browser::{Browser, request};
 use cluster::sshd::{LocalAddress, OPEN, Sshd, key_pair};
@@ -35,10 +35,10 @@ struct Site {
     addresses: Vec<LocalAddress>,
 }
 
-/// People and what the daemon's roles give them: the Tenant of the name of the fixtures, whose the namespace is; `<name>-manager`,
-/// who manages the Workspace of the Templates; and `<name>-other`, who manages another one. Managers may read the Instances of
-/// all courses. The last two are no Tenants: `<name>-viewer` has the role that is a part of `view`, and `<name>-admin` that of
-/// administrators.
+/// Users, and the roles that the daemon gives them: the Tenant with the name of the fixtures, which owns the namespace;
+/// `<name>-manager`, who manages the Workspace of the Templates; and `<name>-other`, who manages another one. Managers
+/// may read the Instances of all courses. The last two have no Tenant: `<name>-viewer` has the role that is aggregated
+/// to `view`, and `<name>-admin` the role of administrators.
 fn people(name: &str) -> String {
     let tenant = |who: &str, workspace: &str| {
         format!(
@@ -84,7 +84,7 @@ subjects: [{{apiGroup: rbac.authorization.k8s.io, kind: User, name: {who}}}]
 }
 
 impl Site {
-    /// Starts all. `keys` are more keys of `controllers.webSsh`.
+    /// Starts the site. `keys` are more keys of `controllers.webSsh`.
     fn start(name: &'static str, keys: &str) -> Self {
         Self::start_with(name, keys, SHELL)
     }
@@ -98,22 +98,22 @@ impl Site {
         site
     }
 
-    /// The daemon and the Instance, at whose address nobody listens.
+    /// The daemon and the Instance. Nothing listens at the address of the Instance.
     fn without_machine(name: &'static str, keys: &str) -> Self {
         let lab = Lab::shared();
         let folder = TempDir::new().expect("a folder");
         let key = key_pair(&folder.path().join("key")).expect("a key");
-        let (port, ssh_port) = (free_port(), free_port());
+        let (port, ssh_port) = (reserved_port(), reserved_port());
         let config = format!(
             "controllers: {{webSsh: {{enabled: true, listen: \"127.0.0.1:{port}\", user: root, \
              port: {ssh_port}, privateKeyFile: {}, {keys}}}}}",
             key.display()
         );
-        // The administrator's configuration has a client certificate, by which no user may get more rights.
+        // The administrator's configuration has a client certificate, which must give no user more rights.
         let daemon = Daemon::start(&Options { kubeconfig: &lab.admin(), selector: name, config: &config });
         lab.create_fixtures(name);
         lab.apply(&people(name));
-        // What the tenant loop reports.
+        // The status that the tenant loop writes.
         let status = json!({
             "ready": true,
             "personalNamespace": {"created": true, "name": format!("tenant-{name}")},
@@ -129,7 +129,7 @@ impl Site {
         format!("tenant-{}", self.name)
     }
 
-    /// Waits until an Instance is ready; returns where its machine is expected to serve SSH.
+    /// Waits until an Instance is ready; returns the expected SSH address of its machine.
     fn await_machine(&self, instance: &str) -> SocketAddr {
         self.lab.await_phase(&self.namespace(), instance, "Ready");
         let service = self.lab.get("services", &self.namespace(), instance).expect("its Service");
@@ -138,18 +138,18 @@ impl Site {
         SocketAddr::new(address, self.ssh_port)
     }
 
-    /// A token of one of the [`people`]; the empty one stands for the Tenant whose the namespace is.
+    /// A token of one of the [`people`]; the empty name stands for the Tenant that owns the namespace.
     fn token(&self, who: &str) -> String {
         let name = if who.is_empty() { self.name.to_owned() } else { format!("{}-{who}", self.name) };
         self.lab.cluster.user_token(&name, &[], 3_600).expect("a token")
     }
 
-    /// The first message of one of the [`people`] for `vm`.
+    /// The first message for `vm` of one of the [`people`].
     fn request_of(&self, who: &str) -> Value {
         request(&self.token(who), &self.namespace(), "vm")
     }
 
-    /// That of the Tenant.
+    /// The first message of the Tenant.
     fn request(&self) -> Value {
         self.request_of("")
     }
@@ -163,19 +163,19 @@ impl Site {
         browser
     }
 
-    /// What the daemon answers to a first message, and the code by which it closes.
+    /// The daemon's response to a first message, and its close code.
     fn answer(&self, request: &Value) -> (String, u16) {
         Browser::open(self.port, request).end()
     }
 
-    /// The value of a metric; `None` if there is none. `series` is the name with the labels, as it is written.
+    /// The value of a metric; `None` if it is missing. `series` is the name with the labels, as written.
     fn metric(&self, series: &str) -> Option<f64> {
         let metrics = self.daemon.metrics();
         let mut lines = metrics.lines();
         lines.find_map(|line| line.strip_prefix(series)?.strip_prefix(' ')?.parse().ok())
     }
 
-    /// The memory of the daemon without that of its code, in MiB: that of a debug build is large.
+    /// The memory of the daemon without its code, in MiB: the code of a debug build is large.
     fn memory(&self) -> f64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.daemon.id())).expect("it runs");
         let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).expect("a figure");
@@ -183,7 +183,7 @@ impl Site {
         kibibytes / 1_024.0
     }
 
-    /// Waits until so many terminals are open.
+    /// Waits until this many terminals are open.
     fn await_sessions(&self, wanted: f64) {
         wait_until(PATIENCE, || match self.metric("bastion_web_ssh_sessions") {
             Some(open) if (open - wanted).abs() < 0.5 => Ok(()),

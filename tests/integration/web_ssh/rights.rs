@@ -1,4 +1,4 @@
-//! Who gets a terminal, and of which machine.
+//! The users who get a terminal, and the machines that they get it for.
 
 use std::net::TcpListener;
 
@@ -9,13 +9,13 @@ use crate::lab::{PATIENCE, instance, wait_until};
 use cluster::browser::{Browser, request};
 use cluster::sshd::{LocalAddress, OPEN, Sshd, key_pair};
 
-/// What everybody is told who gets no terminal.
+/// The answer to every user who gets no terminal.
 fn refused() -> (String, u16) {
     ("Invalid request".to_owned(), 1011)
 }
 
 #[test]
-fn reading_an_instance_is_not_entering_its_machine() {
+fn the_right_to_read_an_instance_does_not_open_its_machine() {
     let site = Site::start("web-people", "");
     let enters = |who: &str| {
         let mut browser = Browser::open(site.port, &site.request_of(who));
@@ -23,8 +23,8 @@ fn reading_an_instance_is_not_entering_its_machine() {
         browser.enter("exit\n");
         assert_eq!(browser.end(), ("SSH session closed".to_owned(), 1000), "{who}");
     };
-    let opened = "a terminal is open";
-    let refused_as = "a terminal was refused";
+    let opened = "opened a terminal";
+    let refused_as = "refused a terminal";
     let is_logged = |what: &str, who: &str, why: &str| {
         let user = if who.is_empty() { site.name.to_owned() } else { format!("{}-{who}", site.name) };
         let (user, instance) = (format!("\"{user}\""), format!("{}/vm", site.namespace()));
@@ -40,22 +40,22 @@ fn reading_an_instance_is_not_entering_its_machine() {
         enters(who);
         is_logged(opened, who, standing);
     }
-    // They may all read the Instance and its Template, the first even write the Instance.
+    // They may all read the Instance and its Template, and the first may even write the Instance.
     for who in ["other", "viewer"] {
         assert_eq!(site.answer(&site.request_of(who)), refused(), "{who}");
         is_logged(refused_as, who, "neither its Tenant nor a manager of the Workspace of its Template");
     }
     assert_eq!(site.answer(&site.request_of("nobody")), refused());
     is_logged(refused_as, "nobody", "refused by the API server");
-    // A manager of another course who says that the machine is his.
+    // A manager of another course who claims to own the machine.
     let named = format!(
         r#"{{"spec": {{"tenant.crownlabs.polito.it/TenantRef": {{"name": "{}-other"}}}}}}"#,
         site.name
     );
     site.lab.patch("instances", &site.namespace(), "vm", &named);
-    assert_eq!(site.answer(&site.request_of("other")), refused(), "the namespace is not his");
+    assert_eq!(site.answer(&site.request_of("other")), refused(), "another tenant's namespace");
     enters("");
-    // Whoever does not manage the course any more.
+    // A former manager of the course.
     let left = r#"{"spec": {"workspaces": []}}"#;
     site.lab.patch("tenants", "", &format!("{}-manager", site.name), left);
     wait_until(PATIENCE, || {
@@ -65,7 +65,7 @@ fn reading_an_instance_is_not_entering_its_machine() {
 }
 
 #[test]
-fn accounts_of_the_system_get_no_terminal_whatever_they_may() {
+fn service_accounts_get_no_terminal_whatever_their_rights() {
     let site = Site::start("web-system", "");
     let namespace = site.namespace();
     site.lab.apply(&format!(
@@ -83,7 +83,7 @@ subjects: [{{kind: ServiceAccount, name: robot, namespace: {namespace}}}]
     let robot = site.lab.cluster.token(&namespace, "robot").expect("a token");
     assert_eq!(site.answer(&request(&robot, &namespace, "vm")), refused());
     let (log, name) = (site.daemon.log(), format!("system:serviceaccount:{namespace}:robot"));
-    assert!(log.contains(&name) && log.contains("names begin with"), "{log}");
+    assert!(log.contains(&name) && log.contains("begins with"), "{log}");
 }
 
 #[test]
@@ -103,13 +103,13 @@ fn the_api_server_decides_by_the_token() {
     let (claims, _) = ada.rsplit_once('.').expect("three parts");
     let (_, signature) = bob.rsplit_once('.').expect("three parts");
     let forged = format!("{claims}.{signature}");
-    // The daemon itself may read every Instance, by a client certificate; nothing of that is lent to anybody.
+    // The daemon itself may read every Instance with a client certificate. Users get none of these rights.
     for (what, token) in [
         ("not a token", "garbage"),
         ("only the prefix", "Bearer "),
         ("blanks, which alone would count as no token", "   "),
         ("a blank before it", &format!(" x {ada}")),
-        ("a header of its own", &format!("{ada}\r\nImpersonate-User: admin")),
+        ("a separate header", &format!("{ada}\r\nImpersonate-User: admin")),
         ("a signature that is cut", cut),
         ("the signature of another token", &forged),
         ("expired", &expired),
@@ -123,7 +123,7 @@ fn the_api_server_decides_by_the_token() {
 }
 
 #[test]
-fn names_that_are_none_of_kubernetes_go_into_no_path() {
+fn names_that_kubernetes_does_not_allow_are_never_used_in_a_path() {
     let site = Site::start("web-names", "");
     let (token, namespace) = (site.token(""), site.namespace());
     let lengthy = "a".repeat(254);
@@ -156,9 +156,9 @@ fn a_machine_that_is_off_has_no_terminal() {
 }
 
 #[test]
-fn what_users_write_does_not_move_the_target() {
+fn fields_written_by_users_do_not_change_the_target() {
     let mut site = Site::start("web-forged", "");
-    // An address at which somebody waits for the key.
+    // An address where an attacker waits for the key.
     let trap = std::net::IpAddr::from([10, 255, 0, 7]);
     site.addresses.push(LocalAddress::add(trap).expect("the address"));
     let listener = TcpListener::bind((trap, site.ssh_port)).expect("a port");
@@ -167,8 +167,8 @@ fn what_users_write_does_not_move_the_target() {
     let forged =
         json!({"status": {"ip": trap, "environments": [{"name": "main", "ip": trap, "phase": "Ready"}]}});
     site.lab.patch_status("instances", &namespace, "vm", &forged.to_string());
-    // A Service in another namespace that claims to belong to the Instance. Its finalizer keeps it from the garbage
-    // collector, which removes what has an owner in another namespace.
+    // A Service in another namespace that claims to belong to the Instance. Its finalizer protects it from the
+    // garbage collector, which removes objects whose owner is in another namespace.
     let uid = site.lab.get("instances", &namespace, "vm").expect("it")["metadata"]["uid"].clone();
     site.lab.apply(&format!(
         "apiVersion: v1
@@ -188,7 +188,7 @@ spec: {{ports: [{{port: {}}}]}}
     site.addresses.push(LocalAddress::add(address).expect("the address"));
     let second = TcpListener::bind((address, site.ssh_port)).expect("a port");
     second.set_nonblocking(true).expect("not blocking");
-    // The daemon knows of the Service once it knows of a later one.
+    // The daemon has seen the Service once it has seen a later one.
     site.lab.apply(&instance("web-forged", "later", "vm"));
     site.lab.await_phase(&namespace, "later", "Ready");
     for _ in 0..3 {
@@ -223,12 +223,12 @@ fn a_connection_counts_once_the_shell_is_there() {
     for opened in [1.0, 2.0] {
         let terminals = [site.open(), site.open()];
         assert_eq!(site.metric(&series), Some(2.0 * opened));
-        // No tracker looks at the connections of this process: the terminals themselves are what is open.
+        // No tracker watches the connections of this process, so the gauge counts the terminals themselves.
         assert_eq!(site.metric(&open), Some(2.0));
         drop(terminals);
         site.await_sessions(0.0);
         assert_eq!(site.metric(&open), None, "closed");
     }
     assert_eq!(site.answer(&request(&site.token("nobody"), &site.namespace(), "vm")), refused());
-    assert_eq!(site.metric(&series), Some(4.0), "who is refused is not connected");
+    assert_eq!(site.metric(&series), Some(4.0), "rejected users are not connected");
 }

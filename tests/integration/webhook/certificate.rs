@@ -1,4 +1,4 @@
-//! The certificate of the webhooks: of the daemon's own CA, renewed while requests run, and from a folder.
+//! The certificate of the webhooks: from the daemon's own CA, renewed during requests, and from a folder.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,18 +7,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-use crownlabs::testing::Authority;
-use crownlabs::testing::Bundle;
-use crownlabs::testing::clock;
+use crownlabs::testing::{Authority, Bundle, clock};
 use jiff::SignedDuration;
 use k8s_openapi::ByteString;
-use kube::Api;
-use kube::api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::{
-    SELECTOR, await_metric, configurations, daemon, edit, free_port, is_late, lab, trusted, validator,
+    ENTRIES, Editor, SELECTOR, await_metric, configurations, daemon, edit, is_late, lab, reserved_port,
+    trusted, validator,
 };
 use crate::lab::{Lab, PATIENCE, wait_until};
 use crate::tenants::tenant;
@@ -37,7 +34,8 @@ fn names() -> Vec<String> {
     .to_vec()
 }
 
-/// Threads that change a Tenant again and again, until [`end`](Self::end).
+/// Threads in which a user changes their own Tenant repeatedly, until [`end`](Self::end). An administrator's requests
+/// would succeed without the webhook, too.
 struct Traffic {
     stop: Arc<AtomicBool>,
     answered: Arc<AtomicUsize>,
@@ -56,27 +54,16 @@ impl Traffic {
         let threads = (0..3).map(|number| {
             let (stop, answered, failures) =
                 (Arc::clone(&traffic.stop), Arc::clone(&traffic.answered), Arc::clone(&traffic.failures));
-            let runtime =
-                tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-            let client = runtime.block_on(lab.cluster.client()).expect("a client");
-            let name = name.to_owned();
+            let (editor, name) = (Editor::new(lab, name), name.to_owned());
             thread::spawn(move || {
-                let tenants = {
-                    let _inside = runtime.enter();
-                    let kind = GroupVersionKind::gvk("crownlabs.polito.it", "v1alpha2", "Tenant");
-                    Api::<DynamicObject>::all_with(client, &ApiResource::from_gvk(&kind))
-                };
                 while !stop.load(Ordering::SeqCst) {
                     let count = answered.load(Ordering::SeqCst);
                     let patch =
                         json!({"metadata": {"annotations": {format!("n{number}"): format!("{count}")}}});
-                    let (params, patch) = (PatchParams::default(), Patch::Merge(&patch));
-                    match runtime.block_on(tenants.patch(&name, &params, &patch)) {
-                        Ok(_) => drop(answered.fetch_add(1, Ordering::SeqCst)),
-                        Err(error) if is_late(&error.to_string()) => {}
-                        Err(error) => {
-                            failures.lock().push(error.to_string());
-                        }
+                    match editor.edit(&name, &patch) {
+                        Ok(()) => drop(answered.fetch_add(1, Ordering::SeqCst)),
+                        Err(error) if is_late(&error) => {}
+                        Err(error) => failures.lock().push(error),
                     }
                 }
             })
@@ -85,7 +72,7 @@ impl Traffic {
         Self { threads, ..traffic }
     }
 
-    /// Waits for `count` further answers. Panics when a request has failed.
+    /// Waits for `count` further responses. Panics if a request has failed.
     fn await_answers(&self, count: usize) {
         let begin = self.answered.load(Ordering::SeqCst);
         wait_until(PATIENCE, || {
@@ -96,7 +83,7 @@ impl Traffic {
         });
     }
 
-    /// Ends the threads. Returns the number of answers. Panics when a request has failed.
+    /// Ends the threads. Returns the number of responses. Panics if a request has failed.
     fn end(self) -> usize {
         self.stop.store(true, Ordering::SeqCst);
         self.threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
@@ -111,7 +98,7 @@ fn a_new_authority_breaks_no_request() {
     let lab = lab();
     let old = left_by_a_leader(&lab);
     let data = old.data();
-    let port = free_port();
+    let port = reserved_port();
     let daemon = daemon(&lab, port, "", &format!("leaderElection: {{enabled: true}}\n{}", only(&[])));
     assert!(daemon.ready().1.contains("[+] webhook-certificate: standby"), "{}", daemon.ready().1);
     assert!(daemon.ready().1.contains("[+] webhook: ready"), "{}", daemon.ready().1);
@@ -123,14 +110,13 @@ fn a_new_authority_breaks_no_request() {
         "controller_runtime_webhook_requests_total{webhook=\"/validator-v1alpha2-tenant\",code=\"200\"}",
     );
     traffic.await_answers(50);
-    assert_eq!(trusted(&lab), vec![data["ca.crt"].clone(); 5], "a standby writes nothing");
+    assert_eq!(trusted(&lab), vec![data["ca.crt"].clone(); ENTRIES], "a standby writes nothing");
 
     let renewed = new_authority(&lab, &old);
     traffic.await_answers(50);
-    // The served certificate is trusted with the old authority alone and with the new one alone: the API server opens
-    // a connection for each of these configurations.
-    let only_new =
-        serde_json::to_value(ByteString(pem(&renewed.authorities()[0]).into_bytes())).expect("text");
+    // The served certificate is trusted with only the old authority and with only the new one: the API server opens a
+    // connection for each of these configurations.
+    let only_new = serde_json::to_value(ByteString(pem(&renewed.authorities[0]).into_bytes())).expect("text");
     lab.apply(&validator("only-old", port, &data["ca.crt"]));
     lab.apply(&validator("only-new", port, only_new.as_str().expect("text")));
     await_metric(
@@ -144,8 +130,8 @@ fn a_new_authority_breaks_no_request() {
     only_bundles_are_written(&lab);
 }
 
-/// Creates what another leader would have left: the Secret with a certificate of an authority that ends in a year and a
-/// half, and the lease, which has not been released. Returns the content of the Secret.
+/// Creates the objects that another leader would have left: the Secret with a certificate of an authority that expires
+/// in a year and a half, and the lease, which has not been released. Returns the content of the Secret.
 fn left_by_a_leader(lab: &Lab) -> Bundle {
     let now = clock::now();
     let old = Authority::create(now - SignedDuration::from_hours(24 * 365 * 17 / 2)).expect("an authority");
@@ -169,8 +155,8 @@ fn left_by_a_leader(lab: &Lab) -> Bundle {
     old
 }
 
-/// Releases the lease, and waits until the daemon has made a new authority, which is trusted beside the old one.
-/// Returns the new content of the Secret.
+/// Releases the lease, and waits until the daemon has created a new authority, which is trusted in addition to
+/// the old one. Returns the new content of the Secret.
 fn new_authority(lab: &Lab, old: &Bundle) -> Bundle {
     let data = old.data();
     lab.patch(
@@ -183,18 +169,18 @@ fn new_authority(lab: &Lab, old: &Bundle) -> Bundle {
         let secret = lab.get("secrets", "crownlabs-system", "crownlabs-webhook").ok_or("the Secret")?;
         let bundles = trusted(lab);
         let authorities = secret["data"]["ca.crt"].as_str().unwrap_or_default().to_owned();
-        let done = authorities != data["ca.crt"] && bundles == vec![authorities; 5];
+        let done = authorities != data["ca.crt"] && bundles == vec![authorities; ENTRIES];
         done.then_some(secret).ok_or_else(|| format!("a new authority in {bundles:?}"))
     });
     let renewed: BTreeMap<String, String> =
         serde_json::from_value(renewed["data"].clone()).expect("its data");
     let renewed = Bundle::read(&renewed).expect("readable");
-    assert_eq!(renewed.authorities().len(), 2);
-    assert_eq!(renewed.authorities()[1..], old.authorities()[..]);
+    assert_eq!(renewed.authorities.len(), 2);
+    assert_eq!(renewed.authorities[1..], old.authorities[..]);
     renewed
 }
 
-/// A Secret that somebody deletes is created again with the same content; changed CA bundles are repaired.
+/// A deleted Secret is created again with the same content; changed CA bundles are repaired.
 fn repaired(lab: &Lab, renewed: &Bundle, port: u16, old_ca: &str) {
     lab.delete("secret", "crownlabs-system", &["crownlabs-webhook"]);
     wait_until(PATIENCE, || {
@@ -206,12 +192,12 @@ fn repaired(lab: &Lab, renewed: &Bundle, port: u16, old_ca: &str) {
     lab.apply(&configurations(SELECTOR, port, Some(old_ca)));
     wait_until(PATIENCE, || {
         let bundles = trusted(lab);
-        let done = bundles == vec![renewed.data()["ca.crt"].clone(); 5];
+        let done = bundles == vec![renewed.data()["ca.crt"].clone(); ENTRIES];
         done.then_some(()).ok_or_else(|| format!("the CA bundles again, not {bundles:?}"))
     });
 }
 
-/// The daemon writes no field of the webhook configurations but the CA bundles.
+/// The daemon writes only the CA bundles of the webhook configurations.
 fn only_bundles_are_written(lab: &Lab) {
     let object = lab.kubectl(&[
         "get",
@@ -251,7 +237,7 @@ fn a_certificate_from_a_folder_is_replaced_while_requests_run() {
     let bundles = [0, 1].map(|_| Bundle::create(&names(), clock::now()).expect("a bundle"));
     let authority = bundles.each_ref().map(|bundle| bundle.data()["ca.crt"].clone());
     write_files(folder.path(), &bundles[0]);
-    let port = free_port();
+    let port = reserved_port();
     let webhook = format!(", certificateDir: {}", folder.path().display());
     let daemon = daemon(&lab, port, &webhook, &only(&[]));
     lab.apply(&configurations(SELECTOR, port, Some(&authority[0])));
@@ -263,7 +249,7 @@ fn a_certificate_from_a_folder_is_replaced_while_requests_run() {
         });
     };
     refused("\"stranger\" not found");
-    // The files are replaced while requests run; open connections are kept.
+    // The files are replaced during requests; open connections are kept.
     let traffic = Traffic::start(&lab, "ada");
     traffic.await_answers(20);
     write_files(folder.path(), &bundles[1]);

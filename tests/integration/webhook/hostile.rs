@@ -1,5 +1,5 @@
-//! Clients of the webhooks that are not the API server: they fill neither memory nor connections, and with
-//! `clientCaFile` they are not served at all.
+//! Clients of the webhooks that are not the API server: they exhaust neither memory nor connections, and with
+//! `clientCaFile` they are rejected.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -11,12 +11,12 @@ use rustls::pki_types::{CertificateDer, ServerName, pem::PemObject};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use serde_json::json;
 
-use super::{SELECTOR, daemon, edit, free_port, install, lab};
+use super::{SELECTOR, daemon, edit, install, lab, reserved_port};
 use crate::lab::{Lab, PATIENCE, wait_until};
 use crate::tenants::tenant;
 use cluster::config::only;
 
-/// The clients that send long reviews, and those that send nothing.
+/// The number of clients that send long reviews, and of clients that send nothing.
 const SENDERS: usize = 40;
 const SILENT: usize = 300;
 /// The length of a long review.
@@ -24,7 +24,7 @@ const LENGTH: usize = 6_600_000;
 /// The memory that the daemon may have taken, in MiB.
 const MOST_MEMORY: usize = 64;
 
-/// Whom a client trusts: the authority of the daemon.
+/// The trust of a client: the authority of the daemon.
 fn trust(lab: &Lab) -> Arc<ClientConfig> {
     let secret = lab.get("secret", "crownlabs-system", "crownlabs-webhook").expect("the Secret");
     let ca: k8s_openapi::ByteString =
@@ -48,7 +48,7 @@ fn connect(port: u16, trusted: &Arc<ClientConfig>) -> Connection {
     StreamOwned::new(ClientConnection::new(Arc::clone(trusted), name).expect("a client"), stream)
 }
 
-/// Sends a review. Returns the status of the answer; an error when the connection ended before.
+/// Sends a review. Returns the status of the response; an error if the connection ended before.
 fn send(connection: &mut Connection, body: &str) -> std::io::Result<String> {
     let length = body.len();
     let head = "POST /validator-v1alpha2-tenant HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n";
@@ -59,7 +59,7 @@ fn send(connection: &mut Connection, body: &str) -> std::io::Result<String> {
     Ok(String::from_utf8_lossy(&begin[9..]).into_owned())
 }
 
-/// Long reviews of which each part in turn has very many short values.
+/// Long reviews. In each of them, another part has very many short values.
 fn long_reviews() -> Vec<String> {
     let many = |value: &str| vec![value; LENGTH / (value.len() + 1)].join(",");
     let names = |value: &str| {
@@ -85,9 +85,9 @@ fn long_reviews() -> Vec<String> {
 }
 
 #[test]
-fn hostile_clients_fill_neither_memory_nor_connections() {
+fn hostile_clients_exhaust_neither_memory_nor_connections() {
     let lab = lab();
-    let port = free_port();
+    let port = reserved_port();
     let daemon = daemon(&lab, port, "", &only(&[]));
     install(&lab, SELECTOR, port);
     lab.apply(&tenant(SELECTOR, "ada", ""));
@@ -102,23 +102,24 @@ fn hostile_clients_fill_neither_memory_nor_connections() {
             .collect();
         for n in 0..20 {
             let login = json!({"spec": {"publicKeys": [format!("key {n}")]}});
-            // The API server gives a webhook five seconds, which a machine with many other programs may take.
+            // The API server gives a webhook five seconds, which a busy machine may take.
             wait_until(PATIENCE, || edit(&lab, "ada", "ada", &login).map(drop));
         }
         senders.into_iter().map(|sender| usize::from(sender.join().expect("no panic").is_ok())).sum()
     });
     drop(silent);
     assert!(answered > 0, "no long review was read at all");
-    // The pages of the program's file are many in a build for tests.
+    // A build for tests has a large program file, whose pages do not count.
     let peak = daemon.size("VmHWM") - daemon.size("RssFile");
     assert!(peak < MOST_MEMORY, "{peak} MiB with {answered} long reviews answered");
 }
 
-/// The API server of the tests shows a certificate of its own authority to webhooks, as its admission configuration says.
+/// The API server of the tests presents a certificate of its own authority to webhooks, according to its admission
+/// configuration.
 #[test]
 fn only_clients_of_the_authority_are_served() {
     let lab = lab();
-    let port = free_port();
+    let port = reserved_port();
     let authority = lab.cluster.authority();
     let shown = format!(", clientCaFile: {}", authority.display());
     let daemon = daemon(&lab, port, &shown, &only(&[]));
@@ -129,7 +130,7 @@ fn only_clients_of_the_authority_are_served() {
     let mut connection = connect(port, &trusted);
     let mut refused = send(&mut connection, "{}").expect_err("no certificate").to_string();
     if refused.contains("Broken pipe") {
-        // The refusal arrived before the review was sent; it is still to be read, without another attempt to send.
+        // The response arrived before the review was sent; it must be read without another attempt to send.
         let Connection { conn, sock } = &mut connection;
         refused = loop {
             assert_ne!(conn.read_tls(sock).expect("the refusal"), 0, "the end without a refusal");

@@ -4,20 +4,27 @@ mod certificate;
 mod hostile;
 mod quota;
 mod rules;
+mod switched_off;
 mod templates;
 
 use std::time::Duration;
 
+use kube::Api;
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams};
 use serde_json::Value;
+use tokio::runtime::{Builder, Runtime};
 
-use crate::daemon::{Daemon, Options, free_port};
+use crate::daemon::{Daemon, Options, reserved_port};
 use crate::lab::{Lab, PATIENCE, wait_until};
 use cluster::Options as ClusterOptions;
 
 /// The value of the selector label of the daemons here. Each test has its own control plane.
 const SELECTOR: &str = "guarded";
 
-/// A control plane on which nothing is simulated, and on which every user may change custom resources.
+/// The number of entries in the webhook configurations: one for users and one for administrators for each webhook.
+const ENTRIES: usize = 12;
+
+/// A control plane without simulation, where every user may change custom resources.
 fn lab() -> Lab {
     lab_with(ClusterOptions::default())
 }
@@ -29,7 +36,7 @@ fn lab_with(options: ClusterOptions) -> Lab {
     lab
 }
 
-/// Gives every user all rights on custom resources, so that only the webhooks refuse something.
+/// Gives every user all rights on custom resources, so that only the webhooks reject requests.
 pub fn grant_everybody(lab: &Lab) {
     lab.apply(
         "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: testers},
@@ -55,7 +62,7 @@ pub fn configurations(selector: &str, port: u16, trusted: Option<&str>) -> Strin
     let text = lines.collect::<Vec<_>>().join("\n");
     let documents: Vec<&str> = text.split("\n---\n").filter(|part| !part.contains("kind: Service")).collect();
     assert_eq!(documents.len(), 2, "one configuration for the defaulter and one for the validators");
-    assert_eq!(text.matches("https://127.0.0.1").count(), 5, "five webhooks");
+    assert_eq!(text.matches("https://127.0.0.1").count(), ENTRIES, "six webhooks, of two entries each");
     documents.join("\n---\n")
 }
 
@@ -96,10 +103,10 @@ pub fn install(lab: &Lab, selector: &str, port: u16) {
     lab.apply(&configurations(selector, port, None));
     wait_until(PATIENCE, || {
         let bundles = trusted(lab);
-        let complete = bundles.len() == 5 && bundles.iter().all(|bundle| !bundle.is_empty());
+        let complete = bundles.len() == ENTRIES && bundles.iter().all(|bundle| !bundle.is_empty());
         complete.then_some(()).ok_or_else(|| format!("CA bundles in the configurations: {bundles:?}"))
     });
-    // The API server uses the configurations a moment later.
+    // The API server uses the configurations after a short delay.
     lab.apply(&crate::tenants::tenant(selector, "probe", ""));
     wait_until(PATIENCE, || {
         let patch = r#"{"spec": {"firstName": "X"}}"#;
@@ -115,7 +122,7 @@ pub fn install(lab: &Lab, selector: &str, port: u16) {
     });
 }
 
-/// Runs `kubectl` as a user. Returns its output, or what it wrote to standard error.
+/// Runs `kubectl` as a user. Returns its output; the error is its standard error.
 fn act(lab: &Lab, user: &str, arguments: &[&str], input: &str) -> Result<String, String> {
     let arguments = [&["--as", user], arguments].concat();
     let mut answer = lab.try_kubectl(&arguments, input);
@@ -128,10 +135,32 @@ fn act(lab: &Lab, user: &str, arguments: &[&str], input: &str) -> Result<String,
     answer
 }
 
-/// Whether the API server has given the webhook up after the five seconds that it has, which a machine with many other
-/// programs may take. Such a request is sent again.
+/// Whether a call of the webhook timed out: the API server gives it five seconds, which a busy machine may take. Such
+/// a request is sent again.
 fn is_late(refusal: &str) -> bool {
     refusal.contains("failed calling webhook") && refusal.contains("deadline exceeded")
+}
+
+/// A user who changes Tenants without starting a process.
+struct Editor {
+    runtime: Runtime,
+    tenants: Api<DynamicObject>,
+}
+
+impl Editor {
+    fn new(lab: &Lab, user: &str) -> Self {
+        let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let client = runtime.block_on(lab.cluster.client_as(user)).expect("a client");
+        let kind = GroupVersionKind::gvk("crownlabs.polito.it", "v1alpha2", "Tenant");
+        Self { tenants: Api::all_with(client, &ApiResource::from_gvk(&kind)), runtime }
+    }
+
+    /// Merge-patches a Tenant.
+    fn edit(&self, tenant: &str, patch: &Value) -> Result<(), String> {
+        let (params, patch) = (PatchParams::default(), Patch::Merge(patch));
+        let answer = self.runtime.block_on(self.tenants.patch(tenant, &params, &patch));
+        answer.map(drop).map_err(|error| error.to_string())
+    }
 }
 
 /// Merge-patches a Tenant as a user.

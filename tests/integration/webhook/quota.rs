@@ -1,4 +1,4 @@
-//! Requests about Instances: for whom they are, which Templates the Tenant may use, and the quota.
+//! Requests about Instances: their Tenant, the Templates that the Tenant may use, and the quota.
 
 use std::thread;
 
@@ -49,20 +49,20 @@ fn run(lab: &Lab, name: &str, running: bool) -> Result<String, String> {
     act(lab, "ada", &["patch", "instance", "-n", "tenant-ada", name, "--type=merge", "-p", &patch], "")
 }
 
-/// Creates an object of a YAML text as a user.
+/// Creates an object from a YAML text as a user.
 fn create(lab: &Lab, user: &str, text: &str) -> Result<String, String> {
     act(lab, user, &["create", "-f", "-"], text)
 }
 
-/// The refusal of a third Instance.
+/// The rejection of a third Instance.
 const FULL: &str = "quota exceeded: Instances (3 > 2), CPU (3 > 2)";
 
-/// An Instance in the namespace of a Tenant is for that Tenant, whoever creates it.
+/// An Instance in the namespace of a Tenant belongs to that Tenant, whoever creates it.
 pub fn tenants_of_namespaces(lab: &Lab) {
     lab.apply(&template("workspace-closed", "small", "closed"));
     let of_teacher =
         instance("sly", "workspace-closed/small", "running: false").replace("{name: ada}", "{name: teacher}");
-    let refused = "the namespace tenant-ada is that of Tenant ada";
+    let refused = "the namespace tenant-ada belongs to Tenant ada";
     for user in ["ada", "teacher", "root"] {
         expect("of another Tenant", create(lab, user, &of_teacher), refused);
     }
@@ -75,7 +75,7 @@ pub fn tenants_of_namespaces(lab: &Lab) {
     lab.delete("instance", "tenant-ada", &["honest"]);
 }
 
-/// When an Instance's mails were accepted only the daemon and administrators write, by whatever way.
+/// Only the daemon and administrators may write when an Instance's mails were accepted, by any kind of request.
 fn mail_records(lab: &Lab) {
     let key = "crownlabs.polito.it/mailed-expiration-warning";
     let set = |user: &str, way: &[&str], value: Value| {
@@ -91,7 +91,7 @@ fn mail_records(lab: &Lab) {
     let (time, refused) = ("2026-11-20T17:00:00Z", "only CrownLabs writes it, so leave it ");
     for user in ["ada", "teacher"] {
         expect("set", set(user, &[], json!(time)), &format!("{refused}out"));
-        // The API server takes nothing but the status there.
+        // This subresource accepts only changes to the status.
         expect("with the status", set(user, &["--subresource=status"], json!(time)), "");
         assert_eq!(stored(), Value::Null, "{user}");
     }
@@ -117,14 +117,14 @@ fn mail_records(lab: &Lab) {
 
 /// The quota allows two Instances, whoever creates them, and however many are created at the same time.
 pub fn quota(lab: &Lab) {
-    // A Template that was created with the Instance is found, although no watch may have shown it yet.
+    // A Template that was created together with the Instance is found, although no watch may have delivered it yet.
     let both = [template("workspace-other", "new", "other"), instance("first", "workspace-other/new", "")];
     let refused = "the Tenant ada is not enrolled in the Workspace other";
     expect("not enrolled", create(lab, "root", &both.concat()), refused);
     lab.delete("template", "workspace-other", &["new"]);
     let enrolled = enrolled(&[("closed", "user"), ("other", "user"), ("utilities", "user")]);
     lab.patch("tenants", "", "ada", &enrolled.to_string());
-    // The webhook's watch may show the enrolment a moment later.
+    // The webhook's watch may deliver the enrolment with a short delay.
     wait_until(PATIENCE, || {
         create(lab, "root", &both.concat()).map_err(|refusal| {
             lab.delete("template", "workspace-other", &["new"]);
@@ -158,7 +158,7 @@ pub fn quota(lab: &Lab) {
         act(lab, "ada", &["label", "instance", "-n", "tenant-ada", "later", "a=b"], ""),
         "",
     );
-    // A deleted Instance does not count any more at once.
+    // A deleted Instance stops counting at once.
     expect("the end of one", run(lab, "later", false), "");
     for _ in 0..3 {
         let brief = instance("brief", "workspace-closed/small", "");

@@ -1,4 +1,4 @@
-//! The rules of the webhooks: for each one, a request that is admitted and one that is refused.
+//! The rules of the webhooks: for each one, a request that is admitted and one that is rejected.
 
 use std::time::Duration;
 
@@ -6,8 +6,11 @@ use crownlabs::testing::clock;
 use serde_json::{Value, json};
 
 use super::quota::{personal, quota, tenants_of_namespaces};
+use super::switched_off::switched_off;
 use super::templates::{names, templates};
-use super::{SELECTOR, act, await_metric, configurations, daemon, edit, free_port, install, lab, lab_with};
+use super::{
+    Editor, SELECTOR, act, await_metric, configurations, daemon, edit, install, lab, lab_with, reserved_port,
+};
 use crate::lab::{Lab, PATIENCE, wait_until};
 use crate::tenants::{tenant, workspace};
 use cluster::Options as ClusterOptions;
@@ -32,7 +35,7 @@ fn create_fixtures(lab: &Lab) {
     }
 }
 
-/// Asserts that a request was refused with a message that contains `word`, or admitted when `word` is empty; `what`
+/// Asserts that a request was rejected with a message that contains `word`, or admitted if `word` is empty; `what`
 /// names the request.
 pub fn expect(what: &str, answer: Result<String, String>, word: &str) {
     match answer {
@@ -51,12 +54,12 @@ fn spec_of(lab: &Lab, name: &str) -> Value {
     lab.get("tenants", "default", name).expect("the Tenant")["spec"].clone()
 }
 
-/// Owner references to an object that does not exist: the garbage collector deletes what has them.
+/// Owner references to an object that does not exist: the garbage collector deletes the objects that have them.
 fn absent_owner() -> Value {
     json!([{"apiVersion": "v1", "kind": "Namespace", "name": "absent", "uid": "6ee8ee9e-94ed-4ad0-b9b1-ac9d1b2a0f7d"}])
 }
 
-/// What a Tenant may change of itself, and what others may.
+/// The fields of a Tenant that its user may change, and the fields that others may change.
 fn edits(lab: &Lab) {
     let now = clock::rfc3339(clock::now());
     let closed = ("closed", "user");
@@ -87,11 +90,11 @@ fn edits(lab: &Lab) {
         ("ada", enrolled(&[closed, ("asked", "candidate")]), ""),
         ("ada", enrolled(&[closed, ("asked", "user")]), "as candidate, not as user"),
         ("ada", enrolled(&[closed]), ""),
-        ("ada", enrolled(&[closed, ("other", "user")]), "up to its managers"),
+        ("ada", enrolled(&[closed, ("other", "user")]), "may change this enrolment"),
         ("ada", enrolled(&[closed, ("nowhere", "user")]), "\"nowhere\" not found"),
-        ("ada", enrolled(&[("closed", "manager")]), "up to its managers"),
-        ("ada", enrolled(&[]), "up to its managers"),
-        ("ada", enrolled(&[closed, ("utilities", "manager")]), "up to its managers"),
+        ("ada", enrolled(&[("closed", "manager")]), "may change this enrolment"),
+        ("ada", enrolled(&[]), "may change this enrolment"),
+        ("ada", enrolled(&[closed, ("utilities", "manager")]), "may change this enrolment"),
         ("ada", enrolled(&[closed, everybody]), ""),
         ("Ada", enrolled(&[closed, ("open", "user")]), "\"Ada\" not found"),
         ("stranger", enrolled(&[closed, ("open", "user")]), "\"stranger\" not found"),
@@ -118,7 +121,7 @@ fn edits(lab: &Lab) {
     );
 }
 
-/// Who may create a Tenant, and what the defaulter adds to it.
+/// The users who may create a Tenant, and the defaults that are added to it.
 fn creations(lab: &Lab) {
     let written = |name: &str, workspaces: &str| {
         tenant("elsewhere", name, &format!(", workspaces: [{workspaces}]"))
@@ -138,7 +141,7 @@ fn creations(lab: &Lab) {
     ] {
         expect(&format!("{user} {workspaces}"), create(user, &written("eve", workspaces)), word);
     }
-    // The defaulter sets the selector label, whatever was written, and adds only the base Workspace.
+    // The defaulter sets the selector label, whatever the user wrote, and adds only the base Workspace.
     let eve = lab.get("tenants", "default", "eve").expect("there");
     assert_eq!(eve["metadata"]["labels"][KEY], SELECTOR);
     assert_eq!(
@@ -161,7 +164,7 @@ fn creations(lab: &Lab) {
     assert_eq!(service["metadata"]["labels"][KEY], "");
 }
 
-/// Texts of kinds that have no other rule: a new one is bounded for users, and not for administrators.
+/// Texts of kinds without other rules: a new text is limited for users, but not for administrators.
 fn texts(lab: &Lab) {
     let template = |name: &str, length: usize| {
         let resources = json!({"cpu": 1, "reservedCPUPercentage": 10, "memory": "512Mi"});
@@ -177,7 +180,7 @@ fn texts(lab: &Lab) {
     };
     let create = |user: &str, text: &str| act(lab, user, &["create", "-f", "-"], text);
     expect("a name", create("teacher", &template("short", 200)), "");
-    let refused = "spec.prettyName has 201 characters: at most 200 are possible";
+    let refused = "spec.prettyName has 201 characters: at most 200 are allowed";
     expect("a long name", create("teacher", &template("long", 201)), refused);
     lab.apply(&template("long", 201));
     let edit = |patch: Value| {
@@ -185,7 +188,7 @@ fn texts(lab: &Lab) {
         let patch = ["-n", "workspace-closed", "patch", "template", "long", "--type=merge", "-p", &patch];
         act(lab, "teacher", &patch, "")
     };
-    expect("what was stored", edit(json!({"spec": {"deleteAfter": "8d"}})), "");
+    expect("a stored value", edit(json!({"spec": {"deleteAfter": "8d"}})), "");
     expect("a longer one", edit(json!({"spec": {"prettyName": "b".repeat(300)}})), "has 300 characters");
     let volume = json!({
         "apiVersion": "crownlabs.polito.it/v1alpha2", "kind": "SharedVolume",
@@ -198,11 +201,11 @@ fn texts(lab: &Lab) {
         "metadata": {"name": "now", "namespace": "workspace-closed"},
         "spec": {"imageName": "a".repeat(2_049), "instanceRef": {"name": "box"}}
     });
-    let refused = "spec.imageName has 2049 characters: at most 2048 are possible";
+    let refused = "spec.imageName has 2049 characters: at most 2048 are allowed";
     expect("a snapshot", create("teacher", &snapshot.to_string()), refused);
 }
 
-/// The selector label: the defaulter restores it, and without the defaulter the validator refuses a change.
+/// The selector label: the defaulter restores it, and without the defaulter the validator rejects a change.
 fn labels(lab: &Lab, port: u16) {
     let label = |value: Value| json!({"metadata": {"labels": {KEY: value}}});
     for value in [Value::Null, "".into(), "elsewhere".into()] {
@@ -223,7 +226,7 @@ fn labels(lab: &Lab, port: u16) {
     });
 }
 
-/// Requests that the rules do not apply to: of administrators, of the daemon, and to the status.
+/// Requests that the rules do not apply to: from administrators, from the daemon, and to the status.
 fn exceptions(lab: &Lab) {
     let patch = json!({"spec": {"firstName": "Grace", "createSandbox": false}}).to_string();
     let mut kubectl = lab.cluster.kubectl();
@@ -245,13 +248,13 @@ fn exceptions(lab: &Lab) {
 #[test]
 fn a_manager_cannot_let_the_garbage_collector_delete_a_user() {
     let lab = lab_with(ClusterOptions { owner_references_guarded: false, ..ClusterOptions::default() });
-    let port = free_port();
+    let port = reserved_port();
     let _daemon = daemon(&lab, port, "", LOOPS);
     create_fixtures(&lab);
     install(&lab, SELECTOR, port);
     edits(&lab);
     creations(&lab);
-    // What it is about: of an administrator, the API server takes such a reference, and the user is deleted.
+    // The reason for the rule: the API server accepts such a reference from an administrator, and the user is deleted.
     lab.patch("tenants", "", "eve", &json!({"metadata": {"ownerReferences": absent_owner()}}).to_string());
     lab.await_gone("tenants", "", "eve");
     assert!(lab.get("tenants", "", "ada").is_some_and(|ada| ada["metadata"]["deletionTimestamp"].is_null()));
@@ -260,7 +263,7 @@ fn a_manager_cannot_let_the_garbage_collector_delete_a_user() {
 #[test]
 fn the_rules_hold_behind_a_real_api_server() {
     let lab = lab();
-    let port = free_port();
+    let port = reserved_port();
     let mut daemon = daemon(&lab, port, "", LOOPS);
     create_fixtures(&lab);
     install(&lab, SELECTOR, port);
@@ -274,6 +277,7 @@ fn the_rules_hold_behind_a_real_api_server() {
     quota(&lab);
     personal(&lab);
     templates(&lab);
+    switched_off(&lab);
     for path in [
         "/defaulter-v1alpha2-tenant",
         "/validator-v1alpha2-tenant",
@@ -290,12 +294,14 @@ fn the_rules_hold_behind_a_real_api_server() {
             &format!("controller_runtime_webhook_latency_seconds_count{{webhook=\"{path}\"}}"),
         );
     }
-    // While the daemon stops, it still answers for a moment; when it has ended, every change is refused.
+    // While the daemon stops, it still answers for a moment; after its end, every change of a user is rejected.
+    let ada = Editor::new(&lab, "ada");
     daemon.signal("TERM");
     let patch = json!({"metadata": {"annotations": {"note": "late"}}});
-    // The API server asks the webhook about an administrator, too. No process has to start within that moment.
-    lab.patch("tenants", "", "ada", &patch.to_string());
+    ada.edit("ada", &patch).expect("it still answers");
     let status = daemon.wait(Duration::from_secs(30)).expect("it ends");
     assert!(status.success(), "{status}");
     expect("without it", edit(&lab, "ada", "ada", &patch), "failed calling webhook");
+    // An administrator can still make changes.
+    lab.patch("tenants", "", "ada", r#"{"metadata": {"annotations": {"note": "later"}}}"#);
 }

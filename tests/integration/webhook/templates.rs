@@ -1,5 +1,5 @@
-//! Requests of teachers about Templates, and the conditions of those that are stored all the same; and Instances whose names
-//! no objects can have.
+//! Requests of teachers about Templates, and the conditions of Templates that are stored despite errors; and Instances
+//! with names that no object can have.
 
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ fn await_condition(lab: &Lab, name: &str, type_: &str, words: &str) {
     });
 }
 
-/// Faults are refused to teachers, where they are; stored ones stay, with a warning and conditions.
+/// Errors are rejected for teachers, with their position; stored ones stay, with a warning and conditions.
 pub fn templates(lab: &Lab) {
     let of = |name: &str| template(NAMESPACE, name, "closed");
     let create = |user: &str, text: &str| act(lab, user, &["create", "-f", "-"], text);
@@ -42,35 +42,44 @@ pub fn templates(lab: &Lab) {
     ] {
         let faulty = of("faulty").replace(from, to);
         expect(what, create("teacher", &faulty), message);
-        // An administrator may restore it, and is told.
+        // An administrator may restore it, and gets a warning.
         expect(what, lab.try_kubectl(&["create", "-f", "-"], &faulty), "");
         await_condition(lab, "faulty", "Valid", "False ");
         await_condition(lab, "faulty", "Valid", message);
         await_condition(lab, "faulty", "Stalled", "True ");
         let rename = json!({"spec": {"description": "another"}}).to_string();
         let patch = ["patch", "template", "-n", NAMESPACE, "faulty", "--type=merge", "-p", &rename];
-        expect("what is stored", act(lab, "teacher", &patch, ""), "");
+        expect("a stored value", act(lab, "teacher", &patch, ""), "");
         lab.delete("templates", NAMESPACE, &["faulty"]);
     }
     places(lab, &of("placed"));
 }
 
-/// What keeps the environments from starting now is in `Ready`, and goes when it goes.
+/// A problem that prevents the environments from starting is in `Ready`, and disappears when it is solved.
 fn places(lab: &Lab, placed: &str) {
     let disk = "persistent: true\n    storageClassName: fast\n    environmentType:";
     let placed =
         placed.replace("environmentType:", disk).replace("memory: 512Mi", "memory: 512Mi, disk: 1Gi");
-    lab.apply(&placed);
+    // It is stored, and the teacher gets a warning. A student who starts an Instance of it gets one, too: an autoscaler
+    // may need it.
+    let missing = "Warning: environment main: the storage class fast of its disk does not exist";
+    let create = ["create", "-f", "-", "--warnings-as-errors"];
+    expect("a class that is missing", act(lab, "teacher", &create, &placed), missing);
     await_condition(
         lab,
         "placed",
         "Ready",
-        "False StorageClassNotFound environment main: the storage class fast",
+        "False StorageClassNotFound environment main: the storage class fast of its disk does not exist",
     );
     await_condition(lab, "placed", "Valid", "True");
+    let started = instance("warned", "workspace-closed/placed", "running: true");
+    expect("an Instance of it", act(lab, "ada", &create, &started), missing);
+    let name = "warned";
+    assert!(lab.get("instances", "tenant-ada", name).is_some(), "it is admitted");
+    lab.delete("instances", "tenant-ada", &[name]);
     lab.apply("{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: fast}, provisioner: example.org/none}");
     await_condition(lab, "placed", "Ready", "True");
-    // A node that is too small, and then one that is not.
+    // A node that is too small, and then one that is large enough.
     let node = |name: &str, memory: &str| {
         lab.apply(&format!("{{apiVersion: v1, kind: Node, metadata: {{name: {name}}}}}"));
         let amounts: Value = json!({"cpu": "2", "memory": memory, "pods": "10"});
@@ -80,7 +89,7 @@ fn places(lab: &Lab, placed: &str) {
             name,
             &json!({"status": {"allocatable": amounts, "capacity": amounts}}).to_string(),
         );
-        // The API server taints new nodes until their kubelet says that they are ready.
+        // The API server taints new nodes until their kubelet reports that they are ready.
         lab.patch("nodes", "default", name, r#"{"spec": {"taints": null}}"#);
     };
     node("narrow", "256Mi");
@@ -97,7 +106,7 @@ fn places(lab: &Lab, placed: &str) {
     lab.delete("storageclasses", "default", &["fast"]);
 }
 
-/// An Instance whose objects could not have its name is refused before anything is made.
+/// An Instance with a name that its objects could not have is rejected before any object is created.
 pub fn names(lab: &Lab) {
     let long = "a".repeat(64);
     let text = instance(&long, "workspace-closed/small", "running: false");

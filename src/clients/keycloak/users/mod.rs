@@ -1,13 +1,12 @@
-//! Accounts: what is read of them, what they should be, and the requests.
+//! Accounts: their observed and wanted state, and the requests.
 //!
-//! A new account has to confirm its e-mail address and to choose a password. Both are asked for twice:
-//! as required actions of the account, which count at every login, and by mail. The mail is sent after
-//! the account was made, and a crash or a mail server that refuses can come between. Nothing has to be
-//! remembered beforehand: as long as the account has not confirmed its address, the required actions tell
-//! that the mail is owed ([`User::owed_mail`]), and the caller remembers in the Tenant's status for which
-//! [`ActionMail`] the mail was accepted. A crash between acceptance and status sends it twice, never not
-//! at all. An attribute of the account cannot hold this, because a realm drops attributes that its user
-//! profile does not know, without an error.
+//! The user of a new account has to confirm the e-mail address and to choose a password. The account requests both in
+//! two ways: by required actions, which apply at every login, and by a mail. The mail is sent after the account was
+//! created, so a crash or a rejection by the mail server can come between. This needs no stored state: while the
+//! address is not confirmed, the required actions show that the mail is owed ([`User::owed_mail`]). The caller
+//! records in the Tenant's status which [`ActionMail`] was accepted. A crash between the acceptance and the status
+//! update sends the mail twice, but it is never lost. An attribute of the account cannot store this, because a realm
+//! silently drops attributes that are not in its user profile.
 
 #[cfg(test)]
 mod tests;
@@ -19,12 +18,12 @@ use serde::Deserialize;
 
 use super::{Admin, Keycloak, KeycloakError, Operation};
 
-/// How long the link in an action mail works: 30 days, in seconds.
+/// The lifetime of the link in an action mail: 30 days, in seconds.
 const LINK_LIFESPAN: i32 = 30 * 24 * 3_600;
-/// The beginning of the names of service accounts (Keycloak's `ServiceAccountConstants`).
+/// The prefix of the names of service accounts (Keycloak's `ServiceAccountConstants`).
 const SERVICE_ACCOUNT: &str = "service-account-";
 
-/// Something that a user has to do.
+/// An action that Keycloak requires of a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequiredAction {
     /// Choose a password.
@@ -34,10 +33,10 @@ pub enum RequiredAction {
 }
 
 impl RequiredAction {
-    /// Those of a new account, in the order in which the mail names them.
+    /// The required actions of a new account, in the order of the mail.
     const ALL: [Self; 2] = [Self::UpdatePassword, Self::VerifyEmail];
 
-    /// Keycloak's name for it.
+    /// Keycloak's name of the action.
     fn alias(self) -> &'static str {
         match self {
             Self::UpdatePassword => "UPDATE_PASSWORD",
@@ -46,22 +45,22 @@ impl RequiredAction {
     }
 }
 
-/// The members of an account that we read.
+/// The fields of an account that are read.
 #[derive(Clone, PartialEq, Eq, Deserialize, derive_more::Debug)]
 #[serde(rename_all = "camelCase")]
-#[debug("User({username}, {id})")] // leaves out what is personal
+#[debug("User({username}, {id})")] // leaves out personal data
 pub struct User {
     /// Keycloak's identifier.
     pub id: String,
-    /// The name to log in with, in lower case.
+    /// The login name, in lower case.
     pub username: String,
-    /// The e-mail address, in lower case; empty for none.
+    /// The e-mail address, in lower case; empty if there is no address.
     #[serde(default)]
     pub email: String,
-    /// The first name; empty for none.
+    /// The first name; may be empty.
     #[serde(default)]
     pub first_name: String,
-    /// The last name; empty for none.
+    /// The last name; may be empty.
     #[serde(default)]
     pub last_name: String,
     /// Whether the user has confirmed the address.
@@ -73,13 +72,14 @@ pub struct User {
     /// The actions that the user has to take at the next login.
     #[serde(default)]
     pub required_actions: BTreeSet<String>,
-    /// When the account was made, in milliseconds since 1970; 0 if that is not known.
+    /// Creation time of the account in milliseconds since 1970; 0 if it is not known.
     #[serde(default)]
     pub created_timestamp: i64,
 }
 
 impl User {
-    /// The mail that the user needs to confirm the address; `None` when that is done or not asked for.
+    /// The mail that the user needs to confirm the address; `None` if the address is confirmed or no confirmation is
+    /// required.
     pub fn owed_mail(&self) -> Option<ActionMail> {
         let pending = |action: &RequiredAction| self.required_actions.contains(action.alias());
         let owed = self.enabled
@@ -94,24 +94,24 @@ impl User {
     }
 }
 
-/// A mail with a link under which a user does what is required. The caller remembers which one was
-/// accepted: a mail to another address, or for another account, is another mail.
+/// A mail with a link to the required actions of a user. The caller records which mail was accepted. A mail to
+/// another address, or for another account, is a different mail.
 #[derive(Clone, PartialEq, Eq, derive_more::Debug)]
-#[debug("ActionMail({user_id}, {actions:?})")] // leaves out what is personal
+#[debug("ActionMail({user_id}, {actions:?})")] // leaves out personal data
 pub struct ActionMail {
     /// The account.
     pub user_id: String,
-    /// The address that the account has now; Keycloak sends the mail to the one that it has then.
+    /// The current address of the account. Keycloak sends the mail to the address at the time of sending.
     pub address: String,
-    /// The actions that the link leads to.
+    /// The actions behind the link.
     pub actions: Vec<RequiredAction>,
 }
 
-/// The account that a Tenant should have.
+/// The wanted state of the account of a Tenant.
 #[derive(Clone, PartialEq, Eq, derive_more::Debug)]
-#[debug("WantedUser({username})")] // leaves out what is personal
+#[debug("WantedUser({username})")] // leaves out personal data
 pub struct WantedUser {
-    /// The name to log in with.
+    /// The login name.
     pub username: String,
     /// The e-mail address.
     pub email: String,
@@ -121,9 +121,9 @@ pub struct WantedUser {
     pub last_name: String,
 }
 
-/// A change of an account. Keycloak leaves the members alone that are not in it.
+/// A change of an account. Keycloak does not change fields that are absent.
 #[derive(Clone, PartialEq, Eq, derive_more::Debug)]
-#[debug("UserUpdate(new address: {})", self.changes_address())] // leaves out what is personal
+#[debug("UserUpdate(new address: {})", self.changes_address())] // leaves out personal data
 pub struct UserUpdate(UserRepresentation);
 
 impl UserUpdate {
@@ -133,9 +133,9 @@ impl UserUpdate {
     }
 }
 
-/// The change by which an account becomes as wanted; `None` if nothing. Keycloak keeps addresses in lower
-/// case and drops blanks around a name, so such differences do not count. Another address has to be
-/// confirmed again.
+/// The change that brings an account into the wanted state; `None` if it needs no change. Keycloak stores addresses
+/// in lower case and drops blanks around a name, so such differences are ignored. A new address has to be confirmed
+/// again.
 pub fn difference(user: &User, wanted: &WantedUser) -> Option<UserUpdate> {
     let (first_name, last_name) = (wanted.first_name.trim(), wanted.last_name.trim());
     let new_address = !user.email.eq_ignore_ascii_case(&wanted.email);
@@ -152,7 +152,7 @@ pub fn difference(user: &User, wanted: &WantedUser) -> Option<UserUpdate> {
     Some(UserUpdate(update))
 }
 
-/// The members that every change of an account has.
+/// The fields that every change of an account has.
 fn names_and_address(wanted: &WantedUser) -> UserRepresentation {
     UserRepresentation {
         email: Some(wanted.email.clone()),
@@ -162,26 +162,26 @@ fn names_and_address(wanted: &WantedUser) -> UserRepresentation {
     }
 }
 
-/// Keycloak's names for these actions.
+/// Keycloak's names of these actions.
 fn aliases(actions: &[RequiredAction]) -> Vec<String> {
     actions.iter().map(|action| action.alias().to_owned()).collect()
 }
 
-/// Whether only a service can have that name: no account of a person does.
+/// Whether the name is reserved for service accounts.
 pub fn is_reserved(username: &str) -> bool {
     username.to_lowercase().starts_with(SERVICE_ACCOUNT)
 }
 
 impl Keycloak {
-    /// The account of that name, if there is one. [`Rejected`](KeycloakError::Rejected) if only a service
-    /// can have the name: a Tenant of that name would be given our own account, which would be deleted
-    /// with the Tenant.
+    /// The account with this name, if it exists. Returns [`Rejected`](KeycloakError::Rejected) if the name is
+    /// reserved for service accounts. Otherwise a Tenant with such a name would take over our own account, which
+    /// would be deleted with the Tenant.
     pub async fn find_user(&self, username: &str) -> Result<Option<User>, KeycloakError> {
         let username = username.to_lowercase();
         if is_reserved(&username) {
             return Err(KeycloakError::Rejected {
                 operation: Operation::FindUser,
-                said: format!("names that begin with {SERVICE_ACCOUNT} are those of service accounts"),
+                said: format!("names that begin with {SERVICE_ACCOUNT} are reserved for service accounts"),
             });
         }
         let query = [("username", &*username), ("exact", "true"), ("briefRepresentation", "false")];
@@ -189,8 +189,8 @@ impl Keycloak {
         Ok(found.into_iter().flatten().find(|user| user.username == username))
     }
 
-    /// Makes an account that has to confirm its address and to choose a password; returns its identifier.
-    /// [`Conflict`](KeycloakError::Conflict) where name or address is another account's.
+    /// Creates an account whose user has to confirm the address and to choose a password. Returns its identifier, or
+    /// [`Conflict`](KeycloakError::Conflict) if another account has the name or the address.
     pub async fn create_user(&self, wanted: &WantedUser) -> Result<String, KeycloakError> {
         let (realm, operation) = (self.realm(), Operation::CreateUser);
         let body = &UserRepresentation {
@@ -208,7 +208,7 @@ impl Keycloak {
             .and_then(|location| location.rsplit('/').next());
         id.filter(|id| !id.is_empty()).map(str::to_owned).ok_or_else(|| KeycloakError::BadAnswer {
             operation,
-            problem: "it does not say where the new user is".to_owned(),
+            problem: "it has no location of the new user".to_owned(),
         })
     }
 
@@ -220,8 +220,8 @@ impl Keycloak {
         self.write(Operation::UpdateUser, put).await.map(drop)
     }
 
-    /// Sends a mail with a link that works for 30 days. Success means that the realm's mail server has
-    /// accepted it; [`MailNotSent`](KeycloakError::MailNotSent) that it has not.
+    /// Sends a mail with a link that works for 30 days. Success means that the mail server of the realm has accepted
+    /// it. If it has not, the error is [`MailNotSent`](KeycloakError::MailNotSent).
     pub async fn send_action_mail(&self, mail: &ActionMail) -> Result<(), KeycloakError> {
         let (realm, id, actions) = (self.realm(), &mail.user_id, &aliases(&mail.actions));
         let send = |admin: Admin| async move {
@@ -233,7 +233,7 @@ impl Keycloak {
         self.write(Operation::SendMail, send).await.map(drop)
     }
 
-    /// Deletes an account; success also if there is none of that identifier.
+    /// Deletes an account. Succeeds if no account has this identifier.
     pub async fn delete_user(&self, id: &str) -> Result<(), KeycloakError> {
         let realm = self.realm();
         let delete = |admin: Admin| async move { admin.realm_users_with_user_id_delete(realm, id).await };

@@ -1,4 +1,4 @@
-//! What differs, and what is owed.
+//! Tests of account differences and owed mails.
 
 use serde_json::{json, to_value};
 
@@ -32,22 +32,22 @@ fn wanted() -> WantedUser {
 }
 
 #[test]
-fn an_account_that_is_as_wanted_does_not_change() {
+fn an_account_in_the_wanted_state_is_not_changed() {
     assert_eq!(difference(&user(), &wanted()), None);
-    // As Keycloak keeps it.
+    // Keycloak's spelling.
     let spelled =
         WantedUser { email: "Ada@Example.ORG".to_owned(), first_name: " Ada ".to_owned(), ..wanted() };
     assert_eq!(difference(&user(), &spelled), None);
-    // No name is no name.
+    // A missing name equals an empty name.
     let nameless: User =
         serde_json::from_value(json!({"id": "1", "username": "a", "email": "ada@example.org"}))
-            .expect("only these two are always there");
+            .expect("only these two fields are always present");
     let wanted = WantedUser { first_name: String::new(), last_name: " ".to_owned(), ..wanted() };
     assert_eq!(difference(&nameless, &wanted), None);
 }
 
 #[test]
-fn another_name_leaves_the_address_confirmed() {
+fn a_new_name_keeps_the_address_confirmed() {
     let wanted = WantedUser { last_name: "D'Angiò".to_owned(), ..wanted() };
     let update = difference(&user(), &wanted).expect("the name differs");
     assert!(!update.changes_address());
@@ -56,7 +56,7 @@ fn another_name_leaves_the_address_confirmed() {
 }
 
 #[test]
-fn another_address_has_to_be_confirmed() {
+fn a_new_address_must_be_confirmed() {
     let wanted = WantedUser { email: "a.rossi@example.org".to_owned(), ..wanted() };
     let update = difference(&user(), &wanted).expect("the address differs");
     assert!(update.changes_address());
@@ -68,7 +68,7 @@ fn another_address_has_to_be_confirmed() {
         "requiredActions": ["CONFIGURE_TOTP", "VERIFY_EMAIL"],
     });
     assert_eq!(to_value(&update.0).unwrap(), body);
-    // It is not asked for twice.
+    // The confirmation is not requested twice.
     let pending = User { required_actions: actions(&["VERIFY_EMAIL"]), ..user() };
     let update = difference(&pending, &wanted).expect("the address differs");
     assert_eq!(to_value(&update.0).unwrap()["requiredActions"], json!(["VERIFY_EMAIL"]));
@@ -92,7 +92,7 @@ fn the_mail_is_owed_until_the_address_is_confirmed() {
         User { email_verified: true, ..new.clone() },
         User { enabled: false, ..new.clone() },
         User { email: String::new(), ..new.clone() },
-        // A temporary password that an administrator gave.
+        // An administrator has set a temporary password.
         User { required_actions: actions(&["UPDATE_PASSWORD"]), ..new.clone() },
         User { required_actions: BTreeSet::new(), ..new },
     ] {
@@ -101,7 +101,7 @@ fn the_mail_is_owed_until_the_address_is_confirmed() {
 }
 
 #[test]
-fn nothing_personal_is_in_debug_texts() {
+fn debug_output_contains_no_personal_data() {
     let update = difference(&User { email: String::new(), ..user() }, &wanted()).expect("they differ");
     let mail = ActionMail { user_id: "1".to_owned(), address: "ada@example.org".to_owned(), actions: vec![] };
     let text = format!("{:?} {:?} {update:?} {mail:?}", user(), wanted());

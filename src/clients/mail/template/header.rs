@@ -1,5 +1,5 @@
-//! Values on header lines: one line each, whatever is in them, and other than ASCII characters encoded as
-//! RFC 2047 says. A value that needs neither stays as it is.
+//! Values of headers: each on one line, with non-ASCII characters encoded as RFC 2047 requires. Other values stay
+//! unchanged.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -7,15 +7,15 @@ use base64::engine::general_purpose::STANDARD;
 use super::values::one_line;
 use crate::config::{Mailbox, split_mailbox};
 
-/// The length of a line with an encoded word (RFC 2047, section 2).
+/// The limit for a line with an encoded word (RFC 2047, section 2).
 const ENCODED_LINE: usize = 76;
-/// A longer line is folded; 998 is what servers have to accept (RFC 5322, section 2.1.1).
+/// The limit for a line. Longer lines are folded. Servers must accept 998 characters (RFC 5322, section 2.1.1).
 const LONGEST_LINE: usize = 900;
-/// What an encoded word has around its content.
+/// The delimiters of an encoded word.
 const BEGIN: &str = "=?UTF-8?B?";
 const END: &str = "?=";
 
-/// A value as text, such as that of `Subject`. `column` is the length of the line before it.
+/// Encodes a value as text, such as the value of `Subject`. `column` is the length of the line before it.
 pub(super) fn text(value: &str, column: usize) -> String {
     let value = one_line(value);
     let mut line = Line::at(column);
@@ -36,7 +36,7 @@ pub(super) fn text(value: &str, column: usize) -> String {
     line.text
 }
 
-/// A value as an address with or without a name, such as that of `To`.
+/// Encodes a value as an address with or without a name, such as the value of `To`.
 pub(super) fn mailbox(value: &str, column: usize) -> String {
     let value = one_line(value);
     match split_mailbox(&value) {
@@ -46,13 +46,13 @@ pub(super) fn mailbox(value: &str, column: usize) -> String {
             line.word(&format!("<{address}>"));
             line.text
         }
-        // An address with other than ASCII characters has no encoding; the server has to know SMTPUTF8.
+        // A non-ASCII address has no encoding. The server must support SMTPUTF8.
         None if !value.is_ascii() => value.trim().to_owned(),
         _ => text(&value, column),
     }
 }
 
-/// The sender.
+/// Encodes the sender.
 pub(super) fn sender(from: &Mailbox, column: usize) -> String {
     let Mailbox { name, address } = from;
     if name.is_empty() {
@@ -66,12 +66,12 @@ pub(super) fn sender(from: &Mailbox, column: usize) -> String {
     text(&format!("\"{quoted}\" <{address}>"), column)
 }
 
-/// A text without what has a meaning in a list of addresses.
+/// Replaces the characters that have a meaning in a list of addresses.
 pub(super) fn without_specials(text: &str) -> String {
     text.chars().map(|c| if "<>,;:\"\\()[]@".contains(c) { ' ' } else { c }).collect()
 }
 
-/// A text of a user without what would begin an encoded word.
+/// Removes the beginnings of encoded words from a text of a user.
 pub(super) fn without_encoded_words(text: &str) -> String {
     text.replace("=?", "= ?")
 }
@@ -83,9 +83,9 @@ fn is_plain(word: &str) -> bool {
 /// A header value that is written word by word.
 struct Line {
     text: String,
-    /// The length of the line so far.
+    /// The current length of the line.
     column: usize,
-    /// How long it may become.
+    /// The limit for the line.
     limit: usize,
 }
 
@@ -94,7 +94,7 @@ impl Line {
         Self { text: String::new(), column, limit: LONGEST_LINE }
     }
 
-    /// Appends a word, on a new line if this one would become too long.
+    /// Appends a word, on a new line if the current line would become too long.
     fn word(&mut self, word: &str) {
         if !self.text.is_empty() {
             let is_full = self.column + 1 + word.len() > self.limit;
@@ -113,7 +113,8 @@ impl Line {
             let frame = BEGIN.len() + END.len();
             let room = |column: usize| ENCODED_LINE.saturating_sub(column + 1 + frame) / 4 * 3;
             let (here, below) = (room(self.column), room(1));
-            // Whole on the next line rather than in two, and no less than three characters of four bytes on this.
+            // A whole word on the next line is better than two parts. A part has at least three characters of four
+            // bytes.
             let is_better_below = here < 12 || (here < rest.len() && rest.len() <= below);
             let room = if is_better_below { below } else { here };
             let (now, later) = rest.split_at(rest.floor_char_boundary(room));
@@ -130,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn plain_values_stay_as_they_are() {
+    fn plain_values_are_not_changed() {
         for value in ["", "a", "[CrownLabs] Your  instance $x will be \"stopped\"", "=?UTF-8?B?w6Q=?="] {
             assert_eq!(text(value, 9), value);
             assert_eq!(mailbox(value, 4), value);
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn other_than_ascii_characters_are_encoded() {
+    fn non_ascii_characters_are_encoded() {
         // Checked against Python's email.header.decode_header.
         assert_eq!(text("a ä b", 9), "a =?UTF-8?B?w6Q=?= b");
         assert_eq!(text("ä ö b", 9), "=?UTF-8?B?w6Qgw7Y=?= b");
@@ -149,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_end_nowhere_else_than_where_they_are_folded() {
+    fn line_ends_are_only_added_by_folding() {
         assert_eq!(text("a\r\nBcc: x@y.z\n\n<html>", 9), "a  Bcc: x@y.z  <html>");
         assert_eq!(mailbox("a@b.c\r\nBcc: x@y.z", 4), "a@b.c  Bcc: x@y.z");
         let emoji = text(&"🎓".repeat(300), 9);

@@ -1,6 +1,6 @@
-//! Templates of mails: six files with the content of one mail each, a file with texts that all of them share, and
-//! the mail as a whole with its headers and parts. They have the names and the form that the Go operators gave
-//! them, so existing files can be used; `docs/mail.md` describes them.
+//! Templates of mails: six files with the content of one kind of mail each, a file with shared texts, and the whole
+//! mail with its headers and parts. They have the same names and format as in the Go operators, so that existing
+//! files can be used; `docs/mail.md` describes them.
 
 mod header;
 mod placeholder;
@@ -18,36 +18,36 @@ use serde_saphyr::{DefaultMessageFormatter, MessageFormatter};
 use super::notice::{MailKind, Wording};
 pub(super) use render::{Letter, TemplateSet};
 
-/// The file with the mail as a whole.
+/// The file with the whole mail.
 const MESSAGE: &str = "defaults_crownlabs_mail.eml";
 /// The file with the texts that all mails share.
 const FRAGMENTS: &str = "defaults_crownlabs_headers.yaml";
 
-/// The keys of a content file without which a mail would say nothing, or go out with a placeholder in its place.
+/// The required keys of a content file. Without them, a mail would be empty or contain a placeholder.
 const NEEDED: [&str; 4] = ["to", "subject", "plaintext_content", "html_content"];
 
-/// Why a template cannot be used.
+/// The reason why a template cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}: {problem}")]
 pub struct TemplateError {
     /// The file.
     pub file: String,
-    /// What is wrong with it.
+    /// The error.
     pub problem: String,
 }
 
-/// Where templates come from. A folder is read again for each mail.
+/// The source of templates. A folder is read again for each mail.
 pub(super) struct Templates {
     folder: Option<PathBuf>,
 }
 
 impl Templates {
-    /// The templates in a folder; the built-in ones if it is empty.
+    /// The templates in a folder, or the built-in templates if `folder` is empty.
     pub(super) fn new(folder: &str) -> Self {
         Self { folder: (!folder.is_empty()).then(|| PathBuf::from(folder)) }
     }
 
-    /// Reads all templates. Returns what may be a mistake in them, as sentences.
+    /// Reads all templates. Returns a sentence for each possible mistake.
     pub(super) fn check(&self) -> Result<Vec<String>, TemplateError> {
         let mut doubts = Vec::new();
         let mut undefined: BTreeMap<String, Vec<&str>> = BTreeMap::new();
@@ -56,13 +56,12 @@ impl Templates {
             for key in set.undefined() {
                 undefined.entry(key).or_default().push(kind.file());
             }
-            let known = |name: &str| values::NAMES.contains(&name);
             for text in set.content.values() {
-                for name in placeholder::unknown(text, known) {
-                    let known = values::NAMES.join(", ");
+                for name in placeholder::unknown(text, values::is_known) {
+                    let known = values::ALL.map(|(known, _)| known).join(", ");
                     let file = kind.file();
                     doubts.push(format!(
-                        "{file}: {{ {name} }} stays as it is, because it is none of the placeholders {known}"
+                        "{file}: {{ {name} }} is not replaced, because it is not one of the placeholders {known}"
                     ));
                 }
             }
@@ -70,13 +69,14 @@ impl Templates {
         doubts.extend(undefined.into_iter().map(|(key, files)| {
             let files = files.join(", ");
             format!(
-                "{MESSAGE}: {{ {key} }} stays as it is, because neither {FRAGMENTS} nor {files} has this key"
+                "{MESSAGE}: {{ {key} }} is not replaced, because neither {FRAGMENTS} nor {files} has this key"
             )
         }));
         Ok(doubts)
     }
 
-    /// The templates of a mail: those that are read, or, where it is said in our words, the built-in ones.
+    /// Returns the templates of a mail: the configured templates, or the built-in ones if the mail has a built-in
+    /// text.
     pub(super) fn of(&self, letter: &Letter) -> Result<TemplateSet, TemplateError> {
         let Letter { mail, zone, zone_name, .. } = letter;
         match &mail.wording {
@@ -91,7 +91,7 @@ impl Templates {
     /// Reads the templates of a kind of mail.
     pub(super) fn load(&self, kind: MailKind) -> Result<TemplateSet, TemplateError> {
         let content = kind.file();
-        // Folders that were made before there were these mails do not have them.
+        // Folders that were made before these mails existed do not have their templates.
         let is_later = matches!(kind, MailKind::DestructionWarning | MailKind::Destroyed);
         let message = with_lf(&self.text(MESSAGE)?);
         let (head, body) =
@@ -101,14 +101,10 @@ impl Templates {
             })?;
         let is_built_in = is_later && self.lacks(content);
         let source = if is_built_in { &Self { folder: None } } else { self };
-        let mut set = TemplateSet {
-            head: head.to_owned(),
-            body: body.to_owned(),
-            fragments: self.texts(FRAGMENTS)?,
-            content: source.texts(content)?,
-        };
+        let (fragments, texts) = (self.texts(FRAGMENTS)?, source.texts(content)?);
+        let mut set = TemplateSet { head: head.to_owned(), body: body.to_owned(), fragments, content: texts };
         if is_built_in {
-            // The keys of the folder's own content files, of which a built-in one knows nothing.
+            // The built-in template does not know the keys of the folder's own content files.
             set.content.extend(set.undefined().into_iter().map(|key| (key, String::new())));
         }
         match set.undefined().iter().find(|key| NEEDED.contains(&key.as_str())) {
@@ -120,21 +116,19 @@ impl Templates {
         }
     }
 
-    /// The name of a file in messages.
+    /// Returns the name of a file for messages.
     fn name(&self, file: &str) -> String {
-        match &self.folder {
-            Some(folder) => folder.join(file).display().to_string(),
-            None => format!("the built-in {file}"),
-        }
+        let path = self.folder.as_ref().map(|folder| folder.join(file).display().to_string());
+        path.unwrap_or_else(|| format!("the built-in {file}"))
     }
 
-    /// Whether the folder does not have a file.
+    /// Whether a file is missing in the folder.
     fn lacks(&self, file: &str) -> bool {
         let found = self.folder.as_ref().map(|folder| std::fs::metadata(folder.join(file)));
         matches!(found, Some(Err(error)) if error.kind() == io::ErrorKind::NotFound)
     }
 
-    /// The text of a file.
+    /// Reads the text of a file.
     fn text(&self, file: &'static str) -> Result<String, TemplateError> {
         let bad = |problem: &str| TemplateError { file: self.name(file), problem: problem.to_owned() };
         let Some(folder) = &self.folder else { return Ok(built_in(file).to_owned()) };
@@ -145,7 +139,7 @@ impl Templates {
         if text.trim().is_empty() { Err(bad("it is empty")) } else { Ok(text) }
     }
 
-    /// The texts in a YAML file, by their keys.
+    /// Reads the texts of a YAML file by their keys.
     fn texts(&self, file: &'static str) -> Result<BTreeMap<String, String>, TemplateError> {
         let text = self.text(file)?;
         let bad = |problem: String| TemplateError { file: self.name(file), problem };
@@ -164,12 +158,12 @@ impl Templates {
     }
 }
 
-/// A text with LF at the ends of its lines, whatever it had there.
+/// Converts all line ends to LF.
 fn with_lf(text: &str) -> String {
     text.replace("\r\n", "\n").replace('\r', "\n")
 }
 
-/// A built-in file.
+/// Returns a built-in file.
 fn built_in(file: &str) -> &'static str {
     macro_rules! files {
         ($($name:literal),*) => {

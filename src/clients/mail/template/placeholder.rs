@@ -1,15 +1,15 @@
-//! Placeholders: `{name}` or `{ name }`, with any white space inside of the braces.
+//! Placeholders: `{name}` or `{ name }`, with any white space inside the braces.
 
 /// A part of a template.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Piece<'t> {
-    /// Text that stays as it is.
+    /// Text that is not changed.
     Text(String),
-    /// A placeholder, by its name.
+    /// The name of a placeholder.
     Name(&'t str),
 }
 
-/// The parts of a template. Braces around anything but a `known` name are text, such as those of CSS.
+/// Splits a template into its parts. Braces with anything but a `known` name are text, such as the braces of CSS.
 pub(super) fn pieces(template: &str, known: impl Fn(&str) -> bool) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     let (mut text, mut rest) = (String::new(), template);
@@ -29,14 +29,14 @@ pub(super) fn pieces(template: &str, known: impl Fn(&str) -> bool) -> Vec<Piece<
     pieces
 }
 
-/// The name at the beginning of a text, and what follows its closing brace.
+/// Splits a text into the name at its beginning and the text after the closing brace.
 fn name(text: &str) -> Option<(&str, &str)> {
-    // Looking no further than the next brace of either kind keeps the time linear.
+    // The search stops at the next brace of either kind, so that it takes linear time.
     let (name, tail) = text.split_at(text.find(['{', '}'])?);
     Some((name.trim_matches(|c: char| c.is_ascii_whitespace()), tail.strip_prefix('}')?))
 }
 
-/// The names in braces that look like placeholders but are not known: probably misspelt.
+/// Returns the names in braces that look like placeholders but are unknown, so they are probably misspelt.
 pub(super) fn unknown(template: &str, known: impl Fn(&str) -> bool) -> Vec<String> {
     let is_word = |name: &str| {
         !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
@@ -74,7 +74,7 @@ mod tests {
             ("{{a}} {{ {a }", "{<a>} {{ <a>"),
             ("{a", "{a"),
             ("a} {", "a} {"),
-            // White space of Unicode is part of a name.
+            // Unicode white space is part of a name.
             ("{\u{a0}a}", "{\u{a0}a}"),
             ("ä{a}ö", "ä<a>ö"),
         ] {
@@ -83,13 +83,13 @@ mod tests {
     }
 
     #[test]
-    fn a_million_braces_take_no_time() {
+    fn parsing_a_million_braces_takes_linear_time() {
         let braces = "{".repeat(1_000_000);
         assert_eq!(shown(&braces), braces);
     }
 
     #[test]
-    fn unknown_names_are_found_and_css_is_not() {
+    fn unknown_names_are_reported_but_css_is_not() {
         let known = |name: &str| name == "prettyName";
         let found = unknown("{ prettyName } { pretyName } p { color: red } {} { a b }", known);
         assert_eq!(found, ["pretyName"]);

@@ -1,5 +1,5 @@
-//! What mails say in our own words: without any text that a user wrote, because a filter may refuse it, and without those of
-//! templates. The names in it are those that we form, or that administrators chose.
+//! The built-in texts of mails. They contain no text of users, because a filter may reject it, and no text of
+//! templates. Names in them are formed by the daemon or chosen by administrators.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 use super::values;
 use crate::clients::mail::{Mail, MailKind, Wording};
 
-/// What has been seen of the Instance.
+/// The observed state of the Instance.
 fn seen(kind: MailKind) -> &'static str {
     match kind {
         MailKind::InactivityWarning => "has not been used for some time",
@@ -20,7 +20,7 @@ fn seen(kind: MailKind) -> &'static str {
     }
 }
 
-/// The texts of a mail, as a content file has them.
+/// Returns the texts of a mail in the form of a content file.
 pub(super) fn content(mail: &Mail, zone: &TimeZone, zone_name: &str) -> BTreeMap<String, String> {
     let seen = seen(mail.kind);
     let done = if mail.kind.is_warning() { "will be { action }" } else { "has been { action }" };
@@ -30,20 +30,20 @@ pub(super) fn content(mail: &Mail, zone: &TimeZone, zone_name: &str) -> BTreeMap
         Wording::Templates | Wording::Plain => {
             let number = mail.warning.map_or("", |_| " This is warning { warning }.");
             let what = format!(
-                "one of your instances {which} {seen}. It {done} on {{ deadline }}, {{ data }}.{number}"
+                "One of your instances {which} {seen}. It {done} on {{ deadline }}, {{ data }}.{number}"
             );
             let paragraphs = vec!["{ greeting }".to_owned(), what];
             (format!("One of your instances {done}"), paragraphs)
         }
         Wording::Manager { course, is_kept, .. } => {
             let rest = if *is_kept {
-                "The instance is kept until a mail is accepted. Please find out which address is right, and have it \
-                 corrected, or delete the instance."
+                "The instance is kept until a mail is accepted. Please find out the correct address and have it \
+                 updated, or delete the instance."
             } else {
-                "It is done nevertheless, because you have been told. Please tell { tenantName }, or find out which \
-                 address is right, and have it corrected."
+                "This happens regardless, because you have been informed. Please inform { tenantName }, or find out \
+                 the correct address and have it updated."
             };
-            let refused = "the mail server refuses for good what we write to { tenantName }, who has an instance of your \
+            let refused = "The mail server permanently rejects mail to { tenantName }, who has an instance of your \
                            course";
             let what = format!(
                 "{refused} {course}. The instance {which} {seen}. It {done} on {{ deadline }}, {{ data }}."
@@ -58,11 +58,8 @@ pub(super) fn content(mail: &Mail, zone: &TimeZone, zone_name: &str) -> BTreeMap
 }
 
 fn texts(subject: &str, mut paragraphs: Vec<String>) -> BTreeMap<String, String> {
-    let html: Vec<String> = paragraphs
-        .iter()
-        .map(|text| format!("<p>{text}</p>"))
-        .chain(["<p><a href=\"{ link }\">{ link }</a></p>".to_owned()])
-        .collect();
+    let mut html: Vec<String> = paragraphs.iter().map(|text| format!("<p>{text}</p>")).collect();
+    html.push("<p><a href=\"{ link }\">{ link }</a></p>".to_owned());
     paragraphs.push("{ link }".to_owned());
     let entries = [
         ("to", "{ tenantEmail }".to_owned()),

@@ -1,6 +1,6 @@
-//! From templates and a mail to the bytes that are sent. What users choose (the names of Instances and
-//! Tenants) is marked while the mail is put together, so that it can neither begin a header, nor end a part of
-//! the mail, nor make a line longer than mail servers accept. What administrators wrote stays as it is.
+//! Renders a mail from its templates. Texts that users choose (the names of Instances and Tenants) are marked during
+//! rendering, so that they cannot begin a header, end a part of the mail, or make a line longer than mail servers
+//! accept. Texts of administrators are not changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -14,7 +14,7 @@ use super::values::{self, ADDRESS};
 use crate::clients::mail::Mail;
 use crate::config::Mailbox;
 
-/// A longer line with a user's text is broken; 998 bytes is what servers have to accept (RFC 5322,
+/// The limit for a line with a text of a user. Longer lines are broken. Servers must accept 998 bytes (RFC 5322,
 /// section 2.1.1).
 const LONGEST_LINE: usize = 990;
 
@@ -23,15 +23,15 @@ const LONGEST_LINE: usize = 990;
 pub(in crate::clients::mail) struct TemplateSet {
     /// The header lines of the mail, with LF at their ends.
     pub(super) head: String,
-    /// What follows the empty line after them.
+    /// The text after the empty line that ends the headers.
     pub(super) body: String,
-    /// The texts that all mails share; they win over the content.
+    /// The texts that all mails share. They take precedence over the content.
     pub(super) fragments: BTreeMap<String, String>,
-    /// The texts of this mail, in which the placeholders of an Instance are replaced.
+    /// The texts of this mail. The placeholders of an Instance in them are replaced.
     pub(super) content: BTreeMap<String, String>,
 }
 
-/// What is filled in.
+/// The values for the placeholders.
 pub(in crate::clients::mail) struct Letter<'a> {
     /// The mail.
     pub mail: &'a Mail,
@@ -43,18 +43,18 @@ pub(in crate::clients::mail) struct Letter<'a> {
     pub date: Timestamp,
     /// The time zone of times in the text.
     pub zone: &'a TimeZone,
-    /// Its name.
+    /// The name of the time zone.
     pub zone_name: &'a str,
 }
 
 /// A part of a text.
 struct Part {
     text: String,
-    /// The placeholder that it stands for; `None` for what an administrator wrote.
+    /// The placeholder that the part replaces; `None` for a text of an administrator.
     placeholder: Option<&'static str>,
 }
 
-/// Text, and which of its bytes users chose.
+/// A text, with the bytes that users chose.
 #[derive(Default)]
 struct Marked {
     text: String,
@@ -62,7 +62,7 @@ struct Marked {
 }
 
 impl TemplateSet {
-    /// The mail, with CRLF at the ends of lines.
+    /// Renders the mail with CRLF line ends.
     pub(in crate::clients::mail) fn render(&self, letter: &Letter) -> Vec<u8> {
         let head = self.head(letter);
         let body = self.body(letter, html_after(&self.head, false));
@@ -119,7 +119,7 @@ impl TemplateSet {
         body
     }
 
-    /// What looks like a placeholder of the mail as a whole and is in none of the files, each once.
+    /// Returns the names in the whole mail that look like placeholders and are in none of the files.
     pub(super) fn undefined(&self) -> BTreeSet<String> {
         [&self.head, &self.body].into_iter().flat_map(|text| unknown(text, |key| self.knows(key))).collect()
     }
@@ -128,13 +128,13 @@ impl TemplateSet {
         BUILT_IN.contains(&key) || self.fragments.contains_key(key) || self.content.contains_key(key)
     }
 
-    /// The value of a key: what is built in wins over fragments, which win over the content.
+    /// Returns the value of a key. Built-in values take precedence over fragments, and fragments over the content.
     fn parts(&self, key: &str, letter: &Letter) -> Vec<Part> {
         let written = |text: String| vec![Part { text, placeholder: None }];
         match (key, self.fragments.get(key), self.content.get(key)) {
             ("from", ..) => written(letter.from.to_string()),
             ("message-id", ..) => written(letter.message_id.clone()),
-            // RFC 1123 with the offset as a number.
+            // RFC 1123 with a numeric offset.
             ("date", ..) => written(letter.date.strftime("%a, %d %b %Y %H:%M:%S +0000").to_string()),
             (_, Some(fragment), _) => written(fragment.clone()),
             (_, None, Some(content)) => letter.parts(content),
@@ -143,21 +143,20 @@ impl TemplateSet {
     }
 }
 
-/// The keys that are not in a file.
+/// The built-in keys.
 pub(super) const BUILT_IN: [&str; 3] = ["from", "message-id", "date"];
 
 impl Letter<'_> {
-    /// A text with the placeholders of the Instance replaced.
+    /// Splits a text and replaces the placeholders of the Instance.
     fn parts(&self, content: &str) -> Vec<Part> {
-        let known = |name: &str| values::NAMES.contains(&name);
         let part = |piece| match piece {
-            Piece::Text(text) => Part { text, placeholder: None },
-            Piece::Name(name) => Part {
-                text: values::value(name, self.mail, self.zone, self.zone_name),
-                placeholder: values::NAMES.into_iter().find(|known| *known == name),
-            },
+            Piece::Text(text) => Some(Part { text, placeholder: None }),
+            Piece::Name(name) => {
+                let (name, value) = values::ALL.into_iter().find(|(known, _)| *known == name)?;
+                Some(Part { text: value(self), placeholder: Some(name) })
+            }
         };
-        pieces(content, known).into_iter().map(part).collect()
+        pieces(content, values::is_known).into_iter().filter_map(part).collect()
     }
 }
 
@@ -173,15 +172,15 @@ impl Marked {
         }
     }
 
-    /// Whether a user chose some of these bytes.
+    /// Whether some of these bytes come from a user.
     fn is_foreign(&self, bytes: &Range<usize>) -> bool {
-        // The ranges are in order.
+        // The ranges are sorted.
         let after = self.foreign.partition_point(|range| range.end <= bytes.start);
         self.foreign.get(after).is_some_and(|range| range.start < bytes.end)
     }
 
-    /// The text, with a blank before each line that is a delimiter of MIME only by what a user chose, and with
-    /// a break in lines that are too long by what a user chose.
+    /// Returns the text with a blank before each line that is a MIME delimiter only because of a text of a user, and
+    /// with breaks in lines that are too long because of a text of a user.
     fn guarded(&self, boundaries: &[String]) -> String {
         let mut guarded = String::with_capacity(self.text.len());
         let mut at = 0;
@@ -212,8 +211,8 @@ impl Marked {
     }
 }
 
-/// A line up to `limit` bytes, and the rest: after a blank or an entity of HTML, if there is one in its second
-/// half.
+/// Splits a line after at most `limit` bytes: after a blank or an HTML entity, if the second half of the line has
+/// one.
 fn broken(line: &str, limit: usize) -> (&str, &str) {
     if line.trim_end_matches('\n').len() <= limit {
         return (line, "");
@@ -224,7 +223,7 @@ fn broken(line: &str, limit: usize) -> (&str, &str) {
     line.split_at(if good > limit / 2 { good } else { limit })
 }
 
-/// A user's text in HTML, also within an attribute.
+/// Escapes a text of a user for HTML, including attributes.
 fn escaped(text: &str) -> String {
     text.chars().fold(String::with_capacity(text.len()), |mut escaped, c| {
         match c {
@@ -239,7 +238,7 @@ fn escaped(text: &str) -> String {
     })
 }
 
-/// Whether what follows this text is HTML, by its last line `Content-Type`.
+/// Whether the text after this one is HTML, according to its last `Content-Type` line.
 fn html_after(text: &str, before: bool) -> bool {
     let mut is_html = before;
     for line in text.lines().map(str::to_ascii_lowercase) {
@@ -250,10 +249,10 @@ fn html_after(text: &str, before: bool) -> bool {
     is_html
 }
 
-/// The boundaries of MIME that a text declares.
+/// Returns the MIME boundaries that a text declares.
 fn boundaries(text: &str) -> Vec<String> {
     const WORD: &str = "boundary=";
-    // Bytes other than ASCII stay where they are.
+    // Non-ASCII bytes keep their positions.
     let lower = text.to_ascii_lowercase();
     let declared = lower.match_indices(WORD).filter_map(|(at, _)| {
         let (_, value) = text.split_at(at + WORD.len());

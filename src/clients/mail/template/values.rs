@@ -1,66 +1,53 @@
-//! What stands for the placeholders of an Instance.
+//! The values of the placeholders of an Instance.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+use super::Letter;
 use crate::api::shown::{cut, is_control};
-use crate::clients::mail::Mail;
 use crate::runtime::clock::go_duration;
 
-/// The placeholder with the address of the Tenant, which is the only value that has been checked.
+/// The placeholder with the address of the Tenant. It is the only value that has been validated.
 pub(super) const ADDRESS: &str = "tenantEmail";
 
-/// The names of the placeholders.
-pub(super) const NAMES: [&str; 13] = [
-    "tenantName",
-    "fullName",
-    "greeting",
-    ADDRESS,
-    "prettyName",
-    "instanceName",
-    "namespace",
-    "action",
-    "data",
-    "warning",
-    "deadline",
-    "remainingTime",
-    "link",
+/// The value of a placeholder in a mail.
+type Value = fn(&Letter) -> String;
+
+/// The names of the placeholders, and their values on one line.
+pub(super) const ALL: [(&str, Value); 13] = [
+    ("tenantName", |letter| one_line(&letter.mail.tenant_name)),
+    ("fullName", |letter| one_line(&cut(&letter.mail.full_name, LONGEST))),
+    ("greeting", |letter| one_line(&cut(&letter.mail.greeting(), LONGEST))),
+    (ADDRESS, |letter| one_line(&letter.mail.tenant_email)),
+    ("prettyName", |letter| one_line(&cut(&letter.mail.pretty_name, LONGEST))),
+    ("instanceName", |letter| one_line(&letter.mail.instance_name)),
+    ("namespace", |letter| one_line(&letter.mail.namespace)),
+    ("action", |letter| letter.mail.end.action().to_owned()),
+    ("data", |letter| letter.mail.end.data().to_owned()),
+    ("warning", |Letter { mail, .. }| {
+        mail.warning.map(|(at, of)| format!("{at} of {of}")).unwrap_or_default()
+    }),
+    ("deadline", |letter| in_words(letter.mail.deadline, letter.zone, letter.zone_name)),
+    ("remainingTime", |letter| go_duration(letter.mail.remaining)),
+    ("link", |letter| one_line(&letter.mail.link)),
 ];
 
-/// The value of a placeholder, on one line.
-pub(super) fn value(name: &str, mail: &Mail, zone: &TimeZone, zone_name: &str) -> String {
-    let text = match name {
-        "tenantName" => &mail.tenant_name,
-        ADDRESS => &mail.tenant_email,
-        "fullName" => return one_line(&cut(&mail.full_name, LONGEST)),
-        "greeting" => return one_line(&cut(&mail.greeting(), LONGEST)),
-        "prettyName" => return one_line(&cut(&mail.pretty_name, LONGEST)),
-        "instanceName" => &mail.instance_name,
-        "namespace" => &mail.namespace,
-        "link" => &mail.link,
-        "action" => return mail.end.action().to_owned(),
-        "data" => return mail.end.data().to_owned(),
-        "warning" => {
-            return mail.warning.map_or_else(String::new, |(number, of)| format!("{number} of {of}"));
-        }
-        "remainingTime" => return go_duration(mail.remaining),
-        "deadline" => return in_words(mail.deadline, zone, zone_name),
-        _ => return String::new(),
-    };
-    one_line(text)
+/// Whether this is the name of a placeholder.
+pub(super) fn is_known(name: &str) -> bool {
+    ALL.iter().any(|(known, _)| *known == name)
 }
 
-/// The most characters of a text that may be a user's.
+/// The limit for a text that a user may have chosen, in characters.
 const LONGEST: usize = 300;
 
-/// A text without what could begin a line or turn the direction of the text that follows: controls, the line and
-/// paragraph separators, and the formatting characters of the bidirectional algorithm become blanks. Letters of
-/// scripts that are written from right to left stay.
+/// Replaces characters that could begin a line or change the direction of the following text by blanks: control
+/// characters, the line and paragraph separators, and the formatting characters of the bidirectional algorithm.
+/// Letters of right-to-left scripts stay.
 pub(super) fn one_line(text: &str) -> String {
     text.chars().map(|c| if is_control(c) { ' ' } else { c }).collect()
 }
 
-/// A time as a person says it: `Friday 20 November at 18:00 Europe/Rome`.
+/// Formats a time as text: `Friday 20 November at 18:00 Europe/Rome`.
 pub(super) fn in_words(time: Timestamp, zone: &TimeZone, zone_name: &str) -> String {
     format!("{} {zone_name}", time.to_zoned(zone.clone()).strftime("%A %-d %B at %H:%M"))
 }
@@ -70,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn deadlines_are_in_the_words_and_the_zone_of_the_tenant() {
+    fn deadlines_are_written_out_in_the_configured_time_zone() {
         let said =
             |time: &str, zone: &str| in_words(time.parse().unwrap(), &TimeZone::get(zone).unwrap(), zone);
         assert_eq!(said("2026-11-20T17:00:59Z", "Europe/Rome"), "Friday 20 November at 18:00 Europe/Rome");
@@ -81,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_begin_a_line_becomes_a_blank() {
+    fn characters_that_could_begin_a_line_become_blanks() {
         assert_eq!(one_line("a\r\nb\tc\0d\u{85}e\u{2028}f\u{7f}"), "a  b c d e f ");
         assert_eq!(one_line("a\u{202e}txt.exe\u{2066}"), "a txt.exe ");
         assert_eq!(one_line("שלום 🎓 <b>$x"), "שלום 🎓 <b>$x");

@@ -1,4 +1,5 @@
-//! Mails as bytes, settings, and the Maildir folder. What needs a mail server is in `tests/integration/mail`.
+//! Tests of rendered mails, settings, and the Maildir folder. Tests that need a mail server are in
+//! `tests/integration/mail`.
 
 mod golden;
 mod plain;
@@ -11,7 +12,7 @@ use std::time::Duration;
 use super::*;
 use crate::api::promise::End;
 
-/// A mail without anything special in it, about an Instance that has a disk.
+/// A mail without special characters, about an Instance with a disk.
 fn plain(kind: MailKind) -> Mail {
     let is_stopped = matches!(kind, MailKind::InactivityWarning | MailKind::InactivityStopped);
     Mail {
@@ -33,7 +34,7 @@ fn plain(kind: MailKind) -> Mail {
     }
 }
 
-/// The text of a mail as these templates make it, with a fixed time of sending.
+/// Renders a mail with these templates and a fixed sending time.
 fn rendered(templates: &Templates, mail: &Mail) -> String {
     let from = "CrownLabs <noreply@Example.com>".parse().unwrap();
     let letter = Letter {
@@ -51,7 +52,7 @@ fn built_in() -> Templates {
     Templates::new("")
 }
 
-/// Head and body of a mail, with LF at the ends of lines. Fails unless all lines end with CRLF.
+/// Splits a mail into head and body, with LF line ends. Fails unless all lines end with CRLF.
 fn split(mail: &str) -> (String, String) {
     let text = mail.replace("\r\n", "\n");
     assert_eq!(text.matches('\n').count(), mail.matches('\n').count(), "a LF without CR: {mail:?}");
@@ -60,7 +61,7 @@ fn split(mail: &str) -> (String, String) {
     (head.to_owned(), body.to_owned())
 }
 
-/// Names and values of headers, unfolded.
+/// Returns names and values of headers, unfolded.
 fn headers(head: &str) -> Vec<(String, String)> {
     let unfolded = head.replace("\n ", " ");
     let header = |line: &str| {
@@ -70,7 +71,7 @@ fn headers(head: &str) -> Vec<(String, String)> {
     unfolded.lines().map(header).collect()
 }
 
-/// A header value as a mail program shows it (RFC 2047).
+/// Decodes a header value like a mail program (RFC 2047).
 fn decoded(value: &str) -> String {
     use base64::Engine as _;
     let (mut shown, mut after_encoded) = (String::new(), false);

@@ -1,14 +1,14 @@
-//! Mails in our own words, for which no user and no administrator has written a text.
+//! Mails with a built-in text, without any text of users or administrators.
 
 use super::*;
 
-/// An Instance whose user chose names that a filter refuses.
+/// A mail about an Instance with names that a filter rejects.
 fn refused(kind: MailKind) -> Mail {
     Mail { pretty_name: "CASINO".to_owned(), instance_name: "casino-2".to_owned(), ..plain(kind) }
 }
 
 #[test]
-fn no_text_of_a_user_is_in_a_plain_mail() {
+fn a_plain_mail_contains_no_text_of_a_user() {
     let manager = Manager {
         name: "grace".to_owned(),
         full_name: "Grace Hopper".to_owned(),
@@ -44,7 +44,7 @@ fn a_name_of_a_megabyte_is_cut() {
 }
 
 #[test]
-fn a_plain_mail_says_what_is_done_and_when() {
+fn a_plain_mail_states_the_action_and_the_deadline() {
     let (kept, lost) = ("and its disk is kept, so that it can be started again", "with all data in it");
     for (kind, end, done, data) in [
         (MailKind::InactivityWarning, End::Stopped, "will be stopped", kept),
@@ -58,7 +58,7 @@ fn a_plain_mail_says_what_is_done_and_when() {
     ] {
         let mail = Mail { end, ..refused(kind) };
         let text = rendered(&built_in(), &mail.plain());
-        // The name of the person is a text that somebody wrote.
+        // The full name is a text of a user.
         assert!(text.contains("Hello ada,") && !text.contains("Rossi"), "{text}");
         let what = format!("It {done} on Friday 20 November at 18:00 Europe/Rome, {data}.");
         assert_eq!(text.matches(&what).count(), 2, "{text}");
@@ -72,7 +72,7 @@ fn a_plain_mail_says_what_is_done_and_when() {
 }
 
 #[test]
-fn a_manager_learns_whose_mails_are_refused_and_whether_the_instance_is_kept() {
+fn a_mail_to_a_manager_names_the_tenant_and_the_fate_of_the_instance() {
     let manager = Manager {
         name: "grace".to_owned(),
         full_name: "Grace Hopper".to_owned(),
@@ -88,7 +88,7 @@ fn a_manager_learns_whose_mails_are_refused_and_whether_the_instance_is_kept() {
         ),
     ] {
         let told = mail.to_manager(&manager, "tea", is_kept);
-        assert_ne!(told.key, mail.key, "a Message-ID of its own");
+        assert_ne!(told.key, mail.key, "a different Message-ID");
         assert_eq!(told.label(), "undeliverable");
         let text = rendered(&built_in(), &told).replace("\r\n", "\n");
         assert!(text.contains("Hello Grace Hopper,") && text.contains("your course tea."), "{text}");

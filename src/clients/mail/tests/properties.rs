@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::api::shown::is_control;
 
-/// Texts that users could choose, many of them with what has a meaning in a mail.
+/// Texts that users could choose, many with characters that have a meaning in a mail.
 fn name() -> impl Strategy<Value = String> {
     let hostile = prop_oneof![
         Just("\r\n"),
@@ -54,8 +54,8 @@ fn mail() -> impl Strategy<Value = Mail> {
     })
 }
 
-/// What must be the same in all mails of a template: names of headers, delimiters, and characters with a meaning
-/// in HTML.
+/// The parts that must be the same in all mails of a template: names of headers, delimiters, and characters with a
+/// meaning in HTML.
 fn shape(mail: &str) -> (Vec<String>, usize, [usize; 4]) {
     let (head, body) = split(mail);
     let names = headers(&head).into_iter().map(|(name, _)| name).collect();
@@ -64,7 +64,7 @@ fn shape(mail: &str) -> (Vec<String>, usize, [usize; 4]) {
     (names, delimiters, ["<", ">", "\"", "'"].map(|sign| html.matches(sign).count()))
 }
 
-/// An administrator's templates in which names stand at the worst places.
+/// Templates of an administrator with names in the most sensitive places.
 fn worst() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let write = |file: &str, text: &str| std::fs::write(folder.path().join(file), text).unwrap();
@@ -104,7 +104,7 @@ proptest! {
     }
 
     #[test]
-    fn the_subject_is_shown_as_it_was_meant(name in name()) {
+    fn the_decoded_subject_is_unchanged(name in name()) {
         let mail = Mail { pretty_name: name, ..plain(MailKind::InactivityWarning) };
         let (head, _) = split(&rendered(&built_in(), &mail));
         let subject = headers(&head).into_iter().find(|(name, _)| name == "Subject").unwrap().1;

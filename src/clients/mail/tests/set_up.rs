@@ -1,4 +1,4 @@
-//! Settings, and the Maildir folder.
+//! Tests of settings and the Maildir folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -62,7 +62,7 @@ async fn a_mail_is_in_the_folder_once() {
     fs::rename(place.join("new").join(&name), place.join("cur").join(format!("{name}:2,S"))).unwrap();
     mailer().send(&mail).await.unwrap();
     assert_eq!(files(&place.join("new")), Vec::<String>::new());
-    // The attempt that was cut off before the mail was moved.
+    // The previous attempt ended before the mail was moved.
     let next = Mail { key: "uid/kind/later".to_owned(), ..mail };
     fs::write(place.join("tmp").join(name_of(&next.key)), "half").unwrap();
     mailer().send(&next).await.unwrap();
@@ -70,9 +70,9 @@ async fn a_mail_is_in_the_folder_once() {
     assert_eq!(files(&place.join("tmp")), Vec::<String>::new());
 }
 
-/// Others go on while the folder hangs: here a file is a pipe that nobody reads.
+/// Other mails are not blocked while the folder hangs. The folder hangs because a file is a pipe without a reader.
 #[tokio::test]
-async fn a_folder_that_hangs_holds_back_its_mail_and_nothing_else() {
+async fn a_hanging_folder_delays_only_its_own_mail() {
     let folder = tempfile::tempdir().unwrap();
     let mailer = Mailer::new(&file_config(folder.path()), Gate::open()).unwrap();
     let mail = plain(MailKind::Expired);
@@ -80,30 +80,30 @@ async fn a_folder_that_hangs_holds_back_its_mail_and_nothing_else() {
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let (goes_on, watched) = std::sync::mpsc::channel();
     let watch = std::thread::spawn(move || {
-        // Where nothing goes on, the pipe is read after a while, so that the test ends.
+        // If the mails are blocked, the pipe is read after some time, so that the test ends.
         let is_alive = watched.recv_timeout(Duration::from_mins(1)).is_ok();
         fs::read(pipe).unwrap();
         is_alive
     });
     let others = async {
-        // The thread of the mail waits for a reader of the pipe, whatever happens here.
+        // The thread of the mail waits for a reader of the pipe.
         tokio::task::yield_now().await;
         goes_on.send(()).unwrap();
     };
     // Whether a pipe can be written to the disk does not matter.
     let _ = tokio::join!(mailer.send(&mail), others);
-    assert!(watch.join().unwrap(), "nothing went on meanwhile");
+    assert!(watch.join().unwrap(), "other mails were blocked");
 }
 
 #[tokio::test]
-async fn a_folder_that_hangs_is_given_up_in_time() {
+async fn writing_to_a_hanging_folder_times_out() {
     let folder = tempfile::tempdir().unwrap();
     let config = MailConfig { timeout: ConfigDuration::from_millis(50), ..file_config(folder.path()) };
     let mailer = Mailer::new(&config, Gate::open()).unwrap();
     let mail = plain(MailKind::Expired);
     let pipe = folder.path().join("tmp").join(name_of(&mail.key));
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    // Where it is not given up, the pipe is read after a while, so that the test ends.
+    // If there is no timeout, the pipe is read after some time, so that the test ends.
     let (is_over, watched) = std::sync::mpsc::channel();
     let watch = std::thread::spawn(move || {
         let was_given_up = watched.recv_timeout(Duration::from_mins(1)).is_ok();
@@ -113,7 +113,7 @@ async fn a_folder_that_hangs_is_given_up_in_time() {
     });
     let error = mailer.send(&mail).await.unwrap_err();
     let _ = is_over.send(());
-    assert!(watch.join().unwrap(), "it was not given up");
+    assert!(watch.join().unwrap(), "it did not time out");
     let path = folder.path().display();
     assert_eq!(error.to_string(), format!("the mail cannot be written to {path}: it takes longer than 50ms"));
 }
@@ -128,7 +128,7 @@ async fn nothing_is_sent_without_the_lease() {
 }
 
 #[tokio::test]
-async fn one_bad_mail_does_not_stop_the_others() {
+async fn an_invalid_mail_does_not_block_other_mails() {
     let folder = tempfile::tempdir().unwrap();
     let templates = folder.path().join("templates");
     let built_in = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/mail");
@@ -198,12 +198,11 @@ fn the_reasons_of_all_failures_are_known() {
         MailError::Unreachable { server: server(), problem: problem() },
         MailError::Timeout { server: server(), limit: Duration::ZERO },
         MailError::Certificate { server: server(), problem: problem() },
-        MailError::Login { server: server(), said: said() },
-        MailError::Unavailable { server: server(), said: said() },
+        MailError::Unavailable { server: server(), subject: Subject::Client, said: said() },
         MailError::Folder { path: PathBuf::new(), problem: problem() },
     ];
-    for what in [Refused::Connection, Refused::Sender, Refused::Recipient, Refused::Mail] {
-        failures.push(MailError::Refused { server: server(), what, said: said() });
+    for subject in [Subject::Client, Subject::Login, Subject::Sender, Subject::Recipient, Subject::Mail] {
+        failures.push(MailError::Refused { server: server(), subject, said: said() });
     }
     let mut reasons: Vec<&str> = failures.iter().map(|failure| failure.reason().as_str()).collect();
     let mut known = MailError::REASONS.map(Reason::as_str);
@@ -213,7 +212,7 @@ fn the_reasons_of_all_failures_are_known() {
 }
 
 #[tokio::test]
-async fn set_up_fails_with_a_sentence() {
+async fn invalid_settings_are_reported_in_a_sentence() {
     let folder = tempfile::tempdir().unwrap();
     let said = |config: &MailConfig| Mailer::new(config, Gate::open()).unwrap_err().to_string();
     assert_eq!(
@@ -223,7 +222,7 @@ async fn set_up_fails_with_a_sentence() {
     let zone = MailConfig { time_zone: "Europe/Atlantis".to_owned(), ..file_config(folder.path()) };
     assert_eq!(
         said(&zone),
-        "integrations.mail.timeZone: \"Europe/Atlantis\" is no time zone of the IANA database"
+        "integrations.mail.timeZone: \"Europe/Atlantis\" is not a time zone of the IANA database"
     );
     let templates = MailConfig { template_dir: "/nowhere".to_owned(), ..file_config(folder.path()) };
     let problem = said(&templates);
@@ -253,11 +252,11 @@ async fn set_up_fails_with_a_sentence() {
         said(&login)
     );
     let no_authority = MailConfig { username: String::new(), ca_file: smtp.password_file.clone(), ..smtp };
-    assert!(said(&no_authority).ends_with("file has no certificate in it"), "{}", said(&no_authority));
+    assert!(said(&no_authority).ends_with("file contains no certificate"), "{}", said(&no_authority));
     fs::write(folder.path().join("file"), "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
         .unwrap();
     let problem = said(&no_authority);
-    assert!(problem.starts_with("integrations.mail: the certificates of authorities: "), "{problem}");
+    assert!(problem.starts_with("integrations.mail: the CA certificates: "), "{problem}");
 }
 
 #[test]
@@ -268,7 +267,7 @@ fn the_file_of_the_go_operators_is_read() {
     assert_eq!(settings.server(), "smtp.example.com:465");
     assert_eq!(settings.from.to_string(), "noreply@example.com");
     assert!(settings.tls == MailTls::Implicit);
-    // Numbers, booleans and dates are texts as they are written.
+    // Numbers, booleans and dates are read as text.
     for (written, password) in [
         ("0123", "0123"),
         ("1e3", "1e3"),
@@ -293,7 +292,7 @@ fn the_file_of_the_go_operators_is_read() {
 }
 
 #[test]
-fn mistakes_in_the_file_of_the_go_operators_are_named_without_the_password() {
+fn errors_in_the_file_of_the_go_operators_omit_the_password() {
     let folder = tempfile::tempdir().unwrap();
     let secret = SMTP.replace("0123", "hunter2");
     let begin = format!("{}: ", folder.path().join("smtp-config.yaml").display());
@@ -301,9 +300,15 @@ fn mistakes_in_the_file_of_the_go_operators_are_named_without_the_password() {
         (secret.replace("smtp.example.com", ""), "smtpServer is missing or empty"),
         (secret.replace("smtpUsername: crownlabs\n", ""), "smtpUsername is missing or empty"),
         (secret.replace("hunter2", "~"), "smtpPassword is missing or empty"),
-        (secret.replace("465", "smtp"), "smtpPort is no port; expected a whole number from 1 to 65535"),
-        (secret.replace("465", "70000"), "smtpPort is no port; expected a whole number from 1 to 65535"),
-        (secret.replace("noreply@example.com", "noreply"), "smtpFrom: it is no e-mail address"),
+        (
+            secret.replace("465", "smtp"),
+            "smtpPort is not a valid port; expected a whole number from 1 to 65535",
+        ),
+        (
+            secret.replace("465", "70000"),
+            "smtpPort is not a valid port; expected a whole number from 1 to 65535",
+        ),
+        (secret.replace("noreply@example.com", "noreply"), "smtpFrom: not a valid e-mail address"),
         (secret.clone() + "smtpTLS: ssl\n", "smtpTLS is not valid; expected implicit, starttls or none"),
         (secret.clone() + "smtpCAFile: /nowhere\n", "caFile /nowhere cannot be read: "),
         (secret.replace("hunter2", "[hunter2"), "it is not valid YAML in line "),
@@ -325,7 +330,7 @@ fn mistakes_in_the_file_of_the_go_operators_are_named_without_the_password() {
 }
 
 #[test]
-fn what_a_server_says_is_bounded_and_without_the_password() {
+fn responses_of_the_server_are_shortened_and_omit_the_password() {
     let folder = tempfile::tempdir().unwrap();
     let config = smtp_config(folder.path(), &SMTP.replace("0123", "hunter2"));
     let settings = Settings::read(&config).ok().unwrap();
@@ -336,7 +341,7 @@ fn what_a_server_says_is_bounded_and_without_the_password() {
 }
 
 #[test]
-fn the_usual_port_belongs_to_the_encryption() {
+fn the_default_port_depends_on_the_encryption() {
     for (tls, port) in [(MailTls::Implicit, 465), (MailTls::Starttls, 587), (MailTls::None, 25)] {
         let config = MailConfig {
             transport: MailTransport::Smtp,

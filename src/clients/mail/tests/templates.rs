@@ -1,4 +1,4 @@
-//! Templates of administrators: files as the Go operators have them, and files with mistakes.
+//! Templates of administrators: files in the form of the Go operators, and files with mistakes.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// A mail as a whole in the shape that the Go operators ship.
+/// A whole mail in the form that the Go operators ship.
 const EML: &str = "From: { from }
 To: { to }
 Subject: { subject }
@@ -49,7 +49,7 @@ html_content: |-
   <b>{prettyName}</b> { remainingTime }
 ";
 
-/// A folder with these templates, in which the four older mails have the same content.
+/// A folder with these templates. The four older mails have the same content.
 fn folder() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     write(&folder, "defaults_crownlabs_mail.eml", EML);
@@ -103,7 +103,7 @@ Content-Type: text/html; charset=UTF-8
 --CrownLabsEmailBoundary--
 ";
     assert_eq!(rendered(&templates(folder.path()), &mail), expected.replace('\n', "\r\n"));
-    // The same with the line ends of Windows.
+    // The same with Windows line ends.
     write(&folder, "defaults_crownlabs_mail.eml", &EML.replace('\n', "\r\n"));
     write(&folder, MailKind::ExpirationWarning.file(), &CONTENT.replace('\n', "\r\n"));
     assert_eq!(rendered(&templates(folder.path()), &mail), expected.replace('\n', "\r\n"));
@@ -128,7 +128,7 @@ fn other_keys_are_placeholders_of_the_mail_and_values_on_header_lines_are_one_li
 }
 
 #[test]
-fn what_users_chose_is_escaped_in_html_parts_whatever_its_key_is_called() {
+fn texts_of_users_are_escaped_in_html_parts_for_any_key() {
     let folder = folder();
     write(&folder, "defaults_crownlabs_mail.eml", "Content-Type: text/html\n\n<title>{ subject }</title>\n");
     write(&folder, "defaults_crownlabs_headers.yaml", "unused: text\n");
@@ -154,7 +154,7 @@ fn a_folder_is_read_again_for_each_mail() {
 }
 
 #[test]
-fn the_mails_about_destruction_have_built_in_templates_where_the_folder_has_none() {
+fn missing_templates_about_destruction_are_built_in() {
     let folder = folder();
     let templates = templates(folder.path());
     assert_eq!(templates.check().unwrap().len(), 8, "TenantName and unknown, in four files");
@@ -174,7 +174,7 @@ fn the_mails_about_destruction_have_built_in_templates_where_the_folder_has_none
 }
 
 #[test]
-fn a_key_of_the_folder_that_a_built_in_template_does_not_have_is_no_mistake_and_is_not_shown() {
+fn keys_that_only_the_folder_has_are_empty_in_built_in_templates() {
     let folder = folder();
     write(
         &folder,
@@ -194,7 +194,7 @@ fn a_key_of_the_folder_that_a_built_in_template_does_not_have_is_no_mistake_and_
     assert!(rendered(&templates, &plain(MailKind::Expired)).contains("X-Course: tea\r\n"));
     let mail = rendered(&templates, &plain(MailKind::Destroyed));
     assert!(mail.contains("X-Course: \r\n\r\n--") && !mail.contains("course"), "{mail}");
-    // A key that no file has is one.
+    // A key that no file has is a mistake.
     write(&folder, MailKind::Expired.file(), "to: a\nplaintext_content: b\nhtml_content: c\n");
     let doubts = templates.check().unwrap();
     assert!(
@@ -204,7 +204,7 @@ fn a_key_of_the_folder_that_a_built_in_template_does_not_have_is_no_mistake_and_
 }
 
 #[test]
-fn own_templates_say_what_is_done_which_warning_it_is_and_whom_they_greet() {
+fn templates_can_use_the_action_the_warning_number_and_the_greeting() {
     let folder = folder();
     let content =
         "to: a\nplaintext_content: '{action}|{data}|{warning}|{fullName}|{greeting}'\nhtml_content: c\n";
@@ -229,7 +229,7 @@ fn own_templates_say_what_is_done_which_warning_it_is_and_whom_they_greet() {
 }
 
 #[test]
-fn mistakes_are_named_with_their_file() {
+fn mistakes_are_reported_with_their_file() {
     let kind = MailKind::InactivityWarning.file();
     for (file, text, problem) in [
         (kind, "", "it is empty"),
@@ -240,7 +240,7 @@ fn mistakes_are_named_with_their_file() {
         (kind, "to: { tenantEmail }\n", "to is not text; expected every value to be in quotes or behind |-"),
         (kind, "to: 5\n", "to is not text; expected every value to be in quotes or behind |-"),
         (kind, "to:\n", "to is not text; expected every value to be in quotes or behind |-"),
-        // Else the placeholders of the mail as a whole would be sent as they are.
+        // Otherwise the placeholders of the whole mail would be sent unchanged.
         (
             kind,
             "subject: a\nplaintext_content: b\nhtml_content: c\n",
@@ -268,9 +268,9 @@ fn mistakes_are_named_with_their_file() {
 }
 
 #[test]
-fn a_placeholder_of_the_whole_mail_that_no_file_defines_is_named() {
+fn undefined_placeholders_of_the_whole_mail_are_reported() {
     let folder = folder();
-    // A content file may do without the subject: it is in the shared file.
+    // A content file does not need a subject if the shared file has one.
     let content = CONTENT.replace("subject: \"overridden\"\n", "").replace("{TenantName} {unknown}", "");
     for kind in MailKind::ALL {
         write(&folder, kind.file(), &content);
@@ -287,13 +287,13 @@ fn a_placeholder_of_the_whole_mail_that_no_file_defines_is_named() {
     assert_eq!(
         doubts[0],
         format!(
-            "defaults_crownlabs_mail.eml: {{ course }} stays as it is, because neither \
+            "defaults_crownlabs_mail.eml: {{ course }} is not replaced, because neither \
              defaults_crownlabs_headers.yaml nor {} has this key",
             others.join(", ")
         )
     );
     assert!(
-        doubts[1].contains("{ room } stays as it is") && doubts[1].contains(MailKind::Expired.file()),
+        doubts[1].contains("{ room } is not replaced") && doubts[1].contains(MailKind::Expired.file()),
         "{doubts:?}"
     );
     assert!(

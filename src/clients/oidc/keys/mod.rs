@@ -1,4 +1,4 @@
-//! Signatures of ID tokens (RFC 7515), and the keys by which they are checked (RFC 7517).
+//! Signatures of ID tokens (RFC 7515), and the keys that verify them (RFC 7517).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -13,9 +13,9 @@ use serde::Deserialize;
 /// A JSON Web Token with its parts.
 pub struct Signed<'a> {
     algorithm: &'static Algorithm,
-    /// The name of the key that has signed it; empty if it has none.
+    /// The ID of the key that signed it; empty if the token names no key.
     key: String,
-    /// What is signed: header and claims, encoded.
+    /// The signed text: header and claims, encoded.
     text: &'a str,
     claims: &'a str,
     signature: Vec<u8>,
@@ -28,7 +28,7 @@ struct Header {
     kid: String,
 }
 
-/// A way to sign.
+/// A signature algorithm.
 struct Algorithm {
     /// Its name in the header of a token.
     name: &'static str,
@@ -37,7 +37,7 @@ struct Algorithm {
 
 enum Check {
     Rsa(&'static RsaParameters),
-    /// By a key of this type on this curve.
+    /// A key of this type on this curve.
     Curve(&'static str, &'static str, &'static dyn VerificationAlgorithm),
 }
 
@@ -45,7 +45,7 @@ const fn rsa(name: &'static str, parameters: &'static RsaParameters) -> Algorith
     Algorithm { name, check: Check::Rsa(parameters) }
 }
 
-/// Those by public keys that Keycloak offers, but for P-521, which the library has not.
+/// The public-key algorithms that Keycloak offers, except P-521, which the library does not support.
 static ALGORITHMS: [Algorithm; 9] = [
     rsa("RS256", &RSA_PKCS1_2048_8192_SHA256),
     rsa("RS384", &RSA_PKCS1_2048_8192_SHA384),
@@ -59,7 +59,7 @@ static ALGORITHMS: [Algorithm; 9] = [
 ];
 
 impl<'a> Signed<'a> {
-    /// That of a text; `None` if it is none, or signed in no way that is known here.
+    /// Parses a token; `None` if the text is not a token, or its algorithm is not supported.
     pub fn of(token: &'a str) -> Option<Self> {
         let (text, signature) = token.rsplit_once('.')?;
         let (header, claims) = text.split_once('.')?;
@@ -74,13 +74,13 @@ impl<'a> Signed<'a> {
     }
 }
 
-/// The keys of a provider.
+/// The keys of a provider, as a JSON Web Key Set.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Keys {
     keys: Vec<Key>,
 }
 
-/// A key, with what is read of the types that are known here.
+/// A key, with the fields of the supported types.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 struct Key {
@@ -97,25 +97,20 @@ struct Key {
 }
 
 impl Keys {
-    /// Those of a JSON Web Key Set; `None` if it is none.
-    pub fn read(document: &[u8]) -> Option<Self> {
-        serde_json::from_slice(document).ok()
-    }
-
-    /// Whether one of them has signed a token.
+    /// Whether one of the keys has signed a token.
     pub fn have_signed(&self, token: &Signed<'_>) -> bool {
         self.keys.iter().any(|key| key.is_for(token) && key.has_signed(token) == Some(true))
     }
 }
 
 impl Key {
-    /// Whether a token may be checked by it.
+    /// Whether the key may verify a token.
     fn is_for(&self, token: &Signed<'_>) -> bool {
         let is = |stated: &str, expected: &str| stated.is_empty() || stated == expected;
         is(&token.key, &self.kid) && is(&self.usage, "sig") && is(&self.alg, token.algorithm.name)
     }
 
-    /// `None` if it is a key of another type.
+    /// Whether the key has signed a token; `None` if the key has another type.
     fn has_signed(&self, token: &Signed<'_>) -> Option<bool> {
         let (text, signature) = (token.text.as_bytes(), token.signature.as_slice());
         let checked = match &token.algorithm.check {
@@ -124,7 +119,7 @@ impl Key {
                 (self.kty == "RSA").then(|| key.verify(parameters, text, signature))?
             }
             Check::Curve(kty, curve, algorithm) => {
-                // A point of an elliptic curve, not compressed; those of Ed25519 have one part.
+                // An uncompressed point of an elliptic curve. Points of Ed25519 have one coordinate.
                 let mark: &[u8] = if *kty == "EC" { &[4] } else { &[] };
                 let point = [mark, &decoded(&self.x)?, &decoded(&self.y)?].concat();
                 let key = UnparsedPublicKey::new(*algorithm, point);

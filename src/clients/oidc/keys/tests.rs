@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// The key of RFC 7515, A.2.1, and the token that it has signed there.
+/// The key of RFC 7515, A.2.1, and the token in that section that it has signed.
 const RSA_MODULUS: &str = concat!(
     "ofgWCuLjybRlzo0tZWJjNiuSfb4p4fAkd_wWJcyQoTbji9k0l8W26mPddxHmfHQp-Vaw-4qPCJrcS2mJPMEzP1Pt0Bm4d4QlL-yRT-SFd2l",
     "ZS-pCgNMsD1W_YpRPEwOWvG6b32690r2jZ47soMZo9wGzjb_7OMg0LOL-bSf63kpaSHSXndS5z5rexMdbBYUsLA9e-KXBdQOS-UTo7WTBEM",
@@ -23,13 +23,13 @@ fn encoded(bytes: impl AsRef<[u8]>) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// What is signed of a token.
+/// The signed text of a token.
 fn text(header: &Value, claims: &Value) -> String {
     format!("{}.{}", encoded(header.to_string()), encoded(claims.to_string()))
 }
 
 fn keys(keys: &Value) -> Keys {
-    Keys::read(json!({ "keys": keys }).to_string().as_bytes()).expect("keys")
+    serde_json::from_value(json!({ "keys": keys })).expect("keys")
 }
 
 /// Whether these keys have signed a token.
@@ -37,14 +37,14 @@ fn accept(of: &Value, token: &str) -> bool {
     Signed::of(token).is_some_and(|signed| keys(of).have_signed(&signed))
 }
 
-/// A token with these claims that a new key of the curve P-256 has signed, and this key.
+/// A token with these claims, signed by a new key of the curve P-256, and this key.
 pub fn signed(header: &Value, claims: &Value) -> (String, Value) {
     let random = SystemRandom::new();
     let algorithm = &ECDSA_P256_SHA256_FIXED_SIGNING;
     let pair = EcdsaKeyPair::generate_pkcs8(algorithm, &random).expect("a key");
     let pair = EcdsaKeyPair::from_pkcs8(algorithm, pair.as_ref(), &random).expect("a key");
     let signature = pair.sign(&random, text(header, claims).as_bytes()).expect("a signature");
-    // A mark, and the two parts of the point.
+    // The first byte is a mark; the two coordinates of the point follow.
     let (x, y) = pair.public_key().as_ref()[1..].split_at(32);
     let key =
         json!({"kty": "EC", "crv": "P-256", "kid": "one", "use": "sig", "x": encoded(x), "y": encoded(y)});
@@ -52,7 +52,7 @@ pub fn signed(header: &Value, claims: &Value) -> (String, Value) {
 }
 
 #[test]
-fn a_token_is_signed_by_one_of_the_keys_or_by_none() {
+fn a_token_is_accepted_only_if_one_of_the_keys_signed_it() {
     let header = json!({"alg": "ES256", "kid": "one"});
     let (token, key) = signed(&header, &json!({}));
     let (_, other) = signed(&header, &json!({}));
@@ -87,13 +87,13 @@ fn a_token_is_signed_by_one_of_the_keys_or_by_none() {
 }
 
 #[test]
-fn a_token_that_names_no_key_may_be_of_any() {
+fn a_token_without_a_key_id_is_verified_with_every_key() {
     let (token, key) = signed(&json!({"alg": "ES256"}), &json!({}));
     assert!(accept(&json!([key]), &token));
 }
 
 #[test]
-fn a_token_chooses_no_algorithm_but_those_of_public_keys() {
+fn only_public_key_algorithms_are_accepted() {
     for alg in ["none", "None", "HS256", "ES256K", "", "rs256"] {
         assert!(Signed::of(&format!("{}.c2ln", text(&json!({"alg": alg}), &json!({})))).is_none(), "{alg}");
     }

@@ -1,5 +1,5 @@
-//! The client against a server that lies or is silent, which the real one does not. How people log in at that one is tested in
-//! `tests/dashboard`.
+//! The client against a server that sends wrong responses or none. A real provider does neither; logins at a real one
+//! are tested in `tests/dashboard`.
 
 mod server;
 
@@ -27,7 +27,7 @@ const REFRESH_TOKEN: &str = "r3fresh";
 const SIGNATURE: &str = "c2lnbmF0dXJl";
 const REDIRECT_URI: &str = "https://labs.example.com/callback";
 
-/// A server, and the client of it.
+/// A server, and a client of it.
 pub struct Issuer {
     pub provider: Provider,
     pub url: String,
@@ -68,7 +68,7 @@ impl Issuer {
         *self.script.answer.lock() = reply;
     }
 
-    /// From now on it has these keys.
+    /// Sets the response with the keys.
     pub fn has_keys(&self, reply: Reply) {
         *self.script.keys.lock() = reply;
     }
@@ -81,7 +81,7 @@ impl Issuer {
         self.script.seen.lock().iter().map(|seen| seen.path.clone()).collect()
     }
 
-    /// An answer with tokens; `changes` are those of the claims of the ID token.
+    /// A response with tokens. `changes` replace claims of the ID token.
     pub fn tokens(&self, changes: &Value) -> Value {
         let claims = self.claims(changes);
         let [header, claims] =
@@ -121,7 +121,7 @@ fn attempt() -> Attempt {
     Attempt { state, nonce, verifier }
 }
 
-/// A token with these claims, and an answer with the key that has signed it.
+/// A token with these claims, and a response with the key that signed it.
 pub fn signed_token(claims: &Value) -> (Secret, Reply) {
     let (token, key) = signed(&json!({"alg": "ES256", "kid": "one"}), claims);
     (token.into(), Reply::Json(200, json!({"keys": [key]})))
@@ -131,7 +131,7 @@ fn now() -> Timestamp {
     Timestamp::from_second(1_000).unwrap()
 }
 
-/// What an issuer says of itself.
+/// The description of an issuer.
 pub fn document(issuer: &str) -> Value {
     json!({
         "issuer": issuer,
@@ -142,7 +142,7 @@ pub fn document(issuer: &str) -> Value {
     })
 }
 
-/// Asserts that a text has no secret in it.
+/// Asserts that a text contains no secret.
 fn assert_says_nothing(text: &str) {
     let Attempt { nonce, verifier, .. } = attempt();
     for secret in [CODE, CLIENT_SECRET, REFRESH_TOKEN, SIGNATURE, &nonce, &verifier] {
@@ -150,7 +150,7 @@ fn assert_says_nothing(text: &str) {
     }
 }
 
-/// Asserts that a call has failed so, with these words.
+/// Asserts that a call has failed with this kind of error and these words.
 pub fn assert_fails<T: std::fmt::Debug>(result: Result<T, Error>, kind: fn(String) -> Error, words: &[&str]) {
     let error = result.expect_err("it fails");
     assert_says_nothing(&format!("{error} {error:?}"));
@@ -161,7 +161,7 @@ pub fn assert_fails<T: std::fmt::Debug>(result: Result<T, Error>, kind: fn(Strin
 }
 
 #[tokio::test]
-async fn a_session_begins_goes_on_and_ends() {
+async fn a_session_begins_is_refreshed_and_ends() {
     let issuer = Issuer::start().await;
     let url = issuer.provider.authorize_url(&attempt()).await.unwrap();
     assert_says_nothing(&url.replace(&attempt().nonce, ""));
@@ -178,12 +178,12 @@ async fn a_session_begins_goes_on_and_ends() {
     assert_eq!(tokens.expires.as_second(), 1_300);
     let refresh_token = tokens.refresh_token.unwrap();
     assert_eq!(refresh_token.expose(), REFRESH_TOKEN);
-    // A later ID token is of no login.
+    // A later ID token belongs to no login.
     issuer.answers(Reply::Json(200, issuer.tokens(&json!({"nonce": null, "exp": 1_600}))));
     assert_eq!(issuer.provider.refresh(&refresh_token, now()).await.unwrap().expires.as_second(), 1_600);
     issuer.answers(Reply::Text(204, String::new()));
     issuer.provider.logout(&refresh_token).await.unwrap();
-    // Another replica has ended it.
+    // Another replica has ended the session.
     issuer.answers(Reply::Json(400, json!({"error": "invalid_grant"})));
     issuer.provider.logout(&refresh_token).await.unwrap();
     assert_eq!(
@@ -203,7 +203,7 @@ async fn a_session_begins_goes_on_and_ends() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_no_token_says_what_to_look_at() {
+async fn a_response_without_a_token_names_the_setting_to_check() {
     let issuer = Issuer::start().await;
     let lie = |changes: Value| Reply::Json(200, issuer.tokens(&changes));
     let error = |status, error: &str| Reply::Json(status, json!({"error": error, "error_description": CODE}));
@@ -222,12 +222,12 @@ async fn an_answer_that_is_no_token_says_what_to_look_at() {
         (Reply::Text(200, format!("<html>{REFRESH_TOKEN}")), Error::Refused, &[url, "no tokens"]),
         (Reply::Json(200, json!({"id_token": 1})), Error::Refused, &[url, "no tokens"]),
         (Reply::Json(200, json!({"refresh_token": REFRESH_TOKEN})), Error::Refused, &[url, "no ID token"]),
-        (Reply::Json(200, json!({"id_token": unsigned})), Error::Refused, &[url, "no signed"]),
+        (Reply::Json(200, json!({"id_token": unsigned})), Error::Refused, &[url, "not a signed"]),
         (Reply::Text(200, CODE.repeat(1 << 18)), Error::Refused, &[url, "64 KiB"]),
-        (lie(json!({"iss": "https://other"})), Error::Refused, &[url, "of the issuer https://other"]),
+        (lie(json!({"iss": "https://other"})), Error::Refused, &[url, "has the issuer https://other"]),
         (lie(json!({"aud": "other"})), Error::Refused, &["controllers.dashboard.clientId"]),
         (lie(json!({"aud": ["other", "dashboard"], "azp": "other"})), Error::Refused, &["clientId"]),
-        (lie(json!({"exp": 940})), Error::Refused, &["over already", "clocks"]),
+        (lie(json!({"exp": 940})), Error::Refused, &["has expired", "clocks"]),
         (lie(json!({"nonce": "other"})), Error::Refused, &["another login"]),
     ] {
         issuer.answers(reply);
@@ -235,11 +235,11 @@ async fn an_answer_that_is_no_token_says_what_to_look_at() {
     }
     assert!(!issuer.paths().iter().any(|path| path == "/elsewhere"), "no redirect is followed");
     issuer.answers(lie(json!({})));
-    assert!(issuer.exchange().await.is_ok(), "what was wrong is not remembered");
+    assert!(issuer.exchange().await.is_ok(), "the error is not cached");
 }
 
 #[tokio::test]
-async fn an_issuer_that_is_another_or_unsafe_gets_nothing() {
+async fn a_different_or_unsafe_issuer_gets_no_requests() {
     let issuer = Issuer::start().await;
     let lie = |changes: Value| {
         let mut document = document(&issuer.url);
@@ -252,9 +252,9 @@ async fn an_issuer_that_is_another_or_unsafe_gets_nothing() {
         (Reply::Text(429, String::new()), Error::Away, &["429"]),
         (Reply::Text(404, String::new()), Error::Refused, &[key, "404", "expected the URL of a realm"]),
         (Reply::Redirect, Error::Refused, &[key, "302"]),
-        (Reply::Text(200, "<html>".to_owned()), Error::Refused, &[key, "no OpenID provider"]),
+        (Reply::Text(200, "<html>".to_owned()), Error::Refused, &[key, "not an OpenID provider"]),
         (Reply::Text(200, " ".repeat(1 << 20)), Error::Refused, &[key, "64 KiB"]),
-        (lie(json!({"token_endpoint": null})), Error::Refused, &[key, "no OpenID provider"]),
+        (lie(json!({"token_endpoint": null})), Error::Refused, &[key, "not an OpenID provider"]),
         (
             lie(json!({"issuer": "https://other/\u{1b}[m"})),
             Error::Refused,
@@ -286,7 +286,7 @@ async fn an_issuer_that_is_another_or_unsafe_gets_nothing() {
 }
 
 #[tokio::test]
-async fn who_waits_for_a_silent_issuer_waits_once() {
+async fn concurrent_requests_share_one_timeout_of_a_silent_issuer() {
     let issuer = Issuer::start().await;
     issuer.describes_itself(Reply::Silence);
     let provider = issuer.provider.clone();
@@ -295,7 +295,7 @@ async fn who_waits_for_a_silent_issuer_waits_once() {
         join3(url(), url(), url()).await
     });
     issuer.script.arrived.notified().await;
-    // From here on, time passes as soon as nothing else happens.
+    // The clock is paused, so that time advances only while nothing else happens.
     tokio::time::pause();
     let (one, two, three) = all.await.unwrap();
     for result in [one, two, three] {
@@ -305,7 +305,7 @@ async fn who_waits_for_a_silent_issuer_waits_once() {
 }
 
 #[tokio::test]
-async fn a_token_endpoint_that_is_silent_is_away() {
+async fn a_silent_token_endpoint_counts_as_unavailable() {
     let issuer = Issuer::start().await;
     let provider = issuer.provider.clone();
     provider.authorize_url(&attempt()).await.unwrap();
@@ -317,7 +317,7 @@ async fn a_token_endpoint_that_is_silent_is_away() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_file_is_said_with_its_key() {
+async fn errors_of_files_name_their_configuration_key() {
     let issuer = Issuer::start().await;
     let other = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
     std::fs::write(issuer.folder.path().join("other.crt"), other.cert.pem()).unwrap();
@@ -332,10 +332,30 @@ async fn what_is_wrong_with_a_file_is_said_with_its_key() {
     assert_fails(
         tokens,
         Error::Refused,
-        &["controllers.dashboard.clientSecretFile", "that of the client dashboard"],
+        &["controllers.dashboard.clientSecretFile", "the secret of the client dashboard"],
     );
     let error = with(Settings { ca_file: file("none"), ..settings() }).err().unwrap().to_string();
     assert!(error.contains("controllers.dashboard.caFile") && error.contains("none"), "{error}");
     let error = with(Settings { issuer: "https://".to_owned(), ..settings() }).err().unwrap().to_string();
     assert!(error.contains("controllers.dashboard.issuerUrl"), "{error}");
+}
+
+#[tokio::test]
+async fn a_refused_client_is_an_outage_and_an_expired_code_is_not() {
+    let issuer = Issuer::start().await;
+    let outages = Outages::default();
+    let provider = issuer.provider.clone().reporting_to(&outages);
+    let refusal = |status, error: &str| issuer.answers(Reply::Json(status, json!({"error": error})));
+    refusal(400, "invalid_grant");
+    provider.ask().await.unwrap();
+    assert_eq!(outages.lines(), "");
+    for (status, error) in [(401, "invalid_client"), (503, "")] {
+        refusal(status, error);
+        provider.ask().await.unwrap_err();
+        let line = format!("[!] issuer {}: failing for 0 s, logins at the dashboard fail: ", issuer.url);
+        assert!(outages.lines().starts_with(&line), "{}", outages.lines());
+        refusal(400, "invalid_grant");
+        provider.ask().await.unwrap();
+        assert_eq!(outages.lines(), "", "{error}");
+    }
 }

@@ -1,4 +1,4 @@
-//! A server that answers as a test says.
+//! A server with scripted responses.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -15,25 +15,25 @@ use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tokio_rustls::TlsAcceptor;
 
-/// What the server answers.
+/// The response of the server.
 #[derive(Clone)]
 pub enum Reply {
     Json(u16, Value),
     Text(u16, String),
-    /// To another path of the server.
+    /// A redirect to another path of the server.
     Redirect,
-    /// Nothing, ever.
+    /// No response.
     Silence,
 }
 
-/// A request as the server saw it.
+/// A request that the server received.
 pub struct Seen {
     pub path: String,
     pub authorization: String,
     pub body: String,
 }
 
-/// What a server answers and sees.
+/// The script of a server, and the requests that it received.
 pub struct Script {
     pub discovery: Lock<Reply>,
     pub answer: Lock<Reply>,
@@ -43,7 +43,7 @@ pub struct Script {
     pub arrived: Notify,
 }
 
-/// Answers each request as the script says.
+/// Answers each request according to the script.
 pub async fn serve(listener: TcpListener, acceptor: TlsAcceptor, script: Arc<Script>) {
     while let Ok((stream, _)) = listener.accept().await {
         let (acceptor, script) = (acceptor.clone(), Arc::clone(&script));
@@ -52,7 +52,7 @@ pub async fn serve(listener: TcpListener, acceptor: TlsAcceptor, script: Arc<Scr
             async move { Ok::<_, Infallible>(answered(request, &script).await) }
         };
         tokio::spawn(async move {
-            // A client that does not know the certificate ends the handshake.
+            // A client that does not trust the certificate aborts the handshake.
             let Ok(stream) = acceptor.accept(stream).await else { return };
             let _ended =
                 http1::Builder::new().serve_connection(TokioIo::new(stream), service_fn(answer)).await;

@@ -1,16 +1,17 @@
-//! Whom an ID token is of.
+//! The user of an ID token.
 
 use serde::Deserialize;
 
 use super::keys::Signed;
 use crate::api::names::GROUP_PREFIX;
 
-/// The user of an ID token, as an API server takes it that is set up as `docs/platform.md` says.
+/// The user of an ID token, as an API server that is configured as in `docs/platform.md` reads it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct TokenUser {
     /// The user name: the claim `preferred_username`.
     pub name: String,
-    /// The groups: those of the claim `groups`, which begin with `kubernetes:`, so that none is one of the API server's own.
+    /// The groups: the claim `groups` with the prefix `kubernetes:`, which keeps them apart from the API server's own
+    /// groups.
     pub groups: Vec<String>,
 }
 
@@ -23,7 +24,7 @@ struct Claims {
 }
 
 impl TokenUser {
-    /// That of a token; `None` if it names none.
+    /// The user of a token; `None` if the token names no user.
     pub fn of(token: &Signed<'_>) -> Option<Self> {
         let Claims { preferred_username: name, groups } = serde_json::from_slice(&token.payload()?).ok()?;
         let prefixed = |group: String| {

@@ -5,7 +5,7 @@ use crate::clients::oidc::tests::{Issuer, Reply, assert_fails, document, signed_
 use crate::clients::oidc::{Error, Secret};
 
 #[tokio::test]
-async fn the_user_of_a_token_is_known_by_the_keys_of_its_issuer() {
+async fn the_user_of_a_token_is_read_after_verification_with_the_issuer_keys() {
     let issuer = Issuer::start().await;
     let claims = json!({"preferred_username": "ada", "groups": ["workspace-tea:user", "kubernetes:x", "system:masters"]});
     let (token, keys) = signed_token(&claims);
@@ -21,7 +21,7 @@ async fn the_user_of_a_token_is_known_by_the_keys_of_its_issuer() {
     }
     let asked = || issuer.paths().iter().filter(|path| *path == "/keys").count();
     assert_eq!(asked(), 1);
-    // Keys are replaced, and a token without groups has none.
+    // The keys are replaced, and a token without groups yields none.
     let (next, keys) = signed_token(&json!({"preferred_username": "bob"}));
     issuer.has_keys(keys);
     let bob = TokenUser { name: "bob".to_owned(), groups: Vec::new() };
@@ -31,7 +31,7 @@ async fn the_user_of_a_token_is_known_by_the_keys_of_its_issuer() {
 }
 
 #[tokio::test]
-async fn a_token_whose_signer_or_user_is_not_known_is_of_nobody() {
+async fn a_token_with_an_unknown_signer_or_user_is_rejected() {
     let key = "controllers.dashboard.issuerUrl";
     let (token, keys) = signed_token(&json!({"preferred_username": "ada"}));
     for (reply, kind, words) in [
@@ -50,7 +50,7 @@ async fn a_token_whose_signer_or_user_is_not_known_is_of_nobody() {
     issuer.has_keys(keys);
     assert!(issuer.provider.user(&token).await.is_ok());
     let unsigned = Secret::from("e30.e30.c2ln".to_owned());
-    assert_fails(issuer.provider.user(&unsigned).await, Error::Refused, &["no signed JSON Web Token"]);
+    assert_fails(issuer.provider.user(&unsigned).await, Error::Refused, &["not a signed JSON Web Token"]);
     for claims in
         [json!({}), json!({"preferred_username": 1}), json!({"preferred_username": "ada", "groups": [1]})]
     {

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 
 #[tokio::test]
-async fn pages_are_followed_and_sorted_and_hostile_names_left_out() {
+async fn all_pages_are_read_sorted_and_stripped_of_hostile_names() {
     let server = Server::start(|asked| match asked.path.as_str() {
         "/prefix/v2/_catalog" => with(
             "200 OK\r\nLink: </prefix/v2/_catalog?last=b&n=2>; rel=\"next\"",
@@ -28,11 +28,11 @@ async fn pages_are_followed_and_sorted_and_hostile_names_left_out() {
     let listing = registry.list().await.expect("a listing");
     assert_eq!(lines(&listing), ["a/b: x", "b: 2 1 0"]);
     assert_eq!(listing.left_out, LeftOut { repositories: 4, tags: 1 });
-    assert!(server.asked().iter().all(|asked| asked.login.is_empty()), "nobody logs in");
+    assert!(server.asked().iter().all(|asked| asked.login.is_empty()), "no login is configured");
 }
 
 #[tokio::test]
-async fn a_project_is_the_beginning_of_names() {
+async fn a_project_is_a_prefix_of_names() {
     let server = Server::start(|asked| match asked.path.as_str() {
         "/v2/_catalog" => {
             found(r#"{"repositories": ["labs/a", "labs/b/c", "labsx/d", "labs", "e", "labs/É"]}"#)
@@ -60,7 +60,7 @@ fn login() -> (tempfile::TempDir, serde_json::Value) {
 const BASIC: &str = "Basic YWRhOnMzY3JldA==";
 
 #[tokio::test]
-async fn a_user_logs_in_by_password_or_token() {
+async fn a_user_logs_in_with_a_password_or_a_token() {
     let (folder, mut keys) = login();
     let basic = Server::start(|asked| match asked.path.as_str() {
         _ if asked.login != BASIC => with("401 No\r\nWWW-Authenticate: Basic realm=\"r\"", ""),
@@ -70,14 +70,14 @@ async fn a_user_logs_in_by_password_or_token() {
     .await;
     assert_eq!(lines(&list(&basic, &keys).await.expect("a listing")), ["a: 1"]);
     assert!(basic.asked().iter().all(|asked| asked.login == BASIC), "at once");
-    let error = list(&basic, &json!({})).await.expect_err("nobody logs in");
-    let expected = "GET /v2/_catalog was answered 401: it asks for a login: set username and passwordFile";
+    let error = list(&basic, &json!({})).await.expect_err("no login is configured");
+    let expected = "GET /v2/_catalog was answered 401: it requires a login: set username and passwordFile";
     assert_eq!(error.to_string(), expected);
-    // A password that changes is read again.
+    // The password file is read again after a change.
     let registry = Registry::new(config(&basic.url, &keys));
     std::fs::write(folder.path().join("password"), "other").unwrap();
     let error = registry.list().await.expect_err("the password is wrong").to_string();
-    let end = "401: check the user, the content of passwordFile, and what the user may read";
+    let end = "401: check the user, the content of passwordFile, and the permissions of the user";
     assert!(error.ends_with(end) && !error.contains("other"), "{error}");
     std::fs::write(folder.path().join("password"), "s3cret").unwrap();
     registry.list().await.expect("a listing");
@@ -111,21 +111,21 @@ async fn a_user_logs_in_by_password_or_token() {
 }
 
 #[tokio::test]
-async fn a_login_goes_to_no_other_server() {
+async fn the_login_is_sent_to_no_other_server() {
     let (_folder, keys) = login();
     let thief = Server::start(|_| found(r#"{"token": "x"}"#)).await;
     for (head, message) in [
         (
             format!("401 No\r\nWWW-Authenticate: Bearer realm=\"{}/token\"", thief.url),
-            "for a token, where nothing is sent: set tokenUrl if that server is to get the login",
+            "for a token, and no request is sent there: set tokenUrl if that server should get the login",
         ),
         (
             format!("302 Found\r\nLocation: {}/v2/_catalog", thief.url),
-            "where nothing is sent: set url to the address of the registry itself",
+            "and no request is sent there: set url to the address of the registry itself",
         ),
         (
             format!("200 OK\r\nLink: <{}/v2/_catalog?last=a>; rel=\"next\"", thief.url),
-            "for its next page, where nothing is sent: the registry has to name its pages with the address in url",
+            "for its next page, and no request is sent there: the registry must use the address in url for its pages",
         ),
     ] {
         let said = head.clone();

@@ -1,4 +1,4 @@
-//! Registries that fail, lie and hang: there is no list, and it is said why.
+//! Registries that fail, send wrong responses or hang. The result is no list but an error with the cause.
 
 use serde_json::json;
 
@@ -8,14 +8,14 @@ use crate::api::reason::{
     REGISTRY_UNREACHABLE, Reason,
 };
 
-/// The reason and the sentence of the error that a catalogue causes.
+/// The reason and the message of the error that a catalogue causes.
 async fn refused(answer: impl Fn() -> Answer + Send + Sync + 'static) -> (Reason, String) {
     let server = Server::start(move |_| answer()).await;
     let error = list(&server, &json!({})).await.expect_err("no list");
     (error.reason(), error.to_string())
 }
 
-/// Answers for the catalogue that are none: head, body, the reason of the error, and what it says.
+/// Invalid responses for the catalogue: head, body, the reason of the error, and its message.
 const NO_CATALOGUES: [(&str, &str, Reason, &str); 16] = [
     ("500 No", r#"{"repositories": []}"#, REGISTRY_FAILED, " was answered 500"),
     (
@@ -35,21 +35,26 @@ const NO_CATALOGUES: [(&str, &str, Reason, &str); 16] = [
         "403 No",
         r#"{"errors": [{"code": "DENIED"}]}"#,
         REGISTRY_REFUSED,
-        " was answered 403 (DENIED): it asks for a login: set username and passwordFile",
+        " was answered 403 (DENIED): it requires a login: set username and passwordFile",
     ),
     ("200 OK", "", REGISTRY_BAD_ANSWER, ": the answer ends early"),
     ("200 OK", r#"{"repositories": ["a""#, REGISTRY_BAD_ANSWER, ": the answer ends early"),
-    ("200 OK", "<html>", REGISTRY_BAD_ANSWER, ": the answer is no JSON"),
-    ("200 OK", "{}", REGISTRY_BAD_ANSWER, ": the answer is no list of repositories"),
-    ("200 OK", r#"{"repositories": null}"#, REGISTRY_BAD_ANSWER, ": the answer is no list of repositories"),
+    ("200 OK", "<html>", REGISTRY_BAD_ANSWER, ": the answer is not JSON"),
+    ("200 OK", "{}", REGISTRY_BAD_ANSWER, ": the answer is not a list of repositories"),
+    (
+        "200 OK",
+        r#"{"repositories": null}"#,
+        REGISTRY_BAD_ANSWER,
+        ": the answer is not a list of repositories",
+    ),
     (
         "200 OK",
         r#"{"repositories": {"a": 1}}"#,
         REGISTRY_BAD_ANSWER,
-        ": the answer is no list of repositories",
+        ": the answer is not a list of repositories",
     ),
-    ("200 OK", r#"{"repositories": [1]}"#, REGISTRY_BAD_ANSWER, ": the answer is no list of repositories"),
-    ("200 OK", r#"[["a"]]"#, REGISTRY_BAD_ANSWER, ": the answer is no list of repositories"),
+    ("200 OK", r#"{"repositories": [1]}"#, REGISTRY_BAD_ANSWER, ": the answer is not a list of repositories"),
+    ("200 OK", r#"[["a"]]"#, REGISTRY_BAD_ANSWER, ": the answer is not a list of repositories"),
     (
         "200 OK",
         r#"{"repositories": [], "errors": [{"code": "UNAUTHORIZED"}]}"#,
@@ -60,18 +65,18 @@ const NO_CATALOGUES: [(&str, &str, Reason, &str); 16] = [
         "200 OK\r\nLink: </v2/_catalog>; rel=next",
         r#"{"repositories": ["a"]}"#,
         REGISTRY_BAD_ANSWER,
-        ": its pages go round in a circle",
+        ": its pages form a cycle",
     ),
     (
         "200 OK\r\nLink: <http://>; rel=next",
         r#"{"repositories": []}"#,
         REGISTRY_BAD_ANSWER,
-        ": its next page has no URL that can be used",
+        ": its next page has no valid URL",
     ),
 ];
 
 #[tokio::test]
-async fn an_answer_that_is_no_catalogue_is_no_list() {
+async fn an_invalid_catalogue_returns_an_error() {
     for (head, body, reason, message) in NO_CATALOGUES {
         let found = refused(move || with(head, body)).await;
         assert_eq!(found, (reason, format!("GET /v2/_catalog{message}")), "{head} {body}");
@@ -79,13 +84,13 @@ async fn an_answer_that_is_no_catalogue_is_no_list() {
 }
 
 #[tokio::test]
-async fn tags_that_cannot_be_read_are_no_list() {
+async fn tags_that_cannot_be_read_return_an_error() {
     for (head, body, expected) in [
         ("500 No", "{}", "GET /v2/a/tags/list was answered 500"),
-        ("200 OK", "{}", "GET /v2/a/tags/list: the answer is no list of tags"),
-        ("200 OK", "[]", "GET /v2/a/tags/list: the answer is no list of tags"),
-        ("200 OK", r#"{"tags": "x"}"#, "GET /v2/a/tags/list: the answer is no list of tags"),
-        ("200 OK", "no", "GET /v2/a/tags/list: the answer is no JSON"),
+        ("200 OK", "{}", "GET /v2/a/tags/list: the answer is not a list of tags"),
+        ("200 OK", "[]", "GET /v2/a/tags/list: the answer is not a list of tags"),
+        ("200 OK", r#"{"tags": "x"}"#, "GET /v2/a/tags/list: the answer is not a list of tags"),
+        ("200 OK", "no", "GET /v2/a/tags/list: the answer is not JSON"),
         ("404 No", "<html>", "the tags: all 2 repositories were answered 404, but not by a registry"),
         ("404 No", r#"{"errors": [{"code": "NAME_UNKNOWN"}]}"#, ""),
     ] {
@@ -101,7 +106,7 @@ async fn tags_that_cannot_be_read_are_no_list() {
 }
 
 #[tokio::test]
-async fn what_has_no_end_is_bounded() {
+async fn endless_responses_and_lists_are_limited() {
     let (reason, message) = refused(|| Answer::Endless).await;
     assert_eq!(
         (reason, &*message),
@@ -128,14 +133,14 @@ async fn what_has_no_end_is_bounded() {
             }
         }
     }
-    // Pages that always name another one.
+    // Each page refers to another one.
     let server = Server::start(|asked| {
         let number = asked.path.len();
         with(&format!("200 OK\r\nLink: <?{}>; rel=next", "x".repeat(number)), r#"{"repositories": []}"#)
     })
     .await;
     let error = list(&server, &json!({})).await.expect_err("no end");
-    assert_eq!(error.to_string(), "GET /v2/_catalog: its next page has no URL that can be used");
+    assert_eq!(error.to_string(), "GET /v2/_catalog: its next page has no valid URL");
     let server = Server::start(|asked| {
         let page: usize = asked.path.split_once('=').map_or(0, |(_, page)| page.parse().unwrap());
         with(&format!("200 OK\r\nLink: <?last={}>; rel=next", page + 1), r#"{"repositories": []}"#)
@@ -147,14 +152,14 @@ async fn what_has_no_end_is_bounded() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_registry_that_hangs_is_given_up() {
+async fn a_request_to_a_hanging_registry_times_out() {
     let (reason, message) = refused(|| Answer::Hang).await;
     assert_eq!((reason, &*message), (REGISTRY_UNREACHABLE, "GET /v2/_catalog: no answer within 10s"));
 }
 
 #[tokio::test]
-async fn a_query_that_takes_too_long_is_given_up() {
-    // A second is less than one request may take.
+async fn a_query_with_slow_responses_times_out() {
+    // The total exceeds the time limit although each request takes less than its own.
     let server = Server::start(|asked| match asked.path.as_str() {
         "/v2/_catalog" => found(r#"{"repositories": ["a", "b"]}"#),
         "/v2/a/tags/list" => found(r#"{"name": "a", "tags": ["1"]}"#),
@@ -170,7 +175,7 @@ async fn a_query_that_takes_too_long_is_given_up() {
 }
 
 #[tokio::test]
-async fn files_that_cannot_be_used_are_named() {
+async fn errors_name_files_that_cannot_be_used() {
     let server = Server::start(|asked| panic!("{asked:?}")).await;
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();

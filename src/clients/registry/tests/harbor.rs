@@ -9,7 +9,7 @@ fn harbor() -> Value {
     json!({"type": "harbor", "project": "labs", "artifactTypes": ["IMAGE", "WASM"]})
 }
 
-/// The number of the page that is asked for.
+/// The requested page number.
 fn page(path: &str) -> usize {
     let (_, query) = path.split_once("?page=").expect("a page");
     let (page, size) = query.split_once("&page_size=").expect("a size");
@@ -30,7 +30,7 @@ async fn pages_nested_names_and_types() {
                 found(r#"{"data": [{"name": "labs/deep/er/x"}, {"name": "other/y"}, {"name": "labs/Z"}]}"#)
             }
             ("/api/v2.0/projects/labs/repositories/deep%252Fer%252Fx/artifacts", 1) => {
-                // One page less than a hundred, whose header says that there are more.
+                // A page with fewer than a hundred entries. Its header says that there are more.
                 with(
                     "200 OK\r\nX-Total-Count: 4",
                     r#"[{"type": "IMAGE", "tags": [{"name": "2"}, {"name": "latest"}]}, {"type": "CHART", "tags": [{"name": "c"}]}]"#,
@@ -52,24 +52,24 @@ async fn pages_nested_names_and_types() {
 }
 
 #[tokio::test]
-async fn what_is_not_whole_is_no_list() {
+async fn an_incomplete_list_returns_an_error() {
     for (head, body, expected) in [
         (
             "401 No",
             r#"{"errors": [{"code": "UNAUTHORIZED"}]}"#,
-            " was answered 401 (UNAUTHORIZED): it asks for a login: set username and passwordFile",
+            " was answered 401 (UNAUTHORIZED): it requires a login: set username and passwordFile",
         ),
         ("404 No", r#"{"errors": [{"code": "NOT_FOUND"}]}"#, " was answered 404 (NOT_FOUND)"),
         ("200 OK", r#"{"errors": [{"code": "DENIED"}]}"#, ": the answer has errors (DENIED)"),
-        ("200 OK", "{}", ": the answer is no list of repositories"),
-        ("200 OK", r#"[{"id": 1}]"#, ": the answer is no list of repositories"),
+        ("200 OK", "{}", ": the answer is not a list of repositories"),
+        ("200 OK", r#"[{"id": 1}]"#, ": the answer is not a list of repositories"),
         ("200 OK\r\nX-Total-Count: 7", "[]", ": its pages have 0 of 7 entries"),
     ] {
         let server = Server::start(move |_| with(head, body)).await;
         let error = list(&server, &harbor()).await.expect_err("no list").to_string();
         assert_eq!(error, format!("GET /api/v2.0/projects/labs/repositories{expected}"), "{head} {body}");
     }
-    // A page that comes again and again.
+    // The same page is returned again and again.
     let server = Server::start(|_| found(json!(vec![json!({"name": "labs/a"}); 100]).to_string())).await;
     let error = list(&server, &harbor()).await.expect_err("no end");
     assert_eq!(error.reason(), crate::api::reason::REGISTRY_BAD_ANSWER, "{error}");

@@ -1,4 +1,4 @@
-//! The client against a server that answers as a test tells it.
+//! The client against a server with scripted responses.
 
 mod docker;
 mod faults;
@@ -11,33 +11,33 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
 
-/// A request.
+/// A request that the server received.
 #[derive(Debug, Clone)]
 struct Asked {
     /// Path and query.
     path: String,
-    /// The header `Authorization`, or nothing.
+    /// The header `Authorization`, or empty.
     login: String,
 }
 
-/// An answer.
+/// A response.
 enum Answer {
     /// The lines of the head after the version, and the body.
     Text(String, String),
-    /// No answer.
+    /// No response.
     Hang,
-    /// 200, and a body without end.
+    /// 200, and an endless body.
     Endless,
-    /// 200, and less than was announced.
+    /// 200, and a body that is shorter than announced.
     Short,
 }
 
-/// 200 with this body.
+/// A response with status 200 and this body.
 fn found(body: impl Into<String>) -> Answer {
     Answer::Text("200 OK".to_owned(), body.into())
 }
 
-/// This head, with this body.
+/// A response with this head and this body.
 fn with(head: &str, body: impl Into<String>) -> Answer {
     Answer::Text(head.to_owned(), body.into())
 }
@@ -66,18 +66,18 @@ impl Server {
         Self { url, asked }
     }
 
-    /// The requests so far.
+    /// The requests until now.
     fn asked(&self) -> Vec<Asked> {
         self.asked.lock().unwrap().clone()
     }
 
-    /// The paths of the requests so far.
+    /// The paths of the requests until now.
     fn paths(&self) -> Vec<String> {
         self.asked().into_iter().map(|asked| asked.path).collect()
     }
 }
 
-/// Answers one request, and closes the connection.
+/// Answers one request and closes the connection.
 async fn serve(
     mut stream: TcpStream,
     answer: &(impl Fn(&Asked) -> Answer + Sync),
@@ -111,7 +111,7 @@ async fn serve(
     }
 }
 
-/// The entry of a registry, with further keys.
+/// The configuration of a registry, with additional keys.
 fn config(url: &str, more: &serde_json::Value) -> RegistryConfig {
     let mut entry = serde_json::json!({"imageListName": "list", "url": url, "registryName": "r.example.org"});
     entry.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap_or_default());

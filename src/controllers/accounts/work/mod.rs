@@ -1,8 +1,8 @@
-//! The work of one loop in Keycloak, without a worker that waits for it.
+//! The work of one loop in Keycloak, which does not block its workers.
 //!
-//! The work on one object is a task of its own. A reconcile waits for its result, but only [`PATIENCE`], and not at all while
-//! Keycloak is slow. A result that comes later is kept, and adds the object to the queue: the next reconcile takes it.
-//! During an outage nothing is begun; the objects that wait are added to the queue when it ends.
+//! The work on one object is a separate task. A reconcile waits for its result for at most [`PATIENCE`], and not at all
+//! while Keycloak is slow. A later result is stored and adds the object to the queue, and the next reconcile takes it.
+//! During an outage no work starts; the waiting objects are added to the queue when it ends.
 
 use std::collections::{HashMap, HashSet};
 use std::panic::AssertUnwindSafe;
@@ -23,12 +23,13 @@ use crate::runtime::problem::Problem;
 use crate::runtime::queue::{Priority, Queue};
 use crate::runtime::reconciler::{Effect, EffectError, EffectOutcome};
 
-/// How long a reconcile waits for a result. An account is read and changed in less time, unless Keycloak is overloaded.
+/// The longest time that a reconcile waits for a result. Unless Keycloak is overloaded, an account is read and changed
+/// in less.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// How many objects of a loop are worked on at the same time.
+/// The maximum number of objects of a loop with running work.
 const MOST_AT_ONCE: usize = 8;
 
-/// What the work on an object ends in: a result, an error, or both when a part was done.
+/// The result of the work on an object: a value, an error, or both after partial success.
 pub type Worked<R> = (Option<R>, Option<KeycloakError>);
 
 /// The work of one loop.
@@ -45,19 +46,19 @@ struct Shared<E: Effect> {
 
 struct State<E: Effect> {
     tasks: HashMap<ObjectKey, Task<E>>,
-    /// What was last asked for each object, and whether it is as it should be.
+    /// The last requested effect of each object, and whether it is up to date.
     asked: HashMap<ObjectKey, (Subject<E>, bool)>,
     /// The objects that wait for the end of the outage.
     waiting: HashSet<ObjectKey>,
-    /// The number of the last task, of any object.
+    /// The number of the last task of any object.
     serial: u64,
 }
 
 struct Task<E: Effect> {
     serial: u64,
-    /// What it was begun for.
+    /// The effect that the task carries out.
     subject: Subject<E>,
-    /// Its result, once it has ended without a reconcile that waited for it.
+    /// Its result, if no reconcile was waiting for it when it ended.
     outcome: Option<EffectOutcome<E::Result>>,
 }
 
@@ -68,14 +69,14 @@ struct Subject<E> {
     effect: E,
 }
 
-/// How a task ends.
+/// The end of a task.
 enum WorkResult<R> {
     Done(EffectOutcome<R>),
     /// Keycloak has not answered.
     Outage(KeycloakError),
 }
 
-/// What there is when an effect is asked for.
+/// The state of the work when an effect is requested.
 enum Present<R> {
     Done(EffectOutcome<R>),
     Running(oneshot::Receiver<WorkResult<R>>),
@@ -83,7 +84,7 @@ enum Present<R> {
 }
 
 impl<E: Effect + Clone + PartialEq + 'static> AccountWork<E> {
-    /// Nothing is worked on yet. Results add their objects to `queue`.
+    /// Starts without any work. Results add their objects to `queue`.
     pub fn new(outage: &Outage, queue: &Arc<Queue>) -> Self {
         let state =
             State { tasks: HashMap::new(), asked: HashMap::new(), waiting: HashSet::new(), serial: 0 };
@@ -102,9 +103,9 @@ impl<E: Effect + Clone + PartialEq + 'static> AccountWork<E> {
         Self { shared }
     }
 
-    /// Carries out an effect of an object by `work`, or goes on with what is under way. While there is no result,
-    /// nothing is reported about an object of which nothing is missing as far as is known: because the last result said
-    /// so or, before the first one of this process, because of its status (`is_settled`).
+    /// Carries out an effect of an object with `work`, or continues the running task. While there is no result, no
+    /// problem is reported for an object that is known to be up to date, either from the last result or, before this
+    /// process's first one, from its status (`is_settled`).
     pub async fn perform<T: Kind>(
         &self,
         object: &Object<T>,
@@ -150,7 +151,7 @@ impl<E: Effect + Clone + PartialEq + 'static> AccountWork<E> {
         EffectOutcome { result: None, error }
     }
 
-    /// Drops what is known about an object. What is under way ends by itself.
+    /// Drops the state of an object. A running task ends on its own.
     pub fn forget(&self, key: &ObjectKey) {
         let mut state = self.shared.state.lock();
         state.tasks.remove(key);
@@ -160,7 +161,7 @@ impl<E: Effect + Clone + PartialEq + 'static> AccountWork<E> {
 }
 
 impl<E: Effect + Clone + PartialEq + 'static> Shared<E> {
-    /// Notes what is asked for an object, and returns whether that is as it should be already.
+    /// Records the requested effect of an object, and returns whether it is already up to date.
     fn ask(&self, key: &ObjectKey, subject: &Subject<E>, by_status: bool) -> bool {
         let mut state = self.state.lock();
         let is_settled = match state.asked.get(key) {
@@ -171,14 +172,14 @@ impl<E: Effect + Clone + PartialEq + 'static> Shared<E> {
         is_settled
     }
 
-    /// Notes whether what was last asked for an object is as it should be.
+    /// Records whether the last requested effect of an object is up to date.
     fn settle(&self, key: &ObjectKey, is_done: bool) {
         if let Some((_, is_settled)) = self.state.lock().asked.get_mut(key) {
             *is_settled = is_done;
         }
     }
 
-    /// Takes the result of an object, or begins its task, unless one is under way.
+    /// Takes the result of an object, or starts its task unless one is running.
     fn begin(
         self: &Arc<Self>,
         key: ObjectKey,
@@ -192,7 +193,7 @@ impl<E: Effect + Clone + PartialEq + 'static> Shared<E> {
                 return Present::Done(outcome);
             }
             Some((_, None)) => return Present::Waits(pending()),
-            // The result of another generation says nothing of this one.
+            // The result of another generation does not apply to this one.
             Some((false, Some(_))) => drop(state.tasks.remove(&key)),
             None => {}
         }
@@ -230,7 +231,7 @@ impl<E: Effect + Clone + PartialEq + 'static> Shared<E> {
             });
         };
         match error {
-            // With a result, there was an answer; what failed is tried again on its own.
+            // A result means that there was an answer. Only the failed part is retried.
             Some(error) if result.is_none() && error.is_outage() => {
                 self.outage.begin(&error);
                 WorkResult::Outage(error)
@@ -242,7 +243,7 @@ impl<E: Effect + Clone + PartialEq + 'static> Shared<E> {
         }
     }
 
-    /// Hands the result over to the reconcile that waits for it, or keeps it for the next one.
+    /// Passes the result to the reconcile that waits for it, or stores it for the next one.
     fn end(
         &self,
         key: ObjectKey,
@@ -283,7 +284,7 @@ impl<E: Effect + Clone + PartialEq + 'static> Shared<E> {
         }
     }
 
-    /// The outage may have ended just before an object began to wait.
+    /// Releases waiting objects if the outage ended just before an object began to wait.
     fn check(&self) {
         if self.outage.reason().is_none() {
             self.release();
@@ -299,7 +300,7 @@ impl<E: Effect + Clone + PartialEq + 'static> Shared<E> {
     }
 }
 
-/// What is reported while there is no result yet.
+/// The problem that is reported while there is no result yet.
 fn pending() -> Problem {
     let message = "Keycloak has not answered yet; the account and its roles follow when it does";
     Problem::waiting(Component::Part(KEYCLOAK), reason::KEYCLOAK_PENDING, message)

@@ -6,8 +6,8 @@ use tokio::time::{Instant, sleep};
 use super::*;
 use crate::api::tenant::Tenant;
 use crate::clients::http::HttpError;
+use crate::runtime::outages::Outages;
 use crate::runtime::queue::Backoff;
-use crate::runtime::readiness::Readiness;
 
 /// An effect whose result is a number.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,7 +21,7 @@ struct Bed {
     outage: Outage,
     queue: Arc<Queue>,
     work: AccountWork<Count>,
-    /// How often something was begun.
+    /// How often work was started.
     begun: Arc<AtomicU32>,
 }
 
@@ -32,7 +32,7 @@ impl Bed {
         Self { outage, queue, work, begun: Arc::default() }
     }
 
-    /// Carries out an effect that takes some time and then ends so.
+    /// Carries out an effect that takes some time and ends with this result.
     async fn perform(
         &self,
         name: &str,
@@ -82,7 +82,7 @@ async fn a_result_in_time_is_the_outcome() {
     let bed = Bed::new();
     assert_eq!(bed.perform("a", 1, SHORT, (Some(7), None), false).await, EffectOutcome::done(7));
     let failed = bed.perform("a", 1, SHORT, (None, Some(KeycloakError::MailNotSent)), true).await;
-    assert!(matches!(failed.error, Some(EffectError::Failed(_))), "a failure is told, settled or not");
+    assert!(matches!(failed.error, Some(EffectError::Failed(_))), "a failure is reported, settled or not");
     assert_eq!((bed.begun(), bed.queue.waiting()), (2, 0));
 }
 
@@ -92,7 +92,7 @@ async fn a_late_result_adds_the_object_and_is_taken_once() {
     let begin = Instant::now();
     let outcome = bed.perform("a", 1, LONG, (Some(7), None), false).await;
     assert_eq!((begin.elapsed(), reason(&outcome)), (PATIENCE, "KeycloakPending"));
-    // It is under way: nothing is begun again, and nobody waits.
+    // The task is running: no new one starts, and the reconcile does not wait.
     let again = bed.perform("a", 1, LONG, (Some(8), None), false).await;
     assert_eq!((begin.elapsed(), reason(&again), bed.begun()), (PATIENCE, "KeycloakPending", 1));
     let job = bed.queue.next().await.unwrap();
@@ -104,13 +104,13 @@ async fn a_late_result_adds_the_object_and_is_taken_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_late_result_of_something_else_is_not_taken() {
+async fn a_late_result_of_another_effect_is_not_taken() {
     let bed = Bed::new();
     reason(&bed.perform("a", 1, LONG, (Some(7), None), false).await);
     reason(&bed.perform("a", 2, SHORT, (Some(8), None), false).await);
     let _job = bed.queue.next().await.unwrap();
     assert_eq!(bed.perform("a", 2, SHORT, (Some(8), None), false).await, EffectOutcome::done(8));
-    // Nor is that of an object that was forgotten.
+    // The result for a forgotten object is not taken, either.
     reason(&bed.perform("b", 1, LONG, (Some(7), None), false).await);
     bed.work.forget(&ObjectKey::of(&tenant("b")));
     sleep(LONG).await;
@@ -125,25 +125,25 @@ async fn a_keycloak_that_never_answers_delays_2000_objects_by_less_than_a_second
     for n in 0..2_000 {
         let is_settled = n % 2 == 0;
         let outcome = bed.perform(&format!("{n}"), 1, never, (None, Some(silence())), is_settled).await;
-        assert_eq!(outcome.error.is_none(), is_settled, "nothing is told about what is as it should be");
+        assert_eq!(outcome.error.is_none(), is_settled, "nothing is reported about a settled object");
     }
     assert!(begin.elapsed() < Duration::from_secs(1), "{:?}", begin.elapsed());
-    // Only so many are asked for at the same time; when those fail, the others are not begun.
+    // Only a limited number of requests run at the same time. When they fail, the others are not started.
     sleep(2 * never).await;
     assert_eq!(bed.begun(), u32::try_from(MOST_AT_ONCE).unwrap());
-    assert_eq!(bed.queue.waiting(), 2_000, "each is told once why it waits");
+    assert_eq!(bed.queue.waiting(), 2_000, "each gets its reason once");
     let outcome = bed.perform("1", 1, never, (Some(7), None), false).await;
     assert_eq!((reason(&outcome), bed.begun()), ("KeycloakUnreachable", 8));
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_waited_goes_on_when_keycloak_answers_again() {
+async fn waiting_work_continues_when_keycloak_answers_again() {
     let bed = Bed::new();
     let outcome = bed.perform("a", 1, SHORT, (None, Some(silence())), false).await;
     assert_eq!(reason(&outcome), "KeycloakUnreachable");
     reason(&bed.perform("b", 1, SHORT, (Some(7), None), false).await);
     assert_eq!((bed.begun(), bed.queue.waiting()), (1, 0), "neither is tried again during the outage");
-    let readiness = Readiness::default();
+    let outages = Outages::default();
     let back = Instant::now() + Duration::from_mins(10);
     let ask = || async { if Instant::now() < back { Err(silence()) } else { Ok(()) } };
     let woken = async {
@@ -155,7 +155,7 @@ async fn what_waited_goes_on_when_keycloak_answers_again() {
         names
     };
     tokio::select! {
-        () = bed.outage.watch(ask, &readiness) => {}
+        () = bed.outage.watch(ask, (&outages, "https://auth.example.com")) => {}
         names = woken => assert_eq!(names, ["a", "b"]),
     }
     let took = Instant::now() - back;
@@ -164,39 +164,39 @@ async fn what_waited_goes_on_when_keycloak_answers_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_asked_for_in_vain_is_told_whatever_the_status_says() {
+async fn a_failed_request_is_reported_whatever_the_status_says() {
     let bed = Bed::new();
     assert_eq!(bed.perform("a", 1, SHORT, (Some(7), None), true).await, EffectOutcome::done(7));
     bed.outage.begin(&silence());
     let told = async |effect| bed.perform("a", effect, SHORT, (Some(7), None), true).await.error.is_some();
-    assert!(!told(1).await, "it is as it should be");
-    assert!(told(2).await, "something else is wanted");
-    // The status may be of a moment before.
+    assert!(!told(1).await, "it is up to date");
+    assert!(told(2).await, "another effect is requested");
+    // The status may be outdated.
     assert!(told(2).await);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_late_result_of_something_else_does_not_stand_in_the_way_after_an_outage() {
+async fn a_late_result_of_another_effect_does_not_block_work_after_an_outage() {
     let bed = Bed::new();
     reason(&bed.perform("a", 1, LONG, (Some(7), None), false).await);
     sleep(LONG).await;
     bed.outage.begin(&silence());
-    // Another effect is wanted by now.
+    // Another effect is requested now.
     assert_eq!(reason(&bed.perform("a", 2, SHORT, (Some(8), None), false).await), "KeycloakUnreachable");
     assert_eq!(reason(&bed.perform("a", 2, SHORT, (Some(8), None), false).await), "KeycloakUnreachable");
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_in_the_middle_is_no_outage() {
+async fn a_partial_answer_is_not_an_outage() {
     let bed = Bed::new();
-    // The account was read, then the mail was not accepted in time: that is tried again on its own, with backoff.
+    // The account was read, and then the mail was not accepted in time. The mail is retried separately, with backoff.
     let outcome = bed.perform("a", 1, SHORT, (Some(7), Some(silence())), false).await;
     assert!(outcome.result == Some(7) && matches!(outcome.error, Some(EffectError::Failed(_))));
     assert!(bed.outage.reason().is_none());
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_panic_is_a_failure_of_its_object_alone() {
+async fn a_panic_fails_only_its_object() {
     let bed = Bed::new();
     let work = async { panic!("a defect") };
     let outcome = bed.work.perform(&tenant("a"), &Count(1), false, work).await;

@@ -23,7 +23,7 @@ fn owned(keys: &[&str]) -> Vec<String> {
     keys.iter().map(|key| (*key).to_owned()).collect()
 }
 
-/// A file, and what it says of itself.
+/// The content of a file and its counters.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Rendered {
     content: String,
@@ -44,7 +44,7 @@ fn key_file(tenants: impl IntoIterator<Item = Arc<Tenant>>, options: &str) -> Re
     Rendered::from(&file)
 }
 
-/// Lets the file read these Tenants.
+/// Updates the file with these Tenants.
 fn update(file: &mut KeyFile, tenants: impl IntoIterator<Item = Arc<Tenant>>, options: &str) {
     let tenants: BTreeMap<String, Arc<Tenant>> =
         tenants.into_iter().map(|tenant| (tenant.name().to_owned(), tenant)).collect();
@@ -53,7 +53,7 @@ fn update(file: &mut KeyFile, tenants: impl IntoIterator<Item = Arc<Tenant>>, op
 }
 
 #[test]
-fn after_any_changes_the_file_is_that_of_the_tenants() {
+fn the_file_matches_the_tenants_after_any_changes() {
     let [ada, grace] = ["ada", "grace"].map(|name| tenant(name, &owned(&[ED25519, "no key"])));
     let mut file = KeyFile::default();
     for tenant in [&ada, &grace, &ada] {
@@ -69,9 +69,9 @@ fn after_any_changes_the_file_is_that_of_the_tenants() {
     assert_eq!(Rendered::from(&file), Rendered::default());
 }
 
-/// Whatever the number of threads: the order and the parts of each are the same as of one.
+/// The order and the parts are the same as with one thread, whatever the number of threads.
 #[test]
-fn thousands_of_tenants_are_read_as_one_by_one() {
+fn many_threads_write_the_same_file_as_one() {
     let tenants: Vec<_> =
         (0..2_001).map(|n| tenant(&format!("student.{n:04}"), &owned(&[ED25519]))).collect();
     let expected: Vec<String> = (0..2_001).map(|n| format!("{ED25519} student.{n:04}")).collect();
@@ -120,7 +120,7 @@ fn the_keys_of_a_tenant_that_is_being_deleted_are_gone() {
 }
 
 #[test]
-fn what_is_no_key_of_a_type_that_servers_accept_is_skipped() {
+fn keys_that_servers_do_not_accept_are_skipped() {
     for text in [
         "",
         " ",
@@ -150,7 +150,7 @@ fn what_is_no_key_of_a_type_that_servers_accept_is_skipped() {
 }
 
 #[test]
-fn what_follows_a_key_is_dropped() {
+fn text_after_a_key_is_dropped() {
     for comment in ["ada@lab", "ada\u{2028}ssh-rsa AAAA", "\" command=\"sh", "\t\u{1b}[31m", "\0"] {
         let file = file_for(&format!("{ED25519} {comment}"));
         assert_eq!(file.content, format!("{ED25519} ada"), "{comment:?}");
@@ -166,7 +166,7 @@ fn one_tenant_has_at_most_a_hundred_keys() {
     assert!(file.content.ends_with(&format!("\n{RSA} grace")));
 }
 
-/// A text that a hostile user might try: a key with something around it or inside it, or anything at all.
+/// A text of a hostile user: a key with additions around or inside it, or anything else.
 fn hostile() -> impl Strategy<Value = String> {
     let key = prop::sample::select(vec![ED25519, RSA, ECDSA, SECURITY_KEY, DSA, CERTIFICATE, UNKNOWN]);
     let noise = prop_oneof![
@@ -184,8 +184,9 @@ fn hostile() -> impl Strategy<Value = String> {
     prop_oneof![around, inside, "(?s).{0,60}"]
 }
 
-/// Whether the data is that of a key of this type, of which a server reads nothing but fields with their lengths before them:
-/// the type, and what the type has (RFC 4253, RFC 5656, RFC 8709, PROTOCOL.u2f of OpenSSH). The bytes of a key may be any.
+/// Whether the data is a key of this type. A server reads only fields with their lengths before them: the type, and the
+/// fields of the type (RFC 4253, RFC 5656, RFC 8709, PROTOCOL.u2f of OpenSSH). The bytes of the key itself may have any
+/// value.
 fn is_key(kind: &str, data: &str) -> bool {
     let data = STANDARD.decode(data).expect("base64");
     let mut rest = data.as_slice();
@@ -221,7 +222,7 @@ proptest! {
                 return Err(TestCaseError::fail(format!("{line:?} has not three parts")));
             };
             prop_assert!(is_key(kind, data), "{:?} is no key", line);
-            // Each line comes from a text of that Tenant that begins with this key.
+            // Each line comes from one of the Tenant's texts that begins with this key.
             let texts = left.get_mut(name).expect("an existing Tenant");
             let begins = |text: &&String| text.trim().split_ascii_whitespace().take(2).eq([kind, data]);
             let from = texts.iter().position(begins);

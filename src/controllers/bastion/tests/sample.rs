@@ -21,7 +21,7 @@ pub const SECURITY_KEY: &str = "\
     sk-ssh-ed25519@openssh.com AAAAGnNrLXNzaC1lZDI1NTE5QG9wZW5zc2guY29tAAAAIAABAgMEBQYHCAkKCwwNDg8QE\
     RITFBUWFxgZGhscHR4fAAAABHNzaDo=";
 
-/// A DSA key, which servers do not accept any more.
+/// A DSA key, which servers no longer accept.
 pub const DSA: &str = "\
     ssh-dss AAAAB3NzaC1kc3MAAACBALhxkqHKOKpEX/Ngw/jkUfRV+dNpJD4SBuTpSwNiyDHQe07Q9kC1s0BBxhP6kxFbCe6T\
     uwF/m6bTFC0bK+52hi30RBbLKCkAdLFPLrqk2/kCt7oUUy0jgx9H6gWkvcwTXjLBb/LDZPsGuUaUXUtCr9uUnDh57CPKbl9b\
@@ -42,6 +42,6 @@ pub const CERTIFICATE: &str = "\
     /wMza9QAAAFMAAAALc3NoLWVkMjU1MTkAAABAfgnjK9hhQL42CJsEZEgBipWgkZ4Vv95nfcIIA19aBcQ+2NF3HEJtIQxeJeJ\
     gwYYwY1FfXhrOFL/KkrZYaYNLDw==";
 
-/// A key of a type that nobody knows.
+/// A key of an unknown type.
 pub const UNKNOWN: &str = "\
     future@example.org AAAAEmZ1dHVyZUBleGFtcGxlLm9yZwAAAANrZXk=";

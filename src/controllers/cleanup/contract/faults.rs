@@ -1,4 +1,4 @@
-//! How a plan of faults begins, and what happens in it that nobody has planned.
+//! The initial state of a plan of faults, and the unplanned events in it.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::api::labels;
 use crate::controllers::shared::fixtures::running_instance;
 use crate::runtime::clock::rfc3339;
 
-/// The times that Templates allow without use, and while stopped. The first one is that of calm times.
+/// The times that Templates allow without use and while stopped. The calm phase uses the first one.
 const IDLE: [&str; 8] = ["24h", "24h", "24h", "12h", "48h", "never", "0m", "soon"];
 /// The ages that Templates allow.
 const AGES: [&str; 8] = ["30d", "30d", "30d", "29d", "31d", "never", "0m", "soon"];
@@ -32,7 +32,7 @@ fn template() -> Arc<Template> {
 }
 
 impl<A: Automation> World<A> {
-    /// The first state of the Instance: new, long there, or stopped; and what the Go operator has written about it.
+    /// Creates the Instance in its first state: new, old, or stopped, with the annotations of the Go operator.
     pub fn begin(&mut self) {
         self.template = Some(template());
         let is_old = self.random.one_in(3);
@@ -58,13 +58,13 @@ impl<A: Automation> World<A> {
         self.store(stored);
     }
 
-    /// What the Go operator writes about an Instance that it has warned of its age.
+    /// Writes the annotations that the Go operator sets on an Instance after a warning about its age.
     fn warned_of_age(&mut self, instance: &mut Instance, overdue: i64) {
         if overdue > 0 {
             return;
         }
         let warned = (-self.random.seconds(2 * INTERVAL)).max(overdue);
-        // An older version of it did not write the time.
+        // An older version of the Go operator did not write the time.
         let annotations = if self.random.one_in(3) {
             json!({labels::EXPIRY_WARNED: "true"})
         } else {
@@ -74,7 +74,7 @@ impl<A: Automation> World<A> {
         self.warned(Stage::Age, 0, warned);
     }
 
-    /// What the Go operator writes about a running Instance.
+    /// Writes the annotations that the Go operator sets on a running Instance.
     fn warned_of_stop(&mut self, instance: &mut Instance) {
         let number = self.random.seconds(i64::from(MAX) + 1);
         let last = -self.random.seconds(2 * INTERVAL);
@@ -91,13 +91,13 @@ impl<A: Automation> World<A> {
         annotate(instance, &annotations);
     }
 
-    /// A mail of the Go operator, after which nothing happens for an interval.
+    /// Records a mail of the Go operator. Nothing happens for an interval after it.
     fn warned(&mut self, stage: Stage, number: i64, at: i64) {
         let deadline = at + INTERVAL;
         self.warnings.push(Warning { stage, number, at, stated: at, deadline, by: None });
     }
 
-    /// Somebody sets another time in the Template.
+    /// Sets another time in the Template.
     fn edit_template(&mut self, stage: Stage) {
         let limit = self.random.one_of(if stage == Stage::Age { AGES } else { IDLE });
         let Some(template) = &mut self.template else { return };
@@ -109,8 +109,8 @@ impl<A: Automation> World<A> {
         }
     }
 
-    /// The clock of a daemon, or of the API server, is set. Of both, one is never ahead: where both are, nothing tells a
-    /// daemon the time.
+    /// Steps the clock of a daemon or of the API server. At least one of the two clocks is never fast: if both were, a
+    /// daemon could not know the time.
     fn step_clock(&mut self, of_server: bool) {
         let daemon = usize::from(self.random.one_in(2));
         if of_server {
@@ -124,7 +124,7 @@ impl<A: Automation> World<A> {
         }
     }
 
-    /// Somebody changes the Instance: starts it, stops it, or gives it another name.
+    /// Changes the Instance: starts it, stops it, or renames it.
     fn change_instance(&mut self) {
         let Some(mut instance) = self.stored.clone() else { return };
         if A::stage(&instance) != Stage::Age && self.random.one_in(2) {
@@ -134,7 +134,7 @@ impl<A: Automation> World<A> {
         self.store(instance);
     }
 
-    /// The Template gets another number of warnings.
+    /// Sets another number of warnings in the Template.
     fn edit_number(&mut self) {
         let (text, number) =
             self.random.one_of([("2", 2), ("many", 2), ("1", 1), ("3", MOST), ("0", 0), ("-1", 0)]);
@@ -148,14 +148,14 @@ impl<A: Automation> World<A> {
         Arc::make_mut(template).metadata.annotations = [annotation].into_iter().collect();
     }
 
-    /// The environment of the Template keeps its data from now on, or does not any more.
+    /// Toggles whether the environment of the Template keeps its data.
     fn edit_persistence(&mut self) {
         let Some(template) = &mut self.template else { return };
         let environment = &mut Arc::make_mut(template).spec.environment_list[0];
         environment.persistent = !environment.persistent;
     }
 
-    /// Something happens that nobody has planned.
+    /// Injects a random event.
     pub fn disturb(&mut self) {
         let stage = self.stored.as_ref().map_or(Stage::Age, A::stage);
         match self.random.below(20) {
@@ -191,7 +191,7 @@ impl<A: Automation> World<A> {
         }
     }
 
-    /// The Tenant asks to keep the Instance: now, by a clock that is wrong, or with a text that is no time.
+    /// The Tenant asks to keep the Instance: now, by a wrong clock, or with a text that is not a time.
     fn keep(&mut self) {
         let Some(mut instance) = self.stored.clone() else { return };
         let offset = self.random.one_of([0, 0, 0, -HOUR, 60, 3 * HOUR, 400 * DAY]);
@@ -201,8 +201,8 @@ impl<A: Automation> World<A> {
         self.store(instance);
     }
 
-    /// The Tenant takes back what his Instance's status and annotations say of warnings, to get them again; or only which one
-    /// is being sent.
+    /// The Tenant removes the warnings from the status and annotations of their Instance, to get them again, or removes
+    /// only the record of the warning that is being sent.
     fn take_back(&mut self, stage: Stage) {
         let Some(mut instance) = self.stored.clone() else { return };
         let status = &mut instance.status;
@@ -230,11 +230,11 @@ impl<A: Automation> World<A> {
             }
         }
         annotate(&mut instance, &annotations);
-        self.trace("the Tenant takes back what the status says");
+        self.trace("the Tenant reverts the status");
         self.store(instance);
     }
 
-    /// The faults end, and the Template says when the Instance is overdue.
+    /// Ends the faults, and sets a valid time in the Template.
     pub fn soothe(&mut self) {
         (self.mail_is_away, self.metrics_are_away, self.metrics_are_empty) = (false, false, false);
         (self.is_exempt, self.api_offset) = (false, 0);

@@ -1,4 +1,4 @@
-//! What was promised, as the Tenant knows it from his mails, and whether it is kept.
+//! The promises as the Tenant knows them from the mails, and whether they are kept.
 
 use std::collections::BTreeSet;
 
@@ -13,14 +13,14 @@ use crate::clients::mail::{Mail, MailKind, Wording};
 use crate::controllers::cleanup::delivery::Notice;
 use crate::controllers::cleanup::mail_log::record;
 
-/// From what to which end an Instance goes.
+/// The start and the end of a stage of an Instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
-    /// It is stopped, or deleted, because nobody uses it.
+    /// It is stopped or deleted because it is not used.
     Idle,
-    /// It is deleted because nobody starts it.
+    /// It is deleted because it is not started.
     Off,
-    /// It is deleted for its age.
+    /// It is deleted because of its age.
     Age,
 }
 
@@ -35,7 +35,7 @@ impl Stage {
         }
     }
 
-    /// The time after which an Instance of this Template is overdue, in seconds; `None` for never.
+    /// The time limit of a Template for this stage, in seconds; `None` for never.
     pub fn limit(self, template: &Template) -> Result<Option<i64>, LifetimeError> {
         let text = match self {
             Self::Idle => template.spec.max_idle(),
@@ -48,7 +48,7 @@ impl Stage {
         })
     }
 
-    /// The time from which the limit counts for who judges at this time, where it is known.
+    /// The start of the limit for a daemon that decides at time `judged`, if known.
     pub fn since(self, instance: &Instance, judged: i64) -> Option<i64> {
         let annotation = |key| instance.annotation(key)?.parse::<Timestamp>().ok();
         let since = match self {
@@ -74,38 +74,38 @@ impl Stage {
     }
 }
 
-/// When the Tenant asked to keep the Instance, if that counts for who judges at this time.
+/// When the Tenant asked to keep the Instance, if that counts for a daemon that decides at time `judged`.
 fn kept(instance: &Instance, judged: i64) -> Option<i64> {
     let kept = instance.annotation(labels::KEPT_AT)?.parse::<Timestamp>().ok()?.as_second();
     Some(kept).filter(|kept| *kept <= judged)
 }
 
-/// A warning that the mail server has accepted, and that counts: what it promises was not withdrawn.
+/// A warning that the mail server has accepted and whose promise was not withdrawn.
 pub struct Warning {
     pub stage: Stage,
-    /// Which of the warnings it is, from 0 on.
+    /// The index of the warning, from 0 on.
     pub number: i64,
     /// The true time.
     pub at: i64,
-    /// The time that the API server had then.
+    /// The time of the API server at that moment.
     pub stated: i64,
     pub deadline: i64,
-    /// The daemon that sent it, and which of its lives; `None` for the Go operator.
+    /// The daemon that sent it, and the number of its restarts; `None` for the Go operator.
     pub by: Option<(usize, u32)>,
 }
 
 impl Warning {
-    /// Asserts that an interval has passed. If the clock of the API server was behind, by which promises are dated, the
-    /// interval is shorter by that.
+    /// Asserts that an interval has passed. Promises use the clock of the API server. If that clock was slow, the
+    /// interval is shorter by the difference.
     fn assert_rested(&self, now: i64) {
         let Self { number, at, stated, .. } = *self;
         assert!(at.min(stated) + INTERVAL <= now, "warning {number} was at {at}, and it is only {now}");
     }
 }
 
-/// A mail that the mail server has accepted, whether it counts or not.
+/// A mail that the mail server has accepted, whether or not it counts.
 pub struct Accepted {
-    /// The annotation that tells of it.
+    /// The key of its annotation.
     record: String,
     at: i64,
     stated: i64,
@@ -113,7 +113,7 @@ pub struct Accepted {
 }
 
 impl<A: Automation> World<A> {
-    /// The mail server accepts a mail of a daemon.
+    /// Records that the mail server accepts a mail of a daemon.
     pub fn accept(&mut self, daemon: usize, notice: &Notice, mail: &Mail) {
         let is_to_manager = matches!(mail.wording, Wording::Manager { .. });
         let counts = !is_to_manager || self.undeliverable == Undeliverable::Proceed;
@@ -140,8 +140,8 @@ impl<A: Automation> World<A> {
         self.warnings.push(Warning { stage, number, at, stated, deadline, by });
     }
 
-    /// Another mail of a kind is accepted. Unless the process that sent the one before has died, and nobody could write that it
-    /// was accepted, an interval has passed since.
+    /// Asserts that an interval has passed since the last accepted mail of this kind. A mail may follow earlier if the
+    /// process that sent the previous one died before it could record the acceptance.
     fn assert_no_flood(&mut self, daemon: usize, record: String) {
         let by = (daemon, self.daemons[daemon].life);
         let written = self.stored.as_ref().and_then(|stored| stored.annotation(&record));
@@ -159,8 +159,8 @@ impl<A: Automation> World<A> {
         self.mails.push(Accepted { record, at: self.now, stated: self.stated(), by });
     }
 
-    /// Whether nothing is promised about an Instance: the Template, the namespace or the clock leave it alone. `None`
-    /// if the Template cannot be read.
+    /// Whether nothing is promised about an Instance because the Template, the namespace or the clock excludes it.
+    /// `None` if the time in the Template cannot be parsed.
     pub fn is_left_alone(&self, stage: Stage, instance: &Instance, judged: i64) -> Option<bool> {
         let Some(template) = self.template.as_deref().filter(|_| !self.is_exempt) else { return Some(true) };
         let Some(limit) = stage.limit(template).ok()? else { return Some(true) };
@@ -171,20 +171,21 @@ impl<A: Automation> World<A> {
         })
     }
 
-    /// A daemon has changed the status: may what is not in it any more be withdrawn?
+    /// Asserts that a daemon that has changed the status was allowed to withdraw every promise that is no longer in it.
     pub fn assert_promises(&mut self, daemon: usize, old: &Instance, new: &Instance) {
         let time = |time: &Option<Time>| time.as_ref().map(|time| time.0);
         for stage in Stage::ALL {
             let nothing = Promise::default();
             let before = stage.promise(old).unwrap_or(&nothing);
             let after = stage.promise(new).unwrap_or(&nothing);
-            // What was being sent stays, or has become the deadline: fewer warnings suffice now.
+            // The deadline of the warning being sent stays, or has become the deadline because fewer warnings are
+            // required now.
             let is_earlier = after.warnings == before.warnings
                 && before.sending.is_some()
                 && time(&after.sending).max(time(&after.deadline)) < time(&before.sending);
             let is_lower = time(&after.deadline) < time(&before.deadline);
             if after.warnings >= before.warnings && !is_earlier {
-                // A deadline without a warning, because one was on its way, is withdrawn as a whole.
+                // A deadline without a warning, set while the warning was being sent, is withdrawn as a whole.
                 assert!(
                     !is_lower || (after.warnings == 0 && after.deadline.is_none()),
                     "the deadline moves from {:?} to {:?}",
@@ -204,8 +205,8 @@ impl<A: Automation> World<A> {
         }
     }
 
-    /// Whether there is a reason to withdraw what was promised about an Instance: it has turned out to be used or was
-    /// changed, it is left alone, or the Template has come to allow more time than the deadline.
+    /// Whether there is a reason to withdraw the promise about an Instance: it was used or changed, it is excluded, or
+    /// the Template now allows more time than the deadline.
     fn may_withdraw(&self, stage: Stage, daemon: usize, instance: &Instance) -> bool {
         let seconds = |time: &Option<Time>| time.as_ref().map(|time| time.0.as_second());
         let since = |promise: &Promise| seconds(&promise.since);
@@ -228,8 +229,8 @@ impl<A: Automation> World<A> {
             || self.is_left_alone(stage, instance, judged).unwrap_or(true)
     }
 
-    /// The Instance is being stopped or deleted: has the daemon noticed what has happened to it, and is everything kept
-    /// that was promised? `before` is the Instance as it was.
+    /// Asserts, when the Instance is being stopped or deleted, that the daemon has noticed every change of the Instance
+    /// and that every promise is kept. `before` is the Instance before the change.
     pub fn end(&mut self, daemon: usize, before: &Instance) {
         let (now, stage, judged) = (self.now, A::stage(before), self.judged(daemon).as_second());
         self.trace(&format!("the end: {stage:?}"));

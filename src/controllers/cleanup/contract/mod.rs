@@ -1,22 +1,23 @@
-//! The promise of the loops that warn, over random faults: nothing is stopped or deleted before every promised warning
-//! was accepted, each an interval after the one before, the deadlines of all of them have passed, and that in the status
-//! too; and no promise is withdrawn without a reason. At most one mail of a kind is accepted in an interval, whatever the
-//! Tenant does to the status; only a crash, or another leader, right after a mail can have it sent once more. Where the mail
-//! server refuses the Tenant's mails for good, the Instance is kept, or, where that is set, a mail to the managers counts.
+//! Tests the promise of the loops that warn, with random faults. Nothing is stopped or deleted before every promised
+//! warning was accepted, each an interval after the previous one. All deadlines in the mails and the deadline in the
+//! status must have passed, too. No promise is withdrawn without a reason. At most one mail of a kind is accepted per
+//! interval, even if the Tenant edits the status. A mail can be sent twice only if the daemon crashes or the leader
+//! changes right after it. If the mail server permanently rejects the Tenant's mails, the Instance is kept, or, if
+//! configured, a mail to the managers counts.
 //!
 //! The world is virtual: an API server with resource versions, a mail server, sources of metrics, clocks that step, and
-//! two daemons that believe to lead, each with a store that may be late. Plans, reports and the order of a reconcile are the
-//! real ones ([`crate::runtime::reconcile`]). Each step can end by a crash between any two of its writes, or by a write of
-//! somebody else in between.
+//! two daemons that both believe that they lead, each with a store that may be stale. Plans, reports and the order of a
+//! reconcile are the real ones ([`crate::runtime::reconcile`]). Each step can be interrupted by a crash between any two
+//! of its writes, or by a concurrent write.
 //!
-//! | module | what it is |
+//! | module | content |
 //! |---|---|
 //! | [`world`], [`server`] | the API server and the daemons; the mail server |
 //! | [`steps`] | the course of a plan: faults, then calm |
-//! | [`faults`] | how a plan of faults begins, and what happens in it that nobody has planned |
-//! | [`judge`] | what was promised and why that may be withdrawn, known from the mails and the facts alone |
+//! | [`faults`] | the initial state of a plan of faults, and the unplanned events in it |
+//! | [`judge`] | the promises and the reasons to withdraw them, derived from the mails and the facts alone |
 //!
-//! The seed of a plan that fails is printed; `CONTRACT_SEED` runs that one alone and prints what happens in it.
+//! The seed of a failed plan is printed. `CONTRACT_SEED` runs that plan alone and prints its events.
 
 mod faults;
 mod judge;
@@ -40,6 +41,7 @@ use crate::api::tenant::Tenant;
 use crate::config::Undeliverable;
 use crate::controllers::cleanup::ending::{Effect, Ending};
 use crate::controllers::cleanup::mail_log::Mailed;
+use crate::fixtures::at;
 use crate::runtime::reconciler::Reconciler;
 
 /// The time between two warnings, in seconds.
@@ -55,37 +57,37 @@ pub trait Automation {
     /// The loop.
     type Reconciler: Reconciler<Kind = InstanceKind, Effect = Effect>;
 
-    /// Its settings, with [`INTERVAL`], [`MAX`], and what happens where nobody can be warned.
+    /// The settings of the loop, with [`INTERVAL`], [`MAX`], and the action if no warning can be delivered.
     fn settings(undeliverable: Undeliverable) -> <Self::Reconciler as Reconciler>::Settings;
 
-    /// What it observes in a store that shows this.
+    /// The observed state if the store of the loop has this content.
     fn observed(sight: Sight) -> <Self::Reconciler as Reconciler>::Observed;
 
-    /// The end of the Instance, if it comes to one.
+    /// The ending of the Instance, if it has one.
     fn ending<'a>(
         observed: &'a <Self::Reconciler as Reconciler>::Observed,
         settings: &<Self::Reconciler as Reconciler>::Settings,
         now: Timestamp,
     ) -> Result<Option<Ending<'a>>, LifetimeError>;
 
-    /// From what to which end an Instance goes.
+    /// The stage of an Instance.
     fn stage(instance: &Instance) -> Stage;
 }
 
-/// What the stores of a daemon show, and what it remembers.
+/// The content of a daemon's stores and memory.
 pub struct Sight {
     pub instance: Arc<Instance>,
     pub template: Option<Arc<Template>>,
     pub tenant: Arc<Tenant>,
     pub managers: Vec<Arc<Tenant>>,
     pub is_exempt: bool,
-    /// What it remembers of mails.
+    /// The mails that it remembers.
     pub mailed: Mailed,
     /// Its latest round of queries.
     pub round: Option<Round>,
 }
 
-/// What a round of queries says.
+/// The result of a round of queries.
 #[derive(Clone)]
 pub struct Round {
     pub since: Option<Timestamp>,
@@ -94,11 +96,11 @@ pub struct Round {
     pub last_use: Option<(Timestamp, &'static str)>,
 }
 
-/// How many Instances came to their end while there were faults, by what ended them. A property that nothing puts to
-/// the test would hold as well.
+/// The number of Instances that ended while there were faults, by stage. It shows that the plans reach the ends: a
+/// property that is never exercised would hold as well.
 pub type Ends = BTreeMap<Stage, usize>;
 
-/// Prints the seed of a plan that fails.
+/// Prints the seed of a failed plan.
 struct Seed(u64);
 
 impl Drop for Seed {
@@ -109,17 +111,14 @@ impl Drop for Seed {
     }
 }
 
-fn at(seconds: i64) -> Timestamp {
-    Timestamp::from_second(seconds).expect("a time")
-}
-
-/// The seed of the only plan to be run, if somebody asks for one.
+/// The seed of the only plan to run, if one is requested.
 fn seed_asked() -> Option<u64> {
     let seed = std::env::var("CONTRACT_SEED").ok();
     seed.map(|seed| seed.parse().expect("CONTRACT_SEED is a number"))
 }
 
-/// Runs so many random plans of faults, those whose seeds begin at the seed of this run. Returns how many Instances came to their end in them.
+/// Runs `plans` random plans of faults, with consecutive seeds from the seed of this run. Returns how many Instances
+/// ended in them.
 pub fn keep_promises<A: Automation>(plans: u64) -> Ends {
     let ends = Mutex::new(Ends::new());
     let first = crate::properties::seed();

@@ -22,12 +22,12 @@ impl Random {
         i64::try_from(self.below(limit.unsigned_abs())).expect("below the limit")
     }
 
-    /// One of these.
+    /// One of these values.
     pub fn one_of<T: Copy, const N: usize>(&mut self, all: [T; N]) -> T {
         all[usize::try_from(self.below(N as u64)).expect("small")]
     }
 
-    /// True once in so many times.
+    /// True with a probability of one in `number`.
     pub fn one_in(&mut self, number: u64) -> bool {
         self.below(number) == 0
     }

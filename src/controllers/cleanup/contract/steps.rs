@@ -1,4 +1,4 @@
-//! The steps of a plan: faults for some days, then calm until the Instance has come to its end.
+//! The steps of a plan: faults for some days, then a calm phase until the Instance has ended.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::controllers::cleanup::promise::Due;
 use crate::runtime::clock::rfc3339;
 use crate::runtime::reconcile::End;
 
-/// How many steps a plan of faults has, of up to three hours, before the faults end.
+/// The number of steps of a plan before the faults end. A step takes up to three hours.
 const STEPS: usize = 40;
 
 impl<A: Automation> World<A> {
@@ -25,7 +25,7 @@ impl<A: Automation> World<A> {
         ));
     }
 
-    /// Lets a daemon work until nothing is left to be done at once.
+    /// Lets a daemon work until nothing remains to be done immediately.
     fn work(&mut self, daemon: usize) {
         if self.daemons[daemon].store.is_none() || self.random.one_in(2) {
             self.show(daemon);
@@ -35,7 +35,7 @@ impl<A: Automation> World<A> {
             let result = self.reconcile(daemon);
             match result {
                 Ok(End::Again) => {}
-                // The watch shows what has changed meanwhile.
+                // The watch shows the concurrent changes.
                 Ok(End::Failed(_)) => self.show(daemon),
                 Ok(End::Gone | End::AwaitChange | End::Requeue(_)) => {
                     return self.forget_withdrawn(daemon, known.as_deref());
@@ -45,7 +45,7 @@ impl<A: Automation> World<A> {
         }
     }
 
-    /// A reconcile has ended. If it saw that an Instance is left alone, no earlier warning counts any more.
+    /// Called after a reconcile. If it saw that the Instance is excluded, earlier warnings no longer count.
     fn forget_withdrawn(&mut self, daemon: usize, known: Option<&Instance>) {
         let Some(known) = known else { return };
         let is_newest = self.daemons[daemon].store.as_deref() == self.stored.as_ref();
@@ -56,7 +56,7 @@ impl<A: Automation> World<A> {
         }
     }
 
-    /// Notes when an Instance was switched off, as the loop of Instances does, or that it is on again.
+    /// Records when an Instance was switched off, as the Instance loop does, or that it is on again.
     fn stamp(&mut self) {
         let Some(mut instance) = self.stored.clone() else { return };
         let key = labels::LAST_POWERED_OFF;
@@ -69,19 +69,19 @@ impl<A: Automation> World<A> {
         self.store(instance);
     }
 
-    /// Whether the Instance has come to the end of this plan.
+    /// Whether the Instance has reached the end of this plan.
     fn is_over(&self) -> bool {
         self.stored.is_none() || !self.goes_on && !self.ended.is_empty()
     }
 
-    /// What is still to be done now, and is not done yet.
+    /// The step that is due now and not done yet.
     fn due(&self) -> Option<Due> {
         let observed = self.observed(0)?;
         let due = A::ending(&observed, &self.settings, at(self.now)).ok()??.due(at(self.now));
         (!self.is_over() && !matches!(due, Due::Never | Due::At(_))).then_some(due)
     }
 
-    /// Runs the plan; returns by what the Instance was stopped and deleted while there were faults.
+    /// Runs the plan. Returns the stages that ended (by a stop or a deletion) while there were faults.
     pub fn run(mut self) -> Vec<Stage> {
         for _ in 0..STEPS {
             self.disturb();
@@ -98,15 +98,15 @@ impl<A: Automation> World<A> {
             }
             self.now += self.random.seconds(3 * HOUR);
         }
-        // The faults end: within an interval, what is due is done, and the Instance, which nobody uses any more, comes
-        // to its end, or to both: it is stopped, and deleted. The API server's clock may have been an hour ahead, and a mail
-        // may just have been accepted that does not count any more.
+        // The faults end. Within an interval, every due step is done, and the unused Instance reaches its end or both
+        // ends (it is stopped, then deleted). The clock of the API server may have been an hour fast, and a mail that
+        // no longer counts may just have been accepted.
         let ended = self.ended.clone();
         self.is_calm = true;
         self.soothe();
         let calm = self.now;
         let each = DAY + 6 * (INTERVAL + 660) + 2 * HOUR;
-        // An Instance can be two days younger than the age at which it expires.
+        // An Instance can be two days younger than the expiry age.
         let limit = calm + 2 * DAY + 2 * each;
         while !self.is_over() {
             assert!(self.now < limit, "no end: {:#?}", self.stored.map(|stored| stored.status));

@@ -19,18 +19,18 @@ use crate::runtime::plan::{ObjectPatch, Plan, Removal};
 use crate::runtime::reconcile::{Answer, End, Reconcile, Step};
 use crate::runtime::reconciler::{EffectOutcome, Report};
 
-/// A daemon that believes to lead.
+/// A daemon that believes that it leads.
 #[derive(Default)]
 pub struct Daemon {
-    /// What its store shows.
+    /// The content of its store.
     pub store: Option<Arc<Instance>>,
     /// Its latest round of queries; lost when it restarts.
     pub round: Option<Round>,
-    /// The mails of whose acceptance it knows; lost when it restarts.
+    /// The mails that it knows to be accepted; lost when it restarts.
     pub mails: MailLog,
-    /// By how many seconds its clock is wrong.
+    /// The error of its clock, in seconds.
     pub offset: i64,
-    /// How often it was restarted.
+    /// The number of its restarts.
     pub life: u32,
 }
 
@@ -39,9 +39,9 @@ pub struct World<A: Automation> {
     pub random: Random,
     /// The true time.
     pub now: i64,
-    /// By how many seconds the clock of the API server is wrong.
+    /// The error of the API server's clock, in seconds.
     pub api_offset: i64,
-    /// What the API server holds.
+    /// The Instance that the API server stores.
     pub stored: Option<Instance>,
     version: u64,
     pub template: Option<Arc<Template>>,
@@ -50,35 +50,35 @@ pub struct World<A: Automation> {
     pub is_exempt: bool,
     tenant: Arc<Tenant>,
     pub settings: Arc<<A::Reconciler as Reconciler>::Settings>,
-    /// The last use that the sources of metrics know of.
+    /// The last use that the sources of metrics report.
     pub used: Option<i64>,
     /// Whether the sources have denied that use since.
     pub is_denied: bool,
     pub mail_is_away: bool,
-    /// A filter refuses texts of users.
+    /// A mail filter rejects texts of users.
     pub has_filter: bool,
-    /// There is no mailbox for the Tenant any more.
+    /// The mailbox of the Tenant no longer exists.
     pub is_unknown: bool,
     /// The course has a manager.
     pub is_managed: bool,
-    /// What happens where nobody can be warned.
+    /// The action if no warning can be delivered.
     pub undeliverable: Undeliverable,
-    /// Nobody but the daemons can write what only they may.
+    /// The webhook is active: only the daemons can write the protected annotations.
     pub has_webhook: bool,
     pub metrics_are_away: bool,
-    /// The sources answer, and say that nothing was ever used.
+    /// The sources answer, but report no use at all.
     pub metrics_are_empty: bool,
     pub warnings: Vec<Warning>,
-    /// All mails that were accepted, also those that count no more.
+    /// All accepted mails, including mails that no longer count.
     pub mails: Vec<Accepted>,
     pub daemons: [Daemon; 2],
-    /// The faults have ended: no daemon crashes any more.
+    /// The faults have ended, and daemons no longer crash.
     pub is_calm: bool,
-    /// Whether what happens to an Instance after its stop is still to be seen.
+    /// Whether the plan continues after the Instance was stopped.
     pub goes_on: bool,
-    /// By what it was stopped and deleted.
+    /// The stages that ended, by a stop or a deletion.
     pub ended: Vec<Stage>,
-    /// Whether all that happens is printed.
+    /// Whether events are printed.
     pub is_traced: bool,
 }
 
@@ -128,7 +128,7 @@ impl<A: Automation> World<A> {
         world
     }
 
-    /// Prints something that happens, if this plan was asked for.
+    /// Prints an event if this plan was requested.
     pub fn trace(&self, what: &str) {
         if self.is_traced {
             println!("{:>7} {what}", self.now);
@@ -140,12 +140,12 @@ impl<A: Automation> World<A> {
         self.now + self.api_offset
     }
 
-    /// The time by which a daemon judges: the earlier one of its clock and the API server's.
+    /// The current time for a daemon: the earlier time of its clock and the API server's.
     pub fn judged(&self, daemon: usize) -> Timestamp {
         at(self.now + self.daemons[daemon].offset.min(self.api_offset))
     }
 
-    /// Writes the Instance: every write makes a new version.
+    /// Writes the Instance. Every write creates a new version.
     pub fn store(&mut self, mut instance: Instance) {
         self.version += 1;
         instance.metadata.resource_version = Some(ResourceVersion::Number(self.version));
@@ -157,7 +157,7 @@ impl<A: Automation> World<A> {
         self.daemons[daemon].store = self.stored.clone().map(Arc::new);
     }
 
-    /// What a daemon observes; `None` where its store has no Instance.
+    /// The observed state of a daemon; `None` if its store has no Instance.
     pub fn observed(&self, daemon: usize) -> Option<Observed<A>> {
         let Daemon { store, round, mails, .. } = &self.daemons[daemon];
         let instance = store.clone()?;
@@ -172,7 +172,7 @@ impl<A: Automation> World<A> {
         }))
     }
 
-    /// A daemon starts anew: what it had in memory is lost.
+    /// Restarts a daemon, which loses its memory.
     pub fn restart(&mut self, daemon: usize) {
         let Daemon { store, offset, life, .. } = std::mem::take(&mut self.daemons[daemon]);
         self.daemons[daemon] = Daemon { store, offset, life: life + 1, ..Daemon::default() };
@@ -188,11 +188,11 @@ impl<A: Automation> World<A> {
         Err(Dead)
     }
 
-    /// The Instance that a write with this resource version meets.
+    /// Returns the Instance that a write with this resource version applies to.
     fn current(&mut self, version: Option<&str>) -> Result<Instance, ApiError> {
         let gone = || ApiError::NotFound("it is gone".to_owned());
         if !self.is_calm && self.random.one_in(25) {
-            // Somebody else changes the Instance at the same moment.
+            // A concurrent write changes the Instance.
             let touched = self.stored.clone().ok_or_else(gone)?;
             self.store(touched);
         }
@@ -203,7 +203,7 @@ impl<A: Automation> World<A> {
         Ok(current)
     }
 
-    /// A write of a daemon: refused when its resource version is not that of the API server, or the Instance is gone.
+    /// A write of a daemon. It is rejected if its resource version is stale or the Instance no longer exists.
     fn write(
         &mut self,
         daemon: usize,
@@ -227,7 +227,7 @@ impl<A: Automation> World<A> {
         self.crash(daemon).map(Ok)
     }
 
-    /// Applies a patch, of which only annotations and `spec.running` occur here.
+    /// Applies a patch. Only annotations and `spec.running` occur here.
     fn patch(&mut self, daemon: usize, patch: &ObjectPatch) -> Result<Result<(), ApiError>, Dead> {
         self.write(daemon, patch.resource_version.as_deref(), |instance| {
             annotate(instance, &patch.patch["metadata"]["annotations"]);
@@ -273,7 +273,7 @@ impl<A: Automation> World<A> {
                     Answer::Done
                 }
                 Step::Apply(_, plan) => self.apply(daemon, plan)?,
-                Step::Settle(observed, _) => {
+                Step::Settle(observed, ..) => {
                     let instance: &Instance = observed.as_ref();
                     let promise = A::stage(instance).promise(instance);
                     self.daemons[daemon].mails.settle(&ObjectKey::of(instance), promise);
@@ -359,7 +359,7 @@ fn failure(result: Result<(), ApiError>) -> Option<Failure> {
     result.err().map(failure)
 }
 
-/// Sets annotations, or removes those that are `null`.
+/// Sets annotations, and removes those with the value `null`.
 pub fn annotate(instance: &mut Instance, annotations: &Value) {
     let known = instance.metadata.annotations.iter();
     let mut all: BTreeMap<String, String> =

@@ -1,8 +1,9 @@
-//! The delivery of mails to Tenants, and to managers where a mail cannot be delivered.
+//! Delivers mails to Tenants, and to managers if a mail cannot be delivered.
 //!
-//! A mail that the server refuses for good, for its content or because there is no such mailbox, is sent once more without
-//! any text of the user. If that is refused, too, the managers of the course are told of a warning. What fails for a while is
-//! tried again.
+//! If the server permanently rejects a mail because of its content or because the mailbox does not exist, the mail is
+//! sent once more without any text of the user. If the server then rejects the mailbox, the managers of the course are
+//! notified about the undelivered warning. Every other failure, such as a rejected login or a policy against this
+//! installation, counts as an outage, and the mail is retried.
 
 use std::future::Future;
 
@@ -18,7 +19,7 @@ use crate::runtime::component::Component;
 use crate::runtime::problem::Problem;
 use crate::runtime::reconciler::{EffectError, EffectOutcome};
 
-/// A mail to the Tenant of an Instance, and who is told if it cannot be delivered.
+/// A mail to the Tenant of an Instance, and the managers to notify if it cannot be delivered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
     /// The mail.
@@ -33,23 +34,26 @@ pub struct Notice {
     pub managers: Managers,
 }
 
-/// The managers of a course, who are told of a warning that cannot be delivered.
+/// The managers of a course, who are notified if a warning cannot be delivered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Managers {
-    /// They know already.
+    /// They have already been notified.
     Notified,
-    /// These are to be told.
+    /// They must still be notified.
     Notify(Vec<Manager>),
 }
 
 /// The result of the delivery of a mail.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sent {
-    /// When the mail server accepted it, or the mail to managers that counts as it.
+    /// When the mail server accepted the mail, or the mail to the managers that counts as a substitute.
     pub accepted: Option<Timestamp>,
-    /// When the mail server refused it for good.
+    /// When the mail server permanently rejected it.
     pub refused: Option<Timestamp>,
 }
+
+/// The outcome of sending a mail.
+pub type Delivered = EffectOutcome<Sent>;
 
 impl Sent {
     /// The mail server has accepted the mail.
@@ -63,7 +67,7 @@ pub trait Post: Sync {
     /// Sends a mail. Success means that the server has accepted it.
     fn send(&self, mail: &Mail) -> impl Future<Output = Result<(), MailError>> + Send;
 
-    /// The time that acceptances are dated by.
+    /// The time used as the time of acceptance.
     fn now(&self) -> Timestamp;
 }
 
@@ -77,13 +81,13 @@ impl Post for Mailer {
     }
 }
 
-/// Sends a mail, and remembers in the log what was accepted. A failure is a problem.
+/// Sends a mail and records an accepted mail in the log. A failure is returned as a problem.
 pub async fn deliver(
     post: &impl Post,
     log: &MailLog,
     notice: &Notice,
     undeliverable: Undeliverable,
-) -> EffectOutcome<Sent> {
+) -> Delivered {
     let proceeds = undeliverable == Undeliverable::Proceed;
     let error = match send(post, &notice.mail).await {
         Ok(()) => {
@@ -91,12 +95,12 @@ pub async fn deliver(
             log.remember(notice, Sent::at(at), at);
             return EffectOutcome::done(Sent::at(at));
         }
-        Err(error) if !error.is_final() => return postponed(&error),
+        Err(error) if !error.is_undeliverable() => return postponed(&error),
         Err(error) => error,
     };
     let mut words = error.to_string();
     if !matches!(error, MailError::BadRecipient { .. }) {
-        words.push_str("; it is refused without any text of the user, too");
+        words.push_str("; it is also refused without any text of the user");
     }
     let mut sent = Sent { accepted: None, refused: Some(whole(post.now())) };
     if notice.mail.kind.is_warning() {
@@ -112,35 +116,33 @@ pub async fn deliver(
             log.remember_managers(notice, at);
         }
         words.push_str(match (is_known, proceeds) {
-            (true, true) => "; the managers of the course were told, and the deadline counts from that",
-            (true, false) => "; the managers of the course were told, and the Instance is kept",
-            (false, _) => "; no manager of the course could be told, so the Instance is kept",
+            (true, true) => "; the managers of the course were notified, and the deadline counts from then",
+            (true, false) => "; the managers of the course were notified, and the Instance is kept",
+            (false, _) => "; no manager of the course could be notified, so the Instance is kept",
         });
     } else {
-        // Nobody has to be told in time: the warnings were accepted.
+        // A final mail has no deadline to protect: the warnings were accepted.
         sent.accepted = sent.refused.filter(|_| proceeds);
     }
     let problem = Problem::fault(Component::Whole, MAIL_UNDELIVERABLE, words);
     EffectOutcome { result: Some(sent), error: Some(EffectError::Postponed(problem)) }
 }
 
-/// A time as the status holds it.
+/// Rounds a time as the status stores it.
 fn whole(time: Timestamp) -> Timestamp {
     promise::time(time).map_or(time, |time| time.0)
 }
 
-/// Sends a mail; if it is refused for good, once more in our words.
+/// Sends a mail. If the server permanently rejects it, sends it once more without any text of the user.
 async fn send(post: &impl Post, mail: &Mail) -> Result<(), MailError> {
     match post.send(mail).await {
-        // There is nobody to send anything to.
-        Err(error @ MailError::BadRecipient { .. }) => Err(error),
-        Err(error) if error.is_final() => post.send(&mail.plain()).await,
+        Err(error) if error.is_about_the_mail() => post.send(&mail.plain()).await,
         result => result,
     }
 }
 
-/// Tells the managers that a mail cannot be delivered; returns whether any of them knows. An error where that is not known
-/// yet, because a mail was not accepted for now.
+/// Notifies the managers that a mail cannot be delivered. Returns whether any of them was notified, or an error if that
+/// is not known yet because a mail was temporarily rejected.
 async fn notify_managers(post: &impl Post, notice: &Notice, is_kept: bool) -> Result<bool, MailError> {
     let Managers::Notify(managers) = &notice.managers else { return Ok(true) };
     let mut is_known = false;
@@ -149,18 +151,18 @@ async fn notify_managers(post: &impl Post, notice: &Notice, is_kept: bool) -> Re
         match post.send(&notice.mail.to_manager(manager, &notice.course, is_kept)).await {
             Ok(()) => is_known = true,
             Err(MailError::NotLeader) => return Err(MailError::NotLeader),
-            Err(error) => failed = failed.or(Some(error).filter(|error| !error.is_final())),
+            Err(error) => failed = failed.or(Some(error).filter(|error| !error.is_undeliverable())),
         }
     }
     failed.filter(|_| !is_known).map_or(Ok(is_known), Err)
 }
 
-/// A mail was not accepted, for now.
-fn postponed(error: &MailError) -> EffectOutcome<Sent> {
+/// The outcome of a mail that was not accepted for now.
+fn postponed(error: &MailError) -> Delivered {
     let error = if *error == MailError::NotLeader {
         EffectError::NotLeader
     } else {
-        let message = format!("{error}; it is sent again, and the deadline moves accordingly");
+        let message = format!("{error}; the mail is retried, and the deadline moves accordingly");
         EffectError::Failed(Problem::fault(Component::Whole, error.reason(), message))
     };
     EffectOutcome { result: None, error: Some(error) }

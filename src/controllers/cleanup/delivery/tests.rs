@@ -1,4 +1,4 @@
-//! Tests of what becomes of mails; what a real mail server says is in `tests/integration/mail`.
+//! Tests of the delivery of mails. The answers of a real mail server are tested in `tests/integration/mail`.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use futures::FutureExt as _;
 use parking_lot::Mutex;
 
 use super::*;
-use crate::clients::mail::{MailKind, Refused, Wording};
+use crate::clients::mail::{MailKind, Subject, Wording};
 use crate::controllers::cleanup::mail_log::{Mailed, record};
 use crate::controllers::shared::fixtures::running_instance;
 
@@ -38,7 +38,7 @@ pub fn notice(kind: MailKind, number: i64) -> Notice {
     Notice { mail, uid: "u1".to_owned(), number, course: "tea".to_owned(), managers }
 }
 
-/// A server that answers to the mails in this order, and to further ones that it accepts them.
+/// A server that gives these answers in order, and accepts all further mails.
 struct Server {
     answers: Mutex<Vec<Result<(), MailError>>>,
     asked: Mutex<Vec<String>>,
@@ -63,15 +63,19 @@ impl Post for Server {
     }
 }
 
-fn refused(what: Refused) -> MailError {
-    MailError::Refused { server: "mail:25".to_owned(), what, said: "550 no".to_owned() }
+fn refused(subject: Subject) -> MailError {
+    MailError::Refused { server: "mail:25".to_owned(), subject, said: "550 no".to_owned() }
 }
 
 fn busy() -> MailError {
-    MailError::Unavailable { server: "mail:25".to_owned(), said: "451 later".to_owned() }
+    MailError::Unavailable {
+        server: "mail:25".to_owned(),
+        subject: Subject::Client,
+        said: "451 later".to_owned(),
+    }
 }
 
-/// Who was written to, in order; what became of it: `accepted`, `refused`, both, or the reason why it is tried again.
+/// Returns the recipients in order, and the result: `accepted`, `refused`, both, or the reason for the retry.
 fn sent(
     notice: &Notice,
     undeliverable: Undeliverable,
@@ -96,26 +100,26 @@ fn sent(
 }
 
 #[test]
-fn who_is_written_to_when_a_mail_is_refused() {
+fn a_refused_mail_is_retried_in_plain_text_and_then_sent_to_the_managers() {
     use Undeliverable::{Keep, Proceed};
     let warning = || notice(MailKind::ExpirationWarning, 0);
     let told = || Notice { managers: Managers::Notified, ..warning() };
     let alone = || Notice { managers: Managers::Notify(Vec::new()), ..warning() };
     let last = || notice(MailKind::Expired, 1);
-    let (text, box_) = (|| Err(refused(Refused::Mail)), || Err(refused(Refused::Recipient)));
+    let (text, box_) = (|| Err(refused(Subject::Mail)), || Err(refused(Subject::Recipient)));
     let bad = || Err(MailError::BadRecipient { tenant: "ada".to_owned(), problem: "it is empty".to_owned() });
-    let kept = "refused: the managers of the course were told, and the Instance is kept";
-    let nobody = "refused: no manager of the course could be told, so the Instance is kept";
-    let counts = "counts: the managers of the course were told, and the deadline counts from that";
+    let kept = "refused: the managers of the course were notified, and the Instance is kept";
+    let nobody = "refused: no manager of the course could be notified, so the Instance is kept";
+    let counts = "counts: the managers of the course were notified, and the deadline counts from then";
     for (notice, undeliverable, answers, asked, what) in [
         (warning(), Keep, vec![], "ada", "accepted"),
         (warning(), Keep, vec![text()], "ada | ada, plain", "accepted"),
         (warning(), Proceed, vec![box_()], "ada | ada, plain", "accepted"),
         (warning(), Keep, vec![Err(busy())], "ada", "again, MailServerUnavailable"),
         (warning(), Keep, vec![text(), Err(busy())], "ada | ada, plain", "again, MailServerUnavailable"),
-        (warning(), Keep, vec![Err(refused(Refused::Sender))], "ada", "again, MailSenderRefused"),
+        (warning(), Keep, vec![Err(refused(Subject::Sender))], "ada", "again, MailSenderRefused"),
         (warning(), Keep, vec![Err(MailError::NotLeader)], "ada", "not the leader"),
-        (warning(), Keep, vec![text(), text()], "ada | ada, plain | grace | hopper | alan", kept),
+        (warning(), Keep, vec![text(), box_()], "ada | ada, plain | grace | hopper | alan", kept),
         (warning(), Keep, vec![bad()], "ada | grace | hopper | alan", kept),
         (told(), Keep, vec![box_(), box_()], "ada | ada, plain", kept),
         (alone(), Keep, vec![box_(), box_()], "ada | ada, plain", nobody),
@@ -148,7 +152,7 @@ fn who_is_written_to_when_a_mail_is_refused() {
             "ada | ada, plain | grace",
             "not the leader",
         ),
-        // Of what was done after its warnings nobody else is told.
+        // Managers are not notified about a mail that follows the warnings.
         (last(), Keep, vec![box_(), box_()], "ada | ada, plain", "refused: "),
         (last(), Proceed, vec![box_(), box_()], "ada | ada, plain", "counts: "),
     ] {
@@ -158,10 +162,33 @@ fn who_is_written_to_when_a_mail_is_refused() {
 }
 
 #[test]
-fn what_was_accepted_is_remembered_by_whom_it_was_for() {
+fn a_fault_of_this_installation_is_not_blamed_on_the_recipient() {
+    use Undeliverable::{Keep, Proceed};
+    let refuses = |subjects: &[Subject]| subjects.iter().map(|of| Err(refused(*of))).collect::<Vec<_>>();
+    let (mail, box_) = (Subject::Mail, Subject::Recipient);
+    for (undeliverable, subjects, asked, what) in [
+        (Keep, &[mail, mail][..], "ada | ada, plain", "again, MailRefused"),
+        (Proceed, &[box_, mail], "ada | ada, plain", "again, MailRefused"),
+        (Proceed, &[Subject::Client], "ada", "again, MailConnectionRefused"),
+        (Proceed, &[Subject::Login], "ada", "again, MailLoginRefused"),
+        (
+            Keep,
+            &[box_, box_, mail, mail, mail],
+            "ada | ada, plain | grace | hopper | alan",
+            "again, MailRefused",
+        ),
+    ] {
+        let warning = notice(MailKind::ExpirationWarning, 0);
+        let (were, became, _) = sent(&warning, undeliverable, refuses(subjects));
+        assert_eq!((&*were, &*became), (asked, what), "{undeliverable:?}");
+    }
+}
+
+#[test]
+fn accepted_mails_are_remembered_separately_for_the_tenant_and_the_managers() {
     use Undeliverable::{Keep, Proceed};
     let instance = running_instance(Timestamp::UNIX_EPOCH);
-    let closed = || vec![Err(refused(Refused::Recipient)), Err(refused(Refused::Recipient))];
+    let closed = || vec![Err(refused(Subject::Recipient)), Err(refused(Subject::Recipient))];
     for (undeliverable, answers, to_tenant, to_managers) in [
         (Keep, vec![], true, false),
         (Keep, closed(), false, true),

@@ -1,8 +1,9 @@
-//! The mails about an Instance that were accepted, and their times: at most one of a kind is sent in an interval,
-//! whoever takes the status back meanwhile.
+//! Records which mails about an Instance were accepted, and when. At most one mail of a kind is sent per interval, even
+//! if the status is reverted in between.
 //!
-//! The time of the last one is in an annotation of the Instance, which the webhook lets nobody else write. Until it is
-//! there, and where there are no webhooks, the memory of the leader has it.
+//! The time of the last mail of each kind is stored in an annotation of the Instance that only the daemon may write;
+//! the webhook enforces this. Until the annotation is written, and in clusters without webhooks, the leader keeps the
+//! time in memory.
 
 use std::collections::BTreeMap;
 
@@ -16,24 +17,23 @@ use crate::api::instance::Instance;
 use crate::api::labels::MAILED_PREFIX;
 use crate::api::promise::Promise;
 use crate::clients::mail::MailKind;
-use crate::runtime::ObjectKey;
 use crate::runtime::clock::rfc3339;
-use crate::runtime::merge;
 use crate::runtime::plan::ObjectPatch;
+use crate::runtime::{ObjectKey, merge};
 
-/// The key of the annotation with the time of the last mail of a kind, or of the last one that told managers that it cannot
-/// be delivered.
+/// The key of the annotation with the time of the last mail of a kind, or of the last mail that told managers that a
+/// mail of this kind cannot be delivered.
 pub fn record(kind: MailKind, is_to_managers: bool) -> String {
     let name = kind.label().replace('_', "-");
     format!("{MAILED_PREFIX}{name}{}", if is_to_managers { "-managers" } else { "" })
 }
 
-/// The mails about an Instance that were accepted, as the leader remembers them.
+/// The accepted mails about an Instance, as the leader remembers them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Mailed {
-    /// The times at which the last ones were accepted, in whole seconds, by [`record`].
+    /// When the last mail of each [`record`] was accepted, in whole seconds.
     times: BTreeMap<String, Timestamp>,
-    /// The last warning, while it is not known that its acceptance is in the status.
+    /// The last warning, until the status is known to contain its acceptance.
     unsettled: Option<Warned>,
 }
 
@@ -47,20 +47,21 @@ struct Warned {
 }
 
 impl Mailed {
-    /// When the last mail of a record was accepted, by the annotation or the memory. It may be later than the time by which is
-    /// judged, which a clock that is behind decides.
+    /// When the last mail of a record was accepted, from the annotation or from memory. The result may be later than
+    /// the current time that decisions use, because a clock may be slow.
     pub fn last(&self, instance: &Instance, record: &str) -> Option<Timestamp> {
         let annotated = instance.annotation(record).and_then(|text| text.parse().ok());
         annotated.into_iter().chain(self.times.get(record).copied()).max()
     }
 
-    /// When the last warning, and the last mail that the deadline has passed, were accepted.
+    /// When the last warning and the last final mail were accepted.
     pub fn last_mails(&self, instance: &Instance, warning: MailKind, last: MailKind) -> LastMails {
         let of = |kind| self.last(instance, &record(kind, false));
         LastMails { warning: of(warning), last: of(last) }
     }
 
-    /// The promise, which says that a warning of this kind is being sent, where the leader knows that it was accepted.
+    /// Updates a promise whose status says that a warning of this kind is being sent, if the leader knows that the
+    /// warning was accepted.
     pub fn accepted(&self, terms: &promise::Terms, kind: MailKind, promise: Promise) -> Promise {
         let Some(known) = self.unsettled.as_ref().filter(|known| known.kind == kind) else { return promise };
         let sending = promise.sending.as_ref().map(|sending| sending.0);
@@ -70,7 +71,8 @@ impl Mailed {
         promise::sent(terms, &promise, known.sent)
     }
 
-    /// The annotations of these records that an Instance lacks; with each the time that is known of it otherwise.
+    /// The annotations of these records that are missing on an Instance. Each record comes with the time known from
+    /// elsewhere, if any.
     pub fn annotations(
         &self,
         instance: &Instance,
@@ -88,7 +90,7 @@ impl Mailed {
     }
 }
 
-/// A patch of an Instance that sets these annotations, too.
+/// Adds these annotations to a patch of an Instance.
 pub fn annotated(
     instance: &Instance,
     patch: Option<ObjectPatch>,
@@ -102,21 +104,21 @@ pub fn annotated(
     Some(patch)
 }
 
-/// All mails that were accepted, as the leader remembers them: by the Instance that they are about, with its uid.
+/// All accepted mails that the leader remembers, by the Instance that they are about, with its uid.
 #[derive(Default)]
 pub struct MailLog {
     known: Mutex<BTreeMap<ObjectKey, (String, Mailed)>>,
 }
 
 impl MailLog {
-    /// The mails about an Instance that were accepted.
+    /// The accepted mails about an Instance.
     pub fn of(&self, instance: &Instance) -> Mailed {
         let known = self.known.lock();
         let mailed = known.get(&ObjectKey::of(instance)).filter(|(uid, _)| uid == instance.uid());
         mailed.map(|(_, mailed)| mailed.clone()).unwrap_or_default()
     }
 
-    /// Takes that the server has accepted a mail to the Tenant, or those to managers that count as it.
+    /// Records that the server has accepted a mail to the Tenant, or the mails to managers that count as a substitute.
     pub fn remember(&self, notice: &Notice, sent: Sent, at: Timestamp) {
         let mail = &notice.mail;
         let warned = Warned { kind: mail.kind, number: notice.number, deadline: mail.deadline, sent };
@@ -126,7 +128,7 @@ impl MailLog {
         });
     }
 
-    /// Takes that managers were told that a mail cannot be delivered.
+    /// Records that managers were notified that a mail cannot be delivered.
     pub fn remember_managers(&self, notice: &Notice, at: Timestamp) {
         self.change(notice, |mailed| {
             mailed.times.insert(record(notice.mail.kind, true), at);
@@ -143,8 +145,8 @@ impl MailLog {
         change(mailed);
     }
 
-    /// The status of an Instance has this promise. Unless it says that a mail is being sent, the acceptance of the last one is
-    /// in the status, or what it promised was withdrawn.
+    /// Called when the status of an Instance contains this promise. Unless it says that a mail is being sent, the last
+    /// acceptance is in the status, or the promise was withdrawn.
     pub fn settle(&self, instance: &ObjectKey, promise: Option<&Promise>) {
         if promise.is_none_or(|promise| promise.sending.is_none())
             && let Some((_, mailed)) = self.known.lock().get_mut(instance)
@@ -153,7 +155,7 @@ impl MailLog {
         }
     }
 
-    /// Drops what is known of an Instance that does not exist any more.
+    /// Drops the entry of an Instance that no longer exists.
     pub fn forget(&self, instance: &ObjectKey) {
         self.known.lock().remove(instance);
     }

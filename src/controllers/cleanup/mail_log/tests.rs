@@ -1,4 +1,4 @@
-//! Tests of what is remembered of mails.
+//! Tests of the log of accepted mails.
 
 use std::sync::Arc;
 
@@ -7,10 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use super::*;
 use crate::controllers::cleanup::delivery::tests::notice;
 use crate::controllers::shared::fixtures::running_instance;
-
-fn at(seconds: i64) -> Timestamp {
-    Timestamp::from_second(seconds).expect("a time")
-}
+use crate::fixtures::at;
 
 /// The Instance that the mails of [`notice`] are about, with this annotation.
 fn instance(annotation: Option<Timestamp>) -> Instance {
@@ -21,7 +18,7 @@ fn instance(annotation: Option<Timestamp>) -> Instance {
 }
 
 #[test]
-fn each_kind_of_mail_has_an_annotation_of_its_own() {
+fn each_kind_of_mail_has_a_separate_annotation() {
     assert_eq!(record(MailKind::ExpirationWarning, false), "crownlabs.polito.it/mailed-expiration-warning");
     assert_eq!(record(MailKind::Destroyed, true), "crownlabs.polito.it/mailed-destroyed-managers");
 }
@@ -36,10 +33,10 @@ fn the_last_mail_is_known_from_the_annotation_and_from_the_memory() {
     assert_eq!(last(None), None);
     assert_eq!(last(Some(at(500))), Some(at(500)));
     log.remember(&notice(MailKind::ExpirationWarning, 0), Sent::at(at(700)), at(700));
-    assert_eq!(last(None), Some(at(700)), "whoever has removed it");
+    assert_eq!(last(None), Some(at(700)), "the annotation was removed");
     assert_eq!(last(Some(at(500))), Some(at(700)));
-    assert_eq!(last(Some(at(800))), Some(at(800)), "another leader has written it");
-    // The Instance was deleted, and another one made with its name.
+    assert_eq!(last(Some(at(800))), Some(at(800)), "another leader wrote the annotation");
+    // The Instance was deleted and created again with the same name.
     let mut other = instance(None);
     other.metadata.uid = "u2".into();
     assert_eq!(log.of(&other), Mailed::default());
@@ -48,7 +45,7 @@ fn the_last_mail_is_known_from_the_annotation_and_from_the_memory() {
 }
 
 #[test]
-fn what_the_annotation_lacks_is_written_once() {
+fn a_missing_annotation_is_written_once() {
     let log = MailLog::default();
     let records = [record(MailKind::ExpirationWarning, false), record(MailKind::ExpirationWarning, true)];
     let lacks = |instance: &Instance| {
@@ -71,7 +68,7 @@ fn what_the_annotation_lacks_is_written_once() {
 }
 
 #[test]
-fn a_warning_whose_acceptance_is_not_in_the_status_yet_counts() {
+fn an_accepted_warning_counts_before_the_status_contains_it() {
     let log = MailLog::default();
     let terms = promise::Terms {
         after: crate::api::lifetime::Lifetime::Never,
@@ -95,12 +92,12 @@ fn a_warning_whose_acceptance_is_not_in_the_status_yet_counts() {
     let counted = of(warning, &sending);
     assert_eq!((counted.warnings, counted.sending.as_ref()), (1, None));
     assert_eq!(counted.last_warning, Some(Time(at(700))));
-    // Those that say something else are left as they are.
+    // Other promises are not changed.
     for other in [stored(at(1), 0), stored(sent.mail.deadline, 1), Promise::default()] {
         assert_eq!(of(warning, &other), other);
     }
     assert_eq!(of(MailKind::InactivityWarning, &sending), sending);
-    // While the status says that it is being sent, its acceptance is not known to be there.
+    // While the status says that the warning is being sent, it may lack the acceptance.
     let key = ObjectKey::of(&*box_);
     log.settle(&key, Some(&sending));
     assert_eq!(of(warning, &sending).warnings, 1);

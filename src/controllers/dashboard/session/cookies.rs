@@ -1,18 +1,21 @@
-//! The form of cookies in headers.
+//! The format of cookies in headers.
 
 use http::HeaderMap;
 use http::header::COOKIE;
 use jiff::SignedDuration;
 
-use super::TooLong;
-
-/// The most bytes of a cookie that browsers keep.
+/// The maximum number of bytes in a cookie that browsers keep.
 pub const LONGEST: usize = 4_096;
-/// What all cookies have. A name that begins with `__Host-` has it or is refused by the browser, so that no machine at a host beside
-/// can have set it.
+/// The error of a cookie that is longer than browsers keep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the cookie exceeds the {} bytes that browsers keep", LONGEST)]
+pub struct TooLong;
+
+/// The attributes of all cookies. Browsers accept a name that begins with `__Host-` only with these attributes, and
+/// only from the host itself, so a machine on a sibling host cannot set it.
 const ATTRIBUTES: &str = "Path=/; Secure; HttpOnly; SameSite=Lax";
 
-/// A cookie for `Set-Cookie`; without an age, it lasts until the browser ends.
+/// Returns a cookie for `Set-Cookie`. Without an age, it lasts until the browser is closed.
 ///
 /// # Errors
 /// If it is too long.
@@ -22,19 +25,20 @@ pub fn cookie(name: &str, value: &str, age: Option<SignedDuration>) -> Result<St
     if cookie.len() > LONGEST { Err(TooLong) } else { Ok(cookie) }
 }
 
-/// The cookie that removes another.
+/// Returns the cookie that removes another.
 pub fn deleted(name: &str) -> String {
     format!("{name}=; Max-Age=0; {ATTRIBUTES}")
 }
 
-/// A cookie that scripts may read, for a year, such as the language.
+/// Returns a cookie that scripts may read, such as the language. It lasts for a year.
 pub fn plain(name: &str, value: &str) -> String {
     format!("{name}={value}; Max-Age=31536000; Path=/; Secure; SameSite=Lax")
 }
 
-/// The values of the cookies with a name that a browser sends. What another host has put into the same line, such as a machine for
-/// the domain above both, hides none of ours: a value that is no text is left out alone. Only ASCII spaces are trimmed: a browser
-/// does not know a name as one with `__Host-` if other white space is before it.
+/// Returns the values of all cookies with a name. The header can contain cookies of other hosts, for example of a
+/// machine that sets them for the parent domain. They do not hide the cookies of the dashboard: a value that is not
+/// text is skipped. Only ASCII spaces are trimmed, because a browser does not protect a name with `__Host-` after other
+/// white space.
 pub fn given<'h>(headers: &'h HeaderMap, name: &'h str) -> impl Iterator<Item = &'h str> {
     let pairs = headers.get_all(COOKIE).iter().flat_map(|line| line.as_bytes().split(|byte| *byte == b';'));
     pairs.filter_map(move |pair| {
@@ -60,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cookie_of_another_host_hides_none_and_is_none_of_ours() {
+    fn cookies_of_another_host_neither_hide_nor_replace_ours() {
         let line =
             "a=\u{e9}; \u{2000}__Host-n=1; __Host-n=2; =__Host-n=3; \"__Host-n=4; __host-n=5; __Host-n =6"
                 .as_bytes();
@@ -73,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cookie_is_for_its_own_host_by_https_alone() {
+    fn cookies_are_restricted_to_their_host_and_to_https() {
         assert_eq!(cookie("n", "v", None).as_deref(), Ok("n=v; Path=/; Secure; HttpOnly; SameSite=Lax"));
         assert_eq!(deleted("n"), "n=; Max-Age=0; Path=/; Secure; HttpOnly; SameSite=Lax");
         assert_eq!(cookie("n", &"v".repeat(LONGEST), None), Err(TooLong));

@@ -5,25 +5,25 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::rand::{SecureRandom as _, SystemRandom};
 
-/// The current key, and perhaps the one before it.
+/// The current key, and optionally the previous one.
 pub struct Keys(Vec<LessSafeKey>);
 
-/// Why a text has no keys.
+/// Why a key file is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// There are none, or too many.
-    #[error("it has {0} lines: one with the key, and perhaps one with the key before it, are expected")]
+    /// The number of lines is wrong.
+    #[error("it has {0} lines; expected one for the current key, and optionally one for the previous key")]
     Number(usize),
-    /// A line is no key.
-    #[error("line {0} is no key of 32 bytes in base64, such as `openssl rand -base64 32` makes")]
+    /// A line is not a key.
+    #[error("line {0} is not a base64-encoded key of 32 bytes; create one with `openssl rand -base64 32`")]
     Unreadable(usize),
 }
 
 impl Keys {
-    /// The keys of a file: a line each, the current one first.
+    /// Parses a key file with one key per line, the current key first.
     ///
     /// # Errors
-    /// If it has none, or a line is none.
+    /// If the number of lines is wrong, or a line is not a key.
     pub fn parse(content: &[u8]) -> Result<Self, KeyError> {
         let text = String::from_utf8_lossy(content);
         let lines: Vec<&str> = text.split_whitespace().collect();
@@ -38,8 +38,8 @@ impl Keys {
         lines.iter().enumerate().map(key).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Seals a text, for one purpose, with the current key. A random nonce of 96 bits repeats after more cookies than are ever
-    /// made with a key: with 2^32 of them, once in 2^33.
+    /// Seals a text for one purpose with the current key. The nonces are random and have 96 bits: among 2^32 cookies of
+    /// a key, one repeats with a probability of 2^-33.
     pub fn seal(&self, purpose: &str, plain: &[u8]) -> String {
         let mut nonce = [0; NONCE_LEN];
         let mut sealed = plain.to_vec();
@@ -47,14 +47,14 @@ impl Keys {
             let (nonce, aad) = (Nonce::assume_unique_for_key(nonce), Aad::from(purpose.as_bytes()));
             self.0[0].seal_in_place_append_tag(nonce, aad, &mut sealed)
         });
-        // Without random numbers there is no cookie, and everybody has to log in again.
+        // Without random numbers, no cookie is set, and users have to log in again.
         if done.is_err() {
             return String::new();
         }
         URL_SAFE_NO_PAD.encode([nonce.as_slice(), &sealed].concat())
     }
 
-    /// What was sealed for this purpose; `None` if one of these keys has not done that.
+    /// Returns a text that one of these keys has sealed for this purpose; `None` otherwise.
     pub fn open(&self, purpose: &str, sealed: &str) -> Option<Vec<u8>> {
         let bytes = URL_SAFE_NO_PAD.decode(sealed).ok()?;
         let (nonce, sealed) = bytes.split_at_checked(NONCE_LEN)?;
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_text_is_sealed_anew_each_time() {
+    fn sealing_a_text_twice_gives_different_results() {
         let keys = Keys::parse(b"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=").expect("a key");
         let [one, other] = [keys.seal("p", b"text"), keys.seal("p", b"text")];
         assert_ne!(one, other);

@@ -1,7 +1,8 @@
-//! What a browser keeps: cookies that only the dashboard can read and write. Whatever else a browser sends counts as no cookie.
+//! The cookies of a browser. They are sealed, so only the dashboard can read and write them. Other cookies are ignored.
 
 mod cookies;
 mod keys;
+pub mod login;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -10,30 +11,26 @@ use ring::rand::{SecureRandom as _, SystemRandom};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-pub use self::cookies::{deleted, given, plain};
+pub use self::cookies::{TooLong, deleted, given, plain};
 pub use self::keys::Keys;
+use super::action::outcome::Outcome;
 use crate::clients::oidc::{Attempt, Secret};
 
-/// How long a login, and a form that waits for one, may take.
+/// The maximum duration of a login, and of a form that waits for a login.
 const SHORT: SignedDuration = SignedDuration::from_mins(10);
-/// For how long after its user's last visit an open page asks for tokens by itself.
+/// How long an open page may request new tokens after the last visit of the user.
 const UNUSED: SignedDuration = SignedDuration::from_mins(30);
-/// How exactly the time of the last visit is kept.
+/// The precision of the time of the last visit.
 const VISITS: SignedDuration = SignedDuration::from_mins(5);
-
-/// A cookie is longer than browsers keep.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a cookie would have more than {} bytes, which browsers do not keep", cookies::LONGEST)]
-pub struct TooLong;
 
 /// A session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {
-    /// What it is called, from its login to its end: a refresh token is replaced each time.
+    /// Its id, which never changes. The refresh token is replaced each time.
     pub id: String,
-    /// By which its tokens are asked for.
+    /// The token that requests new tokens.
     pub refresh_token: Secret,
-    /// When its user has opened a page or sent a form, to within a few minutes.
+    /// When the user last opened a page or sent a form, to within a few minutes.
     pub visited: Timestamp,
 }
 
@@ -42,31 +39,31 @@ pub struct Session {
 pub struct LoginAttempt {
     /// Its random values.
     pub attempt: Attempt,
-    /// The page to which it returns.
+    /// The page to return to.
     pub path: String,
 }
 
-/// What was typed, and what became of it, until its page is shown again.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Form {
-    /// The page.
+/// The flash message about a form, until a page shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Flash {
+    /// The path of the page that shows it.
     pub path: String,
-    /// What became of it, as a word; the page has the sentence.
-    pub outcome: String,
-    /// More about that, in the words of whoever refused it.
+    /// The outcome of the form.
+    pub outcome: Outcome,
+    /// The message of the server that rejected it.
     pub message: String,
-    /// The fields and what was typed.
+    /// The path of the form followed by its fields, if it changed nothing.
     pub fields: Vec<(String, String)>,
-    /// Whether what was typed was too long for a cookie, which holds nearly 3 KB of it.
+    /// Whether the fields were too long for a cookie, which holds nearly 3 KB of them.
     pub is_lost: bool,
 }
 
-/// The cookies, each with its purpose: one is never taken for another.
+/// The names of the cookies. Each name is also the purpose of the seal, so one cookie is never accepted as another.
 const SESSION: &str = "__Host-crownlabs";
 const LOGIN: &str = "__Host-crownlabs-login";
-const FORM: &str = "__Host-crownlabs-form";
+const FLASH: &str = "__Host-crownlabs-flash";
 
-/// What a short cookie has beside its content.
+/// The content of a short-lived cookie, with the time when it was set.
 #[derive(Serialize, Deserialize)]
 struct Dated<T> {
     since: i64,
@@ -74,7 +71,7 @@ struct Dated<T> {
 }
 
 impl Session {
-    /// The cookie of a session. The browser keeps it until it ends.
+    /// Returns the cookie of the session. The browser keeps it until it is closed.
     ///
     /// # Errors
     /// If it is too long.
@@ -84,18 +81,18 @@ impl Session {
         cookies::cookie(SESSION, &keys.seal(SESSION, text.as_bytes()), None)
     }
 
-    /// Whether an open page may still ask for tokens by itself: it keeps no session alive that nobody uses.
+    /// Whether an open page may still request new tokens. An open page does not keep an unused session alive.
     pub fn is_used(&self, now: Timestamp) -> bool {
         now.duration_since(self.visited) <= UNUSED
     }
 
-    /// The same session after a visit, if the time of the last one is to be replaced.
+    /// Returns the session with the time of a new visit, if the stored time is out of date.
     pub fn visit(&self, now: Timestamp) -> Option<Self> {
         let is_old = now.duration_since(self.visited) > VISITS;
         is_old.then(|| Self { visited: now, ..self.clone() })
     }
 
-    /// The session of a browser.
+    /// Reads the session of a browser.
     pub fn read(headers: &http::HeaderMap, keys: &Keys) -> Option<Self> {
         given(headers, SESSION).find_map(|value| {
             let text = String::from_utf8(keys.open(SESSION, value)?).ok()?;
@@ -106,56 +103,56 @@ impl Session {
         })
     }
 
-    /// The cookie that ends a session.
+    /// Returns the cookie that ends a session.
     pub fn ended() -> String {
         deleted(SESSION)
     }
 }
 
 impl LoginAttempt {
-    /// Its cookie.
+    /// Returns its cookie.
     ///
     /// # Errors
-    /// If it is too long: then so is the path.
+    /// If the cookie is too long, because the path is.
     pub fn seal(&self, keys: &Keys, now: Timestamp) -> Result<String, TooLong> {
         let Attempt { state, nonce, verifier } = &self.attempt;
         short(LOGIN, &[state, nonce, verifier, &self.path], keys, now)
     }
 
-    /// The login that a browser has begun.
+    /// Reads the login that a browser has begun.
     pub fn read(headers: &http::HeaderMap, keys: &Keys, now: Timestamp) -> Option<Self> {
         let [state, nonce, verifier, path]: [String; 4] = opened(LOGIN, headers, keys, now)?;
         is_local(&path).then_some(Self { attempt: Attempt { state, nonce, verifier }, path })
     }
 
-    /// The cookie that ends it.
+    /// Returns the cookie that ends it.
     pub fn ended() -> String {
         deleted(LOGIN)
     }
 }
 
-impl Form {
-    /// Its cookie. Of what is too long to be kept, the message is cut, and then what was typed is lost.
+impl Flash {
+    /// Returns its cookie. If it is too long, the message is cut; if it is still too long, the fields are dropped.
     pub fn seal(&self, keys: &Keys, now: Timestamp) -> String {
         let message = self.message.chars().take(500).collect();
         let cut = Self { message, ..self.clone() };
         let lost = Self { fields: Vec::new(), is_lost: true, ..cut.clone() };
-        let cookie = [self, &cut, &lost].into_iter().find_map(|form| short(FORM, form, keys, now).ok());
-        cookie.unwrap_or_else(|| deleted(FORM))
+        let cookie = [self, &cut, &lost].into_iter().find_map(|form| short(FLASH, form, keys, now).ok());
+        cookie.unwrap_or_else(|| deleted(FLASH))
     }
 
-    /// What was typed in a browser on a page.
+    /// Reads the flash message for a page.
     pub fn read(headers: &http::HeaderMap, keys: &Keys, now: Timestamp, path: &str) -> Option<Self> {
-        opened(FORM, headers, keys, now).filter(|form: &Self| form.path == path)
+        opened(FLASH, headers, keys, now).filter(|form: &Self| form.path == path)
     }
 
-    /// The cookie that ends it.
+    /// Returns the cookie that ends it.
     pub fn ended() -> String {
-        deleted(FORM)
+        deleted(FLASH)
     }
 }
 
-/// Whether a text is a path of the dashboard: a browser that is sent there goes nowhere else.
+/// Whether a text is a path of the dashboard, so that a redirect to it does not lead to another host.
 fn is_local(path: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_graphic() && byte != b'\\';
     path.starts_with('/') && !path.starts_with("//") && path.bytes().all(is_plain)
@@ -187,22 +184,22 @@ fn opened<T: DeserializeOwned>(
     })
 }
 
-/// A text for an address, which only the dashboard can have written.
+/// Seals a text for an address, so that only the dashboard can write it.
 pub fn sealed(keys: &Keys, purpose: &str, text: &str) -> String {
     keys.seal(purpose, text.as_bytes())
 }
 
-/// The text of an address, if the dashboard has written it.
+/// Returns the text of an address; `None` if the dashboard has not sealed it.
 pub fn unsealed(keys: &Keys, purpose: &str, text: &str) -> Option<String> {
     String::from_utf8(keys.open(purpose, text)?).ok()
 }
 
-/// A nonce, of 128 random bits; `None` if the system has no random numbers.
+/// Returns a nonce of 128 random bits; `None` if the system has no random numbers.
 pub fn nonce() -> Option<String> {
     random::<16>().map(|bytes| URL_SAFE_NO_PAD.encode(bytes))
 }
 
-/// The end of a new name: six of 32 letters and digits that are not taken for one another.
+/// Returns a random suffix for a name: six of 32 letters and digits that are easy to distinguish.
 pub fn suffix() -> Option<String> {
     const SIGNS: [char; 32] = [
         'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'j', 'k', 'm', 'n', 'p', 'q', 'r', 's', 't', 'u', 'v', 'w',
@@ -224,13 +221,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::controllers::dashboard::texts::Problem;
+    use crate::fixtures::at;
 
     fn keys() -> Keys {
         Keys::parse(b"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n").expect("a key")
-    }
-
-    fn at(second: i64) -> Timestamp {
-        Timestamp::from_second(second).expect("a time")
     }
 
     fn session_of(token: &str) -> Session {
@@ -238,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_page_keeps_no_session_alive_that_nobody_uses() {
+    fn an_open_page_does_not_keep_an_unused_session_alive() {
         let session = session_of("t");
         for (second, is_used, is_old) in [
             (1_000, true, false),
@@ -254,14 +249,19 @@ mod tests {
         }
     }
 
-    /// What a browser sends that has got this cookie.
+    fn flash(path: &str, message: String, fields: Vec<(String, String)>) -> Flash {
+        let outcome = Outcome::Failed(Problem::SessionOver);
+        Flash { path: path.to_owned(), outcome, message, fields, is_lost: false }
+    }
+
+    /// The headers of a browser that has this cookie.
     fn sent(set_cookie: &str) -> HeaderMap {
         let pair = set_cookie.split(';').next().expect("a pair");
         HeaderMap::from_iter([(COOKIE, HeaderValue::try_from(pair).expect("text"))])
     }
 
     #[test]
-    fn a_session_is_read_as_it_was_sealed_and_with_its_own_key_alone() {
+    fn a_session_is_read_with_its_own_key_only() {
         let session = session_of("ey.token");
         let cookie = session.seal(&keys()).expect("short");
         assert!(cookie.starts_with("__Host-crownlabs=") && !cookie.contains("token"), "{cookie}");
@@ -272,25 +272,25 @@ mod tests {
         let both =
             b"BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBA=\nAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
         let both = Keys::parse(both).expect("two keys");
-        assert_eq!(Session::read(&sent(&cookie), &both), Some(session), "the key before");
+        assert_eq!(Session::read(&sent(&cookie), &both), Some(session), "the previous key");
         let long = session_of(&"x".repeat(4_000));
         assert_eq!(long.seal(&keys()), Err(TooLong));
     }
 
     #[test]
-    fn one_cookie_is_never_taken_for_another() {
+    fn a_cookie_is_not_accepted_under_another_name() {
         let session = session_of("t");
-        let cookie = session.seal(&keys()).expect("short").replacen(SESSION, FORM, 1);
-        assert_eq!(Form::read(&sent(&cookie), &keys(), at(0), "/"), None);
+        let cookie = session.seal(&keys()).expect("short").replacen(SESSION, FLASH, 1);
+        assert_eq!(Flash::read(&sent(&cookie), &keys(), at(0), "/"), None);
     }
 
     #[test]
-    fn a_login_and_a_form_last_ten_minutes() {
+    fn a_login_and_a_flash_message_last_ten_minutes() {
         let attempt = Attempt { state: "s".to_owned(), nonce: "n".to_owned(), verifier: "v".to_owned() };
         let login = LoginAttempt { attempt, path: "/courses".to_owned() };
         let cookie = login.seal(&keys(), at(1_000)).expect("short");
         assert!(cookie.contains("; Max-Age=600;"), "{cookie}");
-        let form = Form { path: "/".to_owned(), outcome: "refused".to_owned(), ..Form::default() };
+        let form = flash("/", String::new(), Vec::new());
         let typed = form.seal(&keys(), at(1_000));
         for (second, is_there) in [(1_000, true), (1_600, true), (1_601, false), (940, true), (939, false)] {
             assert_eq!(
@@ -298,31 +298,26 @@ mod tests {
                 is_there,
                 "{second}"
             );
-            assert_eq!(Form::read(&sent(&typed), &keys(), at(second), "/").is_some(), is_there, "{second}");
+            assert_eq!(Flash::read(&sent(&typed), &keys(), at(second), "/").is_some(), is_there, "{second}");
         }
-        assert_eq!(Form::read(&sent(&typed), &keys(), at(1_000), "/courses"), None, "of another page");
+        assert_eq!(Flash::read(&sent(&typed), &keys(), at(1_000), "/courses"), None, "for another page");
     }
 
     #[test]
-    fn what_is_too_long_to_be_kept_is_said_to_be_lost() {
+    fn fields_that_are_too_long_are_reported_as_lost() {
         for (length, message, is_lost, rest) in
             [(2_700, 0, false, 0), (2_000, 3_000, false, 500), (3 << 10, 3_000, true, 500)]
         {
-            let form = Form {
-                path: "/account".to_owned(),
-                outcome: "over".to_owned(),
-                message: "m".repeat(message),
-                fields: vec![("key".to_owned(), "x".repeat(length))],
-                is_lost: false,
-            };
-            let kept = Form::read(&sent(&form.seal(&keys(), at(0))), &keys(), at(0), "/account");
+            let fields = vec![("key".to_owned(), "x".repeat(length))];
+            let form = flash("/account", "m".repeat(message), fields);
+            let kept = Flash::read(&sent(&form.seal(&keys(), at(0))), &keys(), at(0), "/account");
             let fields = if is_lost { Vec::new() } else { form.fields };
-            assert_eq!(kept, Some(Form { message: "m".repeat(rest), fields, is_lost, ..form }), "{length}");
+            assert_eq!(kept, Some(Flash { message: "m".repeat(rest), fields, is_lost, ..form }), "{length}");
         }
     }
 
     #[test]
-    fn a_browser_is_sent_to_pages_of_the_dashboard_alone() {
+    fn redirects_lead_to_pages_of_the_dashboard_only() {
         for path in ["/", "/machines/a/b", "/login?x=%2F%2Fy"] {
             assert!(is_local(path), "{path}");
         }
@@ -335,7 +330,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_cookie_that_is_changed_or_cut_is_none(at in 0_usize..60, byte in any::<u8>(), cut in any::<bool>()) {
+        fn a_changed_or_cut_cookie_is_rejected(at in 0_usize..60, byte in any::<u8>(), cut in any::<bool>()) {
             let keys = keys();
             let sealed = keys.seal(SESSION, b"a refresh token");
             let at = at % sealed.len();
@@ -347,24 +342,23 @@ mod tests {
         }
 
         #[test]
-        fn what_was_typed_is_kept_as_a_whole_or_said_to_be_lost(
+        fn fields_are_kept_completely_or_reported_as_lost(
             message in any::<String>(),
             fields in prop::collection::vec((any::<String>(), ".{0,2000}"), 0..4),
             repeated in 1_usize..40,
         ) {
             let message = message.repeat(repeated);
-            let (path, outcome) = ("/account".to_owned(), "over".to_owned());
-            let form = Form { path, outcome, message, fields, is_lost: false };
+            let form = flash("/account", message, fields);
             let cookie = form.seal(&keys(), at(0));
             prop_assert!(cookie.len() <= cookies::LONGEST && HeaderValue::try_from(&cookie).is_ok());
-            if let Some(kept) = Form::read(&sent(&cookie), &keys(), at(0), "/account") {
+            if let Some(kept) = Flash::read(&sent(&cookie), &keys(), at(0), "/account") {
                 prop_assert!(form.message.starts_with(&kept.message));
                 prop_assert_eq!(kept.fields, if kept.is_lost { Vec::new() } else { form.fields });
             }
         }
 
         #[test]
-        fn whatever_a_browser_sends_is_read_without_a_panic(text in any::<Vec<u8>>()) {
+        fn arbitrary_cookies_do_not_panic(text in any::<Vec<u8>>()) {
             if let Ok(value) = HeaderValue::from_bytes(&text) {
                 let headers = HeaderMap::from_iter([(COOKIE, value)]);
                 prop_assert_eq!(Session::read(&headers, &keys()), None);

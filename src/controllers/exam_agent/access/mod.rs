@@ -1,6 +1,6 @@
 //! The rights of clients to see, create, replace and delete objects: one pure function.
 //!
-//! The port is open to the browsers of students, so nothing that a request says is believed before it is looked at here.
+//! The port is open to the browsers of students, so this module validates everything that a request claims.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -13,28 +13,28 @@ use crate::config::ExamAgentConfig;
 /// The action that a client asks for.
 #[derive(Debug, Clone, Copy)]
 pub enum Action<'a> {
-    /// To see Templates.
+    /// List or show Templates.
     SeeTemplates,
-    /// To see the Instances that have these labels.
+    /// List the Instances that have these labels.
     List(&'a BTreeMap<String, String>),
-    /// To see the Instance of that name.
+    /// Show the Instance with this name.
     See(&'a str),
-    /// To create or replace any Instance: it has not been read yet which one, and how.
+    /// Create or replace some Instance. The name and the body have not been read yet.
     PutAny,
-    /// To create or replace the Instance of that name.
+    /// Create or replace the Instance with this name.
     Put(&'a str, &'a WantedInstance),
-    /// To delete the Instance of that name.
+    /// Delete the Instance with this name.
     Delete(&'a str),
 }
 
 /// The result of a lookup of an object that a decision depends on.
 #[derive(Debug, Clone, Copy)]
 pub enum Lookup<T> {
-    /// It has not been read yet.
+    /// The object has not been read yet.
     Unread,
-    /// There is none.
+    /// The object does not exist.
     Absent,
-    /// There is this one.
+    /// The object exists.
     Found(T),
 }
 
@@ -47,42 +47,47 @@ impl<T> From<Option<T>> for Lookup<T> {
 /// The objects that a decision depends on.
 #[derive(Debug, Clone, Copy)]
 pub struct World<'a> {
-    /// The Instance that is asked for.
+    /// The requested Instance.
     pub instance: Lookup<&'a Instance>,
-    /// The Template that is asked for.
+    /// The requested Template.
     pub template: Lookup<&'a Template>,
 }
 
 impl World<'_> {
-    /// Before anything is read.
+    /// Nothing has been read yet.
     pub const UNREAD: Self = Self { instance: Lookup::Unread, template: Lookup::Unread };
 }
 
 /// The rights of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Granted {
-    /// Whether it is one of those that may do everything.
+    /// Whether the client has full access.
     pub is_allowed: bool,
-    /// Whether it sees the URLs of desktops, contents and status checks, which may contain secrets.
+    /// Whether the client sees the URLs of desktops, contents and status checks, which may contain secrets.
     pub sees_urls: bool,
 }
 
-/// Why a client may not.
+/// The reason why a request is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// It is not one of those that may, or nobody may; with the reason, for the log.
+    /// The client does not have the right. The reason is for the log.
     Forbidden(String),
-    /// The request is not valid; with the reason, for the client.
+    /// The path, the query or the body cannot be read. The reason is for the client.
+    Malformed(String),
+    /// The body does not describe a valid Instance. The reason is for the client.
     Invalid(String),
-    /// There is nothing that it may know of.
+    /// The `Content-Type` of the body is not JSON.
+    UnsupportedType,
+    /// The object does not exist, or the client may not know that it exists.
     NotFound,
 }
 
-/// Decides what a client may. It is called before anything is read, so that nobody has requests sent who may not, and again
-/// with what was read. `client` is its address, `None` if that is not known.
+/// Decides whether a client may perform an action. It is called before anything is read, so that a client without the
+/// right causes no requests to the API server, and again with the objects that were read. `client` is the client's
+/// address, or `None` if it is unknown.
 ///
 /// # Errors
-/// With the reason, if it may not.
+/// The refusal, if the client may not perform the action.
 pub fn decide(
     config: &ExamAgentConfig,
     client: Option<IpAddr>,
@@ -102,7 +107,7 @@ pub fn decide(
             }
         }
         Action::List(labels) => {
-            check_labels(labels)?;
+            check_labels(labels).map_err(Refusal::Malformed)?;
             require(is_ours(config, world.instance), || Refusal::NotFound)?;
         }
         Action::See(name) | Action::Delete(name) => {
@@ -113,11 +118,11 @@ pub fn decide(
         Action::PutAny => {}
         Action::Put(name, wanted) => {
             check_name(name)?;
-            check_labels(&wanted.labels)?;
+            check_labels(&wanted.labels).map_err(Refusal::Invalid)?;
             let foreign = || Refusal::Forbidden("the Instance belongs to another Tenant".to_owned());
             require(is_ours(config, world.instance), foreign)?;
             check_own_labels(wanted, world.instance)?;
-            check_template(config, wanted, world.template)?;
+            check_template(config, &wanted.template, world.template)?;
         }
     }
     Ok(Granted { is_allowed, sees_urls: is_allowed || !config.hide_urls })
@@ -127,7 +132,7 @@ fn require(holds: bool, refusal: impl FnOnce() -> Refusal) -> Result<(), Refusal
     if holds { Ok(()) } else { Err(refusal()) }
 }
 
-/// Whether an Instance, if it is there, belongs to the Tenant of exams. One whose spec cannot be read belongs to nobody.
+/// Whether an Instance, if it exists, belongs to the exam Tenant. An Instance whose spec cannot be read does not.
 fn is_ours(config: &ExamAgentConfig, instance: Lookup<&Instance>) -> bool {
     match instance {
         Lookup::Found(instance) => {
@@ -137,22 +142,22 @@ fn is_ours(config: &ExamAgentConfig, instance: Lookup<&Instance>) -> bool {
     }
 }
 
-/// Whether an object can have this name. The text is not repeated: it may be long, or no text at all.
+/// Whether an object can have this name. The message does not repeat the name: it may be long or unprintable.
 fn check_name(name: &str) -> Result<(), Refusal> {
-    let message = "the name must be one of Kubernetes: at most 253 lower-case letters, digits, dashes and dots, with a letter \
+    let message = "the name must be a valid Kubernetes name: at most 253 lower-case letters, digits, dashes and dots, with a letter \
                    or digit at both ends";
-    check_object_name(name).map_err(|_| Refusal::Invalid(message.to_owned()))
+    check_object_name(name).map_err(|_| Refusal::Malformed(message.to_owned()))
 }
 
-fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), Refusal> {
+fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), String> {
     let is_valid = |(key, value): (&String, &String)| is_label_key(key) && check_label_value(value).is_ok();
     let message = "a label is not valid: expected a key such as example.org/course, and as its value at most 63 letters, \
                    digits, dashes, underscores and dots";
-    require(labels.iter().all(is_valid), || Refusal::Invalid(message.to_owned()))
+    if labels.iter().all(is_valid) { Ok(()) } else { Err(message.to_owned()) }
 }
 
-/// Labels of the daemon decide what it does with an Instance, so no client sets them. One that sends back what it was shown
-/// changes nothing.
+/// Labels of the daemon control what it does with an Instance, so clients may not set them. A client may send back the
+/// values that it was shown.
 fn check_own_labels(wanted: &WantedInstance, instance: Lookup<&Instance>) -> Result<(), Refusal> {
     let is_kept = |key: &str, value: &str| match instance {
         Lookup::Unread => true,
@@ -160,13 +165,9 @@ fn check_own_labels(wanted: &WantedInstance, instance: Lookup<&Instance>) -> Res
         Lookup::Found(instance) => instance.label(key) == Some(value),
     };
     let mut own = wanted.labels.iter().filter(|(key, _)| is_own(key));
-    match own.find(|(key, value)| !is_kept(key, value)) {
-        Some((key, _)) => {
-            let message = format!("the label {key} is the daemon's own: leave it out");
-            Err(Refusal::Invalid(message))
-        }
-        None => Ok(()),
-    }
+    let changed = own.find(|(key, value)| !is_kept(key, value));
+    let message = |key| format!("the label {key} is reserved for the daemon: leave it out");
+    changed.map_or(Ok(()), |(key, _)| Err(Refusal::Invalid(message(key))))
 }
 
 /// Whether the key of a label is in our domain or below it.
@@ -176,20 +177,18 @@ pub fn is_own(key: &str) -> bool {
     prefix.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 
-/// Whether an Instance may be made from the Template that is wanted. Without a selector, any name is accepted: the Instance
-/// waits for its Template, and its conditions say so.
-fn check_template(
-    config: &ExamAgentConfig,
-    wanted: &WantedInstance,
-    template: Lookup<&Template>,
-) -> Result<(), Refusal> {
-    let name = &wanted.template;
-    if !name.is_empty() && check_object_name(name).is_err() {
-        return Err(Refusal::Invalid("no Template can have this name".to_owned()));
+/// Whether an Instance may be created from the requested Template. Without a selector any valid name is accepted: the
+/// Instance waits for its Template, and its conditions say so.
+fn check_template(config: &ExamAgentConfig, name: &str, template: Lookup<&Template>) -> Result<(), Refusal> {
+    let named = "choose one that GET templates/ returns";
+    if name.is_empty() {
+        return Err(Refusal::Invalid(format!("template is missing: {named}")));
+    }
+    if check_object_name(name).is_err() {
+        return Err(Refusal::Invalid(format!("template is not the name of a Template: {named}")));
     }
     let is_for_exams = match template {
         _ if config.template_selector.is_empty() => true,
-        _ if name.is_empty() => false,
         Lookup::Unread => true,
         Lookup::Absent => false,
         Lookup::Found(template) => template.has_labels(&config.template_selector),

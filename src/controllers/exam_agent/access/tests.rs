@@ -1,4 +1,4 @@
-//! The table of liars: what clients claim, and what they get.
+//! Tables of forged and honest requests, and the decision on each.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use super::super::{body, origin};
 use super::*;
 use crate::config::Network;
 
-/// A student in a lecture room, the exam server, and the proxy in front of the agent.
+/// The addresses of a student in a lecture room, of the exam server, and of the proxy in front of the agent.
 const STUDENT: &str = "203.0.113.9";
 const SERVER: &str = "192.0.2.10";
 const PROXY: &str = "10.0.0.7";
@@ -39,19 +39,21 @@ fn wanted(body: &str) -> WantedInstance {
     body::read(body.as_bytes()).expect("a body")
 }
 
-/// The decision in a word.
+/// The decision as one word.
 fn word(decision: &Result<Granted, Refusal>) -> &'static str {
     match decision {
         Ok(Granted { sees_urls: true, .. }) => "all",
         Ok(Granted { sees_urls: false, .. }) => "less",
         Err(Refusal::Forbidden(_)) => "forbidden",
+        Err(Refusal::Malformed(_)) => "malformed",
         Err(Refusal::Invalid(_)) => "invalid",
+        Err(Refusal::UnsupportedType) => "unsupported",
         Err(Refusal::NotFound) => "not found",
     }
 }
 
 #[test]
-fn who_forges_an_address_gets_what_its_own_address_gets() {
+fn a_forged_address_grants_no_rights() {
     let (none, wanted) = (BTreeMap::new(), wanted(r#"{"template": "desktop"}"#));
     let proxies: Vec<Network> = vec!["10.0.0.0/8".parse().expect("a network")];
     for (peer, header, may) in [
@@ -60,7 +62,7 @@ fn who_forges_an_address_gets_what_its_own_address_gets() {
         (PROXY, Some(STUDENT), false),
         (PROXY, None, false),
         (PROXY, Some(""), false),
-        // The student sends the address of the server, and the proxy appends the student's own.
+        // The student sends the server's address, and the proxy appends the student's own.
         (PROXY, Some("192.0.2.10, 203.0.113.9"), false),
         (PROXY, Some("192.0.2.10,192.0.2.10, 203.0.113.9"), false),
         (PROXY, Some("192.0.2.10, 10.0.0.7, 203.0.113.9"), false),
@@ -68,15 +70,15 @@ fn who_forges_an_address_gets_what_its_own_address_gets() {
         (PROXY, Some("192.0.2.10:80"), false),
         (PROXY, Some("192.0.2.0/24"), false),
         (PROXY, Some("192.0.2.010"), false),
-        // Only known proxies may stand between the client and the one that connects.
+        // Every hop between the client and the peer must be a known proxy.
         ("10.0.0.8", Some("192.0.2.10, 10.0.0.7"), true),
         (PROXY, Some("192.0.2.10, 10.0.0.8, 192.0.2.10"), false),
         (PROXY, Some("192.0.2.10, x"), false),
-        // The student goes around the proxy.
+        // The student bypasses the proxy.
         (STUDENT, Some(SERVER), false),
         (STUDENT, Some("192.0.2.10, 10.0.0.7"), false),
         (STUDENT, None, false),
-        // The server does so.
+        // The server bypasses the proxy.
         (SERVER, None, true),
         (SERVER, Some(STUDENT), true),
     ] {
@@ -88,7 +90,7 @@ fn who_forges_an_address_gets_what_its_own_address_gets() {
         {
             assert_eq!(decide(action), expected, "{peer} {header:?} {action:?}");
         }
-        // These are for everybody, without what may be secret.
+        // These actions are open to every client, without the URLs.
         let expected = if may { "all" } else { "less" };
         assert_eq!(decide(Action::See("exam-1")), expected, "{peer} {header:?}");
         assert_eq!(decide(Action::SeeTemplates), expected, "{peer} {header:?}");
@@ -96,7 +98,7 @@ fn who_forges_an_address_gets_what_its_own_address_gets() {
 }
 
 #[test]
-fn without_an_allow_list_nobody_may_unless_it_says_so_and_without_hiding_everybody_sees() {
+fn writes_are_refused_without_an_allow_list_unless_allow_anyone_is_set() {
     let closed = ExamAgentConfig { allowed_ips: Vec::new(), ..config() };
     let open = ExamAgentConfig { allow_anyone: true, ..closed.clone() };
     for client in [None, SERVER.parse().ok(), STUDENT.parse().ok()] {
@@ -115,7 +117,7 @@ fn server(action: Action<'_>, world: World<'_>) -> Result<Granted, Refusal> {
 }
 
 #[test]
-fn what_is_no_name_goes_into_no_path() {
+fn invalid_names_are_malformed() {
     let overlong = "a".repeat(254);
     let wanted = WantedInstance { template: "desktop".to_owned(), ..WantedInstance::default() };
     for name in [
@@ -147,7 +149,7 @@ fn what_is_no_name_goes_into_no_path() {
         &overlong,
     ] {
         for action in [Action::See(name), Action::Put(name, &wanted), Action::Delete(name)] {
-            assert_eq!(word(&server(action, World::UNREAD)), "invalid", "{action:?}");
+            assert_eq!(word(&server(action, World::UNREAD)), "malformed", "{action:?}");
         }
     }
     for name in ["exam-1", "a.b", "1", &overlong[1..]] {
@@ -178,7 +180,7 @@ fn instances_of_others_are_neither_seen_nor_touched() {
         assert_eq!(word(&server(Action::Put("exam-1", &wanted), world(instance))), put, "{instance:?}");
         assert_eq!(word(&server(Action::List(&none), world(instance))), list, "{instance:?}");
     }
-    // A student sees no more by knowing the name.
+    // Knowing the name does not show a student more.
     let of_student =
         decide(&config(), STUDENT.parse().ok(), Action::See("exam-1"), world(Lookup::Found(&foreign)));
     assert_eq!(of_student, Err(Refusal::NotFound));
@@ -208,15 +210,16 @@ fn a_template_that_is_not_for_exams_cannot_be_started() {
         };
         assert_eq!(seen, if expected == "all" { "all" } else { "not found" });
     }
-    assert_eq!(put("", Lookup::Unread), "forbidden", "no Template is none for exams");
+    assert_eq!(put("", Lookup::Unread), "invalid", "a Template is required");
     for name in ["../desktop", "workspace-x/desktop", "Desktop", "desktop\n", "desktop?x"] {
         assert_eq!(put(name, Lookup::Unread), "invalid", "{name:?}");
     }
-    // Without a selector, the Templates of the namespace are for exams, and an empty name is accepted.
+    // Without a selector, every Template of the namespace is for exams.
     let any = ExamAgentConfig { template_selector: BTreeMap::new(), ..config() };
     for (name, template, expected) in [
         ("desktop", Lookup::Found(&bare), "all"),
-        ("", Lookup::Unread, "all"),
+        ("", Lookup::Unread, "invalid"),
+        ("", Lookup::Absent, "invalid"),
         ("a/b", Lookup::Unread, "invalid"),
     ] {
         let wanted = WantedInstance { template: name.to_owned(), ..WantedInstance::default() };
@@ -236,7 +239,7 @@ fn labels_of_the_daemon_are_not_set_by_clients() {
     let watch = "crownlabs.polito.it/watch-for-instance-termination";
     for (labels, new, old) in [
         (json!({"course": "tsr", "example.org/student": "s123456"}), "all", "all"),
-        // What was shown may be sent back.
+        // A client may send back the labels that it was shown.
         (json!({watch: "true"}), "invalid", "all"),
         (json!({watch: "false"}), "invalid", "invalid"),
         (json!({watch: null}), "invalid", "invalid"),
@@ -256,13 +259,13 @@ fn labels_of_the_daemon_are_not_set_by_clients() {
         assert_eq!(put(labels.clone(), Lookup::Absent), new, "{labels}");
         assert_eq!(put(labels.clone(), Lookup::Found(&ours)), old, "{labels}");
     }
-    // A list by labels that cannot be is refused before it is sent.
+    // A list by invalid labels is refused before a request is sent.
     let list = |key: &str, value: &str| {
         let labels = BTreeMap::from([(key.to_owned(), value.to_owned())]);
         word(&server(Action::List(&labels), World::UNREAD))
     };
     assert_eq!(list(watch, "true"), "all");
     for (key, value) in [("", "true"), ("a,b", "1"), ("a", "1,c=2"), ("!a", "true"), ("a", "b c")] {
-        assert_eq!(list(key, value), "invalid", "{key}={value}");
+        assert_eq!(list(key, value), "malformed", "{key}={value}");
     }
 }

@@ -1,4 +1,4 @@
-//! The promise of the loop over random faults.
+//! The guarantee of the loop, tested with random faults.
 
 use super::super::observe::ending;
 use super::*;
@@ -8,7 +8,7 @@ use crate::controllers::cleanup::contract::{Automation, INTERVAL, Sight, Stage, 
 use crate::controllers::cleanup::ending::Ending;
 use crate::controllers::expiration::ExpirationReconciler;
 
-/// How many random plans of faults are run; with those of inactivity, 10,000.
+/// The number of random fault plans. Together with the tests of inactivity, 10,000 are run.
 const PLANS: u64 = 3_500;
 
 struct Expiration;
@@ -41,7 +41,7 @@ impl Automation for Expiration {
 }
 
 #[test]
-fn nobody_is_deleted_for_his_age_unwarned_whatever_fails() {
+fn no_instance_expires_without_warnings_under_random_faults() {
     let ends = keep_promises::<Expiration>(PLANS);
     println!("ends among the faults: {ends:?}");
     let ends = ends.get(&Stage::Age).copied().unwrap_or_default();

@@ -15,27 +15,23 @@ use super::plan::plan;
 use super::report::report;
 use crate::api::condition::EXPIRING;
 use crate::api::instance::{Instance, InstanceStatus};
-use crate::api::labels;
 use crate::api::promise::Promise;
-use crate::api::reason;
+use crate::api::{labels, reason};
 use crate::clients::mail::MailKind;
 use crate::config::{ExpirationConfig, Undeliverable};
 use crate::controllers::cleanup::delivery::Sent;
 use crate::controllers::cleanup::ending::Effect;
 use crate::controllers::cleanup::mail_log::Mailed;
 use crate::controllers::shared::fixtures;
+use crate::fixtures::at;
 use crate::runtime::clock::rfc3339;
 use crate::runtime::component::Component;
 use crate::runtime::plan::{Plan, Requeue};
 use crate::runtime::problem::Problem;
-use crate::runtime::reconciler::{EffectError, EffectOutcome, Outcome};
+use crate::runtime::reconciler::{EffectError, EffectOutcome, Outcome, Reconciled};
 
 const DAY: i64 = 86_400;
 const NOW: i64 = 1_000 * DAY;
-
-fn at(seconds: i64) -> Timestamp {
-    Timestamp::from_second(seconds).expect("a time")
-}
 
 fn settings(notifications: bool) -> Settings {
     let config = ExpirationConfig { notifications, ..ExpirationConfig::default() };
@@ -58,7 +54,7 @@ fn observed(age: i64) -> Observed {
     }
 }
 
-fn what(plan: &Plan<Effect>) -> &'static str {
+fn action(plan: &Plan<Effect>) -> &'static str {
     match (plan.effects.first(), plan.remove.first()) {
         (Some(Effect::Mail(notice)), None) if notice.mail.kind == MailKind::ExpirationWarning => "warn",
         (Some(Effect::Mail(notice)), None) if notice.mail.kind == MailKind::Expired => "final mail",
@@ -70,7 +66,7 @@ fn what(plan: &Plan<Effect>) -> &'static str {
 }
 
 fn judged(observed: &Observed) -> &'static str {
-    what(&plan(observed, &settings(true), at(NOW)))
+    action(&plan(observed, &settings(true), at(NOW)))
 }
 
 fn with_promise(observed: &mut Observed, promise: Promise) {
@@ -102,19 +98,19 @@ fn an_old_instance_is_warned_about_and_deleted_an_interval_later() {
 }
 
 #[test]
-fn without_notifications_it_is_deleted_at_once() {
-    assert_eq!(what(&plan(&observed(30 * DAY), &settings(false), at(NOW))), "delete");
-    assert_eq!(what(&plan(&observed(30 * DAY - 1), &settings(false), at(NOW))), "wait");
+fn without_notifications_an_expired_instance_is_deleted_at_once() {
+    assert_eq!(action(&plan(&observed(30 * DAY), &settings(false), at(NOW))), "delete");
+    assert_eq!(action(&plan(&observed(30 * DAY - 1), &settings(false), at(NOW))), "wait");
 }
 
 #[test]
-fn what_the_go_operators_wrote_is_continued() {
+fn warnings_of_the_go_operators_are_continued() {
     let mut warned = observed(40 * DAY);
     for (ago, wanted) in [(60, "wait"), (DAY, "final mail")] {
         with_annotations(&mut warned, &[(labels::EXPIRY_WARNED_AT, rfc3339(at(NOW - ago)))]);
         assert_eq!(judged(&warned), wanted);
     }
-    // A warning without a time, and one with a time that is none: as if it had been sent now.
+    // A warning without a valid time counts as sent now.
     for annotation in [(labels::EXPIRY_WARNED, "true"), (labels::EXPIRY_WARNED_AT, "yesterday")] {
         with_annotations(&mut warned, &[(annotation.0, annotation.1.to_owned())]);
         assert_eq!(judged(&warned), "wait", "{annotation:?}");
@@ -143,7 +139,7 @@ fn the_report_follows_the_mail() {
     let mut observed = observed(30 * DAY);
     let told = |observed: &Observed, outcome: &Outcome<Sent>| {
         let made = plan(observed, &settings(true), at(NOW));
-        report(observed, &settings(true), &made, outcome, at(NOW))
+        report(&Reconciled::of(observed, &settings(true), &made, outcome, at(NOW)))
     };
     let before = told(&observed, &Outcome::pending());
     let sending = before.status.expiration.clone().expect("a promise");
@@ -156,7 +152,7 @@ fn the_report_follows_the_mail() {
     assert_eq!(failed.events[0].reason, "MailRefused");
     assert_eq!(failed.status.expiration.as_ref().expect("a promise").warnings, 0);
 
-    // Before the next attempt the condition still says why the last one failed.
+    // Before the next attempt, the condition still states why the last one failed.
     let condition_of = |told: &InstanceStatus| {
         told.conditions.iter().find(|condition| condition.type_ == EXPIRING).cloned().expect("a condition")
     };
@@ -181,14 +177,14 @@ fn the_report_follows_the_mail() {
 fn nothing_is_written_about_an_instance_that_is_not_overdue() {
     let young = observed(DAY);
     let made = plan(&young, &settings(true), at(NOW));
-    let told = report(&young, &settings(true), &made, &Outcome::default(), at(NOW));
+    let told = report(&Reconciled::of(&young, &settings(true), &made, &Outcome::default(), at(NOW)));
     assert_eq!((told.status, told.events.len()), (young.instance.status.clone(), 0));
 }
 
-/// One look at the Instance: its report is written. Returns whether there was something to be written.
+/// Reconciles the Instance once and writes its report. Returns whether anything was written.
 fn look(observed: &mut Observed) -> bool {
     let made = plan(observed, &settings(true), at(NOW));
-    let told = report(observed, &settings(true), &made, &Outcome::default(), at(NOW));
+    let told = report(&Reconciled::of(observed, &settings(true), &made, &Outcome::default(), at(NOW)));
     fixtures::write(told, &mut observed.instance)
 }
 
@@ -240,8 +236,8 @@ fn a_withdrawn_promise_does_not_come_back() {
 }
 
 #[test]
-fn a_warning_from_a_time_when_the_template_allowed_less_does_not_count() {
-    // It has been overdue for ten days; the warning, and its deadline, are from before that.
+fn a_warning_sent_while_the_template_allowed_less_does_not_count() {
+    // It has been overdue for ten days. The warning and its deadline are from before that.
     let mut warned = observed(40 * DAY);
     with_annotations(&mut warned, &[(labels::EXPIRY_WARNED_AT, rfc3339(at(NOW - 12 * DAY)))]);
     assert_eq!(judged(&warned), "warn");
@@ -256,13 +252,13 @@ fn a_warning_from_a_time_when_the_template_allowed_less_does_not_count() {
         },
     );
     assert_eq!(judged(&stored), "warn");
-    // Nor does one from a time that has not come.
+    // A warning with a time in the future does not count, either.
     with_annotations(&mut warned, &[(labels::EXPIRY_WARNED_AT, rfc3339(at(NOW + 2 * DAY)))]);
     assert_eq!(judged(&warned), "warn");
 }
 
 #[test]
-fn the_go_operators_promise_gets_the_deadline_that_its_mail_has_named() {
+fn a_promise_of_the_go_operator_gets_the_deadline_in_its_mail() {
     let time = || rfc3339(at(NOW - 60));
     let named = Some(Time(at(NOW - 60 + DAY)));
     for (key, value, deadline) in [
@@ -272,7 +268,7 @@ fn the_go_operators_promise_gets_the_deadline_that_its_mail_has_named() {
         let mut warned = observed(40 * DAY);
         with_annotations(&mut warned, &[(key, value)]);
         let made = plan(&warned, &settings(true), at(NOW));
-        let told = report(&warned, &settings(true), &made, &Outcome::default(), at(NOW));
+        let told = report(&Reconciled::of(&warned, &settings(true), &made, &Outcome::default(), at(NOW)));
         assert!(told.requeue_at_once, "the gauges show the deadline");
         let message = &*told.status.conditions[0].message;
         let end = rfc3339(deadline.as_ref().expect("a time").0);
@@ -281,7 +277,10 @@ fn the_go_operators_promise_gets_the_deadline_that_its_mail_has_named() {
             "{message}"
         );
         let event = &told.events[0].message;
-        assert!(event.starts_with("Its annotations say that 1 of 1 warnings were sent before; "), "{event}");
+        assert!(
+            event.starts_with("According to the annotations, 1 of 1 warnings were sent before; "),
+            "{event}"
+        );
         assert!(look(&mut warned) && !look(&mut warned), "{key}");
         assert_eq!(warned.instance.status.expiration.as_ref().expect("a promise").deadline, deadline);
         let since = rfc3339(at(deadline.expect("a time").0.as_second() - DAY));
@@ -293,7 +292,7 @@ fn the_go_operators_promise_gets_the_deadline_that_its_mail_has_named() {
 fn an_accepted_warning_is_written_into_both_annotations() {
     let overdue = observed(30 * DAY);
     let made = plan(&overdue, &settings(true), at(NOW));
-    let told = |outcome| report(&overdue, &settings(true), &made, &outcome, at(NOW));
+    let told = |outcome| report(&Reconciled::of(&overdue, &settings(true), &made, &outcome, at(NOW)));
     let before = told(Outcome::pending());
     assert_eq!(before.patch, None, "nothing was accepted yet");
     let accepted =
@@ -301,7 +300,7 @@ fn an_accepted_warning_is_written_into_both_annotations() {
     let written = json!({labels::EXPIRY_WARNED: "true", labels::EXPIRY_WARNED_AT: rfc3339(at(NOW + 5))});
     let patch = accepted.patch.expect("a patch").patch;
     assert_eq!(patch, json!({"metadata": {"annotations": written}}));
-    // The process dies before it writes the status: the warning is not sent again, and its deadline holds.
+    // The process dies before it writes the status. The warning is not sent again, and its deadline holds.
     let mut dead = overdue.clone();
     let instance = Arc::make_mut(&mut dead.instance);
     instance.status = before.status.clone();

@@ -1,4 +1,4 @@
-//! The promise of the loop over random faults.
+//! The guarantee of the loop, tested with random faults.
 
 use super::*;
 use crate::api::lifetime::LifetimeError;
@@ -7,7 +7,7 @@ use crate::controllers::cleanup::contract::{Automation, Round, Sight, Stage, kee
 use crate::controllers::cleanup::ending::Ending;
 use crate::controllers::inactivity::InactivityReconciler;
 
-/// How many random plans of faults are run; with those of expiration, 10,000.
+/// The number of random fault plans. Together with the tests of expiration, 10,000 are run.
 const PLANS: u64 = 6_500;
 
 struct Inactivity;
@@ -46,7 +46,7 @@ impl Automation for Inactivity {
 }
 
 #[test]
-fn nobody_is_stopped_or_deleted_unwarned_whatever_fails() {
+fn no_instance_is_stopped_or_deleted_without_warnings_under_random_faults() {
     let ends = keep_promises::<Inactivity>(PLANS);
     println!("ends among the faults: {ends:?}");
     for stage in [Stage::Idle, Stage::Off] {

@@ -1,14 +1,15 @@
-//! What is due for a stopped Instance, and what becomes of it.
+//! The actions that are due for a stopped Instance, and their effects.
 
-use super::table::{DAY, NOW, judged, observed, what, with};
+use super::table::{DAY, NOW, action, judged, observed, with};
 use super::*;
 use crate::api::condition::ABANDONED;
 use crate::api::labels;
 use crate::api::promise::Promise;
 use crate::runtime::clock::rfc3339;
 use crate::runtime::plan::Requeue;
+use crate::runtime::reconciler::Reconciled;
 
-/// An Instance that was stopped so long ago, of a Template that deletes after 10 days.
+/// An Instance that was stopped `ago` seconds ago, of a Template that deletes after 10 days.
 fn stopped(ago: i64, persistent: bool) -> Observed {
     let mut observed = observed(0, 0, None);
     let instance = Arc::make_mut(&mut observed.candidate.instance);
@@ -23,7 +24,7 @@ fn stopped(ago: i64, persistent: bool) -> Observed {
     observed
 }
 
-/// That Instance after so many warnings, of which the last one was accepted so long ago.
+/// The same Instance after `sent` warnings. The last one was accepted `last` seconds ago.
 fn warned(ago: i64, sent: i64, last: i64) -> Observed {
     let mut observed = stopped(ago, true);
     let promise = Promise {
@@ -63,7 +64,7 @@ fn each_state_of_a_stopped_instance_has_one_action() {
         [("other", "text")].into_iter().collect();
     let exempt = with(&warned(20 * DAY, 2, DAY), |known| known.is_exempt = true);
     let orphan = with(&warned(20 * DAY, 2, DAY), |known| known.template = None);
-    // The Instance, what is done, and where nothing is, after how many seconds it is looked at again.
+    // The Instance, the action, and the delay in seconds before the next look if nothing is due.
     for (case, observed, wanted, again) in [
         ("young", stopped(10 * DAY - 7, true), "wait", Some(7)),
         ("no warning yet", stopped(10 * DAY, true), "warn", None),
@@ -82,13 +83,13 @@ fn each_state_of_a_stopped_instance_has_one_action() {
         ("an unreadable stamp", with_stamp(stopped(20 * DAY, true), "yesterday"), "wait", None),
         ("exempt", exempt, "wait", None),
         ("no Template", orphan, "wait", None),
-        ("nothing that is kept", stopped(20 * DAY, false), "wait", None),
+        ("no persistent data", stopped(20 * DAY, false), "wait", None),
         ("never", with_time(warned(20 * DAY, 2, DAY), "never"), "wait", None),
         ("an unreadable time", with_time(warned(20 * DAY, 2, DAY), "106752d"), "problem", None),
         ("at once", with_time(stopped(0, true), "0s"), "warn", None),
     ] {
         let made = plan(&observed, &settings(), at(NOW));
-        assert_eq!(what(&made), wanted, "{case}");
+        assert_eq!(action(&made), wanted, "{case}");
         let seconds = |again: i64| Requeue::After(std::time::Duration::from_secs(again.unsigned_abs()));
         if wanted == "wait" {
             assert_eq!(made.requeue, again.map_or(Requeue::OnChange, seconds), "{case}");
@@ -104,7 +105,7 @@ fn without_notifications_a_stopped_instance_is_deleted_when_its_time_is_over() {
     assert_eq!(judged(&stopped(10 * DAY - 1, true), &settings), "wait");
     assert_eq!(judged(&stopped(10 * DAY, true), &settings), "delete");
     assert_eq!(judged(&stopped(20 * DAY, false), &settings), "wait");
-    // What was promised before is kept.
+    // The stored promise is kept.
     assert_eq!(judged(&warned(20 * DAY, 1, DAY - 1), &settings), "wait");
     assert_eq!(judged(&warned(20 * DAY, 1, DAY), &settings), "delete");
 }
@@ -120,7 +121,7 @@ fn a_stamp_with_a_fraction_of_a_second_is_one_stop() {
 fn a_stopped_instance_is_deleted_after_its_time() {
     assert_eq!(judged(&stopped(9 * DAY, true), &settings()), "wait");
     assert_eq!(judged(&stopped(10 * DAY, true), &settings()), "warn");
-    assert_eq!(judged(&stopped(90 * DAY, false), &settings()), "wait", "it has nothing that is kept");
+    assert_eq!(judged(&stopped(90 * DAY, false), &settings()), "wait", "it has no persistent data");
     let mut observed = stopped(20 * DAY, true);
     let promise = Promise {
         since: Some(Time(at(NOW - 20 * DAY))),
@@ -131,11 +132,11 @@ fn a_stopped_instance_is_deleted_after_its_time() {
     };
     Arc::make_mut(&mut observed.candidate.instance).status.destruction = Some(Box::new(promise));
     let plan = plan(&observed, &settings(), at(NOW));
-    assert_eq!(what(&plan), "delete");
-    let told = report(&observed, &settings(), &plan, &Outcome::pending(), at(NOW));
+    assert_eq!(action(&plan), "delete");
+    let told = report(&Reconciled::of(&observed, &settings(), &plan, &Outcome::pending(), at(NOW)));
     assert!(told.status.conditions.iter().any(|condition| condition.type_ == ABANDONED));
     assert_eq!(told.events[0].reason, "Destroyed");
-    // Stopped again later: what was promised before does not count.
+    // If it is stopped again later, the earlier promise does not count.
     let mut again = observed;
     let since = crate::runtime::clock::rfc3339(at(NOW - 10 * DAY));
     Arc::make_mut(&mut again.candidate.instance).metadata.annotations =

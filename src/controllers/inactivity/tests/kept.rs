@@ -1,4 +1,4 @@
-//! Who asks to keep an Instance uses it, at the time that the annotation says.
+//! A request to keep an Instance counts as a use at the time in the annotation.
 
 use proptest::prelude::*;
 
@@ -11,8 +11,9 @@ use crate::controllers::shared::fixtures;
 use crate::runtime::clock::rfc3339;
 use crate::runtime::events::EventType;
 use crate::runtime::plan::Requeue;
+use crate::runtime::reconciler::Reconciled;
 
-/// The same with the annotation.
+/// The same Instance with the annotation.
 fn kept(mut observed: Observed, text: &str) -> Observed {
     let instance = Arc::make_mut(&mut observed.candidate.instance);
     let known = instance.metadata.annotations.iter();
@@ -22,12 +23,12 @@ fn kept(mut observed: Observed, text: &str) -> Observed {
     observed
 }
 
-/// The same, kept so long ago.
+/// The same Instance, kept `ago` seconds ago.
 fn kept_ago(observed: Observed, ago: i64) -> Observed {
     kept(observed, &rfc3339(at(NOW - ago)))
 }
 
-/// An Instance that is stopped for its third day without use, after all mails.
+/// An Instance that is stopped on its third day without use, after all mails.
 fn overdue() -> Observed {
     let mut observed = observed(3 * DAY, 2, Some(2 * INTERVAL));
     with_promise(&mut observed, |promise| promise.final_mail = Some(Time(at(NOW))));
@@ -55,18 +56,18 @@ fn abandoned() -> Observed {
     observed
 }
 
-/// One look at the Instance: its report is written. Returns whether there was something to be written.
+/// Reconciles the Instance once and writes its report. Returns whether anything was written.
 fn look(observed: &mut Observed, now: Timestamp) -> bool {
     let made = plan(observed, &settings(), now);
-    let told = report(observed, &settings(), &made, &Outcome::default(), now);
+    let told = report(&Reconciled::of(observed, &settings(), &made, &Outcome::default(), now));
     fixtures::write(told, &mut observed.candidate.instance)
 }
 
 #[test]
-fn who_keeps_an_instance_has_its_warnings_withdrawn_as_any_use_does() {
+fn a_request_to_keep_an_instance_withdraws_its_warnings_like_any_use() {
     for (case, observed, end) in [("running", overdue(), "stop"), ("stopped", abandoned(), "delete")] {
         assert_eq!(judged(&observed, &settings()), end, "{case}");
-        // Before the last use that is known, or before the stop, it was not asked for now.
+        // A request before the last known use, or before the stop, does not count.
         assert_eq!(judged(&kept_ago(observed.clone(), 30 * DAY), &settings()), end, "{case}");
         let mut kept = kept_ago(observed, 60);
         assert_eq!(judged(&kept, &settings()), "wait", "{case}");
@@ -80,12 +81,12 @@ fn who_keeps_an_instance_has_its_warnings_withdrawn_as_any_use_does() {
 }
 
 #[test]
-fn nobody_is_kept_for_longer_than_the_template_allows() {
+fn a_request_keeps_an_instance_no_longer_than_the_template_allows() {
     let later = |seconds: i64, observed: Observed| {
         let now = at(NOW + seconds);
         let mut observed = kept_ago(observed, 0);
         observed.seen.as_mut().expect("seen").answered = now;
-        super::table::what(&plan(&observed, &settings(), now))
+        super::table::action(&plan(&observed, &settings(), now))
     };
     for (observed, limit) in [(overdue(), DAY), (abandoned(), 10 * DAY)] {
         assert_eq!(later(limit - 1, observed.clone()), "wait");
@@ -94,14 +95,14 @@ fn nobody_is_kept_for_longer_than_the_template_allows() {
 }
 
 #[test]
-fn a_time_that_is_still_to_come_is_no_use_until_it_has_come() {
+fn a_time_in_the_future_does_not_count_as_a_use_yet() {
     for (observed, end) in [(overdue(), "stop"), (abandoned(), "delete")] {
         for ahead in [1, 3_600, DAY, 4_000 * DAY] {
             assert_eq!(judged(&kept_ago(observed.clone(), -ahead), &settings()), end, "{ahead}");
         }
         assert_eq!(judged(&kept_ago(observed, 0), &settings()), "wait", "it has come");
     }
-    // The clock of who wrote it may be ahead: it is looked at again when it has come.
+    // The clock of the requester may be ahead: the Instance is reconciled again at the time in the annotation.
     let young = observed(60, 0, None);
     let requeue = |ahead: i64| plan(&kept_ago(young.clone(), -ahead), &settings(), at(NOW)).requeue;
     let seconds = |seconds: i64| Requeue::After(std::time::Duration::from_secs(seconds.unsigned_abs()));
@@ -110,13 +111,13 @@ fn a_time_that_is_still_to_come_is_no_use_until_it_has_come() {
 }
 
 #[test]
-fn a_text_that_is_no_time_is_no_use_and_is_removed_with_an_event() {
+fn an_invalid_time_is_removed_with_an_event_and_does_not_count_as_a_use() {
     for (observed, end) in [(overdue(), "stop"), (abandoned(), "delete")] {
         for text in ["tomorrow", "2026-11-20", "1", "\u{1b}[2J", &"x".repeat(10_000)] {
             let mut bad = kept(observed.clone(), text);
             let made = plan(&bad, &settings(), at(NOW));
-            assert_eq!(super::table::what(&made), end, "{text}");
-            let told = report(&bad, &settings(), &made, &Outcome::default(), at(NOW));
+            assert_eq!(super::table::action(&made), end, "{text}");
+            let told = report(&Reconciled::of(&bad, &settings(), &made, &Outcome::default(), at(NOW)));
             let about = told.events.iter().find(|event| event.reason == "InvalidKeptAt").expect("an event");
             assert_eq!(about.type_, EventType::Warning);
             assert!(
@@ -126,18 +127,18 @@ fn a_text_that_is_no_time_is_no_use_and_is_removed_with_an_event() {
             assert!(about.message.len() < 1_000 && !about.message.contains('\u{1b}'), "{about:?}");
             assert!(look(&mut bad, at(NOW)));
             assert_eq!(bad.instance.annotation(labels::KEPT_AT), None, "{text}");
-            let told = report(&bad, &settings(), &made, &Outcome::default(), at(NOW));
+            let told = report(&Reconciled::of(&bad, &settings(), &made, &Outcome::default(), at(NOW)));
             assert!(!told.events.iter().any(|event| event.reason == "InvalidKeptAt"), "once");
         }
     }
     let mut empty = kept(observed(60, 0, None), "");
     look(&mut empty, at(NOW));
-    assert_eq!(empty.instance.annotation(labels::KEPT_AT), Some(""), "as if there were none");
+    assert_eq!(empty.instance.annotation(labels::KEPT_AT), Some(""), "as without an annotation");
 }
 
 proptest! {
     #[test]
-    fn a_use_is_never_in_the_future_nor_earlier_than_what_is_known(
+    fn a_use_is_never_in_the_future_nor_before_the_last_known_use(
         unused in 0..20 * DAY,
         ago in -20 * DAY..20 * DAY,
         running: bool,
@@ -148,7 +149,7 @@ proptest! {
         let since = |observed: &Observed, now| observed.ending(&settings(), at(now)).expect("sound").expect("an end").since;
         let expected = if ago >= 0 { known.max(NOW - ago) } else { known };
         prop_assert_eq!(since(&observed, NOW), at(expected));
-        // As long as nobody asks again, it is one use, not a new one at each look.
+        // Without another request it is one use, and not a new one at each reconciliation.
         look(&mut observed, at(NOW));
         prop_assert!(!look(&mut observed, at(NOW)));
         let later = if ago < 0 { NOW - ago - 1 } else { NOW + DAY };

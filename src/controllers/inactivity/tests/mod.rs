@@ -27,11 +27,8 @@ use crate::controllers::cleanup::ending::Effect;
 use crate::controllers::cleanup::mail_log::Mailed;
 use crate::controllers::cleanup::stores::Candidate;
 use crate::controllers::shared::fixtures::running_instance;
+use crate::fixtures::at;
 use crate::runtime::reconciler::Outcome;
-
-fn at(seconds: i64) -> Timestamp {
-    Timestamp::from_second(seconds).expect("a time")
-}
 
 fn settings() -> Settings {
     let config = InactivityConfig {

@@ -1,16 +1,17 @@
-//! What is due in each state of an Instance.
+//! The action that is due in each state of an Instance.
 
 use super::*;
 use crate::api::labels;
 use crate::api::promise::Promise;
 use crate::runtime::plan::Requeue;
+use crate::runtime::reconciler::Reconciled;
 
 pub(super) const DAY: i64 = 86_400;
-/// The time at which all rows are judged.
+/// The current time in all rows.
 pub(super) const NOW: i64 = 100 * DAY;
 
-/// What a plan does, in a word.
-pub(super) fn what(plan: &crate::runtime::plan::Plan<Effect>) -> &'static str {
+/// The action of a plan in one word.
+pub(super) fn action(plan: &crate::runtime::plan::Plan<Effect>) -> &'static str {
     let mail = plan.effects.iter().find_map(|effect| match effect {
         Effect::Mail(notice) => Some(notice.mail.kind),
         Effect::Check => None,
@@ -26,7 +27,7 @@ pub(super) fn what(plan: &crate::runtime::plan::Plan<Effect>) -> &'static str {
     }
 }
 
-/// An Instance with a promise: unused for so long, so many warnings, the last one so long ago, in seconds.
+/// An Instance with a promise: unused for `unused` seconds, `sent` warnings, the last one `ago` seconds ago.
 pub(super) fn observed(unused: i64, sent: i64, ago: Option<i64>) -> Observed {
     let mut instance = running_instance(at(NOW - 90 * DAY));
     let time = |ago: i64| Some(Time(at(NOW - ago)));
@@ -50,7 +51,7 @@ pub(super) fn observed(unused: i64, sent: i64, ago: Option<i64>) -> Observed {
     Observed { candidate, seen, connected: None }
 }
 
-/// The same, with a change of what is known of the Instance.
+/// The same observation after a change of the candidate.
 pub(super) fn with(observed: &Observed, change: impl FnOnce(&mut Candidate)) -> Observed {
     let mut changed = observed.clone();
     change(&mut changed.candidate);
@@ -58,7 +59,7 @@ pub(super) fn with(observed: &Observed, change: impl FnOnce(&mut Candidate)) -> 
 }
 
 pub(super) fn judged(observed: &Observed, settings: &Settings) -> &'static str {
-    what(&plan(observed, settings, at(NOW)))
+    action(&plan(observed, settings, at(NOW)))
 }
 
 pub(super) fn with_promise(observed: &mut Observed, change: impl FnOnce(&mut Promise)) {
@@ -73,7 +74,7 @@ fn warnings_come_one_interval_apart_and_the_stop_one_after_the_last() {
         (DAY - 1, 0, None, "wait"),
         (DAY, 0, None, "warn"),
         (2 * DAY, 0, None, "warn"),
-        // A warning without a number never counted.
+        // A warning time without a number of warnings does not count.
         (2 * DAY, 0, Some(hour), "warn"),
         (2 * DAY, 1, Some(hour), "wait"),
         (2 * DAY, 1, Some(INTERVAL - 60), "wait"),
@@ -99,7 +100,7 @@ fn the_stored_deadline_is_kept() {
     assert_eq!(judged(&observed, &settings()), "final mail");
     with_promise(&mut observed, |promise| promise.final_mail = Some(Time(at(NOW))));
     assert_eq!(judged(&observed, &settings()), "stop");
-    // A last mail that no server accepts is tried for one interval.
+    // If no server accepts the last mail, it is retried for one interval.
     with_promise(&mut observed, |promise| {
         (promise.final_mail, promise.sending) = (None, Some(Time(at(NOW + 1))));
     });
@@ -109,7 +110,7 @@ fn the_stored_deadline_is_kept() {
 }
 
 #[test]
-fn a_connection_that_this_process_saw_is_a_use_whatever_the_metrics_say() {
+fn a_connection_seen_by_this_process_is_a_use_even_without_metrics() {
     let overdue = || {
         let mut observed = observed(3 * DAY, 2, Some(2 * INTERVAL));
         with_promise(&mut observed, |promise| promise.final_mail = Some(Time(at(NOW))));
@@ -125,13 +126,13 @@ fn a_connection_that_this_process_saw_is_a_use_whatever_the_metrics_say() {
         let basis = used.ending(&settings(), at(NOW)).expect("a time").expect("an end").promise;
         assert_eq!((basis.warnings, basis.since), (0, Some(Time(at(NOW - 60)))), "{seen:?}");
     }
-    // One from before the last known use changes nothing.
+    // A connection before the last known use changes nothing.
     let before = Observed { connected: connected(4 * DAY), ..overdue() };
     assert_eq!(judged(&before, &settings()), "stop");
 }
 
 #[test]
-fn an_instance_without_data_of_its_own_is_deleted() {
+fn an_instance_without_persistent_data_is_deleted() {
     let mut observed = observed(3 * DAY, 2, Some(2 * INTERVAL));
     with_promise(&mut observed, |promise| promise.final_mail = Some(Time(at(NOW))));
     observed.candidate.template = Some(Arc::new(template("24h", false)));
@@ -139,12 +140,12 @@ fn an_instance_without_data_of_its_own_is_deleted() {
 }
 
 #[test]
-fn without_notifications_nobody_is_warned() {
+fn without_notifications_no_warning_is_sent() {
     let mut settings = settings();
     settings.config.notifications = false;
     assert_eq!(judged(&observed(DAY, 0, None), &settings), "stop");
     assert_eq!(judged(&observed(DAY - 1, 0, None), &settings), "wait");
-    // What was promised before is kept.
+    // The stored promise is kept.
     assert_eq!(judged(&observed(3 * DAY, 1, Some(60)), &settings), "wait");
 }
 
@@ -160,7 +161,7 @@ fn the_template_sets_the_number_of_warnings() {
 }
 
 #[test]
-fn without_an_answer_of_every_source_nothing_happens() {
+fn nothing_happens_unless_every_source_answers() {
     let mut blind = observed(9 * DAY, 2, Some(7 * DAY));
     let sound = blind.seen.clone().expect("seen");
     blind.seen = None;
@@ -168,7 +169,7 @@ fn without_an_answer_of_every_source_nothing_happens() {
     blind.seen = Some(RoundResult { answered: at(NOW - 301), ..sound.clone() });
     assert_eq!(judged(&blind, &settings()), "check", "the round is too old");
     blind.seen = Some(RoundResult { since: Some(at(NOW - DAY + 1)), ..sound.clone() });
-    assert_eq!(judged(&blind, &settings()), "check", "another Template allowed less when the round was made");
+    assert_eq!(judged(&blind, &settings()), "check", "the round was made for a shorter time");
     let gap = vec!["the source ssh was missing before".to_owned()];
     blind.seen = Some(RoundResult { since: Some(at(NOW - DAY + 1)), problems: gap, ..sound.clone() });
     assert_eq!(judged(&blind, &settings()), "problem", "the sources look back too little");
@@ -177,26 +178,22 @@ fn without_an_answer_of_every_source_nothing_happens() {
         problems: vec!["not before".to_owned()],
         ..sound.clone()
     });
-    assert_eq!(
-        judged(&blind, &settings()),
-        "final mail",
-        "what was before the time in question does not matter"
-    );
+    assert_eq!(judged(&blind, &settings()), "final mail", "earlier data does not matter");
     blind.seen = Some(RoundResult { since: None, problems: vec!["ssh: no answer".to_owned()], ..sound });
     let plan = plan(&blind, &settings(), at(NOW));
-    assert_eq!(what(&plan), "problem");
+    assert_eq!(action(&plan), "problem");
     assert!(plan.problems[0].message.contains("ssh: no answer") && plan.problems[0].waiting);
 }
 
 #[test]
-fn a_use_withdraws_what_was_promised() {
+fn a_use_withdraws_the_promise() {
     let mut used = observed(9 * DAY, 2, Some(9 * DAY));
     let seen = used.seen.as_mut().expect("seen");
     seen.last_use = Some((at(NOW - 60), "ssh"));
     assert_eq!(judged(&used, &settings()), "wait");
     let ending = used.ending(&settings(), at(NOW)).expect("sound").expect("an ending");
     assert_eq!((ending.promise.warnings, &*ending.promise.witness), (0, "ssh"));
-    // An older use than the stored one changes nothing.
+    // A use before the stored one changes nothing.
     let mut older = observed(DAY, 1, Some(INTERVAL));
     older.seen.as_mut().expect("seen").last_use = Some((at(NOW - 5 * DAY), "ssh"));
     assert_eq!(judged(&older, &settings()), "warn");
@@ -210,7 +207,7 @@ fn a_change_of_the_spec_counts_as_a_use() {
 }
 
 #[test]
-fn a_start_begins_a_new_time_without_use() {
+fn a_start_resets_the_idle_time() {
     let mut restarted = observed(0, 0, None);
     let instance = Arc::make_mut(&mut restarted.candidate.instance);
     instance.status.inactivity = None;
@@ -219,37 +216,38 @@ fn a_start_begins_a_new_time_without_use() {
     restarted.candidate.template = Some(Arc::new(template("1h", true)));
     assert_eq!(judged(&restarted, &settings()), "wait");
     let made = plan(&restarted, &settings(), at(NOW));
-    let told = report(&restarted, &settings(), &made, &Outcome::default(), at(NOW));
+    let told = report(&Reconciled::of(&restarted, &settings(), &made, &Outcome::default(), at(NOW)));
     assert_eq!(told.status.inactivity.expect("stored").since, Some(Time(at(NOW))));
     let patch = told.patch.expect("a patch").patch.to_string();
     assert!(patch.contains(r#""crownlabs.polito.it/last-running":"true""#), "{patch}");
-    // And a stop is remembered, once the promise has gone.
+    // The stop is recorded after the promise has ended.
     let stopped = Arc::make_mut(&mut restarted.candidate.instance);
     stopped.spec.running = false;
     stopped.metadata.annotations = [(labels::LAST_RUNNING, "true")].into_iter().collect();
     stopped.status.inactivity = Some(Box::default());
     let made = plan(&restarted, &settings(), at(NOW));
-    let told = report(&restarted, &settings(), &made, &Outcome::default(), at(NOW));
+    let told = report(&Reconciled::of(&restarted, &settings(), &made, &Outcome::default(), at(NOW)));
     assert!(told.requeue_at_once && told.status.conditions.is_empty());
-    // The warnings are withdrawn; that it is off is written after the end of the promise.
+    // The warnings are withdrawn first. The annotation about the stop is written after the promise has ended.
     let patch = told.patch.expect("the annotations").patch.to_string();
     assert!(!patch.contains(r#""false""#), "{patch}");
     Arc::make_mut(&mut restarted.candidate.instance).status = told.status;
     let made = plan(&restarted, &settings(), at(NOW));
-    let told = report(&restarted, &settings(), &made, &Outcome::default(), at(NOW));
+    let told = report(&Reconciled::of(&restarted, &settings(), &made, &Outcome::default(), at(NOW)));
     assert!(told.patch.expect("a patch").patch.to_string().contains(r#""false""#));
 }
 
 #[test]
-fn the_status_says_who_stopped_an_instance_whichever_process_did() {
-    // It was stopped by a process that has died since: its annotation came with the stop, the promise is still there.
+fn the_status_names_the_loop_as_the_cause_of_a_stop_by_any_process() {
+    // The process that stopped it has died since. Its annotation was written with the stop, and the promise is still
+    // stored.
     let mut stopped = observed(9 * DAY, 2, Some(INTERVAL));
     let instance = Arc::make_mut(&mut stopped.candidate.instance);
     instance.spec.running = false;
     instance.metadata.annotations = [(labels::LAST_RUNNING, "false")].into_iter().collect();
     for _ in 0..2 {
         let made = plan(&stopped, &settings(), at(NOW));
-        let told = report(&stopped, &settings(), &made, &Outcome::default(), at(NOW));
+        let told = report(&Reconciled::of(&stopped, &settings(), &made, &Outcome::default(), at(NOW)));
         let condition = told.status.conditions.iter().find(|condition| condition.type_ == INACTIVE);
         let condition = condition.expect("a condition");
         assert_eq!((&*condition.status, &*condition.reason), ("True", "Stopped"));
@@ -280,13 +278,13 @@ fn exempt_never_and_unreadable_instances_are_left_alone() {
     }
     let mut orphan = observed(9 * DAY, 0, None);
     orphan.candidate.tenant = None;
-    assert_eq!(judged(&orphan, &settings()), "problem", "nobody can be warned");
+    assert_eq!(judged(&orphan, &settings()), "problem", "no warning can be sent");
     orphan.candidate.template = None;
     assert_eq!(judged(&orphan, &settings()), "wait");
 }
 
 #[test]
-fn what_the_go_operator_wrote_is_continued() {
+fn promises_of_the_go_operator_are_continued() {
     let mut observed = observed(0, 0, None);
     let instance = Arc::make_mut(&mut observed.candidate.instance);
     instance.status.inactivity = None;
@@ -307,7 +305,7 @@ fn what_the_go_operator_wrote_is_continued() {
     let others: Vec<(String, String)> = others.map(|(key, value)| (key.into(), value.into())).collect();
     *annotations = others.into_iter().chain([(notified.0.to_owned(), notified.1)]).collect();
     assert_eq!(judged(&later, &settings()), "warn");
-    // What cannot be read is as if nothing had been written: the time counts from now.
+    // Unreadable annotations count as missing: the idle time starts now.
     let broken = &mut Arc::make_mut(&mut later.candidate.instance).metadata.annotations;
     *broken = [(labels::LAST_ACTIVITY, "yesterday")].into_iter().collect();
     assert_eq!(judged(&later, &settings()), "wait");
@@ -317,14 +315,14 @@ fn what_the_go_operator_wrote_is_continued() {
 fn an_idle_instance_is_written_once_a_day() {
     let written = |observed: &Observed, now: i64| {
         let made = plan(observed, &settings(), at(now));
-        let told = report(observed, &settings(), &made, &Outcome::default(), at(now));
+        let told = report(&Reconciled::of(observed, &settings(), &made, &Outcome::default(), at(now)));
         told.status != observed.instance.status || told.patch.is_some()
     };
     let mut used = observed(60, 0, None);
     used.seen.as_mut().expect("seen").last_use = Some((at(NOW - 1), "ssh"));
-    // The first look writes the condition; from then on the stamp is a day apart.
+    // The first reconciliation writes the condition. After that, a stamp is written once a day.
     let made = plan(&used, &settings(), at(NOW));
-    let told = report(&used, &settings(), &made, &Outcome::default(), at(NOW));
+    let told = report(&Reconciled::of(&used, &settings(), &made, &Outcome::default(), at(NOW)));
     Arc::make_mut(&mut used.candidate.instance).status = told.status;
     assert!(!written(&used, NOW));
     let seen = used.seen.as_mut().expect("seen");
@@ -333,7 +331,7 @@ fn an_idle_instance_is_written_once_a_day() {
     let seen = used.seen.as_mut().expect("seen");
     (seen.answered, seen.last_use) = (at(NOW + DAY), Some((at(NOW + DAY), "ssh")));
     assert!(written(&used, NOW + DAY));
-    // A new Instance costs nothing while it is young.
+    // A new Instance costs no write while it is young.
     let mut young = observed(0, 0, None);
     let instance = Arc::make_mut(&mut young.candidate.instance);
     instance.status.inactivity = None;

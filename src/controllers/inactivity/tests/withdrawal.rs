@@ -1,6 +1,6 @@
-//! What was promised and is withdrawn stays so; and what the status says of a promise.
+//! A withdrawn promise stays withdrawn; and the text of the status about a promise.
 
-use super::table::{DAY, NOW, judged, observed, what, with, with_promise};
+use super::table::{DAY, NOW, action, judged, observed, with, with_promise};
 use super::*;
 use crate::api::instance::InstanceKind;
 use crate::api::labels;
@@ -10,10 +10,10 @@ use crate::controllers::shared::fixtures;
 use crate::runtime::clock::rfc3339;
 use crate::runtime::events::EventType;
 use crate::runtime::plan::Requeue;
-use crate::runtime::reconciler::{EffectOutcome, Report};
+use crate::runtime::reconciler::{EffectOutcome, Reconciled, Report};
 
-/// An Instance without a status that the Go operator has warned about so often, the last time so long ago. It is
-/// unused for five days.
+/// An Instance without a status, unused for five days. The Go operator has sent `sent` warnings, the last one `ago`
+/// seconds ago.
 fn annotated(sent: i64, ago: i64) -> Observed {
     let mut observed = observed(0, 0, None);
     let instance = Arc::make_mut(&mut observed.candidate.instance);
@@ -29,10 +29,10 @@ fn annotated(sent: i64, ago: i64) -> Observed {
     observed
 }
 
-/// One look at the Instance: its report is written. Returns whether there was something to be written.
+/// Reconciles the Instance once and writes its report. Returns whether anything was written.
 fn look(observed: &mut Observed) -> bool {
     let made = plan(observed, &settings(), at(NOW));
-    let told = report(observed, &settings(), &made, &Outcome::default(), at(NOW));
+    let told = report(&Reconciled::of(observed, &settings(), &made, &Outcome::default(), at(NOW)));
     fixtures::write(told, &mut observed.candidate.instance)
 }
 
@@ -83,27 +83,28 @@ fn a_promise_of_a_young_instance_that_was_withdrawn_does_not_come_back() {
 }
 
 #[test]
-fn warnings_from_a_time_when_the_template_allowed_less_do_not_count() {
-    // It has been overdue since yesterday; the warnings, and their deadline, are from days before.
+fn warnings_sent_while_the_template_allowed_less_do_not_count() {
+    // It has been overdue since yesterday. The warnings and their deadline are from days before.
     let mut longer = annotated(2, 4 * DAY);
     longer.candidate.template = Some(Arc::new(template("4d", true)));
     assert_eq!(judged(&longer, &settings()), "warn");
     let mut longer = observed(5 * DAY, 2, Some(4 * DAY));
     longer.candidate.template = Some(Arc::new(template("4d", true)));
     assert_eq!(judged(&longer, &settings()), "warn");
-    // The deadline, an interval after the last warning, is later than the time at which it was overdue.
+    // The deadline, an interval after the last warning, is later than the end of the allowed idle time.
     let mut warned = observed(5 * DAY, 2, Some(DAY + 60));
     warned.candidate.template = Some(Arc::new(template("4d", true)));
     assert_eq!(judged(&warned, &settings()), "final mail");
 }
 
 #[test]
-fn the_go_operators_promise_gets_the_deadline_that_its_mail_has_named() {
-    // Two intervals after the first of two warnings, one after the second; more than all are as if it were all.
+fn a_promise_of_the_go_operator_gets_the_deadline_in_its_mail() {
+    // Two intervals after the first of two warnings, one after the second. A number above the maximum counts as the
+    // maximum.
     for (sent, intervals) in [(1, 2), (2, 1), (7, 1)] {
         let mut observed = annotated(sent, 60);
         let made = plan(&observed, &settings(), at(NOW));
-        let told = report(&observed, &settings(), &made, &Outcome::default(), at(NOW));
+        let told = report(&Reconciled::of(&observed, &settings(), &made, &Outcome::default(), at(NOW)));
         assert!(told.requeue_at_once, "the gauges show the deadline");
         assert!(look(&mut observed) && !look(&mut observed), "{sent}");
         let promise = observed.instance.status.inactivity.clone().expect("a promise");
@@ -114,15 +115,15 @@ fn the_go_operators_promise_gets_the_deadline_that_its_mail_has_named() {
 }
 
 #[test]
-fn a_takeover_does_not_say_that_it_has_sent_the_warnings_of_another_operator() {
+fn a_takeover_does_not_claim_the_warnings_of_another_operator() {
     let mut observed = annotated(2, 60);
     let made = plan(&observed, &settings(), at(NOW));
-    let told = report(&observed, &settings(), &made, &Outcome::default(), at(NOW));
+    let told = report(&Reconciled::of(&observed, &settings(), &made, &Outcome::default(), at(NOW)));
     let end = rfc3339(at(NOW - 60 + INTERVAL));
     let then =
         format!("the Instance is stopped at {end}, and its disk is kept, so that it can be started again");
     let events: Vec<_> = told.events.iter().map(|event| (&event.type_, &*event.message)).collect();
-    let message = format!("Its annotations say that 2 of 2 warnings were sent before; {then}");
+    let message = format!("According to the annotations, 2 of 2 warnings were sent before; {then}");
     assert_eq!(events, [(&EventType::Normal, &*message)]);
     let condition = |told: &Report<InstanceKind>| {
         told.status
@@ -134,15 +135,26 @@ fn a_takeover_does_not_say_that_it_has_sent_the_warnings_of_another_operator() {
     assert_eq!(condition(&told), Some(format!("2 of 2 warnings were sent; {then}")));
     assert!(look(&mut observed));
     let made = plan(&observed, &settings(), at(NOW));
-    assert!(report(&observed, &settings(), &made, &Outcome::default(), at(NOW)).events.is_empty(), "once");
-    // A warning of this loop, about a machine that was taken over after one, is its own.
+    assert!(
+        report(&Reconciled::of(&observed, &settings(), &made, &Outcome::default(), at(NOW)))
+            .events
+            .is_empty(),
+        "once"
+    );
+    // A warning that this loop sends after a takeover is its own.
     let mut observed = annotated(1, INTERVAL);
     assert!(look(&mut observed), "the takeover");
     with_promise(&mut observed, |promise| promise.sending = promise.deadline.clone());
     observed.candidate.template = Some(Arc::new(template("24h", false)));
     let made = plan(&observed, &settings(), at(NOW));
     let effects = vec![EffectOutcome::done(Sent::at(at(NOW)))];
-    let told = report(&observed, &settings(), &made, &Outcome { effects, ..Outcome::default() }, at(NOW));
+    let told = report(&Reconciled::of(
+        &observed,
+        &settings(),
+        &made,
+        &Outcome { effects, ..Outcome::default() },
+        at(NOW),
+    ));
     let [event] = told.events.as_slice() else { panic!("{:?}", told.events) };
     assert_eq!(event.type_, EventType::Warning);
     assert!(event.message.starts_with("Warning 2 of 2 was sent; the Instance is deleted at "), "{event:?}");
@@ -150,7 +162,7 @@ fn a_takeover_does_not_say_that_it_has_sent_the_warnings_of_another_operator() {
 }
 
 #[test]
-fn the_mail_says_what_happens_to_this_machine_which_warning_it_is_and_whose_it_is() {
+fn the_mail_states_the_machine_its_owner_its_end_and_the_warning_number() {
     for (persistent, end) in [(true, End::Stopped), (false, End::Deleted)] {
         for (sent, ago, kind, warning) in [
             (0, None, MailKind::InactivityWarning, Some((1, 2))),
@@ -182,7 +194,7 @@ fn an_annotation_that_cannot_be_read_is_repaired_at_the_first_look_and_once() {
         (labels::LAST_NOTIFICATION, "soon"),
         (labels::LAST_RUNNING, "perhaps"),
     ];
-    // New without a status, known for long, exempt, without a time in its Template, and stopped.
+    // Young without a status, known for long, exempt, without a time in its Template, and stopped.
     let young = || {
         let mut young = observed(60, 0, None);
         let instance = Arc::make_mut(&mut young.candidate.instance);
@@ -216,7 +228,7 @@ fn an_annotation_that_cannot_be_read_is_repaired_at_the_first_look_and_once() {
                 _ => repaired.parse::<Timestamp>().is_ok_and(|time| time <= at(NOW) && time >= at(NOW - 60)),
             };
             assert!(is_sound, "{case} {key}: {repaired}");
-            // What else there is to be written is written once, too.
+            // Everything else that has to be written is written only once, too.
             for _ in 0..2 {
                 look(&mut one);
             }
@@ -232,7 +244,7 @@ fn the_status_and_the_condition_say_when_the_next_warning_is_sent() {
     for (sent, ago) in [(0, None), (1, Some(60)), (2, Some(INTERVAL - 60))] {
         let observed = observed(if sent == 0 { DAY - 60 } else { 2 * DAY }, sent, ago);
         let made = plan(&observed, &hours, at(NOW));
-        let told = report(&observed, &hours, &made, &Outcome::default(), at(NOW));
+        let told = report(&Reconciled::of(&observed, &hours, &made, &Outcome::default(), at(NOW)));
         let next = told.status.inactivity.expect("a promise").next_warning.expect("a time").0;
         assert_eq!(
             made.requeue,
@@ -242,23 +254,23 @@ fn the_status_and_the_condition_say_when_the_next_warning_is_sent() {
         assert!(message.contains(&format!("due at {}", rfc3339(next))), "{message}");
         let at_time = |now: Timestamp| {
             let seen = observed.seen.clone().map(|seen| RoundResult { answered: now, ..seen });
-            what(&plan(&Observed { seen, ..observed.clone() }, &hours, now))
+            action(&plan(&Observed { seen, ..observed.clone() }, &hours, now))
         };
         assert_eq!(at_time(next), "warn", "{sent}");
         assert_ne!(at_time(at(next.as_second() - 1)), "warn", "{sent}");
     }
-    // After the last warning there is no next one, and where nobody is warned there is none at all.
+    // No warning follows the last one, and without notifications no warning is sent at all.
     let mut silent = settings();
     silent.config.notifications = false;
     for (settings, observed) in [(hours, observed(2 * DAY, 3, Some(60))), (silent, observed(60, 0, None))] {
         let made = plan(&observed, &settings, at(NOW));
-        let told = report(&observed, &settings, &made, &Outcome::default(), at(NOW));
+        let told = report(&Reconciled::of(&observed, &settings, &made, &Outcome::default(), at(NOW)));
         assert_eq!(told.status.inactivity.expect("a promise").next_warning, None);
     }
 }
 
 #[test]
-fn another_time_in_the_template_is_shown_at_once() {
+fn a_changed_time_in_the_template_is_shown_at_once() {
     let mut observed = observed(60, 0, None);
     assert!(look(&mut observed), "the first look");
     assert!(!look(&mut observed));
@@ -270,7 +282,7 @@ fn another_time_in_the_template_is_shown_at_once() {
 }
 
 #[test]
-fn a_clock_that_is_behind_moves_no_use_to_an_earlier_time() {
+fn a_slow_clock_does_not_move_a_use_to_an_earlier_time() {
     let since = |observed: &Observed| {
         let ending = observed.ending(&settings(), at(NOW - 3_600)).expect("a time").expect("an end");
         ending.since
@@ -279,11 +291,11 @@ fn a_clock_that_is_behind_moves_no_use_to_an_earlier_time() {
     let mut started = observed(60, 1, Some(30));
     Arc::make_mut(&mut started.candidate.instance).metadata.generation = Some(3);
     assert_eq!(since(&started), at(NOW - 60));
-    // A use that a source of metrics has seen.
+    // A use that a source of metrics reports.
     let mut used = observed(60, 1, Some(30));
     used.seen.as_mut().expect("seen").last_use = Some((at(NOW - 10), "ssh"));
     assert_eq!(since(&used), at(NOW - 60));
-    // A clock that is right dates a use by itself, and a start by the time at which it is seen.
+    // With a correct clock, a use counts from its own time, and a start from the time of its reconciliation.
     let ending = used.ending(&settings(), at(NOW)).expect("a time").expect("an end");
     assert_eq!(ending.since, at(NOW - 10));
     with_promise(&mut started, |promise| promise.since = Some(Time(at(NOW - DAY))));
@@ -298,7 +310,7 @@ fn a_start_right_after_a_stop_does_not_bring_warnings_back() {
     (instance.status, instance.spec.running) = (stored, false);
     assert!(look(&mut warned), "the promise ends");
     assert_eq!(warned.instance.status.inactivity, None);
-    // It is started before anybody has written that it was off.
+    // It is started before the stop has been recorded.
     Arc::make_mut(&mut warned.candidate.instance).spec.running = true;
     assert_eq!(judged(&warned, &settings()), "warn");
 }

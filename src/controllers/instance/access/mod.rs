@@ -1,8 +1,8 @@
-//! The OAuth2 proxy of an Instance, with `access.mode: perInstance`: Deployment, Service, Ingress and Secret.
+//! The OAuth2 proxy of an Instance with `access.mode: perInstance`: Deployment, Service, Ingress and Secret.
 //!
-//! The Ingress controller asks the proxy about every request for an environment, by the annotations of that one's
-//! Ingress. The proxy itself is reached at a path below that of the Instance, where users log in. While the proxy is not
-//! there, nobody is let through.
+//! The annotations of an environment's Ingress make the Ingress controller ask the proxy, for each request, whether the
+//! user may pass. Users log in at the proxy itself, under a path below the path of the Instance. While the proxy does
+//! not exist, access is denied.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,57 +13,56 @@ use ring::digest;
 use ring::rand::{SecureRandom, SystemRandom};
 use serde_json::{Value, json};
 
-use super::children::wave;
+use super::children::{wave, whole_data};
 use super::environment::EnvironmentContext;
 use super::exposure;
 use super::mounts::decoded;
 use super::observe::Observed;
-use crate::api::names::label_sized;
+use super::plan::Plan;
+use crate::api::parts::OAUTH2_PROXY;
 use crate::api::{Kind, Object, labels, reason};
 use crate::config::{AccessMode, InstanceConfig};
 use crate::controllers::shared::children::{Child, Parent};
-use crate::controllers::shared::entrance;
+use crate::controllers::shared::{entrance, pod_security};
 use crate::kinds::{DeploymentKind, IngressKind, SecretKind, ServiceKind};
 use crate::runtime::component::Component;
-use crate::runtime::plan::{Desired, Plan, Removal, to_value};
+use crate::runtime::plan::{Desired, Removal, to_value};
 use crate::runtime::problem::Problem;
 
-/// The value of the label of the proxy, and the end of the names of its objects.
-pub const COMPONENT: &str = labels::COMPONENT_OAUTH2_PROXY;
+/// The component label of the proxy, and the suffix of the names of its objects.
+const COMPONENT: &str = OAUTH2_PROXY.suffix;
 /// The component of the proxy in the plan.
 pub const PROXY: Component = Component::Part(COMPONENT);
-/// The last part of the path at which the proxy is reached. The name of an environment cannot be the same: it has no
+/// The last part of the proxy's path. No environment can have this name, because names of environments have no
 /// underscore.
 const PREFIX: &str = "_oauth2";
-/// The name of its port, and the number.
+/// The name and the number of its port.
 const PORT: (&str, u16) = ("http", 4180);
-/// The key of the Secret with which cookies are encrypted.
+/// The key of the Secret with the encryption key for cookies.
 const COOKIE_KEY: &str = "cookie-secret";
 /// The key of the Secret with the secret of the client.
 const CLIENT_SECRET: &str = "client-secret";
-/// The key of the Secret with the users that are let through, one in each line.
+/// The key of the Secret with the permitted users, one per line.
 const USERS: &str = "users";
-/// Where the proxy finds [`CLIENT_SECRET`] and [`USERS`]. It reads both again when they change.
+/// The folder with [`CLIENT_SECRET`] and [`USERS`] in the container. The proxy reloads both when they change.
 const FOLDER: &str = "/etc/oauth2-proxy";
-/// The claim with the name of a user, which is that of its Tenant.
+/// The claim with the name of a user, which is the name of the Tenant.
 const USER_CLAIM: &str = "preferred_username";
 /// The length of a cookie key, in bytes: AES-256.
 const KEY_LENGTH: usize = 32;
-/// User and group of the proxy.
-const USER: u32 = 1010;
 
-/// What proxies need beside the configuration.
+/// The inputs of proxies besides the configuration.
 #[derive(Clone, Default, derive_more::Debug)]
 #[debug("ProxySecrets")]
 pub struct ProxySecrets {
     /// The secret of the client; `None` if its file cannot be read.
     pub client_secret: Option<Arc<str>>,
-    /// A new cookie key, for an Instance that has none; `None` if the system has no random numbers.
+    /// A new cookie key for an Instance without one; `None` if the system has no random numbers.
     pub new_key: Option<String>,
 }
 
 impl ProxySecrets {
-    /// These, with a new random key.
+    /// Creates the inputs, with a new random key.
     pub fn new(client_secret: Option<Arc<str>>) -> Self {
         let mut bytes = [0; KEY_LENGTH];
         let filled = SystemRandom::new().fill(&mut bytes);
@@ -76,18 +75,18 @@ fn path(uid: &str) -> String {
     format!("/instance/{uid}/{PREFIX}")
 }
 
-/// The URL below which the proxy of the observed Instance authenticates the users of an environment.
+/// The URL of the proxy of the observed Instance, which authenticates the users of an environment.
 pub fn url(host: &str, uid: &str) -> String {
     format!("https://{host}{}", path(uid))
 }
 
-/// The path at which a user logs in; that of the page to return to follows.
+/// The path of the login; the path of the page to return to is appended.
 pub fn login(uid: &str) -> String {
     format!("{}/start?rd=", path(uid))
 }
 
-/// Plans the proxy of an Instance, if one of its environments needs it; else the removal of what is there of one. A
-/// stopped Instance keeps only the Secret: who is logged in stays it.
+/// Plans the proxy of an Instance if one of its environments needs it, and its removal otherwise. A stopped Instance
+/// keeps only the Secret, so that users stay logged in.
 pub fn plan(
     observed: &Observed,
     config: &InstanceConfig,
@@ -107,18 +106,20 @@ pub fn plan(
     }
     let Some(context) = running else { return };
     match Proxy::new(observed, config, context) {
-        Ok(proxy) => plan.ensure.extend(proxy.objects()),
+        Ok(proxy) => {
+            plan.ensure.extend([proxy.service(), proxy.secret(), proxy.ingress(), proxy.deployment()]);
+        }
         Err(problem) => plan.problems.push(problem),
     }
 }
 
-/// Whether users of an environment have to log in: it has a web interface, or an Ingress from when it had one, and is
-/// neither an exam nor an exercise.
+/// Whether users of an environment must log in. This applies if it is neither an exam nor an exercise and has a web
+/// interface, or still has an Ingress from a former web interface.
 fn is_guarded(context: &EnvironmentContext<'_>) -> bool {
-    context.is_standard() && (context.environment.gui_enabled || context.has_ingress())
+    context.is_standard() && (context.environment.gui_enabled || context.own::<IngressKind>().is_some())
 }
 
-/// The removal of the objects of the proxy.
+/// The removals of the proxy's objects.
 fn removals<T: Kind>(observed: &Observed) -> Vec<Removal> {
     let of_proxy = |object: &&Object<T>| {
         object.is_controlled_by(&observed.instance)
@@ -135,25 +136,25 @@ struct Proxy<'a> {
     parent: Parent<'a>,
     /// The name of its objects.
     name: String,
-    /// The host name of the environments that it guards.
+    /// The host name of the environments that it protects.
     host: String,
     /// The data of its Secret, in base64.
     data: BTreeMap<&'static str, Value>,
-    /// Whether the Secret has a cookie key, which is kept.
+    /// Whether the Secret already has a cookie key, which is kept.
     has_key: bool,
 }
 
 impl<'a> Proxy<'a> {
-    /// The proxy, or what is missing for it.
+    /// Creates the proxy. The error is the problem that a secret is missing.
     fn new(
         observed: &'a Observed,
         config: &'a InstanceConfig,
         context: &EnvironmentContext<'_>,
     ) -> Result<Self, Problem> {
         let instance = &observed.instance;
-        let name = label_sized(&observed.canonical(), &format!("-{COMPONENT}"));
+        let name = observed.canonical().part(&OAUTH2_PROXY);
         let missing = |what: &str| {
-            let message = format!("the OAuth2 proxy waits: {what}; until then nobody can log in");
+            let message = format!("the OAuth2 proxy waits: {what}; users cannot log in until then");
             Problem::waiting(PROXY, reason::OAUTH2_PROXY_WAITS, message)
         };
         let secrets = &observed.proxy;
@@ -166,7 +167,7 @@ impl<'a> Proxy<'a> {
         let key = existing.and_then(|secret| decoded(secret.spec.get(COOKIE_KEY)?)).filter(|key| is_key(key));
         let has_key = key.is_some();
         let key = key.or_else(|| secrets.new_key.clone());
-        let key = key.ok_or_else(|| missing("the system of the daemon has no random numbers"))?;
+        let key = key.ok_or_else(|| missing("the daemon's system has no random numbers"))?;
         let encoded = |text: String| to_value(&k8s_openapi::ByteString(text.into_bytes()));
         let labels = [(labels::COMPONENT, COMPONENT), (labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE)];
         Ok(Self {
@@ -186,17 +187,12 @@ impl<'a> Proxy<'a> {
         })
     }
 
-    /// All its objects.
-    fn objects(&self) -> [Desired; 4] {
-        [self.service(), self.secret(), self.ingress(), self.deployment()]
-    }
-
     fn child<'c, T: Kind>(&'c self, wave: u8, body: impl FnOnce() -> Value + 'c) -> Child<'c> {
         self.parent.child::<T>(&self.name, &PROXY, wave, body)
     }
 
-    /// The labels of its pods. They are not those of the pods of environments, so that no Service, network policy or
-    /// status takes the proxy for one of these.
+    /// The labels of its pods. They differ from the labels of environments' pods, so that no Service, network policy or
+    /// status confuses the two.
     fn selector(&self) -> Value {
         json!({labels::OAUTH2_PROXY: self.observed.instance.name()})
     }
@@ -213,20 +209,13 @@ impl<'a> Proxy<'a> {
         self.child::<ServiceKind>(wave::SERVICE, spec).made()
     }
 
-    /// The Secret. All of `data` is ours; a cookie key that it has is kept.
+    /// The Secret. All of `data` is enforced; an existing cookie key is kept.
     fn secret(&self) -> Desired {
         let existing = self.observed.own::<SecretKind>(&self.name);
-        let mut enforced = to_value(&self.data);
-        if let Some(enforced) = enforced.as_object_mut() {
-            // A Secret that the store does not hold may have a key, too.
-            if self.has_key || existing.is_none() {
-                enforced.remove(COOKIE_KEY);
-            }
-            for (key, _) in existing.iter().flat_map(|secret| secret.spec.iter()) {
-                if !self.data.contains_key(key) {
-                    enforced.insert(key.to_owned(), Value::Null);
-                }
-            }
+        let mut enforced = whole_data(to_value(&self.data), existing);
+        // A Secret that is missing in the store may have a key, too.
+        if let Some(enforced) = enforced.as_object_mut().filter(|_| self.has_key || existing.is_none()) {
+            enforced.remove(COOKIE_KEY);
         }
         let body = || json!({"type": "Opaque", "data": self.data});
         self.child::<SecretKind>(wave::DEPENDENCIES, body).fields(json!({"data": enforced})).made()
@@ -238,8 +227,8 @@ impl<'a> Proxy<'a> {
         self.child::<IngressKind>(wave::DEPENDENCIES, body).made()
     }
 
-    /// The Deployment. An annotation has the digest of its pod template: if the configuration changes, the template is
-    /// replaced.
+    /// The Deployment. An annotation contains the digest of its pod template. If the configuration changes, the
+    /// template is replaced.
     fn deployment(&self) -> Desired {
         let template = json!({"metadata": {"labels": self.selector()}, "spec": self.pod()});
         let digest = digest::digest(&digest::SHA256, template.to_string().as_bytes());
@@ -266,6 +255,8 @@ impl<'a> Proxy<'a> {
     fn pod(&self) -> Value {
         let (port, number) = PORT;
         let key = json!({"secretKeyRef": {"name": self.name, "key": COOKIE_KEY}});
+        let mut security = pod_security::container();
+        security["readOnlyRootFilesystem"] = true.into();
         let files = [CLIENT_SECRET, USERS].map(|key| json!({"key": key, "path": key}));
         json!({
             "containers": [{
@@ -275,41 +266,30 @@ impl<'a> Proxy<'a> {
                 "env": [{"name": "OAUTH2_PROXY_COOKIE_SECRET", "valueFrom": key}],
                 "ports": [{"name": port, "containerPort": number, "protocol": "TCP"}],
                 "readinessProbe": {"httpGet": {"path": "/ping", "port": port}, "periodSeconds": 2},
-                // The ResourceQuota of the namespace counts them.
+                // The ResourceQuota of the namespace counts the resources.
                 "resources": {
                     "requests": {"cpu": "10m", "memory": "25Mi"},
                     "limits": {"cpu": "50m", "memory": "100Mi"},
                 },
-                "securityContext": {
-                    "capabilities": {"drop": ["ALL"]},
-                    "privileged": false,
-                    "allowPrivilegeEscalation": false,
-                    "readOnlyRootFilesystem": true,
-                },
+                "securityContext": security,
                 "volumeMounts": [{"name": "secrets", "mountPath": FOLDER, "readOnly": true}],
             }],
             "volumes": [{"name": "secrets", "secret": {"secretName": self.name, "items": files}}],
-            "securityContext": {
-                "runAsUser": USER,
-                "runAsGroup": USER,
-                "fsGroup": USER,
-                "runAsNonRoot": true,
-                "seccompProfile": {"type": "RuntimeDefault"},
-            },
+            "securityContext": pod_security::pod(pod_security::USER),
             "automountServiceAccountToken": false,
             "enableServiceLinks": false,
             "terminationGracePeriodSeconds": 10,
         })
     }
 
-    /// The arguments of the proxy. None of them is secret.
+    /// The arguments of the proxy. They contain no secrets.
     fn arguments(&self) -> Vec<String> {
         let uid = self.observed.instance.uid();
         let proxy = &self.config.access.oauth2_proxy;
         vec![
             format!("--http-address=0.0.0.0:{}", PORT.1),
             "--reverse-proxy=true".to_owned(),
-            // It is only asked whether a user may pass, and never passes a request on.
+            // The proxy only decides whether a user may pass. It never forwards a request.
             "--upstream=static://202".to_owned(),
             "--provider=oidc".to_owned(),
             format!("--oidc-issuer-url={}", proxy.issuer_url.trim_end_matches('/')),
@@ -318,7 +298,7 @@ impl<'a> Proxy<'a> {
             "--scope=openid profile".to_owned(),
             "--code-challenge-method=S256".to_owned(),
             "--skip-provider-button=true".to_owned(),
-            // What it calls an e-mail address is the name of the user.
+            // The proxy compares the name of the user instead of an e-mail address.
             format!("--oidc-email-claim={USER_CLAIM}"),
             format!("--authenticated-emails-file={FOLDER}/{USERS}"),
             format!("--proxy-prefix={}", path(uid)),
@@ -332,12 +312,12 @@ impl<'a> Proxy<'a> {
     }
 }
 
-/// Whether a text is a cookie key, as [`ProxySecrets::new`] makes them.
+/// Whether a text is a cookie key in the format of [`ProxySecrets::new`].
 fn is_key(text: &str) -> bool {
     URL_SAFE.decode(text).is_ok_and(|bytes| bytes.len() == KEY_LENGTH)
 }
 
-/// Who is let through. The plan is made only where the namespace is that of the Tenant that the Instance names, or nobody's.
+/// The permitted users. The plan is made only if the namespace belongs to the Instance's Tenant or to no Tenant.
 fn users(observed: &Observed) -> String {
     let owner = observed.instance.spec.tenant_ref.name.as_str();
     let users: Vec<&str> = entrance::users([owner], &observed.managers).into_iter().collect();

@@ -7,12 +7,11 @@ use super::*;
 use crate::api::instance::InstancePhase;
 use crate::api::tenant::Tenant;
 use crate::config::{Access, OAuth2Proxy};
-use crate::controllers::instance::plan::plan as planned;
-use crate::controllers::instance::plan::tests::{edit, environment, observed, owned};
-use crate::controllers::instance::report::report;
+use crate::controllers::instance::plan::tests::{
+    edit, environment, observed, owned, plan as planned, reconciled,
+};
 use crate::runtime::children::Children;
 use crate::runtime::merge;
-use crate::runtime::reconciler::Outcome;
 
 const KEY: &str = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
 
@@ -27,7 +26,7 @@ fn config(mode: AccessMode) -> InstanceConfig {
     InstanceConfig { access: Access { mode, oauth2_proxy }, ..InstanceConfig::classic() }
 }
 
-/// An Instance of a Template with these environments, for which a proxy can be made.
+/// An Instance of a Template with these environments, ready for a proxy.
 fn ready(environments: Value) -> Observed {
     let mut observed = observed(environments);
     observed.proxy = ProxySecrets { client_secret: Some("s3cret".into()), new_key: Some(KEY.to_owned()) };
@@ -51,7 +50,7 @@ fn of_proxy(plan: &Plan) -> BTreeMap<&str, &Desired> {
         .collect()
 }
 
-/// What the API server stores of a new object.
+/// The object that the API server stores for a new one.
 fn stored<T: DeserializeOwned>(desired: &Desired) -> Arc<T> {
     let manifest = desired.manifest.as_ref().expect("a new object").json();
     let mut object = manifest.clone();
@@ -60,7 +59,7 @@ fn stored<T: DeserializeOwned>(desired: &Desired) -> Arc<T> {
     Arc::new(serde_json::from_value(object).expect("objects are read leniently"))
 }
 
-/// Adds the objects of the proxy that a plan makes to those that exist.
+/// Adds the planned objects of the proxy to the existing ones.
 fn make(observed: &mut Observed, plan: &Plan) {
     let made = of_proxy(plan);
     observed.children.set::<ServiceKind>([stored(made["Service"])]);
@@ -69,7 +68,7 @@ fn make(observed: &mut Observed, plan: &Plan) {
     observed.children.set::<DeploymentKind>([stored(made["Deployment"])]);
 }
 
-/// The kinds of what a plan removes.
+/// The kinds of the objects that a plan removes.
 fn removed(plan: &Plan) -> Vec<&str> {
     assert!(plan.remove.iter().all(|removal| removal.key.name == "my-lab-oauth2-proxy"), "{:?}", plan.remove);
     plan.remove.iter().map(|removal| removal.kind.kind).collect()
@@ -84,7 +83,7 @@ fn data(plan: &Plan) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn each_instance_has_a_proxy_of_its_own() {
+fn each_instance_has_a_separate_proxy() {
     let plan = plan_of(&ready(web()), AccessMode::PerInstance);
     assert!(plan.problems.is_empty(), "{:?}", plan.problems);
     let made = of_proxy(&plan);
@@ -95,13 +94,13 @@ fn each_instance_has_a_proxy_of_its_own() {
         assert_eq!(json(kind)["metadata"]["ownerReferences"][0]["uid"], "u1", "{kind}");
         assert_eq!(json(kind)["metadata"]["labels"][labels::COMPONENT], COMPONENT, "{kind}");
     }
-    // The path of the proxy is in the same host, and leads to the proxy.
+    // The path of the proxy is on the same host, and leads to the proxy.
     let rule = &json("Ingress")["spec"]["rules"][0];
     assert_eq!(rule["host"], "crownlabs.example.com");
     let path = &rule["http"]["paths"][0];
     assert_eq!(path["path"], "/instance/u1/_oauth2");
     assert_eq!(path["backend"]["service"], json!({"name": "my-lab-oauth2-proxy", "port": {"name": "http"}}));
-    assert!(json("Ingress")["metadata"].get("annotations").is_none(), "everybody reaches the login");
+    assert!(json("Ingress")["metadata"].get("annotations").is_none(), "the login is public");
     // The Ingress of the environment refers to it.
     let main = plan.ensure.iter().find(|desired| &*desired.key.name == "my-lab-app").expect("the Ingress");
     let annotation = |name: &str| main.annotations[&format!("nginx.ingress.kubernetes.io/{name}")].clone();
@@ -111,7 +110,7 @@ fn each_instance_has_a_proxy_of_its_own() {
 }
 
 #[test]
-fn the_pod_of_the_proxy_is_not_taken_for_one_of_an_environment() {
+fn the_pod_of_the_proxy_is_not_selected_as_a_pod_of_an_environment() {
     let plan = plan_of(&ready(web()), AccessMode::PerInstance);
     let made = of_proxy(&plan);
     let json = |kind: &str| made[kind].manifest.as_ref().expect("new").json()["spec"].clone();
@@ -123,7 +122,7 @@ fn the_pod_of_the_proxy_is_not_taken_for_one_of_an_environment() {
     let service = plan.ensure.iter().find(|desired| &*desired.key.name == "my-lab").expect("the Service");
     let service = service.manifest.as_ref().expect("new").json();
     assert!(service["spec"]["selector"].get(labels::OAUTH2_PROXY).is_none());
-    // It has limits, which the ResourceQuota of the namespace asks for, and no rights.
+    // It has the limits that the ResourceQuota of the namespace requires, and no privileges.
     let container = &template["spec"]["containers"][0];
     for limit in ["cpu", "memory"] {
         for kind in ["limits", "requests"] {
@@ -138,7 +137,7 @@ fn the_pod_of_the_proxy_is_not_taken_for_one_of_an_environment() {
 }
 
 #[test]
-fn the_tenant_and_the_managers_of_the_workspace_are_let_through() {
+fn the_tenant_and_the_managers_of_the_workspace_may_log_in() {
     let mut observed = ready(web());
     assert_eq!(data(&plan_of(&observed, AccessMode::PerInstance))["users"], "ada\n");
     let manager = |name: &str| -> Arc<Tenant> {
@@ -152,7 +151,7 @@ fn the_tenant_and_the_managers_of_the_workspace_are_let_through() {
 #[test]
 fn a_cookie_key_is_random_and_kept() {
     let keys: BTreeSet<String> = (0..50).filter_map(|_| ProxySecrets::new(None).new_key).collect();
-    assert_eq!(keys.len(), 50, "each is another one");
+    assert_eq!(keys.len(), 50, "all are different");
     assert!(keys.iter().all(|key| is_key(key)));
     let mut observed = ready(web());
     let first = plan_of(&observed, AccessMode::PerInstance);
@@ -164,19 +163,19 @@ fn a_cookie_key_is_random_and_kept() {
         of_proxy(&plan)["Secret"].fields["data"].clone()
     };
     assert!(fields(&observed).get("cookie-secret").is_none(), "it is not written again");
-    // One that somebody has changed is replaced, and what was added is removed.
+    // A modified value is replaced, and additional keys are removed.
     let changed = json!({"data": {"cookie-secret": "c2hvcnQ=", "more": "YQ=="}});
     observed.children.set::<SecretKind>(vec![edit(observed.children.first::<SecretKind>(), &changed)]);
     let repaired = fields(&observed);
     assert_eq!(decoded(repaired["cookie-secret"].as_str().expect("a key")), keys.first().cloned());
     assert_eq!(repaired.get("more"), Some(&Value::Null));
-    // A Secret that has lost its labels is not seen: its key must not be overwritten.
+    // A Secret that has lost its labels is not in the store, but its key must not be overwritten.
     observed.children.set::<SecretKind>([]);
     assert!(fields(&observed).get("cookie-secret").is_none());
 }
 
 #[test]
-fn what_is_as_it_should_be_is_not_written() {
+fn objects_that_are_up_to_date_are_not_written() {
     let mut observed = ready(web());
     let first = plan_of(&observed, AccessMode::PerInstance);
     make(&mut observed, &first);
@@ -189,7 +188,7 @@ fn what_is_as_it_should_be_is_not_written() {
         ("Deployment", to_value(children.first::<DeploymentKind>())),
     ] {
         let desired = made[kind];
-        assert!(desired.manifest.is_none(), "{kind} is there");
+        assert!(desired.manifest.is_none(), "{kind} exists");
         if !desired.fields.is_null() {
             assert_eq!(merge::required(&object, &desired.fields), None, "{kind}");
         }
@@ -232,7 +231,7 @@ fn a_stop_keeps_the_secret_and_switching_off_removes_everything() {
     assert_eq!(removed(&plan_of(&other, AccessMode::PerInstance)), all, "an exam has no login");
     observed.instance = edit(&observed.instance, &json!({"spec": {"running": false}}));
     assert_eq!(removed(&plan_of(&observed, AccessMode::PerInstance)), all[..3]);
-    // What only looks like it, such as an environment of that name, is left alone.
+    // Objects that only look similar, such as an environment with that name, are not changed.
     observed.children = Children::default();
     observed
         .children
@@ -261,7 +260,7 @@ fn without_a_mode_or_a_login_an_ingress_has_no_annotation_that_protects_it() {
 }
 
 #[test]
-fn several_environments_share_one_proxy_whose_name_is_reserved() {
+fn several_environments_share_one_proxy_with_a_reserved_name() {
     let mut observed = ready(json!([
         environment("web", "Standalone", json!({})),
         environment("oauth2-proxy", "Standalone", json!({})),
@@ -278,9 +277,9 @@ fn several_environments_share_one_proxy_whose_name_is_reserved() {
     assert_eq!(of_proxy(&plan).len(), 4);
     assert_eq!(plan.problems.len(), 1);
     assert!(plan.problems[0].message.contains("\"oauth2-proxy\" is reserved"), "{:?}", plan.problems);
-    // Without proxies it is a name like any other.
+    // Without proxies, the name is not reserved.
     assert!(plan_of(&observed, AccessMode::Shared).problems.is_empty());
-    // A machine without a web interface needs none.
+    // A machine without a web interface needs no proxy.
     observed.template =
         ready(json!([environment("main", "VirtualMachine", json!({"guiEnabled": false}))])).template;
     assert!(of_proxy(&plan_of(&observed, AccessMode::PerInstance)).is_empty());
@@ -302,14 +301,10 @@ fn an_instance_is_as_ready_as_its_environment() {
         .children
         .set::<DeploymentKind>(vec![edit(&deployment, &json!({"status": {"readyReplicas": 1}}))]);
     let config = config(AccessMode::PerInstance);
-    let reported = |observed: &Observed| {
-        let now = Timestamp::UNIX_EPOCH;
-        let plan = planned(observed, &config, now);
-        report(observed, &config, &plan, &Outcome::default(), now)
-    };
-    // The proxy is not there yet.
+    let reported = |observed: &Observed| reconciled(observed, &config, Timestamp::UNIX_EPOCH).0;
+    // The proxy does not exist yet.
     assert_eq!(reported(&observed).status.phase, InstancePhase::Ready);
-    // It cannot be made: that is said, and the environment can be reached as little as before.
+    // The proxy cannot be created. This is reported, and the environment stays as it is.
     observed.proxy.client_secret = None;
     let report = reported(&observed);
     assert_eq!(report.status.phase, InstancePhase::Ready);
@@ -324,11 +319,7 @@ fn an_instance_is_as_ready_as_its_environment() {
 fn the_desktop_of_a_machine_is_opened_through_the_login() {
     let mut observed = ready(json!([environment("main", "VirtualMachine", json!({}))]));
     observed.children.set::<IngressKind>(vec![owned::<IngressKind>("my-lab-gui", json!({}))]);
-    let url = |mode: AccessMode| {
-        let (config, now) = (config(mode), Timestamp::UNIX_EPOCH);
-        let plan = planned(&observed, &config, now);
-        report(&observed, &config, &plan, &Outcome::default(), now).status.url
-    };
+    let url = |mode: AccessMode| reconciled(&observed, &config(mode), Timestamp::UNIX_EPOCH).0.status.url;
     assert_eq!(url(AccessMode::Shared), "https://crownlabs.example.com/instance/u1/");
     assert_eq!(
         url(AccessMode::PerInstance),

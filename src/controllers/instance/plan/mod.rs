@@ -1,82 +1,92 @@
-//! The plan of an Instance: a pure function of what is observed.
+//! The plan of an Instance: a pure function of the observed state.
 //!
-//! The names of all objects derive from the Instance, and their owner references contain its uid, so each
-//! reconcile finds what earlier ones have made and plans what is missing.
+//! The names of all objects derive from the Instance, and their owner references contain its uid. Each reconcile thus
+//! finds the existing objects, and plans the missing ones.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::access;
 use super::environment::EnvironmentContext;
-use super::exposure;
 use super::observe::Observed;
-use super::phase;
 use super::pretty_name::pretty_name;
-use super::validate::{Validated, conflict, invalid_name, no_environment, validate};
-use super::workload;
-use crate::api::instance::InstanceKind;
+use super::validate::Validated;
+use super::{access, exposure, exposure_status, phase, requirements, restart, told, workload};
 use crate::api::names::{check_label_value, label_sized};
 use crate::api::{labels, reason};
 use crate::config::InstanceConfig;
-use crate::runtime::ObjectKey;
+use crate::kinds::HttpRouteKind;
 use crate::runtime::clock::rfc3339;
 use crate::runtime::component::Component;
 use crate::runtime::merge;
-use crate::runtime::plan::{KindInfo, ObjectPatch, Plan};
+use crate::runtime::plan::{self, ObjectPatch};
 use crate::runtime::problem::Problem;
+use crate::runtime::reconcile::REFUSED_RETRY;
+
+/// A plan of this loop.
+pub type Plan = plan::Plan;
 
 /// The plan of an Instance.
 pub fn plan(observed: &Observed, config: &InstanceConfig, now: Timestamp) -> Plan {
     let mut plan = Plan::default();
-    let Validated { refusal, environments, removed } = validate(observed, config);
-    if let Some(problem) = refusal {
-        plan.problems.push(problem);
+    let Validated { refusal, no_environment, environments, removed } = &*observed.validated;
+    let contexts = EnvironmentContext::all(observed, config);
+    if refusal.is_none() {
+        plan.patches.extend(own_patch(observed, &contexts, now));
+    }
+    if let Some(problem) = refusal.as_ref().or(no_environment.as_ref()) {
+        plan.problems.push(problem.clone());
         return plan;
     }
-    plan.patches.extend(own_patch(observed, &environments, now));
-    if let Some(problem) = no_environment(observed) {
-        plan.problems.push(problem);
-        return plan;
-    }
-    plan.problems.extend(removed.into_iter().map(|name| {
-        let message =
-            format!("environment {name} is no longer in the Template; its objects are left as they are");
-        Problem::waiting(Component::environment(&name), reason::ENVIRONMENT_REMOVED, message)
+    plan.problems.extend(removed.iter().map(|name| {
+        let message = format!("environment {name} is no longer in the Template; its objects are not changed");
+        Problem::waiting(Component::environment(name), reason::ENVIRONMENT_REMOVED, message)
     }));
+    let restart = restart::requested(&observed.instance, now, &mut plan);
     let mut usable = Vec::new();
-    for context in &environments {
-        let cause = phase::of_workload(context).and_then(|(_, cause)| cause);
+    for (context, valid) in contexts.iter().zip(environments) {
+        let found = phase::of_workload(context).map(|found| exposure_status::judge(context, found, now));
+        let cause = found.and_then(|(_, cause)| cause);
         let left = cause.and_then(|cause| cause.left(&observed.instance.status.conditions, config, now));
-        if let Some(left) = left {
+        for left in left.into_iter().chain(exposure_status::left(context, now)) {
             plan.requeue_after(left);
         }
-        if let Some(problem) = invalid_name(context).or_else(|| conflict(context)) {
-            plan.problems.push(problem);
-            continue;
+        if let Some(requested) = restart {
+            restart::plan(context, requested, &mut plan);
         }
-        expose(context, &mut plan);
-        workload::plan(context, &mut plan);
-        usable.push(context);
+        match &valid.inputs {
+            Ok(inputs) => {
+                expose(context, &mut plan);
+                let first = plan.problems.len();
+                workload::plan(context, inputs, &mut plan);
+                requirements::report(context, first, &mut plan);
+                usable.push(context);
+            }
+            Err(problem) => {
+                if problem.reason == reason::NAME_CONFLICT {
+                    // The other Instance may stop or be deleted before it has created anything.
+                    plan.requeue_after(REFUSED_RETRY);
+                }
+                plan.problems.push(problem.clone());
+            }
+        }
     }
     access::plan(observed, config, &usable, &mut plan);
+    told::plan(observed, config, &contexts, now, &mut plan);
     plan
 }
 
-/// The patch of the Instance itself: its labels, its pretty name, and the annotation with the time at which
-/// it was stopped.
+/// The patch of the Instance itself: its labels, its pretty name, and the annotation with the time of its stop.
 fn own_patch(observed: &Observed, chosen: &[EnvironmentContext<'_>], now: Timestamp) -> Option<ObjectPatch> {
     let (instance, template) = (&observed.instance, observed.template.as_ref()?);
     let spec = &instance.spec;
     let flag = |value: bool| Value::from(if value { "true" } else { "false" });
-    let selects = |context: &EnvironmentContext<'_>| {
-        context.node_selector().is_some_and(|selector| !selector.is_empty())
-    };
     let mut wanted = Map::new();
     wanted.insert(labels::MANAGED_BY.into(), labels::MANAGED_BY_INSTANCE.into());
     wanted.insert(labels::TEMPLATE.into(), label_sized(&spec.template_ref.name, "").into());
     wanted.insert(labels::PERSISTENT.into(), flag(chosen.iter().any(|c| c.environment.persistent)));
-    wanted.insert(labels::HAS_NODE_SELECTOR.into(), flag(chosen.iter().any(selects)));
-    // A name that no Workspace can have may be no label either, and the API server would refuse all of the patch.
+    wanted.insert(labels::HAS_NODE_SELECTOR.into(), flag(chosen.iter().any(|c| c.node_selector().is_some())));
+    // A name that is invalid for a Workspace may also be invalid as a label, and the API server would reject the whole
+    // patch.
     let workspace = Some(&*template.spec.workspace_ref.name).filter(|name| check_label_value(name).is_ok());
     let workspace = workspace.unwrap_or_default();
     if !workspace.is_empty() || instance.label(labels::WORKSPACE).is_some() {
@@ -87,33 +97,23 @@ fn own_patch(observed: &Observed, chosen: &[EnvironmentContext<'_>], now: Timest
         wanted.insert(labels::WATCH_FOR_TERMINATION.into(), "true".into());
     }
     let known = instance.annotation(labels::LAST_POWERED_OFF);
-    // What is no time is repaired.
+    // An unparseable time is replaced.
     let stamp = match (spec.running, known.filter(|since| since.parse::<Timestamp>().is_ok())) {
         (true, _) => Value::Null,
         (false, Some(since)) => since.into(),
         (false, None) => rfc3339(now).into(),
     };
     let mut patch = json!({"metadata": {"labels": wanted, "annotations": {labels::LAST_POWERED_OFF: stamp}}});
-    if spec.pretty_name.is_empty()
-        && let Some(patch) = patch.as_object_mut()
-    {
-        patch.insert("spec".into(), json!({"prettyName": pretty_name(instance.uid())}));
+    if spec.pretty_name.is_empty() {
+        patch["spec"] = json!({"prettyName": pretty_name(instance.uid())});
     }
     let metadata = &instance.metadata;
     let current = json!({"metadata": {"labels": metadata.labels, "annotations": metadata.annotations}});
-    Some(ObjectPatch {
-        component: Component::Whole,
-        kind: KindInfo::of::<InstanceKind>(),
-        key: ObjectKey::of(instance),
-        subresource: None,
-        uid: instance.uid().to_owned(),
-        resource_version: None,
-        patch: merge::required(&current, &patch)?,
-    })
+    let required = merge::required(&current, &patch)?;
+    Some(ObjectPatch { resource_version: None, ..ObjectPatch::exactly(instance, required) })
 }
 
-/// Plans the Service and the Ingress or `HTTPRoute` while the Instance runs, and their removal while it does
-/// not.
+/// Plans the Service and the Ingress or `HTTPRoute` while the Instance runs, and their removal while it is stopped.
 fn expose(context: &EnvironmentContext<'_>, plan: &mut Plan) {
     let (service, ingress, route) = (context.service(), context.ingress(), context.route());
     if !context.observed.instance.spec.running {
@@ -124,18 +124,18 @@ fn expose(context: &EnvironmentContext<'_>, plan: &mut Plan) {
     }
     service.ensure(plan);
     let gui = context.environment.gui_enabled;
-    let is_routed = context.config.gateway_api.enabled && context.observed.platform.gateway;
+    let is_routed = context.config.gateway_api.enabled && context.observed.has_routes;
     if !is_routed {
         route.remove(plan);
     } else if gui {
         route.ensure(plan);
     }
-    if gui && is_routed && context.own_route().is_some_and(exposure::is_accepted) {
+    if gui && is_routed && context.own::<HttpRouteKind>().is_some_and(exposure::is_accepted) {
         ingress.remove(plan);
     } else if gui {
         ingress.ensure(plan);
     } else {
-        // It is kept when the Template switches the web interface off: it may be in use.
+        // It is kept when the Template switches the web interface off, because it may be in use.
         ingress.keep(plan);
     }
 }

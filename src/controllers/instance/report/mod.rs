@@ -1,34 +1,30 @@
-//! The status of an Instance: a pure function of what is observed after the plan was carried out, and of its
+//! The status of an Instance: a pure function of the state observed after the plan was carried out, and of its
 //! failures.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
 use super::cause::Cause;
 use super::environment::EnvironmentContext;
-use super::events;
-use super::exposure;
 use super::observe::Observed;
-use super::phase;
-use super::validate::{Validated, validate};
+use super::plan::Plan;
+use super::{events, exposure, exposure_status, phase};
 use crate::api::condition::{Condition, PUBLIC_EXPOSURE_READY, READY, STALLED};
 use crate::api::environment::Environment;
 use crate::api::instance::{EnvironmentStatus, InstanceKind, InstancePhase as Phase, InstanceStatus};
 use crate::api::reason::{self, Reason};
 use crate::config::InstanceConfig;
 use crate::controllers::shared::problems;
-use crate::kinds::{Pod, ServiceKind};
+use crate::kinds::{HttpRouteKind, IngressKind, Pod, ServiceKind};
 use crate::runtime::ObjectKey;
 use crate::runtime::clock::go_duration;
 use crate::runtime::component::Component;
 use crate::runtime::conditions::Observation;
-use crate::runtime::plan::Plan;
 use crate::runtime::problem::Problem;
 use crate::runtime::reconciler::{Measurement, Outcome, Report};
 
-/// The longest initial ready time that is recorded in the metric, in seconds.
+/// The maximum initial ready time that the metric records, in seconds.
 const READY_TIME_LIMIT: i64 = 30 * 60;
 /// A label that `KubeVirt` adds to the node selectors of its pods. It is left out of the status.
 const SCHEDULABLE: &str = "kubevirt.io/schedulable";
@@ -50,10 +46,11 @@ pub fn report(
     let mut causes = Vec::new();
     let refused = problems.iter().any(|problem| problem.component == Component::Whole);
     if refused {
-        // The addresses stay as they were last known.
+        // The addresses keep their last known values.
         status.phase = Phase::CreationLoopBackoff;
     } else {
-        let Validated { environments, removed, .. } = validate(observed, config);
+        let environments = EnvironmentContext::all(observed, config);
+        let removed = &observed.validated.removed;
         status.environments = Vec::new();
         for context in &environments {
             let before = before(old, &environments, context.environment);
@@ -84,18 +81,20 @@ pub fn report(
         own.push(Observation::new(STALLED, true, reason::NAME_CONFLICT, &*conflict.message));
     }
     own.push(ready);
-    let well = "All objects of the Instance are as they should be";
-    status.conditions = problems::conditions(&observed.instance, &old.conditions, own, &problems, well, now);
+    let (instance, after) = (&observed.instance, config.stalled_after.get());
+    let well = "All objects of the Instance are up to date";
+    status.conditions = problems::conditions(instance, &old.conditions, own, &problems, well, after, now);
     let log = (old.phase != status.phase).then(|| {
         let name = ObjectKey::of(&*observed.instance);
         format!("phase changed: instance={name} from={} to={}", old.phase, status.phase)
     });
     let mut events = events::events(&old.conditions, &problems);
     events.extend(causes.iter().filter_map(|cause| cause.event(&old.conditions, config, now)));
-    Report { log, measurements: first_ready, ..Report::new(status, events) }
+    let requeue_after = problems::requeue_after(&status.conditions, after, now);
+    Report { log, measurements: first_ready, requeue_after, ..Report::new(status, events) }
 }
 
-/// The condition by which the exposure loop says that its Service has a name which another Instance has.
+/// The condition of the exposure loop that another Instance owns the name of its Service.
 fn exposure_conflict(conditions: &[Condition]) -> Option<&Condition> {
     let is_it = |condition: &&Condition| {
         condition.type_ == PUBLIC_EXPOSURE_READY && condition.reason == *reason::NAME_CONFLICT
@@ -103,11 +102,11 @@ fn exposure_conflict(conditions: &[Condition]) -> Option<&Condition> {
     conditions.iter().find(is_it)
 }
 
-/// The status of an environment as it was before; of an Instance with a single environment, that one's, whatever its name
-/// was.
+/// The previous status of an environment. If the Instance has a single environment, its status is used regardless of
+/// its former name.
 ///
-/// What an Instance has in `status.initialReadyTime` is that of its first environment. The older Go operator wrote
-/// nothing else.
+/// `status.initialReadyTime` of an Instance belongs to its first environment. The older Go operator wrote only this
+/// field.
 fn before(
     old: &InstanceStatus,
     chosen: &[EnvironmentContext<'_>],
@@ -130,14 +129,14 @@ fn before(
     status
 }
 
-/// The metric `instance_initial_ready_time_second`: how long an environment took from the creation of its
-/// Instance until it was ready for the first time. Longer than [`READY_TIME_LIMIT`] is not recorded: the
-/// Instance was not running at first.
+/// The metric `instance_initial_ready_time_second`: the time from the creation of an Instance until an environment was
+/// ready for the first time. Times above [`READY_TIME_LIMIT`] are not recorded, because such an Instance was not
+/// running at first.
 fn ready_time(observed: &Observed, environment: &str, seconds: i64) -> Option<Measurement> {
     let template = observed.template.as_ref()?;
     let found = template.spec.environment_list.iter().find(|found| found.name == environment)?;
-    let value = f64::from(i32::try_from(seconds).ok()?);
-    (seconds <= READY_TIME_LIMIT).then(|| Measurement {
+    let value = f64::from(i32::try_from(seconds).ok().filter(|_| seconds <= READY_TIME_LIMIT)?);
+    Some(Measurement {
         name: "instance_initial_ready_time_second",
         labels: vec![
             ("workspace", template.spec.workspace_ref.name.clone()),
@@ -161,7 +160,7 @@ fn overview(
     status.phase = phase::overall(&phases);
     let first = status.environments.first().cloned().unwrap_or_default();
     status.ip = first.ip;
-    // It is set once, even if another environment is the first one later.
+    // It is set once, even if another environment becomes the first one later.
     if status.initial_ready_time.is_empty() {
         status.initial_ready_time = first.initial_ready_time;
     }
@@ -176,13 +175,11 @@ fn overview(
     };
     let pod = observed.instance.spec.running.then(|| current_pod(&observed.pods)).flatten();
     status.node_name = pod.and_then(|pod| pod.spec.node_name.clone()).unwrap_or_default();
-    let mut selector: BTreeMap<String, String> =
-        pod.and_then(|pod| pod.spec.node_selector.clone()).unwrap_or_default();
-    selector.remove(SCHEDULABLE);
-    status.node_selector = selector;
+    status.node_selector = pod.and_then(|pod| pod.spec.node_selector.clone()).unwrap_or_default();
+    status.node_selector.remove(SCHEDULABLE);
 }
 
-/// The newest pod that has neither ended nor is being deleted.
+/// The newest pod that has not ended and is not being deleted.
 fn current_pod(pods: &[std::sync::Arc<Pod>]) -> Option<&Pod> {
     let ended = |pod: &&Pod| {
         pod.is_terminating() || matches!(pod.status.phase.as_deref(), Some("Failed" | "Succeeded"))
@@ -193,7 +190,7 @@ fn current_pod(pods: &[std::sync::Arc<Pod>]) -> Option<&Pod> {
         .max_by_key(|pod| (pod.metadata.creation_timestamp.clone(), pod.metadata.name.clone()))
 }
 
-/// The status of one environment, and the reason for its phase where there is one to report.
+/// The status of one environment, and the cause of its phase if there is one to report.
 fn environment(
     context: &EnvironmentContext<'_>,
     before: EnvironmentStatus,
@@ -204,16 +201,16 @@ fn environment(
     let running = observed.instance.spec.running;
     let mut status = before;
     status.name.clone_from(&context.environment.name);
-    let (phase, cause) = phased(context, problems);
+    let (phase, cause) = exposure_status::judge(context, phased(context, problems), now);
     let conditions = &observed.instance.status.conditions;
-    let phase_of = |cause: &Cause| cause.phase(cause.has_lasted(conditions, context.config, now)).clone();
-    status.phase = cause.as_ref().map_or(phase, phase_of);
-    let service = observed.own::<ServiceKind>(&context.name).filter(|_| running);
+    let phase_of = |cause: &Cause| cause.phase(cause.has_lasted(conditions, context.config, now)).cloned();
+    status.phase = cause.as_ref().and_then(phase_of).unwrap_or(phase);
+    let service = context.own::<ServiceKind>().filter(|_| running);
     let address = service.and_then(|service| service.spec.cluster_ip.clone());
-    // A headless Service, which the Go operator that knows several environments makes, has no address.
+    // A headless Service of the Go operator with several environments has no address.
     status.ip = address.filter(|address| address != HEADLESS).unwrap_or_default();
-    let route = context.own_route();
-    let shown = running && (route.is_some() || context.has_ingress());
+    let route = context.own::<HttpRouteKind>();
+    let shown = running && (route.is_some() || context.own::<IngressKind>().is_some());
     status.url = if shown { context.url() } else { String::new() };
     status.exposition_accepted = route.is_some_and(exposure::is_accepted);
     if status.phase == Phase::Ready && status.initial_ready_time.is_empty() {
@@ -222,7 +219,7 @@ fn environment(
     (status, cause)
 }
 
-/// The phase of one environment, from its problems and its workload, and why it does not run.
+/// The phase of one environment according to its problems and its workload, and the cause why it does not run.
 fn phased(context: &EnvironmentContext<'_>, problems: &[Problem]) -> (Phase, Option<Cause>) {
     let observed = context.observed;
     let (running, persistent) = (observed.instance.spec.running, context.environment.persistent);
@@ -246,10 +243,12 @@ fn phased(context: &EnvironmentContext<'_>, problems: &[Problem]) -> (Phase, Opt
         // It waits for another object, or has not been created yet.
         Phase::Starting
     };
-    phase::of_workload(context).unwrap_or((without, None))
+    let (phase, cause) = phase::of_workload(context).unwrap_or((without, None));
+    // A problem is the reason why no container starts.
+    (phase, cause.filter(|cause| mine.is_empty() || cause.row.reason != reason::POD_NOT_STARTED))
 }
 
-/// The condition `Ready` of an Instance that is to run or not, and that has problems or not.
+/// The condition `Ready` of an Instance. `running` says whether it should run, `is_hindered` whether it has problems.
 fn ready(
     status: &InstanceStatus,
     running: bool,
@@ -257,7 +256,7 @@ fn ready(
     causes: &[Cause],
     old: &[Condition],
 ) -> Observation {
-    // The reason of a condition must not be empty, as the unknown phase is.
+    // The reason of a condition must not be empty, but the unknown phase is.
     let of_phase = Reason::named(status.phase.as_str()).unwrap_or(reason::UNKNOWN);
     let worst = causes.iter().find(|cause| cause.row.lasting.is_some()).or(causes.first());
     let reason = worst.map_or(of_phase, |cause| cause.row.reason);
@@ -279,18 +278,20 @@ fn sentence(phase: &Phase) -> &'static str {
     match phase {
         Phase::Importing => "The disk is being filled",
         Phase::Starting => "The environment is starting",
-        Phase::ResourceQuotaExceeded => "The quota does not allow it now; it starts when the quota allows it",
-        Phase::Running => "The environment runs and is not ready yet",
+        Phase::ResourceQuotaExceeded => {
+            "The resource quota is used up; the environment starts when the quota allows it"
+        }
+        Phase::Running => "The environment is running but not ready yet",
         Phase::Ready => "The environment can be used",
         Phase::Stopping => "The environment is stopping",
         Phase::Off => "The environment is off",
         Phase::Failed => "The environment has failed",
-        Phase::CreationLoopBackoff => "The environment cannot be made; see condition Reconciled",
+        Phase::CreationLoopBackoff => "The environment cannot be created; see condition Reconciled",
         _ => "The state of the environment is not known yet",
     }
 }
 
-/// Whole seconds since the creation of the Instance.
+/// The age of the Instance in whole seconds.
 fn age(observed: &Observed, now: Timestamp) -> i64 {
     let created = observed.instance.metadata.creation_timestamp.as_ref().map_or(now, |time| time.0);
     now.as_second().saturating_sub(created.as_second()).max(0)

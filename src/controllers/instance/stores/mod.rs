@@ -1,32 +1,39 @@
-//! The stores that the instance loop reads, and which of their changes concern which Instances.
+//! The stores that the instance loop reads, and the Instances that each change adds to the queue.
 
 pub mod wakes;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use self::wakes::{enqueue_instances, shared_volumes, spec_changed, tenants};
+use self::wakes::{Hindered, enqueue_instances, shared_volumes, spec_changed, tenants};
 use super::access::ProxySecrets;
 use super::children::{self, Declared};
+use super::exposure_status::{ByPublishedClass, class};
 use super::gauges::Counts;
-use super::observe::{Observed, Platform};
+use super::observe::Observed;
 use crate::api::instance::{Instance, InstanceKind};
 use crate::api::labels;
+use crate::api::names::CanonicalName;
+use crate::api::requirements::Settings;
 use crate::api::shared_volume::SharedVolumeKind;
 use crate::api::template::TemplateKind;
 use crate::api::tenant::TenantKind;
-use crate::config::{AccessMode, InstanceConfig};
+use crate::api::text::Text;
+use crate::config::{AccessMode, InstanceConfig, Layout};
 use crate::controllers::shared::children::name_owner;
 use crate::controllers::shared::entrance;
 use crate::controllers::shared::references::{
     ByCanonicalName, ByExport, ByInstance, BySharedVolume, ByTemplate, ByTenant, MY_DRIVE_SECRET,
     OfWorkspace, canonical_key, mounted_exports, template_key,
 };
+use crate::controllers::shared::service_names::ServiceNames;
 use crate::controllers::shared::tenancy::foreign_tenant;
-use crate::kinds::{DeploymentKind, NamespaceKind, PodKind, SecretKind};
+use crate::kinds::{DeploymentKind, HttpRouteKind, IngressKind, NamespaceKind, PodKind, SecretKind};
 use crate::runtime::ObjectKey;
-use crate::runtime::children::Children;
+use crate::runtime::children::{ChildStores, Children};
+use crate::runtime::cluster::ClusterStores;
 use crate::runtime::files::FileCell;
+use crate::runtime::object_events::Events;
 use crate::runtime::store::{ByNamespace, Change, Store, StoreState};
 use crate::runtime::store_set::StoreSet;
 use crate::runtime::watch::Selection;
@@ -42,34 +49,46 @@ pub struct Stores {
     namespaces: Arc<Store<NamespaceKind>>,
     /// The Secrets with the location of a user's `MyDrive`.
     my_drives: Arc<Store<SecretKind>>,
-    children: Declared,
+    children: ChildStores,
+    routes: Arc<Store<HttpRouteKind>>,
+    ingresses: Arc<Store<IngressKind>>,
+    cluster: ClusterStores,
     pods: Arc<Store<PodKind>>,
     /// The content of the web terminal's public key file.
-    master_key: FileCell<Arc<str>>,
-    /// The secret of the client with which the OAuth2 proxies of Instances log in users.
-    client_secret: FileCell<Arc<str>>,
-    /// Whether Instances have such proxies.
+    pub master_key: FileCell<Arc<str>>,
+    /// The client secret that the OAuth2 proxies of Instances use to log in users.
+    pub client_secret: FileCell<Arc<str>>,
+    /// Whether Instances have proxies.
     has_proxies: bool,
+    /// The naming scheme for the objects of new Instances.
+    layout: Layout,
+    /// Whether Instances may have public exposures.
+    has_exposures: bool,
 }
 
 impl Stores {
-    /// Declares the stores. Only Instances in namespaces with the labels of `selector` are reconciled. If no
-    /// `HTTPRoute`s are configured, those that exist are removed.
+    /// Declares the stores. Only Instances in namespaces that match `selector` are reconciled. If no `HTTPRoute`s are
+    /// configured, existing ones are removed.
     pub fn declare(
         set: &mut StoreSet<'_>,
         selector: &BTreeMap<String, String>,
         config: &InstanceConfig,
+        settings: Settings,
+        has_exposures: bool,
     ) -> Self {
         let all = Selection::ALL;
         let of_instances = Selection::labelled(labels::INSTANCE);
         let instances = set.store::<InstanceKind>(&all).requests("patch").objects(|_| true);
         let instances = instances.index::<ByTemplate>().index::<ByTenant>().index::<ByNamespace>();
+        let instances = instances.index::<Hindered>();
         let instances = &instances.wakes_siblings::<ByCanonicalName>().get();
         let templates = set.store(&all).index::<BySharedVolume>().index::<OfWorkspace>();
         let templates = templates.wakes_by::<ByTemplate, _, _>(instances, |change: &Change<TemplateKind>| {
             change.object().filter(|_| spec_changed(change)).map(|template| ObjectKey::of(&**template))
         });
         let templates = templates.get();
+        let Declared { all: children, of_machines, routes, ingresses } =
+            children::declare(set, instances, config);
         Self {
             selector: selector.clone(),
             tenants: tenants(set, instances, &templates),
@@ -81,7 +100,10 @@ impl Stores {
                     change.object().map(|secret| secret.metadata.namespace.clone())
                 })
                 .get(),
-            children: children::declare(set, instances, config),
+            cluster: ClusterStores::declare(set, settings, of_machines, wakes::hindered(instances)),
+            children,
+            routes,
+            ingresses,
             pods: {
                 let owners = Arc::clone(instances);
                 let pods = set.store::<PodKind>(&of_instances).index::<ByInstance>();
@@ -96,11 +118,13 @@ impl Stores {
             master_key: FileCell::default(),
             client_secret: FileCell::default(),
             has_proxies: config.access.mode == AccessMode::PerInstance,
+            layout: config.layout,
+            has_exposures,
         }
     }
 
-    /// What the stores have about an Instance; `None` when it does not exist, or is in a namespace that is
-    /// not ours.
+    /// The state of an Instance in the stores; `None` if it does not exist, or if its namespace does not match the
+    /// selector.
     pub fn observe(&self, key: &ObjectKey) -> Option<Observed> {
         let instance = self.instances.get(&key.namespace, &key.name)?;
         let namespace = self.namespaces.get("", &key.namespace);
@@ -113,13 +137,15 @@ impl Stores {
             template.iter().flat_map(|t| &t.spec.environment_list).flat_map(|e| &e.shared_volume_mounts);
         let volumes = mounts.map(|mount| &mount.shared_volume);
         let volumes = volumes.filter_map(|volume| self.shared_volumes.get(&volume.namespace, &volume.name));
-        let keys = children::keys(&instance, template.as_deref());
-        let children = self.children.all.children(instance.uid(), &keys);
+        let names = children::names(&instance, template.as_deref());
+        let children = self.children.children(instance.uid(), &children::keys(&instance, &names));
         let exports = children.of::<DeploymentKind>().flat_map(mounted_exports);
         let mounted = exports.flat_map(|export| self.shared_volumes.by::<ByExport>(&export));
         let shared_volumes = volumes.chain(mounted).collect();
         Some(Observed {
             name_owner: self.name_owner(&instance, &children),
+            taken: self.taken(&instance, &names, &children),
+            published_classes: self.published_classes(&children),
             foreign_tenant: foreign_tenant(&instance, &namespace),
             tenant: self.tenants.get("", &instance.spec.tenant_ref.name),
             managers,
@@ -132,26 +158,62 @@ impl Stores {
                 ProxySecrets::default()
             },
             pods: self.pods.by::<ByInstance>(key),
-            platform: Platform {
-                kubevirt: self.children.machines.state() == StoreState::Synced
-                    && self.children.machine_instances.state() == StoreState::Synced,
-                gateway: self.children.routes.state() == StoreState::Synced,
-            },
+            // The reconciler adds these.
+            events: Events::Unknown,
+            validated: Arc::default(),
+            has_routes: self.routes.state() == StoreState::Synced,
+            cluster: self.cluster.get(),
+            has_import_secret: self.cluster.has_import_secret(Some(&key.namespace)),
             children,
             template,
             instance,
         })
     }
 
-    /// The Instance that owns the canonical name, if it is another one. Names that differ in dots and dashes
-    /// only have the same canonical form.
+    /// The Instance that owns the canonical name, if it is a different one. Names that differ only in dots and dashes
+    /// have the same canonical form.
     fn name_owner(&self, instance: &Instance, children: &Children) -> Option<String> {
         let siblings = self.instances.by::<ByCanonicalName>(&canonical_key(instance));
         name_owner(instance, &siblings, &children.controllers().collect())
     }
 
-    /// The number of Instances in each phase, by the type of the first environment of their Template. Instances that have
-    /// none count as `Unknown`, as those without a phase do.
+    /// The classes of these Ingresses without an address, if other Ingresses of the class have one.
+    fn published_classes(&self, children: &Children) -> BTreeSet<Text> {
+        let unpublished = children.of::<IngressKind>().filter(|ingress| !ingress.status.is_published);
+        let ingresses = &self.ingresses;
+        let is_published =
+            |class: &Text| ingresses.find_by::<ByPublishedClass, ()>(class, |_| Some(())).is_some();
+        unpublished.map(class).filter(is_published).collect()
+    }
+
+    /// The names of Services that another Instance owns, with that Instance: the one that has an object with the name,
+    /// or else the oldest one.
+    fn taken(
+        &self,
+        instance: &Arc<Instance>,
+        names: &[CanonicalName],
+        children: &Children,
+    ) -> BTreeMap<String, String> {
+        let rivals = ServiceNames {
+            instances: &self.instances,
+            templates: &self.templates,
+            layout: self.layout,
+            with_exposures: self.has_exposures,
+        };
+        let has_object = |other: &Instance, name: &str| {
+            let key = ObjectKey::new(other.metadata.namespace.clone(), name);
+            children::shows_naming(&self.children.children(other.uid(), &[key]), other, name)
+        };
+        let owner = |name: &str| {
+            let mut siblings = rivals.of(instance, name, has_object);
+            siblings.push(Arc::clone(instance));
+            name_owner(instance, &siblings, &children.controllers_of(name).collect())
+        };
+        names.iter().filter_map(|name| Some((name.to_string(), owner(name)?))).collect()
+    }
+
+    /// The number of Instances in each phase, by the type of the first environment of their Template. Instances without
+    /// a type or phase count as `Unknown`.
     pub fn count(&self) -> Counts {
         let mut counts = Counts::new();
         for key in self.instances.keys() {
@@ -168,16 +230,6 @@ impl Stores {
             *counts.entry((known(instance.status.phase.to_string()), type_)).or_default() += 1;
         }
         counts
-    }
-
-    /// The content of the web terminal's public key file, to be updated when the file changes.
-    pub fn master_key(&self) -> &FileCell<Arc<str>> {
-        &self.master_key
-    }
-
-    /// The secret of the client of the OAuth2 proxies, to be updated when its file changes.
-    pub fn client_secret(&self) -> &FileCell<Arc<str>> {
-        &self.client_secret
     }
 }
 

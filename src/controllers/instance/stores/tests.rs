@@ -1,4 +1,4 @@
-//! Which Instances a change of an object wakes.
+//! The Instances that a change of an object queues.
 
 use serde_json::{Value, json};
 
@@ -7,10 +7,10 @@ use crate::kinds::Deployment;
 use crate::runtime::queue::{Action, Queue};
 use crate::runtime::store::StoreFactory;
 
-/// The name under which the loop writes.
+/// The name that identifies the loop as a writer.
 const LOOP: &str = "instance";
 
-/// The stores of the loop with four Instances: `a`, `a.b` and `a-b`, which may not exist beside each other, and `a-b-c`.
+/// The stores of the loop with four Instances: `a`, `a.b` and `a-b`, whose names conflict, and `a-b-c`.
 struct World {
     factory: StoreFactory,
     queue: Arc<Queue>,
@@ -20,7 +20,7 @@ impl World {
     fn new() -> Self {
         let mut factory = StoreFactory::default();
         let mut set = StoreSet::new(LOOP, &mut factory);
-        Stores::declare(&mut set, &BTreeMap::new(), &InstanceConfig::classic());
+        Stores::declare(&mut set, &BTreeMap::new(), &InstanceConfig::classic(), Settings::default(), true);
         let queue = Arc::clone(set.queue());
         for name in ["a", "a.b", "a-b", "a-b-c"] {
             let instance = json!({
@@ -40,7 +40,7 @@ impl World {
         self.factory.store(&Selection::label(labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE))
     }
 
-    /// The Instances that wait for a worker, by name. None waits afterwards.
+    /// Drains the queue, and returns the names of the queued Instances.
     async fn woken(&self) -> Vec<String> {
         let mut names = Vec::new();
         while self.queue.waiting() > 0 {
@@ -53,7 +53,7 @@ impl World {
     }
 }
 
-/// A Deployment called `a-b` that the Instance of this name controls.
+/// A Deployment called `a-b` that the Instance with this name controls.
 fn deployment(uid: &str, controller: &str, version: u64) -> Deployment {
     let owner: Value = json!({
         "apiVersion": "crownlabs.polito.it/v1alpha2", "kind": "Instance", "name": controller, "uid": controller,
@@ -70,18 +70,22 @@ fn deployment(uid: &str, controller: &str, version: u64) -> Deployment {
 }
 
 #[tokio::test]
-async fn an_object_that_goes_wakes_the_instances_that_may_want_its_name() {
+async fn a_deleted_object_wakes_the_instances_that_may_use_its_name() {
     let mut world = World::new();
     let store = world.deployments();
     store.record(deployment("first", "a.b", 1), LOOP);
     world.woken().await;
     store.record_deletion(&ObjectKey::new("tenant-ada", "a-b"), "first", LOOP);
-    assert_eq!(world.woken().await, ["a", "a-b"], "removed by the loop for a.b, which needs no second look");
+    assert_eq!(
+        world.woken().await,
+        ["a", "a-b"],
+        "removed by the loop for a.b, which needs no further reconcile"
+    );
 
     store.record(deployment("second", "a.b", 2), LOOP);
     world.woken().await;
     store.delete_event(&deployment("second", "a.b", 3));
-    assert_eq!(world.woken().await, ["a", "a-b", "a.b"], "removed by somebody else");
+    assert_eq!(world.woken().await, ["a", "a-b", "a.b"], "removed by another client");
 
     store.apply_event(deployment("third", "an-older-one", 4));
     world.woken().await;
@@ -90,7 +94,7 @@ async fn an_object_that_goes_wakes_the_instances_that_may_want_its_name() {
 }
 
 #[tokio::test]
-async fn an_object_that_gets_another_controller_wakes_them_too_and_one_that_changes_does_not() {
+async fn a_change_of_the_controller_wakes_these_instances_and_other_changes_do_not() {
     let mut world = World::new();
     let store = world.deployments();
     store.record(deployment("first", "a.b", 1), LOOP);

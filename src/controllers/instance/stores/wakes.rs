@@ -1,11 +1,13 @@
-//! Which Instances are reconciled when another object changes.
+//! The Instances that are queued when another object changes.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::api::condition::{Condition, MY_DRIVE_READY, RECONCILED};
 use crate::api::instance::InstanceKind;
 use crate::api::meta::Metadata;
 use crate::api::public_key::within_limits;
+use crate::api::requirements::OF_CLUSTERS;
 use crate::api::shared_volume::SharedVolumeKind;
 use crate::api::template::TemplateKind;
 use crate::api::tenant::{Tenant, TenantKind};
@@ -19,7 +21,7 @@ use crate::kinds::{DataVolumeKind, VirtualMachineKind};
 use crate::runtime::ObjectKey;
 use crate::runtime::children::ChildChange;
 use crate::runtime::queue::{Priority, Queue};
-use crate::runtime::store::{Change, Index as _, Store};
+use crate::runtime::store::{Change, Index as _, Store, index};
 use crate::runtime::store_set::StoreSet;
 use crate::runtime::watch::Selection;
 
@@ -35,8 +37,14 @@ pub fn spec_changed<T: Kind>(change: &Change<T>) -> bool {
     }
 }
 
-/// When the SSH keys of a Tenant change, its own Instances and those of the Workspaces that it manages are added
-/// to the queue: their machines contain the keys.
+/// The condition that explains a missing personal volume of a Tenant. Its Instances report the same cause.
+fn my_drive(tenant: Option<&Tenant>) -> Option<&Condition> {
+    let conditions = &tenant?.status.conditions;
+    conditions.iter().find(|condition| condition.type_ == MY_DRIVE_READY)
+}
+
+/// Declares the store of Tenants. If the SSH keys of a Tenant change, the Tenant's Instances and the Instances of the
+/// Workspaces that the Tenant manages are queued, because their machines contain the keys.
 pub fn tenants(
     set: &mut StoreSet<'_>,
     instances: &Arc<Store<InstanceKind>>,
@@ -50,7 +58,9 @@ pub fn tenants(
     set.store::<TenantKind>(&Selection::ALL)
         .index::<ByManagedWorkspace>()
         .wakes_by::<ByTenant, _, _>(instances, move |change| {
-            let tenant = change.object().filter(|_| known(&change.old) != known(&change.new));
+            let is_same = known(&change.old) == known(&change.new)
+                && my_drive(change.old.as_deref()) == my_drive(change.new.as_deref());
+            let tenant = change.object().filter(|_| !is_same);
             tenant.map(|tenant| tenant.metadata.name.clone())
         })
         .wakes_by::<ByTemplate, _, _>(instances, move |change| {
@@ -63,7 +73,7 @@ pub fn tenants(
         .get()
 }
 
-/// A change of a shared volume adds the Instances of the Templates that mount it.
+/// Declares the store of shared volumes. A change of a volume queues the Instances of the Templates that mount it.
 pub fn shared_volumes(
     set: &mut StoreSet<'_>,
     instances: &Arc<Store<InstanceKind>>,
@@ -78,7 +88,8 @@ pub fn shared_volumes(
     store.get()
 }
 
-/// A change of a `DataVolume` adds the Instance of the virtual machine that has the same name.
+/// Declares the store of `DataVolume`s. A change of a disk queues the Instance of the virtual machine with the same
+/// name.
 pub fn data_volumes(
     set: &mut StoreSet<'_>,
     machines: &Arc<Store<VirtualMachineKind>>,
@@ -95,7 +106,28 @@ pub fn data_volumes(
     store.get()
 }
 
-/// A change of a child adds its Instance, and those that may have waited for its name.
+index! {
+    /// Instances that report a missing part of the cluster, all under one key.
+    pub struct Hindered of InstanceKind by ();
+    |instance| {
+        let conditions = instance.status.conditions.iter();
+        let mut refusals = conditions.filter(|condition| condition.type_ == RECONCILED && condition.status == "False");
+        let is_it = refusals.any(|refusal| OF_CLUSTERS.iter().any(|reason| refusal.reason == **reason));
+        is_it.then_some(()).into_iter().collect()
+    }
+}
+
+/// Returns a function that queues these Instances when the cluster changes.
+pub fn hindered(instances: &Arc<Store<InstanceKind>>) -> impl Fn(&Queue) + Send + Sync + 'static {
+    let instances = Arc::clone(instances);
+    move |queue| {
+        for key in instances.keys_by::<Hindered>(&()) {
+            queue.add(key, Priority::Background);
+        }
+    }
+}
+
+/// Returns a function that queues the Instance of a changed child, and the Instances that may have waited for its name.
 pub fn of_child(
     instances: &Arc<Store<InstanceKind>>,
 ) -> impl Fn(&ChildChange<'_>, &Queue) + Send + Sync + 'static {
@@ -108,9 +140,9 @@ pub fn of_child(
     }
 }
 
-/// An object that goes, or gets another controller, adds all other Instances whose objects may have its name, which begins
-/// with the canonical name of the Instance: one of them may have had a name conflict. Its controller had none, and learns
-/// of what others do to the object anyway.
+/// Queues all other Instances whose objects may have the name of an object that was deleted or got another controller,
+/// because they may have had a name conflict. The name begins with the canonical name of such an Instance. The former
+/// controller had no conflict, and is notified of foreign changes anyway.
 fn enqueue_blocked(change: &ChildChange<'_>, instances: &Store<InstanceKind>, queue: &Queue) {
     let controller = |object: &Metadata| object.controller().map(|owner| owner.uid.clone());
     let Some(old) = change.old else { return };
@@ -128,7 +160,8 @@ fn enqueue_blocked(change: &ChildChange<'_>, instances: &Store<InstanceKind>, qu
     }
 }
 
-/// Adds the Instances that an object belongs to, by its labels or by its owner references, before or now.
+/// Queues the Instances that an object belongs to, before or after the change, according to its labels or owner
+/// references.
 pub fn enqueue_instances(sides: [Option<&Metadata>; 2], instances: &Store<InstanceKind>, queue: &Queue) {
     let mut keys = BTreeSet::new();
     for object in sides.into_iter().flatten() {

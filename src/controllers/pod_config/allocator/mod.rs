@@ -1,8 +1,9 @@
-//! Which pod has which address: the next state of a pool. A pure state machine without memory: what was allocated is in
-//! the record, and everything else is given.
+//! Computes which pod has which address: the next state of a pool. It is a pure state machine without memory. Past
+//! allocations come from the record, and everything else is passed in.
 //!
-//! An address is allocated to an attachment of a pod, and stays until its link is gone. It never changes while it is
-//! wanted. The lowest free address is taken; one that a report shows on a live link is never free.
+//! An address is allocated to an attachment of a pod, and stays allocated until its link is gone. It never changes
+//! while the attachment needs it. New allocations take the lowest free address. An address that a report shows on a
+//! live link is never free.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -14,70 +15,72 @@ use crate::controllers::pod_network::Allocation;
 /// The uid of a pod, and the name of an attachment.
 pub type Slot = (String, String);
 
-/// An attachment that a pod is to have.
+/// A request for the address of an attachment of a pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AddressRequest {
     /// The uid of the pod.
     pub uid: String,
-    /// What is recorded for it, but for the address, which has no meaning.
+    /// The allocation to record. Its address is a placeholder.
     pub allocation: Allocation,
-    /// Whether it may get an address now; if not, it only keeps the one that it has.
+    /// Whether it may get a new address now. If not, it only keeps an existing address.
     pub may_begin: bool,
-    /// The address that the status of the `PodConfig` says it has had, for records that were lost.
+    /// The last address according to the status of the `PodConfig`, for the case that the record was lost.
     pub remembered: Option<IpAddr>,
 }
 
-/// A live link in a report, whose address is in the range.
+/// A live link in a report, with an address in the range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveLink {
     /// The uid of its pod.
     pub uid: String,
-    /// What was allocated, as far as the link shows it.
+    /// The allocation, as far as the link shows it.
     pub allocation: Allocation,
-    /// Whether its prefix is that of the range. If not, it is of another pool, and only its address counts.
+    /// Whether its prefix is the prefix of the range. If not, the link belongs to another pool, and only its address
+    /// counts.
     pub is_own: bool,
 }
 
-/// What the next state of a pool depends on.
+/// The input for the next state of a pool.
 pub struct Input<'a> {
     /// The range.
     pub range: Range,
-    /// What is recorded.
+    /// The recorded allocations.
     pub entries: &'a Entries,
-    /// What pods are to have from this pool, in the order in which they get addresses.
+    /// The addresses that pods need from this pool, in the order of allocation.
     pub wanted: &'a [AddressRequest],
-    /// The live links in the range, according to the reports of nodes that are not lost.
+    /// The live links in the range, as reported by nodes that are not lost.
     pub live: &'a [LiveLink],
-    /// What has an allocation in another pool, or is still reported as released: it gets no address before that is gone.
+    /// Attachments that have an allocation in another pool or are still reported as released. They get no address until
+    /// that allocation or report is gone.
     pub busy: &'a BTreeSet<Slot>,
-    /// Whether an allocation stays as it is, because what its `PodConfig` asks for cannot be read.
+    /// Whether an allocation must not change because the spec of its `PodConfig` cannot be parsed.
     pub is_frozen: &'a dyn Fn(&Allocation) -> bool,
-    /// Whether the link of an allocation that is not wanted is gone: its node says so, or is lost.
+    /// Whether the link of an unwanted allocation is gone, because its node reports that or is lost.
     pub is_gone: &'a dyn Fn(&str, &Allocation) -> bool,
 }
 
-/// Why a wanted attachment has no address yet.
+/// The reason why a wanted attachment has no address yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Without {
-    /// A former link of it is still being removed.
+    /// A former link of the attachment is still being removed.
     Leaving,
     /// No address of the range is free.
     Exhausted,
-    /// The record has no room for one more.
+    /// The record has no room for another allocation.
     Full,
 }
 
 /// The next state of a pool.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Next {
-    /// What is to be recorded.
+    /// The allocations to record.
     pub entries: Entries,
-    /// The places in `wanted` of what has no address, and why.
+    /// The indices in `wanted` of the attachments without an address, with the reasons.
     pub without: Vec<(usize, Without)>,
 }
 
 impl AddressRequest {
-    /// Whether an allocation for this pod is for this.
+    /// Whether an allocation of this pod belongs to this request.
     fn is_for(&self, allocation: &Allocation) -> bool {
         !allocation.release
             && allocation.attachment == self.allocation.attachment
@@ -88,13 +91,13 @@ impl AddressRequest {
         Allocation { address, ..self.allocation.clone() }
     }
 
-    /// What it is for.
+    /// The pod and the attachment.
     pub fn slot(&self) -> Slot {
         (self.uid.clone(), self.allocation.attachment.clone())
     }
 }
 
-/// A pool while its next state is made.
+/// A pool whose next state is being computed.
 struct Draft {
     entries: Entries,
     taken: BTreeSet<IpAddr>,
@@ -103,7 +106,7 @@ struct Draft {
 }
 
 impl Draft {
-    /// Adds an allocation; `false` if there is no room for it.
+    /// Adds an allocation. Returns `false` if there is no room for it.
     fn add(&mut self, uid: &str, allocation: Allocation) -> bool {
         let bytes = size(uid, &allocation);
         if self.count >= LIMIT || self.bytes + bytes > LIMIT_BYTES {
@@ -113,7 +116,7 @@ impl Draft {
         true
     }
 
-    /// Adds one that is recorded already.
+    /// Adds an allocation that is already recorded.
     fn keep(&mut self, uid: &str, allocation: Allocation, bytes: usize) {
         self.count += 1;
         self.bytes += bytes;
@@ -127,7 +130,7 @@ impl Draft {
     }
 }
 
-/// The bytes of an allocation in a record, at most.
+/// The maximum number of bytes of an allocation in a record.
 fn size(uid: &str, allocation: &Allocation) -> usize {
     text(allocation).len() + uid.len() + 16
 }
@@ -159,8 +162,8 @@ pub fn next(input: &Input<'_>) -> Next {
     Next { entries: draft.entries, without }
 }
 
-/// Records live links that the record does not have, because it was lost: with the address that they have, for the pod if
-/// it is to have one, else to be released. What cannot be recorded keeps its address from others all the same.
+/// Records live links that a lost record no longer contains. They keep their address, for the pod if it needs one, or
+/// to be released. If a link cannot be recorded, its address still counts as taken.
 fn restore<'w>(
     input: &Input<'_>,
     find: &dyn Fn(&str, &Allocation) -> Option<&'w AddressRequest>,
@@ -172,17 +175,15 @@ fn restore<'w>(
         let is_known =
             draft.taken.contains(&address) || draft.has(uid, &slot.1) || input.busy.contains(&slot);
         if *is_own && !is_known && input.range.is_for_pods(address) {
-            let restored = match find(uid, allocation) {
-                Some(wanted) => wanted.allocation(address),
-                None => Allocation { release: true, ..allocation.clone() },
-            };
-            draft.add(uid, restored);
+            let restored = find(uid, allocation).map(|wanted| wanted.allocation(address));
+            let released = || Allocation { release: true, ..allocation.clone() };
+            draft.add(uid, restored.unwrap_or_else(released));
         }
         draft.taken.insert(address);
     }
 }
 
-/// Gives addresses to what has none: the remembered ones first, then the lowest free ones.
+/// Allocates addresses to requests that have none: first the remembered addresses, then the lowest free ones.
 fn serve(input: &Input<'_>, draft: &mut Draft) -> Vec<(usize, Without)> {
     let mut without = Vec::new();
     let mut open: Vec<(usize, &AddressRequest)> = Vec::new();

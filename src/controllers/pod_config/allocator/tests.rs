@@ -1,4 +1,4 @@
-//! The next state of one pool.
+//! Tests of the next state of one pool.
 
 use super::*;
 
@@ -21,8 +21,8 @@ fn address(last: u8) -> IpAddr {
     IpAddr::from([10, 1, 0, last])
 }
 
-/// The next state of a pool of eight addresses, as `uid attachment address` with `!` behind what is to be released, and why
-/// others have none.
+/// Returns the next state of a pool of eight addresses, and the reasons for missing addresses. A line is `uid
+/// attachment address`, followed by `!` if it is to be released.
 fn state(
     entries: &Entries,
     wanted: &[AddressRequest],
@@ -49,7 +49,7 @@ fn state(
     (lines.collect(), next.without)
 }
 
-/// A pool with allocations for these pods, from the lowest address.
+/// A pool with allocations for these pods, from the lowest address on.
 fn pool(uids: &[&str]) -> Entries {
     let list = uids
         .iter()
@@ -68,14 +68,18 @@ fn the_lowest_free_address_is_taken_and_kept() {
     assert_eq!(state(&Entries::new(), &all, &[], &[], &[]).0, ["a x 10.1.0.2", "b x 10.1.0.3"]);
     let all = ["0", "a", "c"].map(|uid| wanted(uid, "x"));
     let (lines, without) = state(&pool(&["a", "b", "c"]), &all, &[], &[], &[]);
-    assert_eq!(lines, ["0 x 10.1.0.5", "a x 10.1.0.2", "b x 10.1.0.3!", "c x 10.1.0.4"], "b has a link yet");
+    assert_eq!(
+        lines,
+        ["0 x 10.1.0.5", "a x 10.1.0.2", "b x 10.1.0.3!", "c x 10.1.0.4"],
+        "b still has a link"
+    );
     assert!(without.is_empty());
     let (lines, _) = state(&pool(&["a", "b", "c"]), &all, &[], &[], &["b"]);
     assert_eq!(lines, ["0 x 10.1.0.3", "a x 10.1.0.2", "c x 10.1.0.4"]);
 }
 
 #[test]
-fn what_is_released_stays_so_until_it_is_gone() {
+fn a_released_allocation_stays_until_its_link_is_gone() {
     let mut entries = pool(&["a"]);
     entries.get_mut("a").expect("there")[0].release = true;
     let all = [wanted("a", "x")];
@@ -88,20 +92,20 @@ fn what_is_released_stays_so_until_it_is_gone() {
 }
 
 #[test]
-fn a_live_link_keeps_its_address_whatever_the_record_says() {
+fn a_live_link_keeps_its_address_even_if_the_record_lacks_it() {
     let all = [wanted("a", "x"), wanted("b", "x")];
-    // That of a pod that is to have it, of one that is not, and one that cannot be recorded.
+    // A link of a pod that needs it, a link of a pod that does not, and a link that cannot be recorded.
     let (lines, _) = state(&Entries::new(), &all, &[seen("b", 2), seen("z", 3)], &[], &[]);
     assert_eq!(lines, ["a x 10.1.0.4", "b x 10.1.0.2", "z x 10.1.0.3!"]);
     let other = LiveLink { is_own: false, ..seen("z", 2) };
     assert_eq!(state(&Entries::new(), &all, &[other], &[], &[]).0, ["a x 10.1.0.3", "b x 10.1.0.4"]);
     assert_eq!(state(&Entries::new(), &all, &[seen("a", 1)], &[], &[]).0, ["a x 10.1.0.2", "b x 10.1.0.3"]);
     let lines = state(&pool(&["a"]), &all, &[seen("a", 3)], &[], &[]).0;
-    assert_eq!(lines, ["a x 10.1.0.2", "b x 10.1.0.4"], "the record counts, and the link is being made anew");
+    assert_eq!(lines, ["a x 10.1.0.2", "b x 10.1.0.4"], "the record wins, and the link is being recreated");
 }
 
 #[test]
-fn what_is_remembered_comes_before_what_is_free() {
+fn remembered_addresses_are_used_before_the_lowest_free_ones() {
     let remembered =
         |uid: &str, last: u8| AddressRequest { remembered: Some(address(last)), ..wanted(uid, "x") };
     let all =
@@ -111,7 +115,7 @@ fn what_is_remembered_comes_before_what_is_free() {
 }
 
 #[test]
-fn what_may_not_begin_keeps_what_it_has_and_what_cannot_be_read_stays() {
+fn waiting_attachments_keep_their_addresses_and_frozen_allocations_stay() {
     let all = ["a", "b"].map(|uid| {
         let mut wanted = AddressRequest { may_begin: false, ..wanted(uid, "x") };
         wanted.allocation.bridge = "br1".to_owned();
@@ -126,7 +130,7 @@ fn what_may_not_begin_keeps_what_it_has_and_what_cannot_be_read_stays() {
 }
 
 #[test]
-fn a_range_has_an_end() {
+fn an_exhausted_range_leaves_attachments_without_an_address() {
     let all: Vec<AddressRequest> =
         ["a", "b", "c"].iter().flat_map(|uid| ["x", "y"].map(|name| wanted(uid, name))).collect();
     let (lines, without) = state(&Entries::new(), &all, &[], &[], &[]);
@@ -134,7 +138,7 @@ fn a_range_has_an_end() {
 }
 
 #[test]
-fn a_record_has_room_for_so_many_bytes() {
+fn the_size_of_a_record_is_limited() {
     let long = |number: usize| {
         let mut wanted = wanted(&format!("{number:036}"), "x");
         let Allocation { pod, node, pod_config, .. } = &mut wanted.allocation;

@@ -1,8 +1,8 @@
-//! The records as they are read: `ConfigMap`s that an administrator may have damaged. Pure functions.
+//! Parses the records: `ConfigMap`s that an administrator may have damaged. Pure functions.
 //!
-//! A report counts only under the name that its own content gives it. A pool is the one that its name says, whatever its
-//! content says: its addresses may be on links, so they count all the same. What cannot be read is left out, and made again
-//! from what else is known.
+//! A report counts only under the name that its content determines. The name of a record determines its pool,
+//! regardless of the content: its addresses may be in use on links, so they always count. Entries that cannot be parsed
+//! are skipped, and restored from other sources.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -17,15 +17,15 @@ use crate::controllers::pod_network::{
 };
 use crate::kinds::NetworkRecord;
 
-/// The most addresses in one pool, and the most bytes in its record: a `ConfigMap` has at most 1 MiB.
+/// The maximum number of addresses in one pool. A `ConfigMap` has at most 1 MiB.
 pub const LIMIT: usize = 2_000;
-/// See [`LIMIT`].
+/// The maximum number of bytes in the record of a pool; see [`LIMIT`].
 pub const LIMIT_BYTES: usize = 900_000;
 
 /// Allocations by the uid of their pod.
 pub type Entries = BTreeMap<String, Vec<Allocation>>;
 
-/// What a record is.
+/// The content of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Record {
     /// A pool.
@@ -35,26 +35,25 @@ pub enum Record {
 }
 
 impl Record {
-    /// The pool that it is.
+    /// The pool, if it is one.
     pub fn pool(&self) -> Option<&PoolRecord> {
         if let Self::Pool(pool) = self { Some(pool) } else { None }
     }
 
-    /// The report that it is.
+    /// The report, if it is one.
     pub fn report(&self) -> Option<&NodeReport> {
         if let Self::Report(report) = self { Some(report) } else { None }
     }
 
-    /// The ranges and bridges of which it has links. Those of a report count too: the record of their pool may be lost.
+    /// The ranges and bridges of its links. The links of a report count too, because the record of their pool may be
+    /// lost.
     pub fn in_use(&self) -> BTreeSet<InUse> {
         match self {
             Self::Pool(pool) => {
-                let of = |allocation: &Allocation| InUse {
-                    namespace: pool.namespace.clone(),
-                    range: pool.range,
-                    bridge: allocation.bridge.clone(),
-                };
-                pool.allocations().map(|(_, allocation)| of(allocation)).collect()
+                let (namespace, range) = (&pool.namespace, pool.range);
+                let of =
+                    |bridge: &String| InUse { namespace: namespace.clone(), range, bridge: bridge.clone() };
+                pool.allocations().map(|(_, allocation)| of(&allocation.bridge)).collect()
             }
             Self::Report(report) => {
                 let live = report.links.values().flatten().filter(|link| address(link).is_some());
@@ -68,7 +67,7 @@ impl Record {
     }
 }
 
-/// A pool as it is recorded.
+/// A recorded pool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PoolRecord {
     /// The namespace of its `PodConfig`s.
@@ -77,22 +76,22 @@ pub struct PoolRecord {
     pub range: Range,
     /// Its bridges.
     pub bridges: Vec<String>,
-    /// Its allocations: in the range, and of each address one.
+    /// Its allocations. All are in the range, and no address occurs twice.
     pub entries: Entries,
-    /// Whether a part of it could not be read, and may be lost.
+    /// Whether a part of it could not be parsed and may be lost.
     pub is_damaged: bool,
 }
 
-/// What a node reports.
+/// The report of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeReport {
     /// The node.
     pub node: Node,
-    /// What it has made of its allocations, by the uid of their pod.
+    /// The state of its allocations, by the uid of their pod.
     pub links: BTreeMap<String, Vec<Link>>,
 }
 
-/// What a record says; `None` if it is not what its name says.
+/// Parses a record. Returns `None` if the name does not match the content.
 pub fn read(record: &NetworkRecord) -> Option<Record> {
     if let Some(pool) = read_pool(record) {
         return Some(Record::Pool(pool));
@@ -101,7 +100,7 @@ pub fn read(record: &NetworkRecord) -> Option<Record> {
     Some(Record::Report(Arc::new(report)))
 }
 
-/// A pool, if the record has the name of one.
+/// Parses a pool. Returns `None` if the record does not have the name of a pool.
 pub fn read_pool(record: &NetworkRecord) -> Option<PoolRecord> {
     let (namespace, range) = pool_of(record.name())?;
     let (entries, is_whole) = entries(record, &range);
@@ -112,8 +111,8 @@ pub fn read_pool(record: &NetworkRecord) -> Option<PoolRecord> {
     Some(PoolRecord { namespace: namespace.to_owned(), range, bridges, entries, is_damaged })
 }
 
-/// The namespace and the range of the pool whose record has this name. In a name, a dash may stand for several characters:
-/// the right reading is the one that leads to the same name.
+/// The namespace and the range of the pool whose record has this name. A dash in the name may stand for several
+/// characters. The correct reading is the one that produces the same name.
 fn pool_of(name: &str) -> Option<(&str, Range)> {
     let (both, _) = name.strip_prefix("podnet-")?.rsplit_once('-')?;
     both.match_indices('-').find_map(|(place, _)| {
@@ -126,7 +125,7 @@ fn pool_of(name: &str) -> Option<(&str, Range)> {
     })
 }
 
-/// The allocations of a pool, and whether all could be read.
+/// The allocations of a pool, and whether all of them could be parsed.
 fn entries(record: &NetworkRecord, range: &Range) -> (Entries, bool) {
     let (mut found, mut taken, mut is_whole) = (Entries::new(), BTreeSet::new(), true);
     for (uid, text) in record.spec.iter().filter(|(key, _)| *key != POOL_KEY) {
@@ -144,7 +143,7 @@ fn entries(record: &NetworkRecord, range: &Range) -> (Entries, bool) {
     (found, is_whole)
 }
 
-/// A report, if it has the name of its node. Links that cannot be read are left out.
+/// Parses a report. Returns `None` if the record does not have the name for its node. Invalid links are skipped.
 fn read_report(record: &NetworkRecord) -> Option<NodeReport> {
     let node: Node = serde_json::from_str(record.spec.get(NODE_KEY)?).ok()?;
     if record.name() != report_name(&node.node) {
@@ -159,12 +158,12 @@ fn read_report(record: &NetworkRecord) -> Option<NodeReport> {
     Some(NodeReport { links: links.collect(), node })
 }
 
-/// Whether there can be such a link. What a report says may become the name of a record, and the path of a request.
+/// Whether such a link is possible. Texts of a report can become part of a record's name or a request's path.
 fn is_sound(link: &Link) -> bool {
     check_dns_label(&link.namespace).is_ok() && is_link_name(&link.attachment)
 }
 
-/// The address of a link that is there, and its prefix length.
+/// The address and prefix length of a link that exists.
 pub fn address(link: &Link) -> Option<(IpAddr, u8)> {
     if link.state == LinkState::Released {
         return None;
@@ -192,27 +191,25 @@ impl PoolRecord {
             .flat_map(|(uid, list)| list.iter().map(move |allocation| (uid.as_str(), allocation)))
     }
 
-    /// Whether it has no allocation, and no `PodConfig` names it.
+    /// Whether it has no allocation and is not requested by a `PodConfig`.
     pub fn is_unused(&self) -> bool {
         self.entries.is_empty() && self.bridges.is_empty()
     }
 
     /// The data of its record.
     pub fn data(&self) -> BTreeMap<String, String> {
-        let pool = Pool {
-            namespace: self.namespace.clone(),
-            range: self.range.to_string(),
-            gateway: self.range.gateway(),
-            bridges: self.bridges.clone(),
-        };
+        let (namespace, bridges) = (self.namespace.clone(), self.bridges.clone());
+        let (range, gateway) = (self.range.to_string(), self.range.gateway());
+        let pool = Pool { namespace, range, gateway, bridges };
         let lists = self.entries.iter().map(|(uid, list)| (uid.clone(), text(list)));
         lists.chain([(POOL_KEY.to_owned(), text(&pool))]).collect()
     }
 }
 
-/// A value that serialises without failure, as JSON text.
+/// Serialises a value of a record to JSON. This cannot fail.
 pub fn text<T: serde::Serialize>(value: &T) -> String {
-    // The types of records have text keys and no fallible serialisers: the only two causes of an error.
+    // Serialisation fails only for maps with non-string keys and for fallible serialisers. Types of records have
+    // neither.
     serde_json::to_string(value).unwrap_or_default()
 }
 

@@ -1,4 +1,4 @@
-//! Records that are whole, damaged, and somebody else's.
+//! Tests of intact, damaged and foreign records.
 
 use serde_json::{Map, Value, json};
 
@@ -45,7 +45,7 @@ fn a_pool_is_read_as_it_was_written() {
 }
 
 #[test]
-fn what_is_damaged_is_left_out() {
+fn damaged_entries_are_skipped() {
     let one = json!([allocation("10.1.0.2")]).to_string();
     let two = json!([allocation("10.1.0.2"), allocation("10.1.0.3")]).to_string();
     for (lists, expected) in [
@@ -68,7 +68,7 @@ fn what_is_damaged_is_left_out() {
 }
 
 #[test]
-fn a_pool_is_the_one_that_its_name_says() {
+fn the_name_of_a_record_determines_its_pool_regardless_of_the_content() {
     for (member, value) in [
         ("namespace", json!("other")),
         ("namespace", json!("../x")),
@@ -90,7 +90,7 @@ fn a_pool_is_the_one_that_its_name_says() {
 }
 
 #[test]
-fn the_name_of_a_record_says_which_pool_it_is() {
+fn a_pool_is_found_from_the_name_of_its_record() {
     let long = "n".repeat(63);
     for namespace in ["lab", "a-10", "10-1", "node", "a--b", "fd00", &long] {
         for text in ["10.1.0.0/29", "fd00::/126", "fd00:1::/64", "2001:db8:0:1:1:1:1:0/112"] {
@@ -103,7 +103,7 @@ fn the_name_of_a_record_says_which_pool_it_is() {
             }
             let end = name.len() - 1;
             let other = format!("{}{}", &name[..end], if name.ends_with('0') { '1' } else { '0' });
-            assert_eq!(read(&record(&other, POOL, &json!({}))), None, "{other} is no such name");
+            assert_eq!(read(&record(&other, POOL, &json!({}))), None, "{other} is not the name of a pool");
         }
     }
     for name in ["podnet-", "podnet-x", "podnet-lab-10-1-0-0-29-", &report_name("10-1-0-0-29")] {
@@ -112,7 +112,7 @@ fn the_name_of_a_record_says_which_pool_it_is() {
 }
 
 #[test]
-fn a_report_counts_under_the_name_of_its_node_alone() {
+fn a_report_counts_only_under_the_name_of_its_node() {
     let link = json!({"namespace": "lab", "podConfig": "net", "podConfigUid": "c", "pod": "p", "attachment": "x",
         "state": "plugged", "podLink": "x7", "hostLink": "hx7", "address": "10.1.0.2/29", "bridge": "br0"});
     let data = json!({NODE_KEY: json!({"node": "n1"}).to_string(), "u": json!([link]).to_string(), "v": "{"});
@@ -138,6 +138,6 @@ fn a_report_counts_under_the_name_of_its_node_alone() {
         let Some(Record::Report(report)) = read(&record(&report_name("n1"), REPORT, &data)) else {
             panic!("a report")
         };
-        assert_eq!(report.links["u"].len(), 1, "{member} {text:?} can be no link's");
+        assert_eq!(report.links["u"].len(), 1, "{member} {text:?} is invalid for a link");
     }
 }

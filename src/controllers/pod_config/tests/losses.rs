@@ -1,4 +1,4 @@
-//! What the loop does when records, nodes or addresses are lost, one situation each.
+//! The loop when records, nodes or addresses are lost.
 
 use serde_json::json;
 
@@ -9,7 +9,7 @@ use crate::controllers::pod_network::{LinkProblem, NODE_KEY, Node, RECORD, REPOR
 use crate::runtime::plan::Precondition;
 
 impl World {
-    /// A node is away for longer than anybody waits for it.
+    /// A node is unavailable for longer than the grace period.
     pub fn lose(&mut self, name: &str) {
         self.node(name, "Unknown");
         self.now = self.now.checked_add(jiff::SignedDuration::from_secs(301)).expect("a time");
@@ -17,19 +17,19 @@ impl World {
         self.excused.extend(links.map(|(_, live)| live.allocation.address));
     }
 
-    /// Whether a node works.
+    /// Whether a node is ready.
     pub fn is_ready(&self, name: &str) -> bool {
         let node = self.get("Node", "", name);
         node.is_some_and(|node| node["status"]["conditions"][0]["status"] == "True")
     }
 
-    /// A pod is being deleted, and takes its time.
+    /// A pod is being deleted, but not gone yet.
     pub fn end(&mut self, namespace: &str, name: &str) {
         let metadata = json!({"deletionTimestamp": self.now.to_string(), "finalizers": ["its/kubelet"]});
         self.patch("Pod", namespace, name, &json!({"metadata": metadata}));
     }
 
-    /// Somebody takes the finalizer from a `PodConfig` and deletes it.
+    /// The finalizer of a `PodConfig` is removed by hand, and the `PodConfig` is deleted.
     pub fn force(&mut self, namespace: &str, name: &str) {
         let metadata = json!({"finalizers": null, "deletionTimestamp": self.now.to_string()});
         self.patch("PodConfig", namespace, name, &json!({"metadata": metadata}));
@@ -58,11 +58,11 @@ fn a_lost_node_is_not_waited_for() {
     assert_eq!((reason.as_str(), message.as_str()), ("LinksLeft", "links are still to be removed on n2"));
     world.now = world.now.checked_add(jiff::SignedDuration::from_secs(240)).expect("a time");
     world.reconcile("lab", "net", usize::MAX);
-    assert!(world.get("PodConfig", "lab", "net").is_none(), "it is lost");
+    assert!(world.get("PodConfig", "lab", "net").is_none(), "the node is lost");
 }
 
 #[test]
-fn a_node_that_is_gone_is_looked_for_and_leaves_no_report() {
+fn a_deleted_node_is_confirmed_and_its_report_is_removed() {
     let mut world = World::with_sample();
     world.config("lab", "stays", &[]);
     world.settle();
@@ -79,7 +79,7 @@ fn a_node_that_is_gone_is_looked_for_and_leaves_no_report() {
 }
 
 #[test]
-fn a_node_that_has_never_reported_is_waited_for_as_long_as_a_lost_one() {
+fn a_node_without_a_report_delays_a_deletion_as_long_as_a_lost_node() {
     let mut world = World::new();
     world.config("lab", "net", &SAMPLE);
     world.pod("lab", "a", "net", "n1");
@@ -100,7 +100,7 @@ fn a_node_that_has_never_reported_is_waited_for_as_long_as_a_lost_one() {
 }
 
 #[test]
-fn a_node_that_cannot_work_is_waited_for_with_the_reason() {
+fn a_node_with_a_problem_delays_a_deletion_and_the_status_says_why() {
     let mut world = World::new();
     world.config("lab", "net", &SAMPLE);
     world.pod("lab", "a", "net", "n1");
@@ -114,7 +114,7 @@ fn a_node_that_cannot_work_is_waited_for_with_the_reason() {
     let [_, reason, message] = world.condition("net", "Reconciled");
     assert_eq!((reason.as_str(), message.as_str()), ("LinkFailed", "node n1: it is blind"));
     world.delete("lab", "net");
-    // Longer than a node is waited for that has never reported.
+    // Longer than the wait for a node that has never reported.
     world.now = world.now.checked_add(jiff::SignedDuration::from_mins(10)).expect("a time");
     world.reconcile("lab", "net", usize::MAX);
     let message = &world.condition("net", "DeletionBlocked")[2];
@@ -122,7 +122,7 @@ fn a_node_that_cannot_work_is_waited_for_with_the_reason() {
 }
 
 #[test]
-fn a_link_that_cannot_be_removed_is_waited_for_with_the_reason() {
+fn a_link_that_cannot_be_removed_delays_a_deletion_and_the_status_says_why() {
     let mut world = World::with_sample();
     world.delete("lab", "net");
     world.reconcile("lab", "net", usize::MAX);
@@ -156,7 +156,7 @@ fn nothing_blocks_a_deletion_without_pods() {
 }
 
 #[test]
-fn a_lost_record_is_made_again_from_the_reports_and_else_from_the_status() {
+fn a_lost_record_is_restored_from_the_reports_or_from_the_status() {
     let mut world = World::with_sample();
     world.pod("lab", "0-first", "net", "n1");
     world.settle();
@@ -174,7 +174,7 @@ fn a_lost_record_is_made_again_from_the_reports_and_else_from_the_status() {
     again(&mut world);
     world.patch("ConfigMap", SYSTEM, &name, &json!({"data": {"pool": "{}"}}));
     again(&mut world);
-    // Neither records nor reports are left: the nodes are new, and the status is all that is known.
+    // Neither records nor reports are left: the nodes are new, and only the status remains.
     let records: Vec<_> = world.objects.keys().filter(|key| key.0 == "ConfigMap").cloned().collect();
     for (kind, namespace, name) in &records {
         world.remove(kind, namespace, name);
@@ -184,7 +184,7 @@ fn a_lost_record_is_made_again_from_the_reports_and_else_from_the_status() {
 }
 
 #[test]
-fn what_a_status_says_is_not_believed_while_there_is_a_record() {
+fn the_status_is_ignored_while_there_is_a_record() {
     let mut world = World::with_sample();
     let edited = |address: &str| {
         json!({"status": {"podConfigurations": [{"podName": "c", "configList": [
@@ -194,7 +194,7 @@ fn what_a_status_says_is_not_believed_while_there_is_a_record() {
     world.pod("lab", "c", "net", "n1");
     world.settle();
     assert_eq!(world.addresses("lab", "c"), ["pc0 192.168.100.4", "pc1 192.168.99.4"]);
-    // Nor is an address that no pod may have, or that another pod has.
+    // An address that pods cannot have, or that another pod has, is ignored as well.
     for address in ["192.168.100.1", "192.168.100.2", "192.168.100.255", "10.0.0.9"] {
         world.remove("ConfigMap", SYSTEM, &pool_name("lab", "192.168.100.0/24"));
         world.patch("PodConfig", "lab", "net", &edited(address));
@@ -204,7 +204,7 @@ fn what_a_status_says_is_not_believed_while_there_is_a_record() {
 }
 
 #[test]
-fn a_pool_has_an_end() {
+fn an_exhausted_pool_is_reported_until_an_address_is_free() {
     let mut world = World::new();
     world.config("lab", "net", &["x br0 10.1.0.0/30"]);
     world.pod("lab", "a", "net", "n1");
@@ -241,14 +241,14 @@ fn a_pool_has_no_more_addresses_than_its_record_can_hold() {
 }
 
 #[test]
-fn what_is_left_of_a_namespace_without_any_is_removed() {
+fn leftovers_of_a_namespace_without_podconfigs_are_removed() {
     let mut world = World::with_sample();
     world.force("lab", "net");
     world.settle();
     assert!(world.pools().is_empty() && world.links.is_empty());
 }
 
-/// What the node n2 still has after it was lost while the `PodConfig` was deleted, and came back.
+/// A world in which node n2 was lost while the `PodConfig` was deleted, and came back with its links.
 fn back() -> World {
     let mut world = World::with_sample();
     world.lose("n2");
@@ -259,22 +259,22 @@ fn back() -> World {
         world.reconcile("lab", "", usize::MAX);
     }
     assert!(world.get("PodConfig", "lab", "net").is_none() && world.pools().is_empty());
-    assert_eq!(world.links.len(), 2, "nobody has told it");
+    assert_eq!(world.links.len(), 2, "it was not notified");
     world.node("n2", "True");
     world
 }
 
 #[test]
-fn a_node_that_comes_back_is_told_that_the_podconfig_is_gone() {
+fn a_node_that_comes_back_releases_links_of_a_deleted_podconfig() {
     let mut world = back();
     let plan = world.planned("lab", "");
     let [Precondition::Within(kind, namespace)] = &plan.preconditions[..] else { panic!("{plan:#?}") };
-    assert_eq!((kind.kind, namespace.as_str()), ("PodConfig", "lab"), "it is not believed of the store");
+    assert_eq!((kind.kind, namespace.as_str()), ("PodConfig", "lab"), "the API server confirms it");
     world.reconcile("lab", "", 1);
     assert_eq!(world.told("n2 LinksLeft "), 0, "the process has died");
     world.restart();
     world.reconcile("lab", "", usize::MAX);
-    let told = "n2 LinksLeft links of PodConfigs of namespace lab that do not exist any more are still to be removed here, by podConfigNode: pc";
+    let told = "n2 LinksLeft links of deleted PodConfigs of namespace lab are still to be removed on this node by podConfigNode: pc";
     assert_eq!(world.told(told), 1, "{:#?}", world.events);
     assert!(world.planned("lab", "").preconditions.is_empty(), "it was read before");
     world.work("n2");
@@ -286,13 +286,13 @@ fn a_node_that_comes_back_is_told_that_the_podconfig_is_gone() {
 }
 
 #[test]
-fn another_podconfig_of_the_namespace_tells_a_node_that_comes_back() {
+fn another_podconfig_of_the_namespace_releases_links_on_a_node_that_comes_back() {
     let mut world = back();
     world.config("lab", "younger", &SAMPLE[..1]);
     world.config("lab", "youngest", &[]);
     world.pod("lab", "c", "younger", "n1");
     world.settle();
-    assert!(world.observed("lab", "").is_none(), "it is theirs");
+    assert!(world.observed("lab", "").is_none(), "it belongs to the other PodConfig");
     assert!(world.told("n2 LinksLeft ") > 0);
     assert_eq!(world.links.len(), 1);
     assert_eq!(world.phase("younger"), "configured");
@@ -316,7 +316,7 @@ fn a_pod_that_is_being_deleted_gets_no_new_link() {
     assert_eq!(world.addresses("lab", "none"), Vec::<String>::new());
     world.end("lab", "has");
     world.settle();
-    assert_eq!(world.addresses("lab", "has"), ["pc0 192.168.100.2"], "it keeps what it has");
+    assert_eq!(world.addresses("lab", "has"), ["pc0 192.168.100.2"], "it keeps its address");
     let all: Vec<_> = world.pools()[0].1.values().flatten().cloned().collect();
     assert!(all.len() == 2 && all.iter().all(|one| one.ending && !one.release), "{all:?}");
     for pod in ["has", "none"] {

@@ -1,4 +1,4 @@
-//! Tests of the loop without an API server: the real stores and reconciler, an API server and nodes in memory.
+//! Tests of the loop without an API server: the real stores and reconciler, with an API server and nodes in memory.
 
 mod cases;
 mod losses;

@@ -1,5 +1,5 @@
-//! Random histories: users, nodes and crashes in any order. No address is ever on two links, and in the end everything is
-//! as it should be, and nothing is left.
+//! Random histories of users, nodes and crashes in any order. No address is ever on two links. In the end, the state is
+//! as desired, and nothing is left over.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use super::world::{SYSTEM, World};
 use crate::controllers::pod_config::observe::LABEL;
 use crate::controllers::pod_network::POOL;
 
-/// What happens.
+/// A random event.
 #[derive(Debug, Clone)]
 enum Act {
     Pod(usize, usize, usize),
@@ -16,15 +16,15 @@ enum Act {
     Label(usize, usize),
     Config(usize, usize),
     NoConfig(usize),
-    /// A reconcile, of which the process dies after so many writes.
+    /// A reconcile whose process dies after this number of writes.
     Reconcile(usize, usize),
     Work(usize),
     Restart,
-    /// A node is lost, or comes back with the links that it had.
+    /// A node is lost, or comes back with its former links.
     Node(usize),
     /// A pod is being deleted.
     End(usize),
-    /// Somebody takes a finalizer away.
+    /// A finalizer is removed by hand.
     Force(usize),
     /// An administrator deletes a record, or writes nonsense into it.
     Lose(usize),
@@ -34,7 +34,7 @@ enum Act {
 const CONFIGS: [(&str, &str); 3] = [("lab", "a"), ("lab", "b"), ("other", "c")];
 const NODES: [&str; 2] = ["n1", "n2"];
 
-/// What a `PodConfig` asks for: the same and overlapping ranges, small ones, and of both families.
+/// The specs of `PodConfig`s: equal, overlapping and small ranges of both families.
 const SPECS: [&[&str]; 8] = [
     &["x br0 10.1.0.0/28", "y br1 10.2.0.0/29"],
     &["x br0 10.1.0.0/28"],
@@ -64,7 +64,7 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// The name of the n-th pool, if there are so many.
+/// The name of the n-th pool, if it exists.
 fn pool(world: &World, number: usize) -> Option<String> {
     let is_pool = |(key, _): &(&(String, String, String), &Value)| {
         key.2.starts_with("podnet-") && !key.2.starts_with("podnet-node-")
@@ -159,7 +159,7 @@ proptest! {
         world.settle();
         let left: Vec<_> = world.objects.keys().filter(|key| key.0 == "PodConfig").collect();
         prop_assert!(left.is_empty() && world.links.is_empty(), "{:?} {:?}", left, world.links);
-        // Nor those that cannot be read.
+        // Unparseable records are gone as well.
         prop_assert!(world.records(POOL).is_empty(), "{:?}", world.records(POOL));
     }
 }

@@ -1,4 +1,4 @@
-//! The nodes of a cluster in memory, which follow the contract of the records.
+//! The nodes of a cluster in memory, which follow the protocol of the records.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::controllers::pod_network::{
 };
 
 impl World {
-    /// A node does what is recorded for it, and reports it.
+    /// A node carries out its records, and reports the result.
     pub fn work(&mut self, node: &str) {
         let pools = self.pools();
         let mut wanted: BTreeMap<(String, String), (Pool, Allocation)> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! What the loop does with a record that does not say which pool it is, and with one that has changed since it was read.
+//! The loop with a record whose content does not name its pool, and with a record that has changed since it was read.
 
 use std::sync::{Arc, OnceLock};
 
@@ -14,8 +14,8 @@ use crate::runtime::ObjectKey;
 use crate::runtime::reconciler::Reconciler;
 use crate::runtime::store::StoreFactory;
 
-/// A pod has an address of a pool that no node has reported anything about, and somebody has damaged its record so that it
-/// does not say which pool it is.
+/// A pod has an address of a pool that no node has reported on yet, and the record of the pool was damaged so that its
+/// content does not name the pool.
 fn damaged() -> World {
     let mut world = World::new();
     world.config("lab", "net", &["x br0 10.1.0.0/28"]);
@@ -29,13 +29,13 @@ fn damaged() -> World {
 }
 
 #[test]
-fn no_address_in_a_record_that_does_not_say_which_pool_it_is_is_given_to_another_pool() {
+fn addresses_of_a_damaged_record_are_not_allocated_in_another_pool() {
     let mut world = damaged();
     world.config("lab", "net", &["x br0 10.1.0.0/29"]);
     world.reconcile("lab", "net", usize::MAX);
     let [_, reason, message] = world.condition("net", "Reconciled");
     assert_eq!(reason, "NetworkOverlap", "{message}");
-    // The PodConfig asks for the former range again, so what the record has is used again.
+    // The PodConfig requests the former range again, so the record is used again.
     world.config("lab", "net", &["x br0 10.1.0.0/28"]);
     world.settle();
     assert_eq!(world.addresses("lab", "a"), ["x 10.1.0.2"]);
@@ -43,7 +43,7 @@ fn no_address_in_a_record_that_does_not_say_which_pool_it_is_is_given_to_another
 }
 
 #[test]
-fn a_record_that_does_not_say_which_pool_it_is_is_removed_once_nobody_needs_it() {
+fn a_damaged_record_is_removed_once_it_is_unused() {
     let mut world = damaged();
     world.config("lab", "net", &[]);
     world.settle();
@@ -51,12 +51,12 @@ fn a_record_that_does_not_say_which_pool_it_is_is_removed_once_nobody_needs_it()
 }
 
 #[test]
-fn a_pool_is_of_the_same_version_as_its_record() {
+fn a_pool_has_the_same_version_as_its_record() {
     let world = World::with_sample();
     let mut factory = StoreFactory::default();
     let (cell, seen) = (Arc::new(OnceLock::<PodConfigReconciler>::new()), Arc::new(Mutex::new(Vec::new())));
     let (reconciler, views) = (Arc::clone(&cell), Arc::clone(&seen));
-    // The store shows a change to this reconcile before the loop is told of it.
+    // The store shows a change to this reconcile before the loop is notified.
     factory.store::<NetworkRecordKind>(&records(SYSTEM)).subscribe(move |_| {
         let observed =
             reconciler.get().and_then(|reconciler| reconciler.observe(&ObjectKey::new("lab", "net")));

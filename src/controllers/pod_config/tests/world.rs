@@ -1,5 +1,5 @@
-//! A cluster in memory: objects with versions, whose writes have the preconditions of the API server, and nodes that follow
-//! the contract of the records.
+//! A cluster in memory: objects with versions, writes with the preconditions of the API server, and nodes that follow
+//! the protocol of the records.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -15,24 +15,23 @@ use crate::controllers::pod_config::report::report;
 use crate::controllers::pod_config::stores::records;
 use crate::controllers::pod_network::{Allocation, LinkProblem, POOL, POOL_KEY, Pool, RECORD};
 use crate::controllers::setup::{Definition, Setup};
+use crate::fixtures::time;
 use crate::kinds::{NetworkRecordKind, NetworkedPodKind, NodeKind, SampleDeploymentKind};
-use crate::runtime::ObjectKey;
-use crate::runtime::finalizer;
 use crate::runtime::gate::Gate;
-use crate::runtime::merge;
 use crate::runtime::plan::{ObjectPatch, Plan, to_value};
 use crate::runtime::reconciler::{Outcome, Reconciler};
 use crate::runtime::store::StoreFactory;
 use crate::runtime::store_set::StoreSet;
 use crate::runtime::watch::Selection;
+use crate::runtime::{ObjectKey, finalizer, merge};
 
 /// The namespace of the records.
 pub const SYSTEM: &str = "crownlabs-system";
 
-/// A link that is there.
+/// A live link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Live {
-    /// What was allocated for it.
+    /// Its allocation.
     pub allocation: Allocation,
     /// The namespace of its pod.
     pub namespace: String,
@@ -57,11 +56,11 @@ pub struct World {
     pub links: BTreeMap<(String, String, String), Live>,
     /// Reasons and messages of events.
     pub events: Vec<String>,
-    /// What nodes say about attachments of this name, instead of making them.
+    /// The problems that nodes report for attachments of this name, instead of creating them.
     pub broken: BTreeMap<String, LinkProblem>,
-    /// How many writes the daemon has made.
+    /// The number of writes by the daemon.
     pub writes: usize,
-    /// The addresses on links of nodes that were lost: until everything has come to rest, others may have them.
+    /// The addresses on links of lost nodes. Until the cluster settles, others may have them.
     pub excused: BTreeSet<IpAddr>,
 }
 
@@ -88,7 +87,7 @@ impl World {
             objects: BTreeMap::new(),
             version: 0,
             uids: 0,
-            now: "2026-01-02T00:00:00Z".parse().expect("a time"),
+            now: time("2026-01-02T00:00:00Z"),
             links: BTreeMap::new(),
             events: Vec::new(),
             broken: BTreeMap::new(),
@@ -101,7 +100,7 @@ impl World {
         world
     }
 
-    /// Another process takes over: it knows what the API server has.
+    /// Replaces the daemon's process. The new process only knows the state of the API server.
     pub fn restart(&mut self) {
         (self.factory, self.reconciler, self.settings) = build(&self.config, StoreFactory::default());
         self.objects.values().for_each(|object| {
@@ -109,7 +108,14 @@ impl World {
         });
     }
 
-    /// Makes an object, or a new version of it.
+    /// The same, with other `namespaces` in the configuration.
+    pub fn restart_with(&mut self, namespaces: &[&str]) {
+        self.config.controllers.pod_config.namespaces =
+            namespaces.iter().map(|name| (*name).to_owned()).collect();
+        self.restart();
+    }
+
+    /// Creates an object, or a new version of it.
     pub fn put(&mut self, object: &Value) {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let mut object = object.clone();
@@ -132,7 +138,7 @@ impl World {
         }
     }
 
-    /// Takes an object away.
+    /// Removes an object.
     pub fn remove(&mut self, kind: &str, namespace: &str, name: &str) {
         let key = (kind.to_owned(), namespace.to_owned(), name.to_owned());
         let Some(object) = self.objects.remove(&key) else { return };
@@ -158,28 +164,28 @@ impl World {
         self.objects.get(&(kind.to_owned(), namespace.to_owned(), name.to_owned()))
     }
 
-    /// Changes an object by a merge patch.
+    /// Patches an object with a merge patch.
     pub fn patch(&mut self, kind: &str, namespace: &str, name: &str, patch: &Value) {
         let mut object = self.get(kind, namespace, name).expect("it exists").clone();
         merge::apply(&mut object, patch);
         self.put(&object);
     }
 
-    /// A node whose condition `Ready` has this status since now.
+    /// Creates or updates a node; its condition `Ready` has this status since now.
     pub fn node(&mut self, name: &str, ready: &str) {
         let since = self.now.to_string();
         self.put(&json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name},
             "status": {"conditions": [{"type": "Ready", "status": ready, "lastTransitionTime": since}]}}));
     }
 
-    /// A pod on a node.
+    /// Creates a pod on a node.
     pub fn pod(&mut self, namespace: &str, name: &str, config: &str, node: &str) {
         self.put(&json!({"apiVersion": "v1", "kind": "Pod",
             "metadata": {"namespace": namespace, "name": name, "labels": {LABEL: config}},
             "spec": {"nodeName": node}, "status": {"phase": "Running"}}));
     }
 
-    /// A `PodConfig` with attachments, each as `name bridge range`.
+    /// Creates or updates a `PodConfig` with attachments, each as `name bridge range`.
     pub fn config(&mut self, namespace: &str, name: &str, attachments: &[&str]) {
         let list: Vec<Value> = attachments
             .iter()
@@ -198,13 +204,13 @@ impl World {
         self.put(&object);
     }
 
-    /// Asks for the deletion of a `PodConfig`.
+    /// Requests the deletion of a `PodConfig`.
     pub fn delete(&mut self, namespace: &str, name: &str) {
         let now = self.now.to_string();
         self.patch("PodConfig", namespace, name, &json!({"metadata": {"deletionTimestamp": now}}));
     }
 
-    /// What the loop observes of a `PodConfig`.
+    /// The observed state of a `PodConfig`.
     pub fn observed(&self, namespace: &str, name: &str) -> Option<Observed> {
         self.reconciler.observe(&ObjectKey::new(namespace, name))
     }
@@ -214,7 +220,7 @@ impl World {
         plan(&self.observed(namespace, name).expect("it is ours"), &self.settings, self.now)
     }
 
-    /// One reconcile, as the driver does it, of which the process dies after so many writes.
+    /// Runs one reconcile as the driver does. The process dies after this number of writes.
     pub fn reconcile(&mut self, namespace: &str, name: &str, limit: usize) {
         let key = ObjectKey::new(namespace, name);
         let Some(observed) = self.reconciler.observe(&key) else { return };
@@ -228,11 +234,11 @@ impl World {
         if let Some(finalizer) = plan.remove_finalizer.filter(|_| is_success) {
             if let Some(patch) = finalizer::removal(&*observed.config, finalizer) {
                 self.writes += 1;
-                assert!(self.send(&patch), "nobody else writes");
+                assert!(self.send(&patch), "there is no other writer");
             }
             return;
         }
-        let report = report(&observed, &plan, &Outcome::default(), self.now);
+        let report = report(&observed, &self.settings, &plan, &Outcome::default(), self.now);
         for event in &report.events {
             let about = event.regarding.as_ref().map(|other| format!("{} ", other.key)).unwrap_or_default();
             self.events.push(format!("{about}{} {}", event.reason, event.message));
@@ -244,7 +250,7 @@ impl World {
         }
     }
 
-    /// Carries out a plan; `None` if the process dies, otherwise whether all writes succeeded.
+    /// Carries out a plan. Returns whether all writes succeeded, or `None` if the process dies.
     fn apply(&mut self, plan: &Plan, end: usize) -> Option<bool> {
         let mut is_success = true;
         for desired in &plan.ensure {
@@ -303,7 +309,7 @@ impl World {
         self.objects.values().filter(is_one).cloned().collect()
     }
 
-    /// The pools as they are recorded, with what is allocated in each by the uid of the pod.
+    /// The recorded pools, each with its allocations by the uid of the pod.
     pub fn pools(&self) -> Vec<(Pool, BTreeMap<String, Vec<Allocation>>)> {
         let read = |object: &Value| {
             let data: BTreeMap<String, String> = serde_json::from_value(object["data"].clone()).ok()?;
@@ -316,7 +322,7 @@ impl World {
         self.records(POOL).iter().filter_map(read).collect()
     }
 
-    /// Lets everybody work until nothing changes any more.
+    /// Runs all components until nothing changes.
     pub fn settle(&mut self) {
         for _ in 0..60 {
             let before = self.version;
@@ -343,10 +349,11 @@ impl World {
                 return;
             }
         }
-        panic!("it does not come to rest: {:#?}", self.objects);
+        panic!("the cluster does not settle: {:#?}", self.objects);
     }
 
-    /// Asserts what must always hold: no address twice, on live links or in records, and none that no pod may have.
+    /// Asserts the invariants: no address occurs twice, on live links or in records, and no link has an address that
+    /// pods cannot have.
     pub fn check(&self) {
         let mut seen = BTreeMap::new();
         let is_excused = |live: &Live| self.excused.contains(&live.allocation.address);

@@ -1,4 +1,4 @@
-//! The bridges, with their gateways, and which pairs are plugged into which.
+//! The bridges, their gateways, and the pairs plugged into each of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,24 +15,18 @@ use crate::netlink::{Address, Link};
 /// The namespaces that use a bridge, each with its gateways.
 type Users = BTreeMap<String, BTreeSet<IpNet>>;
 
-/// What a bridge is.
+/// The kind of a bridge.
 enum Bridge<'o> {
-    /// Ours, or about to be made (`None`), for this namespace.
+    /// Ours, or about to be created (`None`), for this namespace.
     Ours(Option<&'o Link>, String),
-    /// A foreign one that the configuration allows.
+    /// A foreign bridge that the configuration allows.
     Allowed(&'o Link),
-    /// Not to be used.
+    /// A bridge that must not be used.
     Refused(LinkProblem),
 }
 
-pub(super) fn plan(
-    observed: &Observed,
-    desired: &Desired,
-    settings: &Settings,
-    busy: &BTreeSet<String>,
-    plan: &mut Plan,
-) {
-    let view = View { observed, desired, settings };
+pub(super) fn plan(view: &View<'_>, busy: &BTreeSet<String>, plan: &mut Plan) {
+    let View { desired, settings, .. } = view;
     for (name, users) in &desired.bridges {
         let links: Vec<&DesiredLink> =
             desired.wanted.values().filter(|wanted| wanted.bridge == *name).collect();
@@ -67,7 +61,7 @@ pub(super) fn plan(
     view.sweep(plan);
 }
 
-/// Plugs those pairs in that are plugged in elsewhere, or nowhere.
+/// Plugs in the pairs that are plugged in elsewhere or nowhere.
 fn plug(master: u32, links: &[&DesiredLink], busy: &BTreeSet<String>, plan: &mut Plan) {
     for DesiredLink { mark, .. } in links {
         let is_busy = busy.contains(&mark.key.pod_uid) || plan.problems.contains_key(&mark.key);
@@ -77,27 +71,28 @@ fn plug(master: u32, links: &[&DesiredLink], busy: &BTreeSet<String>, plan: &mut
     }
 }
 
-/// Whether there is or will be a link, so that its bridge is needed.
+/// Whether the link exists or will be created, so that its bridge is needed.
 fn can_be_there(wanted: &DesiredLink, plan: &Plan) -> bool {
     let key = &wanted.mark.key;
     !plan.problems.contains_key(key) && (!wanted.is_ending || plan.ends.contains_key(key))
 }
 
-struct View<'o> {
-    observed: &'o Observed,
-    desired: &'o Desired,
-    settings: &'o Settings,
+/// The node, and the state that it should have.
+pub(super) struct View<'o> {
+    pub observed: &'o Observed,
+    pub desired: &'o Desired,
+    pub settings: &'o Settings,
 }
 
 impl<'o> View<'o> {
-    /// What the bridge of that name is.
+    /// The kind of the bridge with this name.
     fn bridge(&self, name: &str, users: &Users) -> Bridge<'o> {
         let refused = |what: String| Bridge::Refused(problem(BRIDGE_CONFLICT, what));
         let (node, first) = (&self.settings.node, users.keys().next().cloned().unwrap_or_default());
         let is_allowed = self.settings.allowed_bridges.contains(name);
         let Some(link) = self.observed.links.iter().find(|link| link.name == name) else {
             return if is_allowed {
-                refused(format!("the bridge {name}, which allowedBridges names, does not exist on {node}"))
+                refused(format!("the bridge {name} is listed in allowedBridges but does not exist on {node}"))
             } else {
                 Bridge::Ours(None, first)
             };
@@ -106,25 +101,25 @@ impl<'o> View<'o> {
             return refused(format!("the link {name} of {node} is not a bridge"));
         }
         match self.owner(link) {
-            // It stays with its namespace as long as a pool of that names it.
+            // It stays with its namespace while a pool of that namespace names it.
             Some(namespace) if users.contains_key(namespace) => {
                 Bridge::Ours(Some(link), namespace.to_owned())
             }
             Some(_) => Bridge::Ours(Some(link), first),
             None if is_allowed => Bridge::Allowed(link),
             None => refused(format!(
-                "the bridge {name} of {node} is not one of the daemon's, and allowedBridges does not name it"
+                "the bridge {name} of {node} was not created by the daemon and is not listed in allowedBridges"
             )),
         }
     }
 
-    /// The namespace of a bridge of ours, empty while it has no alias yet; `None` for one of others.
+    /// The namespace of a bridge of ours, empty while the bridge has no alias yet; `None` for a foreign bridge.
     fn owner(&self, link: &'o Link) -> Option<&'o str> {
         let is_new = link.alias.is_empty() && link.mac == Some(bridge_mac(&self.settings.node, &link.name));
         bridge_namespace(&link.alias).or(is_new.then_some(""))
     }
 
-    /// Keeps a bridge of ours as it should be.
+    /// Keeps a bridge of ours up to date.
     fn keep(&self, link: &Link, namespace: &str, users: &Users, plan: &mut Plan) {
         let (index, mac) = (link.index, bridge_mac(&self.settings.node, &link.name));
         let alias = bridge_alias(namespace);
@@ -153,7 +148,7 @@ impl<'o> View<'o> {
         }
     }
 
-    /// Refuses links whose range is used elsewhere on the node, unless there are links of that range already.
+    /// Refuses links whose range is used elsewhere on the node, unless links in that range already exist.
     fn refuse_overlaps(&self, bridge: u32, links: &[&DesiredLink], plan: &mut Plan) {
         let gateways = |range: &IpNet| {
             let found = |address: &&Address| address.link == bridge && address.net.trunc() == *range;
@@ -178,15 +173,15 @@ impl<'o> View<'o> {
         }
     }
 
-    /// The address or route of the node on a link other than this bridge that a range overlaps, in words; an error where the
-    /// routes were not read yet.
+    /// Describes the address or route of the node that a range overlaps, on any link except this bridge. An error if
+    /// the routes were not read yet.
     fn overlap(&self, bridge: u32, range: &IpNet, plan: &mut Plan) -> Result<Option<String>, ()> {
         let found = self.observed.overlap(range, "the", |index| index == bridge && bridge != 0);
         found.inspect_err(|()| plan.routes.push(range.trunc()))
     }
 
-    /// Deletes the bridges of ours that no pool names, and that have no ports. Those that lose their last port now go when the
-    /// plan is made again; those with a port of others stay.
+    /// Deletes our bridges that no pool names and that have no ports. A bridge that is about to lose its last port is
+    /// deleted by the next plan. A bridge with a foreign port stays.
     fn sweep(&self, plan: &mut Plan) {
         if !self.desired.unreadable.is_empty() {
             return;
@@ -202,14 +197,14 @@ impl<'o> View<'o> {
             }
             let foreign = ports().find(|port| Mark::read(&port.alias).is_none());
             plan.kept.extend(
-                foreign.map(|port| (link.name.clone(), format!("has the port {} of others", port.name))),
+                foreign.map(|port| (link.name.clone(), format!("has the foreign port {}", port.name))),
             );
         }
     }
 }
 
-/// Whether an address is the first of its range that a host can have, as the gateways on bridges of ours are. An administrator may have
-/// given them others.
+/// Whether an address is the first host address of its range, as the gateways on our bridges are. Other addresses may
+/// have been added by an administrator.
 fn is_gateway(net: &IpNet) -> bool {
     net.addr() == gateway(net)
 }

@@ -1,4 +1,4 @@
-//! The node's ends of veth pairs: which stay, which go.
+//! The node's ends of veth pairs: which of them stay, and which are deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,11 +7,11 @@ use crate::controllers::pod_config_node::mark::{Mark, Side};
 use crate::controllers::pod_config_node::records::Desired;
 use crate::netlink::{Link, Mac};
 
-/// What becomes of an end.
+/// The decision about an end.
 enum Fate {
-    /// It is for a link that is wanted.
+    /// It belongs to a wanted link.
     Stays,
-    /// No pool asks for it.
+    /// No pool requests it.
     Goes,
     /// It is not known whether it is wanted.
     Unknown,
@@ -46,8 +46,8 @@ pub(super) fn plan(observed: &Observed, desired: &Desired, busy: &BTreeSet<Strin
     }
 }
 
-/// The marks of the allocations, by the hardware address of the node's end: a process that ends between
-/// creating a link and giving it its alias leaves one without.
+/// The marks of the allocations, by the hardware address of the node's end. A process that dies between creating a link
+/// and setting its alias leaves a link without an alias.
 fn known(desired: &Desired) -> BTreeMap<Mac, &Mark> {
     let all = desired.wanted.values().chain(desired.released.values());
     all.map(|wanted| (wanted.mark.mac(Side::Node), &wanted.mark)).collect()
@@ -65,7 +65,7 @@ fn recognised(link: &Link, known: &BTreeMap<Mac, &Mark>) -> Option<(Side, Mark)>
 fn fate(side: Side, mark: &Mark, desired: &Desired, plan: &Plan) -> Fate {
     let key = &mark.key;
     if side == Side::Pod {
-        // A pod that may do so has moved it here. Its place is in the pod, so the pair is made anew.
+        // A pod with sufficient privileges has moved it here. It belongs into the pod, so the pair is recreated.
         return Fate::Goes;
     }
     if desired.unreadable_pods.contains(&key.pod_uid) {
@@ -79,7 +79,7 @@ fn fate(side: Side, mark: &Mark, desired: &Desired, plan: &Plan) -> Fate {
     if desired.released.contains_key(key) || desired.pools.contains(&pool) {
         return Fate::Goes;
     }
-    // The record of the pool is lost, or the `PodConfig` has gone while this node was away. The leader knows which, and makes
-    // the pool again from what nodes report.
+    // The record of the pool was lost, or the `PodConfig` was deleted while this node was unavailable. The leader knows
+    // which, and restores the pool from the reports of nodes.
     Fate::Unknown
 }

@@ -1,11 +1,11 @@
-//! The plan of the node: which of its links are to be deleted, changed or made. A pure function of what there is, and of what
-//! the pools ask for. It is made again after it was carried out, until nothing is left to do; nothing that is not ours is
-//! ever part of it.
+//! The plan of the node: which of its links are to be deleted, changed or created. It is a pure function of the
+//! existing links and of the requests of the pools. After the plan was carried out, it is computed again until no
+//! change is left. It never contains foreign links.
 //!
-//! | file | what is planned |
+//! | file | content |
 //! |---|---|
-//! | `ends.rs` | the node's ends of veth pairs: which stay, which go |
-//! | `bridges.rs` | the bridges, with their gateways; which pairs are plugged into which |
+//! | `ends.rs` | the node's ends of veth pairs: which of them stay, and which are deleted |
+//! | `bridges.rs` | the bridges, their gateways, and the pairs plugged into each of them |
 //! | `pod.rs` | the pairs of one pod, once its namespace is open |
 
 mod bridges;
@@ -15,6 +15,8 @@ mod pod;
 use std::collections::{BTreeMap, BTreeSet};
 
 use ipnet::IpNet;
+
+use bridges::View;
 
 use super::mark::{LinkKey, Mark};
 use super::records::Desired;
@@ -32,18 +34,18 @@ pub struct Observed {
     pub links: Vec<Link>,
     /// All addresses.
     pub addresses: Vec<Address>,
-    /// The routes into certain ranges: on the node into those of [`Plan::routes`]; `None` if they were not read.
+    /// The routes into certain ranges (on the node: the ranges in [`Plan::routes`]); `None` if they were not read.
     pub routes: Option<Vec<Route>>,
 }
 
 impl Observed {
-    /// The link of that number.
+    /// The link with this number.
     pub fn link(&self, index: u32) -> Option<&Link> {
         self.links.iter().find(|link| link.index == index)
     }
 
-    /// The address or route that a range overlaps, in words with `article` before the link, on a link other than those that
-    /// `is_left_out` names; an error where the routes were not read.
+    /// Describes the address or route that a range overlaps, with `article` before the link's name. Links selected by
+    /// `is_left_out` are skipped. An error if the routes were not read.
     fn overlap(
         &self,
         range: &IpNet,
@@ -64,12 +66,12 @@ impl Observed {
     }
 }
 
-/// What does not change while the process runs.
+/// The settings, which do not change while the process runs.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
     /// The name of the node.
     pub node: String,
-    /// The bridges of others that get ports.
+    /// The foreign bridges that links may be plugged into.
     pub allowed_bridges: BTreeSet<String>,
 }
 
@@ -97,14 +99,14 @@ pub enum LinkChange {
         /// Its hardware address.
         mac: Mac,
     },
-    /// Give a link of ours its alias.
+    /// Set the alias of a link of ours.
     SetAlias {
         /// Its number.
         index: u32,
         /// The alias.
         alias: String,
     },
-    /// Give a bridge of ours its hardware address back.
+    /// Restore the hardware address of a bridge of ours.
     SetMac {
         /// Its number.
         index: u32,
@@ -120,56 +122,56 @@ pub enum LinkChange {
     SetMaster {
         /// Its number.
         index: u32,
-        /// That of the bridge.
+        /// The number of the bridge.
         master: u32,
-        /// The link, which fails if this does.
+        /// The link that fails if this change fails.
         key: LinkKey,
     },
-    /// Give a bridge of ours the gateway of a range.
+    /// Add the gateway of a range to a bridge of ours.
     AddGateway(Address),
-    /// Take the gateway of a range that is not used any more from a bridge of ours.
+    /// Remove the gateway of an unused range from a bridge of ours.
     RemoveGateway(Address),
 }
 
-/// What is to be done, or, once it was carried out, what is left of it.
+/// The changes to make, or, after the plan was carried out, the remaining ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// The changes, in this order.
+    /// The changes, in order.
     pub changes: Vec<LinkChange>,
-    /// The ranges into which the routes have to be read before more can be planned.
+    /// The ranges that routes must be read for before planning can continue.
     pub routes: Vec<IpNet>,
-    /// The node's ends that stay, each for a link that is wanted.
+    /// The node's ends that stay, each for a wanted link.
     pub ends: BTreeMap<LinkKey, Link>,
-    /// The node's ends that stay although no pool names them, because none says anything about them.
+    /// The node's ends that stay although no pool names them, because no pool covers their range.
     pub unknown: BTreeMap<LinkKey, Unknown>,
-    /// The bridges into which links may be plugged.
+    /// The bridges that links may be plugged into.
     pub bridges: BTreeMap<String, u32>,
-    /// The bridges of ours that no pool names any more and that stay, each with the reason, as the end of a sentence.
+    /// Our bridges that stay although no pool names them, each with the reason, as the end of a sentence.
     pub kept: BTreeMap<String, String>,
-    /// What keeps a link from being made or removed.
+    /// The problems that prevent links from being created or removed.
     pub problems: BTreeMap<LinkKey, LinkProblem>,
-    /// The links that should be gone and are not although it was carried out.
+    /// The links that should be gone but still exist after the plan was carried out.
     pub left: BTreeSet<LinkKey>,
-    /// Whether something failed that is to be tried again.
+    /// Whether something failed and must be retried.
     pub has_failed: bool,
 }
 
-/// The node's end of a link of which no pool says anything.
+/// The node's end of a link that no pool covers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unknown {
     /// Its mark.
     pub mark: Mark,
     /// Its name.
     pub name: String,
-    /// The name of the bridge that it is plugged into; empty if it is in none.
+    /// The name of the bridge that it is plugged into, or empty.
     pub bridge: String,
 }
 
-/// The plan. The links of the pods in `busy` are being changed by others at the moment.
+/// Plans the changes. The links of the pods in `busy` are being changed by other tasks.
 pub fn plan(observed: &Observed, desired: &Desired, settings: &Settings, busy: &BTreeSet<String>) -> Plan {
     let mut plan = Plan::default();
     ends::plan(observed, desired, busy, &mut plan);
-    bridges::plan(observed, desired, settings, busy, &mut plan);
+    bridges::plan(&View { observed, desired, settings }, busy, &mut plan);
     plan
 }
 

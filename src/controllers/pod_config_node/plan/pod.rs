@@ -1,4 +1,4 @@
-//! The pairs of one pod, once its namespace is open: whether a pair is as it should be.
+//! The pairs of one pod, once its namespace is open: whether a pair is correct.
 
 use ipnet::IpNet;
 
@@ -6,33 +6,33 @@ use super::Observed;
 use crate::controllers::pod_config_node::mark::{Mark, Side, process_of};
 use crate::netlink::{Address, Link};
 
-/// The network that a pod has by others, such as its primary one, which a range overlaps: in words.
+/// Describes the foreign network of a pod that a range overlaps, such as its primary network.
 pub fn overlapped(inside: &Observed, range: &IpNet) -> Option<String> {
     let is_ours = |index| inside.link(index).is_some_and(|link| Mark::read(&link.alias).is_some());
     inside.overlap(range, "its", is_ours).ok().flatten()
 }
 
-/// What is to be done with a pair.
+/// The decision about a pair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is right, once this is done to the pod's end, in this order.
+    /// It is correct after these changes of the pod's end, in this order.
     Repair(Link, Vec<Repair>),
-    /// It is to be deleted and made anew: the pod's end is not where or what it should be.
+    /// It must be deleted and recreated: the pod's end is missing or wrong.
     Rebuild,
 }
 
 /// A change of the pod's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Repair {
-    /// Give it its alias.
+    /// Set its alias.
     Alias,
-    /// Give it its address.
+    /// Add its address.
     Address,
     /// Switch it on.
     Up,
 }
 
-/// What is to be done with the pair whose end on the node is `host`, where the pod's namespace has these links and addresses.
+/// Decides about the pair with the node's end `host`, given the links and addresses in the pod's namespace.
 pub fn verify(mark: &Mark, host: &Link, inside: &[Link], addresses: &[Address]) -> Verdict {
     let Some(end) = inside.iter().find(|end| is_other_end(end, host)) else { return Verdict::Rebuild };
     let has_names = process_of(&mark.key.attachment, &host.name).is_some()

@@ -1,4 +1,4 @@
-//! A kernel that is a list of links, on which plans are carried out.
+//! A simulated kernel: a list of links to carry out plans on.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,12 +14,12 @@ pub fn settings() -> Settings {
     Settings { node: "node-1".to_owned(), allowed_bridges: BTreeSet::from(["br-ext".to_owned()]) }
 }
 
-/// A link of a kind.
+/// A link of this kind.
 pub fn link(index: u32, name: &str, kind: &str) -> Link {
     Link { index, name: name.to_owned(), kind: kind.to_owned(), is_up: true, ..Link::default() }
 }
 
-/// The node's end of a pair that is right.
+/// The node's end of a correct pair.
 pub fn end(index: u32, mark: &Mark, master: u32) -> Link {
     Link {
         alias: mark.alias(Side::Node),
@@ -35,7 +35,7 @@ pub fn key(pod_uid: &str, attachment: &str) -> LinkKey {
     LinkKey { pod_uid: pod_uid.to_owned(), attachment: attachment.to_owned() }
 }
 
-/// The mark of an allocation of the `PodConfig` of the tests in that namespace.
+/// The mark of an allocation of the tests' `PodConfig` in this namespace.
 pub fn mark(namespace: &str, pod_uid: &str, attachment: &str, net: &str) -> Mark {
     Mark {
         namespace: namespace.to_owned(),
@@ -45,7 +45,7 @@ pub fn mark(namespace: &str, pod_uid: &str, attachment: &str, net: &str) -> Mark
     }
 }
 
-/// A pool under its name: its allocations are pod, attachment, bridge, address, and whether it is released.
+/// A pool under its name. An allocation consists of pod, attachment, bridge, address, and whether it is released.
 pub fn pool(
     namespace: &str,
     range: &str,
@@ -75,7 +75,7 @@ pub fn desired(pools: &[(String, BTreeMap<String, String>)]) -> Desired {
     Desired::of("node-1", pools.iter().map(|(name, data)| (name.as_str(), data)))
 }
 
-/// The plan with the routes that were read, of which there are none where `observed` has none.
+/// The plan with routes: those in `observed`, or an empty list.
 pub fn planned(observed: &Observed, desired: &Desired) -> Plan {
     let observed = Observed { routes: Some(observed.routes.clone().unwrap_or_default()), ..observed.clone() };
     plan(&observed, desired, &settings(), &BTreeSet::new())
@@ -85,7 +85,7 @@ pub fn planned(observed: &Observed, desired: &Desired) -> Plan {
 pub fn carry_out(observed: &mut Observed, plan: &Plan) {
     for change in &plan.changes {
         let at = |links: &mut Vec<Link>, index: u32| {
-            links.iter().position(|link| link.index == index).expect("the link is there")
+            links.iter().position(|link| link.index == index).expect("the link exists")
         };
         match change {
             LinkChange::DeletePair { index, .. } | LinkChange::DeleteBridge { index, .. } => {
@@ -99,7 +99,7 @@ pub fn carry_out(observed: &mut Observed, plan: &Plan) {
                 observed.addresses.retain(|address| address.link != *index);
             }
             LinkChange::CreateBridge { name, mac } => {
-                assert!(observed.links.iter().all(|link| link.name != *name), "{name} is there");
+                assert!(observed.links.iter().all(|link| link.name != *name), "{name} exists already");
                 let index = observed.links.iter().map(|link| link.index).max().unwrap_or(0) + 1;
                 observed.links.push(Link { mac: Some(*mac), ..link(index, name, "bridge") });
             }
@@ -121,7 +121,7 @@ pub fn carry_out(observed: &mut Observed, plan: &Plan) {
                 observed.links[position].master = *master;
             }
             LinkChange::AddGateway(address) => {
-                assert!(!observed.addresses.contains(address), "{address:?} is there");
+                assert!(!observed.addresses.contains(address), "{address:?} exists already");
                 observed.addresses.push(*address);
             }
             LinkChange::RemoveGateway(address) => observed.addresses.retain(|other| other != address),
@@ -129,7 +129,7 @@ pub fn carry_out(observed: &mut Observed, plan: &Plan) {
     }
 }
 
-/// Plans and carries out until nothing is left to do; returns the last plan.
+/// Plans and carries out until no change is left; returns the last plan.
 pub fn converge(observed: &mut Observed, desired: &Desired) -> Plan {
     for _ in 0..6 {
         let plan = planned(observed, desired);

@@ -1,7 +1,8 @@
-//! Tables and properties of the plan, on a kernel that is a list of links.
+//! Tables and properties of the plan, on a simulated kernel that is a list of links.
 
 mod kernel;
 mod properties;
+mod refusals;
 mod reports;
 mod retries;
 mod table;

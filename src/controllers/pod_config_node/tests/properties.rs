@@ -1,4 +1,4 @@
-//! Whatever is on a node and whatever is asked for, plans converge, and what is not ours stays as it is.
+//! Plans converge for any node and any requests, and foreign links stay unchanged.
 
 use proptest::prelude::*;
 
@@ -11,7 +11,7 @@ use crate::netlink::Link;
 const BRIDGES: [&str; 4] = ["br0", "br1", "br-ext", "eth0"];
 const NAMESPACES: [&str; 2] = ["lab", "other"];
 
-/// A pool: namespace, third byte of the range, whether it can be read, its bridges, its allocations.
+/// A pool: namespace, third byte of the range, whether it can be parsed, its bridges, its allocations.
 fn any_pool() -> impl Strategy<Value = (String, std::collections::BTreeMap<String, String>)> {
     let allocation = (0..3_usize, 0..2_usize, 0..4_usize, 2..6_u8, any::<bool>());
     (0..2_usize, 0..3_u8, 0..8_u8, prop::collection::vec(allocation, 0..6)).prop_map(
@@ -42,7 +42,7 @@ fn any_pool() -> impl Strategy<Value = (String, std::collections::BTreeMap<Strin
     )
 }
 
-/// A link: ours or not, right or not.
+/// A link: ours or foreign, correct or not.
 fn any_link(index: u32) -> impl Strategy<Value = Link> {
     let pair = (0..2_usize, 0..3_usize, 0..2_usize, 0..3_u8, 2..6_u8, 0..6_u32, any::<[bool; 4]>()).prop_map(
         move |(namespace, pod, attachment, byte, last, master, [alias, mac, up, pod_end])| {
@@ -99,7 +99,7 @@ fn any_node() -> impl Strategy<Value = Observed> {
     })
 }
 
-/// Whether a link may be changed: it has our alias, or the hardware address of what is asked for and no other alias.
+/// Whether a link may be changed: it has our alias, or it has no alias and the hardware address of a requested link.
 fn is_ours(link: &Link, desired: &Desired) -> bool {
     let expected = || {
         let mut all = desired.wanted.values().chain(desired.released.values());
@@ -129,19 +129,19 @@ proptest! {
             };
             prop_assert_eq!(of(&node), of(&after));
         }
-        // What is wanted and there is the only one for its key, and in a bridge that it may use.
+        // Each existing wanted link is the only one for its key, and is in a bridge that it may use.
         for (key, end) in &last.ends {
             prop_assert!(desired.wanted.contains_key(key));
             let bridge = &desired.wanted[key].bridge;
             prop_assert!(last.bridges.get(bridge).is_none_or(|index| *index == end.master || last.problems.contains_key(key)));
         }
-        // Nothing is left of what is released, but in pods that cannot be read.
+        // Released links are gone, except for pods that cannot be parsed.
         for key in desired.released.keys().filter(|key| !desired.wanted.contains_key(key)) {
             let is_left = |link: &Link| Mark::read(&link.alias).is_some_and(|(_, mark)| mark.key == *key);
             let is_known = !desired.unreadable_pods.contains(&key.pod_uid);
             prop_assert!(!is_known || !after.links.iter().any(|link| link.kind == "veth" && is_left(link)));
         }
-        // With nothing known, nothing is deleted but what is in the wrong place.
+        // Without any known request, only misplaced links are deleted.
         let mut without = node.clone();
         converge(&mut without, &Desired { unreadable: vec!["all".to_owned()], ..Desired::default() });
         let is_end = |link: &&Link| matches!(Mark::read(&link.alias), Some((Side::Node, _)));

@@ -1,4 +1,4 @@
-//! What is reported of what.
+//! The reports for different results.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ fn desired_with(release: bool) -> Desired {
     desired(&[pool("lab", "10.77.0.0/24", &["br0"], &[("p1", "data", "br0", "10.77.0.2", release)])])
 }
 
-/// What is reported of the only attachment.
+/// The reported entry of the only attachment.
 fn of(
     desired: &Desired,
     settled: &Plan,
@@ -64,7 +64,7 @@ fn a_link_is_plugged_once_it_was_verified_and_released_once_it_is_gone() {
             "state": "plugged", "podLink": "data4711", "hostLink": "hdata4711", "address": "10.77.0.2/24", "bridge": "br0",
         })
     );
-    // The next process has not verified it yet, or cannot; what was said before holds while the end is there.
+    // The next process has not verified it yet, or cannot. The stored entry holds while the node's end exists.
     let stored = BTreeMap::from([("p1".to_owned(), json!([shown]).to_string())]);
     assert_eq!(of(&wanted, &settled, &nothing, &[], &stored), shown);
     let failed = |reason| Results::from([(key.clone(), Err(problem(reason, "a sentence")))]);
@@ -81,10 +81,10 @@ fn a_link_is_plugged_once_it_was_verified_and_released_once_it_is_gone() {
     let left = Plan { left: BTreeSet::from([key.clone()]), ..Plan::default() };
     assert_eq!(of(&released, &left, &verified, &[], &stored)["state"], "pending");
     assert_eq!(of(&released, &gone, &verified, &[], &stored)["state"], "released");
-    // No pool says anything about it: what was said stays for the leader.
+    // No pool covers it: the stored entry stays for the leader.
     let unknown = Plan { unknown: BTreeMap::from([(key, unknown())]), ..Plan::default() };
     assert_eq!(of(&Desired::default(), &unknown, &nothing, &[], &stored), shown);
-    // Nothing was said, or something else: then the link says what it is.
+    // There is no stored entry, or a different one: the entry is derived from the link.
     let told = json!({
         "namespace": "lab", "podConfig": "", "podConfigUid": "pc", "pod": "", "attachment": "data",
         "state": "pending", "hostLink": "hdata4711", "address": "10.77.0.2/24", "bridge": "br0",
@@ -99,23 +99,23 @@ fn a_link_is_plugged_once_it_was_verified_and_released_once_it_is_gone() {
 }
 
 #[test]
-fn what_should_not_be_there_is_told() {
+fn unwanted_links_and_bridges_are_reported() {
     let none = Desired::default();
     assert_eq!(leftovers(&desired_with(true), &Plan::default()), None);
     let all = (0..7).map(|number| (key(&format!("p{number}"), "data"), unknown())).collect();
     let said = leftovers(&none, &Plan { unknown: all, ..Plan::default() }).expect("a sentence");
     let named = "hdata4711 with 10.77.0.2/24 of namespace lab";
-    assert!(said.contains(&format!(" leader (podConfig) does: {named}, ")), "{said}");
+    assert!(said.contains(&format!(" leader (podConfig) decides about them: {named}, ")), "{said}");
     assert!(said.ends_with(&format!("{named} and 2 more")), "{said}");
     let left = BTreeSet::from([key("p1", "data")]);
     let problems = BTreeMap::from([(key("p1", "data"), problem(LINK_FAILED, "no"))]);
     let said = leftovers(&none, &Plan { problems, left, ..Plan::default() });
-    let expected = "links that are to be removed are still there: data of the pod with uid p1 (no)";
+    let expected = "links to be removed still exist: data of the pod with uid p1 (no)";
     assert_eq!(said.as_deref(), Some(expected));
     let kept = BTreeMap::from([("br0".to_owned(), "cannot be removed".to_owned())]);
     let said = leftovers(&none, &Plan { kept, ..Plan::default() }).expect("a sentence");
     assert!(
-        said.ends_with("bridges that no PodConfig uses are still there: br0, which cannot be removed"),
+        said.ends_with("bridges that no PodConfig uses still exist: br0, which cannot be removed"),
         "{said}"
     );
     let (name, mut data) = pool("lab", "10.77.0.0/24", &["br0"], &[]);
@@ -125,7 +125,7 @@ fn what_should_not_be_there_is_told() {
 }
 
 #[test]
-fn a_node_that_cannot_read_its_links_says_why_and_keeps_what_was_said_of_them() {
+fn a_node_that_cannot_read_its_links_says_why_and_keeps_the_stored_entries() {
     let why = problem(LINK_FAILED, "the network namespace of the node cannot be used");
     let node = Node { node: "node-1".to_owned(), problem: Some(why) };
     let text = r#"{"node":"node-1","problem":{"reason":"LinkFailed","message":"the network namespace of the node cannot be used"}}"#;

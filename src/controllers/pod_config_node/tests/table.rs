@@ -1,4 +1,4 @@
-//! What is planned for what.
+//! The plans for different requests and states.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ fn bridge(index: u32, name: &str) -> Link {
     Link { mac: Some(bridge_mac("node-1", name)), alias: bridge_alias("lab"), ..link(index, name, "bridge") }
 }
 
-/// The node once everything is there for [`one`].
+/// The node when everything for [`one`] exists.
 fn complete() -> Observed {
     Observed {
         links: vec![bridge(5, "br0"), end(6, &mark("lab", "p1", "data", "10.77.0.2/24"), 5)],
@@ -54,11 +54,11 @@ fn no_bridge_is_made_for_a_pod_that_is_being_deleted() {
     let mut ending = one();
     ending.wanted.values_mut().for_each(|wanted| wanted.is_ending = true);
     assert!(planned(&Observed::default(), &ending).changes.is_empty());
-    assert!(planned(&complete(), &ending).changes.is_empty(), "what is there stays");
+    assert!(planned(&complete(), &ending).changes.is_empty(), "the existing link stays");
 }
 
 #[test]
-fn what_is_complete_stays() {
+fn a_complete_node_stays_unchanged() {
     let plan = plan(&complete(), &one(), &settings(), &BTreeSet::default());
     assert!(plan.changes.is_empty() && plan.routes.is_empty(), "{plan:?}");
     assert_eq!(plan.ends.keys().collect::<Vec<_>>(), [&key("p1", "data")]);
@@ -68,7 +68,7 @@ fn what_is_complete_stays() {
 type Damage = fn(&mut Observed);
 
 #[test]
-fn what_differs_is_changed_and_nothing_else() {
+fn only_differences_are_changed() {
     let pair = mark("lab", "p1", "data", "10.77.0.2/24");
     let table: [(Damage, LinkChange); 9] = [
         (|o| o.links[0].is_up = false, LinkChange::SetUp { index: 5 }),
@@ -99,7 +99,7 @@ fn what_differs_is_changed_and_nothing_else() {
         assert_eq!(planned(&observed, &one()).changes, [change]);
     }
     let mut observed = complete();
-    // An address that an administrator gave to the bridge, and a link-local one.
+    // An address that an administrator added to the bridge, and a link-local address.
     observed.addresses.extend([address(5, "10.99.0.7/24"), address(5, "fe80::1234/64")]);
     assert!(planned(&observed, &one()).changes.is_empty());
 }
@@ -113,7 +113,7 @@ fn a_link_goes_when_it_is_released_or_its_pool_no_longer_names_it() {
         let plan = planned(&complete(), &wanted);
         assert!(matches!(plan.changes[..], [LinkChange::DeletePair { index: 6, .. }]), "{:?}", plan.changes);
     }
-    // Nothing says anything about its range.
+    // No pool covers its range.
     let (name, mut data) = pool("lab", RANGE, &["br0"], &[]);
     let elsewhere = desired(&[pool("lab", "10.78.0.0/24", &["br0"], &[])]);
     let renamed = desired(&[("podnet-other".to_owned(), data.clone())]);
@@ -127,7 +127,7 @@ fn a_link_goes_when_it_is_released_or_its_pool_no_longer_names_it() {
     assert!(
         plan.unknown.len() == 1 && !plan.changes.iter().any(|c| matches!(c, LinkChange::DeletePair { .. }))
     );
-    // One pod that cannot be read.
+    // The entry of one pod cannot be parsed.
     let (name, mut data) = pool("lab", RANGE, &["br0"], &[]);
     data.insert("p1".to_owned(), "[{}]".to_owned());
     let plan = planned(&complete(), &desired(&[(name, data)]));
@@ -135,7 +135,7 @@ fn a_link_goes_when_it_is_released_or_its_pool_no_longer_names_it() {
 }
 
 #[test]
-fn a_bridge_goes_with_its_last_port_unless_somebody_else_uses_it() {
+fn a_bridge_is_deleted_with_its_last_port_unless_it_has_a_foreign_port() {
     let mut observed = complete();
     let released = desired(&[pool("lab", RANGE, &[], &[("p1", "data", "br0", "10.77.0.2", true)])]);
     converge(&mut observed, &released);
@@ -147,12 +147,12 @@ fn a_bridge_goes_with_its_last_port_unless_somebody_else_uses_it() {
     assert_eq!(observed.links.iter().map(|link| link.index).collect::<Vec<_>>(), [5, 8]);
     assert_eq!(
         last.kept,
-        std::collections::BTreeMap::from([("br0".to_owned(), "has the port eth1 of others".to_owned())])
+        std::collections::BTreeMap::from([("br0".to_owned(), "has the foreign port eth1".to_owned())])
     );
 }
 
 #[test]
-fn what_is_not_ours_is_refused() {
+fn foreign_links_and_bridges_are_refused() {
     let with = |name: &str, kind: &str, alias: &str| {
         let mut observed = Observed { links: vec![link(1, name, kind)], ..Observed::default() };
         observed.links[0].alias = alias.to_owned();
@@ -175,7 +175,7 @@ fn what_is_not_ours_is_refused() {
             assert!(plan.changes.is_empty(), "{:?}", plan.changes);
         }
     }
-    // It is allowed and not there, and nobody makes it.
+    // It is allowed but does not exist, and it is not created.
     let wanted = desired(&[pool("lab", RANGE, &["br-ext"], &[("p1", "data", "br-ext", "10.77.0.2", false)])]);
     let plan = planned(&Observed::default(), &wanted);
     assert!(plan.changes.is_empty() && plan.problems.len() == 1);
@@ -200,7 +200,7 @@ fn a_range_that_the_node_uses_is_refused_before_anything_is_made() {
         assert_eq!(reason.as_deref(), refused.then_some("NetworkOverlap"), "{observed:?}");
         assert_eq!(plan.changes.is_empty(), refused);
     }
-    // What is there already is not taken away.
+    // Existing links are not removed.
     let mut observed = complete();
     observed.addresses.push(address(1, "10.77.0.200/16"));
     let plan = planned(&observed, &one());
@@ -244,7 +244,7 @@ fn a_range_that_the_pod_has_already_is_found() {
 }
 
 #[test]
-fn a_pair_is_repaired_or_made_anew() {
+fn a_pair_is_repaired_or_recreated() {
     let mark = mark("lab", "p1", "data", "10.77.0.2/24");
     let host = end(6, &mark, 5);
     let inner = Link {

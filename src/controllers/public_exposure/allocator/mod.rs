@@ -1,12 +1,11 @@
 //! The allocator of addresses, ports and protocols: a pure state machine.
 //!
-//! It learns the claims of the Services from the store ([`Allocator::observe`]), and keeps its own
-//! allocations until the store shows them ([`Allocator::allocate`]): a plan is never made from a state older
-//! than the last allocation. What the status of an Instance says that it has is kept for it
-//! ([`Allocator::remember`]), so that a Service that was deleted, or changed beyond recognition, comes back
-//! with the same address and ports. Two Services may still claim the same port (if the Go operator made them
-//! in a race, or a write of a process that died arrived late). Then the older one keeps it, and the younger
-//! one has to move ([`Allocator::must_move`]).
+//! It reads the claims of the Services from the store ([`Allocator::observe`]), and keeps its own allocations until the
+//! store shows them ([`Allocator::allocate`]), so a plan is never based on a state older than the last allocation. The
+//! address and ports in the status of an Instance are reserved for it ([`Allocator::remember`]), so that a Service that
+//! was deleted or damaged is restored with the same address and ports. Two Services may still claim the same port, if
+//! the Go operator created them in a race, or if a write of a dead process arrived late. In that case, the older
+//! Service keeps the port, and the younger one must move ([`Allocator::must_move`]).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -32,32 +31,32 @@ pub type Port = (Transport, u16);
 pub enum Request {
     /// This port.
     Specified(Port),
-    /// Any port of the range for automatic ones; preferably the given one, which the Service has now.
+    /// Any port of the automatic range; preferably the given one, which the Service has now.
     Automatic(Transport, Option<u16>),
 }
 
-/// The address and ports that a Service has, or that are allocated for it.
+/// The address and ports that a Service has or was allocated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
     /// The address.
     pub address: IpAddr,
     /// The ports, in the order of the requests.
     pub ports: Vec<Port>,
-    /// What the claim is based on.
+    /// The basis of the claim.
     pub basis: Basis,
 }
 
-/// What a claim is based on. Of two claims for one port, the smaller one counts.
+/// The basis of a claim. If two claims conflict, the smaller basis wins.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Basis {
-    /// A Service in the store; the older one is the smaller.
+    /// A Service in the store. An older Service is smaller.
     Service {
         /// The creation time of the Service in seconds since the epoch.
         created: i64,
-        /// Its uid, which decides between Services of the same second.
+        /// Its uid, which breaks ties between Services created in the same second.
         uid: String,
     },
-    /// An allocation that the store does not show yet.
+    /// An allocation that is not in the store yet.
     Allocation,
     /// The status of the Instance with this name.
     Status(String),
@@ -71,29 +70,29 @@ impl Claim {
     }
 }
 
-/// The Services that claim a port, in the order in which the claims count.
+/// The Services that claim a port, in order of precedence.
 type Holders = BTreeSet<(Basis, ObjectKey)>;
 
-/// Whether another Service than `key` has a port. Of claims that are based on a status alone, the first one
-/// counts: otherwise two that contradict each other would keep a port from everybody.
+/// Whether another Service than `key` has a port. Among claims that are based only on a status, the first one wins.
+/// Otherwise, two contradictory statuses would block a port for everyone.
 fn is_taken(holders: &Holders, key: &ObjectKey) -> bool {
     let is_status = |(basis, _): &&(Basis, ObjectKey)| matches!(basis, Basis::Status(_));
     holders.iter().filter(|holder| !is_status(holder)).any(|(_, holder)| holder != key)
         || holders.iter().find(is_status).is_some_and(|(_, holder)| holder != key)
 }
 
-/// An allocation that the store does not show yet.
+/// An allocation that is not in the store yet.
 #[derive(Debug, Clone)]
 struct Pending {
     /// The Instance that it was made for.
     instance: ObjectKey,
     claim: Claim,
-    /// Whether it was written without a response, so that it may still be carried out.
+    /// Whether it was written without a response, so that the write may still take effect.
     is_unanswered: bool,
 }
 
 impl Pending {
-    /// Whether it was made for the same Instance, and has the same address and ports.
+    /// Whether it belongs to the same Instance and has the same address and ports.
     fn is_same(&self, other: &Self) -> bool {
         self.instance == other.instance && self.claim.is_same(&other.claim)
     }
@@ -104,28 +103,28 @@ impl Pending {
 pub struct Allocator {
     /// The claims of the Services in the store.
     shown: HashMap<ObjectKey, Claim>,
-    /// Allocations that the store does not show yet, by Service, the last one at the end. There are several
-    /// after writes without a response.
+    /// Allocations that are not in the store yet, by Service, in order. There can be several after writes without a
+    /// response.
     pending: HashMap<ObjectKey, Vec<Pending>>,
-    /// The claims by the status of Instances, by Instance, with the Service of each.
+    /// The claims from the status of Instances, by Instance, each with its Service.
     remembered: HashMap<ObjectKey, (ObjectKey, Claim)>,
     /// The Services that claim each port of each address.
     held: BTreeMap<IpAddr, BTreeMap<Port, Holders>>,
 }
 
 impl Allocator {
-    /// How many addresses are in use, and how many of their ports.
+    /// The number of addresses in use, and the number of ports in use.
     pub fn used(&self) -> (usize, usize) {
         (self.held.len(), self.held.values().map(BTreeMap::len).sum())
     }
 
-    /// Sets the claim of a Service in the store; `None` when it does not exist any more or claims nothing.
+    /// Sets the claim of a Service in the store; `None` if the Service was deleted or claims nothing.
     pub fn observe(&mut self, key: &ObjectKey, claim: Option<Claim>) {
         if let Some(old) = self.shown.remove(key) {
             self.drop_claim(key, &old);
         }
         let Some(claim) = claim else { return };
-        // The store shows an allocation, and so the outcome of those before it; unless this is the state before
+        // The store shows an allocation, and with it the outcome of the earlier ones, unless this is the state before
         // the write.
         let pending = self.pending.get(key).map_or(&[][..], Vec::as_slice);
         if let Some(at) = pending.iter().rposition(|pending| pending.claim.is_same(&claim)) {
@@ -135,8 +134,8 @@ impl Allocator {
         self.shown.insert(key.clone(), claim);
     }
 
-    /// Sets what the status of an Instance says that its Service `key` has; `None` when it says nothing, or
-    /// the Instance wants nothing any more. Returns whether there are fewer claims than before.
+    /// Sets the address and ports that the status of an Instance contains for its Service `key`; `None` if it contains
+    /// nothing, or if the Instance no longer requests ports. Returns whether a former claim was dropped or changed.
     pub fn remember(
         &mut self,
         instance: &ObjectKey,
@@ -157,29 +156,28 @@ impl Allocator {
         before.is_some() && !is_same
     }
 
-    /// Drops the last allocation that was made for an Instance: its write was refused. Those that were written
-    /// before without a response stay, and those for another Instance, whose Service would have the same name.
+    /// Drops the last allocation for an Instance, because its write was rejected. Earlier allocations that were written
+    /// without a response stay, and so do allocations for another Instance with the same Service name.
     pub fn refuse(&mut self, key: &ObjectKey, instance: &ObjectKey) {
         let mut pending = self.pending.get(key).cloned().unwrap_or_default();
         pending.retain(|pending| pending.instance != *instance || pending.is_unanswered);
         self.set_pending(key, pending);
     }
 
-    /// Keeps the last allocation that was made for an Instance: there was no response to its write, which may
-    /// still be carried out.
+    /// Keeps the last allocation for an Instance. Its write got no response and may still take effect.
     pub fn await_outcome(&mut self, key: &ObjectKey, instance: &ObjectKey) {
         let mut pending = self.pending.get(key).cloned().unwrap_or_default();
         let of_instance = pending.iter_mut().filter(|pending| pending.instance == *instance);
         of_instance.for_each(|pending| pending.is_unanswered = true);
         if let Some(last) = pending.pop() {
-            // Once it was written, it stands for an equal one that was written before.
+            // Once written, it replaces an equal allocation that was written before.
             pending.retain(|before| !last.is_unanswered || !before.is_same(&last));
             pending.push(last);
         }
         self.set_pending(key, pending);
     }
 
-    /// Drops all allocations that were made for an Instance: the store is as recent as the writes.
+    /// Drops all allocations for an Instance. The store must be as recent as the writes.
     pub fn settle(&mut self, key: &ObjectKey, instance: &ObjectKey) {
         let mut pending = self.pending.get(key).cloned().unwrap_or_default();
         pending.retain(|pending| pending.instance != *instance);
@@ -199,20 +197,20 @@ impl Allocator {
         }
     }
 
-    /// Whether there is an allocation for an Instance that the store does not show: it was not written yet, or
-    /// there was no response.
+    /// Whether there is an allocation for an Instance that the store does not show, because it was not written yet or
+    /// got no response.
     pub fn is_unanswered(&self, key: &ObjectKey, instance: &ObjectKey) -> bool {
         self.pending.get(key).into_iter().flatten().any(|pending| pending.instance == *instance)
     }
 
-    /// The claim of a Service: its last allocation, or what the store shows.
+    /// The claim of a Service: its last allocation, or else its claim in the store.
     pub fn claim(&self, key: &ObjectKey) -> Option<&Claim> {
         let last = self.pending.get(key).and_then(|pending| pending.last());
         last.map(|pending| &pending.claim).or_else(|| self.shown.get(key))
     }
 
-    /// Whether an older Service claims a port that this one claims. One that is being deleted, and that a load
-    /// balancer still has, is older, too.
+    /// Whether an older Service claims a port that this one claims. A Service that is being deleted counts too, because
+    /// a load balancer may still use it.
     pub fn must_move(&self, key: &ObjectKey) -> bool {
         let Some(claim) = self.claim(key) else { return false };
         let Some(ports) = self.held.get(&claim.address) else { return false };
@@ -222,8 +220,8 @@ impl Allocator {
         })
     }
 
-    /// The other Services that claim a port that this one claims. They are reconciled when its claim is
-    /// added or removed.
+    /// The other Services that claim a port that this one claims. They are reconciled when its claim is added or
+    /// removed.
     pub fn rivals(&self, key: &ObjectKey) -> BTreeSet<ObjectKey> {
         let Some(claim) = self.claim(key) else { return BTreeSet::new() };
         let Some(ports) = self.held.get(&claim.address) else { return BTreeSet::new() };
@@ -231,13 +229,13 @@ impl Allocator {
         holders.map(|(_, holder)| holder).filter(|holder| *holder != key).cloned().collect()
     }
 
-    /// Allocates an address and ports for the Service `key` of an Instance, and keeps the allocation until the
-    /// store shows it. The ports are in the order of the requests. `None` when no address of the pool has
-    /// enough free ports.
+    /// Allocates an address and ports for the Service `key` of an Instance, and keeps the allocation until the store
+    /// shows it. The ports are in the order of the requests. `None` if no address of the pool has enough free ports.
     ///
-    /// The current address of the Service is tried first, or the one in the status of the Instance, then those
-    /// in use, then the others, each in numeric order. Specified ports are allocated before automatic ones. An
-    /// automatic port stays the same if that is free, otherwise it is the lowest free one of the range.
+    /// The first candidate is the current address of the Service or the address in the status of the Instance, or else
+    /// the current address outside of the pool. Addresses in use follow, then unused ones, each group in numeric order.
+    /// Specified ports are allocated before automatic ones. An automatic port keeps its number if that is free,
+    /// otherwise it gets the lowest free number of the range.
     pub fn allocate(
         &mut self,
         key: &ObjectKey,
@@ -248,7 +246,10 @@ impl Allocator {
     ) -> Option<Claim> {
         let remembered = self.remembered.get(instance).map(|(_, claim)| claim);
         let mut known = self.claim(key).into_iter().chain(remembered).map(|claim| claim.address);
-        let current = known.find(|address| pool.contains(*address));
+        // A Service keeps an address that was removed from the pool: a change of the configuration moves no Instance.
+        // If the status names another address of the pool, the Service was modified.
+        let shown = self.shown.get(key).map(|claim| claim.address);
+        let current = known.find(|address| pool.contains(*address)).or(shown);
         let used = self.held.keys().copied().filter(|address| pool.contains(*address));
         let unused = pool.addresses().filter(|address| !self.held.contains_key(address));
         let mut candidates =
@@ -260,14 +261,15 @@ impl Allocator {
         let claim = Claim { address, ports, basis: Basis::Allocation };
         let mut pending = self.pending.get(key).cloned().unwrap_or_default();
         let now = Pending { instance: instance.clone(), claim: claim.clone(), is_unanswered: false };
-        // One that was written before keeps its place: this write may be refused, and that one be carried out.
+        // An earlier written allocation keeps its position: this write may be rejected while the earlier one takes
+        // effect.
         pending.retain(|before| before.is_unanswered || !before.is_same(&now));
         pending.push(now);
         self.set_pending(key, pending);
         Some(claim)
     }
 
-    /// The ports for all requests on an address; `None` if it has not enough free ones.
+    /// The ports for all requests on an address; `None` if it does not have enough free ports.
     fn fit(
         &self,
         key: &ObjectKey,
@@ -287,7 +289,7 @@ impl Allocator {
                 return None;
             }
         }
-        // Then automatic ports that stay the same, before a new request can get them.
+        // Unchanged automatic ports come next, before a new request can take them.
         let mut kept: HashMap<usize, Port> = HashMap::new();
         for (place, request) in requests.iter().enumerate() {
             if let Request::Automatic(transport, Some(before)) = *request

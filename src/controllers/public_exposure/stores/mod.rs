@@ -1,20 +1,22 @@
-//! The stores of the public exposure loop, and which of their changes add which Instances to the queue.
+//! The stores of the public exposure loop, and the Instances that each change adds to the queue.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::Settings;
 use super::addresses::Addresses;
-use super::children;
-use super::observe::{Observed, claim, remembered, service_key, service_name, stored_condition};
-use super::validate::{Validated, name_conflict, validate};
+use super::names::refused;
+use super::observe::{Observed, address, claim, remembered, service_key, stored_condition};
+use super::validate::{Validated, validate};
+use super::{Settings, children};
 use crate::api::instance::{Instance, InstanceKind};
 use crate::api::template::{Template, TemplateKind};
 use crate::api::text::Text;
-use crate::controllers::shared::children::name_owner;
-use crate::controllers::shared::references::{ByCanonicalName, canonical_key, template_key};
+use crate::config::Layout;
+use crate::controllers::shared::references::{ByCanonicalName, template_key};
+use crate::controllers::shared::service_names::ServiceNames;
 use crate::controllers::shared::tenancy::foreign_tenant;
-use crate::kinds::{LoadBalancerServiceKind, NamespaceKind};
+use crate::kinds::{LoadBalancerServiceKind, NamespaceKind, ServiceKind};
 use crate::runtime::ObjectKey;
 use crate::runtime::children::ChildStores;
 use crate::runtime::queue::Priority;
@@ -29,7 +31,12 @@ pub struct Stores {
     instances: Arc<Store<InstanceKind>>,
     templates: Arc<Store<TemplateKind>>,
     namespaces: Arc<Store<NamespaceKind>>,
+    services: Arc<Store<LoadBalancerServiceKind>>,
     children: ChildStores,
+    /// The Services of environments.
+    of_environments: Arc<Store<ServiceKind>>,
+    /// The naming scheme for the objects of new Instances.
+    layout: Layout,
 }
 
 index! {
@@ -39,7 +46,7 @@ index! {
 }
 
 index! {
-    /// Exposed Instances by the key of their Service. Two may have the same.
+    /// Exposed Instances by the key of their Service. Two Instances may have the same key.
     pub struct ByServiceName of InstanceKind by ObjectKey;
     |instance| is_exposed(instance).then(|| service_key(&ObjectKey::of(instance))).into_iter().collect()
 }
@@ -51,13 +58,14 @@ index! {
 }
 
 impl Stores {
-    /// Declares the stores. Only Instances in namespaces with the labels of `selector` are reconciled;
-    /// `addresses` is updated with the claims of the Services.
+    /// Declares the stores. Only Instances in namespaces that match `selector` are reconciled. `addresses` is updated
+    /// with the claims of the Services.
     pub fn declare(
         set: &mut StoreSet<'_>,
         selector: &BTreeMap<String, String>,
         settings: &Arc<Settings>,
         addresses: &Arc<Addresses>,
+        layout: Layout,
     ) -> Self {
         let all = Selection::ALL;
         let instances = set.store(&all).requests("list").index::<ExposedByTemplate>();
@@ -71,7 +79,7 @@ impl Stores {
         );
         let instances: Arc<Store<InstanceKind>> = instances.get();
         remember(set, &instances, settings, addresses);
-        let (children, services) = children::declare(set, &instances);
+        let (children, services, of_environments) = children::declare(set, &instances);
         claims(set, &services, settings, addresses);
         let labels = selector.clone();
         Self {
@@ -91,12 +99,31 @@ impl Stores {
                 })
                 .get(),
             children,
+            services,
+            of_environments,
+            layout,
             instances,
         }
     }
 
-    /// What the stores have about an Instance, and its validated request; `None` when it does not exist, or is in a namespace
-    /// that is not ours.
+    /// A message about Services with addresses outside of the pool.
+    pub fn outside(&self, settings: &Settings) -> Option<String> {
+        let is_ours = |namespace: &str| {
+            self.namespaces.get("", namespace).is_some_and(|namespace| namespace.has_labels(&self.selector))
+        };
+        let services = self.services.objects().filter(|service| is_ours(service.namespace()));
+        let addresses = services.filter_map(|service| address(&service, settings));
+        let outside: Vec<IpAddr> = addresses.filter(|address| !settings.pool.contains(*address)).collect();
+        let first = outside.first()?;
+        Some(format!(
+            "{} Services have addresses outside of controllers.publicExposure.ipPool, such as {first}, and keep them. \
+             Correct the pool, or delete the Services: they are recreated with addresses of the pool",
+            outside.len()
+        ))
+    }
+
+    /// The state of an Instance in the stores, and its validated request; `None` if the Instance does not exist, or if
+    /// its namespace does not match the selector.
     pub fn observe(&self, key: &ObjectKey, settings: &Settings) -> Option<Observed> {
         let instance = self.instances.get(&key.namespace, &key.name)?;
         let namespace = self.namespaces.get("", &key.namespace);
@@ -114,29 +141,18 @@ impl Stores {
             let template = self.templates.get(&reference.namespace, &reference.name);
             observed.request = validate(&observed.instance, template.as_deref(), settings);
         }
-        if matches!(observed.request, Validated::Ports(_))
-            && let Some(conflict) = self.conflict(&observed)
-        {
-            observed.request = Validated::Kept(name_conflict(&conflict));
+        if matches!(observed.request, Validated::Ports(_)) {
+            let Self { instances, templates, layout, .. } = self;
+            let rivals = ServiceNames { instances, templates, layout: *layout, with_exposures: false };
+            if let Some(refused) = refused(&observed, &rivals, &self.of_environments) {
+                observed.request = refused;
+            }
         }
         Some(observed)
     }
-
-    /// Who has the name of the Service of an Instance, if it is somebody else: the controller of the existing
-    /// Service, or another Instance whose name has the same canonical form.
-    fn conflict(&self, observed: &Observed) -> Option<String> {
-        let name = service_name(observed.instance.name());
-        // That of an Instance of the same name is of a deleted predecessor, and is still being removed.
-        if observed.service().is_some_and(|service| service.metadata.controller().is_some()) {
-            return children::parent(observed, [].into()).conflict::<LoadBalancerServiceKind>(&name);
-        }
-        let siblings = self.instances.by::<ByCanonicalName>(&canonical_key(&observed.instance));
-        let owner = name_owner(&observed.instance, &siblings, &BTreeSet::new())?;
-        Some(format!("Service {name} belongs to Instance {owner}"))
-    }
 }
 
-/// Keeps for Instances what their status says that they have.
+/// Reserves the addresses and ports in the status of Instances.
 fn remember(
     set: &StoreSet<'_>,
     instances: &Arc<Store<InstanceKind>>,
@@ -151,7 +167,7 @@ fn remember(
         let Some(key) = change.object().filter(|_| is_news).map(|instance| ObjectKey::of(&**instance)) else {
             return;
         };
-        // Read while the allocator is locked, see below.
+        // Read while the allocator is locked; see `claims`.
         let now = || remembered(&*shown.get(&key.namespace, &key.name)?, &settings);
         if addresses.remember(&key, now) {
             addresses.take_waiting().into_iter().for_each(|key| queue.add(key, Priority::Change));
@@ -159,8 +175,8 @@ fn remember(
     });
 }
 
-/// Keeps the claims of Services. A change of a Service adds those whose Services claim the same ports, and those that wait for
-/// a free port.
+/// Tracks the claims of Services. A change of a Service queues the Instances whose Services claim the same ports, and
+/// the Instances that wait for a free port.
 fn claims(
     set: &StoreSet<'_>,
     services: &Arc<Store<LoadBalancerServiceKind>>,
@@ -171,7 +187,7 @@ fn claims(
     let (settings, addresses) = (Arc::clone(settings), Arc::clone(addresses));
     services.subscribe(move |change| {
         let Some(key) = change.object().map(|service| ObjectKey::of(&**service)) else { return };
-        // Read while the allocator is locked, so that of two concurrent changes the later one counts.
+        // Read while the allocator is locked, so that the later of two concurrent changes wins.
         let claimed = || claim(&*shown.get(&key.namespace, &key.name)?, &settings);
         for rival in addresses.observe(&key, claimed) {
             if let Some(service) = shown.get(&rival.namespace, &rival.name) {
@@ -195,7 +211,7 @@ fn has_fewer(change: &Change<LoadBalancerServiceKind>) -> bool {
     }
 }
 
-/// Whether a change of a Template concerns public exposure.
+/// Whether a change of a Template affects public exposure.
 fn rules_changed(change: &Change<TemplateKind>) -> bool {
     let rules = |template: &Option<Arc<Template>>| {
         template.as_ref().map(|template| {
@@ -206,15 +222,15 @@ fn rules_changed(change: &Change<TemplateKind>) -> bool {
     rules(&change.old) != rules(&change.new)
 }
 
-/// Whether an Instance requests ports, or its status still mentions ports. Others are not reconciled by this
-/// loop, unless an object that they control changes.
+/// Whether an Instance requests ports, or its status still mentions ports. Other Instances are reconciled by this loop
+/// only if an object that they control changes.
 fn is_exposed(instance: &Instance) -> bool {
     instance.spec.public_exposure.is_some()
         || instance.status.public_exposure.is_some()
         || stored_condition(instance).is_some()
 }
 
-/// Whether a change of an Instance concerns its exposure, and not only its phase or address.
+/// Whether a change of an Instance affects its exposure, not only its phase or address.
 fn concerns(change: &Change<InstanceKind>) -> bool {
     if ![&change.old, &change.new].into_iter().flatten().any(|instance| is_exposed(instance)) {
         return false;

@@ -1,4 +1,4 @@
-//! Which changes add an Instance to the queue, and which do not.
+//! The changes that do or do not add an Instance to the queue.
 
 use serde_json::{Value, json};
 
@@ -37,7 +37,7 @@ fn condition_of(reason: &str) -> Value {
 }
 
 #[test]
-fn who_asks_for_ports_or_is_said_to_have_some_is_exposed() {
+fn an_instance_with_ports_in_spec_or_status_is_exposed() {
     let other = json!([{"type": "Ready", "status": "True", "reason": "Ready", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}]);
     for (more, expected) in [
         (json!({}), false),
@@ -63,7 +63,7 @@ fn changes_that_concern_the_exposure_count() {
     let exposed = merged(&instance(), &ports(80));
     let nothing = json!({});
     let concerns = |base: &Value, old: Option<&Value>, new: Option<&Value>| concerns(&change(base, old, new));
-    // Without ports nothing counts, with ports the beginning and the end do.
+    // Without ports, no change counts. With ports, creation and deletion count.
     assert!(!concerns(&instance(), None, Some(&nothing)));
     assert!(!concerns(&instance(), Some(&nothing), Some(&json!({"spec": {"running": false}}))));
     assert!(concerns(&exposed, None, Some(&nothing)));
@@ -93,7 +93,7 @@ fn merged(base: &Value, more: &Value) -> Value {
 }
 
 #[test]
-fn a_template_counts_when_it_allows_something_else() {
+fn a_template_change_counts_if_it_changes_the_permission() {
     let base = json!({
         "metadata": {"name": "box", "namespace": "workspace-tea"},
         "spec": {"allowPublicExposure": true, "environmentList": [{"name": "main"}]},

@@ -1,4 +1,4 @@
-//! Addresses: IPv6, a pool and an annotation that change, and load balancers that assign others.
+//! Addresses: IPv6, changes of the pool and the annotation, and load balancers that assign other addresses.
 
 use std::time::Duration;
 
@@ -39,11 +39,12 @@ fn the_family_that_the_api_server_has_chosen_is_not_written() {
     assert_eq!(service(&case, &settings, &allocation).fields, Value::Null, "nothing to repair");
 }
 
-/// The API server refuses to change the first family of a Service.
+/// The API server rejects a change of a Service's first family.
 #[test]
-fn a_service_that_moves_to_another_family_is_made_anew() {
+fn a_service_that_moves_to_another_family_is_recreated() {
     let (four, six) = (settings(&["10.0.0.1"]), settings(&["2001:db8::1"]));
-    let case = with_service(&assigned(&four, Some("10.0.0.1")), &json!({"spec": {"ipFamilies": ["IPv4"]}}));
+    let lost = json!({"metadata": {"annotations": null}, "spec": {"ipFamilies": ["IPv4"]}});
+    let case = with_service(&assigned(&four, Some("10.0.0.1")), &lost);
     let removed = |case: &Observed, settings: &Settings| {
         let mut case = case.clone();
         case.allocation = Some(allocate(&Addresses::default(), &case, settings));
@@ -56,7 +57,7 @@ fn a_service_that_moves_to_another_family_is_made_anew() {
 }
 
 #[test]
-fn another_annotation_for_the_address_moves_nobody_and_removes_the_old_one() {
+fn a_new_address_annotation_keeps_the_address_and_removes_the_old_annotation() {
     let old = settings(&["10.0.0.1-10.0.0.9"]);
     let key = &*old.address_key;
     let with_key = |address_key: &str| Settings { address_key: address_key.to_owned(), ..old.clone() };
@@ -89,10 +90,10 @@ fn another_annotation_for_the_address_moves_nobody_and_removes_the_old_one() {
         let desired = service(case, &settings, &given);
         assert_eq!(desired.annotations[now].as_deref(), Some("10.0.0.7"));
         assert_eq!(desired.annotations.get(before), Some(&None), "{before}");
-        assert_eq!(desired.annotations.get("theirs"), None, "what is not ours stays");
+        assert_eq!(desired.annotations.get("theirs"), None, "foreign annotations stay");
         assert_eq!(desired.fields, Value::Null, "the ports stay");
     }
-    // Nothing is removed once the annotation is the configured one.
+    // Nothing is removed once the annotation has the configured key.
     let settled = json!({"metadata": {"annotations": {"dns.example.org/target": "10.0.0.7"}}});
     let settled = with_service(&case, &settled);
     let given = allocate(&Addresses::default(), &settled, &old);
@@ -101,7 +102,7 @@ fn another_annotation_for_the_address_moves_nobody_and_removes_the_old_one() {
 }
 
 #[test]
-fn a_service_on_a_withdrawn_address_goes_when_no_address_is_left() {
+fn a_service_keeps_an_address_removed_from_the_pool_if_no_address_is_left() {
     let before = settings(&["10.0.0.1"]);
     let case = assigned(&before, Some("10.0.0.1"));
     let case = with_status(&case, &report(&case, &before, &Outcome::default(), now()));
@@ -114,12 +115,12 @@ fn a_service_on_a_withdrawn_address_goes_when_no_address_is_left() {
     {
         let case = Observed { request, allocation: None, ..case.clone() };
         let plan = plan(&case, settings, now());
-        assert_eq!(plan.remove.iter().map(|removal| removal.kind.kind).collect::<Vec<_>>(), ["Service"]);
+        assert_eq!(plan.remove, []);
         let report = report(&case, settings, &Outcome::default(), now());
         let said = report.status.public_exposure.expect("an error");
-        assert_eq!((said.external_ip.as_str(), said.ports.len()), ("", 0), "it has them no more");
+        assert_eq!((said.external_ip.as_str(), said.ports.len()), ("10.0.0.1", 2), "it still has them");
     }
-    // On an address of the pool it stays.
+    // The same with an address of the pool.
     for request in [case.request.clone(), Validated::Kept(invalid)] {
         let case = Observed { request, allocation: None, ..case.clone() };
         assert_eq!(plan(&case, &before, now()).remove, []);
@@ -137,7 +138,7 @@ fn another_address_is_an_error_only_after_a_minute() {
     let addresses = Addresses::default();
     let requested = "10.0.0.1".parse().expect("an address");
     let at = |case: &Observed, seconds: i64| {
-        let since = addresses.other_since(&key, requested, true, after(seconds));
+        let since = addresses.other_since(&key, Some(requested), after(seconds));
         let case = Observed { other_since: since, ..case.clone() };
         (
             plan(&case, &settings, after(seconds)).requeue,
@@ -156,13 +157,13 @@ fn another_address_is_an_error_only_after_a_minute() {
         said.contains("has assigned 10.9.9.9 instead of 10.0.0.1") && said.contains("OtherAddress"),
         "{said}"
     );
-    // Another process, which has only begun to count, says the same.
+    // Another process, which has only started counting, reports the same.
     let known = Observed { other_since: Some(after(70)), ..with_status(&case, &error) };
     assert_eq!(report(&known, &settings, &Outcome::default(), after(71)).status, error.status);
-    // Once the load balancer has assigned the address, the time begins anew.
-    assert_eq!(addresses.other_since(&key, requested, false, after(80)), None);
+    // Once the load balancer has assigned the address, the time starts again.
+    assert_eq!(addresses.other_since(&key, None, after(80)), None);
     let (_, again) = at(&case, 90);
     assert!(told(&again).contains("| WaitingForAddress |"), "{}", told(&again));
     let elsewhere = "10.0.0.2".parse().expect("an address");
-    assert_eq!(addresses.other_since(&key, elsewhere, true, after(200)), Some(after(200)));
+    assert_eq!(addresses.other_since(&key, Some(elsewhere), after(200)), Some(after(200)));
 }

@@ -1,10 +1,9 @@
-//! Changes by somebody else, of the request and of the Template: what stays as it is, and what is repaired.
+//! Foreign changes, and changes of the request and of the Template: which of them are kept, and which are repaired.
 
 use super::*;
 use crate::controllers::public_exposure::observe::{Observed, remembered};
 use crate::kinds::{LoadBalancerService, NetworkPolicyKind};
 use crate::runtime::component::Component;
-use crate::runtime::plan::Requeue;
 
 /// The Service of `assigned`, with further members.
 fn changed(case: &Observed, more: &Value) -> Observed {
@@ -13,7 +12,7 @@ fn changed(case: &Observed, more: &Value) -> Observed {
     replaced(case, service)
 }
 
-/// The Instance as it is once its exposure is ready, with the `NetworkPolicy`.
+/// An Instance whose exposure is ready, with the `NetworkPolicy`.
 fn ready(settings: &Settings) -> Observed {
     let mut case = assigned(settings, Some("10.0.0.1"));
     let desired = policy(&case, case.allocation.as_ref().expect("allocated")).expect("ports");
@@ -37,7 +36,7 @@ fn to_json<T: serde::Serialize>(value: &T) -> Value {
 }
 
 #[test]
-fn a_service_whose_ports_would_get_one_node_port_is_made_anew() {
+fn a_service_with_colliding_node_ports_is_recreated() {
     let settings = settings(&["10.0.0.1"]);
     let port = |name: &str, port: u16, protocol: &str| json!({"name": name, "port": port, "targetPort": port, "protocol": protocol});
     let ports = json!([port("dns", 53, "UDP"), port("zone", 53, "TCP")]);
@@ -72,7 +71,7 @@ fn the_order_of_ports_changes_nothing() {
         let report = report(&asked, &settings, &Outcome::default(), now());
         assert_eq!((&report.status, report.events.len()), (&case.instance.status, 0), "{ports}");
     }
-    // The same for the order in which somebody has written them into the Service and the NetworkPolicy.
+    // The order in the existing Service and NetworkPolicy does not matter either.
     let service = case.service().expect("made");
     let reversed: Vec<Value> = service.spec.ports.iter().rev().map(to_json).collect();
     let reordered = changed(&case, &json!({"spec": {"ports": reversed}}));
@@ -86,7 +85,7 @@ fn the_order_of_ports_changes_nothing() {
     assert_eq!(plan.ensure[1].fields["spec"]["ingress"][0]["ports"].as_array().map(Vec::len), Some(3));
 }
 
-/// An Instance whose status says that it has ports that a new one would not get.
+/// An Instance with ports in its status that a new Instance would not get.
 fn reported() -> Observed {
     let ports = json!([
         {"name": "ssh", "port": 22, "targetPort": 22}, {"name": "http", "port": 49200, "targetPort": 8080},
@@ -115,7 +114,7 @@ fn a_service_that_lost_label_annotation_or_type_gets_its_address_and_ports_back(
     };
     let elsewhere = json!({"metallb.io/loadBalancerIPs": "192.0.2.1"});
     let cases = [
-        // Without its label it is not in the store, like one that was deleted.
+        // Without its label, it is not in the store, like a deleted Service.
         ("label", None),
         ("annotation", service(&json!({"metadata": {"annotations": null}}))),
         ("type", service(&json!({"spec": {"type": "ClusterIP"}}))),
@@ -130,7 +129,7 @@ fn a_service_that_lost_label_annotation_or_type_gets_its_address_and_ports_back(
         addresses.observe(&key(), || claim(&before, &settings));
         case.children.set(service);
         addresses.observe(&key(), || claim(case.service()?, &settings));
-        // Meanwhile nobody else gets them.
+        // Other Instances do not get them in the meantime.
         let other = observed(&two(), &json!({"metadata": {"name": "other", "uid": "u9"}}));
         assert_eq!(allocate(&addresses, &other, &settings).address.to_string(), "10.0.0.1", "{lost}");
         let given = allocate(&addresses, &case, &settings);
@@ -151,7 +150,7 @@ fn a_service_that_lost_label_annotation_or_type_gets_its_address_and_ports_back(
 }
 
 #[test]
-fn what_a_status_says_counts_only_while_the_instance_wants_it() {
+fn the_ports_in_a_status_count_only_while_the_instance_requests_ports() {
     let settings = settings(&["10.0.0.2"]);
     let of = |more: Value| {
         let mut instance = to_json(&*reported().instance);
@@ -170,7 +169,7 @@ fn what_a_status_says_counts_only_while_the_instance_wants_it() {
     }
 }
 
-/// The environments of an Instance are fixed when its objects are made.
+/// The environments of an Instance are fixed when its objects are created.
 #[test]
 fn the_environments_of_the_instance_decide_not_those_of_the_template() {
     let settings = settings(&["10.0.0.1"]);
@@ -205,7 +204,7 @@ fn changed_policy_types_are_repaired() {
     }
 }
 
-/// A Service that is being deleted, and that a load balancer still has, keeps its ports until it is gone.
+/// A Service that is being deleted keeps its ports until it is gone, because a load balancer may still use it.
 #[test]
 fn the_ports_of_a_service_that_is_being_deleted_are_not_free() {
     let settings = settings(&["10.0.0.1"]);
@@ -226,7 +225,7 @@ fn the_ports_of_a_service_that_is_being_deleted_are_not_free() {
     addresses.observe(&key(), || None);
     assert!(addresses.take_waiting().contains(&ObjectKey::of(&*other.instance)));
     assert!(addresses.allocate(&other.instance, None, &wanted, &settings).is_some());
-    // If it is still wanted, it is made anew once it is gone; nothing is written before.
+    // If it is still requested, it is recreated once it is gone. Nothing is written before.
     let plan = plan(&leaving, &settings, now());
     assert!(plan.ensure.iter().all(|desired| desired.kind.kind != "Service"), "{plan:?}");
     let told = told(&report(&leaving, &settings, &Outcome::default(), now()));
@@ -245,21 +244,22 @@ fn the_service_is_read_before_the_next_plan_after_a_write_without_a_response() {
 }
 
 #[test]
-fn an_instance_whose_name_another_one_has_is_told_so_and_gets_nothing() {
+fn a_name_conflict_with_another_instance_is_reported_and_nothing_is_exposed() {
     let settings = settings(&["10.0.0.1"]);
     let problem = crate::controllers::public_exposure::validate::name_conflict(
         "Service my-box-pe belongs to Instance my-box",
     );
     let case = Observed { request: Validated::Kept(problem), ..observed(&two(), &json!({})) };
     let plan = plan(&case, &settings, now());
-    assert_eq!((plan.ensure.len(), plan.remove.len(), plan.requeue), (0, 0, Requeue::Resync));
+    let in_a_minute = Requeue::After(Duration::from_mins(1));
+    assert_eq!((plan.ensure.len(), plan.remove.len(), plan.requeue), (0, 0, in_a_minute));
     let told = told(&report(&case, &settings, &Outcome::default(), now()));
     assert!(told.starts_with("Error  Service my-box-pe belongs to Instance my-box"), "{told}");
     assert!(told.ends_with("| NameConflict | NameConflict"), "{told}");
 }
 
 #[test]
-fn a_service_is_only_deleted_for_what_the_api_server_still_says() {
+fn a_service_is_deleted_only_if_the_api_server_confirms_the_reason() {
     let settings = settings(&["10.0.0.1"]);
     let case = ready(&settings);
     let problem = Problem::fault(Component::Whole, reason::NOT_ALLOWED, "no");

@@ -1,4 +1,4 @@
-//! Validation, objects and reports, from JSON as the API server has it.
+//! Validation, objects and reports, from JSON as the API server stores it.
 
 mod addresses;
 mod changes;
@@ -6,6 +6,7 @@ mod objects;
 mod reconciler;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -19,23 +20,18 @@ use super::validate::{Validated, WantedPort, held, validate};
 use crate::api::instance::InstanceKind;
 use crate::api::reason;
 use crate::api::template::Template;
-use crate::api::{Kind, Object};
-use crate::config::PublicExposureConfig;
+use crate::config::{ConfigDuration, PublicExposureConfig};
 use crate::controllers::shared::children::Child;
+use crate::fixtures::object;
 use crate::kinds::LoadBalancerServiceKind;
-use crate::runtime::ObjectKey;
 use crate::runtime::apply::Failure;
 use crate::runtime::children::Children;
 use crate::runtime::component::Component;
 use crate::runtime::error::ApiError;
-use crate::runtime::merge;
-use crate::runtime::plan::Desired;
+use crate::runtime::plan::{Desired, Requeue};
 use crate::runtime::problem::Problem;
 use crate::runtime::reconciler::{Outcome, Report};
-
-fn object<T: Kind>(value: Value) -> Arc<Object<T>> {
-    Arc::new(serde_json::from_value(value).expect("objects are read leniently"))
-}
+use crate::runtime::{ObjectKey, merge};
 
 fn settings(pool: &[&str]) -> Settings {
     let config = PublicExposureConfig {
@@ -43,7 +39,7 @@ fn settings(pool: &[&str]) -> Settings {
         common_annotations: [("share".to_owned(), "pe".to_owned())].into(),
         ..PublicExposureConfig::default()
     };
-    super::reconcile::settings(&config).expect("a pool")
+    super::reconcile::settings(&config, ConfigDuration::from_secs(120)).expect("a pool")
 }
 
 /// An Instance with these ports, and further members.
@@ -108,19 +104,19 @@ fn wanted(observed: &Observed, settings: &Settings) -> Vec<WantedPort> {
     }
 }
 
-/// What is allocated for an Instance.
+/// The allocation for an Instance.
 fn allocate(addresses: &Addresses, observed: &Observed, settings: &Settings) -> Allocation {
     let wanted = wanted(observed, settings);
     let allocated = addresses.allocate(&observed.instance, observed.own_service(), &wanted, settings);
     allocated.expect("free ports")
 }
 
-/// The public ports that the Service has of what an Instance wants.
+/// The public ports of the Service that match the Instance's request.
 fn held_by(observed: &Observed, settings: &Settings) -> Option<Vec<u16>> {
-    held(observed.own_service(), &wanted(observed, settings), settings)
+    held(observed.own_service()?, &wanted(observed, settings), settings)
 }
 
-/// The Service as the API server would have made it.
+/// Adds the Service as the API server would have created it.
 fn made(observed: &mut Observed, settings: &Settings, allocation: &Allocation) {
     let mut manifest =
         service(observed, settings, allocation).manifest.as_ref().expect("to be made").json().clone();
@@ -187,15 +183,15 @@ fn an_allocation_is_kept_in_any_order_of_ports() {
     assert_eq!(given.ports.iter().map(|(_, port)| *port).collect::<Vec<_>>(), [22, 49152]);
     made(&mut case, &settings, &given);
     addresses.observe(&key(), || claim(case.service().expect("made"), &settings));
-    // Nothing changed, nothing to do.
+    // Nothing changed, so nothing is planned.
     let desired = service(&case, &settings, &given);
     assert_eq!((&desired.manifest, &desired.fields), (&None, &Value::Null));
-    // The same in another order: the same.
+    // The same ports in another order are equal.
     let reversed = json!([two()[1], two()[0]]);
     let mut other = observed(&reversed, &json!({}));
     other.children = case.children.clone();
     assert_eq!(held_by(&other, &settings), Some(vec![22, 49152]));
-    // A number instead of any, any instead of a number out of the range, another name: new ones.
+    // A number instead of any, any instead of a number outside of the range, or another name are new ports.
     for ports in [
         json!([{"name": "http", "port": 80, "targetPort": 8080}, two()[1]]),
         json!([two()[0], {"name": "ssh", "port": 0, "targetPort": 22}]),
@@ -205,20 +201,19 @@ fn an_allocation_is_kept_in_any_order_of_ports() {
         let mut other = observed(&ports, &json!({}));
         other.children = case.children.clone();
         assert_eq!(held_by(&other, &settings), None, "{ports}");
-        // The automatic one stays, where it still is one.
+        // The automatic port stays if it is still automatic.
         let given = allocate(&addresses, &other, &settings);
         addresses.settle(&ObjectKey::of(&*case.instance));
         let http = given.ports.iter().find(|(wanted, _)| wanted.name == "http").expect("there");
         assert_eq!(http.1, http.0.port.unwrap_or(49152), "{ports}");
     }
-    // Out of the pool.
+    // The address is outside of the pool.
     let moved = self::settings(&["10.0.0.2"]);
-    assert_eq!(held_by(&case, &moved), None);
+    assert_eq!(held_by(&case, &moved), Some(vec![22, 49152]));
     let given = allocate(&addresses, &case, &moved);
-    assert_eq!(given.address.to_string(), "10.0.0.2");
+    assert_eq!(given.address.to_string(), "10.0.0.1", "a change of the pool moves nothing");
     let desired = service(&case, &moved, &given);
-    let address = desired.annotations["metallb.io/loadBalancerIPs"].as_deref();
-    assert_eq!((address, &desired.fields), (Some("10.0.0.2"), &Value::Null), "the address alone changes");
+    assert_eq!((&desired.manifest, &desired.fields), (&None, &Value::Null));
 }
 
 #[test]
@@ -259,7 +254,7 @@ fn now() -> Timestamp {
     Timestamp::from_second(1_000).expect("in range")
 }
 
-/// An Instance with two allocated ports, whose Service the load balancer has assigned this address.
+/// An Instance with two allocated ports. The load balancer has assigned this address to its Service.
 fn assigned(settings: &Settings, address: Option<&str>) -> Observed {
     let mut case = observed(&two(), &json!({}));
     let allocation = allocate(&Addresses::default(), &case, settings);
@@ -282,7 +277,7 @@ fn with_status(case: &Observed, report: &Report<InstanceKind>) -> Observed {
     Observed { instance: Arc::new(instance), ..case.clone() }
 }
 
-/// A Service that the API server refuses opens no port: the `NetworkPolicy` is not written.
+/// A Service that the API server rejects opens no port: the `NetworkPolicy` is not written.
 #[test]
 fn the_service_is_written_before_the_policy() {
     let settings = settings(&["10.0.0.1"]);
@@ -335,17 +330,58 @@ fn a_refused_service_is_reported() {
     let settings = settings(&["10.0.0.1"]);
     let case = assigned(&settings, Some("10.0.0.1"));
     let case = with_status(&case, &report(&case, &settings, &Outcome::default(), now()));
-    let failure = Failure {
-        component: Component::Whole,
-        kind: "Service",
-        name: "my-box-pe".to_owned(),
-        error: ApiError::Invalid("because".to_owned()),
+    let failed_by = |error: ApiError| {
+        let name = "my-box-pe".to_owned();
+        let failure = Failure { component: Component::Whole, kind: "Service", name, error };
+        report(&case, &settings, &Outcome::of(vec![failure]), now())
     };
-    let failed = report(&case, &settings, &Outcome::of(vec![failure]), now());
+    let owner = "belongs to Instance a".to_owned();
+    let conflict = ApiError::NameConflict { kind: "Service", name: "my-box-pe".to_owned(), owner };
+    let told_of_conflict = told(&failed_by(conflict));
+    assert!(told_of_conflict.ends_with("| NameConflict | NameConflict"), "{told_of_conflict}");
+    let failed = failed_by(ApiError::Invalid("because".to_owned()));
     assert!(failed.events[0].message.contains("because"), "{failed:?}");
     assert_eq!(
         told(&failed),
         "Error 10.0.0.1 Failed to create or update the LoadBalancer service, contact the administrator. \
          | ServiceFailed | ServiceFailed"
     );
+}
+
+#[test]
+fn a_load_balancer_that_refuses_or_ignores_the_service_is_reported() {
+    let settings = settings(&["10.0.0.1"]);
+    let service_of = |case: &Observed, more: &Value| {
+        let mut service = serde_json::to_value(case.service().expect("made")).expect("JSON");
+        merge::apply(&mut service, more);
+        replaced(case, service)
+    };
+    let case = assigned(&settings, None);
+    for type_ in ["cilium.io/IPAMRequestSatisfied", "io.cilium/lb-ipam-request-satisfied"] {
+        let refused =
+            json!({"type": type_, "status": "False", "reason": "no_pool", "message": "no pool matches"});
+        let case = service_of(&case, &json!({"status": {"conditions": [refused]}}));
+        assert_eq!(
+            told(&report(&case, &settings, &Outcome::default(), now())),
+            "Error 10.0.0.1 The load balancer refuses the Service, which requests 10.0.0.1: no_pool: no pool matches \
+             | LoadBalancerRefused | LoadBalancerRefused"
+        );
+    }
+    let served = json!({"type": "cilium.io/IPAMRequestSatisfied", "status": "True", "reason": "satisfied", "message": ""});
+    let case = service_of(&case, &json!({"status": {"conditions": [served]}}));
+    assert!(told(&report(&case, &settings, &Outcome::default(), now())).starts_with("Provisioning "));
+    // The Service is as old as the time that others are left.
+    let made = |age: i64| {
+        let made = Timestamp::from_second(now().as_second() - age).expect("in range").to_string();
+        service_of(&case, &json!({"metadata": {"creationTimestamp": made}}))
+    };
+    let young = made(119);
+    assert!(told(&report(&young, &settings, &Outcome::default(), now())).starts_with("Provisioning "));
+    assert_eq!(plan(&young, &settings, now()).requeue, Requeue::After(Duration::from_secs(1)));
+    assert_eq!(
+        told(&report(&made(120), &settings, &Outcome::default(), now())),
+        "Error 10.0.0.1 No load balancer has assigned 10.0.0.1 in 2m: contact the administrator (the events of the \
+         Service and the log of the load balancer say why) | LoadBalancerIgnored | LoadBalancerIgnored"
+    );
+    assert_eq!(plan(&made(120), &settings, now()).requeue, Requeue::Resync);
 }

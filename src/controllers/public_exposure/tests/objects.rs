@@ -1,14 +1,13 @@
-//! What the objects say, what is removed, and what reports say of failures.
+//! The content of the objects, removals, and reports of failures.
 
 use serde_json::{Value, json};
 
 use super::{
     Observed, Outcome, Problem, Validated, assigned, now, object, observed, policy, service, settings, two,
 };
-use crate::api::Object;
 use crate::api::condition::Condition;
 use crate::api::instance::{ExposedPort, InstanceKind};
-use crate::api::reason;
+use crate::api::{Object, reason};
 use crate::controllers::public_exposure::allocator::Transport;
 use crate::controllers::public_exposure::children::in_order_of;
 use crate::controllers::public_exposure::observe::transport;
@@ -55,7 +54,7 @@ fn the_objects_select_the_pods_of_the_instance_and_their_ports() {
         "policyTypes": ["Ingress"],
     });
     assert_eq!(made["spec"], spec);
-    // The status says the protocols too.
+    // The status contains the protocols, too.
     case.request = Validated::Ports(super::wanted(&case, &settings));
     case.allocation = Some(allocation.clone());
     super::made(&mut case, &settings, &allocation);
@@ -83,7 +82,7 @@ fn a_list_keeps_its_order_only_if_it_has_the_same_elements() {
 }
 
 #[test]
-fn what_is_leaving_or_somebody_elses_is_not_removed() {
+fn terminating_and_foreign_objects_are_not_removed() {
     let settings = settings(&[]);
     let mut case = observed(&json!([]), &json!({}));
     case.request = Validated::Nothing;
@@ -112,7 +111,7 @@ fn condition(report: &Report<InstanceKind>) -> &Condition {
     report.status.conditions.first().expect("a condition")
 }
 
-/// The same with the status that a report has written, and a sentence of the condition that somebody has changed.
+/// The same case with the status of a report, and optionally another message in the condition.
 fn after(case: &Observed, report: &Report<InstanceKind>, message: Option<&str>) -> Observed {
     let mut instance: Object<InstanceKind> = (*case.instance).clone();
     instance.status = report.status.clone();
@@ -123,7 +122,7 @@ fn after(case: &Observed, report: &Report<InstanceKind>, message: Option<&str>) 
 }
 
 #[test]
-fn reports_distinguish_what_failed() {
+fn reports_distinguish_failures() {
     let settings = settings(&["10.0.0.1"]);
     let case = assigned(&settings, Some("10.0.0.1"));
     let ready = report(&case, &settings, &Outcome::default(), now());
@@ -133,7 +132,7 @@ fn reports_distinguish_what_failed() {
         "Public exposure assigned: 10.0.0.1, ssh at 22 (TCP), http at 49152 (TCP)"
     );
     assert!(matches!(ready.events[0].type_, EventType::Normal), "{ready:?}");
-    // What may pass by itself is not told to anybody.
+    // Transient failures are not reported.
     let passing = report(&case, &settings, &failure("Service", ApiError::transient("a timeout")), now());
     assert_eq!((passing.status, passing.events.len()), (case.instance.status.clone(), 0));
     for (kind, reason, sentence) in [
@@ -149,7 +148,7 @@ fn reports_distinguish_what_failed() {
 }
 
 #[test]
-fn an_event_tells_of_a_new_reason_or_a_new_sentence() {
+fn an_event_reports_a_new_reason_or_a_new_message() {
     let settings = settings(&["10.0.0.1"]);
     let case = assigned(&settings, Some("10.0.0.1"));
     let first = report(&case, &settings, &Outcome::default(), now());
@@ -159,14 +158,14 @@ fn an_event_tells_of_a_new_reason_or_a_new_sentence() {
     let waiting = assigned(&settings, None);
     assert_eq!(events(&after(&waiting, &first, None)), 1);
     let told = report(&waiting, &settings, &Outcome::default(), now());
-    assert_eq!(condition(&told).message, "Waiting for LoadBalancer IP to be assigned: 10.0.0.1 is asked for");
+    assert_eq!(condition(&told).message, "Waiting for LoadBalancer IP to be assigned: 10.0.0.1 is requested");
     let problem = Problem::fault(Component::Whole, reason::INVALID_REQUEST, "no");
     let denied = Observed { request: Validated::Denied(problem), allocation: None, ..case };
     assert_eq!(events(&after(&denied, &first, None)), 1);
 }
 
 #[test]
-fn what_a_status_says_of_a_port_without_number_is_not_used() {
+fn a_port_with_an_invalid_number_in_the_status_is_ignored() {
     let port = |number: i32, target: i32| -> ExposedPort {
         serde_json::from_value(json!({"name": "web", "port": number, "targetPort": target})).expect("a port")
     };
@@ -178,6 +177,6 @@ fn what_a_status_says_of_a_port_without_number_is_not_used() {
         (-1, 80, false),
         (65_536, 80, false),
     ] {
-        assert_eq!(WantedPort::try_from(&port(number, target)).is_ok(), is_used, "{number} {target}");
+        assert_eq!(WantedPort::of_status(&port(number, target)).is_some(), is_used, "{number} {target}");
     }
 }

@@ -14,7 +14,7 @@ use crate::runtime::store::{Store, StoreFactory};
 use crate::runtime::store_set::StoreSet;
 use crate::runtime::watch::Selection;
 
-/// A reconciler with an address that has the ports 30000 to 30001 for those who do not care.
+/// A reconciler with one address and the automatic ports 30000 and 30001.
 struct World {
     factory: StoreFactory,
     queue: Arc<Queue>,
@@ -72,13 +72,13 @@ impl World {
         ObjectKey::new("tenant-ada", name)
     }
 
-    /// The address and the public ports that an Instance gets now.
+    /// The address and the public ports that an Instance is allocated now.
     fn allocated(&self, instance: &ObjectKey) -> Option<(String, Vec<u16>)> {
         let allocation = self.reconciler.observe(instance).expect("there").allocation?;
         Some((allocation.address.to_string(), allocation.ports.iter().map(|(_, port)| *port).collect()))
     }
 
-    /// The end of a reconcile in which these writes have failed.
+    /// Ends a reconcile with these failed writes.
     fn settle(&self, instance: &ObjectKey, failures: &[(&'static str, ApiError)]) {
         let observed = self.reconciler.observe(instance).expect("there");
         let failure = |(kind, error): &(&'static str, ApiError)| Failure {
@@ -95,7 +95,7 @@ impl World {
         self.factory.store(&Selection::ALL)
     }
 
-    /// The objects that wait for a worker, by name.
+    /// Drains the queue, and returns the names of the objects.
     async fn queued(&self) -> Vec<String> {
         let mut names = Vec::new();
         while self.queue.waiting() > 0 {
@@ -112,12 +112,12 @@ fn namespace(name: &str, labels: &Value) -> Value {
     json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
 }
 
-/// One port, of any number.
+/// One automatic port.
 fn any() -> Value {
     json!([{"name": "web", "port": 0, "targetPort": 80}])
 }
 
-/// One port, of this number.
+/// One port with this number.
 fn of(port: u16) -> Value {
     json!([{"name": "web", "port": port, "targetPort": 80}])
 }
@@ -153,13 +153,16 @@ fn only_instances_in_namespaces_of_ours_are_reconciled() {
     let world = World::new();
     let key = world.instance("box", &any(), &json!({}));
     assert_eq!(world.allocated(&key), at(&[30000]));
-    assert!(world.reconciler.observe(&ObjectKey::new("tenant-ada", "other")).is_none(), "no such Instance");
+    assert!(
+        world.reconciler.observe(&ObjectKey::new("tenant-ada", "other")).is_none(),
+        "the Instance does not exist"
+    );
     world.offer(&namespace("tenant-ada", &json!({})));
-    assert!(world.reconciler.observe(&key).is_none(), "not our namespace");
+    assert!(world.reconciler.observe(&key).is_none(), "the namespace does not match");
 }
 
 #[test]
-fn an_instance_of_another_tenant_than_that_of_its_namespace_gets_nothing() {
+fn an_instance_in_the_namespace_of_another_tenant_is_not_exposed() {
     let world = World::new();
     let labels = json!({
         "crownlabs.polito.it/operator-selector": "production", "crownlabs.polito.it/type": "tenant",
@@ -195,9 +198,9 @@ fn a_write_without_an_answer_keeps_its_ports_and_a_refused_one_frees_them() {
         (vec![("Service", transient())], true),
         (vec![("NetworkPolicy", refused()), ("Service", transient())], true),
         (vec![("Service", refused())], false),
-        // A failure elsewhere says nothing about the Service.
+        // A failure of another object says nothing about the Service.
         (vec![("NetworkPolicy", refused())], true),
-        // Nothing failed: the store has what was written, which is nothing here.
+        // Nothing failed, and there was no write, so the store is up to date.
         (vec![], false),
     ] {
         let world = World::new();
@@ -213,7 +216,7 @@ fn a_write_without_an_answer_keeps_its_ports_and_a_refused_one_frees_them() {
     }
 }
 
-/// After a lost answer, a refusal of the next write does not free what the first one may still get.
+/// After a lost response, a rejection of the next write does not free the ports that the first one may still get.
 #[test]
 fn a_refusal_after_a_lost_answer_frees_nothing() {
     let world = World::new();
@@ -224,7 +227,7 @@ fn a_refusal_after_a_lost_answer_frees_nothing() {
 }
 
 #[tokio::test]
-async fn who_waits_is_told_when_a_service_with_its_port_goes_and_not_once_it_is_forgotten() {
+async fn a_waiting_instance_is_queued_when_its_port_is_freed_unless_it_was_forgotten() {
     let mut world = World::new();
     world.offer(&service_of("first", "first", 80));
     let first = world.instance("first", &of(80), &json!({}));
@@ -239,10 +242,10 @@ async fn who_waits_is_told_when_a_service_with_its_port_goes_and_not_once_it_is_
     };
     gone("first");
     assert_eq!(world.allocated(&second), at(&[80]));
-    // The end of the Service adds the Instance of that name, and those that wait.
+    // The deletion of the Service queues the Instance with that name and the waiting Instances.
     assert_eq!(world.queued().await, ["first", "second"]);
 
-    // An Instance that is forgotten waits no longer, and holds nothing.
+    // A forgotten Instance no longer waits, and holds nothing.
     world.offer(&service_of("other", "other", 90));
     let third = world.instance("third", &of(90), &json!({}));
     assert_eq!(world.allocated(&third), None);
@@ -260,7 +263,7 @@ async fn who_waits_is_told_when_a_service_with_its_port_goes_and_not_once_it_is_
 }
 
 #[test]
-fn what_a_status_says_is_kept_for_its_instance_until_it_is_gone() {
+fn the_ports_in_a_status_are_reserved_until_the_instance_is_deleted() {
     let mut world = World::new();
     let status = json!({"status": {"publicExposure": {
         "externalIP": "10.0.0.1", "phase": "Ready",
@@ -268,7 +271,7 @@ fn what_a_status_says_is_kept_for_its_instance_until_it_is_gone() {
     }}});
     let first = world.instance("first", &any(), &status);
     let second = world.instance("second", &any(), &json!({}));
-    assert_eq!(world.allocated(&second), at(&[30001]), "30000 is that of the first");
+    assert_eq!(world.allocated(&second), at(&[30001]), "30000 belongs to the first");
     assert_eq!(world.allocated(&first), at(&[30000]));
     world.reconciler.forget(&second);
     world.reconciler.forget(&first);
@@ -285,19 +288,19 @@ fn the_name_of_a_service_has_one_owner() {
         Validated::Kept(problem) => problem.message,
         other => format!("{other:?}"),
     };
-    // The controller of the Service that exists has it, whoever is older.
+    // The controller of the existing Service has the name, regardless of age.
     let world = World::new();
     let (dotted, dashed) =
         (world.instance("a.b", &of(80), &json!({})), world.instance("a-b", &of(90), &json!({})));
     world.offer(&service_of("a-b", "a-b", 90));
     assert!(problem(&world, &dotted).contains("Instance a-b"), "{}", problem(&world, &dotted));
     assert_eq!(world.allocated(&dashed), at(&[90]));
-    // A predecessor of the same name is no other.
+    // A predecessor with the same name is not a conflict.
     let world = World::new();
     let again = world.instance("a-b", &of(90), &json!({"metadata": {"uid": "uid-new"}}));
     world.offer(&service_of("a-b", "a-b", 90));
     assert!(!problem(&world, &again).contains("Instance"), "{}", problem(&world, &again));
-    // The name alone does not make a predecessor: the kind has to be that of Instances.
+    // The name alone does not make a predecessor: its kind must be Instance.
     let mut foreign = service_of("a-b", "a-b", 90);
     merge::apply(
         &mut foreign,
@@ -329,7 +332,7 @@ fn of_two_services_with_one_port_the_younger_moves() {
     assert_eq!((world.allocated(&older), world.allocated(&younger)), (at(&[30000]), at(&[30001])));
 }
 
-/// A port that a Service has, but not all that its Instance asks for, is kept, whatever the status says of before.
+/// The port of a Service is kept even if the Service lacks other requested ports and the status contains another port.
 #[test]
 fn an_intact_service_comes_before_the_status() {
     let status = |port: u16| {
@@ -344,7 +347,7 @@ fn an_intact_service_comes_before_the_status() {
     let key = world.instance("box", &two, &status(30000));
     world.offer(&service_of("box", "box", 30001));
     assert_eq!(world.allocated(&key), at(&[22, 30001]));
-    // A Service of another type was changed by somebody.
+    // A Service with another type was modified.
     let world = World::new();
     let key = world.instance("box", &two, &status(30000));
     let mut changed = service_of("box", "box", 30001);

@@ -8,36 +8,36 @@ use crate::api::reason;
 #[test]
 fn a_stopped_machine_is_exported() {
     assert_eq!(next(&usual()), Decision::Export(export()));
-    // The reconcile after one that announced the Job and died.
+    // The previous reconcile announced the Job, and then the process died.
     let announced = observed(&json!({"status": {"phase": "Pending"}}), &json!({}));
     assert_eq!(next(&announced), Decision::Export(export()));
     let cloud = json!([{"name": "main", "environmentType": "CloudVM", "persistent": true}]);
     assert!(matches!(
-        next(&Observed { template: Some(object(&template(&cloud))), ..usual() }),
+        next(&Observed { template: Some(object(template(&cloud))), ..usual() }),
         Decision::Export(_)
     ));
 }
 
 #[test]
-fn the_disk_is_that_of_the_machine() {
+fn the_disk_belongs_to_the_machine() {
     let several = json!([
         {"name": "web", "environmentType": "Container"},
         {"name": "db", "environmentType": "VirtualMachine", "persistent": true},
     ]);
     let of_db = json!({"spec": {"environmentRef": {"name": "db"}}});
     let mut chosen = observed(&of_db, &json!({}));
-    chosen.template = Some(object(&template(&several)));
+    chosen.template = Some(object(template(&several)));
     let disk = |observed: &Observed| match next(observed) {
         Decision::Export(export) => export.disk,
         other => panic!("{other:?}"),
     };
-    // A Template that has grown: the machine kept its name.
+    // The Template has more environments now: the machine keeps its name.
     assert_eq!(disk(&chosen), "my-box");
     chosen.machines.clear();
     assert_eq!(disk(&chosen), "my-box-db");
-    // A Template that has shrunk.
+    // The Template has fewer environments now.
     let mut alone = usual();
-    alone.machines = vec![object(&json!({"metadata": {"name": "my-box-main"}}))];
+    alone.machines = vec![object(json!({"metadata": {"name": "my-box-main"}}))];
     assert_eq!(disk(&alone), "my-box-main");
 }
 
@@ -48,8 +48,7 @@ fn snapshots_that_cannot_be_made_are_refused() {
         edit(&mut observed);
         observed
     };
-    let environments =
-        |list: Value| with(&move |observed| observed.template = Some(object(&template(&list))));
+    let environments = |list: Value| with(&move |observed| observed.template = Some(object(template(&list))));
     let of_snapshot = |more: Value| observed(&json!({"spec": more}), &json!({}));
     let of_instance = |more: Value| observed(&json!({}), &json!({"spec": more}));
     let tenant = |name: &str| json!({"tenant.crownlabs.polito.it/TenantRef": {"name": name}});
@@ -73,18 +72,18 @@ fn snapshots_that_cannot_be_made_are_refused() {
         ),
         (
             of_instance(tenant("eve")),
-            "instance my.box names tenant eve, but namespace tenant-ada is that of tenant Ada.L: nothing is pushed \
+            "instance my.box names tenant eve, but namespace tenant-ada belongs to tenant Ada.L: nothing is pushed \
              into the repositories of another tenant.",
         ),
         (
             with(&|observed| observed.repository_owner = Some("adal".to_owned())),
-            "the repositories of tenant Ada.L would be those of tenant adal, who was there first (adal): contact \
+            "tenant Ada.L would share the repositories (adal) of tenant adal: contact \
              the administrator.",
         ),
         (
             of_snapshot(json!({"imageName": "My Image"})),
-            "image name \"My Image\" is not one that a registry takes: it consists of lower-case letters and \
-             digits, with single dots, dashes or underscores between them (and no tag: that is the time).",
+            "image name \"My Image\" is not valid in a registry: use lower-case letters and \
+             digits, with single dots, dashes or underscores between them, and no tag, because the tag is the time.",
         ),
         (of_snapshot(json!({"imageName": 5})), "the spec cannot be read: spec.imageName: invalid type"),
     ];
@@ -121,7 +120,7 @@ fn any_tenant_may_use_a_namespace_that_is_not_personal() {
 }
 
 #[test]
-fn it_waits_until_the_disk_is_free() {
+fn a_snapshot_waits_until_the_disk_is_free() {
     let reason = |observed: &Observed| match next(observed) {
         Decision::Wait { reason, message } => (reason.as_str(), message),
         other => panic!("{other:?}"),
@@ -132,7 +131,7 @@ fn it_waits_until_the_disk_is_free() {
         reason(&stopping),
         ("MachineStopping", "waiting until virtual machine my-box is off".to_owned())
     );
-    let pod = |phase: &str| object(&json!({"metadata": {"name": "p"}, "status": {"phase": phase}}));
+    let pod = |phase: &str| object(json!({"metadata": {"name": "p"}, "status": {"phase": phase}}));
     for phase in ["Running", "Pending", "Unknown"] {
         let observed = Observed { pods: vec![pod(phase)], ..usual() };
         assert_eq!(reason(&observed), ("MachineStopping", "waiting until pod p has ended".to_owned()));
@@ -141,7 +140,7 @@ fn it_waits_until_the_disk_is_free() {
         next(&Observed { pods: vec![pod("Succeeded"), pod("Failed")], ..usual() }),
         Decision::Export(_)
     ));
-    let disk = |phase: &str| object(&json!({"metadata": {"name": "my-box"}, "status": {"phase": phase}}));
+    let disk = |phase: &str| object(json!({"metadata": {"name": "my-box"}, "status": {"phase": phase}}));
     let filling = Observed { disks: vec![disk("ImportInProgress")], ..usual() };
     assert_eq!(
         reason(&filling),
@@ -154,7 +153,7 @@ fn it_waits_until_the_disk_is_free() {
 fn snapshots_of_an_instance_are_made_one_after_the_other() {
     let other = |name: &str, created: &str, phase: &str| {
         let metadata = json!({"name": name, "uid": "s2", "creationTimestamp": created});
-        object(&snapshot(&json!({"metadata": metadata, "status": {"phase": phase}})))
+        object(snapshot(&json!({"metadata": metadata, "status": {"phase": phase}})))
     };
     let after = |other| {
         matches!(
@@ -170,7 +169,7 @@ fn snapshots_of_an_instance_are_made_one_after_the_other() {
 }
 
 #[test]
-fn the_job_decides_how_it_ends() {
+fn the_job_decides_the_end_of_a_snapshot() {
     let phases = ["", "Pending", "Processing"];
     for phase in phases {
         let at =
@@ -205,7 +204,7 @@ fn the_job_decides_how_it_ends() {
 }
 
 #[test]
-fn what_has_ended_stays_ended() {
+fn an_ended_snapshot_stays_ended() {
     let complete = json!({"conditions": [{"type": "Complete", "status": "True"}]});
     for phase in ["Completed", "Failed"] {
         let ended = observed(&json!({"status": {"phase": phase}}), &json!({}));
@@ -233,7 +232,10 @@ fn a_job_of_another_owner_is_left_alone() {
         Observed { children: Children::default().with([job]), ..usual() }
     };
     let Decision::Refuse(message) = next(&with_owner(json!([]))) else { panic!("it is somebody else's") };
-    assert!(message.contains("a Job named snap.one exists already and is not of this snapshot"), "{message}");
+    assert!(
+        message.contains("a Job named snap.one already exists and does not belong to this snapshot"),
+        "{message}"
+    );
     let former = json!([{"apiVersion": "crownlabs.polito.it/v1alpha2", "kind": "InstanceSnapshot",
         "name": "snap.one", "uid": "former", "controller": true}]);
     assert!(matches!(next(&with_owner(former)), Decision::Wait { reason: reason::PREDECESSOR_LEAVING, .. }));

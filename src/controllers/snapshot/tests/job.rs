@@ -10,8 +10,8 @@ fn manifest(config: &SnapshotConfig) -> Value {
 }
 
 #[test]
-fn the_job_has_the_shape_that_operators_know() {
-    // The same fields as the Go operator writes, and where the reason of a failure is.
+fn the_job_has_the_fields_of_the_go_operators_job() {
+    // The same fields as in the Go operator, and the location of the failure's reason.
     let expected = json!({
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -71,7 +71,7 @@ fn the_job_has_the_shape_that_operators_know() {
 }
 
 #[test]
-fn the_disk_of_the_node_is_limited_where_the_configuration_says_so() {
+fn the_disk_of_the_node_is_limited_if_configured() {
     let limited = manifest(&SnapshotConfig { ephemeral_storage: "200Gi".to_owned(), ..config() });
     let pod = &limited["spec"]["template"]["spec"];
     assert_eq!(pod["volumes"][1], json!({"name": "tmp-vol", "emptyDir": {"sizeLimit": "200Gi"}}));

@@ -1,4 +1,4 @@
-//! Decisions, the Job and reports, from JSON as the API server has it.
+//! Tests of decisions, the Job and reports, with JSON as the API server returns it.
 
 mod decide;
 mod job;
@@ -7,20 +7,17 @@ mod trouble;
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::decide::{Decision, Export, decide};
 use super::observe::Observed;
-use crate::api::{Kind, Object};
+use crate::api::Object;
 use crate::config::{Layout, SnapshotConfig};
+use crate::fixtures::{now, object};
 use crate::kinds::JobKind;
 use crate::runtime::children::Children;
 use crate::runtime::merge;
-
-fn object<T: Kind>(value: &Value) -> Arc<Object<T>> {
-    Arc::new(serde_json::from_value(value.clone()).expect("objects are read leniently"))
-}
+use crate::runtime::object_events::Events;
 
 fn config() -> SnapshotConfig {
     SnapshotConfig {
@@ -28,10 +25,6 @@ fn config() -> SnapshotConfig {
         vm_registry_secret: "registry-credentials".to_owned(),
         ..SnapshotConfig::default()
     }
-}
-
-fn now() -> Timestamp {
-    "2026-03-04T05:06:07Z".parse().expect("a time")
 }
 
 fn snapshot(more: &Value) -> Value {
@@ -66,13 +59,14 @@ fn observed(more: &Value, of_instance: &Value) -> Observed {
     merge::apply(&mut instance, of_instance);
     let main = json!([{"name": "main", "environmentType": "VirtualMachine", "persistent": true}]);
     Observed {
-        snapshot: object(&snapshot(more)),
+        snapshot: object(snapshot(more)),
         instance: Some(object(&instance)),
-        template: Some(object(&template(&main))),
+        template: Some(object(template(&main))),
         children: Children::default(),
         job_pods: Vec::new(),
+        events: Events::Unknown,
         has_secret: true,
-        machines: vec![object(&json!({"metadata": {"name": "my-box", "namespace": "tenant-ada"}}))],
+        machines: vec![object(json!({"metadata": {"name": "my-box", "namespace": "tenant-ada"}}))],
         running: Vec::new(),
         disks: Vec::new(),
         pods: Vec::new(),
@@ -98,7 +92,7 @@ fn next(observed: &Observed) -> Decision {
     decide(observed, &config(), now())
 }
 
-/// The Job as the API server has it, of the snapshot, with this status.
+/// The observation with the Job of the snapshot in this status.
 fn with_job(mut observed: Observed, status: &Value) -> Observed {
     let desired = super::children::job(&observed, &config(), &export()).made();
     let mut made = desired.manifest.as_ref().expect("a Job").json().clone();

@@ -5,7 +5,7 @@ use crate::api::instance_snapshot::SnapshotPhase;
 use crate::api::reason;
 use crate::controllers::snapshot::report::tell;
 
-/// The reasons of the events of a decision, and the phase and reason that it leaves.
+/// The reasons of a decision's events, and the resulting phase and reason.
 pub fn told(observed: &Observed, decision: &Decision) -> (Vec<String>, SnapshotPhase, String) {
     let report = tell(&observed.snapshot, decision, now());
     let condition = report.status.conditions.first().expect("Ready");

@@ -12,9 +12,9 @@ use crate::runtime::apply::Failure;
 use crate::runtime::component::Component;
 use crate::runtime::error::ApiError;
 use crate::runtime::plan::Requeue;
-use crate::runtime::reconciler::Outcome;
+use crate::runtime::reconciler::{Outcome, Reconciled};
 
-/// A snapshot whose Job was made at this time, with the status of the Job, and its pods.
+/// A snapshot with a Job that was created at this time, the status of the Job, and its pods.
 fn with_pods(created: &str, status: &Value, pods: &[Value]) -> Observed {
     let mut observed = with_job(observed(&json!({"status": {"phase": "Processing"}}), &json!({})), status);
     let mut job = Object::clone(observed.job().expect("the Job"));
@@ -24,7 +24,7 @@ fn with_pods(created: &str, status: &Value, pods: &[Value]) -> Observed {
     observed
 }
 
-/// A pod that was made with the Job, with this status.
+/// A pod that was created with the Job, with this status.
 fn pod(status: &Value) -> Value {
     json!({
         "metadata": {"name": "snap-1", "namespace": "tenant-ada", "creationTimestamp": "2026-03-04T05:05:07Z"},
@@ -35,7 +35,7 @@ fn pod(status: &Value) -> Value {
 /// A minute before [`now`].
 const A_MINUTE_AGO: &str = "2026-03-04T05:05:07Z";
 
-/// The reason and the message of what is wrong; empty if nothing is.
+/// The reason and the message of the problem; empty without a problem.
 fn trouble_of(observed: &Observed) -> (&'static str, String) {
     match next(observed) {
         Decision::Running { trouble: Some(trouble), .. } => (trouble.reason.as_str(), trouble.to_string()),
@@ -56,7 +56,7 @@ fn a_job_that_has_or_had_a_pod_does_not_wait_for_one() {
     assert_eq!(reason("2026-03-04T05:05:08Z", json!({})), "");
     assert_eq!(reason(A_MINUTE_AGO, json!({})), "WaitingForPod");
     assert_eq!(reason(A_MINUTE_AGO, json!({"active": 0})), "WaitingForPod");
-    // The counts of its pods change before its conditions.
+    // The pod counts of the Job change before its conditions.
     for status in [json!({"active": 1}), json!({"succeeded": 1}), json!({"failed": 1})] {
         assert_eq!(reason(A_MINUTE_AGO, status.clone()), "", "{status}");
     }
@@ -67,7 +67,7 @@ fn a_job_that_has_or_had_a_pod_does_not_wait_for_one() {
 }
 
 #[test]
-fn what_keeps_a_pod_from_starting_is_said_within_a_minute() {
+fn an_obstacle_to_a_pod_is_reported_within_a_minute() {
     let of = |created: &str, status: &Value| {
         trouble_of(&with_pods(created, &json!({"active": 1}), &[pod(status)]))
     };
@@ -81,7 +81,7 @@ fn what_keeps_a_pod_from_starting_is_said_within_a_minute() {
         );
     }
     let (_, message) = of(now, &waiting("CreateContainerConfigError", ""));
-    assert!(message.ends_with("it cannot be made: CreateContainerConfigError"), "{message}");
+    assert!(message.ends_with("it cannot be created: CreateContainerConfigError"), "{message}");
     let unplaced = |message: &str| {
         json!({"phase": "Pending", "conditions": [
             {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message},
@@ -92,7 +92,7 @@ fn what_keeps_a_pod_from_starting_is_said_within_a_minute() {
         of(now, &unplaced(claim)),
         ("PodUnschedulable", format!("pod snap-1 cannot be placed on a node: {claim}"))
     );
-    // A volume that cannot be mounted: the pod says nothing.
+    // A volume cannot be mounted, and the status of the pod does not show it.
     let creating = waiting("PodInitializing", "");
     let mut missing = with_pods(A_MINUTE_AGO, &json!({"active": 1}), &[pod(&creating)]);
     assert_eq!(trouble_of(&missing).0, "PodNotStarted");
@@ -100,7 +100,7 @@ fn what_keeps_a_pod_from_starting_is_said_within_a_minute() {
     let (reason, message) = trouble_of(&missing);
     assert_eq!(reason, "SecretMissing");
     assert!(message.starts_with("pod snap-1 waits for Secret registry-credentials: "), "{message}");
-    // Once it runs, nothing is wrong.
+    // Once it is running, there is no problem.
     let running = json!({"phase": "Pending", "initContainerStatuses": [{"name": "img-generator", "state": {"running": {}}}]});
     let running = with_pods("2026-03-04T01:00:00Z", &json!({"active": 1}), &[pod(&running)]);
     assert!(
@@ -129,12 +129,12 @@ fn a_job_that_has_not_started_in_time_is_deleted() {
     let confirmed: Vec<&str> = plan.confirm.iter().map(|(kind, _)| kind.kind).collect();
     assert_eq!((confirmed, plan.requeue), (vec!["Job", "Pod"], Requeue::OnChange));
     let gone = Observed { children: Children::default(), job_pods: Vec::new(), ..late };
-    let report = report(&gone, &config(), &plan, &Outcome::default(), now());
+    let report = report(&Reconciled::of(&gone, &config(), &plan, &Outcome::default(), now()));
     assert_eq!(report.status.phase, SnapshotPhase::Failed);
     let message = report.status.conditions[0].message.to_string();
     assert!(message.starts_with("it could not start within 30m"), "{message}");
     assert!(message.ends_with("its image cannot be pulled: no such image"), "{message}");
-    // The time counts from the last thing that happened: here the exporter has ended a minute ago.
+    // The time counts from the last change: here the exporter ended a minute ago.
     let pusher = json!({"phase": "Pending",
         "initContainerStatuses": [
             {"name": "img-generator", "state": {"terminated": {"exitCode": 0, "finishedAt": A_MINUTE_AGO}}},
@@ -144,7 +144,7 @@ fn a_job_that_has_not_started_in_time_is_deleted() {
         ],
     });
     assert!(matches!(next(&at("2026-03-04T01:00:00Z", &pusher)), Decision::Running { trouble: Some(_), .. }));
-    // One that has run is given its attempts.
+    // A container that has run is retried.
     let failed = json!({"phase": "Pending", "initContainerStatuses": [{"name": "img-generator",
         "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off"}},
         "lastState": {"terminated": {"exitCode": 1, "finishedAt": "2026-03-04T04:00:00Z"}},
@@ -166,8 +166,8 @@ fn the_reason_of_a_container_that_failed_is_in_the_status() {
         "container img-generator of pod snap-1 failed (exit code 1): exporter: /data/disk.img is empty";
     assert_eq!(of(&failed(1, "Error", log)), ("ContainerFailed", said.to_owned()));
     let (_, killed) = of(&failed(137, "OOMKilled", ""));
-    assert!(killed.ends_with("failed (exit code 137, OOMKilled): it has left no message"), "{killed}");
-    // When the Job has failed, its pods may still be there, or not any more.
+    assert!(killed.ends_with("failed (exit code 137, OOMKilled): it left no message"), "{killed}");
+    // When the Job has failed, its pods may still exist or not.
     let end = json!({"failed": 1, "conditions": [
         {"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded", "message": "too often"},
     ]});
@@ -177,9 +177,9 @@ fn the_reason_of_a_container_that_failed_is_in_the_status() {
     let condition = json!({"type": "Ready", "status": "False", "reason": "ContainerFailed", "message": said});
     let mut reported = with_pods(A_MINUTE_AGO, &end, &[]);
     let status = json!({"status": {"phase": "Processing", "conditions": [condition]}});
-    reported.snapshot = object(&snapshot(&status));
+    reported.snapshot = object(snapshot(&status));
     assert_eq!(next(&reported), Decision::Fail(whole));
-    // It is final, so the Job is read from the API server first.
+    // The failure is final, so the Job is read from the API server first.
     let confirmed = plan(&reported, &config(), now()).confirm;
     assert_eq!(confirmed.iter().map(|(kind, _)| kind.kind).collect::<Vec<_>>(), ["Job"]);
 }
@@ -192,7 +192,7 @@ fn stored(phase: &str, status: &str, reason: &str, since: &str) -> Observed {
 }
 
 #[test]
-fn a_snapshot_that_waits_for_too_long_has_failed_and_the_next_one_follows() {
+fn a_snapshot_that_waits_too_long_fails_and_the_next_one_follows() {
     let machine = json!({"metadata": {"name": "my-box"}, "status": {"phase": "Running"}});
     let stopping = |since: &str| Observed {
         running: vec![object(&machine)],
@@ -201,9 +201,10 @@ fn a_snapshot_that_waits_for_too_long_has_failed_and_the_next_one_follows() {
     assert!(matches!(next(&stopping("2026-03-04T04:36:08Z")), Decision::Wait { .. }));
     let Decision::Fail(message) = next(&stopping("2026-03-04T04:36:07Z")) else { panic!("it is too late") };
     assert!(message.ends_with("waiting until virtual machine my-box is off"), "{message}");
-    // One that waits for another has all the time in the world, and its own time begins when that has ended.
+    // The deadline does not apply to a snapshot that waits for another one. Its own time begins when the other one has
+    // ended.
     let metadata = json!({"name": "z", "uid": "s2", "creationTimestamp": "2026-03-04T06:00:00Z"});
-    let other = object(&snapshot(&json!({"metadata": metadata, "status": {"phase": "Processing"}})));
+    let other = object(snapshot(&json!({"metadata": metadata, "status": {"phase": "Processing"}})));
     let queued = Observed {
         others: vec![other],
         ..stored("Pending", "Unknown", "AnotherSnapshot", "2026-03-04T01:00:00Z")
@@ -213,9 +214,10 @@ fn a_snapshot_that_waits_for_too_long_has_failed_and_the_next_one_follows() {
     let begun = super::super::report::tell(&usual().snapshot, &waits, now()).status;
     assert_eq!(begun.conditions[0].status, "Unknown");
     let turn = Observed { running: vec![object(&machine)], others: Vec::new(), ..queued };
-    let report = report(&turn, &config(), &plan(&turn, &config(), now()), &Outcome::default(), now());
+    let report =
+        report(&Reconciled::of(&turn, &config(), &plan(&turn, &config(), now()), &Outcome::default(), now()));
     assert_eq!(report.status.conditions[0].last_transition_time.0, now());
-    // So does that of a failed one whose spec was changed.
+    // The time of a failed snapshot restarts too, when its spec changes.
     let wait = Decision::Wait { reason: reason::MACHINE_STOPPING, message: "wait".to_owned() };
     let revised = stored("Failed", "False", "ValidationError", "2026-03-04T01:00:00Z");
     let again = super::super::report::tell(&revised.snapshot, &wait, now()).status;
@@ -223,7 +225,7 @@ fn a_snapshot_that_waits_for_too_long_has_failed_and_the_next_one_follows() {
 }
 
 #[test]
-fn a_refused_job_does_not_change_the_status_to_and_fro() {
+fn a_refused_job_does_not_flip_the_status() {
     let refusal = |error: ApiError| {
         let failure =
             Failure { component: Component::Whole, kind: "Job", name: "snap.one".to_owned(), error };
@@ -236,17 +238,17 @@ fn a_refused_job_does_not_change_the_status_to_and_fro() {
         let first = usual();
         let announced = plan(&first, &config(), now());
         assert!(announced.announce);
-        let refused = report(&first, &config(), &announced, &refusal(error.clone()), now());
+        let refused = report(&Reconciled::of(&first, &config(), &announced, &refusal(error.clone()), now()));
         let condition = &refused.status.conditions[0];
         assert_eq!((condition.reason.as_str(), &refused.status.phase), (reason, &SnapshotPhase::Pending));
-        // The next attempt: nothing is announced, and the same refusal changes nothing.
+        // The next attempt: nothing is announced, and the same rejection changes nothing.
         let known =
             observed(&json!({"status": serde_json::to_value(&refused.status).expect("JSON")}), &json!({}));
         let again = plan(&known, &config(), now());
         assert_eq!((again.announce, again.ensure.len()), (false, 1));
         let confirmed: Vec<&str> = again.confirm.iter().map(|(kind, _)| kind.kind).collect();
         assert_eq!(confirmed, ["InstanceSnapshot"]);
-        let report = report(&known, &config(), &again, &refusal(error), now());
+        let report = report(&Reconciled::of(&known, &config(), &again, &refusal(error), now()));
         assert_eq!((&report.status, report.events.len()), (&refused.status, 0));
     }
     let late = stored("Pending", "False", "ResourceQuotaExceeded", "2026-03-04T04:36:07Z");

@@ -10,7 +10,7 @@ use crate::runtime::plan::{KindInfo, Requeue};
 use crate::runtime::problem::Problem;
 
 #[test]
-fn only_what_is_requested_and_not_completed_is_uploaded() {
+fn only_a_requested_and_incomplete_upload_starts() {
     let with = |requested: Value, completed: Value| {
         next(&observed(&json!({"metadata": {"labels": {REQUESTED: requested, COMPLETED: completed}}})))
     };
@@ -25,11 +25,11 @@ fn only_what_is_requested_and_not_completed_is_uploaded() {
 }
 
 #[test]
-fn what_cannot_be_uploaded_is_not_eligible() {
+fn an_instance_without_uploadable_content_is_not_eligible() {
     assert_eq!(next(&observed(&json!({"spec": {"customizationUrls": null}}))), Decision::NotEligible);
     let volatile = json!([{"name": "desktop", "environmentType": "Container"}]);
     let of = |environments: &Value| Observed {
-        template: Some(object(&template(environments))),
+        template: Some(object(template(environments))),
         ..observed(&json!({}))
     };
     assert_eq!(next(&of(&volatile)), Decision::NotEligible);
@@ -44,13 +44,13 @@ fn what_cannot_be_uploaded_is_not_eligible() {
 
 #[test]
 fn nothing_is_uploaded_in_the_name_of_another_tenant() {
-    let problem = Problem::fault(Component::Whole, TENANT_MISMATCH, "the namespace is that of Tenant ada");
+    let problem = Problem::fault(Component::Whole, TENANT_MISMATCH, "the namespace belongs to Tenant ada");
     let foreign = |observed| Observed { foreign_tenant: Some(problem.clone()), ..observed };
     let asked = foreign(observed(&json!({})));
     assert_eq!(next(&asked), Decision::Blocked(problem.clone()));
     let plan = planned(&asked);
     assert_eq!((plan.ensure.len(), plan.remove.len(), plan.problems), (0, 0, vec![problem.clone()]));
-    // What exists is left as it is: a Job that runs, and those of a former request.
+    // Existing objects stay unchanged: a running Job, and the Jobs of a former request.
     let running = foreign(with_job(observed(&open("Uploading", &json!({}))), 1, &json!({})));
     let mut former = open("SubmissionCompleted", &json!({}));
     former["status"]["conditions"] = json!([condition("True", "SubmissionCompleted")]);
@@ -58,32 +58,35 @@ fn nothing_is_uploaded_in_the_name_of_another_tenant() {
         let plan = planned(&observed);
         assert_eq!((plan.ensure.len(), plan.remove.len(), plan.patches.len()), (0, 0, 0));
     }
-    // The reason is in the condition.
+    // The condition contains the reason.
     let told = told(&asked, &Outcome::default());
     let shown = told.status.conditions.iter().find(|condition| condition.type_ == "Submitted");
     assert_eq!(shown.map(|shown| (&*shown.status, &*shown.reason)), Some(("Unknown", "TenantMismatch")));
-    // A request whose content is uploaded already ends.
+    // A request ends if its content is already uploaded.
     let uploaded = foreign(observed(&open("Uploaded", &json!({}))));
     assert_eq!(next(&uploaded), Decision::Label { completed: true });
 }
 
 #[test]
-fn it_waits_until_nothing_runs_any_more_but_not_for_ever() {
+fn the_upload_waits_until_nothing_runs_or_a_timeout() {
     let waits = |observed: &Observed| match next(observed) {
         Decision::Work(work) => work.waiting.map(|(what, _)| what),
         other => panic!("{other:?}"),
     };
     assert_eq!(waits(&observed(&json!({}))), None);
-    assert_eq!(waits(&observed(&json!({"spec": {"running": true}}))).as_deref(), Some("it is to run"));
+    assert_eq!(
+        waits(&observed(&json!({"spec": {"running": true}}))).as_deref(),
+        Some("spec.running is true")
+    );
     for phase in ["Ready", "Stopping", "Failed", "CreationLoopBackoff"] {
         let expected = format!("its phase is {phase}");
         assert_eq!(waits(&observed(&json!({"status": {"phase": phase}}))), Some(expected));
     }
-    let pod = |phase: &str| object(&json!({"metadata": {"name": "p"}, "status": {"phase": phase}}));
+    let pod = |phase: &str| object(json!({"metadata": {"name": "p"}, "status": {"phase": phase}}));
     let running = Observed { pods: vec![pod("Succeeded"), pod("Running")], ..observed(&json!({})) };
     assert_eq!(waits(&running).as_deref(), Some("pod p has not ended"));
     assert_eq!(waits(&Observed { pods: vec![pod("Succeeded")], ..observed(&json!({})) }), None);
-    let machine = object(&json!({"metadata": {"name": "m"}}));
+    let machine = object(json!({"metadata": {"name": "m"}}));
     let machine = Observed { machines: vec![machine], ..observed(&json!({})) };
     assert_eq!(waits(&machine).as_deref(), Some("virtual machine m runs"));
     let unknown = observed(&json!({"status": {"phase": ""}}));
@@ -107,7 +110,7 @@ fn it_waits_until_nothing_runs_any_more_but_not_for_ever() {
 }
 
 #[test]
-fn a_job_decides_how_far_an_upload_is() {
+fn a_job_determines_the_progress_of_an_upload() {
     let at_open = |automation: Value| observed(&open("Uploading", &automation));
     let times = at_open(json!({"submissionTime": "2026-03-04T04:58:00Z"}));
     assert_eq!(stage(&times), Stage::Done);
@@ -115,7 +118,7 @@ fn a_job_decides_how_far_an_upload_is() {
     let job = |attempt, status| stage(&with_job(at_open(json!({})), attempt, &status));
     assert_eq!(job(1, json!({})), Stage::Running);
     assert_eq!(job(1, json!({"active": 1, "failed": 3})), Stage::Running);
-    let end = Some(at("2026-03-04T04:58:00Z"));
+    let end = Some(time("2026-03-04T04:58:00Z"));
     assert_eq!(job(1, succeeded()), Stage::Succeeded { at: end });
     assert_eq!(job(1, json!({"succeeded": 1})), Stage::Succeeded { at: None });
     assert_eq!(job(3, succeeded()), Stage::Succeeded { at: end }, "the last attempt counts, too");
@@ -123,37 +126,47 @@ fn a_job_decides_how_far_an_upload_is() {
     let failed_at = |attempt, retry| Stage::Failed {
         attempt,
         because: because.clone(),
-        retry: at(retry),
+        retry: time(retry),
         is_counted: false,
     };
     assert_eq!(job(1, failed()), failed_at(1, "2026-03-04T05:00:00Z"));
     assert_eq!(job(2, failed()), failed_at(2, "2026-03-04T05:05:00Z"));
     assert_eq!(job(3, failed()), Stage::GivenUp { because: because.clone() });
-    // A restart does not count from the beginning.
+    // A new URL is tried immediately, as the next attempt.
+    let mut elsewhere = open("Uploading", &json!({}));
+    let url = "https://exams.example.org/other";
+    let corrected = json!({"spec": {"customizationUrls": {"contentDestination": url}}});
+    merge::apply(&mut elsewhere, &corrected);
+    let former = with_job(at_open(json!({})), 2, &failed());
+    let corrected = Observed { children: former.children, ..observed(&elsewhere) };
+    assert_eq!(stage(&corrected), failed_at(2, "2026-03-04T04:55:00Z"));
+    let reported = told(&corrected, &Outcome::default()).status.automation;
+    assert_eq!((reported.submission_attempts, reported.submission_attempt_time), (2, None));
+    // After a restart of the daemon, counting continues.
     let third = at_open(json!({"submissionAttempts": 3}));
     assert_eq!(stage(&with_job(third.clone(), 1, &failed())), Stage::GivenUp { because });
     assert_eq!(stage(&third), Stage::GivenUp { because: "Job exam-1-submitter was deleted".to_owned() });
 }
 
 #[test]
-fn a_job_that_somebody_deletes_was_an_attempt_and_the_pause_after_it_holds() {
-    // The status of one whose Job was made three minutes ago; the pause after the second attempt is ten minutes.
+fn a_deleted_job_counts_as_an_attempt_and_its_pause_applies() {
+    // The Job was created three minutes ago. The pause after the second attempt is ten minutes.
     let deleted = |attempts: i32| {
         let automation =
             json!({"submissionAttempts": attempts, "submissionAttemptTime": "2026-03-04T04:57:00Z"});
         observed(&open("Retrying", &automation))
     };
     let second = deleted(2);
-    let not_before = Some(at("2026-03-04T05:07:00Z"));
+    let not_before = Some(time("2026-03-04T05:07:00Z"));
     assert_eq!(stage(&second), Stage::Missing { attempt: 3, not_before });
     let waits = planned(&second);
     assert!(waits.ensure.is_empty() && waits.remove.is_empty());
     assert_eq!(waits.requeue, Requeue::After(Duration::from_mins(7)));
-    let later = super::super::plan::plan(&second, &config(), at("2026-03-04T05:07:00Z"));
+    let later = super::super::plan::plan(&second, &config(), time("2026-03-04T05:07:00Z"));
     let made = later.ensure[0].manifest.as_ref().expect("a Job").json();
     assert_eq!(made["metadata"]["annotations"]["crownlabs.polito.it/submission-attempt"], "3");
     assert!(matches!(stage(&deleted(3)), Stage::GivenUp { .. }));
-    // A status from before there was such a time.
+    // An old status without this time.
     let old = observed(&open("Retrying", &json!({"submissionAttempts": 2})));
     assert_eq!(stage(&old), Stage::Missing { attempt: 3, not_before: None });
     assert_eq!(planned(&old).ensure.len(), 1);
@@ -181,7 +194,7 @@ fn a_failed_job_is_replaced_when_its_time_has_come() {
     let due = planned(&with_job(at_open(), 1, &failed()));
     assert_eq!((due.remove.len(), due.ensure.len()), (1, 0));
     assert_eq!((due.remove[0].uid.as_str(), due.requeue), ("j1", Requeue::After(Duration::ZERO)));
-    // The status does not count it yet: the Job is the only record of the attempt.
+    // The status does not count the attempt yet, and the Job is its only record.
     let uncounted = planned(&with_job(observed(&open("Starting", &json!({}))), 1, &failed()));
     assert!(uncounted.remove.is_empty() && uncounted.ensure.is_empty());
     assert_eq!(uncounted.requeue, Requeue::After(Duration::ZERO));
@@ -197,9 +210,9 @@ fn a_failed_job_is_replaced_when_its_time_has_come() {
 }
 
 #[test]
-fn that_a_request_is_open_is_written_before_its_first_job() {
+fn an_open_request_is_recorded_before_its_first_job() {
     assert!(planned(&observed(&json!({}))).announce);
-    // One that waits has no Job to announce.
+    // A waiting request has no Job to announce.
     assert!(!planned(&observed(&json!({"spec": {"running": true}}))).announce);
 }
 
@@ -212,7 +225,7 @@ fn the_jobs_of_a_former_request_are_deleted_first() {
         assert_eq!(planned(&again).remove.len(), 1);
         assert!(matches!(next(&observed(&conditions)), Decision::Work(Work { is_new: true, .. })));
     }
-    // One that the Go operator has made for this request is not made again.
+    // A Job of the Go operator for this request is not created again.
     let taken_over = with_job(observed(&json!({})), 1, &succeeded());
     assert!(matches!(stage(&taken_over), Stage::Succeeded { .. }));
 }
@@ -234,10 +247,10 @@ fn a_successful_job_is_kept_for_five_minutes() {
     let ended = with_job(observed(&done), 1, &succeeded());
     assert_eq!(
         next(&ended),
-        Decision::Idle { outdated: Vec::new(), again: Some(at("2026-03-04T05:03:00Z")) }
+        Decision::Idle { outdated: Vec::new(), again: Some(time("2026-03-04T05:03:00Z")) }
     );
     assert_eq!(planned(&ended).requeue, Requeue::After(Duration::from_mins(3)));
-    let later = super::super::plan::plan(&ended, &config(), at("2026-03-04T05:03:00Z"));
+    let later = super::super::plan::plan(&ended, &config(), time("2026-03-04T05:03:00Z"));
     assert_eq!(later.remove.len(), 1);
     assert_eq!(later.remove[0].kind, KindInfo::of::<crate::kinds::JobKind>());
     let kept = with_job(observed(&done), 1, &failed());

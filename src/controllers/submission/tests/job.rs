@@ -10,7 +10,7 @@ fn manifest(observed: &Observed, config: &SubmissionConfig, upload: &Upload) -> 
 /// The same fields as the Go operator writes, in the same order, with the annotation and without
 /// `ttlSecondsAfterFinished`.
 #[test]
-fn the_job_has_the_shape_that_operators_know() {
+fn the_job_has_the_fields_of_the_go_operators_job() {
     let expected = r#"{
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -66,7 +66,7 @@ fn the_job_has_the_shape_that_operators_know() {
 }
 
 #[test]
-fn each_environment_of_several_has_a_job_of_its_own() {
+fn each_of_several_environments_has_its_own_job() {
     let upload = Upload { environment: "db".to_owned(), destination: "https://x".to_owned() };
     let made = manifest(&observed(&json!({})), &config(), &upload);
     assert_eq!(made["metadata"]["name"], "exam-1-db-submitter");

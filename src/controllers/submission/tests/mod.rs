@@ -1,4 +1,4 @@
-//! Decisions, plans, Jobs and reports, from JSON as the API server has it.
+//! Tests of decisions, plans, Jobs and reports, with JSON as the API server returns it.
 
 mod decide;
 mod job;
@@ -11,29 +11,23 @@ use serde_json::{Value, json};
 
 use super::decide::{Decision, Stage, Work, decide};
 use super::observe::{Observed, Upload};
+use crate::api::Object;
 use crate::api::instance::InstanceKind;
-use crate::api::{Kind, Object};
 use crate::config::SubmissionConfig;
+use crate::fixtures::{object, time};
 use crate::kinds::Job;
 use crate::runtime::children::Children;
 use crate::runtime::merge;
+use crate::runtime::object_events::Events;
 use crate::runtime::plan::Plan;
-use crate::runtime::reconciler::{Outcome, Report};
+use crate::runtime::reconciler::{Outcome, Reconciled, Report};
 
 const REQUESTED: &str = "crownlabs.polito.it/instance-submission-requested";
 const COMPLETED: &str = "crownlabs.polito.it/instance-submission-completed";
 const DESTINATION: &str = "https://exams.example.org/upload?key=secret";
 
-fn object<T: Kind>(value: &Value) -> Arc<Object<T>> {
-    Arc::new(serde_json::from_value(value.clone()).expect("objects are read leniently"))
-}
-
-fn at(text: &str) -> Timestamp {
-    text.parse().expect("a time")
-}
-
 fn now() -> Timestamp {
-    at("2026-03-04T05:00:00Z")
+    time("2026-03-04T05:00:00Z")
 }
 
 fn config() -> SubmissionConfig {
@@ -48,7 +42,7 @@ fn one() -> Value {
     json!([{"name": "desktop", "environmentType": "Container", "persistent": true}])
 }
 
-/// An exam that was stopped and is to be uploaded, with further members of the Instance.
+/// A stopped exam with a request for an upload, and further members of the Instance.
 fn observed(more: &Value) -> Observed {
     let mut instance = json!({
         "metadata": {
@@ -66,16 +60,17 @@ fn observed(more: &Value) -> Observed {
     merge::apply(&mut instance, more);
     Observed {
         instance: object(&instance),
-        template: Some(object(&template(&one()))),
+        template: Some(object(template(&one()))),
         foreign_tenant: None,
         workloads: ["exam-1".to_owned()].into(),
         children: Children::default(),
+        events: Events::Unknown,
         pods: Vec::new(),
         machines: Vec::new(),
     }
 }
 
-/// The members of an Instance whose request is open, at this reason and with this record.
+/// The members of an Instance with an open request, with this reason and record.
 fn open(reason: &str, automation: &Value) -> Value {
     json!({"status": {
         "conditions": [condition("Unknown", reason)],
@@ -130,10 +125,10 @@ fn planned(observed: &Observed) -> Plan {
 }
 
 fn told(observed: &Observed, outcome: &Outcome<()>) -> Report<InstanceKind> {
-    super::report::report(observed, &config(), &planned(observed), outcome, now())
+    super::report::report(&Reconciled::of(observed, &config(), &planned(observed), outcome, now()))
 }
 
-/// How far the only upload is.
+/// The progress of the only upload.
 fn stage(observed: &Observed) -> Stage {
     match next(observed) {
         Decision::Work(Work { mut uploads, .. }) if uploads.len() == 1 => uploads.remove(0).1,

@@ -36,18 +36,18 @@ fn a_new_request_forgets_the_attempts_of_the_former_one() {
     };
     let (has_time, attempts, report) = former("SubmissionCompleted", "True");
     assert_eq!((has_time, attempts), (false, 0));
-    assert_eq!(shown(&report.status), ("Unknown", "Starting", "the upload begins"));
+    assert_eq!(shown(&report.status), ("Unknown", "Starting", "the upload starts"));
     let since = report.status.conditions[0].last_transition_time.0;
-    assert_eq!(since, now(), "the time from which on it waits until the Instance is off");
-    // What had succeeded before another upload failed counts.
+    assert_eq!(since, now(), "the time since which it waits until the Instance is off");
+    // Uploads that succeeded before another one failed count.
     let (has_time, attempts, _) = former("SubmissionFailed", "False");
     assert_eq!((has_time, attempts), (true, 0));
 }
 
 #[test]
-fn progress_is_told() {
+fn progress_is_reported() {
     let waiting = ok(&observed(&json!({"spec": {"running": true}})));
-    let message = "the upload waits until the Instance is off, at most 10m: it is to run";
+    let message = "the upload waits until the Instance is off, at most 10m: spec.running is true";
     assert_eq!(shown(&waiting.status), ("Unknown", "WaitingForOff", message));
     assert!(waiting.events.is_empty());
     let running = ok(&with_job(observed(&open("Starting", &json!({}))), 1, &json!({})));
@@ -61,7 +61,7 @@ fn progress_is_told() {
     let message = "Job exam-1-submitter has failed: BackoffLimitExceeded: too often; attempt 3 of 3 follows";
     assert_eq!(shown(&retrying.status), ("Unknown", "Retrying", message));
     assert_eq!((reasons(&retrying), retrying.status.automation.submission_attempts), (vec!["Retrying"], 2));
-    // Between the deletion of the failed Job and the next one, nothing changes.
+    // Between the deletion of the failed Job and the creation of the next one, nothing changes.
     let between = observed(&open("Retrying", &json!({"submissionAttempts": 2})));
     assert_eq!(ok(&between).status, between.instance.status);
 }
@@ -100,7 +100,7 @@ fn a_failure_for_good_says_how_to_ask_again() {
     assert_eq!(
         message,
         "the content could not be uploaded in 3 attempts: Job exam-1-submitter has failed: BackoffLimitExceeded: too \
-         often. To ask again: kubectl label instance -n exams exam.1 \
+         often. To request it again: kubectl label instance -n exams exam.1 \
          crownlabs.polito.it/instance-submission-requested=true --overwrite"
     );
     assert!(report.requeue_at_once && report.events.is_empty());
@@ -114,7 +114,7 @@ fn refused_jobs_are_reported_unless_the_next_attempt_may_succeed() {
         told(&at_open, &Outcome::of(vec![Failure { component, kind: "Job", name, error }]))
     };
     let report = with(ApiError::QuotaExceeded("exceeded quota".to_owned()));
-    let message = "the upload cannot begin, it is tried again: Job exam-1-submitter: exceeded quota";
+    let message = "the upload cannot start and will be retried: Job exam-1-submitter: exceeded quota";
     assert_eq!(shown(&report.status), ("Unknown", "ResourceQuotaExceeded", message));
     assert_eq!(reasons(&report), ["ResourceQuotaExceeded"]);
     let owner = "belongs to Job x".to_owned();
@@ -124,7 +124,7 @@ fn refused_jobs_are_reported_unless_the_next_attempt_may_succeed() {
     assert_eq!((report.status, report.events.len()), (at_open.instance.status.clone(), 0));
 }
 
-/// Two environments, of which one has nothing to upload, and two that are uploaded.
+/// Three environments: one with nothing to upload, and two that are uploaded.
 fn several(more: &Value) -> Observed {
     let environments = json!([
         {"name": "web", "environmentType": "Container"},
@@ -143,7 +143,7 @@ fn several(more: &Value) -> Observed {
     });
     merge::apply(&mut instance, more);
     Observed {
-        template: Some(object(&template(&environments))),
+        template: Some(object(template(&environments))),
         workloads: ["exam-1-web", "exam-1-db", "exam-1-app"].map(str::to_owned).into(),
         ..observed(&instance)
     }
@@ -177,7 +177,7 @@ fn a_request_is_complete_when_all_environments_are_uploaded() {
     let report = ok(&jobs([succeeded(), succeeded()], 1));
     assert_eq!(shown(&report.status).1, "Uploaded");
     assert_eq!(times(&report), [false, true, true, true]);
-    // One that has failed for good ends the request only when the others have ended.
+    // A permanent failure ends the request only after the other uploads have ended.
     assert_eq!(shown(&ok(&jobs([failed(), json!({})], 3)).status).1, "Uploading");
     let report = ok(&jobs([failed(), succeeded()], 3));
     assert_eq!(shown(&report.status).1, "GivingUp");

@@ -1,23 +1,25 @@
 //! The personal volume of a Tenant (`MyDrive`): `PersistentVolumeClaim`, Secret and Job.
 //!
-//! The claim is kept when its Tenant is deleted, unless it is configured otherwise. So it has no owner
-//! reference but annotations with the name and e-mail address of its Tenant. A new Tenant of the same name
-//! gets the volume only if it has the same address.
+//! The claim is kept when its Tenant is deleted, unless the configuration says otherwise. So it has no owner reference,
+//! but annotations with the name and e-mail address of its Tenant. A new Tenant with the same name gets the volume only
+//! if it has the same address.
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 use super::children::{Children, EMAIL, MY_DRIVE, OWNER, TENANT_UID};
 use super::observe::Observed;
 use super::{Effect, Settings};
-use crate::api::labels;
-use crate::api::reason;
+use crate::api::condition::{Condition, MY_DRIVE_READY};
+use crate::api::{labels, reason};
 use crate::controllers::shared::nfs_volume::{Location, failure, growth, is_bound, location, provisioning};
+use crate::controllers::shared::waits;
 use crate::kinds::{NfsClaim, NfsClaimKind};
 use crate::runtime::plan::{Desired, KindInfo, Plan};
 use crate::runtime::problem::Problem;
 
 /// Plans the volume of a Tenant whose personal namespace exists.
-pub fn plan(children: Children<'_>, plan: &mut Plan<Effect>) {
+pub fn plan(children: Children<'_>, now: Timestamp, plan: &mut Plan<Effect>) {
     let Children { observed, settings } = children;
     let claim = observed.claim();
     if let Some(problem) = claim.and_then(|claim| foreign_owner(observed, claim)) {
@@ -37,11 +39,14 @@ pub fn plan(children: Children<'_>, plan: &mut Plan<Effect>) {
     let provisioned = provisioning(claim, own_job);
     children.claim(provisioned).ensure(plan);
     plan.patches.extend(claim.and_then(|claim| growth(claim, &settings.config.my_drive.size, MY_DRIVE)));
-    let Some(claim) = claim.filter(|claim| is_bound(claim)) else { return };
+    let Some(claim) = claim.filter(|claim| is_bound(claim)) else {
+        wait_for_claim(observed, now, plan);
+        return;
+    };
     let job = children.job();
     if !is_usable(observed, claim) {
-        // A pod holds the claim even when it has succeeded, so its Job goes first: the engine deletes that of a former
-        // Tenant if the garbage collector does not. The next claim needs a Job of its own.
+        // A pod uses the claim even after it has succeeded, so the Job of a former Tenant must be deleted first. The
+        // engine deletes it if the garbage collector does not. The next claim needs its own Job.
         match job.existing {
             Some(_) if job.is_own() => job.remove(plan),
             Some(_) => job.ensure(plan),
@@ -56,6 +61,13 @@ pub fn plan(children: Children<'_>, plan: &mut Plan<Effect>) {
     if provisioned == Some(labels::PROVISIONING_COMPLETED) {
         return;
     }
+    prepare(children, claim, now, plan);
+}
+
+/// Plans the Job that prepares the volume, or reports that it has failed or waits.
+fn prepare(children: Children<'_>, claim: &NfsClaim, now: Timestamp, plan: &mut Plan<Effect>) {
+    let observed = children.observed;
+    let own_job = observed.job().filter(|job| job.is_controlled_by(&observed.tenant));
     if let Some(failed) = observed.job().and_then(failure) {
         let message = format!(
             "the personal volume could not be prepared: Job {}/{} has failed: {}; delete the Job to have it \
@@ -66,24 +78,47 @@ pub fn plan(children: Children<'_>, plan: &mut Plan<Effect>) {
         );
         plan.problems.push(Problem::elsewhere(MY_DRIVE, reason::PROVISIONING_FAILED, message));
     }
-    // A Job that runs is left alone; one of another owner is refused by the apply engine.
-    if own_job.is_none() {
-        job.ensure(plan);
+    // A running Job is left alone. The apply engine rejects a Job with another owner.
+    match own_job {
+        None => children.job().ensure(plan),
+        Some(job) => {
+            if let Some(wait) = waits::of_job(job, MY_DRIVE, &observed.events, stored(observed), now) {
+                wait.join(plan);
+            }
+        }
     }
 }
 
-/// Whether a claim is that of this Tenant and stays. One that is being deleted, or that a former Tenant of the same name
-/// controls, may have the data of somebody else: its location is told to nobody.
+/// Plans the consequences of an unbound claim.
+fn wait_for_claim(observed: &Observed, now: Timestamp, plan: &mut Plan<Effect>) {
+    let Some(claim) = observed.claim() else {
+        // The claim is created now.
+        plan.requeue_after(waits::GRACE);
+        return;
+    };
+    let (fault, events) = (observed.class_fault.as_deref(), &observed.events);
+    if let Some(wait) = waits::of_claim(claim, MY_DRIVE, fault, events, stored(observed), now) {
+        wait.join(plan);
+    }
+}
+
+/// The condition that explains why the volume waits.
+fn stored(observed: &Observed) -> Option<&Condition> {
+    observed.tenant.status.conditions.iter().find(|condition| condition.type_ == MY_DRIVE_READY)
+}
+
+/// Whether a claim belongs to this Tenant and stays. A claim that is being deleted, or that a former Tenant with the
+/// same name controls, may hold another user's data, so its location is not disclosed.
 fn is_usable(observed: &Observed, claim: &NfsClaim) -> bool {
     let is_ours = claim.controller_uid().is_none_or(|uid| uid == observed.tenant.uid());
     is_ours && !claim.is_terminating()
 }
 
-/// The name conflict if the claim belongs to another Tenant.
+/// The name conflict, if the claim belongs to another Tenant.
 fn foreign_owner(observed: &Observed, claim: &NfsClaim) -> Option<Problem> {
     let tenant = &observed.tenant;
     if claim.is_controlled_by(&observed.tenant) || claim.controller_uid().is_some() {
-        // The apply engine refuses what another object controls.
+        // The apply engine rejects objects with another controller.
         return None;
     }
     let name = format!("{}/{}", claim.namespace(), claim.name());
@@ -105,13 +140,13 @@ fn foreign_owner(observed: &Observed, claim: &NfsClaim) -> Option<Problem> {
     }
 }
 
-/// Whether the volume was made for a former Tenant of the same name. A Tenant that has a volume can change
-/// its address, and the annotation is updated.
+/// Whether the volume was created for a former Tenant with the same name. A Tenant that has a volume can change its
+/// address, and then the annotation is updated.
 fn is_of_former_tenant(observed: &Observed) -> bool {
     observed.claim().and_then(|claim| claim.annotation(TENANT_UID)) != Some(observed.tenant.uid())
 }
 
-/// Whether a claim belongs to this Tenant, and not to a former one of the same name.
+/// Whether a claim belongs to this Tenant, and not to a former one with the same name.
 pub fn belongs_to(observed: &Observed, claim: &NfsClaim) -> bool {
     claim.is_controlled_by(&observed.tenant) || claim.annotation(TENANT_UID) == Some(observed.tenant.uid())
 }
@@ -119,11 +154,8 @@ pub fn belongs_to(observed: &Observed, claim: &NfsClaim) -> bool {
 /// The location of the volume.
 fn found(observed: &Observed) -> Result<Location, Problem> {
     let Some(volume) = &observed.volume else {
-        return Err(Problem::waiting(
-            MY_DRIVE,
-            reason::VOLUME_MISSING,
-            "the volume of the personal claim is not there yet".to_owned(),
-        ));
+        let message = "the claim of the personal volume is not bound yet".to_owned();
+        return Err(Problem::waiting(MY_DRIVE, reason::VOLUME_MISSING, message));
     };
     location(volume).ok_or_else(|| {
         let message = format!(
@@ -135,7 +167,7 @@ fn found(observed: &Observed) -> Result<Location, Problem> {
     })
 }
 
-/// The Secret that is made once the claim of a plan is bound, with placeholders for the location of the volume.
+/// The Secret that will be created once the claim of a plan is bound, with placeholders for the location of the volume.
 pub fn foreseen(observed: &Observed, settings: &Settings, plan: &Plan<Effect>) -> Option<Value> {
     let name = observed.names().claim;
     let is_claim =

@@ -4,18 +4,25 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::*;
-use crate::controllers::tenant::fixtures::{object, observed, owners, settings};
+use crate::controllers::tenant::fixtures::{observed, owners, settings};
+use crate::controllers::tenant::report::report;
+use crate::fixtures::{object, time};
 use crate::kinds::JobKind;
 use crate::runtime::merge;
+use crate::runtime::reconciler::{Outcome, Reconciled};
+
+fn now() -> Timestamp {
+    time("2026-01-01T00:00:00Z")
+}
 
 fn planned(observed: &Observed) -> Plan<Effect> {
     let settings = settings();
     let mut plan = Plan::default();
-    super::plan(Children { observed, settings: &settings }, &mut plan);
+    super::plan(Children { observed, settings: &settings }, now(), &mut plan);
     plan
 }
 
-/// The claim of `ada.rossi`, made by us, with changes.
+/// The claim of `ada.rossi` that this loop has created, with changes.
 fn claim_with(more: &Value) -> Arc<NfsClaim> {
     let mut value = json!({
         "metadata": {
@@ -75,7 +82,7 @@ fn a_bound_volume_gets_a_secret_and_is_prepared_once() {
     let plan = planned(&observed);
     assert_eq!(plan.ensure[0].labels[labels::VOLUME_PROVISIONING], "completed");
     assert_eq!(kinds(&plan), ["PersistentVolumeClaim", "Secret"]);
-    // Its Job has been cleaned away since: it is not made again.
+    // The Job has been cleaned up since, and is not created again.
     observed.children.set::<JobKind>([]);
     let completed = json!({"metadata": {"labels": {labels::VOLUME_PROVISIONING: "completed"}},
         "status": {"phase": "Bound"}, "spec": {"volumeName": "pv-1"}});
@@ -151,7 +158,7 @@ fn a_volume_follows_its_tenant_to_another_selector() {
 }
 
 #[test]
-fn a_claim_that_goes_is_not_used_and_its_job_goes_first() {
+fn a_claim_being_deleted_is_not_used_and_its_job_is_deleted_first() {
     let job = |tenant: &str| {
         object(json!({
             "metadata": {"name": "ada-rossi-drive-provision", "namespace": "mydrive-pvcs", "uid": "j1", "ownerReferences": owners(tenant)},
@@ -180,9 +187,52 @@ fn a_claim_that_goes_is_not_used_and_its_job_goes_first() {
         observed.children.set::<JobKind>([job("u1")]);
         let plan = planned(&observed);
         assert_eq!((kinds(&plan), removed(&plan)), (vec!["PersistentVolumeClaim"], vec!["Job"]), "{claim}");
-        // That of a former Tenant is in the way of ours.
+        // The Job of a former Tenant blocks the new one.
         observed.children.set::<JobKind>([job("u0")]);
         let plan = planned(&observed);
         assert_eq!((kinds(&plan), removed(&plan)), (vec!["PersistentVolumeClaim", "Job"], vec![]), "{claim}");
     }
+}
+
+#[test]
+fn an_unbound_claim_is_reported_in_conditions_and_the_tenant_works_without_it() {
+    let settings = settings();
+    let made =
+        json!({"metadata": {"creationTimestamp": "2025-12-31T23:59:50Z"}, "status": {"phase": "Pending"}});
+    let mut observed = observed(&json!({}), &[]);
+    observed.children.set::<NfsClaimKind>([claim_with(&made)]);
+    let waits = planned(&observed);
+    assert!(waits.problems.is_empty() && waits.effects.is_empty(), "it may be bound at any moment");
+    observed.class_fault = Some("storageclass \"rook-nfs\" not found".to_owned());
+    let plan = planned(&observed);
+    let outcome = Outcome { effects: Vec::new(), ..Outcome::default() };
+    let status = report(&Reconciled::of(&observed, &settings, &plan, &outcome, now())).status;
+    let said = |type_: &str| {
+        let found = status.conditions.iter().find(|condition| condition.type_ == *type_);
+        found.map(|found| (found.status.to_string(), found.reason.to_string(), found.message.to_string()))
+    };
+    let cause = "PersistentVolumeClaim mydrive-pvcs/ada-rossi-drive is not bound: storageclass \"rook-nfs\" not found";
+    let wanted = Some(("False".to_owned(), "StorageClassNotFound".to_owned(), cause.to_owned()));
+    assert_eq!((said("MyDriveReady"), said("Reconciled")), (wanted.clone(), wanted));
+    let (ready, _, message) = said("Ready").expect("Ready");
+    assert_eq!((status.ready, &*ready), (true, "True"));
+    assert!(message.ends_with("see condition MyDriveReady"), "{message}");
+    // Once the claim is bound, these conditions disappear.
+    observed.tenant =
+        object(json!({"metadata": {"name": "ada.rossi", "uid": "u1"}, "spec": {}, "status": status}));
+    bound(&mut observed, &nfs());
+    let status = report(&Reconciled::of(&observed, &settings, &Plan::default(), &outcome, now())).status;
+    assert!(!status.conditions.iter().any(|condition| condition.type_ == MY_DRIVE_READY));
+}
+
+#[test]
+fn events_about_a_claim_are_read_once_it_has_waited_for_a_minute() {
+    let made =
+        json!({"metadata": {"creationTimestamp": "2025-12-31T23:58:00Z"}, "status": {"phase": "Pending"}});
+    let mut observed = observed(&json!({}), &[]);
+    observed.children.set::<NfsClaimKind>([claim_with(&made)]);
+    let plan = planned(&observed);
+    let about = plan.awaited.as_ref().expect("a question");
+    assert_eq!((&*about.namespace, about.uids.contains("d1")), ("mydrive-pvcs", true));
+    assert_eq!(plan.problems[0].reason, reason::VOLUME_UNBOUND);
 }

@@ -1,4 +1,4 @@
-//! The plan of a Tenant: a pure function of what is observed.
+//! The plan of a Tenant: a pure function of the observed state.
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -6,38 +6,36 @@ use serde_json::json;
 use super::children::{Children, MY_DRIVE};
 use super::enrolment::{Enrolment, wanted_labels};
 use super::lifetime::{Presence, presence};
-use super::my_drive;
-use super::names::Names;
 use super::observe::Observed;
 use super::quota::tenant_quota;
-use super::{Effect, Settings};
+use super::{Effect, Settings, my_drive};
 use crate::api::instance::InstanceKind;
+use crate::api::names::check_dns_label;
 use crate::api::template::TemplateKind;
 use crate::api::{labels, reason};
 use crate::config::OnTenantDeletion;
 use crate::controllers::shared::children::Child;
-use crate::controllers::shared::responsibility::release;
+use crate::controllers::shared::responsibility::{Standing, release};
+use crate::controllers::shared::waits;
+use crate::kinds::NamespaceKind;
 use crate::runtime::component::Component;
 use crate::runtime::plan::{KindInfo, ObjectPatch, Plan, Precondition, Removal};
 use crate::runtime::problem::Problem;
 
 /// The plan of a Tenant.
 pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan<Effect> {
-    if observed.is_deselected {
+    if observed.standing == Standing::Deselected {
         return release(&observed.tenant, labels::TENANT_FINALIZER);
     }
     if observed.tenant.is_terminating() {
         return deletion(observed, settings);
     }
-    let mut plan = Plan::default();
     let enrolment = Enrolment::of(observed);
+    let mut plan = Plan { problems: enrolment.problem().into_iter().collect(), ..Plan::default() };
     plan.patches.extend(own_patch(observed, &enrolment, settings));
     if let Some(fault) = &observed.tenant.malformed {
-        plan.problems.push(Problem::fault(
-            Component::Whole,
-            reason::INVALID_TENANT,
-            format!("the Tenant cannot be read: {fault}"),
-        ));
+        let message = format!("the Tenant cannot be read: {fault}");
+        plan.problems.push(Problem::fault(Component::Whole, reason::INVALID_TENANT, message));
         plan.patches.clear();
         return plan;
     }
@@ -45,8 +43,8 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan<Ef
     plan.effects.extend(settings.has_keycloak.then(roles));
     if let Some(name_owner) = &observed.name_owner {
         let message = format!(
-            "the objects of this Tenant would have the names of those of Tenant {name_owner}, which is older: \
-             nothing is made for it; delete it and create it under another name"
+            "the objects of this Tenant would have the same names as those of Tenant {name_owner}, which is older: \
+             nothing is created for it; delete it and create it under another name"
         );
         plan.problems.push(Problem::fault(Component::Whole, reason::NAME_CONFLICT, message));
         return plan;
@@ -66,20 +64,17 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan<Ef
             if let Some(left) = left {
                 plan.requeue_after(left);
             }
-            if namespace(children.namespace(), &mut plan) {
+            if namespace(children, children.namespace(), now, &mut plan) {
                 children.quota(&quota).ensure(&mut plan);
                 children.policies().into_iter().for_each(|policy| policy.ensure(&mut plan));
                 children.instances_binding().bind(&mut plan);
-                match children.templates_binding() {
-                    binding if wants_own_workspace(observed, settings) => binding.bind(&mut plan),
-                    binding => binding.remove(&mut plan),
-                }
-                my_drive::plan(children, &mut plan);
+                own_workspace(children, &mut plan);
+                my_drive::plan(children, now, &mut plan);
             }
         }
         _ => plan.remove.extend(end_of_namespace(children)),
     }
-    sandbox(children, &mut plan);
+    sandbox(children, now, &mut plan);
     plan
 }
 
@@ -87,22 +82,29 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan<Ef
 fn own_patch(observed: &Observed, enrolment: &Enrolment<'_>, settings: &Settings) -> Option<ObjectPatch> {
     let Settings { responsibility, config, .. } = settings;
     let wanted = wanted_labels(observed, enrolment, &responsibility.selector, &config.base_workspaces);
-    responsibility.hold(&observed.tenant, labels::TENANT_FINALIZER, &json!(wanted))
+    responsibility.hold(&observed.tenant, observed.standing, labels::TENANT_FINALIZER, &json!(wanted))
 }
 
 /// Plans a namespace, and returns whether objects can be created in it.
-fn namespace(child: Child<'_>, plan: &mut Plan<Effect>) -> bool {
+fn namespace(children: Children<'_>, child: Child<'_>, now: Timestamp, plan: &mut Plan<Effect>) -> bool {
     let (name, component) = (child.desired.key.name.to_string(), child.desired.component.clone());
-    if let Err(error) = Names::check(&name) {
+    if let Err(error) = check_dns_label(&name) {
         let message = format!(
-            "no namespace can be made for this Tenant: {error}; delete it and create it under a shorter name"
+            "no namespace can be created for this Tenant: {error}; delete it and create it under a shorter name"
         );
         plan.problems.push(Problem::fault(component, reason::INVALID_NAME, message));
         return false;
     }
     if child.existing.is_some_and(|existing| existing.metadata().deletion_timestamp.is_some()) {
         let whose = if child.is_own() { "" } else { ", which is not of this Tenant," };
-        let message = format!("namespace {name}{whose} is being deleted; it is made anew when it is gone");
+        let found = children.observed.children.get::<NamespaceKind>("", &name);
+        let (keeps, again) = found
+            .map_or_else(Default::default, |found| waits::of_namespace(&found.metadata, &found.status, now));
+        if let Some(again) = again {
+            plan.requeue_after(again);
+        }
+        let message =
+            format!("namespace {name}{whose} is being deleted{keeps}; it is created again after that");
         plan.problems.push(Problem::waiting(component, reason::NAMESPACE_TERMINATING, message));
         return false;
     }
@@ -115,7 +117,7 @@ fn end_of_namespace(children: Children<'_>) -> Option<Removal> {
     let Children { observed, settings } = children;
     let child = children.namespace();
     let within = |kind| Precondition::Within(kind, child.desired.key.name.to_string());
-    // The user may have logged in and created something a moment ago.
+    // The user may have logged in and created an object a moment ago.
     let mut preconditions =
         vec![Precondition::object(&*observed.tenant), within(KindInfo::of::<InstanceKind>())];
     if settings.config.personal_workspace.enabled {
@@ -124,27 +126,39 @@ fn end_of_namespace(children: Children<'_>) -> Option<Removal> {
     child.removal().map(|removal| removal.with_preconditions(preconditions))
 }
 
+/// Plans the right to write Templates in the personal namespace, or its removal. If personal workspaces are switched
+/// off for all Tenants, Tenants that request one keep their right.
+fn own_workspace(children: Children<'_>, plan: &mut Plan<Effect>) {
+    let Children { observed, settings } = children;
+    let binding = children.templates_binding();
+    if wants_own_workspace(observed, settings) {
+        binding.bind(plan);
+    } else if !observed.tenant.spec.has_personal_workspace() {
+        binding.remove(plan);
+    }
+}
+
 /// Whether the Tenant should have a personal workspace.
 pub fn wants_own_workspace(observed: &Observed, settings: &Settings) -> bool {
     settings.config.personal_workspace.enabled && observed.tenant.spec.has_personal_workspace()
 }
 
 /// Plans the sandbox, or its removal.
-fn sandbox(children: Children<'_>, plan: &mut Plan<Effect>) {
+fn sandbox(children: Children<'_>, now: Timestamp, plan: &mut Plan<Effect>) {
     let tenant = &children.observed.tenant;
     if !tenant.spec.create_sandbox {
         let removal = children.sandbox().removal();
         plan.remove
             .extend(removal.map(|removal| removal.with_preconditions([Precondition::object(&**tenant)])));
-    } else if namespace(children.sandbox(), plan) {
+    } else if namespace(children, children.sandbox(), now, plan) {
         children.sandbox_quota().ensure(plan);
         children.sandbox_limits().ensure(plan);
         children.sandbox_binding().bind(plan);
     }
 }
 
-/// The plan for a Tenant that is being deleted: its namespaces and RBAC are deleted, and its volume where
-/// that is configured.
+/// The plan for a Tenant that is being deleted: its namespaces and RBAC are deleted, and its volume if the
+/// configuration says so.
 fn deletion(observed: &Observed, settings: &Settings) -> Plan<Effect> {
     let mut plan = Plan { remove_finalizer: Some(labels::TENANT_FINALIZER), ..Plan::default() };
     plan.effects.extend(settings.has_keycloak.then_some(Effect::RemoveAccount));
@@ -158,8 +172,11 @@ fn deletion(observed: &Observed, settings: &Settings) -> Plan<Effect> {
     if let Some(claim) = observed.claim().filter(|claim| my_drive::belongs_to(observed, claim)) {
         if delete {
             plan.remove.push(guarded(Removal::of(claim, MY_DRIVE)));
-        } else {
-            // The Go operator makes claims that are deleted with their Tenant; this one is kept.
+        } else if !claim.metadata.owner_references.is_empty()
+            || observed.tenant.has_labels(&settings.responsibility.selector)
+        {
+            // The Go operator creates claims that are deleted with their Tenant, but this one is kept. A claim without
+            // an owner that was created under another selector keeps the labels of that selector.
             plan.ensure.push(children.claim(claim.label(labels::VOLUME_PROVISIONING)).made());
         }
     }

@@ -7,23 +7,20 @@ use serde_json::Value;
 use super::*;
 use crate::api::meta::TextMap;
 use crate::controllers::accounts::Known;
-use crate::controllers::tenant::fixtures::{object, observed, owners, settings};
+use crate::controllers::tenant::fixtures::{observed, owners, settings};
 use crate::controllers::tenant::report::report;
+use crate::fixtures::{at, object};
 use crate::kinds::{NamespaceKind, NfsClaimKind, RoleBindingKind};
 use crate::runtime::component::Component;
 use crate::runtime::merge;
 use crate::runtime::plan::Requeue;
-use crate::runtime::reconciler::{EffectError, EffectOutcome, Outcome};
-
-fn at(seconds: i64) -> Timestamp {
-    Timestamp::from_second(seconds).expect("in range")
-}
+use crate::runtime::reconciler::{EffectError, EffectOutcome, Outcome, Reconciled};
 
 fn planned(observed: &Observed) -> Plan<Effect> {
     plan(observed, &settings(), at(0))
 }
 
-/// `Kind name` of what is made.
+/// `Kind name` of each created object.
 fn made(plan: &Plan<Effect>) -> Vec<String> {
     plan.ensure.iter().map(|desired| format!("{} {}", desired.kind.kind, desired.key.name)).collect()
 }
@@ -57,7 +54,7 @@ fn a_new_tenant_gets_everything_and_its_role_bindings_last() {
 }
 
 #[test]
-fn others_reach_no_machine_and_a_sandbox_has_limits() {
+fn foreign_pods_reach_no_machine_and_a_sandbox_has_limits() {
     let plan = planned(&observed(&json!({"createSandbox": true}), &[]));
     let of = |kind: &str| -> BTreeMap<String, Value> {
         let found = plan.ensure.iter().filter(|desired| desired.kind.kind == kind);
@@ -112,13 +109,13 @@ fn nothing_is_made_before_the_address_is_confirmed() {
 }
 
 #[test]
-fn the_answer_of_keycloak_is_stored_and_planned_with_at_once() {
+fn the_answer_of_keycloak_is_stored_and_used_at_once() {
     let settings = Settings { has_keycloak: true, ..settings() };
     let observed = observed(&json!({}), &[]);
     let plan = planned_with_keycloak(&observed);
     let told = |result, error| {
         let outcome = Outcome { effects: vec![EffectOutcome { result, error }], ..Outcome::default() };
-        report(&observed, &settings, &plan, &outcome, at(0))
+        report(&Reconciled::of(&observed, &settings, &plan, &outcome, at(0)))
     };
     let user = |confirmed| Some(Known { id: "k1".to_owned(), confirmed, mail: None });
     let waiting = told(user(false), None);
@@ -139,8 +136,10 @@ fn the_answer_of_keycloak_is_stored_and_planned_with_at_once() {
 fn an_empty_namespace_is_removed_long_after_the_last_login() {
     let mut observed = observed(&json!({}), &[]);
     observed.children.set::<NamespaceKind>([object(namespace("u1", &json!({})))]);
+    // A new claim would be checked again soon.
+    observed.has_my_drive_namespace = false;
     let at_time = |observed: &Observed, seconds| plan(observed, &settings(), at(seconds));
-    // A login exactly as old as the limit has not expired; the next reconcile is right after.
+    // A login exactly at the limit has not expired. The next reconcile follows immediately.
     let kept = at_time(&observed, DAY);
     assert_eq!(removed(&kept), Vec::<String>::new());
     assert_eq!(kept.requeue, Requeue::After(Duration::from_millis(1)));
@@ -162,7 +161,7 @@ fn an_empty_namespace_is_removed_long_after_the_last_login() {
     let busy = at_time(&observed, 100 * DAY);
     assert_eq!(removed(&busy), Vec::<String>::new());
     assert!(made(&busy).contains(&"Namespace tenant-ada-rossi".to_owned()));
-    // A login in the future keeps it, no login at all does not.
+    // A login in the future keeps the namespace, and a missing login does not.
     observed.instances = 0;
     let never = super::super::fixtures::observed(&json!({"lastLogin": null}), &[]);
     observed.tenant = never.tenant;
@@ -170,7 +169,7 @@ fn an_empty_namespace_is_removed_long_after_the_last_login() {
 }
 
 #[test]
-fn templates_of_ones_own_keep_the_namespace_only_where_they_are_allowed() {
+fn own_templates_keep_the_namespace_only_if_they_are_allowed() {
     let mut observed = observed(&json!({}), &[]);
     observed.children.set::<NamespaceKind>([object(namespace("u1", &json!({})))]);
     observed.templates = 1;
@@ -242,6 +241,13 @@ fn labels_contain_name_and_enrolment() {
         })
     );
     assert_eq!(Enrolment::of(&observed).failing, ["ghost", "coffee"]);
+    let problem = Enrolment::of(&observed).problem().expect("a problem");
+    assert_eq!(
+        problem.message,
+        "Workspace ghost does not exist: create it, or remove it from spec.workspaces of the Tenant; Workspace coffee does not accept \
+         candidates: set its spec.autoEnroll to withApproval, or remove it from spec.workspaces of the Tenant"
+    );
+    assert!(!problem.stalled && !problem.waiting);
     assert_eq!(Enrolment::of(&observed).roles(), ["workspace-tea:manager", "workspace-utilities:user"]);
 }
 
@@ -295,7 +301,7 @@ fn a_deleted_tenant_leaves_its_volume_unless_it_is_configured_otherwise() {
 }
 
 #[test]
-fn a_namespace_goes_only_after_the_api_server_was_asked_whether_it_must() {
+fn a_namespace_is_deleted_only_after_a_check_with_the_api_server() {
     let mut observed = observed(&json!({}), &[]);
     observed.children.set::<NamespaceKind>([object(namespace("u1", &json!({})))]);
     let asked = |plan: &Plan<Effect>| plan.remove[0].preconditions.clone();
@@ -319,7 +325,7 @@ fn all_keys_that_cannot_be_used_are_one_condition_and_one_event() {
     let keys: Vec<String> = (0..2_000).map(|n| format!("no key {n}")).collect();
     let mut observed = observed(&json!({"publicKeys": keys}), &[]);
     let told = |observed: &Observed| {
-        report(observed, &settings(), &planned(observed), &Outcome::of(Vec::new()), at(0))
+        report(&Reconciled::of(observed, &settings(), &planned(observed), &Outcome::of(Vec::new()), at(0)))
     };
     let first = told(&observed);
     assert_eq!(planned(&observed).problems, []);
@@ -329,16 +335,16 @@ fn all_keys_that_cannot_be_used_are_one_condition_and_one_event() {
     let message = invalid[0].message.as_str();
     assert_eq!((invalid.len(), invalid[0].status.as_str()), (1, "True"));
     for words in [
-        "spec.publicKeys[0] is no SSH public key such as",
-        "spec.publicKeys[4] is no SSH public key such as",
-        "; 95 more are invalid, too; of 2000 keys only the first 100 are used",
+        "spec.publicKeys[0] is not an SSH public key such as",
+        "spec.publicKeys[4] is not an SSH public key such as",
+        "; 95 more are invalid, too; only the first 100 of 2000 keys are used",
     ] {
         assert!(message.contains(words), "{words}: {message}");
     }
     assert!(!message.contains("publicKeys[5]"), "{message}");
     let events: Vec<&str> = first.events.iter().map(|event| event.reason.as_str()).collect();
     assert_eq!(events, ["InvalidPublicKey"]);
-    // Once they are in the status, nothing is said again; and when they are gone, the condition is, too.
+    // Once they are in the status, they are not reported again. When they are fixed, the condition disappears.
     Arc::make_mut(&mut observed.tenant).status = first.status.clone();
     let second = told(&observed);
     assert_eq!((second.events.len(), &second.status), (0, &first.status));
@@ -347,7 +353,7 @@ fn all_keys_that_cannot_be_used_are_one_condition_and_one_event() {
 }
 
 #[test]
-fn a_workspace_that_cannot_be_read_takes_no_role_from_anybody() {
+fn an_unreadable_workspace_takes_no_role_from_a_tenant() {
     let entries = json!([{"name": "a", "role": "user"}, {"name": "b", "role": "candidate"}]);
     let unreadable = json!("nothing");
     let observed = observed(&json!({"workspaces": entries}), &[("a", unreadable.clone()), ("b", unreadable)]);
@@ -359,7 +365,7 @@ fn a_workspace_that_cannot_be_read_takes_no_role_from_anybody() {
 }
 
 #[test]
-fn labels_of_the_configuration_never_override_ours() {
+fn configured_labels_never_override_the_labels_of_the_loop() {
     let observed = observed(&json!({"createSandbox": true}), &[]);
     let labels = |names: &[&str]| -> BTreeMap<String, String> {
         names.iter().map(|name| ((*name).to_owned(), "x".to_owned())).collect()

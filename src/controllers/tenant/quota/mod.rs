@@ -1,4 +1,4 @@
-//! The quota of a Tenant: its own, or the sum of those of its Workspaces.
+//! The quota of a Tenant: its own quota, or the sum of the quotas of its Workspaces.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::runtime::problem::Problem;
 /// The component of the quota: a part of the component of the namespace.
 pub const QUOTA: Component = Component::Within("personal-namespace", "quota");
 
-/// The quota of a Tenant: what it may use at the same time.
+/// The quota of a Tenant: the amounts that it may use at the same time.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Quota {
     /// Processor cores.
@@ -30,13 +30,12 @@ pub struct Quota {
     pub other_resources: BTreeMap<String, Quantity>,
 }
 
-/// The name of the storage that claims may request, in a `ResourceQuota`.
+/// The name of the storage limit for claims in a `ResourceQuota`.
 const STORAGE: &str = "requests.storage";
 
-/// The quota of a Tenant, and the problems of Workspaces and amounts that cannot be read. The quota in its
-/// spec takes precedence; otherwise it is the sum of those of the Workspaces that it is enrolled in and of its
-/// personal workspace, limited by the caps of the configuration. While a part cannot be read, nothing is less
-/// than it was.
+/// The quota of a Tenant, and the problems of unreadable Workspaces and amounts. The quota in its spec takes
+/// precedence. Otherwise it is the sum of the quotas of its Workspaces and of its personal workspace, limited by the
+/// configured caps. While a part cannot be read, the quota is not reduced.
 pub fn tenant_quota(
     observed: &Observed,
     enrolment: &Enrolment<'_>,
@@ -69,17 +68,18 @@ pub fn tenant_quota(
         sum.add(&whose, quota, &mut problems);
     }
     let quota = if problems.is_empty() { sum } else { sum.at_least_as_before(observed) };
-    // The Workspaces say it of theirs. Nothing of it was ever limited, so what can be is as the spec says.
+    // The Workspaces report their own unknown resources. An unknown resource was never limited, so the rest applies as
+    // specified.
     let unknown = personal.iter().flat_map(|quota| quota.unknown_resources("spec.personalWorkspace"));
     problems.extend(unknown.map(|message| Problem::fault(QUOTA, reason::INVALID_QUOTA, message)));
     (quota.capped(&config.quota_caps), problems)
 }
 
-/// What messages say about a quota of which a part cannot be read.
-const UNCHANGED: &str = "until it can, the quota of the Tenant is not reduced";
+/// The end of messages about an unreadable part of a quota.
+const UNCHANGED: &str = "until this is fixed, the quota of the Tenant is not reduced";
 
 impl Quota {
-    /// Adds a part; of what cannot be read, nothing.
+    /// Adds a part. An unreadable amount counts as zero.
     fn add(&mut self, whose: &str, part: &WorkspaceQuota, problems: &mut Vec<Problem>) {
         let mut read = |name: &str, raw: &RawQuantity| match raw.parse() {
             Ok(quantity) if !quantity.is_negative() => quantity,
@@ -106,12 +106,13 @@ impl Quota {
         }
     }
 
-    /// The larger of this quota and the one that the Tenant has. What is not limited now stays so.
+    /// The larger of this quota and the Tenant's current one. Resources without a limit stay unlimited.
     fn at_least_as_before(mut self, observed: &Observed) -> Self {
         let status = &observed.tenant.status.quota;
         let before = |raw: &RawQuantity| raw.parse().unwrap_or_default();
-        self.cpu = larger(self.cpu, before(&status.cpu));
-        self.memory = larger(self.memory, before(&status.memory));
+        // Of two equal amounts, the spelling of the last one counts.
+        self.cpu = before(&status.cpu).max(self.cpu);
+        self.memory = before(&status.memory).max(self.memory);
         self.instances = self.instances.max(status.instances);
         let existing = observed.quota();
         let Some(existing) = existing.filter(|quota| quota.is_controlled_by(&observed.tenant)) else {
@@ -121,17 +122,17 @@ impl Quota {
         let mut hard: BTreeMap<&str, Quantity> =
             hard.filter_map(|(name, text)| Some((name.as_str(), text.parse().ok()?))).collect();
         let disk = self.disk.take().unwrap_or_default();
-        self.disk = hard.remove(STORAGE).map(|before| larger(before, disk));
+        self.disk = hard.remove(STORAGE).map(|before| disk.max(before));
         let named_above = Self::default().hard();
         let others = hard.into_iter().filter(|(name, _)| {
-            // Numbers of objects are no resources of the Workspaces.
+            // Object counts are not resources of the Workspaces.
             !named_above.contains_key(*name) && !name.starts_with(COUNT)
         });
         let others: BTreeMap<String, Quantity> = others
             .map(|(name, before)| {
                 let plain = name.strip_prefix(REQUESTS).unwrap_or(name);
                 let now = self.other_resources.get(plain).or_else(|| self.other_resources.get(name));
-                (name.to_owned(), larger(before, now.cloned().unwrap_or_default()))
+                (name.to_owned(), now.cloned().unwrap_or_default().max(before))
             })
             .collect();
         Self { other_resources: others, ..self }
@@ -150,13 +151,10 @@ impl Quota {
         self
     }
 
-    /// The quota as the status shows it.
+    /// The quota in the form of the status.
     pub fn status(&self) -> TenantQuota {
-        TenantQuota {
-            cpu: RawQuantity::from(&self.cpu),
-            memory: RawQuantity::from(&self.memory),
-            instances: self.instances,
-        }
+        let (cpu, memory) = (RawQuantity::from(&self.cpu), RawQuantity::from(&self.memory));
+        TenantQuota { cpu, memory, instances: self.instances }
     }
 
     /// The limits of the `ResourceQuota`.
@@ -176,17 +174,11 @@ impl Quota {
     }
 }
 
-/// The larger amount; of two equal ones the first.
-fn larger(a: Quantity, b: Quantity) -> Quantity {
-    if b > a { b } else { a }
-}
-
 fn whole(number: usize) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// The limits, spelled as in `current` where the amounts are equal: the API server normalises the spelling
-/// of quantities.
+/// The limits. Equal amounts keep the spelling in `current`, because the API server normalises quantities.
 pub fn spelled(
     wanted: &BTreeMap<String, Quantity>,
     current: Option<&BTreeMap<String, String>>,

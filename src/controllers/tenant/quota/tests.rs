@@ -6,11 +6,12 @@ use serde_json::{Value, json};
 use super::*;
 use crate::config::CountQuotas;
 use crate::controllers::tenant::children::{hard, sandbox_hard};
-use crate::controllers::tenant::fixtures::{object, observed, owners, settings};
+use crate::controllers::tenant::fixtures::{observed, owners, settings};
 use crate::controllers::tenant::observe::Observed;
+use crate::fixtures::object;
 use crate::kinds::ResourceQuotaKind;
 
-/// A Tenant of Workspaces with these quotas: role, processor, memory, Instances.
+/// A Tenant of Workspaces with these quotas: role, cores, memory, Instances.
 fn tenant(parts: &[(&str, &str, &str, i64)]) -> Observed {
     let names: Vec<String> = (0..parts.len()).map(|n| format!("w{n}")).collect();
     let entries: Vec<_> =
@@ -67,12 +68,12 @@ fn caps_limit_the_sum_and_candidates_add_nothing() {
     assert_eq!(status(&tenant(&parts), &config), ("25".into(), "50G".into(), 10));
     assert_eq!(status(&tenant(&parts[2..]), &config), ("0".into(), "0".into(), 0));
     assert_eq!(status(&tenant(&parts[..1]), &config), ("12".into(), "24Gi".into(), 6));
-    // An equal amount is spelled as in the cap.
+    // An equal amount has the spelling of the cap.
     assert_eq!(status(&tenant(&[("user", "25000m", "50000M", 10)]), &config).1, "50G");
 }
 
 #[test]
-fn a_quota_of_its_own_takes_the_place_of_the_sum_and_of_the_caps() {
+fn the_tenants_own_quota_replaces_the_sum_and_the_caps() {
     let quota = json!({"cpu": 99, "memory": "1024Gi", "instances": 77});
     let mut observed = tenant(&[("user", "1", "1Gi", 1)]);
     let workspaces = json!([{"name": "w0", "role": "user"}]);
@@ -92,8 +93,8 @@ fn an_invalid_amount_adds_nothing_and_is_reported() {
     assert!(messages[0].starts_with("Workspace w1: spec.quota.cpu is \"many\""), "{messages:?}");
 }
 
-/// A Tenant of a Workspace that gives 2 cores, 4 GiB, 2 Instances, a GPU and 10 GiB of storage, and of one that cannot
-/// be read; `hard` is its `ResourceQuota`, `status` the quota in its status.
+/// A Tenant of a Workspace that grants 2 cores, 4 GiB, 2 Instances, a GPU and 10 GiB of storage, and of an unreadable
+/// Workspace. `hard` is its `ResourceQuota`, and `status` the quota in its status.
 fn with_unreadable(status: &Value, hard: &Value) -> Observed {
     let quota = json!({
         "cpu": 2, "memory": "4Gi", "instances": 2, "disk": "10Gi", "otherResources": {"nvidia.com/gpu": "1"},
@@ -112,7 +113,7 @@ fn with_unreadable(status: &Value, hard: &Value) -> Observed {
 }
 
 #[test]
-fn a_workspace_that_cannot_be_read_takes_no_quota_from_anybody() {
+fn an_unreadable_workspace_takes_no_quota_from_a_tenant() {
     let status = json!({"cpu": "6", "memory": "3Gi", "instances": 5});
     let hard = json!({"limits.cpu": "6", "requests.storage": "30Gi", "requests.nvidia.com/gpu": "3", "count/secrets": "9"});
     let observed = with_unreadable(&status, &hard);
@@ -126,11 +127,11 @@ fn a_workspace_that_cannot_be_read_takes_no_quota_from_anybody() {
     assert_eq!(hard.len(), 7, "{hard:?}");
     assert_eq!((problems.len(), problems[0].reason.as_str()), (1, "InvalidWorkspace"));
     assert!(problems[0].message.starts_with("Workspace b cannot be read: spec"), "{}", problems[0].message);
-    // What was not limited is not.
+    // A resource that was unlimited stays unlimited.
     let observed = with_unreadable(&status, &json!({"limits.cpu": "6"}));
     let (quota, _) = tenant_quota(&observed, &Enrolment::of(&observed), &uncapped());
     assert_eq!(quota.hard().len(), 5);
-    // The caps of the configuration hold all the same.
+    // The configured caps still apply.
     let many = json!({"cpu": "99", "memory": "3Gi", "instances": 99});
     let observed = with_unreadable(&many, &json!({}));
     let (quota, _) = tenant_quota(&observed, &Enrolment::of(&observed), &settings().config);
@@ -138,7 +139,7 @@ fn a_workspace_that_cannot_be_read_takes_no_quota_from_anybody() {
 }
 
 #[test]
-fn a_quota_of_its_own_that_cannot_be_read_takes_nothing() {
+fn an_unreadable_own_quota_reduces_nothing() {
     let mut observed = with_unreadable(&json!({"cpu": "6", "memory": "3Gi", "instances": 5}), &json!({}));
     let own = TenantQuota { cpu: "much".into(), memory: "1Gi".into(), instances: 1 };
     Arc::make_mut(&mut observed.tenant).spec.quota = Some(own);
@@ -209,7 +210,7 @@ proptest! {
         };
         let (a, b) = (sum(&parts), sum(&reversed));
         prop_assert_eq!(&a.cpu, &b.cpu);
-        // Each summand is read again from the status: the spelling loses nothing.
+        // Each summand is read again from the status, so the spelling must lose nothing.
         let read: Quantity = a.status().cpu.as_str().parse().unwrap();
         prop_assert_eq!(&read, &a.cpu);
         // In thousandths, by integers.
@@ -228,7 +229,7 @@ proptest! {
 }
 
 #[test]
-fn numbers_of_objects_are_limited_where_that_is_on() {
+fn object_counts_are_limited_if_enabled() {
     let quota = Quota { instances: 7, ..Quota::default() };
     for enabled in [false, true] {
         let mut counts = CountQuotas { enabled, ..CountQuotas::default() };

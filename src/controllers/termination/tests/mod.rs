@@ -1,8 +1,6 @@
-//! Plans and reports, from JSON as the API server has it.
+//! Tests of plans and reports, with JSON as the API server returns it.
 
 mod times;
-
-use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -11,29 +9,21 @@ use super::observe::{Check, Observed};
 use super::plan::{Decision, Effect, decide, plan};
 use super::report::report;
 use crate::api::instance::InstanceKind;
-use crate::api::{Kind, Object};
 use crate::clients::status_check::Verdict;
 use crate::config::TerminationConfig;
 use crate::controllers::shared::queries::LastQuery;
+use crate::fixtures::{object, time};
 use crate::runtime::events::EventType;
 use crate::runtime::merge;
 use crate::runtime::plan::Requeue;
-use crate::runtime::reconciler::{Outcome, Report};
+use crate::runtime::reconciler::{Outcome, Reconciled, Report};
 
 const URL: &str = "https://exams.example.org/status?key=secret";
 const WATCH: &str = "crownlabs.polito.it/watch-for-instance-termination";
 const REQUESTED: &str = "crownlabs.polito.it/instance-submission-requested";
 
-fn object<T: Kind>(value: &Value) -> Arc<Object<T>> {
-    Arc::new(serde_json::from_value(value.clone()).expect("objects are read leniently"))
-}
-
-fn at(text: &str) -> Timestamp {
-    text.parse().expect("a time")
-}
-
 fn now() -> Timestamp {
-    at("2026-03-04T05:00:00Z")
+    time("2026-03-04T05:00:00Z")
 }
 
 fn config() -> TerminationConfig {
@@ -65,14 +55,14 @@ fn observed(more: &Value) -> Observed {
     Observed { instance: object(&instance), template: Some(object(&template)), check: None, begun: None }
 }
 
-/// The same with a query that has ended so many seconds ago with a verdict.
+/// The same exam with a query that ended `ago` seconds ago with this verdict.
 fn checked(more: &Value, ago: i64, verdict: Verdict) -> Observed {
     let mut check = begun(true);
     check.end(before(ago), verdict);
     Observed { check: Some(check), ..observed(more) }
 }
 
-/// A query that has no result yet.
+/// A query without a result yet.
 fn begun(was_ready: bool) -> Check {
     Check {
         uid: "i1".to_owned(),
@@ -89,7 +79,7 @@ fn before(seconds: i64) -> Timestamp {
     now().checked_sub(jiff::SignedDuration::from_secs(seconds)).expect("a time")
 }
 
-/// The same with a second answer, so many seconds ago, that the exam is over.
+/// The same exam with a second answer, `ago` seconds ago, that the exam is over.
 fn confirmed(more: &Value, ago: i64) -> Observed {
     let mut observed = checked(more, ago + 10, gone());
     observed.check.as_mut().expect("a query").end(before(ago), gone());
@@ -119,7 +109,7 @@ fn next(observed: &Observed) -> Decision {
 
 fn told(observed: &Observed) -> Report<InstanceKind> {
     let planned = plan(observed, &config(), now());
-    report(observed, &config(), &planned, &Outcome::default(), now())
+    report(&Reconciled::of(observed, &config(), &planned, &Outcome::default(), now()))
 }
 
 #[test]
@@ -151,7 +141,7 @@ fn both_generations_of_the_url_are_queried() {
 
 #[test]
 fn an_exam_that_is_kept_shows_its_deadline_in_all_places() {
-    let deadline = Some(at("2026-03-04T06:00:00Z"));
+    let deadline = Some(time("2026-03-04T06:00:00Z"));
     let old = json!({"status": {
         "automation": {"terminationTime": "2026-01-01T00:00:00Z", "submissionTime": "2026-01-02T00:00:00Z"},
         "environments": [{"name": "main", "phase": "Ready"}],
@@ -179,7 +169,7 @@ fn an_exam_that_is_kept_shows_its_deadline_in_all_places() {
 
 #[test]
 fn an_answer_that_cannot_be_read_keeps_the_instance_and_the_known_end_of_the_exam() {
-    let known = at("2026-03-04T06:00:00Z");
+    let known = time("2026-03-04T06:00:00Z");
     let old = json!({"status": {"automation": {"terminationTime": "2026-03-04T06:00:00Z"}}});
     let unreadable = || Verdict::Keep { code: 200, deadline: Err("the answer is not JSON".to_owned()) };
     let observed = checked(&old, 10, unreadable());
@@ -193,20 +183,19 @@ fn an_answer_that_cannot_be_read_keeps_the_instance_and_the_known_end_of_the_exa
     );
     let automation = &report.status.automation;
     assert_eq!(automation.termination_time.as_ref().map(|time| time.0), Some(known));
-    assert_eq!(automation.last_check_time.as_ref().map(|time| time.0), Some(at("2026-03-04T04:59:50Z")));
+    assert_eq!(automation.last_check_time.as_ref().map(|time| time.0), Some(time("2026-03-04T04:59:50Z")));
     assert!(report.events.is_empty());
     // It is queried again after the interval, as after any other answer that keeps it.
     assert_eq!(decide(&observed, &config(), now()), decide(&checked(&old, 10, kept()), &config(), now()));
 }
 
 #[test]
-fn a_failure_is_told_once_and_without_the_query_of_the_url() {
+fn a_failure_is_reported_once_and_without_the_query_of_the_url() {
     let times = json!({"status": {"automation": {"lastCheckTime": "2026-01-01T00:00:00Z"}}});
     let report = told(&checked(&times, 10, failed()));
     let condition = &report.status.conditions[0];
     assert_eq!((condition.status.as_str(), condition.reason.as_str()), ("False", "StatusCheckFailed"));
-    let message =
-        "the status URL at exams.example.org could not be checked: it answered 500; it is tried again";
+    let message = "the status URL at exams.example.org could not be checked: it answered 500; it is retried";
     assert_eq!(condition.message.as_str(), message);
     assert_eq!((report.events.len(), report.events[0].message.as_str()), (1, message));
     assert_eq!(report.status.automation, observed(&times).instance.status.automation);
@@ -216,7 +205,7 @@ fn a_failure_is_told_once_and_without_the_query_of_the_url() {
     let answered = Verdict::Failed { reason: "it answered 503".to_owned(), has_answered: true };
     let report = told(&checked(&times, 10, answered));
     let last = report.status.automation.last_check_time.expect("a time");
-    assert_eq!(last.0, at("2026-03-04T04:59:50Z"));
+    assert_eq!(last.0, time("2026-03-04T04:59:50Z"));
 }
 
 #[test]
@@ -245,7 +234,7 @@ fn the_end_is_written_before_the_instance_is_stopped() {
     assert_eq!(report.events.len(), 1);
     assert_eq!(
         (report.events[0].type_, report.events[0].message.as_str()),
-        (EventType::Normal, "The exam is over: the Instance was stopped, its content is to be uploaded")
+        (EventType::Normal, "The exam is over: the Instance was stopped, its content will be uploaded")
     );
 }
 

@@ -1,16 +1,16 @@
-//! When a status URL is queried, and when its answers count.
+//! The times of queries, and the answers that count.
 
 use super::*;
 
 #[test]
 fn the_time_of_the_next_query_follows_from_the_last_one() {
-    let until = |text| Decision::WaitUntil(at(text));
+    let until = |text| Decision::WaitUntil(time(text));
     let none = json!({});
     assert_eq!(next(&checked(&none, 30, kept())), until("2026-03-04T05:01:30Z"));
     assert_eq!(next(&checked(&none, 120, kept())), Decision::Check);
     assert_eq!(next(&checked(&none, 4, failed())), until("2026-03-04T05:00:01Z"));
     assert_eq!(next(&checked(&none, 5, failed())), Decision::Check);
-    // The spec has changed since.
+    // The spec has changed since the query.
     let changed = json!({"metadata": {"generation": 4}});
     for verdict in [kept(), failed()] {
         assert_eq!(next(&checked(&changed, 4, verdict.clone())), until("2026-03-04T05:00:01Z"));
@@ -27,8 +27,8 @@ fn the_time_of_the_next_query_follows_from_the_last_one() {
 }
 
 #[test]
-fn one_answer_ends_no_exam() {
-    let until = |text| Decision::WaitUntil(at(text));
+fn one_answer_does_not_end_an_exam() {
+    let until = |text| Decision::WaitUntil(time(text));
     let none = json!({});
     let first = checked(&none, 4, gone());
     assert_eq!(next(&first), until("2026-03-04T05:00:06Z"));
@@ -42,7 +42,7 @@ fn one_answer_ends_no_exam() {
     );
     assert_eq!(report.status.automation.termination_time, None);
     assert!(report.events.is_empty() && plan(&first, &config(), now()).patches.is_empty());
-    // Answers one after the other, so many seconds ago, and what follows from the last.
+    // Consecutive answers, with their age in seconds, and the decision after the last one.
     let decided = |answers: &[(i64, Verdict)]| {
         let mut check = begun(true);
         for (ago, verdict) in answers {
@@ -65,7 +65,7 @@ fn one_answer_ends_no_exam() {
 
 #[test]
 fn no_answer_counts_before_the_machine_was_ready() {
-    let until = |text| Decision::WaitUntil(at(text));
+    let until = |text| Decision::WaitUntil(time(text));
     let mut early = observed(&json!({}));
     let mut check = begun(false);
     for ago in [300, 200, 0] {
@@ -77,10 +77,10 @@ fn no_answer_counts_before_the_machine_was_ready() {
     assert_eq!(report.status.conditions[0].reason.as_str(), "Unconfirmed");
     let message = report.status.conditions[0].message.as_str();
     assert!(
-        message.contains("answered 404, which ends no exam before its machine has been ready"),
+        message.contains("answered 404, which does not end an exam before its machine has been ready"),
         "{message}"
     );
-    // It is ready now: what was said before counts for nothing, and it is queried soon.
+    // The machine is ready now: earlier answers do not count, and the URL is queried soon.
     for status in [json!({"phase": "Ready"}), json!({"initialReadyTime": "1m", "phase": "Off"})] {
         let ready = Observed { check: early.check.clone(), ..observed(&json!({"status": status})) };
         assert_eq!(next(&ready), until("2026-03-04T05:00:05Z"));
@@ -92,11 +92,11 @@ fn no_answer_counts_before_the_machine_was_ready() {
 }
 
 #[test]
-fn nothing_makes_an_instance_be_queried_more_often_than_every_five_seconds() {
-    let until = |text| Decision::WaitUntil(at(text));
+fn an_instance_is_queried_at_most_every_five_seconds() {
+    let until = |text| Decision::WaitUntil(time(text));
     let another_url = json!({"spec": {"statusCheckUrl": "https://other"}});
     let recreated = json!({"metadata": {"uid": "i2"}});
-    // A label that was set again: nothing is known of the last query but when it began.
+    // The label was set again: only the start of the last query is known.
     for (what, observed) in [
         ("label", observed(&json!({}))),
         ("URL", checked(&another_url, 4, kept())),
@@ -139,10 +139,10 @@ fn after_a_restart_the_status_says_when_the_url_was_queried() {
             &json!({"status": {"conditions": condition(reason, generation), "automation": automation}}),
         ))
     };
-    let soon = Decision::WaitUntil(at("2026-03-04T05:01:00Z"));
+    let soon = Decision::WaitUntil(time("2026-03-04T05:01:00Z"));
     assert_eq!(at_restart("Kept", 3, "2026-03-04T04:59:00Z"), soon);
     assert_eq!(at_restart("Kept", 3, "2026-03-04T04:58:00Z"), Decision::Check);
-    assert_eq!(at_restart("Kept", 3, "2036-03-04T04:58:00Z"), Decision::Check, "somebody else wrote that");
+    assert_eq!(at_restart("Kept", 3, "2036-03-04T04:58:00Z"), Decision::Check, "another client wrote it");
     assert_eq!(at_restart("Unconfirmed", 3, "2026-03-04T04:59:00Z"), Decision::Check);
     assert_eq!(at_restart("Kept", 2, "2026-03-04T04:59:00Z"), Decision::Check, "the spec has changed");
     assert_eq!(at_restart("StatusCheckFailed", 3, "2026-03-04T04:59:00Z"), Decision::Check);

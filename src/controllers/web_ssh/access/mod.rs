@@ -1,4 +1,4 @@
-//! Whether a user may have a terminal of a machine, and where that machine is.
+//! Decides whether a user may open a terminal of a machine, and finds the machine's address.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -17,40 +17,40 @@ use crate::runtime::error::ApiError;
 use crate::runtime::plan::KindInfo;
 use crate::runtime::store::Store;
 
-/// The names of users that Kubernetes keeps for itself begin with this: service accounts, nodes, the anonymous user.
+/// The prefix of user names that Kubernetes reserves: service accounts, nodes, the anonymous user.
 const OF_THE_SYSTEM: &str = "system:";
-/// A user with the right to `create` this subresource of Instances enters all machines of the namespace: administrators.
+/// The subresource of Instances for administrators: a user who may `create` it may enter all machines of the namespace.
 const TERMINAL: &str = "terminal";
 
-/// Decides who gets a terminal.
+/// Decides which users get a terminal.
 pub struct Access {
-    /// Asks the API server in the name of the user.
+    /// Sends requests to the API server with the user's token.
     pub users: UserClient,
     /// All Tenants, by [`entrance::ByManagedWorkspace`] and [`entrance::ByPersonalNamespace`].
     pub tenants: Arc<Store<TenantKind>>,
     /// The addresses of the machines.
     pub addresses: InstanceAddresses,
-    /// The port of SSH.
+    /// The SSH port.
     pub port: u16,
 }
 
-/// A machine of which a user may have a terminal.
+/// A machine and the user's right to open a terminal of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Machine {
-    /// The Instance.
+    /// The Instance of the machine.
     pub instance: ObjectKey,
-    /// The address at which it serves SSH.
+    /// The address of its SSH server.
     pub address: SocketAddr,
-    /// The reason for which the user may.
+    /// The reason why the user may enter it.
     pub entitlement: Entitlement,
 }
 
-/// The reason for which a user may enter a machine.
+/// The reason why a user may enter a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Entitlement {
-    /// It is his own machine, or he manages its course.
+    /// The user owns the machine or manages its course.
     Listed,
-    /// He has the right of administrators.
+    /// The user has the right of administrators.
     Administrator,
 }
 
@@ -63,23 +63,23 @@ impl fmt::Display for Entitlement {
     }
 }
 
-/// Why a user gets no terminal. The browser is only told that the request is not valid, so that nobody learns which
-/// Instances exist.
+/// The reason why a user gets no terminal. The browser only learns that the request is not valid, so that users cannot
+/// find out which Instances exist.
 #[derive(Debug, thiserror::Error)]
 pub enum Denied {
-    /// Namespace or name are none of Kubernetes. They are not repeated, because they may be long.
+    /// The namespace or the name is not a valid Kubernetes name. It is not repeated, because it may be long.
     #[error("the namespace or the name of the Instance is not valid")]
     Name,
-    /// The API server refuses the token, or does not show the Instance to the user.
+    /// The API server rejects the token, or does not let the user read the Instance.
     #[error("{0}")]
     ByApiServer(ApiError),
-    /// The API server does not answer as it should, so that nobody knows who the user is or what he may.
-    #[error("the API server cannot be asked: {0}")]
+    /// The API server does not answer correctly, so the user or the user's rights are unknown.
+    #[error("cannot query the API server: {0}")]
     Unanswered(ApiError),
-    /// The user is none who has machines.
-    #[error("users whose names begin with {OF_THE_SYSTEM:?} get no terminal")]
+    /// The user name is reserved, so it cannot be a Tenant.
+    #[error("a user name that begins with {OF_THE_SYSTEM:?} gets no terminal")]
     System,
-    /// The user has nothing to do with the machine.
+    /// The user has no right to enter the machine.
     #[error(
         "the user may read the Instance, and is neither its Tenant nor a manager of the Workspace of its Template, and \
          may not create instances/{TERMINAL} in its namespace"
@@ -112,19 +112,19 @@ pub fn instance_key(request: &Request) -> Result<ObjectKey, Denied> {
     checked(&request.namespace, &request.instance).ok_or(Denied::Name)
 }
 
-/// Namespace and name, if they are such of Kubernetes: they become parts of a path.
+/// The key, if namespace and name are valid in Kubernetes: they become parts of a path.
 fn checked(namespace: &str, name: &str) -> Option<ObjectKey> {
     let is_valid = check_dns_label(namespace).is_ok() && check_object_name(name).is_ok();
     is_valid.then(|| ObjectKey::new(namespace, name))
 }
 
 impl Access {
-    /// The name of the user whose token a request has.
+    /// The name of the user that the request's token belongs to.
     pub async fn user(&self, request: &Request) -> Result<String, Denied> {
         Ok(self.users.name(&token(request)?).await?)
     }
 
-    /// The machine that a request of the user called `user` is about, if he may enter it.
+    /// The machine that the request is about, if `user` may enter it.
     pub async fn machine(&self, user: &str, request: &Request) -> Result<Machine, Denied> {
         let (key, token) = (instance_key(request)?, token(request)?);
         if user.starts_with(OF_THE_SYSTEM) {
@@ -140,7 +140,7 @@ impl Access {
         Ok(Machine { instance: key, address: SocketAddr::new(address, self.port), entitlement })
     }
 
-    /// The reason for which a user may enter the machines of an Instance that he may read.
+    /// The reason why a user may enter the machines of an Instance. The user can read the Instance.
     async fn entitlement(
         &self,
         user: &str,
@@ -164,8 +164,8 @@ impl Access {
         if may { Ok(Entitlement::Administrator) } else { Err(Denied::Unrelated) }
     }
 
-    /// The managers of the course of an Instance; none if the user may not read its Template, as managers may. The reference
-    /// to the Template is what users have written.
+    /// The managers of the course of an Instance. None if the user may not read its Template, which every manager may.
+    /// Users write the reference to the Template, so it is checked first.
     async fn managers(&self, token: &Credential, instance: &Instance) -> Result<Vec<Arc<Tenant>>, Denied> {
         let reference = &instance.spec.template_ref;
         let Some(key) = checked(&reference.namespace, &reference.name) else { return Ok(Vec::new()) };
@@ -177,8 +177,8 @@ impl Access {
     }
 }
 
-/// The address of an environment of an Instance: that of the Service named after it, else that of the only or first
-/// environment. `addresses` has the Services of the Instance by name.
+/// The address of an environment of an Instance: the Service named after the environment, otherwise the Service of the
+/// only or first environment. `addresses` has the Services of the Instance by name.
 fn choose(instance: &Instance, environment: &str, addresses: &[(String, IpAddr)]) -> Option<IpAddr> {
     let canonical = CanonicalName::of(instance.name());
     let known = instance.status.environments.iter().map(|known| known.name.as_str());

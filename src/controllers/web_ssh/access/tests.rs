@@ -31,8 +31,8 @@ fn the_service_of_the_environment_is_chosen() {
     assert_eq!(choose(&instance, "main", &[]), None);
 }
 
-/// Ada, who has the namespace `tenant-ada` and is a user of `netlab`; Bob, who manages that; Eve, who manages another
-/// course and says in her labels that she manages this one; Max, who is leaving.
+/// Ada owns the namespace `tenant-ada` and is a user of `netlab`. Bob manages `netlab`. Eve manages another course and
+/// claims in her labels to manage `netlab`. Max's Tenant is being deleted.
 fn tenants() -> Arc<Store<TenantKind>> {
     let store = Arc::new(Store::<TenantKind>::new(true));
     store.index::<entrance::ByManagedWorkspace>();
@@ -87,14 +87,14 @@ fn request(namespace: &str) -> Request {
     }
 }
 
-/// What the API server knows of the user of the token.
+/// The data of the API server about the user of the token.
 #[derive(Clone)]
 struct Known {
     name: &'static str,
-    /// What he may read beside the Instance: its Template.
+    /// Whether the user may read the Template.
     reads_template: bool,
     is_administrator: bool,
-    /// The Tenant and the Template that the Instance names.
+    /// The Tenant and the Template in the spec of the Instance.
     tenant: &'static str,
     template: &'static str,
     phase: &'static str,
@@ -131,7 +131,7 @@ impl Known {
         (200, json!({"metadata": metadata, "spec": spec, "status": {"phase": self.phase}}))
     }
 
-    /// What is decided, and what the API server was asked after it had said who the user is.
+    /// The decision, and the requests to the API server after the one about the user's name.
     async fn decided(&self) -> (Result<Entitlement, String>, Vec<String>) {
         let known = self.clone();
         let api = ApiServer::start(move |asked| known.answer(asked)).await;
@@ -144,23 +144,24 @@ impl Known {
 }
 
 #[tokio::test]
-async fn reading_an_instance_is_not_entering_its_machine() {
+async fn the_right_to_read_an_instance_does_not_open_its_machine() {
     let stranger = Denied::Unrelated.to_string();
     for (known, expected) in [
         (READER, Ok(Entitlement::Listed)),
         (Known { name: "bob", ..READER }, Ok(Entitlement::Listed)),
-        // A manager of another course, a Tenant who is leaving, somebody who is no Tenant, and a name that is nearly one.
+        // A manager of another course, a Tenant that is being deleted, a user without a Tenant, and a name in another
+        // case.
         (Known { name: "eve", ..READER }, Err(&*stranger)),
         (Known { name: "max", ..READER }, Err(&*stranger)),
         (Known { name: "oscar", ..READER }, Err(&*stranger)),
         (Known { name: "Ada", ..READER }, Err(&*stranger)),
-        // Whoever may write the Instance of somebody else can put his own name there.
+        // A user who may write another user's Instance can name any Tenant in it.
         (Known { name: "eve", tenant: "eve", ..READER }, Err(&*stranger)),
         (Known { tenant: "eve", ..READER }, Ok(Entitlement::Listed)),
-        // A manager who may not read the Template is none of it, and its owner need not.
+        // A manager who may not read the Template does not count as its manager. The owner does not need to read it.
         (Known { name: "bob", reads_template: false, ..READER }, Err(&*stranger)),
         (Known { reads_template: false, ..READER }, Ok(Entitlement::Listed)),
-        // What users write goes into no path.
+        // Text that users write never becomes part of a path.
         (Known { name: "bob", template: "workspace-netlab/vm?x=", ..READER }, Err(&*stranger)),
         (Known { name: "bob", template: "../templates/vm", ..READER }, Err(&*stranger)),
         (Known { name: "oscar", is_administrator: true, ..READER }, Ok(Entitlement::Administrator)),
@@ -173,11 +174,11 @@ async fn reading_an_instance_is_not_entering_its_machine() {
     }
     let (_, lines) = READER.decided().await;
     let instance = "GET /apis/crownlabs.polito.it/v1alpha2/namespaces/tenant-ada/instances/vm";
-    assert_eq!(lines, [instance], "the owner waits for no more");
+    assert_eq!(lines, [instance], "the owner needs no further request");
 }
 
 #[tokio::test]
-async fn accounts_of_the_system_are_refused_whatever_they_may() {
+async fn system_accounts_are_refused_whatever_their_rights() {
     for name in ["system:serviceaccount:tenant-ada:ada", "system:admin", "system:anonymous"] {
         let known = Known { name, is_administrator: true, ..READER };
         assert_eq!(known.decided().await, (Err(Denied::System.to_string()), Vec::new()), "{name}");
@@ -185,7 +186,7 @@ async fn accounts_of_the_system_are_refused_whatever_they_may() {
 }
 
 #[tokio::test]
-async fn who_may_not_enter_does_not_learn_whether_the_machine_is_on() {
+async fn a_stranger_does_not_learn_whether_the_machine_is_on() {
     let off = Known { phase: "Off", ..READER };
     let expected = Denied::NotReady(InstancePhase::Off).to_string();
     assert_eq!(off.decided().await.0, Err(expected));
@@ -194,7 +195,7 @@ async fn who_may_not_enter_does_not_learn_whether_the_machine_is_on() {
 }
 
 #[tokio::test]
-async fn names_that_are_none_of_kubernetes_are_asked_for_nowhere() {
+async fn invalid_names_cause_no_requests() {
     let api = ApiServer::start(|asked| READER.answer(asked)).await;
     let access = access(&api.config);
     let denied = access.machine("ada", &request("../x")).await.expect_err("no namespace");
@@ -203,7 +204,7 @@ async fn names_that_are_none_of_kubernetes_are_asked_for_nowhere() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_api_server_that_is_silent_is_not_taken_for_a_refusal_and_delays_by_ten_seconds() {
+async fn a_silent_api_server_is_not_a_refusal_and_times_out() {
     let server = SilentServer::start();
     let (access, request) = (access(&server.config()), request("tenant-ada"));
     let begin = tokio::time::Instant::now();
@@ -218,5 +219,5 @@ async fn an_api_server_that_is_silent_is_not_taken_for_a_refusal_and_delays_by_t
     });
     let broken = broken.await;
     let denied = super::tests::access(&broken.config).machine("eve", &request).await.expect_err("no answer");
-    assert_eq!(denied.to_string(), "the API server cannot be asked: etcd is away");
+    assert_eq!(denied.to_string(), "cannot query the API server: etcd is away");
 }

@@ -1,23 +1,24 @@
-//! The plan of a Workspace: a pure function of what is observed.
+//! The plan of a Workspace: a pure function of the observed state.
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::children::{self, NAMESPACE};
 use super::observe::Observed;
 use super::reconcile::{Effect, Settings};
 use crate::api::names::{check_dns_label, check_label_value};
-use crate::api::reason;
 use crate::api::tenant::{Role, Tenant};
 use crate::api::workspace::AutoEnroll;
-use crate::api::{Object, labels};
-use crate::controllers::shared::responsibility::release;
+use crate::api::{labels, reason};
+use crate::controllers::shared::responsibility::{Standing, release};
+use crate::controllers::shared::waits;
 use crate::runtime::component::Component;
 use crate::runtime::plan::{ObjectPatch, Plan, Precondition, to_value};
 use crate::runtime::problem::Problem;
 
 /// The plan of a Workspace.
-pub fn plan(observed: &Observed, settings: &Settings) -> Plan<Effect> {
-    if observed.is_deselected {
+pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan<Effect> {
+    if observed.standing == Standing::Deselected {
         return release(&observed.workspace, labels::TENANT_FINALIZER);
     }
     if observed.workspace.is_terminating() {
@@ -25,15 +26,15 @@ pub fn plan(observed: &Observed, settings: &Settings) -> Plan<Effect> {
     }
     let mut plan = Plan::default();
     if let Some(fault) = &observed.workspace.malformed {
-        let message = format!("the Workspace cannot be read: {fault}; what there is of it stays as it is");
+        let message = format!("the Workspace cannot be read: {fault}; its existing objects stay unchanged");
         plan.problems.push(Problem::fault(Component::Whole, reason::INVALID_SPEC, message));
         return plan;
     }
     let name = observed.namespace_name();
     if let Err(error) = check_dns_label(&name) {
         let message = format!(
-            "nothing can be made for this Workspace, as no namespace can have its name: {error}; delete it and create it \
-             under a name without dots, of at most 53 characters"
+            "nothing can be created for this Workspace, because its name is not valid for a namespace: {error}; delete it \
+             and create it under a name without dots, of at most 53 characters"
         );
         plan.problems.push(Problem::fault(NAMESPACE, reason::INVALID_NAME, message));
         return plan;
@@ -45,7 +46,7 @@ pub fn plan(observed: &Observed, settings: &Settings) -> Plan<Effect> {
         plan.problems.push(Problem::fault(Component::Whole, reason::INVALID_AUTO_ENROLL, message));
     }
     plan.problems.extend(observed.workspace.spec.quota.faults("spec.quota").into_iter().map(|message| {
-        // The Tenants say the same of amounts that cannot be read, and keep what they had.
+        // The Tenants report unreadable amounts themselves, and keep their quota.
         Problem::fault(Component::Whole, reason::INVALID_QUOTA, message)
     }));
     let pretty_name = observed.workspace.spec.pretty_name.clone();
@@ -53,8 +54,12 @@ pub fn plan(observed: &Observed, settings: &Settings) -> Plan<Effect> {
     plan.patches.extend(own_patch(observed, settings));
     plan.patches.extend(enrolments(observed));
     children::cluster_bindings(observed).for_each(|binding| binding.bind(&mut plan));
-    if observed.namespace().is_some_and(Object::is_terminating) {
-        let message = format!("namespace {name} is being deleted; it is made anew when it is gone");
+    if let Some(namespace) = observed.namespace().filter(|namespace| namespace.is_terminating()) {
+        let (keeps, again) = waits::of_namespace(&namespace.metadata, &namespace.status, now);
+        if let Some(again) = again {
+            plan.requeue_after(again);
+        }
+        let message = format!("namespace {name} is being deleted{keeps}; it is created again after that");
         plan.problems.push(Problem::waiting(NAMESPACE, reason::NAMESPACE_TERMINATING, message));
         return plan;
     }
@@ -69,18 +74,17 @@ fn own_patch(observed: &Observed, settings: &Settings) -> Option<ObjectPatch> {
         AutoEnroll::Disabled => "disabled".to_owned(),
         other => other.to_string(),
     };
-    // One that is not known may be no value of a label either: the API server would refuse the finalizer with it.
+    // An unknown value may not be a valid label value, and the API server would reject the finalizer together with it.
     let is_label = check_label_value(&auto_enroll).is_ok();
     let wanted = if is_label { json!({labels::AUTO_ENROLL: auto_enroll}) } else { json!({}) };
-    settings.responsibility.hold(&observed.workspace, labels::TENANT_FINALIZER, &wanted)
+    settings.responsibility.hold(&observed.workspace, observed.standing, labels::TENANT_FINALIZER, &wanted)
 }
 
-/// The patches of candidates: they become users where no approval is needed, and are removed where enrolment
-/// is disabled.
+/// The patches of candidates. They become users if no approval is needed, and are removed if enrolment is disabled.
 fn enrolments(observed: &Observed) -> Vec<ObjectPatch> {
     let name = observed.workspace.name();
     let role = match observed.workspace.spec.auto_enroll {
-        // A value that is not known strikes nobody off.
+        // An unknown value removes no candidates.
         AutoEnroll::WithApproval | AutoEnroll::Other(_) => return Vec::new(),
         AutoEnroll::Immediate => Some(Role::User),
         AutoEnroll::Disabled => None,

@@ -1,15 +1,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::*;
-use crate::api::{Kind, Object};
-use crate::controllers::shared::responsibility::Responsibility;
+use crate::controllers::shared::responsibility::{Responsibility, Standing};
+use crate::fixtures::object;
 use crate::kinds::NamespaceKind;
 use crate::runtime::children::Children;
-
-fn object<T: Kind>(value: Value) -> Arc<Object<T>> {
-    Arc::new(serde_json::from_value(value).expect("objects are read leniently"))
-}
 
 fn observed(name: &str, auto_enroll: &str, tenants: &[(&str, Value)]) -> Observed {
     let tenants = tenants.iter().map(|(tenant, workspaces)| {
@@ -19,7 +16,7 @@ fn observed(name: &str, auto_enroll: &str, tenants: &[(&str, Value)]) -> Observe
         workspace: object(json!({
             "metadata": {"name": name, "uid": "w1"}, "spec": {"prettyName": "Tea", "autoEnroll": auto_enroll},
         })),
-        is_deselected: false,
+        standing: Standing::Selected,
         children: Children::default(),
         tenants: tenants.collect(),
         selector: BTreeMap::from([("sel".to_owned(), "test".to_owned())]),
@@ -27,7 +24,8 @@ fn observed(name: &str, auto_enroll: &str, tenants: &[(&str, Value)]) -> Observe
 }
 
 fn settings() -> Settings {
-    Settings { responsibility: Responsibility::default(), has_keycloak: false }
+    let responsibility = Responsibility::default();
+    Settings { responsibility, has_keycloak: false, stalled_after: Duration::from_mins(2) }
 }
 
 /// The new lists of Workspaces, by Tenant.
@@ -40,7 +38,9 @@ fn enrolled(plan: &Plan<Effect>) -> Vec<(String, Value)> {
 fn candidates_are_enrolled_removed_or_left_to_a_manager() {
     let list = json!([{"name": "tea", "role": "candidate"}, {"name": "x", "role": "user"}]);
     let tenants = [("ada", list), ("bob", json!([{"name": "tea", "role": "manager"}]))];
-    let plan_of = |auto_enroll| enrolled(&plan(&observed("tea", auto_enroll, &tenants), &settings()));
+    let plan_of = |auto_enroll| {
+        enrolled(&plan(&observed("tea", auto_enroll, &tenants), &settings(), Timestamp::UNIX_EPOCH))
+    };
     let others = json!([{"name": "x", "role": "user"}]);
     assert_eq!(plan_of("withApproval"), []);
     assert_eq!(plan_of(""), [("ada".to_owned(), others)]);
@@ -49,23 +49,27 @@ fn candidates_are_enrolled_removed_or_left_to_a_manager() {
 }
 
 #[test]
-fn a_workspace_that_cannot_be_read_takes_nothing_from_anybody() {
+fn an_unreadable_workspace_removes_no_enrolment() {
     let list = json!([{"name": "tea", "role": "candidate"}]);
-    let unknown = plan(&observed("tea", "maybe", &[("ada", list.clone())]), &settings());
-    assert_eq!(enrolled(&unknown), [], "a value that is not known strikes nobody off");
+    let unknown =
+        plan(&observed("tea", "maybe", &[("ada", list.clone())]), &settings(), Timestamp::UNIX_EPOCH);
+    assert_eq!(enrolled(&unknown), [], "an unknown value removes no candidates");
     assert_eq!(unknown.problems[0].reason, "InvalidAutoEnroll");
     assert!(!unknown.ensure.is_empty(), "everything else is made");
     let mut unreadable = observed("tea", "", &[("ada", list)]);
     Arc::make_mut(&mut unreadable.workspace).malformed = Some("spec.quota: a text".to_owned());
-    let unreadable = plan(&unreadable, &settings());
+    let unreadable = plan(&unreadable, &settings(), Timestamp::UNIX_EPOCH);
     assert_eq!(unreadable.problems[0].reason, "InvalidSpec");
     assert_eq!((unreadable.ensure.len(), unreadable.patches.len(), unreadable.remove.len()), (0, 0, 0));
 }
 
 #[test]
 fn a_change_of_a_list_is_valid_only_for_the_version_that_was_seen() {
-    let plan =
-        plan(&observed("tea", "", &[("ada", json!([{"name": "tea", "role": "candidate"}]))]), &settings());
+    let plan = plan(
+        &observed("tea", "", &[("ada", json!([{"name": "tea", "role": "candidate"}]))]),
+        &settings(),
+        Timestamp::UNIX_EPOCH,
+    );
     let patch = plan.patches.iter().find(|patch| patch.kind.kind == "Tenant").expect("struck off");
     assert_eq!(patch.resource_version.as_deref(), Some("3"));
 }
@@ -84,7 +88,7 @@ fn a_deleted_workspace_is_removed_from_all_tenants() {
 }
 
 #[test]
-fn a_namespace_goes_only_after_the_api_server_was_asked_whether_it_must() {
+fn a_namespace_is_deleted_only_after_a_check_with_the_api_server() {
     let mut observed = observed("tea", "", &[]);
     observed.children.set::<NamespaceKind>([object(
         json!({"metadata": {"name": "workspace-tea", "uid": "n1", "ownerReferences": [{
@@ -100,19 +104,19 @@ fn a_namespace_goes_only_after_the_api_server_was_asked_whether_it_must() {
 }
 
 #[test]
-fn a_name_that_no_namespace_can_have_is_reported_and_not_changed() {
+fn an_invalid_namespace_name_is_reported_and_not_changed() {
     for name in ["tea.v2".to_owned(), "a".repeat(54)] {
-        let plan = plan(&observed(&name, "", &[]), &settings());
+        let plan = plan(&observed(&name, "", &[]), &settings(), Timestamp::UNIX_EPOCH);
         assert_eq!(plan.problems[0].reason, "InvalidName", "{name}");
-        // Nothing is made half.
+        // No partial changes are made.
         assert_eq!((plan.ensure.len(), plan.patches.len(), plan.effects.len()), (0, 0, 0));
     }
-    assert_eq!(plan(&observed("tea", "", &[]), &settings()).problems, []);
+    assert_eq!(plan(&observed("tea", "", &[]), &settings(), Timestamp::UNIX_EPOCH).problems, []);
 }
 
 #[test]
 fn the_bindings_name_the_groups_of_the_course() {
-    let plan = plan(&observed("tea", "", &[]), &settings());
+    let plan = plan(&observed("tea", "", &[]), &settings(), Timestamp::UNIX_EPOCH);
     let subject = |name: &str| {
         let desired = plan.ensure.iter().find(|desired| desired.key.name == name).expect(name);
         desired.manifest.as_ref().expect("new").json()["subjects"][0]["name"].clone()

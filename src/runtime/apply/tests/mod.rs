@@ -53,12 +53,12 @@ fn whole() -> Value {
 }
 
 #[test]
-fn nothing_differs_nothing_is_sent() {
+fn no_patch_is_sent_if_nothing_differs() {
     assert_eq!(repair(&desired(), &seen(whole(), &json!({"replicas": 1, "paused": true}))), None);
 }
 
 #[test]
-fn only_what_is_enforced_and_differs_is_sent() {
+fn only_enforced_fields_that_differ_are_sent() {
     let mut metadata = whole();
     metadata["labels"] = json!({"instance": "edited", "theirs": "x"});
     metadata["annotations"] = json!({"unset": "y", "theirs": "x"});
@@ -68,11 +68,11 @@ fn only_what_is_enforced_and_differs_is_sent() {
         "spec": {"replicas": 1},
     });
     assert_eq!(patch, wanted);
-    assert!(!exact, "members of maps do not depend on the version");
+    assert!(!exact, "patches of map members do not depend on the version");
 }
 
 #[test]
-fn a_lost_owner_is_restored_beside_the_others_for_the_seen_version_only() {
+fn a_lost_owner_is_restored_for_the_seen_version_and_others_are_kept() {
     let mut metadata = whole();
     let other = OwnerReference { controller: None, kind: "ConfigMap".into(), uid: "x".into(), ..owner("x") };
     metadata["ownerReferences"] = json!([other]);
@@ -82,16 +82,19 @@ fn a_lost_owner_is_restored_beside_the_others_for_the_seen_version_only() {
 }
 
 #[test]
-fn what_has_no_owner_of_ours_keeps_those_that_it_has() {
+fn an_unowned_object_keeps_its_owners() {
     let unowned = Desired { owner: OwnerReference::default(), ownership: Ownership::Unowned, ..desired() };
     let mut metadata = whole();
-    // Whose it is, as its owner and its label say it.
+    // Its owner and its label assign it to another Instance.
     metadata["ownerReferences"] = json!([owner("u9")]);
     metadata["labels"] = json!({"instance": "i", "tenant": "eve"});
     assert_eq!(repair(&unowned, &seen(metadata.clone(), &json!({"replicas": 1}))), None);
     let found = needed(&unowned, &seen(metadata.clone(), &json!({"replicas": 3}))).expect("not foreign");
     assert_eq!(found.expect("a repair").patch, json!({"spec": {"replicas": 1}}));
-    assert!(needed(&desired(), &seen(metadata, &json!({}))).is_err(), "else it is that of another Instance");
+    assert!(
+        needed(&desired(), &seen(metadata, &json!({}))).is_err(),
+        "otherwise it belongs to another Instance"
+    );
 }
 
 #[test]
@@ -104,7 +107,7 @@ fn an_owner_that_no_longer_blocks_is_repaired() {
 }
 
 #[test]
-fn only_our_own_objects_are_touched() {
+fn objects_of_other_owners_are_not_changed() {
     let of = |owners: Value, labels: Value| {
         let metadata = json!({"name": "i", "ownerReferences": owners, "labels": labels});
         let metadata: Metadata = serde_json::from_value(metadata).expect("metadata");
@@ -118,18 +121,19 @@ fn only_our_own_objects_are_touched() {
     let mut foreign = owner("u9");
     foreign.name = "j".into();
     assert_eq!(of(json!([owner("u1")]), json!({})), "us", "even without its labels");
-    assert_eq!(of(json!([owner("u0")]), json!({})), "predecessor", "of a deleted object of the same name");
+    assert_eq!(
+        of(json!([owner("u0")]), json!({})),
+        "predecessor",
+        "a deleted object of the same name owned it"
+    );
     assert_eq!(of(json!([foreign]), json!({"instance": "i"})), "belongs to Instance j");
-    assert_eq!(of(json!([]), json!({"instance": "i"})), "us", "it lost its owner");
-    assert_eq!(of(json!([]), json!({"other": "x"})), "us", "it lost its labels, too");
+    assert_eq!(of(json!([]), json!({"instance": "i"})), "us", "the owner reference was removed");
+    assert_eq!(of(json!([]), json!({"other": "x"})), "us", "the labels were removed, too");
     for (key, value) in [("instance", "j"), ("tenant", "t")] {
         let message = of(json!([]), json!({key: value}));
-        assert!(
-            message
-                .starts_with(&format!("belongs to nobody, but its label {key} says that it is of {value}"))
-        );
+        assert!(message.starts_with(&format!("has no owner, but its label {key} assigns it to {value}")));
     }
-    // With a rule of its own.
+    // With an explicit rule.
     let metadata = |labels: Value| serde_json::from_value(json!({"labels": labels})).expect("metadata");
     let known_by = BTreeMap::from([("mine".to_owned(), "yes".to_owned())]);
     let desired = Desired { known_by: Some(known_by), ..desired() };
@@ -138,7 +142,7 @@ fn only_our_own_objects_are_touched() {
 }
 
 #[test]
-fn an_object_that_the_store_does_not_hold_is_repaired_at_once() {
+fn an_object_missing_in_the_store_is_repaired_at_once() {
     let kind = KindInfo { group: "rbac", version: "v1", kind: "RoleBinding", plural: "rolebindings" };
     let body = json!({"subjects": [{"name": "ada"}], "roleRef": {"name": "r"}, "spec": {"b": 2}});
     let desired = Desired {
@@ -152,7 +156,7 @@ fn an_object_that_the_store_does_not_hold_is_repaired_at_once() {
     let wanted = json!({"subjects": [{"name": "ada"}], "spec": {"a": null}});
     assert_eq!(unseen_fields(&desired, &found), wanted);
     assert_eq!(unseen_fields(&desired, &body), json!({}));
-    // What is written at the creation only is left as it is, and the plan knows its own fields.
+    // Members that are set only at creation are left as they are, and the fields of the plan take precedence.
     let created = Desired { members: Vec::new(), ..desired.clone() };
     assert_eq!(unseen_fields(&created, &found), json!({}));
     let fields = json!({"spec": {"replicas": 1}});
@@ -160,7 +164,7 @@ fn an_object_that_the_store_does_not_hold_is_repaired_at_once() {
 }
 
 #[test]
-fn a_name_that_nothing_can_have_is_part_of_no_path() {
+fn an_invalid_name_never_becomes_part_of_a_path() {
     let secrets = KindInfo::of::<SecretKind>();
     assert_eq!(
         secrets.object_path(&ObjectKey::new("ns", "a.b")).as_deref(),
@@ -179,13 +183,16 @@ fn a_name_that_nothing_can_have_is_part_of_no_path() {
         ("..", "x"),
         ("ns/secrets", "x"),
     ] {
-        let error = secrets.object_path(&ObjectKey::new(namespace, name)).expect_err("no path").to_string();
+        let error = secrets
+            .object_path(&ObjectKey::new(namespace, name))
+            .expect_err("the name is invalid")
+            .to_string();
         assert!(error.starts_with("refused") && error.contains(" must "), "{namespace} {name}: {error}");
     }
 }
 
 #[test]
-fn the_log_never_shows_what_a_secret_holds() {
+fn the_log_never_shows_the_values_of_a_secret() {
     let patch = json!({"metadata": {"labels": {"a": "b"}}, "data": {"key": "aGlkZGVu"}, "stringData": {"x": "hidden"}});
     let shown_of = |kind| shown(kind, &patch).to_string();
     let secret = shown_of(KindInfo::of::<SecretKind>());
@@ -195,7 +202,7 @@ fn the_log_never_shows_what_a_secret_holds() {
 }
 
 #[test]
-fn a_part_of_a_component_ends_with_it_and_nothing_else_does() {
+fn only_a_component_and_its_parts_are_within_it() {
     use Component::{Part, Whole, Within};
     let ended = [Part("a"), Within("b", "c"), Component::environment("e")];
     for (component, expected) in [
@@ -231,7 +238,7 @@ fn a_kept_object_loses_our_owner_reference_and_no_other() {
 }
 
 #[test]
-fn a_long_value_of_a_secret_is_compared_by_its_digest_and_sent_as_a_whole() {
+fn a_long_value_of_a_secret_is_compared_by_digest_and_sent_whole() {
     let long = |letter: &str| letter.repeat(100_000);
     let kind = KindInfo::of::<SecretKind>();
     let fields = json!({"data": {"long": long("a"), "short": "b", "theirs": null}});
@@ -239,15 +246,15 @@ fn a_long_value_of_a_secret_is_compared_by_its_digest_and_sent_as_a_whole() {
     let stored = |data: Value| {
         let object: Object<SecretKind> =
             serde_json::from_value(json!({"metadata": whole(), "data": data})).expect("a Secret");
-        assert!(object.json().to_string().len() < 1000, "it is not kept as a whole");
+        assert!(object.json().to_string().len() < 1000, "the whole value is not kept");
         repair(&desired, &object).map(|(patch, _)| patch)
     };
     assert_eq!(stored(json!({"long": long("a"), "short": "b"})), None);
     let changed = stored(json!({"long": long("x"), "short": "b"}));
     assert_eq!(changed, Some(json!({"data": {"long": long("a")}})));
     let joined = stored(json!({"long": long("a"), "short": "b", "theirs": long("x")})).expect("a repair");
-    assert_eq!(joined["data"]["theirs"], Value::Null, "what others have added is removed");
-    // What is read past the store is whole.
+    assert_eq!(joined["data"]["theirs"], Value::Null, "values added by others are removed");
+    // An object that is read bypassing the store has whole values.
     let found = Found {
         metadata: serde_json::from_value(whole()).expect("metadata"),
         object: json!({"data": {"long": long("a"), "short": "b"}}),

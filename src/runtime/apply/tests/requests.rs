@@ -1,4 +1,4 @@
-//! What the engine asks of the API server, and what it makes of the answers.
+//! Tests of the engine's requests to the API server, and of the responses' effects.
 
 use std::sync::Arc;
 
@@ -22,12 +22,12 @@ fn service(name: &str, version: u32, ip: &str) -> Value {
     })
 }
 
-/// The name of the object in a body.
+/// The name of the object in the body of a request.
 fn name_in(asked: &Asked) -> String {
     asked.body["metadata"]["name"].as_str().unwrap_or_default().to_owned()
 }
 
-/// An API server that carries out every request.
+/// Responses of an API server that accepts every request.
 fn accept(asked: &Asked) -> (u16, Value) {
     match asked.line.split(' ').next() {
         Some("POST") => (201, service(&name_in(asked), 9, "1")),
@@ -36,7 +36,7 @@ fn accept(asked: &Asked) -> (u16, Value) {
     }
 }
 
-/// An engine, and the store of Services that it knows.
+/// Creates an engine, and its store of Services.
 fn engine(api: &ApiServer, known: &[Value], is_whole: bool) -> (Engine, Arc<Store<ServiceKind>>) {
     let store = Arc::new(Store::new(is_whole));
     store.begin_list();
@@ -77,7 +77,7 @@ async fn applied(engine: &Engine, plan: &Plan) -> Applied {
 }
 
 #[tokio::test]
-async fn whether_anything_was_written_is_told() {
+async fn the_result_says_whether_anything_was_written() {
     let api = ApiServer::start(accept).await;
     let known = service("known", 1, "1");
     let patches = || vec![ObjectPatch::exactly(&seen_service(&known), json!({"spec": {"clusterIP": "2"}}))];
@@ -121,7 +121,7 @@ async fn a_name_conflict_ends_its_component_or_the_plan() {
         let plan = Plan { ensure: ensure.to_vec(), stop_at_failure, ..Plan::default() };
         let applied = applied(&engine, &plan).await;
         let mut made: Vec<String> = api.asked().iter().map(name_in).collect();
-        // Those of one wave are written at the same time.
+        // The writes of one wave are concurrent.
         made.sort();
         assert_eq!(made, expected, "{stop_at_failure}");
         assert_eq!(applied.failures.len(), usize::from(*known == foreign), "{:?}", applied.failures);
@@ -129,7 +129,7 @@ async fn a_name_conflict_ends_its_component_or_the_plan() {
 }
 
 #[tokio::test]
-async fn an_object_that_the_store_does_not_hold_is_adopted_unless_the_store_has_to_show_it() {
+async fn an_object_missing_in_the_store_is_adopted_unless_the_store_holds_all() {
     let api = ApiServer::start(|asked| match asked.line.split(' ').next() {
         Some("POST") => refused(409, "AlreadyExists", "services \"a\" already exists"),
         Some("GET") => (200, service("a", 5, "7")),
@@ -141,7 +141,7 @@ async fn an_object_that_the_store_does_not_hold_is_adopted_unless_the_store_has_
     let (selecting, store) = engine(&api, &[], false);
     let adopted = applied(&selecting, &plan).await;
     assert_eq!(adopted.failures, []);
-    assert!(adopted.is_written && adopted.is_incomplete, "the next plan knows more");
+    assert!(adopted.is_written && adopted.is_incomplete, "the next plan knows the object");
     let asked = api.asked();
     assert!(asked[1].is(&format!("GET {PATH}/a")) && asked[2].is(&format!("PATCH {PATH}/a?")), "{asked:?}");
     assert_eq!(asked[2].body, json!({"spec": {"clusterIP": "1"}, "metadata": {"uid": "uid-a"}}));
@@ -150,12 +150,12 @@ async fn an_object_that_the_store_does_not_hold_is_adopted_unless_the_store_has_
     let (whole, _) = engine(&api, &[], true);
     let late = applied(&whole, &plan).await;
     assert!(!late.is_incomplete, "{late:?}");
-    assert!(late.failures[0].error.to_string().contains("the watch is late"), "{late:?}");
+    assert!(late.failures[0].error.to_string().contains("the watch lags behind"), "{late:?}");
     assert_eq!(api.asked().len(), 1);
 }
 
 #[tokio::test]
-async fn a_status_is_patched_with_what_differs() {
+async fn a_status_is_patched_with_the_fields_that_differ() {
     let answer = json!({
         "kind": "Deployment", "status": {"readyReplicas": 3},
         "metadata": {"name": "d", "namespace": "ns", "uid": "u", "resourceVersion": "8"},
@@ -174,7 +174,7 @@ async fn a_status_is_patched_with_what_differs() {
     for (old, new, patch) in [
         (None, None, None),
         (Some(2), Some(2), None),
-        // The first time, the whole status is written.
+        // The first patch contains the whole status.
         (None, Some(3), Some(json!({"readyReplicas": 3, "conditions": []}))),
         (Some(2), Some(3), Some(json!({"readyReplicas": 3}))),
     ] {
@@ -190,7 +190,7 @@ async fn a_status_is_patched_with_what_differs() {
 }
 
 #[tokio::test]
-async fn the_store_takes_what_is_read() {
+async fn objects_that_are_read_update_the_store() {
     let list = |name: &str, next: &str| {
         (200, json!({"items": [service(name, 6, "2")], "metadata": {"continue": next}}))
     };
@@ -222,7 +222,7 @@ async fn the_store_takes_what_is_read() {
 }
 
 #[tokio::test]
-async fn an_object_that_is_not_there_is_no_evidence() {
+async fn a_missing_object_fails_its_precondition() {
     let api = ApiServer::start(|asked| {
         let is_there = asked.line.contains("metadata.name=a");
         (200, json!({"items": Vec::from_iter(is_there.then(|| service("a", 5, "1")))}))
@@ -239,7 +239,7 @@ async fn an_object_that_is_not_there_is_no_evidence() {
 }
 
 #[tokio::test]
-async fn a_preview_never_shows_what_a_secret_holds() {
+async fn a_preview_never_shows_the_values_of_a_secret() {
     let api = ApiServer::start(accept).await;
     let secret = |name: &str| json!({"metadata": {"name": name, "namespace": "ns", "uid": "s", "resourceVersion": "1"}, "data": {"k": "aGlkZGVu"}});
     let there: Secret = serde_json::from_value(secret("there")).expect("a Secret");
@@ -296,7 +296,8 @@ async fn a_deleted_object_stays_known_while_finalizers_hold_it() {
     }
     assert!(store.get("ns", "free").is_none());
     assert!(store.get("ns", "held").is_some_and(|held| held.is_terminating()));
-    // Nothing is sent for what is being deleted already; but that is not known of another object of its name.
+    // No request is sent for an object that is already being deleted. The store does not know that about a new object
+    // with the same name.
     let left = Removal::of(&seen_service(&left), Component::Whole);
     assert_eq!(remove(&left).await, []);
     assert_eq!(remove(&Removal { uid: "another".to_owned(), ..left }).await.len(), 1);

@@ -1,4 +1,4 @@
-//! By what a user is known to the API server.
+//! The credentials that authenticate a user to the API server.
 
 use std::fmt;
 
@@ -10,21 +10,22 @@ use crate::runtime::error::ApiError;
 const USER: HeaderName = HeaderName::from_static("impersonate-user");
 const GROUP: HeaderName = HeaderName::from_static("impersonate-group");
 
-/// What the API server knows a user by: his token, or his name and groups, which the account of the daemon impersonates.
+/// The credential of a user: their token, or their name and groups, which the daemon's account impersonates.
 #[derive(Clone)]
 pub struct Credential {
-    headers: HeaderMap,
+    /// The headers that authenticate the user.
+    pub(super) headers: HeaderMap,
     is_of_account: bool,
 }
 
 impl Credential {
-    /// The token of a user, without `Bearer`.
+    /// Creates a credential from the token of a user, without `Bearer`.
     ///
     /// # Errors
-    /// [`ApiError::Forbidden`] for what cannot be a token: sent as it is, it could count as no token, and the request as one of
-    /// the anonymous user.
+    /// [`ApiError::Forbidden`] if the text cannot be a token. The API server might treat it as a missing token, and the
+    /// request as anonymous.
     pub fn token(token: &str) -> Result<Self, ApiError> {
-        let no_token = || ApiError::Forbidden("this is no token".to_owned());
+        let no_token = || ApiError::Forbidden("this is not a valid token".to_owned());
         if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(no_token());
         }
@@ -33,20 +34,21 @@ impl Credential {
         Ok(Self { headers: HeaderMap::from_iter([(AUTHORIZATION, bearer)]), is_of_account: false })
     }
 
-    /// A user of this name and these groups. The groups that no header can carry are left out: that takes rights, and gives none.
+    /// Creates a credential for a user with this name and these groups. Groups that cannot be sent in a header are left
+    /// out, which can only reduce permissions.
     ///
     /// # Errors
-    /// [`ApiError::Forbidden`] for a name that no user can have, or only one of the API server itself, which has a colon.
+    /// [`ApiError::Forbidden`] if the name is invalid, or contains a colon like the names that the API server reserves.
     pub fn impersonated(name: &str, groups: &[String]) -> Result<Self, ApiError> {
         if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_graphic() && byte != b':') {
             return Err(ApiError::Forbidden(format!(
-                "the user name {name:?} cannot be used: expected letters, digits and marks of ASCII without a colon"
+                "the user name {name:?} cannot be used: expected printable ASCII characters without spaces or colons"
             )));
         }
         Ok(Self::of_account(name, groups.iter().map(String::as_str)))
     }
 
-    /// The account of the daemon, or the user whom it impersonates.
+    /// Creates a credential for the account of the daemon, or for the user that it impersonates.
     pub(super) fn of_account<'a>(name: &str, groups: impl IntoIterator<Item = &'a str>) -> Self {
         let mut headers = HeaderMap::new();
         if let Ok(name) = HeaderValue::from_str(name)
@@ -60,12 +62,7 @@ impl Credential {
         Self { headers, is_of_account: true }
     }
 
-    /// The headers by which the API server knows the user.
-    pub(super) fn headers(&self) -> &HeaderMap {
-        &self.headers
-    }
-
-    /// Whether the request is one of the account of the daemon.
+    /// Whether the request is sent with the account of the daemon.
     pub(super) fn is_of_account(&self) -> bool {
         self.is_of_account
     }
@@ -82,23 +79,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_a_token_is_none() {
+    fn an_invalid_token_is_rejected() {
         for token in ["", " ", "two words", "a\tb", "a\nb", "t\u{f6}ken", "token\n"] {
-            let error = Credential::token(token).expect_err("no token");
-            assert_eq!(error, ApiError::Forbidden("this is no token".to_owned()), "{token:?}");
+            let error = Credential::token(token).expect_err("not a token");
+            assert_eq!(error, ApiError::Forbidden("this is not a valid token".to_owned()), "{token:?}");
         }
     }
 
     #[test]
-    fn a_token_is_shown_nowhere() {
+    fn a_token_is_never_shown() {
         let credential = Credential::token("ey.J-h_b").expect("a token");
         assert_eq!(format!("{credential:?}"), "Credential(…)");
-        assert_eq!(format!("{:?}", credential.headers()), r#"{"authorization": Sensitive}"#);
-        assert_eq!(credential.headers()[AUTHORIZATION], "Bearer ey.J-h_b");
+        assert_eq!(format!("{:?}", credential.headers), r#"{"authorization": Sensitive}"#);
+        assert_eq!(credential.headers[AUTHORIZATION], "Bearer ey.J-h_b");
     }
 
     #[test]
-    fn who_is_impersonated_has_a_name_of_people() {
+    fn an_impersonated_name_is_never_a_system_name() {
         for name in [
             "",
             "a b",
@@ -108,13 +105,13 @@ mod tests {
             "system:serviceaccount:a:b",
             ":",
         ] {
-            let error = Credential::impersonated(name, &[]).expect_err("nobody");
+            let error = Credential::impersonated(name, &[]).expect_err("an invalid name");
             assert!(matches!(&error, ApiError::Forbidden(why) if why.contains("cannot be used")), "{error}");
         }
         let groups =
             ["one", "two words", "t\u{f6}", "line\nimpersonate-group: system:masters"].map(str::to_owned);
         let credential = Credential::impersonated("ada.rossi@example.org", &groups).expect("a user");
-        let all = |name| credential.headers().get_all(name).iter().collect::<Vec<_>>();
+        let all = |name| credential.headers.get_all(name).iter().collect::<Vec<_>>();
         assert_eq!(all(USER), ["ada.rossi@example.org"]);
         let group = |text: &'static str| HeaderValue::from_bytes(text.as_bytes()).expect("a value");
         assert_eq!(all(GROUP), ["one", "two words", "t\u{f6}"].map(group).iter().collect::<Vec<_>>());

@@ -1,4 +1,4 @@
-//! Whether the account of the daemon may impersonate users, and no more than that.
+//! Checks that the daemon's account may impersonate users, but only with constraints.
 
 use super::{Credential, Right, UserClient};
 use crate::api::names::GROUP_PREFIX;
@@ -6,46 +6,50 @@ use crate::runtime::ObjectKey;
 use crate::runtime::error::ApiError;
 use crate::runtime::plan::KindInfo;
 
-/// Who is impersonated for a trial. A colon is in no name of people.
+/// The user that is impersonated to test it. Names of people never contain a colon.
 const NOBODY: &str = "crownlabs:trial";
-/// The verb that gives the impersonated user all his rights.
+/// The verb that gives all permissions of the impersonated user.
 const PLAIN: &str = "impersonate";
-/// What it is about.
+/// The kinds and resources that it applies to.
 const IDENTITIES: [(&str, &str); 3] =
     [("User", "users"), ("Group", "groups"), ("ServiceAccount", "serviceaccounts")];
 
-/// Why users are not impersonated.
+/// The reason why impersonation is not used.
 #[derive(Debug, thiserror::Error)]
 pub enum ImpersonationError {
-    /// The account may impersonate without a constraint.
+    /// The account may impersonate without constraints.
     #[error(
-        "the account of the dashboard has the verb {PLAIN} for {0}, with which it could do whatever they may do: take it away; \
-         expected impersonate:user-info, and impersonate-on:user-info:<verb> for the kinds of the pages"
+        "the account of the dashboard has the verb {PLAIN} for {0}, which grants all of their permissions: remove it; \
+         expected impersonate:user-info, and impersonate-on:user-info:<verb> for the kinds that the pages show"
     )]
     Unconstrained(&'static str),
-    /// The account may not impersonate, or the API server does not know how to constrain it.
+    /// The account may not impersonate, or the API server does not support constrained impersonation.
     #[error(
-        "the API server does not let the account of the dashboard impersonate users: {0}; that takes Kubernetes 1.36, and the \
-         rights that the chart gives with controllers.dashboard.identity: impersonate"
+        "the API server does not let the account of the dashboard impersonate users: {0}; it requires Kubernetes 1.36 and the \
+         permissions that the chart grants with controllers.dashboard.identity: impersonate"
     )]
     Refused(String),
-    /// The trial was answered as if nobody was impersonated.
-    #[error("the API server, or a proxy before it, ignores impersonation: it takes {NOBODY} for {0}")]
+    /// The API server ignored the impersonation headers of the test request.
+    #[error(
+        "the API server, or a proxy in front of it, ignores impersonation: it identified {NOBODY} as {0}"
+    )]
     Ignored(String),
-    /// The API server does not answer.
+    /// The API server returned another error or did not respond.
     #[error(transparent)]
     Api(#[from] ApiError),
 }
 
 impl UserClient {
-    /// Proves that the API server knows constrained impersonation, and that the account of the daemon has no other one.
+    /// Checks that the API server supports constrained impersonation, and that the daemon's account may not impersonate
+    /// without constraints.
     ///
     /// # Errors
     /// See [`ImpersonationError`].
     pub async fn check_impersonation(&self) -> Result<(), ImpersonationError> {
         let account = Credential::of_account("", []);
         let all = ObjectKey::new("", "");
-        // All rules of the account, also about single users, and the decision of authorizers that cannot list their rules.
+        // The check covers all rules of the account, including rules for single users, and the decision of authorizers
+        // that cannot list their rules.
         let rules = self.rules(&account, "default").await?;
         for (kind, plural) in IDENTITIES {
             let kind = KindInfo { group: "", version: "v1", kind, plural };

@@ -1,4 +1,4 @@
-//! What users ask for and write in their own names.
+//! Requests on behalf of users.
 
 mod credential;
 mod impersonation;
@@ -28,39 +28,39 @@ use crate::runtime::error::{ApiError, decoded};
 use crate::runtime::pieces::Piece;
 use crate::runtime::plan::KindInfo;
 
-/// How long an answer may take, and each page of a list: somebody waits for it.
+/// The time limit of a response, and of each page of a list. A user is waiting for it.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Objects in one page of a list.
+/// The number of objects in one page of a list.
 const PAGE: usize = 500;
-/// The most objects of a list …
+/// The maximum number of objects in a list …
 const MOST_OBJECTS: usize = 10_000;
-/// … and the most bytes of them, as JSON: somebody is to look at it.
+/// … and their maximum size in bytes, as JSON: a user has to read the list.
 const MOST_BYTES: usize = if cfg!(test) { 1 << 20 } else { 16 << 20 };
 
-/// A resource by which the API server answers a question: its group, its plural name, its kind.
+/// A review resource: its group, its plural name, its kind.
 type Review = (&'static str, &'static str, &'static str);
-/// Who a token is of; Kubernetes has it since 1.28.
+/// Returns the user of a token; since Kubernetes 1.28.
 const WHO: Review = ("authentication.k8s.io", "selfsubjectreviews", "SelfSubjectReview");
-/// Whether the user of a token may do something.
+/// Returns whether the user of a token has a permission.
 const MAY: Review = ("authorization.k8s.io", "selfsubjectaccessreviews", "SelfSubjectAccessReview");
-/// What the user of a token may do in a namespace.
+/// Returns the permissions of a token's user in a namespace.
 const RULES: Review = ("authorization.k8s.io", "selfsubjectrulesreviews", "SelfSubjectRulesReview");
 
-/// Asks the API server, and writes to it, with the credential of a user and nothing else: the API server decides who that is
-/// and what he may do and see. Of the daemon's own configuration it has the address of the API server and how its certificate
-/// is checked; a client certificate in it would authenticate the daemon in place of the user. Only users who are impersonated are
-/// asked for with the identity of the daemon.
+/// Reads and writes with the credential of a user and nothing else: the API server decides who the user is and what
+/// they may do and see. From the daemon's own configuration it uses only the address of the API server and the way to
+/// verify its certificate; a client certificate would authenticate the daemon instead of the user. Only requests for
+/// impersonated users have the identity of the daemon.
 ///
-/// The errors of all its functions are what the API server answers, with its words.
+/// All functions return the API server's errors, with its messages.
 #[derive(Clone)]
 pub struct UserClient {
-    /// Without an identity.
+    /// The sender without an identity.
     anonymous: Sender,
-    /// With that of the daemon, to impersonate users; `None` if it does not.
+    /// The sender with the daemon's identity, to impersonate users; `None` if impersonation is off.
     account: Option<Sender>,
 }
 
-/// What a user may or may not do with a subresource of an object.
+/// A permission for a subresource of an object.
 #[derive(Debug, Clone, Copy)]
 pub struct Right<'a> {
     /// The verb.
@@ -73,12 +73,12 @@ pub struct Right<'a> {
     pub object: &'a ObjectKey,
 }
 
-/// A change of an object; [`Preconditions`] adds of which version it is.
+/// A change of an object; [`Preconditions`] adds the version that it applies to.
 #[derive(Debug, Clone, Copy)]
 pub enum Patch<'a> {
     /// A JSON merge patch (RFC 7386).
     Merge(&'a Value),
-    /// The operations of a JSON patch (RFC 6902). One whose test fails is [`ApiError::Invalid`].
+    /// The operations of a JSON patch (RFC 6902). A failed test operation is [`ApiError::Invalid`].
     Json(&'a Value),
 }
 
@@ -97,10 +97,10 @@ impl Content {
 }
 
 impl UserClient {
-    /// A client for the API server of the daemon's configuration.
+    /// Creates a client for the API server of the daemon's configuration.
     ///
     /// # Errors
-    /// When the configuration cannot be used, for example an unreadable certificate of the authority.
+    /// When the configuration is invalid, for example because of an unreadable CA certificate.
     pub fn new(config: &Config) -> kube::Result<Self> {
         let mut without_identity = Config::new(config.cluster_url.clone());
         without_identity.root_cert.clone_from(&config.root_cert);
@@ -110,40 +110,43 @@ impl UserClient {
         Ok(Self { anonymous: Sender::new(without_identity)?, account: None })
     }
 
-    /// The same, which also impersonates users, with the account of the configuration.
+    /// Adds impersonation of users, with the account of the configuration.
     ///
     /// # Errors
-    /// When the configuration cannot be used.
+    /// When the configuration is invalid.
     pub fn impersonating(self, mut config: Config) -> kube::Result<Self> {
-        // Whom a kubeconfig has the daemon impersonate (`as`) would be sent beside the user.
+        // If a kubeconfig makes the daemon impersonate a user (`as`), that user would be sent along with the requesting
+        // user.
         (config.auth_info.impersonate, config.auth_info.impersonate_groups) = (None, None);
         Ok(Self { account: Some(Sender::new(config)?), ..self })
     }
 
-    /// By which the requests of a user are sent.
+    /// Returns the sender for the requests of a user.
     fn sender(&self, user: &Credential) -> Result<&Sender, ApiError> {
         if !user.is_of_account() {
             return Ok(&self.anonymous);
         }
-        self.account.as_ref().ok_or_else(|| ApiError::Forbidden("this client impersonates nobody".to_owned()))
+        self.account
+            .as_ref()
+            .ok_or_else(|| ApiError::Forbidden("this client does not support impersonation".to_owned()))
     }
 
-    /// The name of the user. It is what the API server says of the token, never what the token says of itself.
+    /// Returns the name of the user, as reported by the API server. The claims of the token are never trusted.
     ///
     /// # Errors
-    /// [`ApiError::Forbidden`] also for a user without a name.
+    /// [`ApiError::Forbidden`] also if the API server returns no name.
     pub async fn name(&self, user: &Credential) -> Result<String, ApiError> {
         let answer: Value = self.review(user, WHO, &Value::Null).await?;
         match answer.pointer("/status/userInfo/username").and_then(Value::as_str) {
             Some(name) if !name.is_empty() => Ok(name.to_owned()),
-            _ => Err(ApiError::Forbidden("the API server does not say whose token this is".to_owned())),
+            _ => Err(ApiError::Forbidden("the API server returned no user name for this token".to_owned())),
         }
     }
 
-    /// Whether the user has a right.
+    /// Whether the user has a permission.
     ///
     /// # Errors
-    /// What the API server answers.
+    /// The error from the API server.
     pub async fn may(&self, user: &Credential, right: Right<'_>) -> Result<bool, ApiError> {
         let Right { verb, kind, subresource, object } = right;
         let attributes = json!({
@@ -159,10 +162,10 @@ impl UserClient {
         Ok(answer.pointer("/status/allowed") == Some(&Value::Bool(true)))
     }
 
-    /// All that the user may do in a namespace.
+    /// Returns all permissions of the user in a namespace.
     ///
     /// # Errors
-    /// What the API server answers.
+    /// The error from the API server.
     pub async fn rules(&self, user: &Credential, namespace: &str) -> Result<Rules, ApiError> {
         let answer: rules::Answer = self.review(user, RULES, &json!({"namespace": namespace})).await?;
         Ok(answer.status)
@@ -171,17 +174,17 @@ impl UserClient {
     /// Reads an object.
     ///
     /// # Errors
-    /// What the API server answers.
+    /// The error from the API server.
     pub async fn get<T: Kind>(&self, user: &Credential, key: &ObjectKey) -> Result<Object<T>, ApiError> {
         let path = KindInfo::of::<T>().object_path(key)?;
         self.ask(user, Method::GET, &path, Content::NONE).await
     }
 
-    /// Reads the objects of a namespace, or of all namespaces if it is empty. `query` has the parameters that select them,
-    /// encoded.
+    /// Lists the objects of a namespace, or of all namespaces if it is empty. `query` contains the encoded parameters
+    /// that select them.
     ///
     /// # Errors
-    /// What the API server answers; [`ApiError::TooLong`] for more than 10,000 objects or 16 MiB.
+    /// The error from the API server; [`ApiError::TooLong`] for more than 10,000 objects or 16 MiB.
     pub async fn list<T: Kind>(
         &self,
         user: &Credential,
@@ -191,10 +194,10 @@ impl UserClient {
         self.list_as(user, KindInfo::of::<T>(), namespace, query).await
     }
 
-    /// Reads the same, and of each object what `A` has of it.
+    /// Like [`UserClient::list`], but decodes only the fields of `A` of each object.
     ///
     /// # Errors
-    /// As of [`UserClient::list`].
+    /// As for [`UserClient::list`].
     pub async fn list_as<A: DeserializeOwned + Send>(
         &self,
         user: &Credential,
@@ -203,7 +206,7 @@ impl UserClient {
         query: &str,
     ) -> Result<Vec<A>, ApiError> {
         let path = collection(kind, namespace)?;
-        let listing = Listing { path: &path, query, page: PAGE, user: user.headers(), limit: TIMEOUT };
+        let listing = Listing { path: &path, query, page: PAGE, user: &user.headers, limit: TIMEOUT };
         let too_long = || {
             let of =
                 if namespace.is_empty() { String::new() } else { format!(" of the namespace {namespace}") };
@@ -227,10 +230,10 @@ impl UserClient {
         Ok(objects)
     }
 
-    /// Creates an object, of which `body` has all but `apiVersion` and `kind`.
+    /// Creates an object. `body` contains everything except `apiVersion` and `kind`.
     ///
     /// # Errors
-    /// What the API server answers: [`ApiError::AlreadyExists`] if there is one of that name.
+    /// The error from the API server: [`ApiError::AlreadyExists`] if the name is taken.
     pub async fn create<T: Kind>(
         &self,
         user: &Credential,
@@ -249,7 +252,7 @@ impl UserClient {
     /// Changes an object.
     ///
     /// # Errors
-    /// What the API server answers: [`ApiError::Conflict`] if it is another version than that of the [`Preconditions`].
+    /// The error from the API server: [`ApiError::Conflict`] if the version differs from the [`Preconditions`].
     pub async fn patch<T: Kind>(
         &self,
         user: &Credential,
@@ -267,8 +270,8 @@ impl UserClient {
     /// Deletes the object that has this uid.
     ///
     /// # Errors
-    /// What the API server answers: [`ApiError::Conflict`] if there is another one of its name, [`ApiError::NotFound`] if there
-    /// is none.
+    /// The error from the API server: [`ApiError::Conflict`] if the name now belongs to another object,
+    /// [`ApiError::NotFound`] if it does not exist.
     pub async fn delete<T: Kind>(
         &self,
         user: &Credential,
@@ -280,7 +283,7 @@ impl UserClient {
         self.send(user, Method::DELETE, &path, Content::json(&options)).await.map(drop)
     }
 
-    /// Has the API server fill in a review, which it does not store.
+    /// Creates a review, which the API server fills in and does not store.
     async fn review<A: DeserializeOwned>(
         &self,
         user: &Credential,
@@ -319,12 +322,12 @@ impl UserClient {
             .header(CONTENT_TYPE, media_type)
             .body(Full::new(body));
         let mut request = request.map_err(|error| ApiError::Invalid(error.to_string()))?;
-        request.headers_mut().extend(user.headers().clone());
+        request.headers_mut().extend(user.headers.clone());
         self.sender(user)?.send(request, TIMEOUT).await
     }
 }
 
-/// The path of the objects of a namespace, or of all namespaces if it is empty.
+/// Returns the path of the objects of a namespace, or of all namespaces if it is empty.
 fn collection(kind: KindInfo, namespace: &str) -> Result<String, ApiError> {
     if !namespace.is_empty() {
         check_dns_label(namespace).map_err(|error| ApiError::Invalid(error.to_string()))?;

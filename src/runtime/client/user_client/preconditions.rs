@@ -1,11 +1,12 @@
-//! Which object, and which version of it, a patch is made for.
+//! The preconditions of a patch: the object and its version.
 
 use serde_json::{Value, json};
 
 use crate::api::{Kind, Object};
 
-/// The uid and the version that an object must have, for a change of it to be made. The API server answers 409
-/// ([`crate::runtime::error::ApiError::Conflict`]) if it has another version, as the next object of its name has, too.
+/// The uid and the version that an object must have for a change to succeed. The API server responds with 409
+/// ([`crate::runtime::error::ApiError::Conflict`]) if the version differs, as it does for a new object with the same
+/// name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Preconditions {
     /// The uid.
@@ -15,14 +16,14 @@ pub struct Preconditions {
 }
 
 impl Preconditions {
-    /// Those of an object as it was read.
+    /// Returns the preconditions of an object as it was read.
     pub fn of<T: Kind>(object: &Object<T>) -> Self {
         let version = object.metadata.resource_version.as_ref();
         let resource_version = version.map(ToString::to_string).unwrap_or_default();
         Self { uid: object.uid().to_owned(), resource_version }
     }
 
-    /// The merge patch with the preconditions.
+    /// Adds the preconditions to a merge patch.
     #[must_use]
     pub fn merge(&self, mut patch: Value) -> Value {
         patch["metadata"]["uid"] = self.uid.as_str().into();
@@ -30,8 +31,8 @@ impl Preconditions {
         patch
     }
 
-    /// The JSON patch of these operations, after the preconditions. They replace what they ask for by itself: for a test that
-    /// fails, the API server answers 422 and does not say of what.
+    /// Builds a JSON patch with the preconditions, followed by these operations. The preconditions are replace
+    /// operations: after a failed test operation, the API server responds with 422 and does not say which one failed.
     #[must_use]
     pub fn json(&self, operations: impl IntoIterator<Item = Value>) -> Value {
         let is = |member: &str, value: &str| json!({"op": "replace", "path": format!("/metadata/{member}"), "value": value});
@@ -46,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_patch_names_the_version_that_it_is_made_for() {
+    fn a_patch_contains_the_version_that_it_applies_to() {
         let version = Preconditions { uid: "u1".to_owned(), resource_version: "7".to_owned() };
         let metadata = json!({"uid": "u1", "resourceVersion": "7"});
         let patch = version.merge(json!({"spec": {"running": true}}));

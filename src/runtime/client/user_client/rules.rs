@@ -1,17 +1,19 @@
-//! What a user may do in a namespace, as the API server lists it.
+//! The permissions of a user in a namespace, as listed by the API server.
 
 use serde::Deserialize;
 
-/// The answer to a `SelfSubjectRulesReview`.
+/// The response to a `SelfSubjectRulesReview`.
 #[derive(Deserialize)]
 pub(super) struct Answer {
     pub(super) status: Rules,
 }
 
-/// What a user may do in a namespace. A page shows by it what is worth a try; the API server decides all the same.
+/// The permissions of a user in a namespace. Pages use them to decide which actions to offer; the API server still
+/// checks each request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct Rules {
-    /// Whether there may be more: an authorizer cannot list its rules, such as a webhook, or could not be asked.
+    /// Whether the list may be incomplete: an authorizer such as a webhook cannot list its rules, or could not be
+    /// asked.
     #[serde(default)]
     pub incomplete: bool,
     #[serde(default, rename = "resourceRules")]
@@ -24,13 +26,14 @@ struct Rule {
     verbs: Vec<String>,
     api_groups: Vec<String>,
     resources: Vec<String>,
-    /// The objects that it is about; all if there is none.
+    /// The names of the objects that it applies to; all objects if empty.
     resource_names: Vec<String>,
 }
 
 impl Rules {
-    /// Whether they allow a verb. `resource` is the plural name, with a subresource after a slash (`instances/status`); `name`
-    /// that of the object, empty where there is none yet (`create`), or all are meant (`list`).
+    /// Whether the rules allow a verb. `resource` is the plural name, with a subresource after a slash
+    /// (`instances/status`). `name` is the name of the object; empty if it does not exist yet (`create`), or for all
+    /// objects (`list`).
     pub fn allow(&self, verb: &str, group: &str, resource: &str, name: &str) -> bool {
         self.rules.iter().any(|rule| {
             has(&rule.verbs, verb)
@@ -40,7 +43,7 @@ impl Rules {
         })
     }
 
-    /// Whether one of them has a verb for a resource, for all objects or for some.
+    /// Whether any rule has a verb for a resource, for all objects or for some.
     pub(super) fn mention(&self, verb: &str, group: &str, resource: &str) -> bool {
         let mut rules = self.rules.iter();
         rules.any(|rule| has(&rule.verbs, verb) && has(&rule.api_groups, group) && rule.is_of(resource))
@@ -48,8 +51,8 @@ impl Rules {
 }
 
 impl Rule {
-    /// As RBAC reads them: `*` is each resource and each subresource, `*/status` that subresource of each resource, and
-    /// `instances` none of its subresources.
+    /// Whether the rule covers a resource, with RBAC's semantics: `*` matches each resource and each subresource,
+    /// `*/status` that subresource of each resource, and `instances` none of its subresources.
     fn is_of(&self, resource: &str) -> bool {
         let subresource = resource.split_once('/').map(|(_, subresource)| subresource);
         has(&self.resources, resource)
@@ -59,7 +62,7 @@ impl Rule {
     }
 }
 
-/// Whether a value is listed, or all are.
+/// Whether a value is listed, or all values are.
 fn has(listed: &[String], value: &str) -> bool {
     listed.iter().any(|known| known == "*" || known == value)
 }
@@ -77,7 +80,7 @@ mod tests {
         serde_json::from_value::<Answer>(answer).expect("an answer").status
     }
 
-    /// Whether a rule of these resources and names allows `get` of an object called `vm`.
+    /// Whether a rule with these resources and names allows to `get` an object called `vm`.
     fn gets(resources: &Value, names: &Value, resource: &str) -> bool {
         let rule =
             json!([{"verbs": ["get"], "apiGroups": [GROUP], "resources": resources, "resourceNames": names}]);
@@ -85,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_allows_what_it_names() {
+    fn a_rule_allows_its_verbs_groups_resources_and_names() {
         let rules = rules(&json!([
             {"verbs": ["get", "list"], "apiGroups": [GROUP], "resources": ["instances", "templates"]},
             {"verbs": ["update"], "apiGroups": [GROUP], "resources": ["instances"], "resourceNames": ["vm"]},
@@ -95,16 +98,16 @@ mod tests {
         for (verb, group, resource, name, expected) in [
             ("get", GROUP, "instances", "vm", true),
             ("list", GROUP, "templates", "", true),
-            // Verb of one rule, group or resource of another.
+            // The verb of one rule with the group or resource of another.
             ("update", GROUP, "templates", "vm", false),
             ("get", "", "instances", "vm", false),
             ("get", GROUP, "pods", "vm", false),
             ("delete", GROUP, "instances", "vm", false),
-            // Names: none is none of them.
+            // Names: an empty name matches no listed name.
             ("update", GROUP, "instances", "vm", true),
             ("update", GROUP, "instances", "vm2", false),
             ("update", GROUP, "instances", "", false),
-            // Each verb, group and resource.
+            // Wildcards for verb, group and resource.
             ("delete", "", "pods", "a", true),
             ("watch", "apps", "deployments/scale", "", true),
             ("", GROUP, "instances", "vm", false),
@@ -119,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn subresources_are_named_by_themselves() {
+    fn subresources_need_their_own_entry() {
         for (resources, resource, expected) in [
             (json!(["instances"]), "instances/status", false),
             (json!(["instances/status"]), "instances", false),
@@ -136,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wildcard_is_no_name() {
+    fn a_wildcard_is_not_a_resource_name() {
         for (names, expected) in
             [(json!([]), true), (json!(["vm"]), true), (json!(["*"]), false), (json!(["other"]), false)]
         {
@@ -145,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn that_there_may_be_more_is_kept() {
+    fn an_incomplete_list_of_rules_is_marked() {
         let read = |status: Value| serde_json::from_value::<Rules>(status).expect("rules");
         assert!(read(json!({"incomplete": true, "evaluationError": "webhook"})).incomplete);
         assert!(!read(json!({"resourceRules": []})).incomplete);

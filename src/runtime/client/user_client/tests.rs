@@ -25,7 +25,7 @@ async fn client(answer: impl Fn(&Asked) -> (u16, Value) + Send + Sync + 'static)
 }
 
 #[tokio::test]
-async fn a_user_has_the_name_and_the_rights_that_the_api_server_says() {
+async fn a_user_has_the_name_and_the_permissions_from_the_api_server() {
     for (answer, name, may) in [
         (json!({"userInfo": {"username": "ada"}, "allowed": true}), Some("ada"), true),
         (json!({"userInfo": {"username": ""}, "allowed": false}), None, false),
@@ -56,7 +56,7 @@ async fn a_user_has_the_name_and_the_rights_that_the_api_server_says() {
 }
 
 #[tokio::test]
-async fn the_rules_of_a_namespace_are_asked_for_once() {
+async fn the_rules_of_a_namespace_take_one_request() {
     let rule = json!({"verbs": ["create"], "apiGroups": ["*"], "resources": ["instances"]});
     let answer = json!({"status": {"incomplete": true, "resourceRules": [rule], "nonResourceRules": []}});
     let (api, client) = client(move |_| (201, answer.clone())).await;
@@ -144,7 +144,7 @@ async fn a_list_is_bounded_in_objects_and_in_bytes() {
 }
 
 #[tokio::test]
-async fn what_is_refused_has_the_words_of_the_api_server() {
+async fn a_rejected_request_has_the_message_of_the_api_server() {
     let denied =
         r#"admission webhook "quota" denied the request: your quota of 2 machines – "a", "b" – is used up"#;
     let slowly =
@@ -182,7 +182,7 @@ async fn what_is_refused_has_the_words_of_the_api_server() {
 }
 
 #[tokio::test]
-async fn names_that_are_none_of_kubernetes_are_part_of_no_path() {
+async fn invalid_names_never_become_part_of_a_path() {
     let (api, client) = client(|_| (200, instance("vm"))).await;
     let (user, body) = (user(), json!({}));
     for (namespace, name) in [("ns", "../x"), ("ns", ""), ("ns", "vm/status"), ("n/s", "vm"), ("ns?", "vm")] {
@@ -204,7 +204,7 @@ async fn names_that_are_none_of_kubernetes_are_part_of_no_path() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_silent_api_server_delays_by_ten_seconds() {
+async fn a_request_to_a_silent_api_server_times_out_after_ten_seconds() {
     let server = SilentServer::start();
     let client = UserClient::new(&server.config()).expect("a client");
     let begin = tokio::time::Instant::now();

@@ -23,17 +23,17 @@ fn is_idle(queue: &Queue) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_is_queued_once_and_worked_on_once() {
+async fn an_object_is_queued_once_and_reconciled_by_one_worker() {
     let queue = queue();
     queue.add(key("a"), Priority::Change);
     queue.add(key("a"), Priority::Change);
     let job = take(&queue).await;
     assert!(is_idle(&queue), "queued twice");
     queue.add(key("a"), Priority::Change);
-    assert!(is_idle(&queue), "worked on by two at once");
+    assert!(is_idle(&queue), "reconciled by two workers");
     queue.done(job, Action::AwaitChange);
     let again = take(&queue).await;
-    assert_eq!(again.key, key("a"), "a change during the work is not lost");
+    assert_eq!(again.key, key("a"), "a change during the reconcile is not lost");
     queue.done(again, Action::AwaitChange);
     assert!(is_idle(&queue));
 }
@@ -51,14 +51,14 @@ async fn changes_go_first_and_the_background_does_not_starve() {
         order.push(job.key.name.clone());
         queue.done(job, Action::AwaitChange);
     }
-    let place = order.iter().position(|name| name == "slow").expect("it had its turn");
+    let place = order.iter().position(|name| name == "slow").expect("it was taken");
     assert_eq!(place, 8, "{order:?}");
     let fast: Vec<_> = order.iter().filter(|name| *name != "slow").collect();
     assert!(fast.is_sorted(), "first come, first served: {order:?}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_queued_before_the_workers_start_does_not_go_before_a_change() {
+async fn objects_queued_before_the_workers_start_do_not_precede_a_change() {
     let queue = queue();
     for n in 0..2000 {
         queue.add(key(&format!("listed-{n:04}")), Priority::Change);
@@ -88,7 +88,7 @@ async fn a_change_raises_the_priority_of_a_queued_object() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn failures_back_off_up_to_the_cap_and_are_forgotten_at_success() {
+async fn failures_back_off_up_to_the_cap_and_are_reset_by_a_success() {
     let queue = queue();
     queue.add(key("a"), Priority::Change);
     let mut waits = Vec::new();
@@ -101,7 +101,7 @@ async fn failures_back_off_up_to_the_cap_and_are_forgotten_at_success() {
     assert!(waits[0] == 0.0, "{waits:?}");
     for (failures, wait) in waits.iter().enumerate().skip(1) {
         let whole = f64::from(1 << (failures - 1)).min(60.0);
-        // The timer's grain is a millisecond.
+        // The timer has a resolution of a millisecond.
         assert!(*wait >= whole / 2.0 && *wait <= whole + 0.002, "after {failures} failures: {wait} s");
     }
     let job = take(&queue).await;
@@ -125,11 +125,11 @@ async fn a_change_ends_a_backoff() {
     let job = take(&queue).await;
     assert!(begin.elapsed() >= Duration::from_secs(5));
     queue.done(job, Action::AwaitChange);
-    assert!(is_idle(&queue), "the old retry is void");
+    assert!(is_idle(&queue), "the old retry is cancelled");
 }
 
 #[tokio::test(start_paused = true)]
-async fn objects_that_fail_together_come_back_apart() {
+async fn retries_of_objects_that_fail_together_are_spread() {
     let queue = queue();
     for n in 0..100 {
         queue.add(key(&format!("{n}")), Priority::Change);
@@ -201,7 +201,7 @@ async fn every_object_is_worked_on_with_many_workers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_anybody_may_say_counts_once_a_second_and_never_before_a_retry() {
+async fn a_limited_add_counts_once_a_second_and_never_before_a_retry() {
     let queue = queue();
     let mut turns = Vec::new();
     let begin = Instant::now();
@@ -215,7 +215,7 @@ async fn what_anybody_may_say_counts_once_a_second_and_never_before_a_retry() {
         while turns.len() < 6 {
             let job = take(&queue).await;
             turns.push(begin.elapsed());
-            // It takes a while, during which more is said.
+            // The reconcile takes a while, and further additions arrive during it.
             tokio::time::sleep(Duration::from_millis(15)).await;
             queue.done(job, Action::AwaitChange);
         }
@@ -224,9 +224,9 @@ async fn what_anybody_may_say_counts_once_a_second_and_never_before_a_retry() {
     assert!(turns.windows(2).all(|turn| turn[1] >= turn[0] + Duration::from_secs(1)), "{turns:?}");
     assert!(
         *turns.last().expect("a turn") >= Duration::from_millis(4_990),
-        "the last word counts: {turns:?}"
+        "the last addition counts: {turns:?}"
     );
-    // A change of the object itself goes first, and a retry has its time.
+    // A change of the object itself has precedence, and a retry keeps its backoff.
     queue.add(key("b"), Priority::Change);
     let job = take(&queue).await;
     queue.add_limited(key("b"));
@@ -240,7 +240,7 @@ async fn what_anybody_may_say_counts_once_a_second_and_never_before_a_retry() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_api_server_says_how_long_a_retry_waits_at_least() {
+async fn a_retry_waits_at_least_as_long_as_the_api_server_asks() {
     let queue = queue();
     for (asked, least, most) in [(0, 0, 1), (20, 20, 20), (100_000, 60, 60)] {
         queue.add(key("a"), Priority::Change);
@@ -248,7 +248,7 @@ async fn the_api_server_says_how_long_a_retry_waits_at_least() {
         queue.done(job, Action::Retry(Duration::from_secs(asked)));
         let begin = Instant::now();
         if asked > 0 {
-            // A change does not end the wait, and is not lost.
+            // A change does not shorten the wait, and is not lost.
             queue.add(key("a"), Priority::Change);
         }
         let job = take(&queue).await;
@@ -259,17 +259,17 @@ async fn the_api_server_says_how_long_a_retry_waits_at_least() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_anybody_may_say_is_limited_by_what_it_has_caused() {
+async fn a_limited_add_depends_on_the_reconciles_it_has_caused() {
     let queue = queue();
     let pause = LIMITED_PAUSE;
-    // A change that waits for a worker is enough, and not the beginning of a pause.
+    // A waiting change is sufficient, and does not start a pause.
     queue.add(key("a"), Priority::Change);
     queue.add_limited(key("a"));
     queue.done(take(&queue).await, Action::AwaitChange);
     assert!(is_idle(&queue));
     queue.add_limited(key("a"));
     queue.done(take(&queue).await, Action::RequeueAfter(Duration::from_hours(1)));
-    // From now on, it is reconciled for that once in a second, and not only when the next periodic reconcile is due.
+    // From now on, limited additions lead to one reconcile each second, not only at the next periodic one.
     for _ in 0..3 {
         let begin = Instant::now();
         queue.add_limited(key("a"));
@@ -279,7 +279,7 @@ async fn what_anybody_may_say_is_limited_by_what_it_has_caused() {
         assert!((pause / 2..=pause).contains(&begin.elapsed()), "{:?}", begin.elapsed());
         queue.done(job, Action::RequeueAfter(Duration::from_hours(1)));
     }
-    // It never comes before a retry.
+    // A limited addition never precedes a retry.
     queue.add(key("b"), Priority::Change);
     queue.done(take(&queue).await, Action::Retry(Duration::from_secs(30)));
     let begin = Instant::now();
@@ -296,7 +296,7 @@ async fn what_anybody_may_say_is_limited_by_what_it_has_caused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failed_object_waits_for_its_retry_whoever_speaks_of_it() {
+async fn a_limited_add_does_not_shorten_a_backoff() {
     let queue = queue();
     queue.add(key("a"), Priority::Change);
     queue.done(take(&queue).await, Action::Retry(Duration::ZERO));
@@ -331,7 +331,7 @@ async fn an_object_that_is_added_again_keeps_its_place_and_its_priority() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn objects_that_are_due_at_the_same_time_all_come() {
+async fn objects_that_are_due_at_the_same_time_are_all_returned() {
     let queue = queue();
     let names = ["a", "b", "c"];
     for name in names {
@@ -369,7 +369,7 @@ fn a_periodic_reconcile_comes_between_its_bounds() {
 }
 
 #[test]
-fn the_time_of_reconciles_under_way_is_measured() {
+fn the_time_of_running_reconciles_is_measured() {
     let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
     let handle = recorder.handle();
     metrics::with_local_recorder(&recorder, || {

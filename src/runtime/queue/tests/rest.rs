@@ -1,4 +1,4 @@
-//! What a queue keeps of objects that need nothing now.
+//! The state that a queue keeps of objects at rest.
 
 use super::*;
 
@@ -12,9 +12,9 @@ async fn an_object_at_rest_needs_no_memory() {
     for (next, expected) in [
         (Action::AwaitChange, vec![]),
         (Action::Forget, vec![]),
-        // It waits, and nothing else is known of it.
+        // It waits, and has no other state.
         (Action::RequeueAfter(Duration::from_secs(1)), vec![false]),
-        // Its failure counts.
+        // Only its number of failures is kept.
         (Action::Retry(Duration::ZERO), vec![false]),
         (Action::AwaitChange, vec![]),
     ] {
@@ -23,7 +23,7 @@ async fn an_object_at_rest_needs_no_memory() {
         queue.done(job, next);
         assert_eq!(entries(&queue), expected, "{next:?}");
     }
-    // How often a user may change it is remembered as long as it matters.
+    // The time of a limited addition is kept as long as it matters.
     queue.add_limited(key("a"));
     let job = queue.next().await.expect("open");
     queue.done(job, Action::AwaitChange);
@@ -33,4 +33,27 @@ async fn an_object_at_rest_needs_no_memory() {
     let job = queue.next().await.expect("open");
     queue.done(job, Action::AwaitChange);
     assert!(entries(&queue).is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_of_the_spec_resets_the_backoff() {
+    let queue = queue();
+    queue.add(key("a"), Priority::Change);
+    for failures in 0..9 {
+        let job = take(&queue).await;
+        assert_eq!(job.failures, failures);
+        queue.done(job, Action::Retry(Duration::ZERO));
+    }
+    // The object is corrected, and its reconcile fails once more.
+    queue.reset_failures(&key("a"));
+    queue.add(key("a"), Priority::Change);
+    let job = take(&queue).await;
+    assert_eq!(job.failures, 0);
+    queue.done(job, Action::Retry(Duration::ZERO));
+    let begin = Instant::now();
+    let job = take(&queue).await;
+    assert!(begin.elapsed() <= Duration::from_secs(1), "{:?}", begin.elapsed());
+    queue.done(job, Action::AwaitChange);
+    queue.reset_failures(&key("unknown"));
+    assert!(queue.inner.lock().entries.is_empty());
 }

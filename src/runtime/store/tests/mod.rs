@@ -1,4 +1,4 @@
-//! What the store keeps, what it tells, and which of two versions counts.
+//! Tests of the content of a store, its notifications, and the order of versions.
 
 mod parts;
 
@@ -31,7 +31,7 @@ impl<T: Kind> Index<T> for ByUid {
     }
 }
 
-/// A store and the log of its changes: `+name`, `~name`, `-name`, with `!` for our own writes.
+/// Returns a store and the log of its changes: `+name`, `~name`, `-name`, with `!` for our own writes.
 fn recorded() -> (Arc<Store<ServiceKind>>, Arc<Mutex<Vec<String>>>) {
     let store = Arc::new(Store::default());
     store.index::<ByUid>();
@@ -55,7 +55,7 @@ fn drain(log: &Mutex<Vec<String>>) -> Vec<String> {
 }
 
 #[test]
-fn the_event_of_an_own_write_changes_nothing() {
+fn the_event_of_our_own_write_changes_nothing() {
     let (store, log) = recorded();
     store.begin_list();
     store.end_list();
@@ -84,7 +84,7 @@ fn versions_are_compared_as_numbers() {
 }
 
 #[test]
-fn a_late_event_does_not_bring_back_what_we_deleted() {
+fn a_late_event_does_not_restore_an_object_that_we_deleted() {
     let (store, log) = recorded();
     store.apply_event(service("a", "1", 5, "x"));
     store.record_deletion(&ObjectKey::new("ns", "a"), "1", "loop");
@@ -92,27 +92,27 @@ fn a_late_event_does_not_bring_back_what_we_deleted() {
     assert!(store.get("ns", "a").is_none());
     store.delete_event(&service("a", "1", 7, "z"));
     assert_eq!(drain(&log), ["+a", "-a!"]);
-    // A new object of the name is another object.
+    // A new object with the same name is a different object.
     store.apply_event(service("a", "2", 8, "n"));
     assert_eq!(drain(&log), ["+a"]);
     store.delete_event(&service("a", "1", 7, "z"));
-    assert!(store.get("ns", "a").is_some(), "the deletion was that of its predecessor");
+    assert!(store.get("ns", "a").is_some(), "the event was about its predecessor");
 }
 
 #[test]
-fn a_late_answer_does_not_bring_back_what_the_watch_saw_end() {
+fn a_late_response_does_not_restore_an_object_that_the_watch_showed_deleted() {
     let (store, log) = recorded();
     store.apply_event(service("a", "1", 5, "x"));
-    // Our patch removes the last finalizer: the answer overtakes the event, or the event the answer.
+    // Our patch removes the last finalizer. The response and the event of the deletion arrive in any order.
     store.delete_event(&service("a", "1", 7, "x"));
     store.record(service("a", "1", 6, "y"), "loop");
     store.record(service("a", "1", 7, "y"), "loop");
     assert!(store.get("ns", "a").is_none());
     assert_eq!(drain(&log), ["+a", "-a"]);
-    // What was made since is not known to the watch yet.
+    // The watch has not shown the new object yet.
     store.record(service("a", "2", 8, "z"), "loop");
     assert_eq!(drain(&log), ["+a!"]);
-    // A list ended it, at a version that no event shows.
+    // A list removes it, at a version that no event shows.
     store.begin_list();
     store.end_list();
     store.record(service("a", "2", 9, "z"), "loop");
@@ -120,7 +120,7 @@ fn a_late_answer_does_not_bring_back_what_the_watch_saw_end() {
 }
 
 #[test]
-fn a_list_removes_what_it_does_not_name() {
+fn a_list_removes_objects_that_it_does_not_contain() {
     let (store, log) = recorded();
     store.begin_list();
     store.list_object(service("a", "1", 1, "x"));
@@ -130,7 +130,7 @@ fn a_list_removes_what_it_does_not_name() {
     store.begin_list();
     store.list_object(service("b", "2", 2, "x"));
     store.record(service("c", "3", 9, "x"), "loop"); // made while the list was under way
-    assert!(store.get("ns", "a").is_some(), "nothing is gone before the list ends");
+    assert!(store.get("ns", "a").is_some(), "nothing is removed before the list ends");
     store.end_list();
     assert_eq!(drain(&log), ["+c!", "-a"]);
     assert!(store.get("ns", "c").is_some());
@@ -138,7 +138,7 @@ fn a_list_removes_what_it_does_not_name() {
 }
 
 #[test]
-fn a_list_wins_over_versions_that_were_remembered() {
+fn a_list_replaces_newer_versions_from_before_it() {
     let (store, log) = recorded();
     let ip = |name: &str| store.get("ns", name).and_then(|object| object.spec.cluster_ip.clone());
     store.begin_list();
@@ -149,7 +149,7 @@ fn a_list_wins_over_versions_that_were_remembered() {
     store.apply_event(service("c", "3", 90, "x"));
     store.record_deletion(&ObjectKey::new("ns", "c"), "3", "loop");
     drain(&log);
-    // etcd is restored from a backup: `a` is older, `b` was not there yet, `c` is there again.
+    // etcd is restored from a backup: `a` is older, `b` did not exist yet, `c` exists again.
     store.begin_list();
     store.list_object(service("a", "1", 40, "w"));
     store.list_object(service("c", "3", 45, "x"));
@@ -164,7 +164,7 @@ fn a_list_wins_over_versions_that_were_remembered() {
 }
 
 #[test]
-fn a_list_does_not_win_over_what_was_written_while_it_was_made() {
+fn a_list_does_not_replace_our_writes_during_it() {
     let (store, log) = recorded();
     store.begin_list();
     store.list_object(service("a", "1", 5, "x"));
@@ -177,7 +177,7 @@ fn a_list_does_not_win_over_what_was_written_while_it_was_made() {
     store.list_object(service("a", "1", 5, "x"));
     store.list_object(service("b", "2", 6, "x"));
     store.end_list();
-    // An event of before the deletion.
+    // An event from before the deletion.
     store.apply_event(service("b", "2", 7, "z"));
     assert_eq!(drain(&log), ["~a!", "-b!"]);
     assert_eq!(store.get("ns", "a").expect("kept").spec.cluster_ip.as_deref(), Some("y"));
@@ -199,7 +199,7 @@ fn the_index_follows_the_objects() {
 }
 
 #[test]
-fn what_is_kept_as_text_comes_back_as_it_was() {
+fn an_object_kept_as_text_is_returned_unchanged() {
     fn kept<T: Kind>(json: serde_json::Value) -> Arc<Object<T>> {
         assert!(T::ENCODED, "{} is kept as text", T::KIND);
         let object: Object<T> = serde_json::from_value(json).expect("an object");
@@ -235,13 +235,13 @@ fn what_is_kept_as_text_comes_back_as_it_was() {
     kept::<NfsClaimKind>(claim);
     let failed = serde_json::json!({"conditions": [{"type": "Failed", "status": "True", "message": "why"}]});
     kept::<JobKind>(body("status", failed));
-    // What cannot be read says so still.
+    // A decoding error is kept, too.
     let odd = kept::<NfsClaimKind>(body("spec", serde_json::json!({"resources": 5})));
     assert!(odd.malformed.is_some());
 }
 
 #[test]
-fn a_response_about_something_else_changes_nothing() {
+fn a_response_about_another_object_changes_nothing() {
     let (store, log) = recorded();
     let answer = |kind: &str, namespace: &str, name: &str| {
         serde_json::json!({"kind": kind, "metadata": {
@@ -267,7 +267,7 @@ fn a_response_about_something_else_changes_nothing() {
 }
 
 #[test]
-fn what_a_check_finds_is_compared_and_taken() {
+fn a_check_compares_an_object_and_updates_the_store() {
     use crate::kinds::{Deployment, DeploymentKind};
     let store = Store::<DeploymentKind>::default();
     let object = |version: u32, uid: &str, replicas: u32, note: &str, ready: u32| {
@@ -279,11 +279,11 @@ fn what_a_check_finds_is_compared_and_taken() {
         })
     };
     let confirm = |likeness, item: serde_json::Value| {
-        store.confirm(item.to_string().as_bytes(), likeness, "check").expect("it can be read")
+        store.confirm(item.to_string().as_bytes(), likeness, "check").expect("a valid object")
     };
     let has = || store.get("ns", "a").and_then(|found: Arc<Deployment>| found.spec.replicas);
-    assert!(!confirm(Likeness::Existence, object(5, "1", 1, "x", 0)), "it was not there");
-    assert_eq!(has(), Some(1), "now it is");
+    assert!(!confirm(Likeness::Existence, object(5, "1", 1, "x", 0)), "the store did not have it");
+    assert_eq!(has(), Some(1), "now it does");
     for (likeness, item, expected) in [
         (Likeness::Existence, object(6, "1", 2, "y", 1), true),
         (Likeness::Existence, object(6, "2", 1, "x", 0), false),
@@ -295,12 +295,12 @@ fn what_a_check_finds_is_compared_and_taken() {
     ] {
         assert_eq!(confirm(likeness, item.clone()), expected, "{likeness:?} {item}");
     }
-    let nothing = store.confirm(b"{}", Likeness::Existence, "check").expect_err("no object");
-    assert!(nothing.to_string().contains("no list of deployments"), "{nothing}");
+    let nothing = store.confirm(b"{}", Likeness::Existence, "check").expect_err("not an object");
+    assert!(nothing.to_string().contains("not a list of deployments"), "{nothing}");
 }
 
 #[test]
-fn an_answer_about_what_the_watch_does_not_select_is_not_kept() {
+fn a_response_about_an_unselected_object_is_not_kept() {
     let store = StoreFactory::default().store::<ServiceKind>(&Selection::label("managed-by", "instance"));
     let answer = |version: u64, label: &str| -> Service {
         let metadata = json!({"name": "a", "namespace": "ns", "uid": "1", "resourceVersion": version.to_string(),
@@ -311,10 +311,10 @@ fn an_answer_about_what_the_watch_does_not_select_is_not_kept() {
     store.end_list();
     store.record(answer(5, "instance"), "loop");
     assert!(store.get("ns", "a").is_some());
-    // A user has taken the label away before our write: the answer to it is the last that we hear.
+    // A user has removed the label before our write. Nothing follows the response to that write.
     store.record(answer(7, "somebody"), "loop");
     assert!(store.get("ns", "a").is_none());
-    // The same if the watch has shown its end before the answer comes.
+    // The same if the watch shows the removal before the response arrives.
     store.record(answer(8, "instance"), "loop");
     store.delete_event(&answer(9, "instance"));
     store.record(answer(10, "somebody"), "loop");

@@ -1,4 +1,4 @@
-//! Which parts of an object count as changes, and how objects are found.
+//! Tests of the parts of an object that count as changes, and of look-ups.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use crate::api::instance::InstanceKind;
 use crate::kinds::NamespaceKind;
 
 #[test]
-fn each_part_of_an_object_but_its_version_is_a_change() {
+fn every_difference_except_the_version_is_a_change() {
     let base = json!({
         "metadata": {"name": "a", "namespace": "ns", "uid": "1", "resourceVersion": "1", "generation": 1},
         "spec": {"clusterIP": "x"},
@@ -44,7 +44,7 @@ fn each_part_of_an_object_but_its_version_is_a_change() {
 }
 
 #[test]
-fn the_status_of_an_instance_and_what_cannot_be_read_of_it_are_changes() {
+fn the_status_and_a_malformed_spec_of_an_instance_are_changes() {
     let store: Arc<Store<InstanceKind>> = Arc::new(Store::default());
     let count = Arc::new(Mutex::new(0));
     let sink = Arc::clone(&count);
@@ -65,7 +65,7 @@ fn the_status_of_an_instance_and_what_cannot_be_read_of_it_are_changes() {
 }
 
 #[test]
-fn versions_that_are_no_numbers_are_later_when_they_differ() {
+fn versions_that_are_not_numbers_count_as_later_if_they_differ() {
     let (store, log) = recorded();
     let other = |version: &str, ip: &str| {
         let mut object = service("a", "1", 0, ip);
@@ -92,7 +92,7 @@ fn objects_are_found_by_name_namespace_and_controller() {
             serde_json::from_value(json!({"metadata": metadata, "spec": {}})).expect("a Service"),
         );
     }
-    // An index that is registered later has what is there.
+    // An index that is registered later contains the existing objects.
     store.index::<ByController>();
     store.index::<ByNamespace>();
     store.index::<ByController>();
@@ -107,14 +107,14 @@ fn objects_are_found_by_name_namespace_and_controller() {
     let mut all = names(store.keys());
     all.sort();
     assert_eq!(all, ["a", "b", "c", "d"]);
-    // What an index has of an object follows its changes.
+    // An index follows changes of an object's keys.
     let owned = json!({"name": "a", "namespace": "ns", "uid": "a", "resourceVersion": "2"});
     store.apply_event(serde_json::from_value(json!({"metadata": owned, "spec": {}})).expect("a Service"));
     assert_eq!(names(store.keys_by::<ByController>("u1")), ["c"]);
 }
 
 #[test]
-fn a_part_that_has_changed_names_the_object() {
+fn an_object_is_returned_if_the_part_has_changed() {
     let (old, new) = (Arc::new(service("a", "1", 1, "x")), Arc::new(service("a", "1", 2, "y")));
     let change = |old: Option<&Arc<Service>>, new: Option<&Arc<Service>>| Change::<ServiceKind> {
         old: old.cloned(),
@@ -131,7 +131,7 @@ fn a_part_that_has_changed_names_the_object() {
 }
 
 #[test]
-fn a_store_says_whether_it_has_all_objects_and_whether_it_mirrors_the_cluster() {
+fn a_store_reports_its_scope_and_its_state() {
     let (all, some) = (Store::<ServiceKind>::new(true), Store::<ServiceKind>::new(false));
     assert!(all.is_whole() && !some.is_whole());
     assert_eq!(all.state(), StoreState::Syncing);
@@ -143,14 +143,14 @@ fn a_store_says_whether_it_has_all_objects_and_whether_it_mirrors_the_cluster() 
 }
 
 #[test]
-fn the_stores_of_what_is_written_take_answers_and_lists() {
+fn written_stores_take_responses_and_lists() {
     use crate::runtime::plan::KindInfo;
     use crate::runtime::watch::Selection;
 
     let kind = KindInfo::of::<ServiceKind>();
     let (store, log) = recorded();
     let mut written = WrittenStores::default();
-    assert!(written.get(kind).is_err(), "it is not declared");
+    assert!(written.get(kind).is_err(), "not declared");
     written.add(&store, &Selection::label("a", "b"));
     let list = |path: &str, query: &str| (path.to_owned(), query.to_owned());
     assert_eq!(written.list(kind), list("/api/v1/services", "labelSelector=a%3Db"));
@@ -194,7 +194,7 @@ fn two_loops_share_the_store_of_one_selection() {
     let object = json!({"kind": "Service", "metadata": {"name": "s", "namespace": "ns", "resourceVersion": "1"}, "spec": {}});
     assert!(factory.offer(&object).expect("a Service"));
     assert_eq!((one.keys().len(), namespaces.keys().len()), (1, 0));
-    assert!(!factory.offer(&json!({"kind": "Pod", "metadata": {"name": "p"}})).expect("nobody reads it"));
+    assert!(!factory.offer(&json!({"kind": "Pod", "metadata": {"name": "p"}})).expect("no store reads it"));
     factory.end_lists();
     assert_eq!(one.state(), StoreState::Synced);
 }

@@ -1,9 +1,9 @@
-//! The certificates that the replicas share through a Secret, and when they are renewed.
+//! The certificates that the replicas share through a Secret, and their renewal.
 //!
-//! A new authority is cross-signed by the one before it. A client that trusts only the old authority
-//! accepts what the new one has signed, and a client that has received the new one trusts both. So it
-//! does not matter in which order API servers and replicas receive a renewal, and no request fails
-//! meanwhile. See `docs/decisions/0005-a-new-authority-is-cross-signed-by-the-old.md`.
+//! A new authority is cross-signed by the previous one. A client that trusts only the old authority accepts
+//! certificates that the new one has signed, and a client that has received the new one trusts both. API servers and
+//! replicas may therefore receive a renewal in any order, and no request fails meanwhile. See
+//! `docs/decisions/0005-a-new-authority-is-cross-signed-by-the-old.md`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,58 +19,59 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::sign::CertifiedKey;
 
 use super::authority::Authority;
+use super::{Certificate, Data, Result};
 use crate::runtime::certificate::CertificateError;
 use crate::runtime::certificate::pem::{CERTIFICATE, KEY, certificates, certified, key, provider};
 use crate::runtime::certificate::validity::Validity;
 use crate::runtime::plan::to_value;
 
-/// The key of the Secret with the authorities that clients are to trust.
+/// The key of the Secret with the authorities that clients must trust.
 pub const CA_CERTIFICATE: &str = "ca.crt";
 /// The key of the Secret with the private key of the newest authority.
 pub const CA_KEY: &str = "ca.key";
-/// A serving certificate is renewed this long before it ends.
+/// How long before its expiry a serving certificate is renewed.
 const SERVING_MARGIN: SignedDuration = SignedDuration::from_hours(90 * 24);
-/// An authority is renewed this long before it ends, which is longer than its certificates are valid.
+/// How long before its expiry an authority is renewed. This is longer than the validity of the certificates that it
+/// signs.
 const AUTHORITY_MARGIN: SignedDuration = SignedDuration::from_hours(2 * 365 * 24);
 
-/// The trusted authorities, and a serving certificate that the newest of them has signed.
+/// The trusted authorities, and a serving certificate signed by the newest of them.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Bundle {
-    /// The authorities that clients are to trust, the newest first.
-    authorities: Vec<CertificateDer<'static>>,
+    /// The authorities that clients must trust, the newest first.
+    pub authorities: Vec<Certificate>,
     /// The private key of the newest authority.
     authority_key: PrivateKeyDer<'static>,
-    /// The serving certificate, followed by the certificates of the newest authority that older ones have
-    /// cross-signed.
-    chain: Vec<CertificateDer<'static>>,
+    /// The serving certificate, followed by the cross-signed certificates of the newest authority.
+    chain: Vec<Certificate>,
     /// The private key of the serving certificate.
     key: PrivateKeyDer<'static>,
 }
 
 impl Bundle {
-    /// Makes a new authority, and a serving certificate for these host names and IP addresses.
+    /// Creates an authority, and a serving certificate for these host names and IP addresses.
     ///
     /// # Errors
-    /// When a certificate cannot contain one of the names, or the system has no random numbers.
-    pub fn create(names: &[String], now: Timestamp) -> Result<Self, CertificateError> {
+    /// When a certificate cannot contain one of the names, or the system cannot provide random numbers.
+    pub fn create(names: &[String], now: Timestamp) -> Result<Self> {
         Self::issue(&Authority::create(now)?, names, now)
     }
 
-    /// Makes a serving certificate for these names, signed by an existing authority.
+    /// Creates a serving certificate for these names, signed by an existing authority.
     ///
     /// # Errors
     /// As [`Bundle::create`].
-    pub fn issue(authority: &Authority, names: &[String], now: Timestamp) -> Result<Self, CertificateError> {
+    pub fn issue(authority: &Authority, names: &[String], now: Timestamp) -> Result<Self> {
         Self::signed(authority, Vec::new(), Vec::new(), names, now)
     }
 
     fn signed(
         authority: &Authority,
-        older: Vec<CertificateDer<'static>>,
-        cross_signed: Vec<CertificateDer<'static>>,
+        older: Vec<Certificate>,
+        cross_signed: Vec<Certificate>,
         names: &[String],
         now: Timestamp,
-    ) -> Result<Self, CertificateError> {
+    ) -> Result<Self> {
         let serving = authority.sign(names, now)?;
         Ok(Self {
             authorities: [vec![authority.certificate.clone()], older].concat(),
@@ -83,9 +84,9 @@ impl Bundle {
     /// Reads the `data` of the Secret, whose values are base64.
     ///
     /// # Errors
-    /// When a key is missing or its value cannot be read.
-    pub fn read(data: &BTreeMap<String, String>) -> Result<Self, CertificateError> {
-        let text = |name: &'static str| -> Result<Vec<u8>, CertificateError> {
+    /// When a key is missing or its value is invalid.
+    pub fn read(data: &Data) -> Result<Self> {
+        let text = |name: &'static str| -> Result<Vec<u8>> {
             let encoded = data.get(name).ok_or(CertificateError::Missing(name))?;
             let decoded: Result<ByteString, _> = serde_json::from_value(encoded.as_str().into());
             decoded.map(|bytes| bytes.0).map_err(|error| CertificateError::unreadable(name, error))
@@ -98,8 +99,8 @@ impl Bundle {
         })
     }
 
-    /// The `data` of the Secret, with values in base64.
-    pub fn data(&self) -> BTreeMap<String, String> {
+    /// Returns the `data` of the Secret, with values in base64.
+    pub fn data(&self) -> Data {
         let encoded = |text: String| {
             to_value(&ByteString(text.into_bytes())).as_str().map(str::to_owned).unwrap_or_default()
         };
@@ -112,32 +113,22 @@ impl Bundle {
         ])
     }
 
-    /// The authorities that clients are to trust, the newest first.
-    pub fn authorities(&self) -> &[CertificateDer<'static>] {
-        &self.authorities
-    }
-
-    /// The authorities that clients are to trust, in PEM.
+    /// The authorities that clients must trust, in PEM.
     pub fn trusted(&self) -> String {
         encode(&self.authorities)
     }
 
-    /// The certificate chain with its key, as the TLS server needs it.
+    /// The certificate chain with its key, as required by the TLS server.
     ///
     /// # Errors
     /// When the key does not belong to the certificate.
-    pub fn certified(&self) -> Result<CertifiedKey, CertificateError> {
+    pub fn certified(&self) -> Result<CertifiedKey> {
         certified(self.chain.clone(), self.key.clone_key())
     }
 
     /// Whether a client that trusts `authorities` accepts the serving certificate for all `names` at the
     /// time `at`.
-    pub fn is_accepted(
-        &self,
-        authorities: &[CertificateDer<'static>],
-        names: &[String],
-        at: Timestamp,
-    ) -> bool {
+    pub fn is_accepted(&self, authorities: &[Certificate], names: &[String], at: Timestamp) -> bool {
         let mut roots = RootCertStore::empty();
         roots.add_parsable_certificates(authorities.iter().cloned());
         let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider()).build();
@@ -152,13 +143,13 @@ impl Bundle {
     }
 
     /// The newest authority with its key.
-    fn authority(&self) -> Result<Authority, CertificateError> {
+    fn authority(&self) -> Result<Authority> {
         let newest = self.authorities.first().ok_or(CertificateError::Missing(CA_CERTIFICATE))?;
         Authority::load(newest.clone(), &self.authority_key)
     }
 
-    /// Whether clients that trust only the newest authority accept the serving certificate for these names,
-    /// now and until it is due for renewal.
+    /// Whether clients that trust only the newest authority accept the serving certificate for these names, now and
+    /// until its renewal is due.
     fn serves(&self, names: &[String], now: Timestamp) -> bool {
         let newest = self.authorities.get(..1).unwrap_or_default();
         let later = now.saturating_add(SERVING_MARGIN).unwrap_or(now);
@@ -168,16 +159,12 @@ impl Bundle {
     }
 }
 
-/// The bundle that replaces `current`, or `None` if nothing has to be renewed yet. The result depends on
-/// the arguments only, except for new keys, which are random.
+/// Returns the bundle that replaces `current`, or `None` if no renewal is due. The result depends only on the
+/// arguments, except for new keys, which are random.
 ///
 /// # Errors
-/// When a certificate cannot contain one of the names, or the system has no random numbers.
-pub fn renewed(
-    current: Option<&Bundle>,
-    names: &[String],
-    now: Timestamp,
-) -> Result<Option<Bundle>, CertificateError> {
+/// When a certificate cannot contain one of the names, or the system cannot provide random numbers.
+pub fn renewed(current: Option<&Bundle>, names: &[String], now: Timestamp) -> Result<Option<Bundle>> {
     let Some(current) = current else {
         return usable(Bundle::create(names, now)?, names, now).map(Some);
     };
@@ -204,14 +191,14 @@ pub fn renewed(
         }
         _ => Bundle::create(names, now)?,
     };
-    // If the authority's key does not belong to its certificate, what it signs is not accepted: start anew.
+    // If the authority's key does not match its certificate, certificates that it signs are not accepted: create a new
+    // bundle.
     let next = if next.serves(names, now) { next } else { Bundle::create(names, now)? };
     usable(next, names, now).map(Some)
 }
 
-/// The bundle, if clients accept it for these names. One that they do not accept would be renewed again
-/// and again.
-fn usable(bundle: Bundle, names: &[String], now: Timestamp) -> Result<Bundle, CertificateError> {
+/// Returns the bundle if clients accept it for these names. Otherwise it would be renewed repeatedly.
+fn usable(bundle: Bundle, names: &[String], now: Timestamp) -> Result<Bundle> {
     if bundle.serves(names, now) { Ok(bundle) } else { Err(CertificateError::Names(names.join(", "))) }
 }
 

@@ -1,6 +1,7 @@
 //! A bundle over many years of renewals.
 
 use super::*;
+use crate::fixtures::time;
 
 fn names() -> Vec<String> {
     let texts = ["crownlabs-webhook.crownlabs-system.svc", "crownlabs-webhook", "127.0.0.1"];
@@ -8,7 +9,7 @@ fn names() -> Vec<String> {
 }
 
 fn day(number: i64) -> Timestamp {
-    let start: Timestamp = "2026-11-20T15:30:00Z".parse().expect("a time");
+    let start: Timestamp = time("2026-11-20T15:30:00Z");
     start + SignedDuration::from_hours(24 * number)
 }
 
@@ -35,7 +36,7 @@ fn the_first_bundle_needs_no_renewal_for_months() {
 }
 
 #[test]
-fn a_client_whose_clock_is_a_day_behind_accepts_it() {
+fn a_client_with_a_clock_one_day_behind_accepts_the_certificate() {
     let first = Bundle::create(&names(), day(0)).expect("a bundle");
     assert!(accepts(&first, &first, -1));
 }
@@ -72,7 +73,7 @@ fn other_names_need_another_certificate() {
 #[test]
 fn old_and_new_authority_work_in_all_combinations() {
     let first = Bundle::create(&names(), day(0)).expect("a bundle");
-    // Its certificate has been renewed again and again.
+    // Its certificate has been renewed several times.
     let days = (0..10).map(|number| number * 300);
     let old = days.fold(first, |bundle, number| next(&bundle, number).unwrap_or(bundle));
     assert_eq!(old.authorities.len(), 1);
@@ -81,14 +82,14 @@ fn old_and_new_authority_work_in_all_combinations() {
     assert_eq!(new.authorities.len(), 2);
     assert_eq!(new.authorities[1..], old.authorities[..]);
     assert_ne!(new.authority_key, old.authority_key);
-    // Whether the API server and the replica have received the change or not.
+    // The API server and the replica may each have received the change or not.
     for (client, server) in [(&old, &old), (&old, &new), (&new, &old), (&new, &new)] {
         assert!(accepts(client, server, time));
     }
     // Clients that trust only the new authority accept it too.
     assert!(new.is_accepted(&new.authorities[..1], &names(), day(time)));
     assert_eq!(next(&new, time), None);
-    // As long as the old authority is valid, every certificate comes with the cross-signed one.
+    // While the old authority is valid, every certificate comes with the cross-signed one.
     let renewed = next(&new, time + 300).expect("renewed");
     assert_eq!(renewed.chain.len(), 2);
     assert!(accepts(&old, &renewed, time + 300));
@@ -105,7 +106,7 @@ fn a_broken_bundle_is_replaced() {
     let whole = Bundle::create(&names(), day(0)).expect("a bundle");
     let other = Bundle::create(&names(), day(0)).expect("a bundle");
     let copy = || Bundle::read(&whole.data()).expect("readable");
-    // The key of another certificate: our authority signs a new certificate.
+    // The key of another certificate: the authority signs a new certificate.
     let swapped = Bundle { key: other.key.clone_key(), ..copy() };
     assert!(matches!(swapped.certified(), Err(CertificateError::Mismatch)));
     let repaired = next(&swapped, 0).expect("renewed");

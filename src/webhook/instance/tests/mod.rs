@@ -63,8 +63,8 @@ fn refusal(decision: &Decision) -> String {
             String::new()
         }
         Err(denial) => {
-            assert_eq!((denial.code(), denial.reason()), (403, "Forbidden"), "{denial}");
-            denial.message()
+            assert_eq!((denial.code, denial.reason), (403, "Forbidden"), "{denial}");
+            denial.message.clone()
         }
     }
 }
@@ -131,7 +131,7 @@ fn each_exceeded_limit_is_named() {
 }
 
 #[test]
-fn a_workspace_that_cannot_be_read_refuses_nobody() {
+fn an_invalid_workspace_refuses_no_request() {
     let gpu = resources(1, "1Gi", &json!({"otherResources": {"nvidia.com/gpu": "1"}}));
     let cluster = course(&json!("nothing")).with_template("workspace-tea", "gpu", "tea", &[gpu]);
     let decision = decide(&creation(instance(NAMESPACE, "one", "workspace-tea/gpu", true)), &cluster);
@@ -183,7 +183,7 @@ fn the_rule_applies_to_all_users_but_our_own() {
     let of = |user: &str| request(user, "instances", Value::Null, small("two", true));
     let answer = |user: &str, settings: &Settings| validate(&of(user), settings, &full, &[]);
     assert!(!answer("ada", &settings()).0.is_allowed());
-    // It counts against the quota of the Tenant, also if a manager or an administrator creates it.
+    // The Instance counts against the quota of the Tenant, even if a manager or an administrator creates it.
     assert!(!answer("teacher", &settings()).0.is_allowed());
     assert_eq!(answer(OURSELVES, &settings()), (Decision::allowed(), None));
     assert_eq!(answer("ada", &Settings { enabled: false, ..settings() }), (Decision::allowed(), None));
@@ -242,7 +242,7 @@ fn an_instance_without_template_counts_but_uses_nothing() {
     let decision = decide(&creation(small("two", true)), &cluster);
     assert_eq!(refusal(&decision), "");
     let warning =
-        "the Template workspace-tea/gone of the Instance one does not exist: what it uses is not counted";
+        "the Template workspace-tea/gone of the Instance one does not exist: its resources are not counted";
     assert_eq!(decision.warnings, [warning]);
 }
 
@@ -263,8 +263,8 @@ fn without_template_or_workspace_the_start_is_refused() {
     }
     let broken = merged(small("one", true), &json!({"spec": {"running": "yes"}}));
     let denial = decide(&creation(broken.clone()), &gone).outcome.expect_err("refused");
-    assert_eq!((denial.code(), denial.reason()), (400, "BadRequest"));
-    // An Instance that was stored and cannot be read may be repaired.
+    assert_eq!((denial.code, denial.reason), (400, "BadRequest"));
+    // An invalid stored Instance may be repaired.
     let cluster = course(&quota(9));
     assert!(decide(&request("ada", "instances", broken, small("one", true)), &cluster).is_allowed());
     // A Template that names no Workspace causes a warning.
@@ -275,7 +275,7 @@ fn without_template_or_workspace_the_start_is_refused() {
 }
 
 #[test]
-fn a_personal_workspace_without_a_quota_of_its_own_has_that_of_the_namespace() {
+fn a_personal_workspace_without_a_quota_uses_the_quota_of_the_namespace() {
     let decide_with = |more: &Value| {
         let cluster = course(&quota(9))
             .with_tenant_json(&merged(tenant("ada", &["tea:user"]), more))
@@ -312,10 +312,10 @@ fn a_personal_workspace_is_for_its_tenant_alone() {
         assert_eq!(message, "quota exceeded: CPU (2 > 1), Memory (2Gi > 1Gi)", "{template}");
         assert_eq!(refusal(&decide(&of(template, "one"), &full)), "", "{template}");
     }
-    // The quota of a course is another one.
+    // The quota of a course is separate.
     let busy = cluster(1).with_instance(&instance(NAMESPACE, "one", "tenant-ada/mine", true));
     assert_eq!(refusal(&decide(&creation(small("two", true)), &busy)), "");
-    // A Tenant without a personal workspace, and the wrong namespace, and a Tenant that does not exist.
+    // A Tenant without a personal workspace, the wrong namespace, and a Tenant that does not exist.
     assert_eq!(
         refusal(&decide(&of("tenant-ada/mine", "one"), &cluster(1).with_tenant("ada", &[]))),
         "the Tenant ada has no personal workspace"
@@ -329,7 +329,7 @@ fn a_personal_workspace_is_for_its_tenant_alone() {
     let in_eves = merged(instance("tenant-eve", "one", "tenant-ada/mine", true), &eve);
     assert_eq!(
         refusal(&decide(&creation(in_eves), &cluster(1))),
-        "the Template tenant-ada/mine is that of another Tenant: Templates in tenant-eve can be used"
+        "the Template tenant-ada/mine belongs to another Tenant: use a Template in tenant-eve"
     );
     let lent = merged(instance("tenant-eve", "one", "workspace-tea/lent", true), &eve);
     assert_eq!(refusal(&decide(&creation(lent), &cluster(1))), "the Tenant \"eve\" does not exist");

@@ -1,4 +1,4 @@
-//! The annotations that nobody but this daemon writes.
+//! The annotations that only this daemon writes.
 
 use serde_json::{Value, json};
 
@@ -9,12 +9,12 @@ use crate::webhook::requester::Bypass;
 
 const RECORD: &str = "crownlabs.polito.it/mailed-expiration-warning";
 
-/// What a user is told who changes an Instance from one to the other.
+/// The message for a user who changes an Instance from `old` to `new`.
 fn told(user: &str, groups: &[&str], old: Value, new: Value) -> String {
     let bypass = Bypass { groups: vec!["admins".to_owned()], own_user: OURSELVES.to_owned() };
     let mut request = request(user, "instances", old, new);
     request.user_info.groups.extend(groups.iter().map(|&group| group.to_owned()));
-    check(&request, &bypass).map_or_else(|denial| denial.message(), |()| String::new())
+    check(&request, &bypass).map_or_else(|denial| denial.message, |()| String::new())
 }
 
 fn with(annotations: &Value) -> Value {
@@ -22,7 +22,7 @@ fn with(annotations: &Value) -> Value {
 }
 
 #[test]
-fn nobody_else_writes_when_mails_were_accepted() {
+fn only_the_daemon_records_when_mails_were_accepted() {
     let now = || with(&json!({RECORD: "2026-11-20T17:00:00Z", "mine": "1"}));
     let other = || with(&json!({RECORD: "2026-11-20T18:00:00Z", "mine": "1"}));
     let none = || with(&json!({"mine": "1"}));
@@ -30,7 +30,7 @@ fn nobody_else_writes_when_mails_were_accepted() {
         || merged(now(), &json!({"spec": {"prettyName": "x"}, "metadata": {"annotations": {"mine": "2"}}}));
     let refused = |rest: &str| {
         format!(
-            "the annotation {RECORD} says when a mail about the Instance was accepted: only CrownLabs writes it, so leave \
+            "the annotation {RECORD} records when a mail about the Instance was accepted: only CrownLabs writes it, so leave \
              it {rest}"
         )
     };

@@ -1,4 +1,4 @@
-//! Tests of the reservations of Instances that were admitted.
+//! Tests of the reservations of admitted Instances.
 
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
@@ -35,10 +35,10 @@ fn reservations_count() {
     let pending = [admitted("one"), admitted("zero")];
     let (decision, reserved) = validate(&two, &settings(), &cluster, &pending);
     assert_eq!((refusal(&decision).as_str(), reserved), ("quota exceeded: Instances (3 > 2)", None));
-    // An Instance that is in the store meanwhile is not counted twice, nor is the Instance itself.
+    // An Instance that has reached the store is not counted twice; neither is the Instance itself.
     let seen = course(&quota(2)).with_instance(&small("one", true));
     assert_eq!(refusal(&validate(&two, &settings(), &seen, &[admitted("one"), admitted("two")]).0), "");
-    // Another one that runs is not the one that was admitted, whose uid was not known yet.
+    // Another running Instance is not the admitted one, whose uid was not known yet.
     let others = course(&quota(2)).with_instance(&small("zero", true));
     let created = Admitted { uid: String::new(), ..admitted("one") };
     let (decision, _) = validate(&two, &settings(), &others, &[created]);
@@ -54,7 +54,7 @@ fn reservations_end_when_the_instance_is_stored_or_after_a_while() {
     let mut reservations = Reservations::default();
     reservations.add(admitted("one"), at(0));
     reservations.add(admitted("one"), at(1));
-    assert_eq!(reservations.pending(&empty, at(2)), [admitted("one")], "once, if it is asked for twice");
+    assert_eq!(reservations.pending(&empty, at(2)), [admitted("one")], "reserved once for a repeated review");
     assert_eq!(reservations.pending(&empty, at(5_000)), [admitted("one")]);
     assert_eq!(reservations.pending(&empty, at(5_001)), []);
     reservations.add(admitted("one"), at(0));
@@ -106,8 +106,8 @@ fn reservations_are_kept_by_review_and_are_bounded() {
 }
 
 proptest! {
-    /// In whatever order Instances are created, and although the view shows none of them yet, no more are
-    /// admitted than the quota allows.
+    /// The number of admitted Instances never exceeds the quota, in whatever order Instances are created, even if the
+    /// view shows none of them yet.
     #[test]
     fn the_quota_is_never_exceeded(limit in 1..6_i64, names in prop::collection::vec("[a-f]", 1..20)) {
         let cluster = course(&quota(limit));

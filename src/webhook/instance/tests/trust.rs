@@ -1,4 +1,4 @@
-//! What a Tenant may use, whatever is written.
+//! The Templates and volumes that a Tenant may use, whatever an Instance refers to.
 
 use serde_json::{Value, json};
 
@@ -46,7 +46,7 @@ fn a_running_instance_does_not_get_a_template_that_it_could_not_start() {
         (of(small, false), of(big, true), "quota exceeded: CPU (8 > 4)"),
         (of(small, true), of(big, false), ""),
         (of(big, true), of(small, true), ""),
-        // What runs already is not judged again, although the quota has become smaller.
+        // A running Instance is not checked again, although the quota has become smaller.
         (of(big, true), merged(of(big, true), &json!({"metadata": {"labels": {"a": "b"}}})), ""),
     ] {
         assert_eq!(
@@ -86,7 +86,7 @@ fn a_template_of_a_tenant_writes_to_volumes_of_its_namespace_only() {
     assert_eq!(
         judge("tenant-ada/mine", "workspace-tea", false),
         "the Template tenant-ada/mine mounts the shared volume workspace-tea/data for writing: a Template in the \
-         namespace of a Tenant may do so only with those of the same namespace; set readOnly"
+         namespace of a Tenant may do so only with shared volumes of the same namespace; set readOnly"
     );
     assert_eq!(judge("tenant-ada/mine", "workspace-tea", true), "");
     assert_eq!(judge("tenant-ada/mine", NAMESPACE, false), "");
@@ -94,7 +94,7 @@ fn a_template_of_a_tenant_writes_to_volumes_of_its_namespace_only() {
     let of_eve = judge("tenant-eve/hers", "tenant-eve", false);
     assert_eq!(
         of_eve,
-        "the Template tenant-eve/hers is that of another Tenant: Templates in tenant-ada can be used"
+        "the Template tenant-eve/hers belongs to another Tenant: use a Template in tenant-ada"
     );
 }
 
@@ -107,13 +107,13 @@ fn an_instance_is_for_the_tenant_of_its_namespace() {
     };
     let judge = |old: Value, new: Value| {
         let denied = tenant_ref::check(&request("ada", "instances", old, new), &cluster).err();
-        denied.map_or(200, |denial| denial.code())
+        denied.map_or(200, |denial| denial.code)
     };
     assert_eq!(judge(Value::Null, named(&"ada".into())), 200);
     for tenant in ["eve".into(), "Ada".into(), "".into(), Value::Null, 7.into()] {
         assert_eq!(judge(Value::Null, named(&tenant)), 403, "{tenant}");
         assert_eq!(judge(named(&"ada".into()), named(&tenant)), 403, "{tenant}");
-        // What is stored already can be stopped, and be corrected.
+        // A stored Instance can be stopped and corrected.
         let stopped = merged(named(&tenant), &json!({"spec": {"running": false}}));
         assert_eq!(judge(named(&tenant), stopped), 200, "{tenant}");
         assert_eq!(judge(named(&tenant), named(&"ada".into())), 200, "{tenant}");

@@ -1,4 +1,4 @@
-//! Who may enrol whom in which Workspace, and who may create Tenants.
+//! The users who may change enrolments in a Workspace, and who may create Tenants.
 
 use serde_json::{Value, json};
 

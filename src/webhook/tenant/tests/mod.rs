@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 
 use super::Settings;
 use super::rules::validate;
-use crate::webhook::decision::{Decision, Denial};
+use crate::fixtures::time;
+use crate::webhook::decision::Decision;
 use crate::webhook::fixture::{TestCluster, merged, request, tenant};
 use crate::webhook::requester::Bypass;
 use crate::webhook::review::Request;
@@ -31,10 +32,10 @@ fn settings() -> Settings {
 }
 
 fn now() -> Timestamp {
-    "2026-11-20T10:00:00Z".parse().expect("a time")
+    time("2026-11-20T10:00:00Z")
 }
 
-/// Workspaces of each `autoEnroll` and the base Workspace (`utilities`), two managers, and a Tenant without
+/// Workspaces with each value of `autoEnroll`, the base Workspace (`utilities`), two managers, and a Tenant without
 /// Workspaces.
 fn cluster() -> TestCluster {
     let quota = &json!({"cpu": "1", "memory": "1Gi", "instances": 1});
@@ -49,7 +50,7 @@ fn cluster() -> TestCluster {
         .with_tenant("nobody", &[])
 }
 
-/// The Tenant `ada` as it is stored, with the label of the selector and the finalizer of the loop.
+/// The stored Tenant `ada`, with the label of the selector and the finalizer of the loop.
 fn stored(workspaces: &[&str]) -> Value {
     let mut object = tenant("ada", workspaces);
     object["metadata"]["labels"] = json!({KEY: "production"});
@@ -74,12 +75,12 @@ fn decide(request: &Request) -> Decision {
 
 /// The code of a refusal, or 200 for an admission.
 fn code(decision: &Decision) -> u16 {
-    decision.outcome.as_ref().err().map_or(200, Denial::code)
+    decision.outcome.as_ref().err().map_or(200, |denial| denial.code)
 }
 
 /// The message of a refusal, or nothing for an admission.
 fn message(decision: &Decision) -> String {
-    decision.outcome.as_ref().err().map(Denial::message).unwrap_or_default()
+    decision.outcome.as_ref().err().map(ToString::to_string).unwrap_or_default()
 }
 
 /// A request of `user` to change the Workspaces of `ada`.

@@ -1,4 +1,4 @@
-//! Values that nobody may write, warnings, and the codes and reasons of refusals.
+//! Values that are invalid for every user, warnings, and the codes and reasons of refusals.
 
 use serde_json::{Value, json};
 
@@ -9,24 +9,24 @@ use crate::webhook::review::{Operation, Request};
 use crate::webhook::tenant::rules::OVERRIDDEN;
 
 #[test]
-fn administrators_are_told_that_the_rules_were_overridden() {
+fn administrators_are_warned_that_the_rules_were_overridden() {
     let raised =
         json!({"spec": {"quota": {"cpu": "64"}, "workspaces": [{"name": "absent", "role": "manager"}]}});
     let decision = decide(&by_administrator(edits("root", &raised)));
     let missing = "the Workspace absent does not exist: the enrolment waits for it";
     assert_eq!(decision, Decision::allowed().with_warning(missing).with_warning(OVERRIDDEN));
-    // Our own loops get no warning.
+    // The daemon's own loops get no warning.
     assert_eq!(decide(&edits(OURSELVES, &raised)), Decision::allowed());
-    // Administrators may replace an object that cannot be read.
+    // Administrators may replace an invalid object.
     let broken = merged(stored(&[]), &json!({"spec": {"workspaces": "none"}}));
     let repair = by_administrator(request("root", "tenants", broken.clone(), stored(&[])));
     assert_eq!(code(&decide(&repair)), 200);
-    // Others may not.
+    // Other users may not.
     assert_eq!(code(&decide(&request("ada", "tenants", broken, stored(&[])))), 400);
 }
 
 #[test]
-fn what_cannot_be_read_is_refused() {
+fn invalid_tenants_are_refused() {
     for patch in [
         json!({"spec": {"workspaces": "closed"}}),
         json!({"spec": {"publicKeys": [1]}}),
@@ -43,7 +43,7 @@ fn what_cannot_be_read_is_refused() {
 
 #[test]
 fn refusals_have_reasons_of_kubernetes() {
-    let reason = |request: &Request| decide(request).outcome.expect_err("refused").reason();
+    let reason = |request: &Request| decide(request).outcome.expect_err("refused").reason;
     assert_eq!(reason(&enrols("ada", &[], &["closed:user"])), "Forbidden");
     assert_eq!(reason(&enrols("ada", &[], &["absent:user"])), "InternalError");
     assert_eq!(reason(&enrols("stranger", &[], &["open:user"])), "NotFound");
@@ -77,15 +77,15 @@ fn invalid_values_are_refused_and_odd_ones_warned_about() {
         assert_eq!(code(&decision), 400, "{patch}: {decision:?}");
         assert!(message(&decision).starts_with(begin), "{patch}: {decision:?}");
     }
-    // The rule applies to the Tenant itself, too.
+    // The rule also applies to the Tenant.
     let own = edits("ada", &json!({"spec": {"publicKeys": ["a\nb"]}}));
     assert_eq!(
         message(&decide(&own)),
-        "spec.publicKeys[0] has a line break: a key is one line, and each key an entry of its own"
+        "spec.publicKeys[0] has a line break: each key must be a single line in a separate entry"
     );
     // Admitted with a warning.
     for (patch, begin) in [
-        (json!({"spec": {"publicKeys": ["none"]}}), "spec.publicKeys[0] is no SSH public key"),
+        (json!({"spec": {"publicKeys": ["none"]}}), "spec.publicKeys[0] is not an SSH public key"),
         (json!({"spec": {"quota": {"cpu": "0"}}}), "spec.quota.cpu is 0: no Instance can start"),
         (
             json!({"spec": {"workspaces": [{"name": "absent", "role": "user"}]}}),
@@ -96,7 +96,7 @@ fn invalid_values_are_refused_and_odd_ones_warned_about() {
         assert!(decision.is_allowed() && decision.warnings[0].starts_with(begin), "{patch}: {decision:?}");
         assert_eq!(decision.warnings.len(), 2, "{decision:?}");
     }
-    // Values that were stored before do not matter when something else changes.
+    // Stored values are not checked when another field changes.
     let mut old = stored(&[]);
     old["spec"]["publicKeys"] = json!(["a\nb"]);
     old["spec"]["quota"]["cpu"] = "-1".into();
@@ -113,13 +113,13 @@ fn more_keys_than_are_used_are_refused_and_those_that_are_stored_stay() {
     };
     for (before, after, expected) in [
         (keys(0, 0), keys(100, 655), ""),
-        (keys(0, 0), keys(101, 6), "spec.publicKeys has 101 keys: at most 100 are used"),
-        (keys(0, 0), keys(100, 656), "spec.publicKeys has 65600 bytes: at most 65536 are used"),
+        (keys(0, 0), keys(101, 6), "spec.publicKeys has 101 keys: at most 100 are allowed"),
+        (keys(0, 0), keys(100, 656), "spec.publicKeys has 65600 bytes: at most 65536 are allowed"),
         (keys(150, 6), keys(150, 6), ""),
         (keys(150, 6), keys(149, 6), ""),
-        (keys(150, 6), keys(151, 6), "spec.publicKeys has 151 keys: at most 100 are used"),
+        (keys(150, 6), keys(151, 6), "spec.publicKeys has 151 keys: at most 100 are allowed"),
         (keys(100, 700), keys(100, 700), ""),
-        (keys(100, 700), keys(100, 701), "spec.publicKeys has 70100 bytes: at most 65536 are used"),
+        (keys(100, 700), keys(100, 701), "spec.publicKeys has 70100 bytes: at most 65536 are allowed"),
     ] {
         let old = merged(stored(&[]), &before);
         for (user, change) in [("ada", after.clone()), ("root", after)] {

@@ -7,7 +7,7 @@ use super::{KEY, decide, enrols, stored};
 use crate::webhook::fixture::{merged, request};
 use crate::webhook::tenant::changes::changed_member;
 
-/// The same object with the members of every mapping in another order.
+/// The same object with the members of every map in another order.
 fn shuffled(value: &Value, seed: usize) -> Value {
     match value {
         Value::Object(members) => {
@@ -35,7 +35,7 @@ fn users() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec!["ada", "teacher", "rector", "nobody", "stranger"])
 }
 
-/// Labels or annotations without a meaning.
+/// Labels or annotations without meaning.
 fn noise() -> impl Strategy<Value = Value> {
     prop::collection::btree_map("[a-z]{1,8}", "[a-z]{0,8}", 0..4).prop_map(|labels| json!(labels))
 }
@@ -50,7 +50,7 @@ proptest! {
         user in users(), before in entries(), after in entries(), labels in noise(), seed in 0..7_usize,
     ) {
         let plain = enrols(user, &texts(&before), &texts(&after));
-        // Metadata that the Tenant has, and that nobody changes.
+        // Metadata of the Tenant that does not change.
         let noise = json!({"metadata": {"labels": labels, "annotations": labels}});
         let [old, new] = [&plain.old_object, &plain.object].map(|object| merged((**object).clone(), &noise));
         let other = request(user, "tenants", shuffled(&old, seed), shuffled(&new, seed + 1));
@@ -58,7 +58,7 @@ proptest! {
     }
 
     #[test]
-    fn whoever_is_refused_stays_refused_whatever_the_label(
+    fn a_change_of_the_label_does_not_lift_a_refusal(
         user in users(), after in entries(), label in "[a-z]{0,10}",
     ) {
         let new = enrols(user, &[], &texts(&after)).object;
@@ -68,11 +68,11 @@ proptest! {
     }
 
     #[test]
-    fn nobody_gains_a_role_that_nobody_may_give(user in users(), before in entries(), after in entries()) {
+    fn a_role_without_a_manager_cannot_be_gained(user in users(), before in entries(), after in entries()) {
         let decision = decide(&enrols(user, &texts(&before), &texts(&after)));
         let is_manager = |entries: &[String]| entries.iter().any(|entry| entry == "other:manager");
         let gains = is_manager(&after) && !is_manager(&before);
-        prop_assert!(!(gains && decision.is_allowed()), "nobody manages `other`");
+        prop_assert!(!(gains && decision.is_allowed()), "`other` has no manager");
     }
 
     #[test]

@@ -1,10 +1,10 @@
-//! The bytes of each mail, compared with files that were made from the templates independently of this code and
-//! read by a mail parser other than ours (Python's).
+//! Compares the bytes of each mail with files that were made from the templates independently of this code and parsed
+//! by Python's mail parser.
 
 use super::*;
 
-/// The names that users choose to cause harm, and the form that they have in the text and in HTML. In the subject
-/// they are as in the text, where necessary encoded.
+/// Hostile names that users may choose, with their forms in the text and in HTML. In the subject, they have the form
+/// of the text, encoded if necessary.
 fn hostile() -> [(&'static str, String, String, String); 7] {
     let owned = |name: &'static str, value: &str, text: &str, html: &str| {
         (name, value.to_owned(), text.to_owned(), html.to_owned())
@@ -24,7 +24,7 @@ fn hostile() -> [(&'static str, String, String, String); 7] {
     ]
 }
 
-/// The expected bytes of the mail of a kind, about an Instance that has a disk, with LF at the ends of lines.
+/// The expected bytes of a kind of mail about an Instance with a disk, with LF line ends.
 fn expected(kind: MailKind) -> &'static str {
     match kind {
         MailKind::InactivityWarning => include_str!("inactivity_warning.eml"),
@@ -45,7 +45,7 @@ fn each_mail_has_the_expected_bytes() {
 }
 
 #[test]
-fn what_has_no_disk_is_deleted_and_who_has_no_name_is_greeted_all_the_same() {
+fn mails_without_a_disk_or_a_name_have_the_expected_bytes() {
     for (kind, text) in [
         (MailKind::InactivityWarning, include_str!("inactivity_warning-deleted.eml")),
         (MailKind::InactivityStopped, include_str!("inactivity_stopped-deleted.eml")),
@@ -74,9 +74,9 @@ fn hostile_names_have_the_expected_bytes() {
     }
 }
 
-/// What differs between two mails of a kind is the name, in its three forms, and nothing else.
+/// Two mails of a kind only differ in the name, in its three forms.
 #[test]
-fn hostile_names_are_the_only_difference_in_every_mail() {
+fn hostile_names_change_nothing_else_in_a_mail() {
     for kind in MailKind::ALL {
         for (name, value, text, html) in hostile() {
             let (head, body) = split(&rendered(&built_in(), &Mail { pretty_name: value, ..plain(kind) }));

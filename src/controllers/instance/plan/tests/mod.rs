@@ -2,25 +2,29 @@
 
 mod pods;
 mod power;
+mod requirements;
+mod restart;
 mod takeover;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::*;
-use crate::api::instance::{EnvironmentStatus, Instance};
+use crate::api::instance::{EnvironmentStatus, Instance, InstanceKind};
+use crate::api::requirements::Cluster;
 use crate::api::template::Template;
 use crate::api::tenant::Tenant;
 use crate::api::{Kind, Object};
 use crate::config::Layout;
 use crate::controllers::instance::access::ProxySecrets;
-use crate::controllers::instance::observe::Platform;
+use crate::controllers::instance::report::report;
+use crate::controllers::instance::validate::validate;
+use crate::fixtures::object;
 use crate::kinds::{Deployment, DeploymentKind, Ingress, IngressKind, Service, ServiceKind};
 use crate::runtime::children::Children;
+use crate::runtime::object_events::Events;
 use crate::runtime::plan::to_value;
-
-fn object<T: Kind>(value: Value) -> Arc<Object<T>> {
-    Arc::new(serde_json::from_value(value).expect("objects are read leniently"))
-}
+use crate::runtime::reconciler::{Outcome, Report};
 
 /// An Instance of a Template with these environments.
 pub fn observed(environments: Value) -> Observed {
@@ -45,16 +49,22 @@ pub fn observed(environments: Value) -> Observed {
         my_drive: None,
         shared_volumes: Vec::new(),
         name_owner: None,
+        taken: BTreeMap::new(),
         foreign_tenant: None,
         master_key: None,
         proxy: ProxySecrets::default(),
+        validated: Arc::default(),
         children: Children::default(),
+        published_classes: BTreeSet::new(),
         pods: Vec::new(),
-        platform: Platform { kubevirt: true, gateway: false },
+        events: Events::Unknown,
+        has_routes: false,
+        cluster: Arc::new(Cluster { has_kubevirt: true, has_cdi: true, ..Cluster::default() }),
+        has_import_secret: true,
     }
 }
 
-/// An environment of that type, with these members set or removed.
+/// An environment of this type, with these members set or removed.
 pub fn environment(name: &str, kind: &str, more: Value) -> Value {
     let mut environment = json!({
         "name": name, "environmentType": kind, "image": "img", "mountMyDriveVolume": false,
@@ -62,6 +72,27 @@ pub fn environment(name: &str, kind: &str, more: Value) -> Value {
     });
     merge::apply(&mut environment, &more);
     environment
+}
+
+/// The same observation after its validation.
+pub fn validated(observed: &Observed, config: &InstanceConfig) -> Observed {
+    Observed { validated: Arc::new(validate(observed, config)), ..observed.clone() }
+}
+
+/// The plan of a new observation.
+pub fn plan(observed: &Observed, config: &InstanceConfig, now: Timestamp) -> Plan {
+    super::plan(&validated(observed, config), config, now)
+}
+
+/// The report and the plan of a reconcile that changes nothing.
+pub fn reconciled(
+    observed: &Observed,
+    config: &InstanceConfig,
+    now: Timestamp,
+) -> (Report<InstanceKind>, Plan) {
+    let observed = validated(observed, config);
+    let plan = super::plan(&observed, config, now);
+    (report(&observed, config, &plan, &Outcome::default(), now), plan)
 }
 
 fn planned(observed: &Observed) -> Plan {
@@ -105,7 +136,7 @@ fn each_type_has_its_objects_under_its_names() {
         of("CloudVM", json!({"persistent": true})),
         ["Service my-lab", "Ingress my-lab-gui", "Secret my-lab", "VirtualMachine my-lab"]
     );
-    // An examination has no cloud-init.
+    // An exam has no cloud-init.
     assert_eq!(
         of("CloudVM", json!({"persistent": true, "mode": "Exam"})),
         ["Service my-lab", "Ingress my-lab-gui", "VirtualMachine my-lab"]
@@ -128,32 +159,7 @@ fn a_container_without_a_web_interface_still_has_a_port() {
 }
 
 #[test]
-fn a_pod_has_no_token_and_nothing_of_its_node() {
-    for kind in ["Container", "Standalone"] {
-        let plan = planned(&observed(json!([environment("main", kind, json!({}))])));
-        let made = plan.ensure.iter().find(|desired| desired.kind.kind == "Deployment").expect("it");
-        let made = made.manifest.as_ref().expect("a new object").json();
-        let pod = &made["spec"]["template"]["spec"];
-        assert_eq!(pod["automountServiceAccountToken"], false);
-        let context = &pod["securityContext"];
-        assert_eq!((&context["runAsUser"], &context["runAsNonRoot"]), (&json!(1010), &json!(true)));
-        for member in ["serviceAccountName", "hostNetwork", "hostPID", "hostIPC"] {
-            assert_eq!(pod[member], Value::Null, "{member}");
-        }
-        assert!(!pod["volumes"].to_string().contains("hostPath"), "{pod}");
-        for container in pod["containers"].as_array().expect("containers") {
-            let own = &container["securityContext"];
-            assert_eq!(
-                (&own["privileged"], &own["allowPrivilegeEscalation"]),
-                (&json!(false), &json!(false))
-            );
-            assert_eq!((&own["capabilities"], &own["runAsUser"]), (&json!({"drop": ["ALL"]}), &Value::Null));
-        }
-    }
-}
-
-#[test]
-fn a_stop_removes_what_is_ours_and_keeps_the_work() {
+fn a_stop_removes_service_and_ingress_and_keeps_the_workload() {
     let mut observed = observed(json!([environment("main", "Standalone", json!({}))]));
     observed.instance = edit(&observed.instance, &json!({"spec": {"running": false}}));
     observed.children.set::<ServiceKind>(vec![owned::<crate::kinds::ServiceKind>("my-lab", json!({}))]);
@@ -176,8 +182,12 @@ fn a_stop_removes_what_is_ours_and_keeps_the_work() {
         patch["metadata"]["annotations"][labels::LAST_POWERED_OFF].as_str().map(str::to_owned)
     };
     assert_eq!(stamped("2026-01-01T00:00:00Z"), None, "it stays");
-    assert_eq!(stamped("yesterday").as_deref(), Some("1970-01-01T00:00:00Z"), "what is no time is repaired");
-    // With nothing to remove, nothing is.
+    assert_eq!(
+        stamped("yesterday").as_deref(),
+        Some("1970-01-01T00:00:00Z"),
+        "an unparseable time is replaced"
+    );
+    // Nothing is removed if nothing exists.
     observed.children = Children::default();
     assert!(planned(&observed).remove.is_empty());
 }
@@ -218,45 +228,45 @@ fn the_environments_are_fixed_when_the_first_objects_are_made() {
     let chosen = |observed: &Observed| {
         let [first, second] =
             [Layout::Classic, Layout::PerEnvironment].map(|layout| chosen_by(layout, observed));
-        assert_eq!(first, second, "the layout is for what is new, and has one environment");
+        assert_eq!(first, second, "the layout applies only to new Instances with one environment");
         first
     };
     let only = observed(json!([environment("a", "Standalone", json!({}))]));
     assert_eq!(chosen_by(Layout::Classic, &only).0, [("a".to_owned(), true)]);
     assert_eq!(chosen_by(Layout::PerEnvironment, &only).0, [("a".to_owned(), false)]);
-    // New: all of the Template, each under its own name.
+    // A new Instance has all environments of the Template, each under its own name.
     let fresh = observed(two());
     assert_eq!(chosen(&fresh).0, [("a".to_owned(), false), ("b".to_owned(), false)]);
-    // Made by the older operator, which knew the first only: it stays what it is.
+    // An Instance of the older operator, which knew only the first environment, keeps this one.
     let mut old = observed(two());
     old.children.set::<DeploymentKind>(vec![owned::<crate::kinds::DeploymentKind>("my-lab", json!({}))]);
     assert_eq!(chosen(&old).0, [("a".to_owned(), true)]);
-    // The Template has grown since.
+    // The Template has got another environment since.
     let mut grown = observed(two());
     let status = json!({"status": {"environments": [{"name": "a"}]}});
     grown.instance = edit(&grown.instance, &status);
     grown.children.set::<DeploymentKind>(vec![owned::<crate::kinds::DeploymentKind>("my-lab", json!({}))]);
     assert_eq!(chosen(&grown).0, [("a".to_owned(), true)]);
-    // One of two has gone from the Template.
+    // One of two environments was removed from the Template.
     let mut shrunk = observed(json!([environment("b", "Standalone", json!({}))]));
     shrunk.instance =
         edit(&shrunk.instance, &json!({"status": {"environments": [{"name": "a"}, {"name": "b"}]}}));
     assert_eq!(chosen(&shrunk), (vec![("b".to_owned(), false)], vec!["a".to_owned()]));
     assert_eq!(shrunk.instance.status.environments, [named("a"), named("b")]);
-    // The only environment was renamed: it is still the only one.
+    // The only environment was renamed, and is still the only one.
     let mut renamed = observed(json!([environment("new", "Standalone", json!({}))]));
     renamed.instance = edit(&renamed.instance, &json!({"status": {"environments": [{"name": "old"}]}}));
     assert_eq!(chosen_by(Layout::Classic, &renamed), (vec![("new".to_owned(), true)], vec![]));
-    // Unless its objects have the former name: nothing takes their place.
+    // If its objects have the former name, nothing replaces them.
     renamed
         .children
         .set::<DeploymentKind>(vec![owned::<crate::kinds::DeploymentKind>("my-lab-old", json!({}))]);
     assert_eq!(chosen(&renamed), (vec![], vec!["old".to_owned()]));
-    // As one that has classic objects stays with them.
+    // Likewise, an Instance with classic objects keeps them.
     let mut stays = observed(json!([environment("a", "Standalone", json!({}))]));
     stays.children.set::<DeploymentKind>(vec![owned::<crate::kinds::DeploymentKind>("my-lab", json!({}))]);
     assert_eq!(chosen(&stays).0, [("a".to_owned(), true)]);
-    // Made by the newer operator: the only environment has a name with a suffix, and keeps it.
+    // For an Instance of the newer operator, the only environment has a name with a suffix, and keeps it.
     let mut newer = observed(json!([environment("a", "Standalone", json!({}))]));
     newer.children.set::<DeploymentKind>(vec![owned::<crate::kinds::DeploymentKind>("my-lab-a", json!({}))]);
     assert_eq!(chosen(&newer).0, [("a".to_owned(), false)]);
@@ -267,7 +277,7 @@ fn named(name: &str) -> EnvironmentStatus {
 }
 
 #[test]
-fn a_name_that_is_taken_stops_the_whole_environment() {
+fn a_name_conflict_blocks_the_whole_environment() {
     let mut observed = observed(json!([environment("main", "Standalone", json!({}))]));
     let taken: Arc<Ingress> = edit(
         &owned::<crate::kinds::IngressKind>("my-lab-app", json!({})),
@@ -281,7 +291,7 @@ fn a_name_that_is_taken_stops_the_whole_environment() {
 }
 
 #[test]
-fn what_exists_is_not_built_again() {
+fn existing_objects_are_not_created_again() {
     let mut observed =
         observed(json!([environment("main", "Standalone", json!({"resources": {"memory": "nonsense"}}))]));
     let service: Arc<Service> = owned::<crate::kinds::ServiceKind>("my-lab", json!({}));
@@ -289,50 +299,11 @@ fn what_exists_is_not_built_again() {
     observed.children.set::<ServiceKind>(vec![service]);
     observed.children.set::<DeploymentKind>(vec![deployment]);
     let plan = planned(&observed);
-    // An invalid change of the Template later does no harm to what exists.
+    // A later invalid change of the Template does not affect existing objects.
     assert!(plan.problems.is_empty(), "{:?}", plan.problems);
     let built: Vec<_> =
         plan.ensure.iter().filter(|desired| desired.manifest.is_some()).map(|d| d.kind.kind).collect();
     assert_eq!(built, ["Ingress"]);
-}
-
-#[test]
-fn a_local_image_is_cloned_only_from_where_it_may() {
-    let refusal = |image: &str, local: crate::config::LocalVm| {
-        let observed =
-            observed(json!([environment("main", "LocalVM", json!({"persistent": true, "image": image}))]));
-        let config = InstanceConfig { local_vm: local, ..InstanceConfig::classic() };
-        let plan = plan(&observed, &config, Timestamp::UNIX_EPOCH);
-        plan.problems.first().map(|problem| problem.reason.as_str())
-    };
-    let on = |namespaces: &[&str]| crate::config::LocalVm {
-        enabled: true,
-        namespaces: namespaces.iter().map(|name| (*name).to_owned()).collect(),
-    };
-    assert_eq!(refusal("workspace-w/golden", crate::config::LocalVm::default()), Some("LocalVMDisabled"));
-    assert_eq!(refusal("workspace-w/golden", on(&[])), None);
-    assert_eq!(refusal("workspace-x/golden", on(&[])), Some("ImageNotAllowed"));
-    assert_eq!(refusal("workspace-x/golden", on(&["workspace-x"])), None);
-    assert_eq!(refusal("golden", on(&[])), Some("InvalidImage"));
-    assert_eq!(refusal("/golden", on(&[])), Some("InvalidImage"));
-    assert_eq!(refusal("a/b/c", on(&[])), Some("InvalidImage"));
-}
-
-#[test]
-fn without_kubevirt_a_machine_is_reachable_and_waits() {
-    for kind in ["VirtualMachine", "LocalVM"] {
-        let mut observed = observed(json!([environment(
-            "main",
-            kind,
-            json!({"persistent": true, "image": "workspace-w/x"})
-        )]));
-        observed.platform.kubevirt = false;
-        let local_vm = crate::config::LocalVm { enabled: true, namespaces: Vec::new() };
-        let config = InstanceConfig { local_vm, ..InstanceConfig::classic() };
-        let plan = plan(&observed, &config, Timestamp::UNIX_EPOCH);
-        assert_eq!(plan.problems[0].reason, "KubeVirtMissing", "{kind}");
-        assert!(plan.problems[0].waiting);
-    }
 }
 
 #[test]
@@ -343,7 +314,7 @@ fn a_container_names_the_shared_volumes_that_its_pod_mounts_and_no_others() {
         let export = json!({"serverAddress": "nfs", "exportPath": format!("/{name}")});
         object(json!({"metadata": reference(name), "status": export}))
     };
-    // The Template mounts `late`, which it did not when the pod was made.
+    // The Template mounts `late`, which was added after the pod was created.
     let mut observed =
         observed(json!([environment("main", "Standalone", json!({"sharedVolumeMounts": [mount("late")]}))]));
     observed.shared_volumes = vec![volume("late"), volume("early")];
@@ -355,7 +326,7 @@ fn a_container_names_the_shared_volumes_that_its_pod_mounts_and_no_others() {
     assert_eq!(
         note(&observed).as_deref(),
         Some("workspace-w/late"),
-        "a new pod mounts what the Template says"
+        "a new pod mounts the volumes of the Template"
     );
     let pod = |volumes: Value| json!({"replicas": 1, "template": {"spec": {"volumes": volumes}}});
     let nfs = |name: &str, path: &str| json!({"name": name, "nfs": {"server": "nfs", "path": path}});
@@ -365,5 +336,5 @@ fn a_container_names_the_shared_volumes_that_its_pod_mounts_and_no_others() {
         .set::<DeploymentKind>(has(pod(json!([nfs("mydrive", "/late"), {"name": "persistent"}]))));
     assert_eq!(note(&observed), None, "it never mounted a shared volume");
     observed.children.set::<DeploymentKind>(has(pod(json!([nfs("nfs0", "/early"), nfs("nfs1", "/gone")]))));
-    assert_eq!(note(&observed).as_deref(), Some("workspace-w/early"), "what the pod mounts counts");
+    assert_eq!(note(&observed).as_deref(), Some("workspace-w/early"), "the mounts of the pod count");
 }

@@ -1,4 +1,4 @@
-//! What the pods of containers may do, how much of their node they may fill, and the paths that lead to them.
+//! The privileges and the disk limits of container pods, and the paths that lead to them.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn limited() -> InstanceConfig {
     InstanceConfig { ephemeral_storage: "10Gi".to_owned(), ..InstanceConfig::classic() }
 }
 
-/// An Instance of that type, with contents to be downloaded.
+/// An Instance of this type, with contents to download.
 fn with_contents(kind: &str, more: Value) -> Observed {
     let mut observed = observed(json!([environment("main", kind, more)]));
     let contents = json!({"spec": {"contentUrls": {"main": {"origin": "https://x.example/a.zip"}}}});
@@ -48,7 +48,7 @@ fn no_container_may_gain_a_right() {
 }
 
 #[test]
-fn the_disk_of_the_node_is_limited_where_the_configuration_says_so() {
+fn the_disk_of_the_node_is_limited_if_configured() {
     let observed = with_contents("Container", json!({}));
     let (unlimited, containers) = pod(&observed, &InstanceConfig::classic());
     assert_eq!(unlimited["volumes"], json!([{"name": "persistent", "emptyDir": {}}]));
@@ -58,13 +58,13 @@ fn the_disk_of_the_node_is_limited_where_the_configuration_says_so() {
     for container in &containers {
         let resources = &container["resources"];
         assert_eq!(resources["limits"]["ephemeral-storage"], "10Gi", "{container}");
-        // Else the request would be the limit, and the node would be full with a few pods.
+        // Otherwise the request would equal the limit, and a few pods would fill the node.
         assert_eq!(resources["requests"]["ephemeral-storage"], "0", "{container}");
     }
     let (persistent, containers) = pod(&with_contents("Standalone", json!({"persistent": true})), &limited());
     assert!(persistent["volumes"][0].get("emptyDir").is_none(), "{persistent}");
     assert_eq!(containers[1]["resources"]["limits"]["ephemeral-storage"], "10Gi");
-    // An amount of the Template counts before.
+    // An amount in the Template takes precedence.
     let own = json!({"resources": {"otherResources": {"ephemeral-storage": "1Gi"}}});
     let (_, containers) = pod(&with_contents("Standalone", own), &limited());
     let own = json!([
@@ -132,5 +132,30 @@ fn an_ingress_that_exists_gets_the_type_in_place_and_keeps_everything_else() {
     for paths in [&[(regex, "ImplementationSpecific")][..], &[("/instance/u1/app", "Prefix")]] {
         observed.children.set::<IngressKind>(vec![ingress("my-lab-app", paths)]);
         assert_eq!(fields(&observed), Value::Null, "{paths:?}");
+    }
+}
+
+#[test]
+fn a_pod_has_no_token_and_nothing_of_its_node() {
+    for kind in ["Container", "Standalone"] {
+        let plan = planned(&observed(json!([environment("main", kind, json!({}))])));
+        let made = plan.ensure.iter().find(|desired| desired.kind.kind == "Deployment").expect("it");
+        let made = made.manifest.as_ref().expect("a new object").json();
+        let pod = &made["spec"]["template"]["spec"];
+        assert_eq!(pod["automountServiceAccountToken"], false);
+        let context = &pod["securityContext"];
+        assert_eq!((&context["runAsUser"], &context["runAsNonRoot"]), (&json!(1010), &json!(true)));
+        for member in ["serviceAccountName", "hostNetwork", "hostPID", "hostIPC"] {
+            assert_eq!(pod[member], Value::Null, "{member}");
+        }
+        assert!(!pod["volumes"].to_string().contains("hostPath"), "{pod}");
+        for container in pod["containers"].as_array().expect("containers") {
+            let own = &container["securityContext"];
+            assert_eq!(
+                (&own["privileged"], &own["allowPrivilegeEscalation"]),
+                (&json!(false), &json!(false))
+            );
+            assert_eq!((&own["capabilities"], &own["runAsUser"]), (&json!({"drop": ["ALL"]}), &Value::Null));
+        }
     }
 }

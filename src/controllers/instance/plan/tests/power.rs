@@ -1,12 +1,12 @@
-//! How a virtual machine is started and stopped.
+//! The start and the stop of virtual machines.
 
 use super::*;
 use crate::api::labels::RUN_STRATEGY;
 use crate::config::VmPower;
 use crate::kinds::VirtualMachineKind;
 
-/// What is written of a machine with these fields, of an Instance that is to run or not: the fields of the spec, and the
-/// annotation with the strategy.
+/// The fields and the annotation with the strategy that the plan writes for a machine with these fields, or for a new
+/// one.
 fn written(machine: Option<Value>, running: bool, vm_power: VmPower) -> (Value, Option<String>) {
     let mut observed =
         observed(json!([environment("main", "VirtualMachine", json!({"persistent": true, "mode": "Exam"}))]));
@@ -28,7 +28,7 @@ fn written(machine: Option<Value>, running: bool, vm_power: VmPower) -> (Value, 
 }
 
 #[test]
-fn a_new_machine_has_what_is_configured() {
+fn a_new_machine_has_the_configured_power_member() {
     for (vm_power, running, wanted) in [
         (VmPower::RunStrategy, true, json!({"runStrategy": "Always"})),
         (VmPower::RunStrategy, false, json!({"runStrategy": "Halted"})),
@@ -40,7 +40,7 @@ fn a_new_machine_has_what_is_configured() {
 }
 
 #[test]
-fn an_existing_machine_keeps_what_it_was_made_with() {
+fn an_existing_machine_keeps_its_power_member_and_strategy() {
     let with = |strategy: &str, remembered: Option<&str>| {
         Some(
             json!({"metadata": {"annotations": {RUN_STRATEGY: remembered}}, "spec": {"runStrategy": strategy}}),
@@ -52,7 +52,7 @@ fn an_existing_machine_keeps_what_it_was_made_with() {
         (with("Always", None), false, json!({"runStrategy": "Halted"}), None),
         (with("Halted", None), true, json!({"runStrategy": "Always"}), None),
         (with("Halted", None), false, json!({"runStrategy": "Halted"}), None),
-        // A strategy of an administrator's is kept while the machine runs, and found again after a stop.
+        // An administrator's strategy is kept while the machine runs, and restored after a stop.
         (with("RerunOnFailure", None), true, json!({"runStrategy": "RerunOnFailure"}), None),
         (with("Manual", None), false, json!({"runStrategy": "Halted"}), Some("Manual")),
         (with("Halted", Some("Manual")), false, json!({"runStrategy": "Halted"}), Some("Manual")),

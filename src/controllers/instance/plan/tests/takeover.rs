@@ -1,4 +1,4 @@
-//! Instances with several environments, and what the Go operator that knows them has made.
+//! Instances with several environments, and objects of the Go operator that supports them.
 
 use super::*;
 use crate::config::{GatewayApi, ParentRef};
@@ -20,11 +20,11 @@ fn three() -> Observed {
         environment("box", "Container", json!({"persistent": true})),
         environment("vm", "VirtualMachine", json!({"persistent": true})),
     ]));
-    observed.platform.gateway = true;
+    observed.has_routes = true;
     observed
 }
 
-/// The objects that the Go operator makes for [`three`], all in its names.
+/// The objects that the Go operator creates for [`three`], under its names.
 fn made_by_the_go_operator() -> Children {
     let names = ["my-lab-web", "my-lab-box", "my-lab-vm"];
     let replicas = json!({"replicas": 1});
@@ -65,7 +65,7 @@ fn with_several_environments_every_object_has_the_name_of_instance_and_environme
 }
 
 #[test]
-fn what_the_newest_go_operator_made_is_taken_over_and_nothing_is_made_twice() {
+fn objects_of_the_newest_go_operator_are_adopted_and_not_created_twice() {
     let mut observed = three();
     observed.children = made_by_the_go_operator();
     for fixed in [json!([]), json!([{"name": "web"}, {"name": "box"}, {"name": "vm"}])] {
@@ -80,14 +80,15 @@ fn what_the_newest_go_operator_made_is_taken_over_and_nothing_is_made_twice() {
             .collect();
         assert_eq!(made, [""; 0]);
         assert_eq!(plan.ensure.len(), 14);
-        // That operator has one cloud-init Secret for all machines, in which the last one wins; here each has its own.
+        // That operator has one cloud-init Secret for all machines, and the last machine overwrites it. Here, each
+        // machine has its own.
         let secrets = plan.ensure.iter().filter(|desired| desired.kind.kind == "Secret");
         assert_eq!(secrets.map(|secret| &*secret.key.name).collect::<Vec<_>>(), ["my-lab-vm"]);
     }
 }
 
 #[test]
-fn a_stop_removes_what_the_newest_go_operator_made() {
+fn a_stop_removes_objects_of_the_newest_go_operator() {
     let mut observed = three();
     observed.children = made_by_the_go_operator();
     observed.instance = edit(&observed.instance, &json!({"spec": {"running": false}}));
@@ -100,7 +101,7 @@ fn a_stop_removes_what_the_newest_go_operator_made() {
 
 #[test]
 fn a_single_environment_keeps_the_name_of_the_first_object_that_was_made() {
-    // Only the Service was made before the takeover; the quota refused the rest.
+    // Only the Service was created before the takeover; the quota rejected the rest.
     let mut observed = observed(json!([environment("web", "Standalone", json!({}))]));
     observed.children.set::<ServiceKind>(vec![owned::<ServiceKind>("my-lab-web", json!({}))]);
     assert_eq!(
@@ -118,7 +119,7 @@ fn routes_are_removed_once_the_gateway_api_is_switched_off() {
     for (running, ensured) in [(true, 3), (false, 1)] {
         let mut observed = observed(json!([environment("main", "Standalone", json!({}))]));
         observed.instance = edit(&observed.instance, &json!({"spec": {"running": running}}));
-        observed.platform.gateway = true;
+        observed.has_routes = true;
         observed.children.set::<HttpRouteKind>(vec![owned::<HttpRouteKind>("my-lab", json!({}))]);
         let plan = planned(&observed);
         let removed: Vec<_> =
@@ -146,7 +147,7 @@ fn labels_and_name_are_set_also_without_an_environment() {
 }
 
 #[test]
-fn what_others_add_to_the_cloud_init_secret_is_removed() {
+fn foreign_keys_in_the_cloud_init_secret_are_removed() {
     let mut observed = observed(json!([environment("main", "VirtualMachine", json!({}))]));
     let secret = object::<SecretKind>(json!({
         "metadata": owned::<SecretKind>("my-lab", json!({})).metadata.clone(),
@@ -161,5 +162,5 @@ fn what_others_add_to_the_cloud_init_secret_is_removed() {
         data.contains_key("networkdata") && data["userdata"].is_string() && data["x-shellscript"].is_string()
     );
     assert_eq!(data.len(), 3);
-    assert!(found.manifest.is_none(), "it is there");
+    assert!(found.manifest.is_none(), "it exists");
 }

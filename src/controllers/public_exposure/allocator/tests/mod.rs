@@ -19,7 +19,7 @@ fn instance(name: &str) -> ObjectKey {
     ObjectKey::new("ns", name)
 }
 
-/// A Service that was created at this time.
+/// A Service with this creation time.
 fn created(time: i64) -> Basis {
     Basis::Service { created: time, uid: format!("uid-{time}") }
 }
@@ -40,7 +40,7 @@ fn udp(port: u16) -> Request {
     }
 }
 
-/// `address port port …` of a claim.
+/// Formats a claim as `address port port …`.
 fn brief(claim: Option<&Claim>) -> String {
     let Some(claim) = claim else { return "none".to_owned() };
     let ports = claim.ports.iter().map(|(transport, port)| match transport {
@@ -84,7 +84,7 @@ impl Case {
 fn the_first_address_with_enough_free_ports_is_taken() {
     let mut case = Case::new(&["10.0.0.10", "10.0.0.9"]);
     assert_eq!(case.allocate_and_show("a", &[tcp(80), tcp(0)]), "10.0.0.9 80 49152");
-    assert_eq!(case.allocate_and_show("b", &[tcp(0)]), "10.0.0.9 49153", "addresses are used again");
+    assert_eq!(case.allocate_and_show("b", &[tcp(0)]), "10.0.0.9 49153", "addresses are shared");
     assert_eq!(
         case.allocate_and_show("c", &[tcp(0), tcp(80)]),
         "10.0.0.10 49152 80",
@@ -98,14 +98,14 @@ fn the_first_address_with_enough_free_ports_is_taken() {
     assert_eq!(case.allocate("e", &[tcp(80)]), "none");
     case.allocator.observe(&key("a"), None);
     assert_eq!(case.allocate_and_show("e", &[tcp(80)]), "10.0.0.9 80", "once it is free");
-    assert_eq!(case.allocate_and_show("f", &[tcp(0)]), "10.0.0.9 49152", "the lowest that is free");
+    assert_eq!(case.allocate_and_show("f", &[tcp(0)]), "10.0.0.9 49152", "the lowest free port");
 }
 
 #[test]
 fn specified_ports_go_before_automatic_ones() {
     let mut case = Case::new(&["10.0.0.1"]);
     assert_eq!(case.allocate_and_show("a", &[tcp(0), tcp(49152), tcp(0)]), "10.0.0.1 49153 49152 49154");
-    // A new specified port that is the old automatic one of the same Service: the automatic one moves.
+    // The new specified port is the former automatic port of the same Service, so the automatic port moves.
     let again =
         [Request::Specified((Transport::Tcp, 49153)), Request::Automatic(Transport::Tcp, Some(49153))];
     assert_eq!(case.allocate_and_show("a", &again), "10.0.0.1 49153 49152");
@@ -122,7 +122,7 @@ fn automatic_ports_stay_where_they_were() {
     assert_eq!(
         case.allocate_and_show("b", &[tcp(0), kept(49153)]),
         "10.0.0.1 49152 49153",
-        "a newcomer takes none of them"
+        "a new port does not take it"
     );
     assert_eq!(case.allocate_and_show("c", &[tcp(22)]), "10.0.0.1 22");
     assert_eq!(
@@ -138,13 +138,16 @@ fn automatic_ports_stay_where_they_were() {
 }
 
 #[test]
-fn an_address_that_is_withdrawn_is_left_at_the_next_allocation() {
+fn an_address_removed_from_the_pool_is_kept_until_the_service_is_deleted() {
     let mut case = Case::new(&["10.0.0.1", "10.0.0.2"]);
     case.allocate_and_show("a", &[tcp(80)]);
     case.allocate_and_show("b", &[tcp(81)]);
     case.pool = pool(&["10.0.0.2", "10.0.0.3"]);
-    // It is no candidate even while another Service still uses it.
-    assert_eq!(case.allocate_and_show("a", &[tcp(80)]), "10.0.0.2 80");
+    assert_eq!(case.allocate_and_show("a", &[tcp(80)]), "10.0.0.1 80");
+    // It is not available to others, although a Service still uses it.
+    assert_eq!(case.allocate_and_show("c", &[tcp(82)]), "10.0.0.2 82");
+    // A Service that is deleted and created again gets an address of the pool.
+    case.allocator.observe(&key("b"), None);
     assert_eq!(case.allocate_and_show("b", &[tcp(81)]), "10.0.0.2 81");
 }
 
@@ -153,8 +156,8 @@ fn an_allocation_is_kept_before_the_store_shows_it() {
     let mut case = Case::new(&["10.0.0.1"]);
     assert_eq!(case.allocate("a", &[tcp(80)]), "10.0.0.1 80");
     assert_eq!(case.allocate("b", &[tcp(80)]), "none");
-    assert_eq!(case.allocate("a", &[tcp(80)]), "10.0.0.1 80", "its own it may have again");
-    // An older state of the Service arrives: the allocation is kept.
+    assert_eq!(case.allocate("a", &[tcp(80)]), "10.0.0.1 80", "it may get its own port again");
+    // An older state of the Service arrives, and the allocation is kept.
     let old = Claim {
         address: "10.0.0.1".parse().expect("an address"),
         ports: vec![(Transport::Tcp, 9)],
@@ -165,7 +168,7 @@ fn an_allocation_is_kept_before_the_store_shows_it() {
     assert_eq!(case.allocate("b", &[tcp(9)]), "none", "until the write arrives, the old ports are taken too");
     case.arrive("a");
     assert_eq!(case.allocate("b", &[tcp(9)]), "10.0.0.1 9");
-    // A write that was refused.
+    // A rejected write.
     case.allocator.refuse(&key("b"), &instance("b"));
     assert_eq!(case.allocate("c", &[tcp(9)]), "10.0.0.1 9");
 }
@@ -178,16 +181,16 @@ fn after_writes_without_a_response_all_allocations_are_kept() {
     case.allocate("a", &[tcp(81), tcp(0)]);
     assert_eq!(case.allocate("b", &[tcp(80)]), "none");
     assert_eq!(case.allocate("b", &[tcp(81)]), "none");
-    // The second write is refused: the first may still have been carried out.
+    // The second write is rejected. The first one may still have taken effect.
     case.allocator.refuse(&key("a"), &instance("a"));
     assert_eq!(case.allocate("b", &[tcp(80)]), "none");
     assert_eq!(case.allocate("b", &[tcp(49152)]), "none");
     assert_eq!(case.allocate("b", &[tcp(81)]), "10.0.0.1 81");
-    // The same as before, and refused: the write before may still have been carried out.
+    // An equal allocation is rejected. The earlier write may still have taken effect.
     case.allocate("a", &[tcp(80), tcp(0)]);
     case.allocator.refuse(&key("a"), &instance("a"));
     assert_eq!(case.allocate("c", &[tcp(80)]), "none");
-    // The third is shown, so the first was carried out before it, or never.
+    // The third one is shown, so the first one took effect before it, or never will.
     case.allocate_and_show("a", &[tcp(82)]);
     assert_eq!(case.allocate("c", &[tcp(80), tcp(49152)]), "10.0.0.1 80 49152");
 }
@@ -217,23 +220,23 @@ fn an_empty_pool_allocates_nothing() {
     assert_eq!(case.allocate("a", &[tcp(0)]), "none");
 }
 
-/// The address and ports that a status says.
+/// The address and ports in a status.
 fn said(address: &str, ports: &[u16]) -> (IpAddr, Vec<Port>) {
     let ports = ports.iter().map(|port| (Transport::Tcp, *port)).collect();
     (address.parse().expect("an address"), ports)
 }
 
 #[test]
-fn what_a_status_says_is_kept_for_its_instance() {
+fn the_ports_in_a_status_are_reserved_for_its_instance() {
     let mut case = Case::new(&["10.0.0.1", "10.0.0.2"]);
     let remember =
         |case: &mut Case, name: &str, said| case.allocator.remember(&instance(name), &key(name), said);
     assert!(!remember(&mut case, "a", Some(said("10.0.0.2", &[80, 49160]))), "nothing is freed");
-    assert_eq!(case.allocate("b", &[tcp(80)]), "10.0.0.1 80", "nobody else gets them");
+    assert_eq!(case.allocate("b", &[tcp(80)]), "10.0.0.1 80", "other Instances do not get them");
     assert_eq!(case.allocate("c", &[Request::Automatic(Transport::Tcp, Some(49160))]), "10.0.0.1 49152");
     let kept = Request::Automatic(Transport::Tcp, Some(49160));
     assert_eq!(case.allocate("a", &[tcp(80), kept]), "10.0.0.2 80 49160", "its own Service does");
-    // A Service counts for more than a status.
+    // A Service takes precedence over a status.
     let claim = |born| Claim {
         address: "10.0.0.2".parse().expect("an address"),
         ports: vec![(Transport::Tcp, 90)],
@@ -243,21 +246,21 @@ fn what_a_status_says_is_kept_for_its_instance() {
     case.allocator.observe(&key("e"), Some(claim(5)));
     assert!(!case.allocator.must_move(&key("e")));
     assert_eq!(case.allocate("d", &[tcp(90)]), "10.0.0.1 90");
-    // Of two statuses that contradict each other, one is right.
+    // Of two contradictory statuses, the first one wins.
     let mut case = Case::new(&["10.0.0.1"]);
     remember(&mut case, "a", Some(said("10.0.0.1", &[80])));
     remember(&mut case, "b", Some(said("10.0.0.1", &[80])));
     assert_eq!(case.allocate("b", &[tcp(80)]), "none");
     assert_eq!(case.allocate("c", &[tcp(80)]), "none");
     assert_eq!(case.allocate("a", &[tcp(80)]), "10.0.0.1 80");
-    // What nobody wants any more is free.
+    // Unused ports are free.
     case.allocator.settle(&key("a"), &instance("a"));
     assert!(remember(&mut case, "a", None) && remember(&mut case, "b", Some(said("10.0.0.1", &[81]))));
     assert!(!remember(&mut case, "b", Some(said("10.0.0.1", &[81]))), "the same as before");
     assert_eq!(case.allocate("c", &[tcp(80)]), "10.0.0.1 80");
 }
 
-/// The Services of `a.b` and `a-b` have one name.
+/// The Services of `a.b` and `a-b` have the same name.
 #[test]
 fn an_allocation_is_settled_for_its_instance_only() {
     let mut case = Case::new(&["10.0.0.1"]);
@@ -270,9 +273,9 @@ fn an_allocation_is_settled_for_its_instance_only() {
     assert_eq!(case.allocate("c", &[tcp(80)]), "10.0.0.1 80");
 }
 
-/// Instances `a.b` and `a-b` have Services of one name.
+/// The Services of `a.b` and `a-b` have the same name.
 #[test]
-fn an_allocation_replaces_its_own_predecessor_and_no_other_instances() {
+fn an_allocation_replaces_only_an_earlier_one_of_the_same_instance() {
     let mut case = Case::new(&["10.0.0.1"]);
     let (service, ports) = (key("a-b"), [tcp(80)]);
     let of = |case: &mut Case, name: &str| {
@@ -284,7 +287,7 @@ fn an_allocation_replaces_its_own_predecessor_and_no_other_instances() {
     for name in ["a.b", "a-b"] {
         assert!(case.allocator.is_unanswered(&service, &instance(name)), "{name}");
     }
-    // The one that was written may have been carried out, also when the next write of the same is refused.
+    // The written one may have taken effect, even if the next write of the same allocation is rejected.
     assert_eq!(of(&mut case, "a.b"), "10.0.0.1 80");
     case.allocator.refuse(&service, &instance("a.b"));
     assert!(case.allocator.is_unanswered(&service, &instance("a.b")));

@@ -1,4 +1,4 @@
-//! A cluster with a watch that is late, writes without a response, and processes that die.
+//! A cluster with a stale watch, writes without a response, and processes that die.
 
 use std::collections::VecDeque;
 
@@ -10,30 +10,30 @@ use super::*;
 /// Four automatic ports.
 pub const FEW: RangeInclusive<u16> = 100..=103;
 
-/// What a Service requests, by the name of the port: its protocol, and its number if it is specified.
+/// The request of a Service, by the name of the port: its protocol, and its number if specified.
 pub type Wanted = BTreeMap<u8, (Transport, Option<u16>)>;
 
-/// What becomes of a write.
+/// The outcome of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// It is carried out, and the response arrives.
+    /// It takes effect, and the response arrives.
     Answered,
-    /// It is carried out, and the response is lost.
+    /// It takes effect, and the response is lost.
     Lost,
-    /// It is refused.
+    /// It is rejected.
     Refused,
-    /// It never arrives, which the client cannot know.
+    /// It never arrives, but the client does not know that.
     Broken,
     /// It arrives later.
     Late,
 }
 
-/// What happens, in any order.
+/// An event. Events occur in any order.
 #[derive(Debug, Clone)]
 pub enum Step {
     /// A Service requests ports.
     Ask(usize, Wanted, Fate),
-    /// The oldest write that is late is carried out.
+    /// The oldest delayed write takes effect.
     Land,
     /// The watch shows the next change.
     Show,
@@ -48,7 +48,7 @@ pub fn wanted() -> impl Strategy<Value = Wanted> {
         prop_oneof![3 => Just(None), 1 => (1_u16..4).prop_map(Some), 1 => (100_u16..104).prop_map(Some)];
     let transport = prop_oneof![2 => Just(Transport::Tcp), 1 => Just(Transport::Udp)];
     let wanted = proptest::collection::btree_map(0_u8..4, (transport, number), 1..4);
-    // A list with the same port twice is refused before it comes here.
+    // The validation rejects a list with the same port twice earlier.
     wanted.prop_map(|mut wanted| {
         let mut specified = BTreeSet::new();
         wanted.retain(|_, port| port.1.is_none() || specified.insert(*port));
@@ -71,7 +71,7 @@ pub fn steps(services: usize) -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 1..60)
 }
 
-/// A Service as the API server has it.
+/// A Service in the API server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Written {
     pub claim: Claim,
@@ -79,7 +79,7 @@ pub struct Written {
 }
 
 impl Written {
-    /// The number that the port with this name has, for this protocol.
+    /// The number of the port with this name and protocol.
     fn port(&self, name: u8, transport: Transport) -> Option<u16> {
         let mut ports = self.wanted.keys().zip(&self.claim.ports);
         let (_, port) = ports.find(|(known, port)| (**known, port.0) == (name, transport))?;
@@ -87,23 +87,23 @@ impl Written {
     }
 }
 
-/// The cluster, and the process that leads.
+/// The cluster, and the leading process.
 pub struct Model {
     allocator: Allocator,
     pool: Pool,
     /// Counts the changes.
     version: i64,
-    /// What the API server has.
+    /// The state of the API server.
     pub actual: BTreeMap<usize, Written>,
-    /// What the store has, each with its version; `None` for Services that were deleted.
+    /// The state of the store, each entry with its version; `None` for deleted Services.
     shown: BTreeMap<usize, (i64, Option<Written>)>,
     /// Changes that the watch has not shown yet.
     pub events: VecDeque<(usize, i64, Option<Written>)>,
     /// The version of the last change of each Service.
     versions: BTreeMap<usize, i64>,
-    /// Writes that are late, each with the version that it is valid for; `None` for a creation.
+    /// Delayed writes, each with the version that it is valid for; `None` for a creation.
     pub late: VecDeque<(usize, Option<i64>, Written)>,
-    /// Allocations that the store does not show, the last one at the end, and whether each may have been written.
+    /// Allocations that are not in the store, in order, each with whether it may have been written.
     pending: BTreeMap<usize, Vec<(Claim, bool)>>,
 }
 
@@ -141,7 +141,7 @@ impl Model {
         Ok(())
     }
 
-    /// A port of a Service that requests it from the allocator, as the loop does.
+    /// The requests for the ports of a Service, as the loop makes them.
     fn requests(&self, number: usize, wanted: &Wanted) -> Vec<Request> {
         let before = self.shown.get(&number).and_then(|(_, written)| written.as_ref());
         let request = |(name, (transport, port)): (&u8, &(Transport, Option<u16>))| match port {
@@ -151,7 +151,7 @@ impl Model {
         wanted.iter().map(request).collect()
     }
 
-    /// What other Services have, as far as the process can know.
+    /// The ports of other Services, as far as the process can know.
     fn taken(&self, number: usize) -> BTreeSet<(IpAddr, Port)> {
         let shown = self.shown.iter().filter_map(|(of, (_, written))| Some((of, &written.as_ref()?.claim)));
         let pending =
@@ -160,7 +160,7 @@ impl Model {
         claims.flat_map(|(_, claim)| places(claim)).collect()
     }
 
-    /// Requests ports for a Service, and returns what it gets.
+    /// Requests ports for a Service, and returns the result.
     pub fn ask(
         &mut self,
         number: usize,
@@ -188,7 +188,7 @@ impl Model {
         check_claim(&claim, &requests, &taken, &self.pool)?;
         if let Some(current) = current {
             let stays = has_free_ports(&requests, current, &taken);
-            prop_assert_eq!(claim.address == current, stays, "it leaves its address only if it has to");
+            prop_assert_eq!(claim.address == current, stays, "it leaves its address only if necessary");
             if stays {
                 check_sticky(&claim, &requests, &taken)?;
             }
@@ -198,14 +198,14 @@ impl Model {
         Ok(Some(claim))
     }
 
-    /// The Service is read from the API server, as after a write without a response.
+    /// Reads the Service from the API server, as after a write without a response.
     fn read(&mut self, number: usize) {
         if let Some(written) = self.actual.get(&number).cloned() {
             self.learn(number, self.versions[&number], Some(written));
         }
     }
 
-    /// A write is sent.
+    /// Sends a write.
     fn send(&mut self, number: usize, written: Written, fate: Fate) {
         if matches!(fate, Fate::Lost | Fate::Broken | Fate::Late) {
             self.allocator.await_outcome(&service(number), &instance(&number.to_string()));
@@ -233,7 +233,7 @@ impl Model {
         }
     }
 
-    /// The API server carries out a write.
+    /// The API server executes a write.
     fn write(&mut self, number: usize, written: Option<Written>) {
         self.version += 1;
         let created =
@@ -248,7 +248,7 @@ impl Model {
         self.events.push_back((number, self.version, written));
     }
 
-    /// The store learns of a change, unless it knows a later one.
+    /// The store receives a change, unless it already has a later one.
     fn learn(&mut self, number: usize, version: i64, written: Option<Written>) {
         if self.shown.get(&number).is_some_and(|(known, _)| *known >= version) {
             return;
@@ -282,7 +282,7 @@ impl Model {
 
     /// A Service is deleted, and the response arrives.
     fn end(&mut self, number: usize) {
-        // Its Instance is deleted, too, so no late write of it is carried out.
+        // Its Instance is deleted, too, so its delayed writes do not take effect.
         self.late.retain(|(of, ..)| *of != number);
         self.write(number, None);
         self.learn(number, self.version, None);
@@ -290,7 +290,7 @@ impl Model {
         self.allocator.settle(&service(number), &instance(&number.to_string()));
     }
 
-    /// The writes of the process that died were carried out before its lease expired.
+    /// The writes of the dead process took effect before its lease expired.
     fn restart(&mut self) {
         while !self.late.is_empty() {
             self.land();
@@ -298,7 +298,7 @@ impl Model {
         self.take_over();
     }
 
-    /// A new process reads all Services. The changes before are shown later.
+    /// A new process reads all Services. The watch shows earlier changes later.
     pub fn take_over(&mut self) {
         self.allocator = Allocator::default();
         self.pending.clear();
@@ -311,7 +311,7 @@ impl Model {
         }
     }
 
-    /// Services that have the same port at the same address.
+    /// Services with the same port at the same address.
     pub fn duplicates(&self) -> BTreeSet<(usize, usize)> {
         let mut holders: BTreeMap<(IpAddr, Port), usize> = BTreeMap::new();
         let all = self.actual.iter().flat_map(|(of, written)| places(&written.claim).map(|at| (at, *of)));

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::model::{FEW, Fate, Model, places, service, steps, wanted};
 use super::*;
 
-/// A claim fulfils the requests with free ports of the pool.
+/// Checks that a claim fulfils the requests with free ports of the pool.
 pub fn check_claim(
     claim: &Claim,
     requests: &[Request],
@@ -29,7 +29,8 @@ pub fn check_claim(
     Ok(())
 }
 
-/// Automatic ports stay the same on the same address, unless somebody has them, or requests their number.
+/// Checks that automatic ports stay the same on the same address, unless another Service has them or requests their
+/// number.
 pub fn check_sticky(
     claim: &Claim,
     requests: &[Request],
@@ -41,12 +42,12 @@ pub fn check_sticky(
         let is_free = FEW.contains(&before.1)
             && !taken.contains(&(claim.address, before))
             && !requests.contains(&Request::Specified(before));
-        prop_assert!(!is_free || *port == before, "{before:?} has become {port:?}");
+        prop_assert!(!is_free || *port == before, "{before:?} changed to {port:?}");
     }
     Ok(())
 }
 
-/// Whether an address has enough free ports for all requests, by counting.
+/// Whether an address has enough free ports for all requests, found by counting.
 pub fn has_free_ports(requests: &[Request], address: IpAddr, taken: &BTreeSet<(IpAddr, Port)>) -> bool {
     let mut specified = BTreeSet::new();
     for request in requests {
@@ -76,10 +77,10 @@ fn claims() -> impl Strategy<Value = (IpAddr, BTreeSet<Port>)> {
         .prop_map(|(address, ports)| (IpAddr::from([10, 0, 0, address]), ports))
 }
 
-/// The last state of each Service, the states before, and an order in which all are observed.
+/// The states of each Service in order, with the last one at the end, and an order of observation.
 type History = (Vec<Vec<Option<(IpAddr, BTreeSet<Port>)>>>, Vec<usize>);
 
-/// Two or three states of each of six Services, in any order that keeps those of one Service in theirs.
+/// Two or three states of each of six Services, in any order that preserves the order of each Service's states.
 fn histories() -> impl Strategy<Value = History> {
     let state = prop_oneof![4 => claims().prop_map(Some), 1 => Just(None)];
     let states = proptest::collection::vec(proptest::collection::vec(state, 1..4), 6);
@@ -90,7 +91,7 @@ fn histories() -> impl Strategy<Value = History> {
     })
 }
 
-/// The claim of a Service with this state; the Services with the numbers 0 and 1 were created in one second.
+/// The claim of a Service in this state. The Services with the numbers 0 and 1 were created in the same second.
 fn claim_of(number: usize, (address, ports): &(IpAddr, BTreeSet<Port>)) -> Claim {
     let basis =
         Basis::Service { created: i64::try_from(number.max(1)).expect("few"), uid: format!("uid-{number}") };
@@ -100,9 +101,9 @@ fn claim_of(number: usize, (address, ports): &(IpAddr, BTreeSet<Port>)) -> Claim
 proptest! {
     #![proptest_config(crate::properties::cases(800))]
 
-    /// As long as the writes of a leader end before the next one reads the Services: in any order of events, no
-    /// two Services have a port, none has to move, automatic ports stay the same, and a request is refused only
-    /// if no address has enough free ports.
+    /// Provided that the writes of a leader end before the next leader reads the Services, the following holds for any
+    /// order of events. No two Services share a port, no Service must move, automatic ports stay the same, and a
+    /// request fails only if no address has enough free ports.
     #[test]
     fn no_port_is_allocated_twice_and_no_request_is_refused_without_need(steps in steps(8)) {
         let mut model = Model::new(&["10.0.0.1-10.0.0.2"]);
@@ -113,7 +114,7 @@ proptest! {
         }
     }
 
-    /// If a write of the former leader is carried out after that, the younger Service moves, and only that.
+    /// If a write of the former leader takes effect after that, the younger Service moves, and no other.
     #[test]
     fn after_a_late_write_the_younger_moves(
         steps in steps(6),
@@ -149,8 +150,8 @@ proptest! {
         }
     }
 
-    /// What is allocated, and who has to move, depends on the last state of each Service, not on the order in
-    /// which the states were observed.
+    /// The allocations and the Services that must move depend only on the last state of each Service, not on the order
+    /// of observation.
     #[test]
     fn the_order_of_observations_does_not_matter((states, turns) in histories(), wanted in wanted()) {
         let mut allocator = Allocator::default();

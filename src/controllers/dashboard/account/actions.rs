@@ -1,0 +1,65 @@
+//! The actions of the account page.
+
+#![expect(clippy::unnecessary_wraps, reason = "all plans have one type")]
+
+use serde_json::Value;
+
+use super::model::entry;
+use crate::api::instance::InstanceKind;
+use crate::api::public_key::canonical;
+use crate::api::tenant::{Tenant, TenantKind};
+use crate::controllers::dashboard::action::entry::{Action, Field, Form, Input, NewInstance, Plan, Right};
+use crate::controllers::dashboard::action::json_patch::{append, remove};
+use crate::controllers::dashboard::paths;
+use crate::controllers::dashboard::texts::Problem;
+
+/// Adds an SSH key.
+pub const ADD_KEY: Action = Action {
+    name: "account.keys.add",
+    path: "/account/keys/add",
+    page: paths::ACCOUNT,
+    right: Right::to::<TenantKind>("patch"),
+    fields: &[Field { name: "key", id: "key", input: Input::Lines }],
+    plan: Plan::PatchTenant(add_key),
+};
+/// Removes an SSH key, which the form identifies by its digest.
+pub const REMOVE_KEY: Action = Action {
+    name: "account.keys.remove",
+    path: "/account/keys/remove",
+    page: paths::ACCOUNT,
+    right: Right::to::<TenantKind>("patch"),
+    fields: &[],
+    plan: Plan::PatchTenant(remove_key),
+};
+/// Creates the machine that opens `MyDrive`.
+pub const OPEN_DRIVE: Action = Action {
+    name: "account.drive.start",
+    path: "/account/drive/start",
+    page: paths::ACCOUNT,
+    right: Right::to::<InstanceKind>("create"),
+    fields: &[],
+    plan: Plan::CreateInstance(open_drive),
+};
+
+/// All actions of the page.
+pub const ACTIONS: &[&Action] = &[&ADD_KEY, &REMOVE_KEY, &OPEN_DRIVE];
+
+fn add_key(tenant: &Tenant, form: &Form<'_>) -> Result<Option<Vec<Value>>, Problem> {
+    let text = form.get("key").trim();
+    let key = canonical(text)?;
+    let keys = &tenant.spec.public_keys;
+    if keys.iter().any(|known| canonical(known).as_ref() == Ok(&key)) {
+        return Err(Problem::KnownKey);
+    }
+    Ok(Some(append("publicKeys", keys.is_empty(), text.into())))
+}
+
+fn remove_key(tenant: &Tenant, form: &Form<'_>) -> Result<Option<Vec<Value>>, Problem> {
+    let position = tenant.spec.public_keys.iter().position(|known| entry(known) == form.get("entry"));
+    Ok(position.map(|position| remove("publicKeys", position)))
+}
+
+fn open_drive(form: &Form<'_>) -> Result<NewInstance, Problem> {
+    let template = form.drive_template.and_then(|of| paths::machine(&of.namespace, &of.name));
+    Ok(NewInstance { name: form.new_name()?.to_owned(), template: template.ok_or(Problem::Gone)? })
+}

@@ -1,0 +1,132 @@
+//! The model of the account page.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ring::digest::{SHA256, digest};
+
+use crate::api::instance::InstanceKind;
+use crate::api::public_key::{Description, PublicKeyError, describe, within_limits};
+use crate::api::quota::Scope;
+use crate::api::tenant::TenantKind;
+use crate::api::usage::{Limits, Measure, Share, Usage};
+use crate::api::workspace::WorkspaceQuota;
+use crate::controllers::dashboard::action::entry::Right;
+use crate::controllers::dashboard::home::model::Offer;
+use crate::controllers::dashboard::student::Student;
+use crate::controllers::dashboard::ui::view::View;
+
+/// The account page.
+#[derive(Debug, Clone)]
+pub struct Account {
+    /// First and last name.
+    pub name: String,
+    /// The address for warnings.
+    pub email: String,
+    /// The name of the Tenant.
+    pub user: String,
+    /// The SSH keys, in the order of the Tenant.
+    pub keys: Vec<Key>,
+    /// Whether they can be changed.
+    pub can_change: bool,
+    /// The usage and the limits of all courses together.
+    pub all: Vec<Share>,
+    /// The usage and the limits of each course, by title; `None` for the personal workspace.
+    pub courses: Vec<(Option<String>, Vec<Share>)>,
+    /// `MyDrive`.
+    pub drive: Drive,
+}
+
+/// A key.
+#[derive(Debug, Clone)]
+pub struct Key {
+    /// The identifier in the form that removes it, see [`entry`].
+    pub entry: String,
+    /// Its description, or why it is invalid.
+    pub description: Result<Description, PublicKeyError>,
+    /// Whether it is within the limits.
+    pub is_used: bool,
+}
+
+/// `MyDrive`.
+#[derive(Debug, Clone)]
+pub struct Drive {
+    /// Its size; empty if it is not known.
+    pub size: String,
+    /// The Template of the machine that opens it; `None` if it is missing or the user lacks the right.
+    pub offer: Option<Offer>,
+    /// The namespace and name of the machine that opens it, if it exists.
+    pub machine: Option<(String, String)>,
+}
+
+/// Returns the identifier of an entry of `spec.publicKeys` in a form: the SHA-256 of its text.
+pub fn entry(text: &str) -> String {
+    URL_SAFE_NO_PAD.encode(digest(&SHA256, text.as_bytes()))
+}
+
+impl Account {
+    /// Returns the page of a user.
+    pub fn of(view: &View<'_>, student: &Student<'_>) -> Self {
+        let tenant = student.tenant();
+        let spec = &tenant.spec;
+        let used = within_limits(&spec.public_keys).len();
+        let key = |(at, text): (usize, &String)| Key {
+            entry: entry(text),
+            description: describe(text),
+            is_used: at < used,
+        };
+        let quotas = student.quotas();
+        let course = |scope: &Scope| {
+            let used = quotas.used(scope, "", &mut Vec::new());
+            let shares = quotas.shares(scope, tenant.name(), &used).unwrap_or_default();
+            let title = match scope {
+                Scope::Workspace(name) => Some(student.course(name)),
+                Scope::Personal => None,
+            };
+            (title, shares)
+        };
+        let granted = &tenant.status.quota;
+        let granted = WorkspaceQuota {
+            cpu: granted.cpu.clone(),
+            memory: granted.memory.clone(),
+            instances: granted.instances,
+            ..WorkspaceQuota::default()
+        };
+        let limited = [Measure::Instances, Measure::Cpu, Measure::Memory];
+        let mut all = Limits::from(&granted).shares(&usage(student));
+        all.retain(|share| limited.contains(&share.measure));
+        Self {
+            name: format!("{} {}", spec.first_name, spec.last_name),
+            email: spec.email.clone(),
+            user: tenant.name().to_owned(),
+            keys: spec.public_keys.iter().enumerate().map(key).collect(),
+            can_change: student.may(&Right::to::<TenantKind>("patch"), ""),
+            all,
+            courses: student.scopes().iter().map(course).collect(),
+            drive: drive(view, student),
+        }
+    }
+}
+
+/// Returns the usage of all Instances. As in the `ResourceQuota` of the namespace, stopped Instances count, but their resources do
+/// not.
+fn usage(student: &Student<'_>) -> Usage {
+    let mut usage = Usage::default();
+    for instance in student.instances() {
+        let template = student.template(&instance.spec.template_ref).filter(|_| instance.spec.running);
+        usage.add(template.map(|template| &template.spec));
+    }
+    usage
+}
+
+fn drive(view: &View<'_>, student: &Student<'_>) -> Drive {
+    let settings = student.settings;
+    let reference = settings.drive_template.as_ref();
+    let template = reference.and_then(|reference| student.template(reference));
+    let machine = student.instances().find(|instance| reference == Some(&instance.spec.template_ref));
+    let may = student.may(&Right::to::<InstanceKind>("create"), student.namespace());
+    Drive {
+        size: settings.drive_size.clone(),
+        offer: template.filter(|_| may).map(|template| Offer::of(view, student, template)),
+        machine: machine.map(|instance| (instance.namespace().to_owned(), instance.name().to_owned())),
+    }
+}

@@ -1,0 +1,10 @@
+//! Actions: the changes that users request with forms. An action is one [entry](entry::Action) in the folder of its
+//! page. The router, the check of the form, the buttons and the tests are derived from the entries.
+
+pub mod entry;
+pub mod handler;
+pub mod json_patch;
+pub mod outcome;
+pub mod request;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,86 @@
+//! The state that all handlers share.
+
+use std::sync::Arc;
+
+use tokio::sync::{Semaphore, watch};
+
+use super::home::last_seen::LastSeen;
+use super::live::broadcast::Broadcast;
+use super::session::Keys;
+use super::student::Settings;
+use super::user::users::Users;
+use crate::api::GenericRef;
+use crate::api::quota::Rule;
+use crate::config::{Config, DashboardConfig};
+
+/// The maximum number of concurrent reads for pages that a browser opens. The three limits are separate: when a course
+/// begins, all students send a form, which leads to a page, and neither should wait for the other.
+const OPENED: usize = 64;
+/// The maximum number of concurrent reads for pages that are already open.
+const OPEN: usize = 16;
+/// The maximum number of concurrent actions.
+const FORMS: usize = 16;
+
+/// The state that all handlers share.
+pub struct App {
+    /// The configuration.
+    pub config: DashboardConfig,
+    /// The settings of the pages.
+    pub settings: Settings,
+    /// The users of the sessions.
+    pub users: Users,
+    /// The last content of each home page.
+    pub last_seen: LastSeen,
+    /// The broadcast of changes to the open pages.
+    pub broadcast: Arc<Broadcast>,
+    /// Limits the reads of pages that a browser opens.
+    pub opened: Semaphore,
+    /// Limits the reads of pages that are already open.
+    pub open: Semaphore,
+    /// Limits the actions.
+    pub forms: Semaphore,
+    keys: watch::Receiver<Option<Arc<Keys>>>,
+}
+
+impl App {
+    /// Creates the state for a configuration.
+    pub fn new(
+        config: DashboardConfig,
+        settings: Settings,
+        users: Users,
+        keys: watch::Receiver<Option<Arc<Keys>>>,
+        broadcast: Arc<Broadcast>,
+    ) -> Self {
+        let [opened, open, forms] = [OPENED, OPEN, FORMS].map(Semaphore::new);
+        let last_seen = LastSeen::default();
+        Self { config, settings, users, last_seen, broadcast, opened, open, forms, keys }
+    }
+
+    /// Returns the keys that seal cookies; `None` until their file exists.
+    pub fn keys(&self) -> Option<Arc<Keys>> {
+        self.keys.borrow().clone()
+    }
+
+    /// Returns the origin of the issuer, which the policy of pages allows as a target of forms.
+    pub fn issuer_origin(&self) -> &str {
+        let url = self.config.issuer_url.as_str();
+        let host = url.find("://").map_or(0, |position| position + 3);
+        url[host..].find('/').map_or(url, |end| &url[..host + end])
+    }
+}
+
+/// Returns the settings of the pages for a configuration.
+pub fn settings(config: &Config) -> Settings {
+    let (dashboard, tenant) = (&config.controllers.dashboard, &config.controllers.tenant);
+    let webhook = &config.server.webhook;
+    Settings {
+        ssh_host: dashboard.ssh_host.clone(),
+        web_ssh: dashboard.web_ssh_url.clone(),
+        drive_template: dashboard.drive_template.split_once('/').map(|(of, name)| GenericRef::new(of, name)),
+        drive_size: tenant.my_drive.size.to_string(),
+        rule: Some(Rule {
+            require_enrolment: webhook.require_enrolment,
+            personal_workspaces: tenant.personal_workspace.enabled,
+        }),
+    }
+}

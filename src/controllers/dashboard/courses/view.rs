@@ -1,0 +1,83 @@
+//! The HTML of the courses page.
+
+use maud::{Markup, html};
+
+use super::actions;
+use super::model::{Course, Courses, Part};
+use crate::api::shown::{escaped, shown};
+use crate::api::usage::Share;
+use crate::controllers::dashboard::paths;
+use crate::controllers::dashboard::ui::parts::{self, Button};
+use crate::controllers::dashboard::ui::view::View;
+use crate::controllers::dashboard::ui::{layout, links};
+
+/// Renders the page.
+pub fn courses(view: &View<'_>, courses: &Courses) -> Markup {
+    let texts = view.texts();
+    let announced = html! {
+        @for course in &courses.mine { span { (shown(&course.title)) ": " (explanation(view, course.part)) " " } }
+    };
+    let content = html! {
+        h1 { (texts.courses) }
+        section aria-labelledby="mine" {
+            h2 #mine { (texts.my_courses) }
+            @if courses.mine.is_empty() { p.empty { (texts.no_courses) } }
+            ul.cards { @for of in &courses.mine { li { (course(view, of)) } } }
+        }
+        section aria-labelledby="others" {
+            h2 #others { (texts.other_courses) }
+            @if courses.others.is_empty() { p.empty { (texts.no_other_courses) } }
+            ul.cards { @for of in &courses.others { li { (course(view, of)) } } }
+        }
+    };
+    layout::page(view, &texts.courses, &announced, &content)
+}
+
+/// Returns the sentence about the relation of the user to a course.
+fn explanation(view: &View<'_>, part: Part) -> &'static str {
+    let texts = view.texts();
+    match part {
+        Part::User => &texts.role_user,
+        Part::Manager => &texts.role_manager,
+        Part::Candidate => &texts.role_candidate,
+        Part::CanJoin => &texts.join_hint,
+        Part::CanAsk => &texts.ask_hint,
+    }
+}
+
+fn course(view: &View<'_>, course: &Course) -> Markup {
+    let texts = view.texts();
+    html! {
+        article id=(parts::id("course", &course.name)) {
+            h3 { (shown(&course.title)) }
+            p { (explanation(view, course.part)) }
+            @if course.is_failing { p.error { (texts.failing) } }
+            @if !course.gives.is_empty() { p.soft { (texts.gives) ": " (escaped(&gives(view, &course.gives))) "." } }
+            @if course.can_change { div.actions { (change(view, course)) } }
+        }
+    }
+}
+
+/// Returns the quota of each user of a course, in one sentence.
+fn gives(view: &View<'_>, shares: &[Share]) -> String {
+    let texts = view.texts();
+    let one = |share: &Share| Some(texts.named(&share.measure, share.limit.as_ref()?));
+    shares.iter().filter_map(one).collect::<Vec<_>>().join(", ")
+}
+
+/// The button of the action that the page offers.
+fn change(view: &View<'_>, course: &Course) -> Markup {
+    let Some(action) = actions::of(course.part) else { return Markup::default() };
+    let texts = view.action(action);
+    let path = paths::fill(action.path, |_| links::encoded(&course.name));
+    let button = |label, class| Button { action: &path, label, about: &course.title, class, fields: &[] };
+    let Some(question) = &texts.question else {
+        let is_main = matches!(course.part, Part::CanJoin | Part::CanAsk);
+        return parts::button(&button(&texts.label, if is_main { "main" } else { "" }));
+    };
+    let question = html! {
+        p { strong { (question.fill(&[("name", &shown(&course.title))])) } " " (texts.consequence.as_deref().unwrap_or_default()) }
+    };
+    let yes = button(texts.confirm.as_deref().unwrap_or(&texts.label), "danger");
+    parts::confirm(view, &parts::id("leave", &course.name), &texts.label, &course.title, &question, &yes)
+}

@@ -1,0 +1,41 @@
+//! The home page: the machines of the user, and the Templates for new ones.
+
+pub mod actions;
+pub mod last_seen;
+pub mod model;
+mod templates;
+pub mod view;
+
+use std::sync::Arc;
+
+use axum::response::Response;
+
+use self::model::Home;
+use super::page::PageRequest;
+use super::ui::state::{State, state};
+use super::user::unread;
+
+/// Serves the page. While the API server does not respond, it shows its last content.
+pub async fn page(request: PageRequest) -> Response {
+    let (app, user) = (&request.app, &request.user);
+    let context = &user.context;
+    let (own, old) = match request.read(async |reads| reads.own().await).await {
+        Ok(own) => {
+            let own = Arc::new(own);
+            app.last_seen.keep(user.user.number, context.now, &own);
+            (own, None)
+        }
+        Err(error) => {
+            // An open page keeps its content anyway.
+            let is_away = matches!(unread(&error, context.now), State::Away(_)) && !context.is_by_script;
+            match app.last_seen.get(user.user.number).filter(|_| is_away) {
+                Some((since, own)) => (own, Some(since)),
+                None => return request.failed(&error),
+            }
+        }
+    };
+    request.answer(&own, &app.settings, old, |view, student| match own.lacks_for_home() {
+        Some(lacks) => state(view, &lacks),
+        None => view::home(view, &Home::of(view, student)),
+    })
+}

@@ -1,0 +1,112 @@
+//! The model of the home page.
+
+use crate::api::Template;
+use crate::api::names::check_instance;
+use crate::api::quota::Scope;
+use crate::api::usage::{self, Share};
+use crate::controllers::dashboard::machine::card::Card;
+use crate::controllers::dashboard::student::{self, Blocked, Student, Warning, template_title};
+use crate::controllers::dashboard::ui::view::View;
+
+/// The home page.
+#[derive(Debug, Clone, Default)]
+pub struct Home {
+    /// The machines.
+    pub cards: Vec<Card>,
+    /// The courses with their Templates.
+    pub courses: Vec<Course>,
+}
+
+/// A course with its Templates.
+#[derive(Debug, Clone)]
+pub struct Course {
+    /// Its title; `None` for the personal workspace.
+    pub title: Option<String>,
+    /// The usage of its quota.
+    pub left: Vec<Share>,
+    /// Its Templates.
+    pub offers: Vec<Offer>,
+}
+
+/// A Template for new machines.
+#[derive(Debug, Clone)]
+pub struct Offer {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its title.
+    pub title: String,
+    /// Its description.
+    pub description: String,
+    /// The resources of a machine.
+    pub size: Vec<Share>,
+    /// Whether machines keep their disks when they stop.
+    pub is_persistent: bool,
+    /// Why no machine can be created now.
+    pub blocked: Option<Blocked>,
+    /// Why a machine may not start immediately.
+    pub warning: Option<Warning>,
+    /// The name of the new machine. A form that is sent twice has the same name, and creates one machine.
+    pub instance: String,
+}
+
+impl Home {
+    /// Returns the page of a user.
+    pub fn of(view: &View<'_>, student: &Student<'_>) -> Self {
+        let cards = student.instances().map(|instance| Card::of(view, student, instance)).collect();
+        let courses = student.scopes().iter().map(|scope| Course::of(view, student, scope)).collect();
+        Self { cards, courses }
+    }
+}
+
+impl Course {
+    fn of(view: &View<'_>, student: &Student<'_>, scope: &Scope) -> Self {
+        let quotas = student.quotas();
+        let used = quotas.used(scope, "", &mut Vec::new());
+        let left = quotas.shares(scope, student.tenant().name(), &used).unwrap_or_default();
+        let is_of = |template: &&Template| student.scope(template).as_ref() == Some(scope);
+        let mut offers: Vec<Offer> =
+            student.templates().filter(is_of).map(|template| Offer::of(view, student, template)).collect();
+        offers.sort_by_cached_key(|offer| (offer.title.to_lowercase(), offer.name.clone()));
+        let title = match scope {
+            Scope::Workspace(name) => Some(student.course(name)),
+            Scope::Personal => None,
+        };
+        Self { title, left: left.into_iter().filter(|share| share.limit.is_some()).collect(), offers }
+    }
+}
+
+impl Offer {
+    /// Returns the offer of a Template.
+    pub fn of(view: &View<'_>, student: &Student<'_>, template: &Template) -> Self {
+        Self {
+            namespace: template.namespace().to_owned(),
+            name: template.name().to_owned(),
+            title: template_title(template).to_owned(),
+            description: template.spec.description.clone(),
+            size: usage::size(&template.spec),
+            is_persistent: template.spec.is_persistent(),
+            blocked: student.can_create(template).err(),
+            warning: student::warning(template),
+            instance: new_name(template, view.fresh),
+        }
+    }
+}
+
+/// Returns the name of a new machine: the name of its Template, shortened so that the names of all objects are valid,
+/// and a random part.
+pub fn new_name(template: &Template, fresh: &str) -> String {
+    let environments = &template.spec.environment_list;
+    let fits = |name: &str| {
+        environments.iter().all(|environment| check_instance(name, Some(&environment.name)).is_ok())
+            && check_instance(name, None).is_ok()
+    };
+    let plain = template.name().replace('.', "-");
+    let lengths = (0..=plain.len()).rev();
+    let mut names = lengths.filter_map(|length| {
+        let begin = plain.get(..length)?.trim_end_matches('-');
+        Some(if begin.is_empty() { format!("m-{fresh}") } else { format!("{begin}-{fresh}") })
+    });
+    names.find(|name| fits(name)).unwrap_or_else(|| format!("m-{fresh}"))
+}

@@ -1,0 +1,71 @@
+//! The HTML of the Templates for new machines.
+
+use maud::{Markup, html};
+
+use super::actions::CREATE;
+use super::model::{Course, Home, Offer};
+use crate::api::shown::{escaped, shown};
+use crate::api::usage::Share;
+use crate::controllers::dashboard::ui::parts;
+use crate::controllers::dashboard::ui::view::View;
+
+/// The section with all Templates.
+pub fn section(view: &View<'_>, home: &Home) -> Markup {
+    let texts = view.texts();
+    html! {
+        section aria-labelledby="new" {
+            h2 #new { (texts.new_machine) }
+            @if home.courses.is_empty() { p.empty { (texts.no_courses) " " a href="/courses" { (texts.courses) } } }
+            @for (number, of) in home.courses.iter().enumerate() { (course(view, number, of)) }
+        }
+    }
+}
+
+fn course(view: &View<'_>, number: usize, course: &Course) -> Markup {
+    let texts = view.texts();
+    let title = course.title.as_deref().unwrap_or(&texts.personal);
+    html! {
+        h3 { (shown(title)) }
+        @if !course.left.is_empty() { p.left { (texts.left) ": " (escaped(&left(view, &course.left))) "." } }
+        @if course.offers.is_empty() { p.empty { (texts.no_templates_here) } }
+        ul.cards {
+            @for (at, of) in course.offers.iter().enumerate() { li { (offer(view, &format!("{number}-{at}"), of)) } }
+        }
+    }
+}
+
+/// Returns the remaining quota, in one sentence.
+fn left(view: &View<'_>, shares: &[Share]) -> String {
+    let texts = view.texts();
+    let one = |share: &Share| Some(texts.of_limit(share, &share.left()?));
+    shares.iter().filter_map(one).collect::<Vec<_>>().join(", ")
+}
+
+/// A Template.
+fn offer(view: &View<'_>, number: &str, offer: &Offer) -> Markup {
+    let texts = view.texts();
+    let title = offer.title.as_str();
+    let fields = [
+        ("name", offer.instance.as_str()),
+        ("templateNamespace", offer.namespace.as_str()),
+        ("template", offer.name.as_str()),
+    ];
+    let label = &view.action(&CREATE).label;
+    let start = parts::Button { action: CREATE.path, label, about: title, class: "main", fields: &fields };
+    html! {
+        article aria-labelledby=(parts::id("offer", number)) {
+            h4 id=(parts::id("offer", number)) { (shown(title)) }
+            @if !offer.description.trim().is_empty() { p.description { (parts::description(&offer.description)) } }
+            ul.size {
+                @for share in &offer.size { li { (shown(&texts.named(&share.measure, &share.used))) } }
+            }
+            p.soft { @if offer.is_persistent { (texts.keeps_disk) } @else { (texts.loses_disk) } "." }
+            div.actions {
+                @match &offer.blocked {
+                    None => { (parts::start(view, &parts::id("offer-warning", number), &start, offer.warning.as_ref())) },
+                    Some(blocked) => { (parts::refused(view, &parts::id("offer-blocked", number), label, title, blocked)) },
+                }
+            }
+        }
+    }
+}

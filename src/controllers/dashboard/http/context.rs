@@ -1,0 +1,245 @@
+//! The context of a request: the properties of the browser that a response depends on, such as language, time zone and
+//! cookies.
+
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
+use axum::response::Response;
+use derive_more::Deref;
+use http::header::{ACCEPT_LANGUAGE, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERER, RETRY_AFTER};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, StatusCode, Uri};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use maud::Markup;
+
+use super::assets;
+use super::fields::Fields;
+use super::headers::page_policy;
+use super::response::{see_other, text, with_cookie};
+use crate::config::Language;
+use crate::controllers::dashboard::app::App;
+use crate::controllers::dashboard::paths;
+use crate::controllers::dashboard::session::{self, Flash, Keys, Session};
+use crate::controllers::dashboard::ui::state::{State, state};
+use crate::controllers::dashboard::ui::view::{Live, View};
+use crate::runtime::clock;
+
+/// The minimum number of seconds before a page retries.
+pub const RETRY: u64 = 5;
+/// The cookie with the language that the user has chosen.
+const LANGUAGE: &str = "crownlabs-lang";
+/// The cookie with the time zone of the browser, which a script writes.
+const ZONE: &str = "crownlabs-zone";
+
+/// The context of a request. The extractors of a request share it.
+#[derive(Clone, Deref)]
+pub struct Context(Arc<Data>);
+
+/// The content of a [`Context`].
+pub struct Data {
+    /// The path of the request.
+    pub path: String,
+    /// The query.
+    pub query: Fields,
+    /// The path of the page that sent the request.
+    pub referer: Option<String>,
+    /// Whether the script of an open page sent the request, to update a part of that page.
+    pub is_by_script: bool,
+    /// The session of the browser.
+    pub session: Option<Session>,
+    /// The flash message for the path of the request.
+    pub flash: Option<Flash>,
+    /// The keys that seal cookies.
+    pub keys: Arc<Keys>,
+    /// The time of the request.
+    pub now: Timestamp,
+    /// The language of the response.
+    pub language: Language,
+    zone: TimeZone,
+    nonce: String,
+    fresh: String,
+    app: Arc<App>,
+}
+
+impl FromRequestParts<Arc<App>> for Context {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Response> {
+        if let Some(context) = parts.extensions.get::<Self>() {
+            return Ok(context.clone());
+        }
+        let context = Self::new(parts, app).ok_or_else(|| {
+            text(StatusCode::SERVICE_UNAVAILABLE, "the session key or a random number is missing\n")
+        })?;
+        parts.extensions.insert(context.clone());
+        Ok(context)
+    }
+}
+
+impl Context {
+    /// Reads a request; `None` without session keys or random numbers.
+    fn new(parts: &Parts, app: &Arc<App>) -> Option<Self> {
+        let (headers, path) = (&parts.headers, parts.uri.path());
+        let (keys, now) = (app.keys()?, clock::now());
+        let zone = session::given(headers, ZONE).next().filter(|zone| is_zone(zone));
+        let referer = headers.get(REFERER).and_then(|value| value.to_str().ok()?.parse::<Uri>().ok());
+        Some(Self(Arc::new(Data {
+            path: path.to_owned(),
+            query: Fields::parse(parts.uri.query().unwrap_or_default().as_bytes()),
+            referer: referer.map(|referer| referer.path().to_owned()),
+            is_by_script: headers.contains_key("hx-request"),
+            session: Session::read(headers, &keys),
+            flash: Flash::read(headers, &keys, now, path),
+            keys,
+            now,
+            language: language(headers, &app.config.languages),
+            zone: zone.and_then(|zone| TimeZone::get(zone).ok()).unwrap_or(TimeZone::UTC),
+            nonce: session::nonce()?,
+            fresh: session::suffix()?,
+            app: Arc::clone(app),
+        })))
+    }
+}
+
+impl Data {
+    /// Returns the response that stores the language of `?lang=` in a cookie, if the query has it.
+    pub fn chosen_language(&self) -> Option<Response> {
+        let language = Language::of(self.query.get("lang"))?;
+        let cookie = session::plain(LANGUAGE, language.code());
+        Some(with_cookie(see_other(&self.path), &cookie))
+    }
+
+    /// Returns the view of a page at this path.
+    pub fn view<'v>(&'v self, path: &'v str, scripts: &'v [&'v str]) -> View<'v> {
+        View {
+            language: self.language,
+            languages: &self.app.config.languages,
+            zone: &self.zone,
+            now: self.now,
+            nonce: &self.nonce,
+            path,
+            user: "",
+            help: &self.app.config.help_url,
+            style: assets::style(),
+            scripts,
+            events: "",
+            live: Live::Never,
+            fresh: &self.fresh,
+            notice: None,
+            typed: None,
+            old: None,
+        }
+    }
+
+    /// Returns the response with a page.
+    pub fn page(&self, code: StatusCode, page: Markup) -> Response {
+        let mut page = page.into_string();
+        // The page stays in memory while a slow browser reads it.
+        page.shrink_to_fit();
+        let mut answer = Response::new(page.into());
+        *answer.status_mut() = code;
+        let headers = answer.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+        headers.insert(CONTENT_SECURITY_POLICY, page_policy(&self.nonce, self.app.issuer_origin()));
+        answer
+    }
+
+    /// Returns the response with the page for a state. Its link leads to the requested page, or to the `return` page of
+    /// the login.
+    pub fn state(&self, user: &str, of: &State) -> Response {
+        let places = [self.path.as_str(), self.query.get("return")];
+        let path = places.into_iter().find(|place| paths::is_page(place)).unwrap_or(paths::HOME);
+        let view = View { user, ..self.view(path, &[]) };
+        let code = StatusCode::from_u16(of.code()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut answer = self.page(code, state(&view, of));
+        match of {
+            State::TooMany(seconds) => {
+                answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from(*seconds));
+                // A browser without scripts retries, too. Paths of pages are plain text.
+                if let Ok(refresh) = HeaderValue::try_from(format!("{seconds}; url={path}")) {
+                    answer.headers_mut().insert("refresh", refresh);
+                }
+            }
+            State::Away(_) | State::LoginAway => {
+                answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from(RETRY));
+            }
+            _ => {}
+        }
+        answer
+    }
+}
+
+/// Whether a text can be the name of a time zone.
+fn is_zone(text: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/_+-".contains(&byte);
+    text.len() <= 64 && text.bytes().all(is_plain)
+}
+
+/// Returns the language that the user has chosen, or that the browser prefers, or the first language of the
+/// configuration.
+fn language(headers: &HeaderMap, languages: &[Language]) -> Language {
+    let is_offered = |language: &Language| languages.contains(language);
+    let chosen = session::given(headers, LANGUAGE).find_map(Language::of).filter(is_offered);
+    let wanted = chosen.or_else(|| preferred(headers).find(is_offered));
+    wanted.or(languages.first().copied()).unwrap_or(Language::ENGLISH)
+}
+
+/// Returns the languages of `Accept-Language`, the preferred one first.
+fn preferred(headers: &HeaderMap) -> impl Iterator<Item = Language> {
+    let all = headers.get(ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let mut ranked: Vec<(u32, Language)> = Vec::new();
+    for entry in all.split(',').take(32) {
+        let (tag, quality) = entry.split_once(";q=").unwrap_or((entry, "1"));
+        let code = tag.trim().split('-').next().unwrap_or_default().to_ascii_lowercase();
+        let quality: f32 = quality.trim().parse().unwrap_or(0.0);
+        if let Some(language) = Language::of(&code)
+            && quality > 0.0
+        {
+            // In thousandths, the precision of the header.
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to 1000")]
+            ranked.push(((quality.min(1.0) * 1_000.0) as u32, language));
+        }
+    }
+    ranked.sort_by_key(|(quality, _)| std::cmp::Reverse(*quality));
+    ranked.into_iter().map(|(_, language)| language)
+}
+
+#[cfg(test)]
+mod tests {
+    use http::header::COOKIE;
+
+    use super::*;
+
+    #[test]
+    fn a_chosen_language_wins_over_the_browser_and_the_browser_over_the_configuration() {
+        let (english, italian) = (Language::ENGLISH, Language::of("it").expect("Italian"));
+        let both = &[english, italian];
+        let cases: [(&'static str, &'static str, &[Language], Language); 10] = [
+            ("", "", both, english),
+            ("", "it", both, italian),
+            ("", "de-DE, it-IT;q=0.8, en;q=0.7", both, italian),
+            ("", "en;q=0.2, it;q=0.9", both, italian),
+            ("", "it;q=0, en;q=0.1", both, english),
+            ("", "fr;q=x,,;q=", both, english),
+            ("crownlabs-lang=it", "en", both, italian),
+            ("crownlabs-lang=xx", "it", both, italian),
+            ("crownlabs-lang=it", "it", &[english], english),
+            ("", "en", &[italian], italian),
+        ];
+        for (cookie, accepted, languages, expected) in cases {
+            let mut headers = HeaderMap::new();
+            headers.insert(COOKIE, HeaderValue::from_static(cookie));
+            headers.insert(ACCEPT_LANGUAGE, HeaderValue::from_static(accepted));
+            assert_eq!(language(&headers, languages), expected, "{cookie:?} {accepted:?}");
+        }
+    }
+
+    #[test]
+    fn a_zone_with_other_characters_is_ignored() {
+        assert!(is_zone("Europe/Rome") && is_zone("Etc/GMT+1"));
+        for text in ["../../etc/passwd", "a b", &"x".repeat(65)] {
+            assert!(!is_zone(text), "{text}");
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! The fields of forms and queries.
+
+use form_urlencoded::parse;
+
+/// The fields of a form or a query, in their order.
+#[derive(Debug, Clone, Default)]
+pub struct Fields(pub Vec<(String, String)>);
+
+impl Fields {
+    /// Parses a text of the type `application/x-www-form-urlencoded`.
+    pub fn parse(text: &[u8]) -> Self {
+        Self(parse(text).map(|(name, value)| (name.into_owned(), value.into_owned())).collect())
+    }
+
+    /// Returns the value of the first field with this name; empty if it is missing.
+    pub fn get(&self, name: &str) -> &str {
+        self.0.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_field_with_a_name_counts() {
+        let fields = Fields::parse("name=a+b%2F%3C&name=c&=&x&broken=%ff".as_bytes());
+        assert_eq!([fields.get("name"), fields.get("x"), fields.get("y")], ["a b/<", "", ""]);
+        assert_eq!(fields.get("broken"), "\u{fffd}");
+    }
+}

@@ -1,0 +1,64 @@
+//! The security headers of responses.
+
+use http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+};
+use http::{HeaderValue, Response};
+
+/// The headers of every response.
+const ALWAYS: [(HeaderName, &str); 5] = [
+    (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (REFERRER_POLICY, "same-origin"),
+    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    (HeaderName::from_static("x-frame-options"), "DENY"),
+];
+
+/// Adds the security headers to a response. Pages have already set their own policy.
+pub fn protect<B>(mut answer: Response<B>) -> Response<B> {
+    let headers = answer.headers_mut();
+    for (name, value) in ALWAYS {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    headers
+        .entry(CONTENT_SECURITY_POLICY)
+        .or_insert(HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'; base-uri 'none'"));
+    answer
+}
+
+/// Returns the policy of a page: its scripts have this nonce, and its forms go to the dashboard, which may redirect to the issuer.
+pub fn page_policy(nonce: &str, issuer: &str) -> HeaderValue {
+    let policy = format!(
+        "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action \
+         'self' {issuer}; frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'; trusted-types htmx"
+    );
+    // A nonce is of base64, and an issuer is an origin.
+    HeaderValue::try_from(policy).unwrap_or(HeaderValue::from_static("default-src 'none'"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn responses_are_neither_cached_nor_framed_and_pages_load_only_their_own_scripts() {
+        let answer = protect(Response::new(()));
+        assert_eq!(answer.headers()["cache-control"], "no-store");
+        assert_eq!(answer.headers()["x-content-type-options"], "nosniff");
+        let mut page = Response::new(());
+        page.headers_mut()
+            .insert(CONTENT_SECURITY_POLICY, page_policy("bm9uY2U", "https://auth.example.com"));
+        let page = protect(page);
+        let policy = page.headers()["content-security-policy"].to_str().expect("text");
+        for part in [
+            "default-src 'none';",
+            "script-src 'nonce-bm9uY2U';",
+            "form-action 'self' https://auth.example.com;",
+            "frame-ancestors 'none';",
+        ] {
+            assert!(policy.contains(part), "{policy}");
+        }
+        assert!(!policy.contains("unsafe"), "{policy}");
+    }
+}

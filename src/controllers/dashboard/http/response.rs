@@ -1,0 +1,29 @@
+//! Responses without a page.
+
+use axum::response::Response;
+use http::header::{LOCATION, SET_COOKIE};
+use http::{HeaderValue, StatusCode};
+
+use crate::runtime::http_server;
+
+/// Returns a response in plain text.
+pub fn text(status: StatusCode, text: &'static str) -> Response {
+    http_server::text(status, text).map(Into::into)
+}
+
+/// Returns a response that redirects the browser to a place, with the method GET.
+pub fn see_other(place: &str) -> Response {
+    let mut answer = Response::default();
+    *answer.status_mut() = StatusCode::SEE_OTHER;
+    let place = HeaderValue::try_from(place).unwrap_or(HeaderValue::from_static("/"));
+    answer.headers_mut().insert(LOCATION, place);
+    answer
+}
+
+/// Adds a cookie to a response.
+pub fn with_cookie(mut answer: Response, cookie: &str) -> Response {
+    if let Ok(cookie) = HeaderValue::try_from(cookie) {
+        answer.headers_mut().append(SET_COOKIE, cookie);
+    }
+    answer
+}

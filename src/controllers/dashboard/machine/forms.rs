@@ -1,0 +1,135 @@
+//! The HTML of the forms on the page of a machine: its public ports, its name, and its images.
+
+use maud::{Markup, html};
+
+use super::actions::{EXPOSE, MachineAction, RENAME, SAVE, UNEXPOSE};
+use super::card::Card;
+use super::model::{Images, Machine, Port};
+use crate::api::shown::{self, shown};
+use crate::controllers::dashboard::ui::field::{Form, form};
+use crate::controllers::dashboard::ui::parts::{self, Button};
+use crate::controllers::dashboard::ui::view::View;
+
+/// Returns the form of an action, if the page offers it.
+fn offered(
+    view: &View<'_>,
+    card: &Card,
+    action: &'static MachineAction,
+    hidden: &[(&str, &str)],
+    values: &[(&str, &str)],
+) -> Option<Markup> {
+    card.offer(action)?;
+    let path = card.action(&action.action);
+    let hidden = [&[("uid", card.uid.as_str())], hidden].concat();
+    let is_main = action.action.name == EXPOSE.action.name;
+    Some(form(view, &Form { action: &action.action, path: &path, hidden: &hidden, values, is_main }))
+}
+
+/// The public ports.
+pub fn ports(view: &View<'_>, machine: &Machine) -> Markup {
+    let texts = view.texts();
+    let Some(ports) = &machine.ports else { return Markup::default() };
+    html! {
+        section aria-labelledby="ports" {
+            h2 #ports { (texts.ports) }
+            p.hint { (texts.ports_hint) }
+            @if let Some((reason, message)) = &ports.trouble { p { (parts::sentence(view, reason, message)) } }
+            @if ports.all.is_empty() {
+                p.empty { (texts.no_ports) }
+            } @else {
+                ul.rows { @for of in &ports.all { li { (port(view, &machine.card, of)) } } }
+            }
+            (add_port(view, &machine.card))
+        }
+    }
+}
+
+fn port(view: &View<'_>, card: &Card, port: &Port) -> Markup {
+    let texts = view.texts();
+    let action = card.action(&UNEXPOSE.action);
+    let fields = [("uid", card.uid.as_str()), ("name", port.name.as_str())];
+    let line = texts.port_line.fill(&[("port", &port.inside.to_string())]);
+    let remove = Button {
+        action: &action,
+        label: &view.action(&UNEXPOSE.action).label,
+        about: &port.name,
+        class: "",
+        fields: &fields,
+    };
+    html! {
+        div.row {
+            p {
+                strong { (shown(&port.name)) } " "
+                @match &port.outside {
+                    Some(outside) => { code { (shown(outside)) } " " (line) },
+                    None => { (line) ". " (texts.port_soon) },
+                }
+                " (" (shown(&port.protocol)) ")"
+            }
+            @if card.offer(&UNEXPOSE).is_some() { (parts::button(&remove)) }
+        }
+    }
+}
+
+fn add_port(view: &View<'_>, card: &Card) -> Markup {
+    let is_open = view.typed.is_some_and(|typed| typed.action == card.action(&EXPOSE.action));
+    let question = view.action(&EXPOSE.action).question.as_ref().map(|question| question.fill(&[]));
+    html! {
+        @if let Some(form) = offered(view, card, &EXPOSE, &[], &[("port", "0"), ("protocol", "TCP")]) {
+            details #add-port open[is_open] hx-nonce=(view.nonce) {
+                summary.button { (question.unwrap_or_default()) }
+                (form)
+            }
+        }
+    }
+}
+
+/// The name.
+pub fn name(view: &View<'_>, machine: &Machine) -> Markup {
+    let card = &machine.card;
+    html! {
+        @if let Some(form) = offered(view, card, &RENAME, &[], &[("prettyName", &card.title)]) {
+            section aria-labelledby="rename" {
+                h2 #rename { (view.action(&RENAME.action).label) }
+                (form)
+            }
+        }
+    }
+}
+
+/// The images.
+pub fn images(view: &View<'_>, machine: &Machine) -> Markup {
+    let texts = view.texts();
+    let Some(images) = &machine.images else { return Markup::default() };
+    html! {
+        section aria-labelledby="save" {
+            h2 #save { (view.action(&SAVE.action).label) }
+            p.hint { (texts.save_hint) }
+            @match save(view, &machine.card, images) {
+                Some(form) => { (form) },
+                None => p { (texts.save_running) },
+            }
+            @if !images.all.is_empty() {
+                h3 { (texts.snapshots) }
+                ul.rows {
+                    @for image in &images.all {
+                        li {
+                            p {
+                                strong { (shown(&image.name)) } ": " (texts.snapshot.of((&image.phase).into())) ". "
+                                @if let Some((reason, message)) = &image.cause {
+                                    (parts::sentence(view, reason, message)) " "
+                                    span.soft { (shown::message(message)) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn save(view: &View<'_>, card: &Card, images: &Images) -> Option<Markup> {
+    let snapshot = format!("{}-{}", card.name, view.fresh);
+    offered(view, card, &SAVE, &[("name", &snapshot), ("environment", &images.environment)], &[])
+}

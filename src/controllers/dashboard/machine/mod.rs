@@ -1,0 +1,36 @@
+//! The page of a machine.
+
+pub mod actions;
+pub mod buttons;
+pub mod card;
+mod forms;
+pub mod model;
+pub mod view;
+
+use axum::extract::Path;
+use axum::response::Response;
+
+use self::model::Machine;
+use super::page::PageRequest;
+use super::paths;
+use super::student::Settings;
+use super::student::read::OneMachine;
+use super::ui::state::State;
+
+/// Serves the page.
+pub async fn page(request: PageRequest, Path((namespace, name)): Path<(String, String)>) -> Response {
+    let Some(key) = paths::machine(&namespace, &name) else {
+        return request.user.context.state(&request.user.user.name, &State::NotFound);
+    };
+    let OneMachine { instance, is_template_gone, own, is_own, warnings } =
+        match request.read(async |reads| reads.machine(&key).await.map(Box::new)).await {
+            Ok(machine) => *machine,
+            Err(error) => return request.failed(&error),
+        };
+    // Too little is known about the quota of another user to apply the rule.
+    let rule = request.app.settings.rule.filter(|_| is_own);
+    let settings = Settings { rule, ..request.app.settings.clone() };
+    request.answer(&own, &settings, None, |view, student| {
+        view::machine(view, &Machine::of(view, student, &instance, is_template_gone, warnings, None))
+    })
+}

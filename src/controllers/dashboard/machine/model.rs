@@ -1,0 +1,235 @@
+//! The model of the page of a machine.
+
+use jiff::Timestamp;
+
+use super::actions::SAVE;
+use super::card::Card;
+use crate::api::condition::READY;
+use crate::api::instance::{ExposedPort, ExposurePhase};
+use crate::api::instance_snapshot::SnapshotPhase;
+use crate::api::why::{Facts, Step, Warning, Why};
+use crate::api::{Instance, InstanceSnapshot, Template};
+use crate::controllers::dashboard::standing::Standing;
+use crate::controllers::dashboard::student::Student;
+use crate::controllers::dashboard::ui::links;
+use crate::controllers::dashboard::ui::view::View;
+
+/// The page of a machine.
+#[derive(Debug, Clone)]
+pub struct Machine {
+    /// Its card.
+    pub card: Card,
+    /// Why it is not ready, and what happens next.
+    pub why: Why,
+    /// Whether it belongs to the user.
+    pub is_own: bool,
+    /// Whether its Template is known to be gone.
+    pub is_template_gone: bool,
+    /// Its environments.
+    pub environments: Vec<Part>,
+    /// Its public ports; `None` if it has no ports and cannot have any.
+    pub ports: Option<Ports>,
+    /// Its images; `None` without a persistent disk, or without images and the right to create them.
+    pub images: Option<Images>,
+    /// The namespace and name of its Template.
+    pub template: String,
+    /// When it was created.
+    pub created: Option<Timestamp>,
+    /// The time until it was ready for the first time; empty if it never was.
+    pub ready_in: String,
+    /// The last known use.
+    pub last_use: Option<Timestamp>,
+}
+
+/// An environment.
+#[derive(Debug, Clone)]
+pub struct Part {
+    /// Its name.
+    pub name: String,
+    /// Its state.
+    pub standing: Standing,
+    /// The URL that opens it.
+    pub url: Option<String>,
+    /// The login by SSH; `None` without SSH.
+    pub ssh: Option<Ssh>,
+}
+
+/// The login by SSH.
+#[derive(Debug, Clone)]
+pub struct Ssh {
+    /// The command; `None` until the address is known.
+    pub command: Option<String>,
+    /// The URL of a terminal in the browser.
+    pub terminal: Option<String>,
+}
+
+/// The public ports of a machine.
+#[derive(Debug, Clone)]
+pub struct Ports {
+    /// The ports.
+    pub all: Vec<Port>,
+    /// Why they cannot be reached, as reason and message.
+    pub trouble: Option<(String, String)>,
+}
+
+/// A public port.
+#[derive(Debug, Clone)]
+pub struct Port {
+    /// Its name.
+    pub name: String,
+    /// The port of the machine.
+    pub inside: i32,
+    /// The protocol.
+    pub protocol: String,
+    /// The public address and port, once they are assigned.
+    pub outside: Option<String>,
+}
+
+/// The images of a machine.
+#[derive(Debug, Clone)]
+pub struct Images {
+    /// The environment that new images are created from.
+    pub environment: String,
+    /// The requested images.
+    pub all: Vec<Image>,
+}
+
+/// An image of a machine.
+#[derive(Debug, Clone)]
+pub struct Image {
+    /// Its name.
+    pub name: String,
+    /// Its phase.
+    pub phase: SnapshotPhase,
+    /// The reason and message of its condition.
+    pub cause: Option<(String, String)>,
+}
+
+impl Machine {
+    /// Returns the page of an Instance. `warnings` are the warnings about its objects, and `managers` the managers of
+    /// its course, if they are known. `is_template_gone` is true if its Template does not exist, and false if it only
+    /// cannot be read.
+    pub fn of(
+        view: &View<'_>,
+        student: &Student<'_>,
+        instance: &Instance,
+        is_template_gone: bool,
+        warnings: Result<Vec<Warning>, String>,
+        managers: Option<&[String]>,
+    ) -> Self {
+        let template = student.template(&instance.spec.template_ref);
+        let mut why = Facts { managers, warnings, ..student.facts(instance) }.why();
+        why.next.sort_by_key(Step::order);
+        let status = &instance.status;
+        let promise = status.inactivity.as_ref().or(status.destruction.as_ref());
+        Self {
+            card: Card::of(view, student, instance),
+            is_own: student.tenant().name() == why.tenant,
+            why,
+            is_template_gone,
+            environments: parts(student, instance, template),
+            ports: ports(instance, template),
+            images: images(student, instance, template),
+            template: instance.spec.template_ref.to_string(),
+            created: instance.metadata.creation_timestamp.as_ref().map(|time| time.0),
+            ready_in: status.initial_ready_time.clone(),
+            last_use: promise.and_then(|promise| promise.since.as_ref()).map(|time| time.0),
+        }
+    }
+}
+
+/// Returns the environments in the status of an Instance.
+fn parts(student: &Student<'_>, instance: &Instance, template: Option<&Template>) -> Vec<Part> {
+    let status = &instance.status;
+    let whole = Standing::of(instance);
+    let is_single = status.environments.len() == 1;
+    let part = |environment: &crate::api::instance::EnvironmentStatus| {
+        let spec = template.and_then(|template| template.spec.environment(&environment.name));
+        // Containers have no SSH server.
+        let has_ssh = spec.is_none_or(|spec| spec.environment_type.is_vm());
+        let settings = student.settings;
+        let is_on = instance.spec.running && !environment.ip.is_empty();
+        let terminal =
+            links::terminal(&settings.web_ssh, instance.namespace(), instance.name(), &environment.name);
+        let ssh = Ssh {
+            command: command(&settings.ssh_host, &environment.ip).filter(|_| is_on),
+            terminal: terminal.filter(|_| is_on),
+        };
+        let is_offered = !settings.ssh_host.is_empty() || !settings.web_ssh.is_empty();
+        Part {
+            name: environment.name.clone(),
+            standing: if is_single { whole } else { Standing::of_phase(&environment.phase) },
+            url: links::web(&environment.url).map(str::to_owned),
+            ssh: (has_ssh && is_offered).then_some(ssh),
+        }
+    };
+    status.environments.iter().map(part).collect()
+}
+
+/// Returns the command that logs in through the bastion, if both hosts are safe in a command without quoting.
+fn command(bastion: &str, address: &str) -> Option<String> {
+    let is_host = |host: &str| {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b':');
+        !host.is_empty() && !host.starts_with('-') && host.bytes().all(is_plain)
+    };
+    (is_host(bastion) && is_host(address)).then(|| format!("ssh -J bastion@{bastion} crownlabs@{address}"))
+}
+
+fn ports(instance: &Instance, template: Option<&Template>) -> Option<Ports> {
+    let asked = instance.spec.public_exposure.iter().flat_map(|exposure| &exposure.ports);
+    let asked: Vec<&ExposedPort> = asked.collect();
+    let is_allowed = template.is_some_and(|template| {
+        template.spec.allow_public_exposure && template.spec.environment_list.len() == 1
+    });
+    if !is_allowed && asked.is_empty() {
+        return None;
+    }
+    let status = instance.status.public_exposure.as_ref();
+    let outside = |port: &ExposedPort| {
+        let status =
+            status.filter(|status| status.phase == ExposurePhase::Ready && !status.external_ip.is_empty())?;
+        let assigned = status.ports.iter().find(|assigned| assigned.name == port.name)?;
+        let address = &status.external_ip;
+        Some(if address.contains(':') {
+            format!("[{address}]:{}", assigned.port)
+        } else {
+            format!("{address}:{}", assigned.port)
+        })
+    };
+    let port = |port: &&ExposedPort| Port {
+        name: port.name.clone(),
+        inside: port.target_port,
+        protocol: port.protocol.to_string(),
+        outside: outside(port),
+    };
+    let conditions = &instance.status.conditions;
+    let trouble = conditions.iter().find(|condition| {
+        condition.type_ == crate::api::condition::PUBLIC_EXPOSURE_READY && condition.status != "True"
+    });
+    Some(Ports {
+        all: asked.iter().map(port).collect(),
+        trouble: trouble.map(|condition| (condition.reason.to_string(), condition.message.to_string())),
+    })
+}
+
+fn images(student: &Student<'_>, instance: &Instance, template: Option<&Template>) -> Option<Images> {
+    let environments = template.iter().flat_map(|template| &template.spec.environment_list);
+    let mut machines =
+        environments.filter(|environment| environment.persistent && environment.environment_type.is_vm());
+    let environment = machines.next()?.name.clone();
+    let may = student.may(&SAVE.action.right, instance.namespace());
+    let all: Vec<Image> = student.snapshots(instance.name()).map(Image::of).collect();
+    (may || !all.is_empty()).then_some(Images { environment, all })
+}
+
+impl Image {
+    fn of(snapshot: &InstanceSnapshot) -> Self {
+        let conditions = &snapshot.status.conditions;
+        let ready = conditions.iter().find(|condition| condition.type_ == READY);
+        Self {
+            name: snapshot.spec.image_name.clone(),
+            phase: snapshot.status.phase.clone(),
+            cause: ready.map(|condition| (condition.reason.to_string(), condition.message.to_string())),
+        }
+    }
+}

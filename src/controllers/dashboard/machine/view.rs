@@ -1,0 +1,181 @@
+//! The HTML of the page of a machine.
+
+use maud::{Markup, html};
+
+use super::model::{Machine, Part};
+use super::{buttons, forms};
+use crate::api::shown::{escaped, message, shown};
+use crate::api::why::{Ender, Limit, Warned, Warning, Why};
+use crate::controllers::dashboard::standing::Standing;
+use crate::controllers::dashboard::texts::Ending;
+use crate::controllers::dashboard::ui::view::View;
+use crate::controllers::dashboard::ui::{layout, parts, time};
+
+/// Renders the page.
+pub fn machine(view: &View<'_>, machine: &Machine) -> Markup {
+    let texts = view.texts();
+    let card = &machine.card;
+    let announced = html! { span { (shown(&card.title)) ": " (texts.standing.of(card.standing)) ". " } };
+    let content = html! {
+        p.back { a href="/" { (texts.home) } }
+        div.top { h1 { (shown(&card.title)) } (parts::badge(view, card.standing)) }
+        @if machine.why.waits.is_empty() { p { (buttons::because(view, card)) } }
+        (buttons::actions(view, card))
+        (buttons::hints(view, card))
+        (why(view, machine))
+        (next(view, machine))
+        (environments(view, machine))
+        (forms::ports(view, machine))
+        (forms::name(view, machine))
+        (forms::images(view, machine))
+        (facts(view, machine))
+    };
+    layout::page(view, &card.title, &announced, &content)
+}
+
+/// The conditions that it waits for, and the warnings.
+fn why(view: &View<'_>, machine: &Machine) -> Markup {
+    let texts = view.texts();
+    let why = &machine.why;
+    let warnings = match &why.warnings {
+        Ok(warnings) => warnings.iter().map(|of| warning(view, of)).collect(),
+        Err(unknown) => vec![html! { (message(unknown)) }],
+    };
+    html! {
+        @if why.is_behind { p.notice { (texts.pending_change) } }
+        @if !why.waits.is_empty() {
+            section aria-labelledby="why" {
+                h2 #why { (texts.why) }
+                ul.causes { @for cause in &why.waits { li { (parts::cause(view, cause)) } } }
+            }
+        }
+        @if !warnings.is_empty() {
+            section aria-labelledby="warnings" {
+                h2 #warnings { (texts.warnings) }
+                ul.causes { @for warning in &warnings { li { p.said { (warning) } } } }
+            }
+        }
+    }
+}
+
+/// A warning about an object: its message, how often it occurred, and when it last occurred.
+fn warning(view: &View<'_>, warning: &Warning) -> Markup {
+    let Warning { about, reason, message: text, times, last } = warning;
+    html! {
+        (shown(&about.kind)) " " (shown(&about.name)) ": " (message(text)) " (" (shown(reason))
+        @if *times > 1 { ", " (times) "\u{a0}×" }
+        ")"
+        @if let Some(last) = last { " " span.soft { (time::ago(view, last.0)) } }
+    }
+}
+
+/// The deadlines for its stop and its deletion.
+fn next(view: &View<'_>, machine: &Machine) -> Markup {
+    let texts = view.texts();
+    let Why { next, automation, limits, .. } = &machine.why;
+    let is_anything_known = !next.is_empty() || !automation.is_empty() || limits.is_some();
+    html! {
+        @if is_anything_known {
+            section aria-labelledby="next" {
+                h2 #next { (texts.next) }
+                @for step in next {
+                    (buttons::next(view, step))
+                    @if let Some(Warned { times, last }) = step.warned.as_ref().filter(|_| machine.is_own) {
+                        p.soft { (texts.warned.of(&times.unsigned_abs().to_string())) " " (time::ago(view, last.0)) "." }
+                    }
+                }
+                @if !automation.is_empty() {
+                    ul.causes { @for condition in automation { li { (parts::cause(view, condition)) } } }
+                }
+                @match limits.as_deref() {
+                    Some([]) => p { (texts.next_nothing) },
+                    limits => ul { @for limit in limits.into_iter().flatten() { li { (says(view, limit)) } } },
+                }
+            }
+        }
+    }
+}
+
+/// Returns the sentence about a time limit of its Template.
+fn says(view: &View<'_>, limit: &Limit) -> String {
+    let Limit { because, end, after } = limit;
+    let ending = Ending::of(Some(*end), *because);
+    view.texts().template_says.of(ending).fill(&[("time", &time::duration(view, after))])
+}
+
+/// Its environments, and how to open each of them.
+fn environments(view: &View<'_>, machine: &Machine) -> Markup {
+    let texts = view.texts();
+    html! {
+        @if !machine.environments.is_empty() {
+            section aria-labelledby="environments" {
+                h2 #environments { (texts.environments) }
+                ul.cards { @for part in &machine.environments { li { (environment(view, part)) } } }
+            }
+        }
+    }
+}
+
+fn environment(view: &View<'_>, part: &Part) -> Markup {
+    let texts = view.texts();
+    html! {
+        article {
+            div.top { h3 { (shown(&part.name)) } (parts::badge(view, part.standing)) }
+            @if let Some(url) = part.url.as_deref().filter(|_| part.standing == Standing::Ready) {
+                p { a href=(url) target="_blank" rel="noopener noreferrer" { (texts.open) (parts::unseen(&part.name)) } }
+            }
+            @if let Some(ssh) = &part.ssh {
+                p {
+                    (texts.ssh) ": "
+                    @match &ssh.command {
+                        Some(command) => code { (command) },
+                        None => { (texts.no_ssh_yet) },
+                    }
+                }
+                p.hint { (texts.ssh_hint) }
+                @if let Some(terminal) = &ssh.terminal {
+                    p { a href=(terminal) target="_blank" rel="noopener noreferrer" { (texts.web_ssh) (parts::unseen(&part.name)) } }
+                }
+            }
+        }
+    }
+}
+
+/// Its names and times.
+fn facts(view: &View<'_>, machine: &Machine) -> Markup {
+    let texts = view.texts();
+    let card = &machine.card;
+    html! {
+        section aria-labelledby="facts" {
+            h2 #facts { (texts.facts) }
+            dl {
+                dt { (texts.course) } dd { (shown(&card.course)) }
+                dt { (texts.template) } dd {
+                    @if let Some(title) = &card.template { (shown(title)) " " }
+                    span.soft { (shown(&machine.template)) }
+                    @if machine.is_template_gone { " " (texts.reason("TemplateNotFound").unwrap_or_default()) }
+                }
+                @if let Some(since) = &machine.why.since { dt { (texts.state_since) } dd { (time::ago(view, since.0)) } }
+                @if let Some(created) = machine.created { dt { (texts.created) } dd { (time::ago(view, created)) } }
+                @if !machine.ready_in.is_empty() { dt { (texts.ready_in) } dd { (shown(&machine.ready_in)) } }
+                @if let Some(used) = machine.last_use { dt { (texts.last_use) } dd { (time::ago(view, used)) } }
+                dt { (texts.of_tenant) } dd { (shown(&machine.why.tenant)) }
+                dt { (texts.identity) } dd { (shown(&card.namespace)) "/" (shown(&card.name)) }
+                dt { (texts.enders) } dd { (enders(view, machine)) }
+            }
+        }
+    }
+}
+
+/// Returns the list of users who may stop or delete it.
+fn enders(view: &View<'_>, machine: &Machine) -> String {
+    let texts = view.texts();
+    let said = |ender: &Ender| match ender {
+        Ender::Tenant(_) if machine.is_own => texts.you.clone(),
+        Ender::Tenant(name) => name.clone(),
+        Ender::Managers(names) => format!("{} ({})", texts.managers, names.join(", ")),
+        Ender::UnknownManagers => texts.managers.clone(),
+        Ender::Administrators => texts.administrators.clone(),
+    };
+    escaped(&machine.why.enders.iter().map(said).collect::<Vec<_>>().join(", ")).into_owned()
+}

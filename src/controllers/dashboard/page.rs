@@ -1,0 +1,118 @@
+//! The parts of the handlers that all pages share: the request, the limited read, and the response.
+
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
+use axum::response::Response;
+use http::StatusCode;
+use http::request::Parts;
+use jiff::Timestamp;
+use maud::Markup;
+
+use super::app::App;
+use super::http::assets;
+use super::http::context::Context;
+use super::http::response::with_cookie;
+use super::live::address::address;
+use super::session::Flash;
+use super::student::read::{Own, Reads};
+use super::student::{Settings, Student};
+use super::ui::view::{Live, Notice, Typed, View};
+use super::user::{CurrentUser, unread};
+use crate::runtime::error::ApiError;
+
+/// The request for a page, as an extractor.
+pub struct PageRequest {
+    /// The user.
+    pub user: CurrentUser,
+    /// The state of the dashboard.
+    pub app: Arc<App>,
+}
+
+impl FromRequestParts<Arc<App>> for PageRequest {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Response> {
+        let context = Context::from_request_parts(parts, app).await?;
+        if let Some(answer) = context.chosen_language() {
+            return Err(answer);
+        }
+        Ok(Self { user: CurrentUser::from_request_parts(parts, app).await?, app: Arc::clone(app) })
+    }
+}
+
+impl PageRequest {
+    /// Reads the content of the page. A semaphore limits the number of concurrent reads.
+    ///
+    /// # Errors
+    /// The error of the API server.
+    pub async fn read<C>(
+        &self,
+        read: impl AsyncFnOnce(Reads<'_>) -> Result<C, ApiError>,
+    ) -> Result<C, ApiError> {
+        let Self { user, app } = self;
+        let semaphore = if user.context.is_by_script { &app.open } else { &app.opened };
+        // The semaphore is never closed.
+        let _permit = semaphore.acquire().await.ok();
+        // Boxed after the permit, so that a waiting page does not hold the future of its reads.
+        Box::pin(read(Reads { users: &app.users, user: &user.user })).await
+    }
+
+    /// Returns the response for content that could not be read.
+    pub fn failed(&self, error: &ApiError) -> Response {
+        let context = &self.user.context;
+        self.user.answer(context.state(&self.user.user.name, &unread(error, context.now)))
+    }
+
+    /// Returns the response with a page. `old` is the time of the content, if the API server does not respond now.
+    pub fn answer(
+        &self,
+        own: &Own,
+        settings: &Settings,
+        old: Option<Timestamp>,
+        render: impl FnOnce(&View<'_>, &Student<'_>) -> Markup,
+    ) -> Response {
+        let Self { user, app } = self;
+        let context = &user.context;
+        let flash = context.flash.as_ref();
+        let notice = flash.and_then(|flash| notice(context, flash));
+        let form = flash.and_then(|flash| flash.fields.split_first());
+        let events = address(&context.keys, app.broadcast.since(context.now), &own.topics);
+        let scripts = assets::scripts();
+        let view = View {
+            user: &user.user.name,
+            events: &events,
+            live: self.live(),
+            notice: notice.as_ref(),
+            typed: form.map(|((action, _), values)| Typed { action, values, error: None }),
+            old,
+            ..context.view(&context.path, &scripts)
+        };
+        let student = Student::new(&own.known, settings, &own.rules, old);
+        let answer = context.page(StatusCode::OK, render(&view, &student));
+        // A live update and a page with old content keep the flash message for the next page.
+        let is_shown = flash.is_some() && !context.is_by_script && old.is_none();
+        user.answer(if is_shown { with_cookie(answer, &Flash::ended()) } else { answer })
+    }
+
+    /// Returns whether the page can be live. A request by a script comes from a page that already is.
+    fn live(&self) -> Live {
+        match assets::are_pages_live() {
+            false => Live::Absent,
+            true if self.app.broadcast.is_full() && !self.user.context.is_by_script => Live::Full,
+            true => Live::On,
+        }
+    }
+}
+
+/// Returns the notice about the last form, which is shown above the page.
+fn notice(context: &Context, flash: &Flash) -> Option<Notice> {
+    let texts = super::texts::texts(context.language);
+    let sentence = flash.outcome.sentence(texts)?;
+    if flash.outcome.is_done() {
+        return Some(Notice::Done(sentence.to_owned()));
+    }
+    let lost = if flash.is_lost { texts.lost.as_str() } else { "" };
+    let parts = [sentence, &flash.message, lost].into_iter().filter(|part| !part.is_empty());
+    Some(Notice::Failed(parts.collect::<Vec<_>>().join(" ")))
+}

@@ -1,8 +1,0 @@
-//! Tests of the pages: what each shows, and what all of them keep to.
-
-mod facts;
-mod fixtures;
-mod models;
-mod pages;
-mod rules;
-mod texts;

@@ -1,0 +1,200 @@
+//! The loop of the dashboard: the HTTP server, its limits and metrics, the graceful shutdown.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use axum::Router;
+use axum::body::{Bytes, HttpBody as _};
+use futures::future::ready;
+use futures::{FutureExt, StreamExt};
+use http::{Request, Response};
+use metrics::{counter, gauge, histogram};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep};
+use tower::ServiceExt as _;
+use tracing::{info, warn};
+
+use super::app::{App, settings};
+use super::http::{assets, headers};
+use super::live::broadcast::Broadcast;
+use super::live::watches;
+use super::router::{RouteName, router};
+use super::session::Keys;
+use super::student::Settings as PageSettings;
+use super::user::users::Users;
+use crate::clients::oidc::{Provider, Settings};
+use crate::config::{DashboardConfig, Identity};
+use crate::controllers::setup::{ReplicaDefinition, Setup};
+use crate::controllers::shared::listener::{again, awaited, listen};
+use crate::runtime::client::UserClient;
+use crate::runtime::files::WatchedFile;
+use crate::runtime::http_server::{Body, Handler, Limits, Server};
+use crate::runtime::replica::{Health, ReplicaLoop, Stop};
+use crate::runtime::store_set::StoreSet;
+
+/// The limits for browsers. Forms are short. An Ingress that closes idle connections after a minute does so before the
+/// dashboard.
+const LIMITS: Limits = Limits {
+    // In addition to the streams of open pages. Others wait in the kernel, whose memory for them is small.
+    connections: 128,
+    long_bodies: 64 << 10,
+    // More than a hundred pages.
+    answers: 4 << 20,
+    body: 64 << 10,
+    receive_timeout: Duration::from_secs(10),
+    idle_timeout: Duration::from_secs(75),
+    send_timeout: Duration::from_secs(30),
+};
+/// The maximum time that running requests have to end during the shutdown.
+const STOP_LIMIT: Duration = Duration::from_secs(8);
+const SESSION_KEY_FILE: &str = "controllers.dashboard.sessionKeyFile";
+
+/// The keys that seal cookies; `None` until the file exists.
+type SessionKeys = Arc<watch::Sender<Option<Arc<Keys>>>>;
+
+/// Serves the dashboard.
+pub struct DashboardLoop {
+    config: DashboardConfig,
+    /// `None` only in `crownlabs plan`, which does not run the loop.
+    users: Option<UserClient>,
+    /// `None` without an issuer.
+    provider: Option<Provider>,
+    settings: PageSettings,
+    keys: SessionKeys,
+    broadcast: Arc<Broadcast>,
+}
+
+impl ReplicaDefinition for DashboardLoop {
+    fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<Self> {
+        let config = setup.config.controllers.dashboard.clone();
+        let broadcast = Broadcast::new(config.max_pages);
+        watches::declare(set, &broadcast);
+        let keys = SessionKeys::default();
+        if !config.session_key_file.is_empty() {
+            setup.files.push(key_file(&config.session_key_file, &keys)?);
+        }
+        let redirect_uri = format!("{}/callback", config.public_url);
+        let issuer = Settings {
+            issuer: config.issuer_url.clone(),
+            client_id: config.client_id.clone(),
+            client_secret_file: config.client_secret_file.clone(),
+            ca_file: config.ca_file.clone(),
+            redirect_uri,
+        };
+        let provider = if config.issuer_url.is_empty() {
+            None
+        } else {
+            let (provider, file) = Provider::new(issuer)?;
+            setup.files.push(file);
+            let provider = provider.reporting_to(&setup.outages);
+            setup.issuer = Some(provider.clone());
+            Some(provider)
+        };
+        let open = Arc::clone(&broadcast);
+        setup.gauges.push(Box::new(move || {
+            gauge!("dashboard_open_pages").set(u32::try_from(open.open()).unwrap_or(u32::MAX));
+        }));
+        Ok(Self {
+            settings: settings(setup.config),
+            config,
+            users: setup.users.clone(),
+            provider,
+            keys,
+            broadcast,
+        })
+    }
+}
+
+/// Reads the file with the keys that seal cookies, and watches it.
+///
+/// # Errors
+/// If its content is invalid. If a later version is invalid, the last valid keys stay in use.
+fn key_file(file: &str, keys: &SessionKeys) -> anyhow::Result<WatchedFile> {
+    if let Ok(text) = std::fs::read(file) {
+        let parsed = Keys::parse(&text).with_context(|| format!("{SESSION_KEY_FILE}: {file} is invalid"))?;
+        keys.send_replace(Some(Arc::new(parsed)));
+    }
+    let (kept, path) = (Arc::clone(keys), file.to_owned());
+    Ok(WatchedFile::new(SESSION_KEY_FILE, Path::new(file).to_owned(), move |content| {
+        match content.map(Keys::parse) {
+            Some(Ok(parsed)) => drop(kept.send_replace(Some(Arc::new(parsed)))),
+            Some(Err(error)) => {
+                warn!(file = path, %error, "{SESSION_KEY_FILE} is invalid; the previous keys stay in use");
+            }
+            None if kept.borrow().is_none() => {}
+            None => warn!(file = path, "{SESSION_KEY_FILE} cannot be read; the last keys stay in use"),
+        }
+    }))
+}
+
+impl ReplicaLoop for DashboardLoop {
+    const NAME: &'static str = "dashboard";
+
+    async fn run(self, health: Health, stop: Stop) {
+        let Self { config, users, provider, settings, keys, broadcast } = self;
+        let (Some(address), Some(client), Some(provider)) = (config.listen.address(), users, provider) else {
+            return stop.asked().await;
+        };
+        let missing =
+            format!("{SESSION_KEY_FILE}: {} cannot be read; waiting for it", config.session_key_file);
+        if !awaited(keys.subscribe(), Option::is_some, missing, &health, &stop).await {
+            return;
+        }
+        if config.identity == Identity::Impersonate {
+            while let Err(error) = client.check_impersonation().await {
+                if !again(&error, &health, &stop).await {
+                    return;
+                }
+            }
+        }
+        let Some(listener) = listen("controllers.dashboard.listen", address, &health, &stop).await else {
+            return;
+        };
+        info!(address = %listener.local_addr().unwrap_or(address), url = config.public_url, "serving the dashboard");
+        if !assets::are_pages_live() {
+            info!(
+                "this build has no live updates: pages have a link that reloads them (the feature `live` adds updates)"
+            );
+        }
+        let users = Users::new(client, provider, config.identity);
+        let app = Arc::new(App::new(config, settings, users, keys.subscribe(), broadcast));
+        let server = Server { limits: LIMITS, ..Server::new(handler(&router(app))) };
+        health.ready();
+        tokio::select! {
+            () = server.serve(listener, stop.asked()) => {}
+            () = async { stop.asked().await; sleep(STOP_LIMIT).await } => warn!("some requests of the dashboard did not end in time"),
+        }
+    }
+}
+
+/// Serves a router, and measures its responses.
+fn handler(router: &Router) -> Handler {
+    let router = router.clone();
+    Arc::new(move |request: Request<Bytes>| {
+        let router = router.clone();
+        async move {
+            let begin = Instant::now();
+            let Ok(answer) = router.oneshot(request.map(axum::body::Body::from)).await;
+            let name = answer.extensions().get().map_or("other", |RouteName(name)| name);
+            if name != "health" {
+                let code = answer.status().as_u16().to_string();
+                counter!("dashboard_requests_total", "route" => name, "code" => code).increment(1);
+                histogram!("dashboard_request_duration_seconds", "route" => name).record(begin.elapsed());
+            }
+            let (head, body) = headers::protect(answer).into_parts();
+            Response::from_parts(head, whole_or_stream(body).await)
+        }
+        .boxed()
+    })
+}
+
+/// Converts the body of a response. A body of known length is already in one piece.
+async fn whole_or_stream(body: axum::body::Body) -> Body {
+    if body.size_hint().exact().is_some() {
+        return axum::body::to_bytes(body, usize::MAX).await.unwrap_or_default().into();
+    }
+    // A body of the dashboard does not fail.
+    Body::stream(body.into_data_stream().filter_map(|piece| ready(piece.ok())))
+}

@@ -1,0 +1,358 @@
+//! The objects of a user, the rights of the user, and the machines that the user can start.
+
+pub mod read;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use crate::api::condition::{READY, VALID};
+use crate::api::instance::InstanceKind;
+use crate::api::names::CanonicalName;
+use crate::api::quota::{Objects, PERSONAL, Quotas, Refusal, Rule, Running, Scope};
+use crate::api::tenant::Role;
+use crate::api::why::Facts;
+use crate::api::{GenericRef, Instance, InstanceSnapshot, Template, Tenant, Workspace, reason};
+use crate::controllers::dashboard::action::entry::Right;
+use crate::controllers::dashboard::texts::Texts;
+
+/// The part of the configuration that the pages need.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    /// The host of the SSH bastion (`sshHost`); empty if it is not configured.
+    pub ssh_host: String,
+    /// The URL of terminals in the browser (`webSshUrl`); empty if it is not configured.
+    pub web_ssh: String,
+    /// The Template of the machine that opens MyDrive (`driveTemplate`).
+    pub drive_template: Option<GenericRef>,
+    /// The size of MyDrive, such as `1Gi`; empty if it is not known.
+    pub drive_size: String,
+    /// The rule of the webhook for starting Instances; `None` if it does not apply.
+    pub rule: Option<Rule>,
+}
+
+/// The rights of a user.
+pub trait Rights {
+    /// Whether the user has a right in a namespace. An unknown right counts as granted: the API server decides.
+    fn may(&self, namespace: &str, right: &Right) -> bool;
+}
+
+/// The objects of a user, read with their token.
+#[derive(Debug, Clone)]
+pub struct Known {
+    tenant: Arc<Tenant>,
+    instances: Vec<Arc<Instance>>,
+    templates: BTreeMap<GenericRef, Arc<Template>>,
+    workspaces: BTreeMap<String, Arc<Workspace>>,
+    snapshots: Vec<InstanceSnapshot>,
+}
+
+impl Known {
+    /// Collects the objects: the Tenant, the Instances and snapshots of the user's namespace, the Templates of the
+    /// user's courses and Instances, and the Workspaces that the user can read.
+    pub fn new(
+        tenant: Tenant,
+        mut instances: Vec<Instance>,
+        templates: Vec<Template>,
+        workspaces: Vec<Workspace>,
+        snapshots: Vec<InstanceSnapshot>,
+    ) -> Self {
+        // Instances that should run come first. This order changes only when the user acts, so nothing moves while they
+        // read.
+        instances.sort_by_cached_key(|instance| {
+            (!instance.spec.running, title(instance).to_lowercase(), instance.name().to_owned())
+        });
+        let key = |template: &Template| GenericRef::new(template.namespace(), template.name());
+        Self {
+            tenant: Arc::new(tenant),
+            instances: instances.into_iter().map(Arc::new).collect(),
+            templates: templates.into_iter().map(|found| (key(&found), Arc::new(found))).collect(),
+            workspaces: workspaces
+                .into_iter()
+                .map(|found| (found.name().to_owned(), Arc::new(found)))
+                .collect(),
+            snapshots,
+        }
+    }
+}
+
+impl Known {
+    /// Returns the number of objects.
+    pub fn objects(&self) -> usize {
+        let Self { tenant: _, instances, templates, workspaces, snapshots } = self;
+        1 + instances.len() + templates.len() + workspaces.len() + snapshots.len()
+    }
+
+    /// The Tenant.
+    pub fn tenant(&self) -> &Tenant {
+        &self.tenant
+    }
+
+    /// Whether the user has machines.
+    pub fn has_instances(&self) -> bool {
+        !self.instances.is_empty()
+    }
+}
+
+impl Objects for Known {
+    fn tenant(&self, name: &str) -> Option<Arc<Tenant>> {
+        (self.tenant.name() == name).then(|| Arc::clone(&self.tenant))
+    }
+    fn workspace(&self, name: &str) -> Option<Arc<Workspace>> {
+        self.workspaces.get(name).cloned()
+    }
+    fn template(&self, namespace: &str, name: &str) -> Option<Arc<Template>> {
+        self.templates.get(&GenericRef::new(namespace, name)).cloned()
+    }
+}
+
+/// Why a machine cannot be started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Blocked {
+    /// The API server does not respond.
+    Away,
+    /// The user has no namespace yet.
+    NoNamespace,
+    /// The user lacks the right.
+    NoRight,
+    /// The Template cannot be used, as its condition says.
+    Template {
+        /// The reason of the condition.
+        reason: String,
+        /// The message of the condition.
+        message: String,
+    },
+    /// The webhook would reject it. The second value has the titles of the machines that use the quota.
+    Refused(Refusal, Vec<String>),
+    /// The namespace has the maximum number of Instances, which is this number.
+    Full(i64),
+}
+
+/// The warning beside the button that starts a machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Warning {
+    /// The reason of the condition of the Template.
+    pub reason: String,
+    /// The message of the condition.
+    pub message: String,
+}
+
+/// A user, with the known objects and rights.
+pub struct Student<'a> {
+    known: &'a Known,
+    /// The settings.
+    pub settings: &'a Settings,
+    rights: &'a dyn Rights,
+    running: Vec<Running<'a>>,
+    namespace: &'a str,
+    is_away: bool,
+}
+
+impl<'a> Student<'a> {
+    /// Creates a user. `old` is the time when the objects were read, if the API server does not respond now.
+    pub fn new(
+        known: &'a Known,
+        settings: &'a Settings,
+        rights: &'a dyn Rights,
+        old: Option<Timestamp>,
+    ) -> Self {
+        let running = known.instances.iter().filter_map(|instance| Running::of(instance)).collect();
+        let namespace = &known.tenant.status.personal_namespace;
+        let namespace = if namespace.created { namespace.name.as_str() } else { "" };
+        Self { known, settings, rights, running, namespace, is_away: old.is_some() }
+    }
+
+    /// The Tenant.
+    pub fn tenant(&self) -> &'a Tenant {
+        &self.known.tenant
+    }
+
+    /// Returns the namespace of the user; empty until it exists.
+    pub fn namespace(&self) -> &'a str {
+        self.namespace
+    }
+
+    /// Returns the Instances of the user. Instances that should run come first, and each group is sorted by title.
+    pub fn instances(&self) -> impl Iterator<Item = &'a Instance> + use<'a> {
+        self.known.instances.iter().map(|instance| &**instance)
+    }
+
+    /// Returns the snapshots of an Instance.
+    pub fn snapshots<'i>(
+        &self,
+        instance: &'i str,
+    ) -> impl Iterator<Item = &'a InstanceSnapshot> + use<'a, 'i> {
+        self.known.snapshots.iter().filter(move |snapshot| snapshot.spec.instance_ref.name == instance)
+    }
+
+    /// Returns the Templates that the user can read, sorted by namespace and name.
+    pub fn templates(&self) -> impl Iterator<Item = &'a Template> + use<'a> {
+        self.known.templates.values().map(|template| &**template)
+    }
+
+    /// Returns a Template, if the user can read it.
+    pub fn template(&self, reference: &GenericRef) -> Option<&'a Template> {
+        self.known.templates.get(reference).map(|template| &**template)
+    }
+
+    /// Returns the facts about an Instance, without managers and warnings, which need further reads.
+    pub fn facts<'i>(&self, instance: &'i Instance) -> Facts<'i>
+    where
+        'a: 'i,
+    {
+        let own = self.known.tenant.name();
+        let is_own = CanonicalName::of(own).tenant_namespace() == instance.namespace();
+        Facts {
+            instance,
+            owner: is_own.then_some(own),
+            template: self.template(&instance.spec.template_ref),
+            managers: None,
+            warnings: Ok(Vec::new()),
+        }
+    }
+
+    /// Returns the Workspaces that the user can read, sorted by name.
+    pub fn workspaces(&self) -> impl Iterator<Item = &'a Workspace> + use<'a> {
+        self.known.workspaces.values().map(|workspace| &**workspace)
+    }
+
+    /// Returns the title of a course: the display name of its Workspace if that can be read, else its name.
+    pub fn course(&self, name: &str) -> String {
+        let found = self.known.workspaces.get(name).map(|workspace| workspace.spec.pretty_name.as_str());
+        found.filter(|title| !title.is_empty()).unwrap_or(name).to_owned()
+    }
+
+    /// Returns the courses that the user is enrolled in, without requests to join, and the personal workspace.
+    pub fn scopes(&self) -> Vec<Scope> {
+        let spec = &self.known.tenant.spec;
+        let enrolled =
+            spec.workspaces.iter().filter(|entry| matches!(entry.role, Role::User | Role::Manager));
+        let courses = enrolled.map(|entry| Scope::Workspace(entry.name.clone()));
+        let rule = self.settings.rule.unwrap_or_default();
+        let personal = (rule.personal_workspaces && spec.has_personal_workspace()).then_some(Scope::Personal);
+        courses.chain(personal).collect()
+    }
+
+    /// Returns the quota that Instances of a Template count against.
+    pub fn scope(&self, template: &Template) -> Option<Scope> {
+        let reference = GenericRef::new(template.namespace(), template.name());
+        self.quotas().scope(&reference, template)
+    }
+
+    /// Whether the user has a right in a namespace, and the API server responds.
+    pub fn may(&self, right: &Right, namespace: &str) -> bool {
+        !self.is_away && self.has_right(right, namespace)
+    }
+
+    /// Whether the user has a right in a namespace.
+    pub fn has_right(&self, right: &Right, namespace: &str) -> bool {
+        self.rights.may(namespace, right)
+    }
+
+    /// Whether the API server does not respond.
+    pub const fn is_away(&self) -> bool {
+        self.is_away
+    }
+
+    /// Returns the rule of the webhook, applied to the Instances of the user's namespace.
+    pub fn quotas(&self) -> Quotas<'_> {
+        Quotas {
+            rule: self.settings.rule.unwrap_or_default(),
+            objects: self.known,
+            namespace: self.namespace,
+            running: &self.running,
+        }
+    }
+
+    /// Checks whether the user can create an Instance of a Template.
+    pub fn can_create(&self, template: &Template) -> Result<(), Blocked> {
+        let reference = GenericRef::new(template.namespace(), template.name());
+        self.can(&reference, Right::to::<InstanceKind>("create"), "")?;
+        let most = self.known.tenant.status.quota.instances;
+        let count = i64::try_from(self.known.instances.len()).unwrap_or(i64::MAX);
+        // The limit of the `ResourceQuota` of the namespace, which the Tenant has in its status.
+        if count >= most { Err(Blocked::Full(most)) } else { Ok(()) }
+    }
+
+    /// Checks whether the user can start a stopped Instance.
+    pub fn can_start(&self, instance: &Instance) -> Result<(), Blocked> {
+        self.can(&instance.spec.template_ref, Right::to::<InstanceKind>("patch"), instance.name())
+    }
+
+    fn can(&self, reference: &GenericRef, right: Right, name: &str) -> Result<(), Blocked> {
+        if self.is_away {
+            return Err(Blocked::Away);
+        }
+        if self.namespace.is_empty() {
+            return Err(Blocked::NoNamespace);
+        }
+        if !self.may(&right, self.namespace) {
+            return Err(Blocked::NoRight);
+        }
+        if let Some(template) = self.template(reference) {
+            usable(template)?;
+        }
+        if self.settings.rule.is_none() {
+            return Ok(());
+        }
+        let checked = self.quotas().may_start(name, self.known.tenant.name(), reference, &mut Vec::new());
+        checked.map_err(|refusal| {
+            let scope = self.template(reference).and_then(|template| self.scope(template));
+            let holders = scope.filter(|_| matches!(refusal, Refusal::Exceeded(_)));
+            Blocked::Refused(refusal, holders.map_or_else(Vec::new, |scope| self.holders(&scope)))
+        })
+    }
+
+    /// Returns the titles of the machines that use a quota.
+    fn holders(&self, scope: &Scope) -> Vec<String> {
+        let quotas = self.quotas();
+        let counts = |instance: &&Instance| {
+            Running::of(instance).is_some_and(|running| quotas.counts(scope, &running))
+        };
+        self.instances().filter(counts).map(|instance| title(instance).to_owned()).collect()
+    }
+}
+
+/// Checks whether the conditions of a Template allow new machines.
+fn usable(template: &Template) -> Result<(), Blocked> {
+    let conditions = &template.status.conditions;
+    let fault = conditions.iter().find(|condition| condition.type_ == VALID && condition.status == "False");
+    fault.map_or(Ok(()), |condition| {
+        Err(Blocked::Template {
+            reason: condition.reason.to_string(),
+            message: condition.message.to_string(),
+        })
+    })
+}
+
+/// Returns why a machine of a Template may not start soon, according to a condition of the Template: the cluster
+/// currently lacks something, or has to add a node. This does not block the start, because an autoscaler adds a node
+/// only for a waiting machine.
+pub fn warning(template: &Template) -> Option<Warning> {
+    let ready = template.status.conditions.iter().find(|condition| condition.type_ == READY)?;
+    let is_warning = ready.status == "False" || ready.reason == *reason::NODE_ON_DEMAND;
+    is_warning.then(|| Warning { reason: ready.reason.to_string(), message: ready.message.to_string() })
+}
+
+/// Returns the title of a machine.
+pub fn title(instance: &Instance) -> &str {
+    let title = instance.spec.pretty_name.as_str();
+    if title.trim().is_empty() { instance.name() } else { title }
+}
+
+/// Returns the title of a Template.
+pub fn template_title(template: &Template) -> &str {
+    let title = template.spec.pretty_name.as_str();
+    if title.trim().is_empty() { template.name() } else { title }
+}
+
+/// Returns the title of a course.
+pub fn scope_title(student: &Student<'_>, texts: &Texts, scope: Option<&Scope>) -> String {
+    match scope {
+        None => texts.no_course_name.clone(),
+        Some(Scope::Personal) => texts.personal.clone(),
+        Some(Scope::Workspace(name)) if name == PERSONAL => texts.personal.clone(),
+        Some(Scope::Workspace(name)) => student.course(name),
+    }
+}

@@ -1,0 +1,274 @@
+//! The reads of a page, with the token of its user. Objects that the user may not read are absent.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use futures::future::join_all;
+use futures::join;
+
+use super::{Known, Rights};
+use crate::api::instance::InstanceKind;
+use crate::api::instance_snapshot::InstanceSnapshotKind;
+use crate::api::names::CanonicalName;
+use crate::api::template::TemplateKind;
+use crate::api::tenant::{Role, TenantKind};
+use crate::api::why::{Event, WARNINGS, Warning, is_waiting, pods_of, warnings};
+use crate::api::workspace::WorkspaceKind;
+use crate::api::{Instance, InstanceSnapshot, Object, Template, Tenant, Workspace};
+use crate::controllers::dashboard::action::entry::Right;
+use crate::controllers::dashboard::live::broadcast::Topic;
+use crate::controllers::dashboard::paths;
+use crate::controllers::dashboard::ui::state::State;
+use crate::controllers::dashboard::user::users::{User, Users};
+use crate::kinds::PodKind;
+use crate::runtime::ObjectKey;
+use crate::runtime::client::Rules;
+use crate::runtime::error::ApiError;
+use crate::runtime::plan::KindInfo;
+
+/// The maximum number of courses of a user for which Templates are read. Each course is one request.
+const MOST_COURSES: usize = 50;
+/// The kind of events.
+const EVENTS: KindInfo = KindInfo { group: "", version: "v1", kind: "Event", plural: "events" };
+
+/// The reads of one page.
+pub struct Reads<'a> {
+    /// The users, with the client that sends requests as a user.
+    pub users: &'a Users,
+    /// The user.
+    pub user: &'a User,
+}
+
+/// The objects of a user.
+pub struct Own {
+    /// The objects.
+    pub known: Known,
+    /// The page that replaces every page, if the Tenant does not exist or the user may not read it.
+    pub without_tenant: Option<State>,
+    /// The rights of the user in the namespace of the machines.
+    pub rules: NamespaceRules,
+    /// The topics whose changes make the page stale.
+    pub topics: Vec<Topic>,
+}
+
+/// A machine, with the objects that its page needs.
+pub struct OneMachine {
+    /// The machine.
+    pub instance: Instance,
+    /// Whether its Template does not exist.
+    pub is_template_gone: bool,
+    /// The objects of the user.
+    pub own: Own,
+    /// Whether it is in the namespace of the user.
+    pub is_own: bool,
+    /// The warnings about its objects, or why they are unknown; empty if the user may not read them.
+    pub warnings: Result<Vec<Warning>, String>,
+}
+
+/// The rights of a user in one namespace. In other namespaces, every right counts as granted, and the API server
+/// decides.
+#[derive(Clone)]
+pub struct NamespaceRules {
+    pub namespace: String,
+    pub rules: Arc<Rules>,
+}
+
+impl Rights for NamespaceRules {
+    fn may(&self, namespace: &str, right: &Right) -> bool {
+        let Right { verb, group, resource } = right;
+        namespace != self.namespace || self.rules.allow(verb, group, resource, "")
+    }
+}
+
+impl Own {
+    /// Returns the page that replaces every page, if the account of the user is missing or not confirmed.
+    pub fn lacks(&self) -> Option<State> {
+        let tenant = self.known.tenant();
+        let status = &tenant.status;
+        let is_unconfirmed = !status.personal_namespace.created
+            && status.keycloak.user_created.created
+            && !status.keycloak.user_confirmed;
+        let unconfirmed = || is_unconfirmed.then(|| State::Unconfirmed(tenant.spec.email.clone()));
+        self.without_tenant.clone().or_else(unconfirmed)
+    }
+
+    /// Returns the page that replaces the home page, which also requires a namespace and a course.
+    pub fn lacks_for_home(&self) -> Option<State> {
+        let tenant = self.known.tenant();
+        let has_machines = self.known.has_instances() || !has_nothing_to_start(tenant);
+        self.lacks().or_else(|| {
+            if tenant.status.personal_namespace.created {
+                (!has_machines).then_some(State::NoCourse)
+            } else {
+                Some(State::NoNamespace)
+            }
+        })
+    }
+}
+
+impl Reads<'_> {
+    /// Returns the namespace of the user's machines.
+    fn namespace(&self) -> String {
+        CanonicalName::of(&self.user.name).tenant_namespace()
+    }
+
+    async fn tenant(&self) -> Result<Option<Tenant>, ApiError> {
+        let key = ObjectKey::new("", self.user.name.as_str());
+        or_none(self.users.client.get::<TenantKind>(&self.user.credential, &key).await)
+    }
+
+    async fn workspaces(&self) -> Result<Vec<Workspace>, ApiError> {
+        or_empty(self.users.client.list::<WorkspaceKind>(&self.user.credential, "", "").await)
+    }
+
+    async fn instances(&self, namespace: &str) -> Result<Vec<Instance>, ApiError> {
+        or_empty(self.users.client.list::<InstanceKind>(&self.user.credential, namespace, "").await)
+    }
+
+    async fn templates(&self, namespace: &str) -> Result<Vec<Template>, ApiError> {
+        or_empty(self.users.client.list::<TemplateKind>(&self.user.credential, namespace, "").await)
+    }
+
+    async fn snapshots(&self, namespace: &str) -> Result<Vec<InstanceSnapshot>, ApiError> {
+        or_empty(self.users.client.list::<InstanceSnapshotKind>(&self.user.credential, namespace, "").await)
+    }
+
+    async fn rules(&self, namespace: &str) -> Result<NamespaceRules, ApiError> {
+        let rules = self.users.rules(self.user, namespace).await?;
+        Ok(NamespaceRules { namespace: namespace.to_owned(), rules })
+    }
+
+    /// Reads the user's Tenant and machines, and the Templates of the courses and of the personal workspace.
+    ///
+    /// # Errors
+    /// The error of the API server.
+    pub async fn own(&self) -> Result<Own, ApiError> {
+        let namespace = self.namespace();
+        let (tenant, instances, workspaces, rules) =
+            join!(self.tenant(), self.instances(&namespace), self.workspaces(), self.rules(&namespace));
+        let (tenant, mut workspaces) = (tenant?, workspaces?);
+        let entries = tenant.iter().flat_map(|tenant| &tenant.spec.workspaces);
+        let courses: BTreeSet<&str> =
+            entries.filter(|entry| entry.role != Role::Candidate).map(|entry| entry.name.as_str()).collect();
+        workspaces.retain(|workspace| courses.contains(workspace.name()));
+        let mut namespaces: Vec<String> =
+            courses.into_iter().take(MOST_COURSES).map(|course| namespace_of(course, &workspaces)).collect();
+        namespaces
+            .extend(tenant.iter().filter(|tenant| has_own_templates(tenant)).map(|_| namespace.clone()));
+        let lists = join_all(namespaces.iter().map(|namespace| self.templates(namespace))).await;
+        let templates: Result<Vec<_>, ApiError> = lists.into_iter().collect();
+        let templates = templates?.into_iter().flatten().collect();
+        let mut topics = vec![Topic::Instances(namespace), Topic::Tenant(self.user.name.clone())];
+        topics.extend(namespaces.into_iter().map(Topic::Templates));
+        let without_tenant = self.without_tenant(tenant.as_ref());
+        let known = Known::new(self.named(tenant), instances?, templates, workspaces, Vec::new());
+        Ok(Own { known, without_tenant, rules: rules?, topics })
+    }
+
+    /// Reads the user's Tenant and all courses.
+    ///
+    /// # Errors
+    /// The error of the API server.
+    pub async fn courses(&self) -> Result<Own, ApiError> {
+        let namespace = self.namespace();
+        let (tenant, workspaces, rules) = join!(self.tenant(), self.workspaces(), self.rules(&namespace));
+        let tenant = tenant?;
+        let without_tenant = self.without_tenant(tenant.as_ref());
+        let known = Known::new(self.named(tenant), Vec::new(), Vec::new(), workspaces?, Vec::new());
+        let topics = vec![Topic::Tenant(self.user.name.clone()), Topic::Workspaces];
+        Ok(Own { known, without_tenant, rules: rules?, topics })
+    }
+
+    /// Reads a machine of the user, or of another user whose machines the user may see.
+    ///
+    /// # Errors
+    /// The error of the API server.
+    pub async fn machine(&self, machine: &ObjectKey) -> Result<OneMachine, ApiError> {
+        let namespace = &*machine.namespace;
+        let instance = self.users.client.get::<InstanceKind>(&self.user.credential, machine);
+        let (instance, tenant, workspaces, instances, snapshots, rules) = join!(
+            instance,
+            self.tenant(),
+            self.workspaces(),
+            self.instances(namespace),
+            self.snapshots(namespace),
+            self.rules(namespace),
+        );
+        let instance = instance?;
+        let reference = &instance.spec.template_ref;
+        let template = match paths::machine(&reference.namespace, &reference.name) {
+            Some(key) => self.users.client.get::<TemplateKind>(&self.user.credential, &key).await,
+            None => Err(ApiError::NotFound(String::new())),
+        };
+        let rules = rules?;
+        let warnings = self.warnings(&instance, &rules).await.map_err(|error| error.to_string());
+        let is_template_gone = matches!(template, Err(ApiError::NotFound(_)));
+        let templates = or_none(template)?.into_iter().collect();
+        let tenant = tenant?;
+        let without_tenant = self.without_tenant(tenant.as_ref());
+        let topics = vec![Topic::Instance(machine.clone()), Topic::Templates(reference.namespace.clone())];
+        let known = Known::new(self.named(tenant), instances?, templates, workspaces?, snapshots?);
+        let own = Own { known, without_tenant, rules, topics };
+        Ok(OneMachine { instance, is_template_gone, own, is_own: namespace == self.namespace(), warnings })
+    }
+
+    /// Reads the warnings about the objects of a machine that is not ready.
+    async fn warnings(&self, instance: &Instance, rules: &NamespaceRules) -> Result<Vec<Warning>, ApiError> {
+        let may_list = |resource| rules.rules.allow("list", "", resource, "");
+        if !is_waiting(instance) || !may_list("events") || !may_list("pods") {
+            return Ok(Vec::new());
+        }
+        let (client, credential, namespace) =
+            (&self.users.client, &self.user.credential, instance.namespace());
+        let query = pods_of(instance);
+        let (pods, events) = join!(
+            client.list::<PodKind>(credential, namespace, &query),
+            client.list_as::<Event>(credential, EVENTS, namespace, WARNINGS),
+        );
+        Ok(warnings(instance, pods?.iter().map(Object::name), events?))
+    }
+
+    /// Returns the page that replaces every page if the Tenant cannot be read. Users may read their own Tenant once
+    /// their address is confirmed.
+    fn without_tenant(&self, tenant: Option<&Tenant>) -> Option<State> {
+        let unconfirmed = self.user.unconfirmed.clone().map(State::Unconfirmed);
+        tenant.is_none().then(|| unconfirmed.unwrap_or(State::NoTenant))
+    }
+
+    /// Returns the Tenant, or an empty one with the name of the user.
+    fn named(&self, tenant: Option<Tenant>) -> Tenant {
+        tenant
+            .unwrap_or_else(|| Tenant::new(None, &self.user.name, crate::api::tenant::TenantSpec::default()))
+    }
+}
+
+/// Whether a Tenant has its own Templates, which are in its namespace once the personal workspace exists.
+fn has_own_templates(tenant: &Tenant) -> bool {
+    tenant.spec.has_personal_workspace() && tenant.status.personal_workspace_created == Some(true)
+}
+
+/// Whether a Tenant is in no course and has no personal workspace.
+fn has_nothing_to_start(tenant: &Tenant) -> bool {
+    tenant.spec.workspaces.is_empty() && !has_own_templates(tenant)
+}
+
+/// Returns the namespace of the Templates of a course.
+fn namespace_of(course: &str, workspaces: &[Workspace]) -> String {
+    let known = workspaces.iter().find(|workspace| workspace.name() == course);
+    let stated = known.map(|workspace| workspace.status.namespace.name.as_str()).unwrap_or_default();
+    if stated.is_empty() { format!("workspace-{course}") } else { stated.to_owned() }
+}
+
+/// Returns the object; `None` if it does not exist or the user may not read it.
+fn or_none<T>(answer: Result<T, ApiError>) -> Result<Option<T>, ApiError> {
+    match answer {
+        Ok(found) => Ok(Some(found)),
+        Err(ApiError::NotFound(_) | ApiError::Forbidden(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Returns the objects of a list; empty if the user may not read it.
+fn or_empty<T>(answer: Result<Vec<T>, ApiError>) -> Result<Vec<T>, ApiError> {
+    or_none(answer).map(Option::unwrap_or_default)
+}

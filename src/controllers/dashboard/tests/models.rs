@@ -1,0 +1,261 @@
+//! Tests of the models of the pages.
+
+use serde_json::{Value, json};
+
+use super::fixtures::{
+    Everything, NAMESPACE, condition, instance, known, now, read, settings, template, tenant, view, workspace,
+};
+use crate::api::{GenericRef, Instance};
+use crate::config::Language;
+use crate::controllers::dashboard::account::model::Account;
+use crate::controllers::dashboard::courses::model::{Courses, Part};
+use crate::controllers::dashboard::home::model::{Home, new_name};
+use crate::controllers::dashboard::machine::actions::{DELETE, KEEP, Offer, START, STOP};
+use crate::controllers::dashboard::machine::card::Card;
+use crate::controllers::dashboard::machine::model::Machine;
+use crate::controllers::dashboard::standing::Standing;
+use crate::controllers::dashboard::student::{Blocked, Known, Settings, Student};
+
+const NET: (&str, &str) = ("workspace-net", "desktop");
+
+fn of_home<T>(known: &Known, settings: &Settings, may: bool, is_away: bool, then: impl Fn(&Home) -> T) -> T {
+    let all = Everything(may);
+    let student = Student::new(known, settings, &all, is_away.then(now));
+    then(&Home::of(&view(Language::ENGLISH, "/"), &student))
+}
+
+/// Returns a student with these Instances, in the course `net`, which grants three machines. The Template has 2 cores.
+fn student(instances: Vec<Instance>, most: i64) -> Known {
+    let templates = vec![template("net", "desktop", "Desktop", &json!({}))];
+    let workspaces = vec![workspace("net", "Networks", "", 3)];
+    Known::new(
+        tenant(&json!([{"name": "net", "role": "user"}]), most),
+        instances,
+        templates,
+        workspaces,
+        Vec::new(),
+    )
+}
+
+fn machine(name: &str, running: bool, phase: &str) -> Instance {
+    instance(name, name, NET, running, json!({"phase": phase}))
+}
+
+#[test]
+fn the_state_follows_the_request_of_the_user() {
+    for (running, phase, standing) in [
+        (true, "", Standing::New),
+        (true, "Ready", Standing::Ready),
+        (false, "Ready", Standing::Stopping),
+        (false, "Starting", Standing::Stopping),
+        (false, "Off", Standing::Off),
+        (true, "Off", Standing::Starting),
+        (true, "ResourceQuotaExceeded", Standing::Quota),
+        (true, "CreationLoopBackoff", Standing::Blocked),
+        (false, "Failed", Standing::Failed),
+        (true, "Unheard of", Standing::Unknown),
+    ] {
+        assert_eq!(Standing::of(&machine("a", running, phase)), standing, "{running} {phase}");
+    }
+    let mut deleted = machine("a", true, "Ready");
+    deleted.metadata.deletion_timestamp = read(json!("2026-11-26T18:00:00Z"));
+    assert_eq!(Standing::of(&deleted), Standing::Deleting);
+}
+
+fn card(known: &Known, may: bool, is_away: bool) -> Card {
+    of_home(known, &settings(), may, is_away, |home| home.cards[0].clone())
+}
+
+#[test]
+fn actions_are_offered_by_state_and_right() {
+    // Running, phase, may: connect, start, stop, keep, delete.
+    for (running, phase, may, offered) in [
+        (true, "Ready", true, [true, false, true, false, true]),
+        (true, "Starting", true, [false, false, true, false, true]),
+        (false, "Off", true, [false, true, false, false, true]),
+        (true, "Ready", false, [true, false, false, false, false]),
+        (false, "Off", false, [false, false, false, false, false]),
+    ] {
+        let card = card(&student(vec![machine("a", running, phase)], 9), may, false);
+        let can = |action| card.offer(action) == Some(&Offer::Yes);
+        let found = [card.connect.is_some(), can(&START), can(&STOP), can(&KEEP), can(&DELETE)];
+        assert_eq!(found, offered, "{running} {phase} {may}");
+    }
+    let away = card(&student(vec![machine("a", false, "Off")], 9), true, true);
+    assert_eq!(away.offer(&START), Some(&Offer::Blocked(Blocked::Away)));
+    assert_eq!(away.offer(&DELETE), None);
+}
+
+#[test]
+fn only_machines_with_a_persistent_disk_can_be_stopped() {
+    let container = vec![template("net", "desktop", "Desktop", &json!({"kinds": ["Container"]}))];
+    let spec = tenant(&json!([{"name": "net", "role": "user"}]), 9);
+    let known = Known::new(
+        spec,
+        vec![machine("a", true, "Ready")],
+        container,
+        vec![workspace("net", "", "", 3)],
+        vec![],
+    );
+    assert_eq!(card(&known, true, false).offer(&STOP), None);
+    // If the Template is missing, the label decides.
+    let mut labelled = machine("a", true, "Ready");
+    labelled.metadata.labels = read(json!({"crownlabs.polito.it/persistent": "true"}));
+    let gone = |instance| Known::new(tenant(&json!([]), 9), vec![instance], vec![], vec![], vec![]);
+    assert_eq!(card(&gone(labelled), true, false).offer(&STOP), Some(&Offer::Yes));
+    assert_eq!(card(&gone(machine("a", true, "Ready")), true, false).offer(&STOP), None);
+}
+
+fn blocked(known: &Known, may: bool, is_away: bool) -> Option<Blocked> {
+    of_home(known, &settings(), may, is_away, |home| home.courses[0].offers[0].blocked.clone())
+}
+
+#[test]
+fn a_blocked_start_has_a_reason() {
+    let run =
+        |count: usize| (0..count).map(|at| machine(&format!("m{at}"), true, "Ready")).collect::<Vec<_>>();
+    assert_eq!(blocked(&student(run(2), 9), true, false), None);
+    let full = blocked(&student(run(3), 9), true, false).expect("blocked");
+    let Blocked::Refused(refusal, holders) = &full else { panic!("{full:?}") };
+    assert_eq!(refusal.to_string(), "quota exceeded: Instances (4 > 3)");
+    assert_eq!(holders, &["m0", "m1", "m2"]);
+    // Stopped machines count only against the limit of the namespace.
+    let off = vec![machine("a", false, "Off"), machine("b", false, "Off")];
+    assert_eq!(blocked(&student(off.clone(), 9), true, false), None);
+    assert_eq!(blocked(&student(off, 2), true, false), Some(Blocked::Full(2)));
+    assert_eq!(blocked(&student(vec![], 9), false, false), Some(Blocked::NoRight));
+    assert_eq!(blocked(&student(vec![], 9), true, true), Some(Blocked::Away));
+    let rule = Settings { rule: None, ..settings() };
+    let free =
+        of_home(&student(run(3), 9), &rule, true, false, |home| home.courses[0].offers[0].blocked.clone());
+    assert_eq!(free, None, "without a rule, the webhook rejects nothing");
+}
+
+#[test]
+fn a_template_that_is_not_ready_warns_and_an_invalid_one_blocks() {
+    let known = known();
+    let offers = of_home(&known, &settings(), true, false, |home| home.courses[1].offers.clone());
+    let gpu = offers.iter().find(|offer| offer.name == "gpu").expect("an offer");
+    assert_eq!(gpu.blocked, None);
+    let warning = gpu.warning.as_ref().expect("a warning");
+    assert!(warning.reason == "NoNode" && warning.message.contains("nvidia.com/gpu"), "{warning:?}");
+    let offered = |type_: &str, status: &str, reason: &str| {
+        let conditions = json!({"status": {"conditions": [condition(type_, status, reason, "words")]}});
+        let templates = vec![template("net", "desktop", "Desktop", &conditions)];
+        let tenant = tenant(&json!([{"name": "net", "role": "user"}]), 9);
+        let known = Known::new(tenant, vec![], templates, vec![workspace("net", "", "", 3)], vec![]);
+        of_home(&known, &settings(), true, false, |home| {
+            let offer = home.courses[0].offers[0].clone();
+            (offer.blocked.is_some(), offer.warning.map(|warning| warning.reason))
+        })
+    };
+    assert_eq!(offered("Valid", "False", "InvalidImage"), (true, None));
+    assert_eq!(offered("Ready", "True", "NodeOnDemand"), (false, Some("NodeOnDemand".to_owned())));
+    assert_eq!(offered("Ready", "True", "Ready"), (false, None));
+}
+
+#[test]
+fn a_student_without_a_namespace_cannot_start_machines() {
+    let mut spec = tenant(&json!([{"name": "net", "role": "user"}]), 9);
+    spec.status.personal_namespace.created = false;
+    let templates = vec![template("net", "desktop", "Desktop", &json!({}))];
+    let known = Known::new(spec, vec![], templates, vec![workspace("net", "", "", 3)], vec![]);
+    assert_eq!(blocked(&known, true, false), Some(Blocked::NoNamespace));
+}
+
+#[test]
+fn the_home_page_has_all_courses_and_their_remaining_quota() {
+    let known = known();
+    of_home(&known, &settings(), true, false, |home| {
+        let titles: Vec<_> = home.courses.iter().map(|course| course.title.as_deref()).collect();
+        assert_eq!(titles, [Some("Computer networks"), Some("Databases"), Some("old")]);
+        let left: Vec<String> = home.courses[0]
+            .left
+            .iter()
+            .filter_map(crate::api::usage::Share::left)
+            .map(|left| left.to_string())
+            .collect();
+        assert_eq!(left, ["1", "4", "8Gi"], "two of three machines run, each with 2 cores and 4Gi");
+        let titles: Vec<&str> = home.courses[0].offers.iter().map(|offer| &*offer.title).collect();
+        assert_eq!(titles, ["Network desktop", "Three routers", "Web server"]);
+        let names: Vec<&str> = home.cards.iter().map(|card| &*card.name).collect();
+        assert_eq!(names, ["sql", "net-2", "net-1", "net-3"], "machines that should run come first");
+    });
+}
+
+#[test]
+fn the_name_of_a_new_machine_fits_its_objects() {
+    let long = "a".repeat(60);
+    for (name, kinds, expected) in [
+        ("desktop", json!(["Container"]), "desktop-k3x9".to_owned()),
+        ("a.b", json!(["Container"]), "a-b-k3x9".to_owned()),
+        (&long, json!(["Container"]), format!("{}-k3x9", "a".repeat(51))),
+    ] {
+        let template = template("net", name, "", &json!({"kinds": kinds}));
+        let made = new_name(&template, "k3x9");
+        assert_eq!(made, expected);
+        assert!(crate::api::names::check_instance(&made, Some("part-0")).is_ok(), "{made}");
+    }
+}
+
+#[test]
+fn courses_offer_join_ask_and_leave_where_possible() {
+    let (known, settings, all) = (known(), settings(), Everything(true));
+    let courses = Courses::of(&Student::new(&known, &settings, &all, None));
+    let of =
+        |courses: &[crate::controllers::dashboard::courses::model::Course]| -> Vec<(String, Part, bool)> {
+            courses.iter().map(|course| (course.name.clone(), course.part, course.can_change)).collect()
+        };
+    let expected = [
+        ("net", Part::User, true),
+        ("data", Part::Manager, false),
+        ("ml", Part::Candidate, true),
+        ("old", Part::User, false),
+    ];
+    assert_eq!(of(&courses.mine), expected.map(|(name, part, can)| (name.to_owned(), part, can)));
+    let expected = [("os", Part::CanJoin, true), ("sec", Part::CanAsk, true)];
+    assert_eq!(of(&courses.others), expected.map(|(name, part, can)| (name.to_owned(), part, can)));
+    assert!(courses.mine[3].is_failing);
+}
+
+#[test]
+fn a_machine_has_ssh_and_web_links() {
+    let (known, settings, all) = (known(), settings(), Everything(true));
+    let student = Student::new(&known, &settings, &all, None);
+    let view = view(Language::ENGLISH, "/");
+    let page = |status: Value| {
+        Machine::of(&view, &student, &instance("net-1", "", NET, true, status), false, Ok(vec![]), None)
+    };
+    let machine = page(json!({"phase": "Ready"}));
+    let ssh = machine.environments[0].ssh.clone().expect("SSH");
+    assert_eq!(ssh.command.as_deref(), Some("ssh -J bastion@bastion.example.org crownlabs@10.96.3.7"));
+    let terminal =
+        format!("https://labs.example.org/ssh?namespace={NAMESPACE}&name=net-1&environment=desktop");
+    assert_eq!(ssh.terminal, Some(terminal));
+    // Texts of other users never become part of a command.
+    let hostile = json!([{"name": "desktop", "phase": "Ready", "ip": "$(reboot)", "url": "javascript:x"}]);
+    let machine = page(json!({"phase": "Ready", "url": "javascript:x", "environments": hostile}));
+    assert_eq!(machine.environments[0].ssh.clone().expect("SSH").command, None);
+    assert_eq!((machine.card.connect, machine.environments[0].url.clone()), (None, None));
+}
+
+#[test]
+fn the_account_has_keys_and_quotas() {
+    let (known, settings, all) = (known(), settings(), Everything(true));
+    let student = Student::new(&known, &settings, &all, None);
+    let account = Account::of(&view(Language::ENGLISH, "/account"), &student);
+    assert_eq!(account.keys[0].description.as_ref().map(|key| key.comment.as_str()), Ok("ada@laptop"));
+    assert!(account.keys[1].description.is_err());
+    // Three of the four machines run: 2 cores, 2 cores, and 4 cores in two environments.
+    let used: Vec<String> = account
+        .all
+        .iter()
+        .map(|share| format!("{} {:?}", share.used, share.limit.as_ref().map(ToString::to_string)))
+        .collect();
+    assert_eq!(used[0], "4 Some(\"9\")");
+    let reference = GenericRef::new("workspace-drive", "drive");
+    assert_eq!(
+        account.drive.offer.map(|offer| (offer.namespace, offer.name)),
+        Some((reference.namespace, reference.name))
+    );
+}

@@ -1,0 +1,104 @@
+//! All pages and states, in each language.
+
+use crate::config::Language;
+use crate::controllers::dashboard::account::{model::Account, view::account};
+use crate::controllers::dashboard::courses::{model::Courses, view::courses};
+use crate::controllers::dashboard::home::{model::Home, view::home};
+use crate::controllers::dashboard::machine::{model::Machine, view::machine};
+use crate::controllers::dashboard::student::{Known, Student};
+use crate::controllers::dashboard::tests::fixtures::{
+    Everything, instances, known, now, settings, view, warning,
+};
+use crate::controllers::dashboard::texts::{Problem, texts};
+use crate::controllers::dashboard::ui::state::{State, state};
+use crate::controllers::dashboard::ui::view::{Live, Notice, Typed, View};
+
+/// Returns all states.
+pub fn states() -> Vec<State> {
+    let text = || "the <b>server</b> said \u{202e}no".to_owned();
+    vec![
+        State::NoTenant,
+        State::Unconfirmed("ada@example.org".to_owned()),
+        State::NoNamespace,
+        State::NoCourse,
+        State::NotFound,
+        State::Refused(text()),
+        State::Changed,
+        State::Away(now()),
+        State::IssuerRefused("https://login.example.org/realms/labs".to_owned()),
+        State::LoginAway,
+        State::LoginFailed(text()),
+        State::SessionOver,
+        State::LoggedOut,
+        State::TooMany(1),
+        State::NotHere,
+        State::Broken(text()),
+    ]
+}
+
+/// Returns each page with its name, in a language.
+pub fn pages(language: Language) -> Vec<(String, String)> {
+    let (known, settings, all) = (known(), settings(), Everything(true));
+    let student = Student::new(&known, &settings, &all, None);
+    let of = |path| view(language, path);
+    let mut pages = vec![
+        ("home".to_owned(), home(&of("/"), &Home::of(&of("/"), &student))),
+        ("courses".to_owned(), courses(&of("/courses"), &Courses::of(&student))),
+        ("account".to_owned(), account(&of("/account"), &Account::of(&of("/account"), &student))),
+    ];
+    for instance in instances() {
+        let view = of("/machines/tenant-ada-rossi/x");
+        let warnings = Ok(vec![warning("Back-off restarting failed container")]);
+        let shown = Machine::of(&view, &student, &instance, false, warnings, Some(&["bob".to_owned()]));
+        pages.push((format!("machine-{}", instance.metadata.name), machine(&view, &shown)));
+    }
+    pages.extend(special(language, &student));
+    for (number, of_state) in states().iter().enumerate() {
+        pages.push((format!("state-{number:02}"), state(&of("/"), of_state)));
+    }
+    pages.into_iter().map(|(name, page)| (name, page.into_string())).collect()
+}
+
+/// Returns the special cases: a form with an error, an empty home page, a user without rights, and old content.
+fn special(language: Language, student: &Student<'_>) -> Vec<(String, maud::Markup)> {
+    let (settings, all, none) = (settings(), Everything(true), Everything(false));
+    let values = [("key".to_owned(), "ssh-rsa <oops>".to_owned())];
+    let error = texts(language).problems.of(Problem::Key);
+    let typed = Typed { action: "/account/keys/add", values: &values, error: Some(("key", error)) };
+    let failed = Notice::Failed("The key was not added.".to_owned());
+    let done = Notice::Done(texts(language).actions["machines.create"].done.clone());
+    let wrong = View { typed: Some(typed), notice: Some(&failed), ..view(language, "/account") };
+    let (empty, whole) = (Known::new(outsider(), Vec::new(), Vec::new(), Vec::new(), Vec::new()), known());
+    let nobody = Student::new(&empty, &settings, &all, None);
+    let stranger = Student::new(&whole, &settings, &none, None);
+    let old = View { old: Some(now()), notice: None, ..view(language, "/") };
+    let past = Student::new(&whole, &settings, &all, old.old);
+    let absent = View { live: Live::Absent, notice: Some(&done), ..view(language, "/") };
+    let full = View { live: Live::Full, ..view(language, "/") };
+    vec![
+        ("account-error".to_owned(), account(&wrong, &Account::of(&wrong, student))),
+        ("home-empty".to_owned(), home(&absent, &Home::of(&absent, &nobody))),
+        ("home-no-rights".to_owned(), home(&full, &Home::of(&full, &stranger))),
+        ("home-old".to_owned(), home(&old, &Home::of(&old, &past))),
+    ]
+}
+
+/// Returns a Tenant without courses.
+fn outsider() -> crate::api::Tenant {
+    super::fixtures::tenant(&serde_json::json!([]), 0)
+}
+
+/// Writes all pages to `target/tmp/pages`, where a browser can open them.
+#[test]
+fn all_pages_are_written() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = root.join("target/tmp/pages");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    std::fs::copy(root.join("assets/dashboard.css"), folder.join("dashboard.css")).expect("the style sheet");
+    for language in Language::all() {
+        for (name, page) in pages(language) {
+            let file = folder.join(format!("{name}-{}.html", language.code()));
+            std::fs::write(file, page).expect("a file");
+        }
+    }
+}

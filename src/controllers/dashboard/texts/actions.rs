@@ -1,0 +1,43 @@
+//! The texts of an action.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::template::Template;
+
+/// The texts of an action.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ActionTexts {
+    /// The label of the button.
+    pub label: String,
+    /// The notice after the action.
+    pub done: String,
+    /// The effect of the action, if the label does not explain it.
+    #[serde(default)]
+    pub hint: Option<String>,
+    /// The question before the action, or the heading of its form; it can have the placeholder `{name}`.
+    #[serde(default)]
+    pub question: Option<Template>,
+    /// The consequence of the action, such as the loss of data.
+    #[serde(default)]
+    pub consequence: Option<String>,
+    /// The label of the button that answers the question.
+    #[serde(default)]
+    pub confirm: Option<String>,
+    /// The visible fields of the form, by name.
+    #[serde(default)]
+    pub fields: BTreeMap<String, FieldTexts>,
+}
+
+/// The texts of a field.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FieldTexts {
+    /// The label.
+    pub label: String,
+    /// The expected content; empty if the label is sufficient.
+    #[serde(default)]
+    pub hint: String,
+}

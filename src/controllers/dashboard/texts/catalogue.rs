@@ -1,0 +1,124 @@
+//! The catalogue of a language: all texts, with their types.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use super::actions::ActionTexts;
+use super::phrases::{Ending, Progress, Refusals};
+use super::problems::Problem;
+use super::template::{Plural, Table, Template};
+use crate::config::Language;
+use crate::controllers::dashboard::standing::Standing;
+
+/// The catalogues, in the order of the languages.
+#[expect(clippy::panic, reason = "the files are part of the program, and a test reads each of them")]
+static CATALOGUES: LazyLock<Vec<Texts>> = LazyLock::new(|| {
+    // A test reads each of the files, which are compiled into the program.
+    let read =
+        |language: Language| read(language).unwrap_or_else(|error| panic!("{}: {error}", language.code()));
+    Language::all().map(read).collect()
+});
+
+pub fn read(language: Language) -> Result<Texts, String> {
+    serde_saphyr::from_str(language.file()).map_err(|error| error.to_string())
+}
+
+/// Returns the texts of a language.
+pub fn texts(language: Language) -> &'static Texts {
+    &CATALOGUES[language.index()]
+}
+
+macro_rules! catalogue {
+    ($($kind:ty: $($name:ident),+;)+) => {
+        /// The texts of a language. Comments in the files explain them.
+        #[derive(Debug, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        // Delete a text that no page shows.
+        #[deny(dead_code)]
+        pub struct Texts {
+            $($(pub $name: $kind,)+)+
+        }
+    };
+}
+
+catalogue! {
+    String:
+        language, skip, pages, home, courses, account, log_out, help, languages, reload, not_live,
+        no_scripts, live_absent, live_full, old, details, moments_ago, in_moments, measure_instances,
+        measure_cpu, measure_memory, measure_disk, unlimited, of_course, connect, no_machine, personal,
+        no_course_name, new_machine, no_templates_here, left, keeps_disk, loses_disk, used_by, no_right,
+        may_wait, no_namespace, away, why, warnings, next, next_nothing, pending_change, environments, open,
+        ssh, ssh_hint, web_ssh, no_ssh_yet, ports, ports_hint, no_ports, port_soon, name, save_hint,
+        save_running, snapshots, facts, template, course, created, identity, ready_in, last_use, enders, you,
+        managers, administrators, of_tenant, state_since, my_courses, other_courses, no_courses,
+        no_other_courses, role_user, role_manager, role_candidate, failing, join_hint, ask_hint, gives,
+        person, email, user_name, keys, keys_hint, no_keys, key_unused, key_without_name, fingerprint, quota,
+        quota_all, used, granted, what, drive, drive_hint, drive_is_open, lost;
+    Template:
+        ago, in_time, amount_memory, amount_disk, share, instead_of, too_many_machines, port_line, quota_of,
+        drive_size;
+    Plural:
+        seconds, minutes, hours, days, amount_instances, amount_cpu, warned;
+    Table<Standing>: standing, because;
+    Table<Ending>: until, warning_due;
+    [String; 7]: weekdays;
+    [String; 12]: months;
+    char: decimal;
+    Table<Ending, Template>: template_says;
+    Refusals: refusal;
+    Table<Progress>: snapshot;
+    BTreeMap<String, ActionTexts>: actions;
+    Table<Problem>: problems;
+    States: states;
+    BTreeMap<String, String>: reasons;
+}
+
+/// The texts of a page about a state.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StateTexts {
+    /// The heading.
+    pub heading: String,
+    /// The explanation.
+    pub happened: Template,
+    /// The next step, of the platform or of the user.
+    pub next: Template,
+    /// The label of the link.
+    pub action: String,
+}
+
+/// The texts of the pages about states, see [`State`](super::ui::state::State).
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct States {
+    pub no_tenant: StateTexts,
+    pub unconfirmed: StateTexts,
+    pub no_namespace: StateTexts,
+    pub no_course: StateTexts,
+    pub not_found: StateTexts,
+    pub refused: StateTexts,
+    pub changed: StateTexts,
+    pub away: StateTexts,
+    pub issuer_refused: StateTexts,
+    pub login_away: StateTexts,
+    pub login_failed: StateTexts,
+    pub session_over: StateTexts,
+    pub logged_out: StateTexts,
+    pub too_many: StateTexts,
+    pub not_here: StateTexts,
+    pub broken: StateTexts,
+}
+
+impl Texts {
+    /// Returns the texts of an action. Every language has them, which a test shows.
+    pub fn action(&self, name: &str) -> &ActionTexts {
+        &self.actions[name]
+    }
+
+    /// Returns the meaning of a condition's reason for a student; `None` for a reason that the file does not have.
+    pub fn reason(&self, code: &str) -> Option<&str> {
+        self.reasons.get(code).map(String::as_str)
+    }
+}

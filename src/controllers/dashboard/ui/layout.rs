@@ -1,0 +1,128 @@
+//! The frame of all pages: head, navigation, notices, the content that updates replace, and footer.
+
+use maud::{DOCTYPE, Markup, html};
+
+use super::view::{Live, Notice, View};
+use super::{links, time};
+use crate::api::shown::{message, shown};
+use crate::config::Language;
+use crate::controllers::dashboard::paths;
+use crate::controllers::dashboard::texts::texts as in_language;
+
+/// The settings of htmx: the extensions are enabled, no styles are added, updates do not close elements that the user
+/// has opened, and error responses that ask the browser to wait do not replace the content.
+const HTMX: &str = r#"{"extensions":"hx-csp,sse","includeIndicatorCSS":false,"history":false,"morphIgnore":["data-htmx-powered","open"],"noSwap":[204,304,429,503]}"#;
+
+/// Renders a page. A screen reader reads `announced` when it changes.
+pub fn page(view: &View<'_>, title: &str, announced: &Markup, content: &Markup) -> Markup {
+    let live = (view.live == Live::On).then_some("refresh from:body throttle:500ms");
+    html! {
+        (DOCTYPE)
+        html lang=(view.language.code()) {
+            (head(view, title))
+            body {
+                a.skip href="#content" { (view.texts().skip) }
+                (header(view))
+                (notices(view))
+                @if live.is_some() { div hx-sse:connect=(view.events) hx-nonce=(view.nonce) {} }
+                main #content tabindex="-1" hx-get=[live.map(|_| view.path)] hx-trigger=[live] hx-select=[live.map(|_| "#content")]
+                    hx-swap=[live.map(|_| "outerMorph")] hx-nonce=(view.nonce) {
+                    p.unseen #changes role="status" aria-live="polite" { (announced) }
+                    (content)
+                }
+                (footer(view))
+            }
+        }
+    }
+}
+
+fn head(view: &View<'_>, title: &str) -> Markup {
+    html! {
+        head {
+            meta charset="utf-8";
+            meta name="viewport" content="width=device-width, initial-scale=1";
+            meta name="color-scheme" content="light dark";
+            meta name="referrer" content="same-origin";
+            title { (shown(title)) " – CrownLabs" }
+            link rel="stylesheet" href=(view.style);
+            @if view.live == Live::On {
+                meta name="htmx-config" content=(HTMX);
+                @for script in view.scripts { script src=(script) nonce=(view.nonce) defer {} }
+            }
+        }
+    }
+}
+
+fn header(view: &View<'_>) -> Markup {
+    let texts = view.texts();
+    let pages =
+        [(paths::HOME, &texts.home), (paths::COURSES, &texts.courses), (paths::ACCOUNT, &texts.account)];
+    html! {
+        header {
+            p.brand { a href="/" { "CrownLabs" } }
+            @if !view.user.is_empty() {
+                nav aria-label=(texts.pages) {
+                    ul {
+                        @for (path, name) in pages {
+                            li { a href=(path) aria-current=[(view.path == path).then_some("page")] { (name) } }
+                        }
+                    }
+                }
+                div.person {
+                    span { (shown(view.user)) }
+                    form method="post" action="/logout" { button.plain type="submit" { (texts.log_out) } }
+                }
+            }
+        }
+    }
+}
+
+/// The notices above the content.
+fn notices(view: &View<'_>) -> Markup {
+    let texts = view.texts();
+    html! {
+        @if let Some(notice) = view.notice {
+            @match notice {
+                Notice::Done(text) => div.notice.done role="status" { p { (text) } },
+                Notice::Failed(text) => div.notice.failed role="alert" { p { (message(text)) } },
+            }
+        }
+        @if let Some(old) = view.old {
+            div.notice.failed role="alert" { p { (texts.old) " " (time::ago(view, old)) ". " (reload(view)) } }
+        }
+        @match view.live {
+            Live::On => {
+                div.notice #not-live role="status" hidden { p { (texts.not_live) " " (reload(view)) } }
+                noscript { div.notice role="status" { p { (texts.no_scripts) " " (reload(view)) } } }
+            },
+            Live::Absent => div.notice role="status" { p { (texts.live_absent) " " (reload(view)) } },
+            Live::Full => div.notice role="status" { p { (texts.live_full) " " (reload(view)) } },
+            Live::Never => {},
+        }
+    }
+}
+
+fn reload(view: &View<'_>) -> Markup {
+    html! { a href=(view.path) { (view.texts().reload) } }
+}
+
+fn footer(view: &View<'_>) -> Markup {
+    let texts = view.texts();
+    let others = view.languages.iter().filter(|language| **language != view.language);
+    let others: Vec<&Language> = others.collect();
+    html! {
+        footer {
+            @if let Some(help) = links::web(view.help) { p { a href=(help) rel="noopener noreferrer" { (texts.help) } } }
+            @if !others.is_empty() {
+                nav aria-label=(texts.languages) {
+                    ul {
+                        @for language in others {
+                            @let code = language.code();
+                            li { a href={ (view.path) "?lang=" (code) } lang=(code) hreflang=(code) { (in_language(*language).language) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

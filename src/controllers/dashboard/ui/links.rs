@@ -1,0 +1,83 @@
+//! Links: paths of this server, and addresses of machines.
+
+use http::Uri;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+/// The characters that are encoded in a part of a path.
+const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// Returns a part of a path, encoded. `.` and `..` would lead to another path, so they are dropped.
+pub fn encoded(part: &str) -> String {
+    match part {
+        "." | ".." => String::new(),
+        part => utf8_percent_encode(part, PART).to_string(),
+    }
+}
+
+/// Returns the path of these parts, such as `/machines/tenant-ada/desktop`.
+pub fn path(parts: &[&str]) -> String {
+    parts.iter().fold(String::new(), |path, part| path + "/" + &encoded(part))
+}
+
+/// Returns the path of the login that returns to a page.
+pub fn login_at(path: &str) -> String {
+    format!("/login?return={}", utf8_percent_encode(path, NON_ALPHANUMERIC))
+}
+
+/// Returns an address that a page may link to: `http` or `https` with a host. A user may have written the status of an Instance.
+pub fn web(address: &str) -> Option<&str> {
+    let uri: Uri = address.parse().ok()?;
+    let is_web = uri.scheme_str().is_some_and(|scheme| matches!(scheme, "http" | "https"));
+    let has_host = uri.host().is_some_and(|host| !host.is_empty());
+    let is_plain =
+        address.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'<' | b'>' | b'\\'));
+    (is_web && has_host && is_plain).then_some(address)
+}
+
+/// Returns the address of a terminal in the browser: the configured one with the machine in the query.
+pub fn terminal(base: &str, namespace: &str, name: &str, environment: &str) -> Option<String> {
+    let base = web(base)?;
+    let mark = if base.contains('?') { '&' } else { '?' };
+    let encoded = |part| utf8_percent_encode(part, PART);
+    let (namespace, name, environment) = (encoded(namespace), encoded(name), encoded(environment));
+    Some(format!("{base}{mark}namespace={namespace}&name={name}&environment={environment}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_web_addresses_are_linked() {
+        for good in ["https://labs.example.org/a/b?c=d#e", "http://10.0.0.1:8080/", "https://[2001:db8::1]/x"]
+        {
+            assert_eq!(web(good), Some(good));
+        }
+        for bad in [
+            "",
+            "/relative",
+            "//host/x",
+            "javascript:alert(1)",
+            "JaVaScRiPt:alert(1)",
+            " javascript:alert(1)",
+            "java\tscript:alert(1)",
+            "data:text/html,x",
+            "ftp://host/",
+            "https://",
+            "https:\\\\host",
+            "https://host/\"onload=x",
+            "https://host/\u{202e}x",
+            "http://ho st/",
+        ] {
+            assert_eq!(web(bad), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn names_are_encoded_in_paths() {
+        assert_eq!(path(&["machines", "tenant-ada", "a.b"]), "/machines/tenant-ada/a.b");
+        assert_eq!(path(&["machines", "..", "a/b?c#d\"<"]), "/machines//a%2Fb%3Fc%23d%22%3C");
+        let terminal = terminal("https://ssh.example.org/t", "a", "b&c", "d").expect("a link");
+        assert_eq!(terminal, "https://ssh.example.org/t?namespace=a&name=b%26c&environment=d");
+    }
+}

@@ -1,0 +1,103 @@
+//! The input of all pages.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use crate::config::Language;
+use crate::controllers::dashboard::action::entry::Action;
+use crate::controllers::dashboard::texts::{ActionTexts, Texts, texts};
+
+/// Whether a page updates automatically.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Live {
+    /// It does, if the browser runs scripts.
+    On,
+    /// The scripts are not in this build.
+    #[default]
+    Absent,
+    /// The maximum number of live pages is open (`maxPages`).
+    Full,
+    /// It is a page about a state, which has no updates.
+    Never,
+}
+
+/// The outcome of an action, shown above the page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Notice {
+    /// The action succeeded.
+    Done(String),
+    /// The action failed for this reason.
+    Failed(String),
+}
+
+/// The content of a form that was rejected, or that was sent after the session had expired.
+#[derive(Debug, Clone, Copy)]
+pub struct Typed<'a> {
+    /// The path that receives the form, such as `/account/keys/add`.
+    pub action: &'a str,
+    /// The fields with their values.
+    pub values: &'a [(String, String)],
+    /// The invalid field, with its error.
+    pub error: Option<(&'a str, &'a str)>,
+}
+
+/// The input of all pages.
+#[derive(Debug, Clone, Copy)]
+pub struct View<'a> {
+    /// The language.
+    pub language: Language,
+    /// The available languages.
+    pub languages: &'a [Language],
+    /// The time zone of the user.
+    pub zone: &'a TimeZone,
+    /// The time of the response.
+    pub now: Timestamp,
+    /// The nonce of the response, as in its `Content-Security-Policy`.
+    pub nonce: &'a str,
+    /// The path of the page without its query. Live updates request it after a change.
+    pub path: &'a str,
+    /// The name of the user; empty without a login.
+    pub user: &'a str,
+    /// The URL of the help page (`helpUrl`); empty if it is not configured.
+    pub help: &'a str,
+    /// The path of the style sheet.
+    pub style: &'a str,
+    /// The paths of the scripts, in the order of execution.
+    pub scripts: &'a [&'a str],
+    /// The address of the stream of updates.
+    pub events: &'a str,
+    /// Whether the page updates automatically.
+    pub live: Live,
+    /// A random suffix for the names of new objects, of lowercase letters and digits.
+    pub fresh: &'a str,
+    /// The notice above the page.
+    pub notice: Option<&'a Notice>,
+    /// The content of a form that is shown again.
+    pub typed: Option<Typed<'a>>,
+    /// When the objects were read, if the API server does not respond now. Actions are then disabled.
+    pub old: Option<Timestamp>,
+}
+
+impl<'a> View<'a> {
+    /// Returns the texts of the language.
+    pub fn texts(&self) -> &'static Texts {
+        texts(self.language)
+    }
+
+    /// Returns the texts of an action.
+    pub fn action(&self, action: &Action) -> &'static ActionTexts {
+        self.texts().action(action.name)
+    }
+
+    /// Returns the typed value of a field of the form with this path.
+    pub fn typed_in(&self, action: &str, field: &str) -> Option<&'a str> {
+        let typed = self.typed.filter(|typed| typed.action == action)?;
+        typed.values.iter().find(|(name, _)| name == field).map(|(_, value)| value.as_str())
+    }
+
+    /// Returns the error of a field of the form with this path.
+    pub fn error_of(&self, action: &str, field: &str) -> Option<&'a str> {
+        let typed = self.typed.filter(|typed| typed.action == action)?;
+        typed.error.filter(|(name, _)| *name == field).map(|(_, error)| error)
+    }
+}

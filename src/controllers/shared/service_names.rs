@@ -1,0 +1,66 @@
+//! Instances whose Services would have the same name. The Service of an environment is named `<c>` or
+//! `<c>-<environment>`, and the Service of a public exposure `<c>-pe`. So Instance `a` with an environment `b` and
+//! Instance `a-b` may need the same name.
+
+use std::sync::Arc;
+
+use super::environments::choose;
+use super::references::{ByCanonicalName, template_key};
+use crate::api::instance::{Instance, InstanceKind};
+use crate::api::parts::PUBLIC_EXPOSURE;
+use crate::api::template::TemplateKind;
+use crate::config::Layout;
+use crate::runtime::ObjectKey;
+use crate::runtime::store::Store;
+
+/// The inputs that determine the Services of Instances.
+pub struct ServiceNames<'a> {
+    /// All Instances.
+    pub instances: &'a Store<InstanceKind>,
+    /// Their Templates.
+    pub templates: &'a Store<TemplateKind>,
+    /// The naming of the objects of new Instances.
+    pub layout: Layout,
+    /// Whether public exposures count, too.
+    pub with_exposures: bool,
+}
+
+impl ServiceNames<'_> {
+    /// The other running Instances that have, or will have, a Service with this name. `has_object` says whether an
+    /// Instance has an object that shows how its objects are named.
+    pub fn of(
+        &self,
+        instance: &Instance,
+        name: &str,
+        has_object: impl Fn(&Instance, &str) -> bool,
+    ) -> Vec<Arc<Instance>> {
+        let dashes = name.match_indices('-').map(|(at, _)| (name.get(..at), name.get(at + 1..)));
+        let ends = dashes.chain([(Some(name), None)]);
+        let mut rivals = Vec::new();
+        for (canonical, end) in ends.filter_map(|(canonical, end)| Some((canonical?, end))) {
+            let key = ObjectKey::new(instance.metadata.namespace.clone(), canonical);
+            let others = self.instances.by::<ByCanonicalName>(&key).into_iter().filter(|other| {
+                other.uid() != instance.uid() && other.spec.running && !other.is_terminating()
+            });
+            rivals.extend(others.filter(|other| self.has(other, end, &has_object)));
+        }
+        rivals
+    }
+
+    /// Whether an Instance has a Service whose name is its canonical name followed by `end`.
+    fn has(&self, other: &Instance, end: Option<&str>, has_object: impl Fn(&Instance, &str) -> bool) -> bool {
+        let exposure = other.spec.public_exposure.as_ref();
+        let is_exposed = self.with_exposures && exposure.is_some_and(|exposure| !exposure.ports.is_empty());
+        if is_exposed && end == Some(PUBLIC_EXPOSURE.suffix) {
+            return true;
+        }
+        let reference = template_key(other);
+        let Some(template) = self.templates.get(&reference.namespace, &reference.name) else { return false };
+        let environments = &template.spec.environment_list;
+        let (chosen, _) = choose(other, environments, self.layout, |name| has_object(other, name));
+        chosen.iter().any(|chosen| match end {
+            None => chosen.classic,
+            Some(end) => !chosen.classic && chosen.environment.name == end,
+        })
+    }
+}

@@ -1,0 +1,276 @@
+//! Root causes: a claim waits for a storage class and a provisioner, a Job for a pod, a namespace for its content.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::nfs_volume::is_bound;
+use crate::api::condition::Condition;
+use crate::api::meta::Metadata;
+use crate::api::reason::{self, Reason};
+use crate::api::requirements::{StorageClasses, has_class};
+use crate::kinds::{Job, NamespaceStatus, NfsClaim};
+use crate::runtime::component::Component;
+use crate::runtime::object_events::{About, Events};
+use crate::runtime::plan::Plan;
+use crate::runtime::problem::Problem;
+
+/// The time before the storage class of an unbound claim is checked. A volume that an administrator has created may
+/// have a class that does not exist as an object.
+pub const GRACE: Duration = Duration::from_secs(5);
+/// The time before the events or conditions of a claim, a Job or a namespace are read.
+pub const PATIENCE: Duration = Duration::from_mins(1);
+/// The reason why no volume can be provisioned for a claim with this storage class (empty for the default class);
+/// `None` if one can be provisioned, or the classes are unknown.
+pub fn class_fault(classes: Option<&StorageClasses>, class: &str) -> Option<String> {
+    let fault = || match class {
+        "" => "it names no storage class, and the cluster has no default one".to_owned(),
+        class => format!("storageclass {class:?} not found"),
+    };
+    classes.filter(|classes| !has_class(classes, class)).map(|_| fault())
+}
+
+/// A wait.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Wait {
+    /// The problem to report, if the wait has lasted long enough.
+    pub problem: Option<Problem>,
+    /// The objects whose events are to be read.
+    pub asks: Option<About>,
+    /// The time until the next look.
+    pub again: Option<Duration>,
+}
+
+impl Wait {
+    /// Adds the wait to a plan.
+    pub fn join<E>(self, plan: &mut Plan<E>) {
+        plan.problems.extend(self.problem);
+        plan.awaited = plan.awaited.take().or(self.asks);
+        if let Some(again) = self.again {
+            plan.requeue_after(again);
+        }
+    }
+
+    /// A wait that is too short to be checked yet.
+    fn young(left: Duration) -> Self {
+        Self { problem: None, asks: None, again: Some(left) }
+    }
+}
+
+/// The age of an object.
+pub fn age(metadata: &Metadata, now: Timestamp) -> Duration {
+    metadata.creation_timestamp.as_ref().map_or(Duration::ZERO, |made| passed(made.0, now))
+}
+
+/// The time that has passed since another time; zero if that time is in the future.
+pub fn passed(since: Timestamp, now: Timestamp) -> Duration {
+    Duration::try_from(now.duration_since(since)).unwrap_or_default()
+}
+
+/// The wait of an unbound claim. `class_fault` comes from its storage class, and `stored` is the owner's condition
+/// about the problem.
+pub fn of_claim(
+    claim: &NfsClaim,
+    component: Component,
+    class_fault: Option<&str>,
+    events: &Events,
+    stored: Option<&Condition>,
+    now: Timestamp,
+) -> Option<Wait> {
+    if is_bound(claim) || claim.is_terminating() {
+        return None;
+    }
+    let age = age(&claim.metadata, now);
+    let subject = format!("PersistentVolumeClaim {}/{} is not bound", claim.namespace(), claim.name());
+    if age < GRACE {
+        return Some(Wait::young(GRACE.saturating_sub(age)));
+    }
+    if let Some(fault) = class_fault {
+        let message = format!("{subject}: {fault}");
+        let problem = Problem::elsewhere(component, reason::STORAGE_CLASS_NOT_FOUND, message);
+        return Some(Wait { problem: Some(problem), asks: None, again: None });
+    }
+    if age < PATIENCE {
+        return Some(Wait::young(PATIENCE.saturating_sub(age)));
+    }
+    let otherwise = || {
+        format!(
+            "{subject}: no event explains why; check whether the provisioner of its storage class is running"
+        )
+    };
+    let message = match events {
+        Events::Read(told) => Some(told.as_ref().map_or_else(otherwise, |told| format!("{subject}: {told}"))),
+        Events::Unknown => kept(stored, reason::VOLUME_UNBOUND, &subject).or_else(|| Some(otherwise())),
+    };
+    let problem = message.map(|message| Problem::waiting(component, reason::VOLUME_UNBOUND, message));
+    Some(Wait { problem, asks: Some(about(claim.namespace(), claim.uid())), again: None })
+}
+
+/// The wait of an unfinished Job. Only events show the cause.
+pub fn of_job(
+    job: &Job,
+    component: Component,
+    events: &Events,
+    stored: Option<&Condition>,
+    now: Timestamp,
+) -> Option<Wait> {
+    if job.end().is_some() || job.is_terminating() {
+        return None;
+    }
+    let age = age(&job.metadata, now);
+    if age < PATIENCE {
+        return Some(Wait::young(PATIENCE.saturating_sub(age)));
+    }
+    let subject = format!("the volume is not prepared yet: Job {}/{}", job.namespace(), job.name());
+    let message = match events {
+        Events::Read(told) => told.as_ref().map(|told| format!("{subject}: {told}")),
+        Events::Unknown => kept(stored, reason::PROVISIONING, &subject),
+    };
+    let problem = message.map(|message| Problem::waiting(component, reason::PROVISIONING, message));
+    Some(Wait { problem, asks: Some(about_job(job)), again: None })
+}
+
+/// The obstacles to the deletion of a namespace, as the end of a sentence, and the time until the next look. The text
+/// is empty at first, because the content of a namespace takes a moment to disappear.
+pub fn of_namespace(
+    metadata: &Metadata,
+    status: &NamespaceStatus,
+    now: Timestamp,
+) -> (String, Option<Duration>) {
+    let Some(begun) = &metadata.deletion_timestamp else { return (String::new(), None) };
+    let passed = passed(begun.0, now);
+    if passed < PATIENCE {
+        return (String::new(), Some(PATIENCE.saturating_sub(passed)));
+    }
+    let obstacles: Vec<&str> = status.conditions.iter().map(|condition| &*condition.message).collect();
+    let text = if obstacles.is_empty() { String::new() } else { format!(": {}", obstacles.join("; ")) };
+    (text, None)
+}
+
+fn about(namespace: &str, uid: &str) -> About {
+    About { namespace: namespace.to_owned(), uids: [uid.to_owned()].into(), ..About::default() }
+}
+
+/// A Job and its pods.
+pub fn about_job(job: &Job) -> About {
+    About { jobs: [job.name().to_owned()].into(), ..about(job.namespace(), job.uid()) }
+}
+
+/// The message of a stored condition about a subject. It is kept until this process has read the events.
+fn kept(stored: Option<&Condition>, reason: Reason, subject: &str) -> Option<String> {
+    let stored = stored.filter(|stored| stored.status == "False" && stored.reason == *reason)?;
+    Some(&*stored.message).filter(|message| message.starts_with(subject)).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::fixtures::time;
+    use crate::runtime::object_events::Told;
+
+    const VOLUME: Component = Component::Part("volume");
+
+    fn claim(phase: &str) -> NfsClaim {
+        let metadata = json!({"name": "ada-drive", "namespace": "drives", "uid": "c",
+            "creationTimestamp": "2026-01-01T00:00:00Z"});
+        serde_json::from_value(json!({"metadata": metadata, "status": {"phase": phase}})).expect("a claim")
+    }
+
+    fn at(second: i64) -> Timestamp {
+        let begin: Timestamp = time("2026-01-01T00:00:00Z");
+        begin + jiff::SignedDuration::from_secs(second)
+    }
+
+    fn told(word: &str) -> Events {
+        let (kind, name) = ("PersistentVolumeClaim".into(), "ada-drive".into());
+        Events::Read(Some(Told { word: word.into(), kind, name, message: "why".into() }))
+    }
+
+    /// The reason and message of the problem, whether it only waits, and whether events are read.
+    fn said(wait: Option<Wait>) -> (String, String, bool, bool) {
+        let wait = wait.expect("it waits");
+        let problem = wait.problem.expect("a problem");
+        (problem.reason.to_string(), problem.message, problem.waiting, wait.asks.is_some())
+    }
+
+    #[test]
+    fn a_claim_waits_for_its_class_and_then_for_its_provisioner() {
+        let claim = claim("Pending");
+        let of = |fault: Option<&str>, events: &Events, second| {
+            of_claim(&claim, VOLUME, fault, events, None, at(second))
+        };
+        let young = |left| Some(Wait::young(Duration::from_secs(left)));
+        let fault = Some("storageclass \"rook-nfs\" not found");
+        assert_eq!(of(fault, &Events::Unknown, 2), young(3), "a volume may have that class");
+        let (reason, message, waiting, asks) = said(of(fault, &Events::Unknown, 5));
+        assert_eq!((&*reason, waiting, asks), ("StorageClassNotFound", false, false));
+        let subject = "PersistentVolumeClaim drives/ada-drive is not bound";
+        assert_eq!(message, format!("{subject}: storageclass \"rook-nfs\" not found"));
+        assert_eq!(of(None, &Events::Unknown, 5), young(55));
+        let (reason, message, waiting, asks) = said(of(None, &told("ProvisioningFailed"), 60));
+        assert_eq!((&*reason, waiting, asks), ("VolumeUnbound", true, true));
+        assert_eq!(message, format!("{subject}: PersistentVolumeClaim ada-drive: ProvisioningFailed: why"));
+        let (_, message, ..) = said(of(None, &Events::Read(None), 60));
+        assert!(message.ends_with(
+            "no event explains why; check whether the provisioner of its storage class is running"
+        ));
+    }
+
+    #[test]
+    fn a_process_that_has_not_read_the_events_keeps_the_stored_cause() {
+        let stored = |reason: &str, message: &str| Condition {
+            status: "False".into(),
+            reason: reason.into(),
+            message: message.into(),
+            ..Condition::default()
+        };
+        let known = "PersistentVolumeClaim drives/ada-drive is not bound: no space";
+        let of = |stored: &Condition| {
+            said(of_claim(&claim("Pending"), VOLUME, None, &Events::Unknown, Some(stored), at(600))).1
+        };
+        assert_eq!(of(&stored("VolumeUnbound", known)), known);
+        assert_ne!(of(&stored("VolumeUnbound", "another claim is not bound: no space")), known);
+        assert_ne!(of(&stored("NamespaceMissing", known)), known);
+    }
+
+    #[test]
+    fn a_namespace_that_stays_names_its_obstacles() {
+        let namespace = |conditions: serde_json::Value| -> crate::kinds::Namespace {
+            let metadata = json!({"name": "tenant-ada", "deletionTimestamp": "2026-01-01T00:00:00Z"});
+            serde_json::from_value(json!({"metadata": metadata, "status": {"conditions": conditions}}))
+                .expect("lenient")
+        };
+        let said = |namespace: &crate::kinds::Namespace, second| {
+            of_namespace(&namespace.metadata, &namespace.status, at(second))
+        };
+        let stuck = namespace(json!([
+            {"type": "NamespaceFinalizersRemaining", "status": "True", "message": "finalizers remaining: a.b/c"},
+            {"type": "NamespaceDeletionContentFailure", "status": "False", "message": "All content deleted"},
+            {"type": "NamespaceContentRemaining", "status": "True", "message": "pods. has 1 resource instances"}]));
+        assert_eq!(said(&stuck, 20), (String::new(), Some(Duration::from_secs(40))), "it may still go");
+        let text = ": pods. has 1 resource instances; finalizers remaining: a.b/c".to_owned();
+        assert_eq!(said(&stuck, 60), (text, None));
+        assert_eq!(said(&namespace(json!([])), 60), (String::new(), None));
+    }
+
+    #[test]
+    fn a_claim_that_is_bound_and_a_job_that_has_ended_wait_for_nothing() {
+        assert_eq!(of_claim(&claim("Bound"), VOLUME, Some("no"), &Events::Unknown, None, at(600)), None);
+        let job = |status: serde_json::Value| -> Job {
+            let metadata = json!({"name": "prepare", "namespace": "drives", "uid": "j",
+                "creationTimestamp": "2026-01-01T00:00:00Z"});
+            serde_json::from_value(json!({"metadata": metadata, "status": status})).expect("a Job")
+        };
+        let of = |job: &Job, events: &Events| of_job(job, VOLUME, events, None, at(60));
+        let ended = job(json!({"conditions": [{"type": "Complete", "status": "True"}]}));
+        assert_eq!(of(&ended, &told("FailedMount")), None);
+        let runs = of(&job(json!({"active": 1})), &Events::Read(None)).expect("it is asked for");
+        assert_eq!((runs.problem, runs.asks.is_some()), (None, true), "it may take long");
+        let (reason, message, waiting, _) = said(of(&job(json!({"active": 1})), &told("FailedMount")));
+        assert_eq!((&*reason, waiting), ("Provisioning", true));
+        let subject = "the volume is not prepared yet: Job drives/prepare";
+        assert_eq!(message, format!("{subject}: PersistentVolumeClaim ada-drive: FailedMount: why"));
+    }
+}

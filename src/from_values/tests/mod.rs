@@ -1,0 +1,295 @@
+use super::*;
+
+mod every;
+
+fn configuration(values: &str) -> FromValues {
+    from_values(values, Made::Configuration, None).expect("values")
+}
+
+/// The messages about values that are present.
+fn said(made: &FromValues) -> Vec<&str> {
+    let of_parts = "this file has no values for these parts";
+    made.messages.iter().map(String::as_str).filter(|message| !message.contains(of_parts)).collect()
+}
+
+fn read(text: &str) -> Value {
+    serde_saphyr::from_str(text).expect("YAML")
+}
+
+/// Values as an administrator would write them, with one value of each form.
+const VALUES: &str = r#"
+global: {version: v1.2.3}
+frontend-app: {replicaCount: 2}
+operator:
+  image: {repository: crownlabs/operator}
+  configurations:
+    targetLabel: crownlabs.polito.it/operator-selector=staging
+    features: {tenant: true, workspace: true, instance: true, sharedvolume: false, pmp: true, keycloak: true, webhooks: true}
+    keycloak:
+      url: "https://auth.example.org/"
+      realm: labs
+      clientId: operator
+      clientSecret: hunter2
+      rolesClientId: api
+    tenantNamespaceKeepAlive: 168h
+    mydrivePVCsSize: 2Gi
+    tenant: {resourcecaps: {cpu: 12, memory: 40, instances: 5}}
+    maxConcurrentReconciles: 1
+    unheardOf: {inner: 7}
+  webhook:
+    enableMutating: true
+    enableValidating: true
+    deployment: {webhookBypassGroups: "system:masters, kubernetes:admin", baseWorkspaces: utilities}
+instance-operator:
+  configurations:
+    generic:
+      whitelistLabels: crownlabs.polito.it/operator-selector=staging
+      websiteBaseUrl: labs.example.org
+      instancesAuthUrl: https://labs.example.org/auth/
+    containerEnvironmentOptions: {tag: "", contentUploaderImage: registry.example.org/uploader}
+    containerVmSnapshots: {kanikoImage: "kaniko:1", exportImage: crownlabs/img-exporter, exportImageTag: ""}
+    privateContainerRegistry: {url: registry.example.org, secretName: login}
+    publicExposure:
+      ipPool: [172.18.0.240-172.18.0.249, 172.18.0.250/30]
+      commonAnnotations: lbipam.cilium.io/sharing-key=pe,lbipam.cilium.io/sharing-cross-namespace=*
+      loadBalancerIPsKey: lbipam.cilium.io/ips
+    monitoring:
+      prometheusURL: http://prometheus:9090
+      queryStep: 5m
+      queryWebSSHData: 'bastion_web_ssh_connections{destination_ip="%s"}'
+    mailConfigDir: /etc/crownmail/configs
+    automation:
+      enableInstanceInactiveTermination: true
+      enableInactivityNotifications: true
+      enableExpirationNotifications: false
+      inactiveTerminationNotificationInterval: 24h
+      terminationStatusCheckInterval: soon
+bastion:
+  configurations: {sshTrackerInterface: eth0, sshTrackerPort: 2222}
+exam-agent:
+  configurations: {allowedIPs: "192.0.2.0/24, 198.51.100.7/32", targetNamespace: crownlabs-exam}
+  exposition: {host: exams.example.org, basePath: /exams}
+instmetrics:
+  configurations:
+    runtimeEndpoint: "unix:///run/crio/crio.sock"
+    containerRuntime: /run/crio/crio.sock
+    dockerSocket: /var/run/docker.sock
+    connectionTimeout: 10s
+    updatePeriod: 4s
+    grpcPort: 9091
+"#;
+
+#[test]
+fn values_are_carried_over_to_the_configuration() {
+    let made = configuration(VALUES);
+    let expected = r#"
+apiVersion: config.crownlabs.polito.it/v1alpha1
+kind: ControllerManagerConfiguration
+selector: {crownlabs.polito.it/operator-selector: staging}
+server:
+  webhook: {enabled: true, bypassGroups: ["system:masters", "kubernetes:admin"]}
+controllers:
+  tenant:
+    enabled: true
+    keepAlive: 7d
+    baseWorkspaces: [utilities]
+    myDrive: {size: 2Gi}
+    quotaCaps: {cpu: 12, memory: 40G, instances: 5}
+    countQuotas: {enabled: false}
+    personalWorkspace: {enabled: true}
+  workspace: {enabled: true}
+  instance:
+    enabled: true
+    websiteBaseUrl: labs.example.org
+    instancesAuthUrl: https://labs.example.org/auth
+    containerImages: {tag: v1.2.3}
+    ephemeralStorage: ""
+    vmPower: running
+    layout: perEnvironment
+  sharedVolume: {enabled: false}
+  snapshot: {containerKanikoImg: "kaniko:1", vmRegistry: registry.example.org, vmRegistrySecret: login, ephemeralStorage: ""}
+  publicExposure:
+    ipPool: [172.18.0.240-172.18.0.249, 172.18.0.250/30]
+    commonAnnotations: {lbipam.cilium.io/sharing-key: pe, lbipam.cilium.io/sharing-cross-namespace: "*"}
+    loadBalancerIpsKey: lbipam.cilium.io/ips
+  inactivity: {enabled: true, notifications: true, notificationInterval: 1d}
+  expiration: {notifications: false}
+  submission: {uploaderImage: "registry.example.org/uploader:v1.2.3"}
+  sshTracker: {interface: eth0, port: 2222}
+  examAgent:
+    enabled: true
+    namespace: crownlabs-exam
+    allowedIps: [192.0.2.0/24, 198.51.100.7/32]
+    basePath: /exams
+  instanceMetrics:
+    runtimeEndpoint: "unix:///run/crio/crio.sock"
+    connectionTimeout: 10s
+    updatePeriod: 4s
+    listen: "0.0.0.0:9091"
+integrations:
+  keycloak:
+    enabled: true
+    url: https://auth.example.org
+    realm: labs
+    clientId: operator
+    rolesClientId: api
+    clientSecretFile: /etc/crownlabs/keycloak/client-secret
+  prometheus: {url: "http://prometheus:9090", queryStep: 5m, queries: {webSshData: "bastion_web_ssh_connections{destination_ip=%q}"}}
+  mail: {transport: smtp, configDir: /etc/crownmail/configs}
+"#;
+    assert_eq!(read(&made.yaml), read(expected));
+    assert!(!made.yaml.contains("hunter2"), "{}", made.yaml);
+}
+
+#[test]
+fn instances_are_named_as_the_operators_of_the_values_name_them() {
+    let layout = |values: &str| {
+        let made = configuration(values);
+        let keys: Value = serde_saphyr::from_str(&made.yaml).expect("YAML");
+        keys["controllers"]["instance"]["layout"].as_str().expect("a layout").to_owned()
+    };
+    for older in ["operator: {}", "bastion-operator: {}", "operator: {}\nglobal: {version: v1}"] {
+        assert_eq!(layout(older), "classic", "{older}");
+    }
+    for newer in [
+        "bastion: {}",
+        "operator: {}\ngatewayAPI: {class: x}",
+        "operator: {}\nglobal: {gateway: {enabled: true}}",
+    ] {
+        assert_eq!(layout(newer), "perEnvironment", "{newer}");
+    }
+}
+
+#[test]
+fn personal_workspaces_are_served_as_the_operators_of_the_values_serve_them() {
+    let key = |values: &str| {
+        let made = configuration(values);
+        let is_asked = made.messages.iter().any(|message| message.contains("they serve personal workspaces"));
+        (read(&made.yaml)["controllers"]["tenant"]["personalWorkspace"]["enabled"].as_bool(), is_asked)
+    };
+    for newer in [
+        "operator: {}\nbastion: {}",
+        "operator: {configurations: {features: {tenant: true}}}",
+        "operator: {rbacResourcesName: crownlabs-operator}",
+    ] {
+        assert_eq!(key(newer), (Some(true), false), "{newer}");
+    }
+    for older in ["operator: {}", "tenant-operator: {rbacResourcesName: crownlabs-tenant-operator}"] {
+        assert_eq!(key(older), (None, true), "{older}");
+    }
+    assert_eq!(key("bastion-operator: {}"), (None, false), "no operator of Tenants");
+}
+
+#[test]
+fn values_that_are_not_carried_over_are_reported() {
+    let made = configuration(VALUES);
+    let begins = [
+        "instance-operator.configurations.automation.terminationStatusCheckInterval: \"soon\" is left out: expected",
+        "exam-agent.exposition.host: \"exams.example.org\" is not part of the configuration: it is \
+         `examAgent.ingress.host`",
+        "operator.configurations.keycloak.clientSecret: put it into the file",
+        "bastion: copy its Secrets from",
+        "operator.configurations.unheardOf.inner: left out: the configuration has no such key",
+        "frontend-app: left out: the dashboard",
+        "operator.image: left out: the daemon has other images",
+        "operator.configurations.features.pmp: left out: personal volumes",
+        "operator.configurations.maxConcurrentReconciles: left out: each loop",
+        "instance-operator.configurations.containerVmSnapshots.exportImage: left out: the daemon has",
+        "instmetrics.configurations.containerRuntime: left out: the chart mounts",
+        "instmetrics.configurations.dockerSocket: left out: the socket",
+        "crownmail: this file has no values for these parts",
+    ];
+    assert_eq!(made.messages.len(), begins.len(), "{:#?}", made.messages);
+    for (message, begin) in made.messages.iter().zip(begins) {
+        assert!(message.starts_with(begin), "{message}\ndoes not begin with\n{begin}");
+        assert!(!message.contains("hunter2"), "{message}");
+    }
+}
+
+#[test]
+fn two_values_that_disagree_are_named() {
+    let values = "operator: {configurations: {targetLabel: a=b}}
+global: {version: v1}
+instance-operator: {configurations: {generic: {whitelistLabels: c=d}}}";
+    let made = configuration(values);
+    let message = r#"instance-operator.configurations.generic.whitelistLabels: {"c":"d"} is left out, since selector is {"a":"b"} already"#;
+    assert_eq!(made.messages[0], message);
+}
+
+#[test]
+fn unusable_values_are_reported() {
+    for (values, problem) in
+        [("frontend-app: {}", "these are not values of the Go operators' chart"), ("[1, 2", "line")]
+    {
+        let error = from_values(values, Made::Chart, None).expect_err("no values");
+        assert!(error.contains(problem), "{error}");
+    }
+    let values = "operator: {configurations: {keycloak: {url: \"https://auth.example.org\"}}}";
+    let made = configuration(values);
+    assert!(
+        made.messages.iter().any(|m| m.contains("fix these faults") && m.contains("realm")),
+        "{:?}",
+        made.messages
+    );
+}
+
+#[test]
+fn image_lists_of_all_charts_are_carried_over() {
+    let list = |made: &FromValues| read(&made.yaml)["controllers"]["imageList"].clone();
+    let made = configuration(
+        "image-list: {configurations: {registryUrl: 'http://docker-registry.docker-registry:5000/', advRegistryName: r.example.org, imageListName: vms, updateInterval: 60}}",
+    );
+    let expected = read(
+        "enabled: true
+updateInterval: 60s
+registries: [{imageListName: vms, url: 'http://docker-registry.docker-registry:5000/', registryName: r.example.org}]",
+    );
+    assert_eq!((list(&made), said(&made)), (expected, Vec::new()));
+    let made = configuration(
+        "operator:
+  configurations:
+    features: {imageList: false}
+    imageList:
+      updateInterval: soon
+      other: 1
+      registries:
+      - {name: a, type: docker, url: 'http://r:5000', advertised: r.example.org, username: '', password: '', imageListName: vms}
+      - {name: b, type: harbor, url: 'https://h', registryName: h.example.org, username: robot, password: hunter2, imageListName: apps, project: labs}",
+    );
+    let expected = read(
+        "enabled: false
+registries:
+- {imageListName: vms, type: docker, url: 'http://r:5000', registryName: r.example.org}
+- {imageListName: apps, type: harbor, url: 'https://h', registryName: h.example.org, project: labs, username: robot,
+   passwordFile: /etc/crownlabs-files/registries/apps/password}",
+    );
+    assert_eq!(list(&made), expected);
+    let begins = [
+        "operator.configurations.imageList.registries[1].password: put it into the file /etc/crownlabs-files/registries/apps/",
+        "operator.configurations.imageList.updateInterval: \"soon\" is left out: expected a number of seconds",
+        "operator.configurations.imageList.other: left out: the configuration has no such key",
+    ];
+    assert_eq!(said(&made).len(), begins.len(), "{:#?}", made.messages);
+    for (message, begin) in said(&made).iter().zip(begins) {
+        assert!(message.starts_with(begin) && !message.contains("hunter2"), "{message}");
+    }
+}
+
+#[test]
+fn an_open_exam_agent_stays_open_and_is_reported() {
+    for (allowed, is_open) in
+        [("", true), ("allowedIPs: ''", true), ("allowedIPs: []", true), ("allowedIPs: 192.0.2.0/24", false)]
+    {
+        let values = format!("exam-agent: {{configurations: {{targetNamespace: exams, {allowed}}}}}");
+        let made = configuration(&values);
+        let config = Config::parse("the configuration", &made.yaml).expect("a configuration");
+        assert_eq!(config.controllers.exam_agent.allow_anyone, is_open, "{allowed}: {}", made.yaml);
+        let warning = "any client that reaches the exam agent";
+        let told = made.messages.iter().filter(|message| message.contains(warning));
+        assert_eq!(
+            (told.count(), said(&made).len()),
+            (usize::from(is_open), usize::from(is_open)),
+            "{allowed}"
+        );
+    }
+}

@@ -1,0 +1,239 @@
+//! The stores of the cluster resources that environments need ([`requirements`](crate::api::requirements)). Except for
+//! nodes, only metadata is watched.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+
+use super::queue::Queue;
+use super::selection::Selection;
+use super::store::{Change, Store, StoreState};
+use super::store_set::StoreSet;
+use crate::api::requirements::{Cluster, IMPORT_SECRET, NodeRoom, Settings, StorageClasses};
+use crate::api::{GenericRef, Kind, labels};
+use crate::kinds::{
+    DataVolumeKind, GatewayKind, IngressClassKind, Node, NodeKind, SecretNameKind, StorageClass,
+    StorageClassKind, Taint, VirtualMachineInstanceKind, VirtualMachineKind,
+};
+
+/// The annotations that mark the default storage class; the second one is deprecated but still honoured.
+pub const DEFAULT_CLASS: [&str; 2] =
+    ["storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"];
+
+/// The stores of KubeVirt and CDI. They show whether KubeVirt and CDI are installed.
+pub struct MachineStores {
+    /// Virtual machines of Instances.
+    pub machines: Arc<Store<VirtualMachineKind>>,
+    /// Running virtual machines of Instances.
+    pub machine_instances: Arc<Store<VirtualMachineInstanceKind>>,
+    /// The disks of virtual machines.
+    pub disks: Arc<Store<DataVolumeKind>>,
+}
+
+impl MachineStores {
+    /// Declares the stores with the selections of the instance loop, which shares them.
+    pub fn declare(set: &mut StoreSet<'_>) -> Self {
+        let ours = Selection::label(labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE);
+        Self {
+            machines: set.store(&ours).optional().get(),
+            machine_instances: set.store(&Selection::labelled(labels::INSTANCE)).optional().get(),
+            disks: set.store(&Selection::ALL).optional().get(),
+        }
+    }
+
+    fn has_kubevirt(&self) -> bool {
+        is_synced(&self.machines) && is_synced(&self.machine_instances)
+    }
+}
+
+/// The stores of the cluster resources that environments need.
+pub struct ClusterStores {
+    settings: Settings,
+    of_machines: MachineStores,
+    nodes: Arc<Store<NodeKind>>,
+    storage_classes: Arc<Store<StorageClassKind>>,
+    ingress_classes: Arc<Store<IngressClassKind>>,
+    /// The Gateways; `None` if no web interface is attached to a Gateway.
+    gateways: Option<Arc<Store<GatewayKind>>>,
+    import_secrets: Arc<Store<SecretNameKind>>,
+    /// The number of changes of these stores.
+    changes: Arc<AtomicU64>,
+    /// The cached state of the cluster, and the number of changes at that time.
+    known: Mutex<Option<(u64, Arc<Cluster>)>>,
+}
+
+impl ClusterStores {
+    /// Declares the stores. `wake` adds the objects to the queue that a change of the cluster may affect.
+    pub fn declare(
+        set: &mut StoreSet<'_>,
+        settings: Settings,
+        of_machines: MachineStores,
+        wake: impl Fn(&Queue) + Send + Sync + 'static,
+    ) -> Self {
+        let (changes, wake) = (Arc::new(AtomicU64::new(0)), Arc::new(wake));
+        let counted = || {
+            let (changes, wake) = (Arc::clone(&changes), Arc::clone(&wake));
+            move |queue: &Queue| {
+                changes.fetch_add(1, Ordering::SeqCst);
+                wake(queue);
+            }
+        };
+        let has_gateways = !settings.gateways.is_empty();
+        let (by_nodes, by_secrets) = (counted(), counted());
+        let count = AtomicU64::new(0);
+        Self {
+            nodes: set
+                .store::<NodeKind>(&Selection::ALL)
+                .optional()
+                .on_change(move |change, queue| {
+                    let room = |node: &Option<Arc<Node>>| {
+                        node.as_ref().map(|node| (node.spec.clone(), node.status.allocatable.clone()))
+                    };
+                    if room(&change.old) != room(&change.new) {
+                        by_nodes(queue);
+                    }
+                })
+                .get(),
+            storage_classes: storage_classes(set, counted()),
+            ingress_classes: existing(set, &Selection::ALL, counted()),
+            gateways: has_gateways.then(|| existing(set, &Selection::ALL, counted())),
+            import_secrets: set
+                .store::<SecretNameKind>(&Selection::named(IMPORT_SECRET))
+                .optional()
+                .on_change(move |change, queue| {
+                    // Templates depend only on whether any exists; there may be one for each Tenant.
+                    let is_other = match (&change.old, &change.new) {
+                        (None, Some(_)) => count.fetch_add(1, Ordering::SeqCst) == 0,
+                        (Some(_), None) => count.fetch_sub(1, Ordering::SeqCst) == 1,
+                        _ => false,
+                    };
+                    if is_other {
+                        by_secrets(queue);
+                    }
+                })
+                .get(),
+            known: Mutex::new(None),
+            settings,
+            of_machines,
+            changes,
+        }
+    }
+
+    /// Returns the current state of the cluster.
+    pub fn get(&self) -> Arc<Cluster> {
+        // The counter is read first: a concurrent change makes the next call read again.
+        let changes = self.changes.load(Ordering::SeqCst);
+        let mut known = self.known.lock();
+        if let Some((at, cluster)) = &*known
+            && *at == changes
+            && self.is_same(cluster)
+        {
+            return Arc::clone(cluster);
+        }
+        let cluster = Arc::new(self.read());
+        *known = Some((changes, Arc::clone(&cluster)));
+        cluster
+    }
+
+    /// Whether the same kinds are served as in the cached state. A change of the served kinds does not change any
+    /// object.
+    fn is_same(&self, then: &Cluster) -> bool {
+        then.has_kubevirt == self.of_machines.has_kubevirt()
+            && then.has_cdi == is_synced(&self.of_machines.disks)
+            && then.storage_classes.is_some() == is_synced(&self.storage_classes)
+            && then.ingress_classes.is_some() == is_synced(&self.ingress_classes)
+            && then.gateways.is_some() == self.gateways.as_deref().is_some_and(is_known)
+    }
+
+    fn read(&self) -> Cluster {
+        let nodes = self.nodes.objects();
+        let gateways = self.gateways.as_deref().filter(|gateways| is_known(gateways));
+        Cluster {
+            settings: self.settings.clone(),
+            has_kubevirt: self.of_machines.has_kubevirt(),
+            has_cdi: is_synced(&self.of_machines.disks),
+            nodes: nodes.map(|node| room(&node)).collect(),
+            storage_classes: known_classes(&self.storage_classes),
+            ingress_classes: is_synced(&self.ingress_classes).then(|| self.ingress_classes.keys().len()),
+            gateways: gateways.map(|gateways| {
+                gateways.keys().iter().map(|key| GenericRef::new(&key.namespace, &key.name)).collect()
+            }),
+        }
+    }
+
+    /// Whether CDI's import Secret exists in a namespace, or in any namespace if `namespace` is `None`. True while this
+    /// is unknown.
+    pub fn has_import_secret(&self, namespace: Option<&str>) -> bool {
+        let secrets = &self.import_secrets;
+        !is_synced(secrets)
+            || match namespace {
+                Some(namespace) => secrets.get(namespace, IMPORT_SECRET).is_some(),
+                None => !secrets.is_empty(),
+            }
+    }
+}
+
+/// Declares a store that only reports whether objects exist.
+fn existing<T: Kind>(
+    set: &mut StoreSet<'_>,
+    selection: &Selection,
+    changed: impl Fn(&Queue) + Send + Sync + 'static,
+) -> Arc<Store<T>> {
+    let store = set.store::<T>(selection).optional();
+    let store = store.on_change(move |change: &Change<T>, queue| {
+        if change.old.is_none() || change.new.is_none() {
+            changed(queue);
+        }
+    });
+    store.get()
+}
+
+fn is_synced<T: Kind>(store: &Store<T>) -> bool {
+    store.state() == StoreState::Synced
+}
+
+/// Whether the objects of a store are known. A kind that is not served has no objects.
+fn is_known<T: Kind>(store: &Store<T>) -> bool {
+    store.state() != StoreState::Syncing
+}
+
+/// Declares the store of storage classes. `wake` is called when a class is created or deleted, or starts or ceases to
+/// be the default.
+pub fn storage_classes(
+    set: &mut StoreSet<'_>,
+    wake: impl Fn(&Queue) + Send + Sync + 'static,
+) -> Arc<Store<StorageClassKind>> {
+    let classes = set.store::<StorageClassKind>(&Selection::ALL).optional();
+    let classes = classes.on_change(move |change, queue| {
+        let state = |class: &Option<Arc<StorageClass>>| class.as_deref().map(is_default);
+        if state(&change.old) != state(&change.new) {
+            wake(queue);
+        }
+    });
+    classes.get()
+}
+
+/// Returns the storage classes; `None` while they are unknown.
+pub fn known_classes(classes: &Store<StorageClassKind>) -> Option<StorageClasses> {
+    let entry = |class: Arc<StorageClass>| (class.name().to_owned(), is_default(&class));
+    is_synced(classes).then(|| classes.objects().map(entry).collect())
+}
+
+fn is_default(class: &StorageClass) -> bool {
+    DEFAULT_CLASS.into_iter().any(|key| class.annotation(key) == Some("true"))
+}
+
+/// Returns the part of a node that decides which pods are scheduled to it.
+fn room(node: &Node) -> NodeRoom {
+    let keeps_away = |taint: &&Taint| matches!(&*taint.effect, "NoSchedule" | "NoExecute");
+    let amounts = node.status.allocatable.iter();
+    NodeRoom {
+        labels: node.spec.metadata.labels.clone(),
+        allocatable: amounts
+            .filter_map(|(name, amount)| Some((name.clone(), amount.parse().ok()?)))
+            .collect(),
+        is_cordoned: node.spec.spec.unschedulable,
+        taints: node.spec.spec.taints.iter().filter(keeps_away).map(|taint| taint.key.clone()).collect(),
+    }
+}

@@ -1,0 +1,375 @@
+//! No step of a release, or of the migration from the Go operators and back, lets a user do more than before: every
+//! step with every role, with Helm 3 and with Helm 4. The daemon and the operators answer their webhooks while they
+//! have pods.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use cluster::helm::helm4;
+use http::Request;
+use kube::Client;
+use serde_json::Value;
+use tokio::runtime::{Builder, Runtime};
+
+use crate::lab::{Lab, PATIENCE, crd_files, wait_until};
+use crate::people;
+use crate::site::{NAMESPACE, OPERATORS, RELEASE, Site, helm};
+
+/// A user who sends requests.
+struct Person {
+    name: &'static str,
+    groups: &'static [&'static str],
+}
+
+const STUDENT: Person =
+    Person { name: "ada.rossi", groups: &["system:authenticated", "kubernetes:workspace-tea:user"] };
+const CANDIDATE: Person = Person { name: "bea.neri", groups: &["system:authenticated"] };
+const MANAGER: Person =
+    Person { name: "carlo.verdi", groups: &["system:authenticated", "kubernetes:workspace-tea:manager"] };
+const ACCOUNT: Person = Person {
+    name: "system:serviceaccount:sandbox-ada-rossi:robot",
+    groups: &["system:authenticated", "system:serviceaccounts", "system:serviceaccounts:sandbox-ada-rossi"],
+};
+const ADMINISTRATOR: Person = Person { name: "root", groups: &["system:authenticated", "system:masters"] };
+const COLLECTOR: Person = Person {
+    name: "system:serviceaccount:kube-system:generic-garbage-collector",
+    groups: &["system:authenticated", "system:serviceaccounts", "system:serviceaccounts:kube-system"],
+};
+
+/// The program that answers the webhooks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Guard {
+    /// The Go operators of 2025, whose webhooks cover only Tenants.
+    Operators = 0,
+    /// The daemon.
+    Daemon = 1,
+    /// Nothing answers: the configurations of the daemon exist, but it has no pod.
+    None = 2,
+}
+
+/// A dry-run request, and whether it is accepted: see [`Guard`].
+struct Attempt {
+    who: &'static Person,
+    what: &'static str,
+    method: &'static str,
+    path: &'static str,
+    body: &'static str,
+    accepted: [bool; 3],
+}
+
+const TENANTS: &str = "/apis/crownlabs.polito.it/v1alpha2/tenants";
+const MACHINES: &str = "/apis/crownlabs.polito.it/v1alpha2/namespaces/tenant-ada-rossi/instances";
+const DESK: &str = "/apis/crownlabs.polito.it/v1alpha2/namespaces/tenant-ada-rossi/instances/desk";
+const ADA: &str = "/apis/crownlabs.polito.it/v1alpha2/tenants/ada.rossi";
+const BEA: &str = "/apis/crownlabs.polito.it/v1alpha2/tenants/bea.neri";
+const CARLO: &str = "/apis/crownlabs.polito.it/v1alpha2/tenants/carlo.verdi";
+const PROMOTED: &str = r#"{"spec": {"workspaces": [{"name": "tea", "role": "manager"}]}}"#;
+const ADMITTED: &str = r#"{"spec": {"workspaces": [{"name": "tea", "role": "user"}]}}"#;
+
+const ALWAYS: [bool; 3] = [true; 3];
+const NEVER: [bool; 3] = [false; 3];
+/// Requests that a guard accepts, and that are rejected without one.
+const GUARDED: [bool; 3] = [true, true, false];
+
+#[rustfmt::skip]
+const ATTEMPTS: [Attempt; 17] = [
+    Attempt { who: &STUDENT, what: "becomes a manager", method: "PATCH", path: ADA, body: PROMOTED, accepted: NEVER },
+    Attempt { who: &STUDENT, what: "enters a closed course", method: "PATCH", path: ADA, accepted: NEVER,
+        body: r#"{"spec": {"workspaces": [{"name": "tea", "role": "user"}, {"name": "chem", "role": "user"}]}}"# },
+    Attempt { who: &STUDENT, what: "changes the own keys", method: "PATCH", path: ADA, accepted: GUARDED,
+        body: r#"{"spec": {"publicKeys": ["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJdD7y3aLq454yWBdwLWbieU1ebz9/cu7/QEXn9OIeZJ"]}}"# },
+    Attempt { who: &STUDENT, what: "makes a machine in the name of another Tenant", method: "POST", path: MACHINES,
+        accepted: [true, false, false],
+        body: r#"{"apiVersion": "crownlabs.polito.it/v1alpha2", "kind": "Instance", "metadata": {"name": "of-bea"}, "spec": {
+            "running": false, "template.crownlabs.polito.it/TemplateRef": {"name": "lab", "namespace": "workspace-tea"},
+            "tenant.crownlabs.polito.it/TenantRef": {"name": "bea.neri"}}}"# },
+    Attempt { who: &STUDENT, what: "renames the own machine", method: "PATCH", path: DESK, accepted: GUARDED,
+        body: r#"{"spec": {"prettyName": "Desk of Ada"}}"# },
+    Attempt { who: &STUDENT, what: "reads the own machine", method: "GET", path: DESK, body: "", accepted: ALWAYS },
+    Attempt { who: &STUDENT, what: "deletes the own machine", method: "DELETE", path: DESK, body: "", accepted: ALWAYS },
+    Attempt { who: &CANDIDATE, what: "becomes a user", method: "PATCH", path: BEA, body: ADMITTED, accepted: NEVER },
+    Attempt { who: &CANDIDATE, what: "becomes a manager", method: "PATCH", path: BEA, body: PROMOTED, accepted: NEVER },
+    Attempt { who: &MANAGER, what: "accepts a candidate", method: "PATCH", path: BEA, body: ADMITTED, accepted: GUARDED },
+    Attempt { who: &MANAGER, what: "becomes a manager of another course", method: "PATCH", path: CARLO, accepted: NEVER,
+        body: r#"{"spec": {"workspaces": [{"name": "tea", "role": "manager"}, {"name": "chem", "role": "manager"}]}}"# },
+    Attempt { who: &MANAGER, what: "changes the address of a student", method: "PATCH", path: ADA, accepted: NEVER,
+        body: r#"{"spec": {"email": "carlo@example.org"}}"# },
+    Attempt { who: &MANAGER, what: "reads Tenants", method: "GET", path: TENANTS, body: "", accepted: ALWAYS },
+    Attempt { who: &ACCOUNT, what: "makes its Tenant a manager", method: "PATCH", path: ADA, body: PROMOTED, accepted: NEVER },
+    Attempt { who: &ACCOUNT, what: "accepts a candidate", method: "PATCH", path: BEA, body: ADMITTED, accepted: NEVER },
+    Attempt { who: &ADMINISTRATOR, what: "makes a student a manager", method: "PATCH", path: ADA, body: PROMOTED, accepted: ALWAYS },
+    Attempt { who: &COLLECTOR, what: "takes a finalizer from a machine", method: "PATCH", path: DESK, accepted: ALWAYS,
+        body: r#"{"metadata": {"finalizers": null}}"# },
+];
+
+/// More objects than those of [`people`]: a candidate, a manager and a closed course, the rights of a Tenant over its
+/// object as the operators grant them, an account that may patch Tenants, and a machine.
+const OBJECTS: &str = "
+{apiVersion: crownlabs.polito.it/v1alpha1, kind: Workspace, metadata: {name: chem, labels: {SELECTOR}},
+ spec: {prettyName: Chemistry, quota: {cpu: 4, memory: 8Gi, instances: 2}}}
+---
+{apiVersion: crownlabs.polito.it/v1alpha2, kind: Tenant, metadata: {name: bea.neri, labels: {SELECTOR}},
+ spec: {firstName: Bea, lastName: Neri, email: bea.neri@example.org, workspaces: [{name: tea, role: candidate}]}}
+---
+{apiVersion: crownlabs.polito.it/v1alpha2, kind: Tenant, metadata: {name: carlo.verdi, labels: {SELECTOR}},
+ spec: {firstName: Carlo, lastName: Verdi, email: carlo.verdi@example.org, workspaces: [{name: tea, role: manager}]}}
+---
+{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: own-tenants},
+ rules: [{apiGroups: [crownlabs.polito.it], resources: [tenants], resourceNames: [ada.rossi, bea.neri], verbs: [get, patch]}]}
+---
+{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: own-tenants},
+ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: own-tenants}, subjects: [
+ {apiGroup: rbac.authorization.k8s.io, kind: User, name: ada.rossi}, {apiGroup: rbac.authorization.k8s.io, kind: User, name: bea.neri}]}
+---
+{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: robot},
+ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: crownlabs-manage-tenants},
+ subjects: [{kind: ServiceAccount, name: robot, namespace: sandbox-ada-rossi}]}
+---
+{apiVersion: crownlabs.polito.it/v1alpha2, kind: Template, metadata: {name: lab, namespace: workspace-tea}, spec: {
+ prettyName: Lab, description: Lab, workspace.crownlabs.polito.it/WorkspaceRef: {name: tea}, environmentList: [{name: desk,
+ environmentType: Container, image: example.org/desk, resources: {cpu: 1, reservedCPUPercentage: 10, memory: 1Gi}}]}}
+---
+{apiVersion: crownlabs.polito.it/v1alpha2, kind: Instance, metadata: {name: desk, namespace: tenant-ada-rossi}, spec: {running: false,
+ template.crownlabs.polito.it/TemplateRef: {name: lab, namespace: workspace-tea}, tenant.crownlabs.polito.it/TenantRef: {name: ada.rossi}}}
+";
+
+/// Sends the attempts.
+struct Sender {
+    runtime: Runtime,
+    client: Client,
+}
+
+impl Sender {
+    fn new(lab: &Lab) -> Self {
+        let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let client = runtime.block_on(lab.cluster.client()).expect("a client");
+        Self { runtime, client }
+    }
+
+    /// Sends an attempt; the error is the rejection.
+    fn send(&self, attempt: &Attempt) -> Result<(), String> {
+        let request = Request::builder()
+            .method(attempt.method)
+            .uri(format!("{}?dryRun=All", attempt.path))
+            .header("impersonate-user", attempt.who.name)
+            .header(
+                "content-type",
+                if attempt.method == "PATCH" { "application/merge-patch+json" } else { "application/json" },
+            );
+        let grouped = attempt
+            .who
+            .groups
+            .iter()
+            .fold(request, |request, group| request.header("impersonate-group", *group));
+        let request = grouped.body(attempt.body.as_bytes().to_vec()).expect("a request");
+        let answer = self.runtime.block_on(self.client.request_text(request));
+        answer.map(|_| ()).map_err(|error| error.to_string())
+    }
+
+    /// The responses to all attempts.
+    fn send_all(&self) -> Vec<Result<(), String>> {
+        ATTEMPTS.iter().map(|attempt| self.send(attempt)).collect()
+    }
+}
+
+fn sentence(attempt: &Attempt) -> String {
+    format!("{} {}", attempt.who.name, attempt.what)
+}
+
+/// Repeats forbidden requests all the time, during all installations and removals.
+struct Attacker {
+    end: Arc<AtomicBool>,
+    thread: thread::JoinHandle<(usize, Vec<String>)>,
+}
+
+impl Attacker {
+    fn start(lab: &Arc<Lab>) -> Self {
+        let end = Arc::new(AtomicBool::new(false));
+        let (ended, lab) = (Arc::clone(&end), Arc::clone(lab));
+        let thread = thread::spawn(move || {
+            let sender = Sender::new(&lab);
+            let (mut count, mut accepted) = (0, Vec::new());
+            while !ended.load(Ordering::SeqCst) {
+                for attempt in ATTEMPTS.iter().filter(|attempt| attempt.accepted == NEVER) {
+                    count += 1;
+                    if sender.send(attempt).is_ok() {
+                        accepted.push(sentence(attempt));
+                    }
+                }
+            }
+            (count, accepted)
+        });
+        Self { end, thread }
+    }
+
+    /// Ends the attacker. Panics if a request was accepted.
+    fn end(self) {
+        self.end.store(true, Ordering::SeqCst);
+        let (count, accepted) = self.thread.join().expect("no panic");
+        assert_eq!(accepted, Vec::<String>::new(), "these were accepted at some moment");
+        assert!(count > 1_000, "only {count} attempts");
+    }
+}
+
+/// A cluster where releases are installed and removed.
+struct Walk<'a> {
+    site: &'a Site,
+    helm: &'a Path,
+    sender: Sender,
+}
+
+impl Walk<'_> {
+    fn helm(&self, arguments: &[&str]) {
+        self.site.run(self.helm, arguments).unwrap_or_else(|error| panic!("helm {arguments:?}: {error}"));
+    }
+
+    /// Installs or upgrades the release of the daemon. Returns the output of Helm if it fails.
+    fn release(&self, command: &str, more: &[&str]) -> Result<String, String> {
+        let chart = [command, RELEASE, "manifests/chart", "-n", NAMESPACE, "--create-namespace"];
+        let values = ["--set", "networkPolicy.podNetworks={10.244.0.0/16}"];
+        self.site.run(self.helm, &[&chart[..], &values, more].concat())
+    }
+
+    fn uninstall(&self) {
+        self.helm(&["uninstall", RELEASE, "-n", NAMESPACE]);
+    }
+
+    fn scale_operators(&self, replicas: u8) {
+        let (namespace, name) = OPERATORS;
+        let patch = format!(r#"{{"spec": {{"replicas": {replicas}}}}}"#);
+        self.site.lab.patch("deployments", namespace, name, &patch);
+    }
+
+    /// Waits until exactly the attempts that this guard accepts are accepted.
+    fn assert_guarded(&self, step: &str, guard: Guard) {
+        wait_until(PATIENCE, || {
+            let answers = self.sender.send_all();
+            let differing = ATTEMPTS
+                .iter()
+                .zip(&answers)
+                .find(|(attempt, answer)| attempt.accepted[guard as usize] != answer.is_ok());
+            match differing {
+                None => Ok(()),
+                Some((attempt, answer)) => {
+                    Err(format!("{step}, {guard:?}: {}: {answer:?}", sentence(attempt)))
+                }
+            }
+        });
+    }
+
+    /// Asserts that every attempt that the operators would reject is rejected.
+    fn assert_at_most_operators(&self, step: &str) {
+        for (attempt, answer) in ATTEMPTS.iter().zip(self.sender.send_all()) {
+            assert!(
+                attempt.accepted[Guard::Operators as usize] || answer.is_err(),
+                "{step}: {}",
+                sentence(attempt)
+            );
+        }
+    }
+
+    fn delete_webhooks(&self, name: &str) {
+        for kind in ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"] {
+            self.site.lab.delete(kind, "", &[name]);
+        }
+    }
+
+    /// The uids of the webhook configurations of the daemon.
+    fn webhooks(&self) -> Vec<Value> {
+        ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"]
+            .map(|kind| {
+                self.site.lab.get(kind, "", "crownlabs-webhook").expect(kind)["metadata"]["uid"].clone()
+            })
+            .into()
+    }
+
+    /// Without a daemon, an administrator creates a machine, and the controllers of Kubernetes delete it and its
+    /// namespace.
+    fn assert_kubernetes_goes_on(&self) {
+        let lab = &self.site.lab;
+        lab.apply(
+            "{apiVersion: v1, kind: Namespace, metadata: {name: left, labels: {crownlabs.polito.it/operator-selector: production}}}",
+        );
+        for name in ["collected", "within"] {
+            let machine = OBJECTS.split("---").last().expect("the machine");
+            lab.apply(
+                &machine.replace("name: desk", &format!("name: {name}")).replace("tenant-ada-rossi", "left"),
+            );
+        }
+        // The garbage collector removes a finalizer from objects that are deleted in the foreground.
+        lab.delete_in_foreground("instances", "left", &["collected"]);
+        lab.delete("namespaces", "", &["left"]);
+        lab.await_gone("namespaces", "", "left");
+    }
+}
+
+/// From the Go operators to the daemon, through the steps of its release, and back. `force` are the options of Helm for
+/// fields that other managers have written.
+fn walk(helm: &Path, force: &[&str]) {
+    let site = Site::with_endpoints(crd_files());
+    let lab = &site.lab;
+    let walk = Walk { site: &site, helm, sender: Sender::new(lab) };
+    people::arrive(lab, &crownlabs::testing::clock::now().to_string());
+    walk.helm(&["install", "crownlabs", "tests/commands/go-operators", "-n", "labs", "--create-namespace"]);
+    lab.apply(&OBJECTS.replace("SELECTOR", "crownlabs.polito.it/operator-selector: production"));
+    walk.assert_guarded("the operators run", Guard::Operators);
+    let attacker = Attacker::start(lab);
+
+    walk.scale_operators(0);
+    walk.assert_at_most_operators("the operators have no pods");
+    walk.release("install", &[&["--take-ownership"][..], force].concat()).expect("installed");
+    walk.assert_at_most_operators("both have their webhooks");
+    walk.delete_webhooks("crownlabs-operator");
+    walk.assert_guarded("the release is installed", Guard::Daemon);
+
+    releases(&walk);
+
+    walk.helm(&[&["-n", "labs", "rollback", "crownlabs", "1"][..], force].concat());
+    walk.scale_operators(1);
+    walk.assert_at_most_operators("both have their webhooks, on the way back");
+    walk.delete_webhooks("crownlabs-webhook");
+    walk.assert_guarded("the operators run again", Guard::Operators);
+    attacker.end();
+}
+
+/// A failed upgrade, a rollback, webhooks that are turned off and on, and a release that is removed, installed again
+/// and removed.
+fn releases(walk: &Walk<'_>) {
+    // The API server rejects the last object, after all others have changed.
+    let broken = r#"extraObjects=[{"apiVersion": "crownlabs.polito.it/v1alpha1", "kind": "Workspace", "metadata": {"name": "Broken_Name"},
+        "spec": {"prettyName": "x", "quota": {"cpu": 1, "memory": "1Gi", "instances": 1}}}]"#;
+    let groups = "config.server.webhook.bypassGroups={system:masters,site:administrators}";
+    let failure =
+        walk.release("upgrade", &["--set", groups, "--set-json", broken]).expect_err("an upgrade that fails");
+    assert!(failure.contains("Broken_Name"), "{failure}");
+    walk.assert_guarded("the upgrade has failed", Guard::Daemon);
+    walk.helm(&["rollback", RELEASE, "-n", NAMESPACE]);
+    walk.assert_guarded("it is rolled back", Guard::Daemon);
+
+    let kept = walk.webhooks();
+    walk.release("upgrade", &["--set", "config.server.webhook.enabled=false"]).expect("upgraded");
+    walk.assert_guarded("the webhooks are off", Guard::None);
+    walk.release("upgrade", &["--reset-values"]).expect("upgraded");
+    walk.assert_guarded("they are on again", Guard::Daemon);
+
+    walk.uninstall();
+    walk.assert_guarded("the release is gone", Guard::None);
+    walk.assert_kubernetes_goes_on();
+    walk.release("install", &[]).expect("installed again, without an option to take objects over");
+    walk.assert_guarded("it is installed again", Guard::Daemon);
+    walk.uninstall();
+    walk.assert_guarded("it is gone again", Guard::None);
+    assert_eq!(walk.webhooks(), kept, "the same objects have been there all the time");
+}
+
+#[test]
+fn no_step_of_a_release_widens_rights_with_helm_3() {
+    walk(helm(), &[]);
+}
+
+#[test]
+fn no_step_of_a_release_widens_rights_with_helm_4() {
+    walk(helm4(), &["--force-conflicts"]);
+}
