@@ -11,7 +11,9 @@ if [ -z "${MDBOOK:-}" ]; then
 	if [ ! -x "$MDBOOK" ]; then
 		echo "installing mdBook $version once into $folder"
 		# Without the features to serve or watch: the book is read from files.
-		cargo install --locked --quiet --root "$folder" --no-default-features --features search "mdbook@$version"
+		# Without optimisation: the build takes a fraction of the time, a book a few seconds.
+		CARGO_PROFILE_DEV_DEBUG=false \
+			cargo install --locked --quiet --debug --root "$folder" --no-default-features --features search "mdbook@$version"
 	fi
 fi
 

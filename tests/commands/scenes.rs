@@ -51,8 +51,8 @@ pub const SCENES: [Scene; 11] = [
         substitutions: &[
             (
                 "cargo install --path . --locked",
-                "cargo install --path . --locked --debug --root {own}",
-                "a release build takes ten minutes, and the installed programs of this machine stay as they are",
+                "install -D {crownlabs} {own}/bin/crownlabs",
+                "`make ship-test` makes the release build, and the installed programs of this machine stay as they are",
             ),
             (
                 "make demo",

@@ -99,7 +99,10 @@ impl<'a> Stage<'a> {
 
     /// The values of the names in replacements.
     fn values(&self) -> BTreeMap<&'static str, String> {
-        let mut values = BTreeMap::from([("own", self.own.path().display().to_string())]);
+        let mut values = BTreeMap::from([
+            ("own", self.own.path().display().to_string()),
+            ("crownlabs", crownlabs().display().to_string()),
+        ]);
         if let Some(keycloak) = self.keycloak {
             values.insert("keycloak", keycloak.url());
             values.insert("kcadm", kcadm().expect("the program").display().to_string());
