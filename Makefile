@@ -21,7 +21,7 @@ control-plane-prerequisites:
 , := ,
 HOST := $(shell rustc -vV | sed -n 's/^host: //p')
 TARGET ?= $(HOST)
-RELEASE := --release --locked --target $(TARGET) --bin crownlabs --features live$(if $(findstring musl,$(TARGET)),$(,)mimalloc)
+RELEASE := --release --locked --target $(TARGET) --bin crownlabs $(if $(findstring musl,$(TARGET)),--features mimalloc)
 CARGO_HOME ?= $(HOME)/.cargo
 REVISION ?= $(shell git describe --always --dirty --abbrev=12 --exclude='*' 2>/dev/null || echo unknown)
 LINK := -C link-arg=-Wl,-z,pack-relative-relocs $(if $(filter x86_64-unknown-linux-gnu,$(TARGET)),-C link-arg=-Wl$(,)--icf=all)
@@ -82,7 +82,7 @@ book: ## The pages of docs as a book, target/book/index.html: every page and lin
 	./tests/book.sh
 
 dashboard-test: prerequisites $(LIVE) ## The dashboard in Chromium: a real control plane, Keycloak, two replicas. DASHBOARD_GREP chooses tests
-	$(CARGO) test --locked --features live --test dashboard -- --nocapture
+	$(CARGO) test --locked --test dashboard -- --nocapture
 
 ship-test: prerequisites ## The shipped artifacts: the image, unpacked, and the chart, installed on a real control plane
 	./tests/ship.sh

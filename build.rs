@@ -1,4 +1,5 @@
-//! Collects the languages of the dashboard: each file of its texts is one.
+//! Collects the languages of the dashboard, of which each file of its texts is one, and finds the script of its live pages
+//! (`make assets`): `cfg(live)` if it is there.
 
 #![allow(clippy::expect_used, reason = "a build script fails by a panic")]
 
@@ -8,9 +9,18 @@ use std::path::{Path, PathBuf};
 /// The folder with a file for each language, such as `en.yaml`.
 const TEXTS: &str = "src/controllers/dashboard/texts";
 
+/// The script, and the folder that exists without it.
+const SCRIPT: &str = "assets/vendor/live.js.gz";
+const ASSETS: &str = "assets";
+
 fn main() {
     println!("cargo:rerun-if-changed={TEXTS}");
+    println!("cargo:rerun-if-changed={ASSETS}");
+    println!("cargo:rustc-check-cfg=cfg(live)");
     let root = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("Cargo sets it"));
+    if root.join(SCRIPT).exists() {
+        println!("cargo:rustc-cfg=live");
+    }
     let entries = std::fs::read_dir(root.join(TEXTS)).expect("the folder of the texts");
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
     files.retain(|file| file.extension().is_some_and(|extension| extension == "yaml"));

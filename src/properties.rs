@@ -14,11 +14,15 @@ fn number<T: std::str::FromStr<Err = std::num::ParseIntError>>(variable: &str) -
 /// The default number of cases of proptest, which `PROPTEST_CASES` overrides.
 const USUAL: u32 = 256;
 
-/// Returns the configuration for a property with at least `least` cases. `PROPTEST_CASES` sets the number of cases for
-/// properties without a number of their own; this number grows in proportion.
+/// Returns the configuration for a property with at least `least` cases; see [`scaled`].
 pub fn cases(least: u32) -> Config {
-    let usual = number("PROPTEST_CASES").unwrap_or(USUAL).max(USUAL);
-    Config::with_cases(in_proportion(least, usual))
+    Config::with_cases(scaled(least))
+}
+
+/// The number of cases of a property that has at least `least`. `PROPTEST_CASES` sets the number of cases for properties
+/// without a number of their own; this number grows in proportion.
+pub fn scaled(least: u32) -> u32 {
+    in_proportion(least, number("PROPTEST_CASES").unwrap_or(USUAL).max(USUAL))
 }
 
 fn in_proportion(least: u32, usual: u32) -> u32 {

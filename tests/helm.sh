@@ -17,7 +17,8 @@ if [ -z "${HELM:-}" ]; then
 		for part in pkg/lint/rules pkg/chartutil; do
 			flags+=" -X $package/$part.k8sVersionMajor=1 -X $package/$part.k8sVersionMinor=$minor"
 		done
-		(cd "$module" && CGO_ENABLED=0 go build -trimpath -ldflags "$flags" -o "$HELM.new" "$package/cmd/helm")
+		# The flags of tests/cluster/programs.sh: what has been compiled for the control plane is not compiled again.
+		(cd "$module" && CGO_ENABLED=0 GOGC=400 go build -trimpath -gcflags=all=-dwarf=false -ldflags "$flags" -o "$HELM.new" "$package/cmd/helm")
 		mv "$HELM.new" "$HELM"
 	fi
 fi

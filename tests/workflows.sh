@@ -39,7 +39,7 @@ if [ -z "${ACTIONLINT:-}" ]; then
 		fi
 		echo "building actionlint once into $(dirname "$ACTIONLINT")"
 		mkdir -p "$(dirname "$ACTIONLINT")"
-		(cd "$module" && CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o "$ACTIONLINT.new" github.com/rhysd/actionlint/cmd/actionlint)
+		(cd "$module" && CGO_ENABLED=0 go build -trimpath -gcflags=all=-dwarf=false -ldflags "-s -w" -o "$ACTIONLINT.new" github.com/rhysd/actionlint/cmd/actionlint)
 		mv "$ACTIONLINT.new" "$ACTIONLINT"
 	fi
 fi

@@ -79,11 +79,18 @@ def notes(*values):
     return " ".join(found["text"].split())
 
 
+# What was rendered with each set of values: many tests read the same objects, and each rendering takes a second.
+RENDERED = {}
+
+
 def text(*values, **options):
-    done = template(*values, **options)
-    if done.returncode:
-        raise AssertionError(done.stderr)
-    return done.stdout
+    asked = json.dumps([values, options], default=str)
+    if asked not in RENDERED or "chart" in options:
+        done = template(*values, **options)
+        if done.returncode:
+            raise AssertionError(done.stderr)
+        RENDERED[asked] = done.stdout
+    return RENDERED[asked]
 
 
 def documents(source):

@@ -171,6 +171,8 @@ pub fn go(folder: &str) -> Result<Command> {
     }
     let mut command = Command::new("go");
     command.current_dir(dir);
+    // The flags of programs.sh: what has been compiled for the control plane is not compiled again.
+    command.envs([("CGO_ENABLED", "0"), ("GOFLAGS", "-trimpath -gcflags=all=-dwarf=false")]);
     Ok(command)
 }
 

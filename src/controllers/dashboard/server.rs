@@ -155,7 +155,7 @@ impl ReplicaLoop for DashboardLoop {
         info!(address = %listener.local_addr().unwrap_or(address), url = config.public_url, "serving the dashboard");
         if !assets::are_pages_live() {
             info!(
-                "this build has no live updates: pages have a link that reloads them (the feature `live` adds updates)"
+                "this build has no live updates: pages have a link that reloads them (built after `make assets`, it has updates)"
             );
         }
         let users = Users::new(client, provider, config.identity);

@@ -86,7 +86,7 @@ fn worst() -> tempfile::TempDir {
 }
 
 proptest! {
-    #![proptest_config(crate::properties::cases(2_000))]
+    #![proptest_config(crate::properties::cases(500))]
 
     #[test]
     fn values_cannot_change_the_shape_of_a_mail(mail in mail()) {

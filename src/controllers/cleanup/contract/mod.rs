@@ -117,11 +117,11 @@ fn seed_asked() -> Option<u64> {
     seed.map(|seed| seed.parse().expect("CONTRACT_SEED is a number"))
 }
 
-/// Runs `plans` random plans of faults, with consecutive seeds from the seed of this run. Returns how many Instances
-/// ended in them.
-pub fn keep_promises<A: Automation>(plans: u64) -> Ends {
+/// Runs at least `plans` random plans of faults, with consecutive seeds from the seed of this run. Returns how many
+/// Instances ended in them.
+pub fn keep_promises<A: Automation>(plans: u32) -> Ends {
     let ends = Mutex::new(Ends::new());
-    let first = crate::properties::seed();
+    let (first, plans) = (crate::properties::seed(), u64::from(crate::properties::scaled(plans)));
     let run = |seed| {
         let printed = Seed(seed);
         for stage in World::<A>::new(seed).run() {

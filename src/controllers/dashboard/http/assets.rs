@@ -1,7 +1,7 @@
 //! Styles and scripts. Their paths contain a hash of their content, so browsers can cache them permanently.
 //!
-//! The script of live pages consists of htmx and two of its extensions, which `make assets` fetches. A build without
-//! the feature `live` does not have it: its pages have a link that reloads them.
+//! The script of live pages consists of htmx and two of its extensions, which `make assets` fetches. A build before
+//! that does not have it (`cfg(live)`, build.rs): its pages have a link that reloads them.
 
 use std::fmt::Write as _;
 use std::sync::LazyLock;
@@ -44,7 +44,7 @@ static STYLE: LazyLock<Asset> = LazyLock::new(|| {
 static ZONE: LazyLock<Asset> = LazyLock::new(|| {
     Asset::new("dashboard.js", SCRIPT, false, include_bytes!("../../../../assets/dashboard.js"))
 });
-#[cfg(feature = "live")]
+#[cfg(live)]
 static LIVE: LazyLock<Asset> = LazyLock::new(|| {
     Asset::new("live.js", SCRIPT, true, include_bytes!("../../../../assets/vendor/live.js.gz"))
 });
@@ -53,7 +53,7 @@ fn all() -> Vec<&'static Asset> {
     vec![
         &STYLE,
         &ZONE,
-        #[cfg(feature = "live")]
+        #[cfg(live)]
         &LIVE,
     ]
 }
@@ -70,7 +70,7 @@ pub fn scripts() -> Vec<&'static str> {
 
 /// Whether pages update automatically.
 pub fn are_pages_live() -> bool {
-    cfg!(feature = "live")
+    cfg!(live)
 }
 
 /// Returns the style or script at a path below `/assets/`.

@@ -8,8 +8,8 @@ use crate::controllers::cleanup::contract::{Automation, INTERVAL, Sight, Stage, 
 use crate::controllers::cleanup::ending::Ending;
 use crate::controllers::expiration::ExpirationReconciler;
 
-/// The number of random fault plans. Together with the tests of inactivity, 10,000 are run.
-const PLANS: u64 = 3_500;
+/// The number of random fault plans; `make properties` runs a hundred times as many.
+const PLANS: u32 = 700;
 
 struct Expiration;
 
@@ -45,5 +45,5 @@ fn no_instance_expires_without_warnings_under_random_faults() {
     let ends = keep_promises::<Expiration>(PLANS);
     println!("ends among the faults: {ends:?}");
     let ends = ends.get(&Stage::Age).copied().unwrap_or_default();
-    assert!(std::env::var("CONTRACT_SEED").is_ok() || ends > 1_000, "{ends}");
+    assert!(std::env::var("CONTRACT_SEED").is_ok() || ends > 200, "{ends}");
 }

@@ -7,8 +7,8 @@ use crate::controllers::cleanup::contract::{Automation, Round, Sight, Stage, kee
 use crate::controllers::cleanup::ending::Ending;
 use crate::controllers::inactivity::InactivityReconciler;
 
-/// The number of random fault plans. Together with the tests of expiration, 10,000 are run.
-const PLANS: u64 = 6_500;
+/// The number of random fault plans; `make properties` runs a hundred times as many.
+const PLANS: u32 = 1_300;
 
 struct Inactivity;
 
@@ -51,6 +51,6 @@ fn no_instance_is_stopped_or_deleted_without_warnings_under_random_faults() {
     println!("ends among the faults: {ends:?}");
     for stage in [Stage::Idle, Stage::Off] {
         let ends = ends.get(&stage).copied().unwrap_or_default();
-        assert!(std::env::var("CONTRACT_SEED").is_ok() || ends > 300, "{stage:?}: {ends}");
+        assert!(std::env::var("CONTRACT_SEED").is_ok() || ends > 60, "{stage:?}: {ends}");
     }
 }
