@@ -355,7 +355,9 @@ fn no_field_value_escapes_its_namespace_or_causes_endless_writes() {
     let is_sampled = |kind: &str| samples.iter().any(|document| document["kind"] == kind);
     let cases: Vec<_> = cases().into_iter().filter(|(kind, _, _)| is_sampled(kind)).collect();
     assert!(cases.len() > 3_500, "{} values", cases.len());
-    let cases: Vec<_> = cases.into_iter().enumerate().collect();
+    // All of them take minutes: each run takes every third, and `make properties` all.
+    let step = if crate::properties::scaled(1) == 1 { 3 } else { 1 };
+    let cases: Vec<_> = cases.into_iter().step_by(step).enumerate().collect();
     let faults = |(number, case): &(usize, (String, String, Value))| {
         let [all, without_accounts] = &groups[number % GROUPS];
         let trial = match case.0.as_str() {

@@ -151,7 +151,7 @@ fn wrong(documents: &[Value], config: &Config) -> Vec<String> {
 }
 
 proptest! {
-    #![proptest_config(crate::properties::cases(250))]
+    #![proptest_config(crate::properties::cases(50))]
 
     #[test]
     fn texts_are_shown_without_terminal_control_characters(
