@@ -166,13 +166,11 @@ impl<T: TryFrom<i64>> Visitor<'_> for IntegerVisitor<T> {
     }
 }
 
-/// Reads a list without spare capacity. Most lists in a status have one or two elements, and room is made for four.
+/// Reads a list without spare capacity.
 pub(crate) fn exact<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
-    let mut list = Vec::deserialize(deserializer)?;
-    list.shrink_to_fit();
-    Ok(list)
+    deserializer.deserialize_seq(ListVisitor(|_, _: &T| true, PhantomData))
 }
 
 /// Reads the first elements of a list, or `null`: at most a given number, and the first later element that is needed.
@@ -181,15 +179,26 @@ pub(crate) fn first<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     most: usize,
     is_needed: fn(&T) -> bool,
 ) -> Result<Vec<T>, D::Error> {
-    deserializer.deserialize_any(FirstVisitor { most, is_needed })
+    let is_kept = |kept: usize, element: &T| kept < most || kept == most && is_needed(element);
+    deserializer.deserialize_any(ListVisitor(is_kept, PhantomData))
 }
 
-struct FirstVisitor<T> {
-    most: usize,
-    is_needed: fn(&T) -> bool,
+/// Reads a list, or `null`, and keeps only some elements.
+pub(crate) fn kept<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+    mut is_kept: impl FnMut(&T) -> bool,
+) -> Result<Vec<T>, D::Error> {
+    deserializer.deserialize_any(ListVisitor(|_, element: &T| is_kept(element), PhantomData))
 }
 
-impl<'de, T: Deserialize<'de>> Visitor<'de> for FirstVisitor<T> {
+/// Keeps the elements for which a function is true, given the number of those before. Lists are short, and thousands of
+/// objects have them: room for four elements, and the hole that is left when a list is shortened, would be most of them.
+struct ListVisitor<T, F>(F, PhantomData<T>);
+
+/// Lists grow by single elements up to this length.
+const SHORT: usize = 8;
+
+impl<'de, T: Deserialize<'de>, F: FnMut(usize, &T) -> bool> Visitor<'de> for ListVisitor<T, F> {
     type Value = Vec<T>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -200,14 +209,18 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for FirstVisitor<T> {
         Ok(Vec::new())
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<T>, A::Error> {
-        let mut first: Vec<T> = Vec::new();
-        while let Some(element) = list.next_element::<T>()? {
-            if first.len() < self.most || first.len() == self.most && (self.is_needed)(&element) {
-                first.push(element);
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut elements: A) -> Result<Vec<T>, A::Error> {
+        let mut list: Vec<T> = Vec::new();
+        while let Some(element) = elements.next_element()? {
+            if (self.0)(list.len(), &element) {
+                if list.len() < SHORT {
+                    list.reserve_exact(1);
+                }
+                list.push(element);
             }
         }
-        Ok(first)
+        list.shrink_to_fit();
+        Ok(list)
     }
 }
 

@@ -11,7 +11,7 @@ mod kubevirt;
 mod pod_network;
 mod tenancy;
 
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 
 pub use self::admission::*;
 pub use self::core::*;
@@ -22,6 +22,7 @@ pub use self::job::*;
 pub use self::kubevirt::*;
 pub use self::pod_network::*;
 pub use self::tenancy::*;
+use crate::api::wire::kept;
 
 pub(crate) use crate::api::object::kind;
 
@@ -40,17 +41,6 @@ macro_rules! foreign_part {
     };
 }
 use foreign_part;
-
-/// Reads a list, or `null`, and keeps only some elements.
-fn kept<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
-    deserializer: D,
-    is_kept: impl FnMut(&T) -> bool,
-) -> Result<Vec<T>, D::Error> {
-    let mut list = Option::<Vec<T>>::deserialize(deserializer)?.unwrap_or_default();
-    list.retain(is_kept);
-    list.shrink_to_fit();
-    Ok(list)
-}
 
 /// A spec or status without any field that we read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, Deserialize)]

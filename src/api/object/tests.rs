@@ -216,6 +216,11 @@ fn lists_have_no_spare_capacity() {
         serde_json::from_value(json!({"metadata": {"name": "a"}, "status": status})).unwrap();
     let InstanceStatus { environments, conditions, .. } = instance.status;
     assert_eq!((environments.capacity(), conditions.capacity()), (1, 1));
+    for length in [0, 1, 3, 9, 100] {
+        let status = json!({"environments": vec![json!({"name": "main"}); length]});
+        let status: InstanceStatus = serde_json::from_value(status).unwrap();
+        assert_eq!((status.environments.len(), status.environments.capacity()), (length, length));
+    }
 }
 
 #[test]

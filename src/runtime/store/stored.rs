@@ -24,7 +24,8 @@ impl<T: Kind> StoredObject<T> {
         let is_large = || !T::ENCODED && length > LARGE && is_longer(&**object, LARGE);
         let is_text = object.malformed.is_none() && (T::ENCODED || is_large());
         match is_text.then(|| serde_json::to_string(&**object)) {
-            Some(Ok(text)) if T::ENCODED || is_same(&text, object) => Self::Text(text.into_boxed_str()),
+            // A copy, as the end of a shortened text would be a hole in the heap.
+            Some(Ok(text)) if T::ENCODED || is_same(&text, object) => Self::Text(Box::from(text.as_str())),
             _ => Self::Whole(Arc::clone(object)),
         }
     }
