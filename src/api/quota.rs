@@ -203,12 +203,12 @@ impl Quotas<'_> {
     /// the namespace of a Tenant always counts towards the personal workspace, whatever Workspace it names, because
     /// users write these Templates themselves.
     pub fn scope(&self, reference: &GenericRef, template: &Template) -> Option<Scope> {
-        let workspace = &template.spec.workspace_ref.name;
+        let workspace = template.spec.workspace_ref.name.as_str();
         let is_own = is_of_tenant(reference) || workspace == PERSONAL;
         if is_own && self.rule.personal_workspaces {
             return Some(Scope::Personal);
         }
-        (!workspace.is_empty()).then(|| Scope::Workspace(workspace.clone()))
+        (!workspace.is_empty()).then(|| Scope::Workspace(workspace.to_owned()))
     }
 
     /// The amount of a quota that Instances other than `but` use. All Instances of the namespace count, whatever

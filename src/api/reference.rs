@@ -4,6 +4,7 @@ use std::fmt;
 
 use macro_rules_attribute::apply;
 
+use super::text::Text;
 use super::wire::{Optional, resource_part};
 
 /// A reference to another object.
@@ -11,15 +12,15 @@ use super::wire::{Optional, resource_part};
 #[derive(PartialOrd, Ord, Hash)]
 pub struct GenericRef {
     /// Name of the object.
-    pub name: String,
+    pub name: Text,
     /// Namespace of the object. Default: empty, for cluster-scoped objects.
-    pub namespace: Optional<String>,
+    pub namespace: Optional<Text>,
 }
 
 impl GenericRef {
     /// A reference to the object `name` in `namespace`.
     pub fn new(namespace: &str, name: &str) -> Self {
-        Self { name: name.to_owned(), namespace: namespace.to_owned() }
+        Self { name: name.into(), namespace: namespace.into() }
     }
 
     /// Whether the name is empty, so that the reference does not point to an object.

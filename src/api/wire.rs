@@ -31,7 +31,6 @@ macro_rules! resource_part_without_default {
             Optional => #[serde(skip_serializing_if = "crate::api::wire::is_default")] #[schemars(default)],
             Optional<Vec<_>> => #[serde(deserialize_with = "crate::api::wire::exact")],
             Optional<Vec<Condition>> => #[schemars(schema_with = "crate::api::condition::list_schema")],
-            Text => #[schemars(with = "String")],
         )]
         #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
         #[serde(rename_all = "camelCase", default)]
@@ -53,7 +52,7 @@ macro_rules! wire_enum {
         pub enum $name {
             $($(#[$variant_doc])* $variant,)+
             /// A text that is not in the enumeration, as it was stored; empty if the field is absent.
-            Other(String),
+            Other($crate::api::text::Text),
         }
 
         impl $name {
@@ -83,7 +82,7 @@ macro_rules! wire_enum {
             fn from(text: &str) -> Self {
                 match text {
                     $($text => Self::$variant,)+
-                    other => Self::Other(other.to_owned()),
+                    other => Self::Other(other.into()),
                 }
             }
         }

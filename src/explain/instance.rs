@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::api::condition::Condition;
 use crate::api::instance::InstancePhase;
 use crate::api::shown::{message, shown};
+use crate::api::text::Text;
 use crate::api::why::{Because, Ender, Limit, Next, Step, Warned, Warning, Why, span};
 
 /// The text of `crownlabs why`: the objects that an Instance waits for, its next steps, and the users who may end it.
@@ -25,7 +26,7 @@ pub fn text(why: &Why, now: Timestamp) -> String {
 
 /// Returns the same facts as JSON.
 pub fn value(why: &Why, now: Timestamp) -> Value {
-    let environment = |(name, phase): &(String, InstancePhase)| json!({"name": name, "phase": phase});
+    let environment = |(name, phase): &(Text, InstancePhase)| json!({"name": name, "phase": phase});
     json!({
         "namespace": why.instance.namespace,
         "name": why.instance.name,

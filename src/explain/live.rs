@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::{course, instance};
 use crate::api::instance::{Instance, InstanceKind};
+use crate::api::reference::GenericRef;
 use crate::api::template::{Template, TemplateKind};
 use crate::api::tenancy::tenant_of;
 use crate::api::tenant::TenantKind;
@@ -96,18 +97,17 @@ pub async fn status(
         // A user without the permission to list Templates sees only the table.
         let own = format!("workspace-{workspace}");
         let of_course: Vec<Template> = list::<TemplateKind>(&client, &own, "").await.unwrap_or_default();
-        let key = |template: &Template| (template.namespace().to_owned(), template.name().to_owned());
-        let mut templates: BTreeMap<(String, String), Option<Template>> =
+        let key = |template: &Template| GenericRef::new(template.namespace(), template.name());
+        let mut templates: BTreeMap<GenericRef, Option<Template>> =
             of_course.iter().map(|template| (key(template), Some(template.clone()))).collect();
         let mut rows = Vec::new();
         for instance in &instances {
             let reference = &instance.spec.template_ref;
-            let key = (reference.namespace.clone(), reference.name.clone());
-            if !templates.contains_key(&key) {
+            if !templates.contains_key(reference) {
                 let read = get::<TemplateKind>(&client, &reference.namespace, &reference.name).await;
-                templates.insert(key.clone(), read.ok());
+                templates.insert(reference.clone(), read.ok());
             }
-            rows.push(Row::of(instance, templates.get(&key).and_then(Option::as_ref)));
+            rows.push(Row::of(instance, templates.get(reference).and_then(Option::as_ref)));
         }
         let now = clock::now();
         sort(&mut rows, now);

@@ -15,6 +15,7 @@ use super::object::kind;
 use super::promise::Promise;
 use super::reference::GenericRef;
 use super::template::Selector;
+use super::text::Text;
 use super::wire::{self, Optional, resource_part, wire_enum};
 
 kind!(
@@ -129,7 +130,7 @@ pub struct InstanceSpec {
     pub customization_urls: Optional<CustomizationUrls>,
     /// URL that is queried periodically to find out whether the instance is still needed: a 2xx response
     /// keeps it, 404 and 410 terminate it, any other response is retried. Default: empty, no check.
-    pub status_check_url: Optional<String>,
+    pub status_check_url: Optional<Text>,
     /// URLs of the archives with the content of each environment; the keys are names of environments, for
     /// example `{desktop: {origin: "https://files.example.org/start.zip"}}`, and `default` stands for the first
     /// environment. Default: none.
@@ -167,11 +168,11 @@ pub struct ExposedPort {
 #[apply(resource_part)]
 pub struct CustomizationUrls {
     /// URL of an archive to unpack before the container starts. Default: empty, the archive of the template.
-    pub content_origin: Optional<String>,
+    pub content_origin: Optional<Text>,
     /// Upload URL for the content when the instance is terminated. Default: empty, no upload.
-    pub content_destination: Optional<String>,
+    pub content_destination: Optional<Text>,
     /// URL of the status check, as in `statusCheckUrl`. Default: empty, no check.
-    pub status_check: Optional<String>,
+    pub status_check: Optional<Text>,
 }
 
 /// URLs of the archives with the content of an environment.
@@ -202,9 +203,9 @@ pub struct InstanceStatus {
     /// environment adds its name and a slash.
     pub url: Optional<String>,
     /// Cluster IP address of the first environment, for example `10.96.12.7`; empty while it is stopped.
-    pub ip: Optional<String>,
+    pub ip: Optional<Text>,
     /// Time from creation until the first environment was ready for the first time, for example `1m30s`.
-    pub initial_ready_time: Optional<String>,
+    pub initial_ready_time: Optional<Text>,
     /// Times of the last actions of the automation of the instance.
     pub automation: Optional<Automation>,
     /// Inactivity: when the instance was last used, and when it will be stopped or deleted unless it is used again.
@@ -214,11 +215,11 @@ pub struct InstanceStatus {
     /// Expiration: when the instance will be deleted because of its age.
     pub expiration: Option<Box<Promise>>,
     /// Name of the node that the instance runs on; empty while it is stopped.
-    pub node_name: Optional<String>,
+    pub node_name: Optional<Text>,
     /// Node selector of the pod that runs the instance; empty while it is stopped.
     pub node_selector: Optional<BTreeMap<String, String>>,
     /// State of the public exposure; absent if none is requested.
-    pub public_exposure: Option<PublicExposureStatus>,
+    pub public_exposure: Option<Box<PublicExposureStatus>>,
     /// State of each environment, by its name.
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub environments: Optional<Vec<EnvironmentStatus>>,
@@ -264,7 +265,7 @@ pub struct PublicExposureStatus {
 #[apply(resource_part)]
 pub struct EnvironmentStatus {
     /// Name of the environment in the template.
-    pub name: String,
+    pub name: Text,
     /// Phase of the environment, with the values of `status.phase`.
     pub phase: Optional<InstancePhase>,
     /// Whether the Gateway has accepted the `HTTPRoute` of the environment; false if an Ingress is used.
@@ -272,9 +273,9 @@ pub struct EnvironmentStatus {
     /// URL of the desktop or web application; empty while the instance is stopped or has none.
     pub url: Optional<String>,
     /// IP address inside the cluster, for example `10.96.12.7`; empty while the instance is stopped.
-    pub ip: Optional<String>,
+    pub ip: Optional<Text>,
     /// Time from creation until this environment was ready for the first time, for example `1m30s`.
-    pub initial_ready_time: Optional<String>,
+    pub initial_ready_time: Optional<Text>,
     /// Times of the last actions of the automation of this environment.
     pub automation: Optional<Automation>,
 }

@@ -12,9 +12,9 @@ fn environment(name: &str, archive: &str) -> Environment {
 fn spec() -> InstanceSpec {
     InstanceSpec {
         customization_urls: CustomizationUrls {
-            content_origin: "older-origin".to_owned(),
-            content_destination: "older-destination".to_owned(),
-            status_check: "older-check".to_owned(),
+            content_origin: "older-origin".into(),
+            content_destination: "older-destination".into(),
+            status_check: "older-check".into(),
         },
         ..InstanceSpec::default()
     }
@@ -28,7 +28,7 @@ fn urls(origin: &str, destination: &str) -> ContentUrls {
 fn the_newer_status_check_url_is_used_unless_it_is_empty() {
     assert_eq!(InstanceSpec::default().effective_status_check_url(), "");
     assert_eq!(spec().effective_status_check_url(), "older-check");
-    let spec = InstanceSpec { status_check_url: "check".to_owned(), ..spec() };
+    let spec = InstanceSpec { status_check_url: "check".into(), ..spec() };
     assert_eq!(spec.effective_status_check_url(), "check");
 }
 

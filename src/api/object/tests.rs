@@ -258,7 +258,7 @@ fn an_unknown_enumeration_value_is_kept() {
     let Template { spec, malformed, .. } = &stored;
     assert_eq!(*malformed, None);
     let read = &spec.environment_list[0];
-    assert_eq!(read.environment_type, EnvironmentType::Other("Quantum".to_owned()));
+    assert_eq!(read.environment_type, EnvironmentType::Other("Quantum".into()));
     assert!(!read.environment_type.is_known());
     assert_eq!(read.mode.as_str(), "exam");
     assert_eq!(read.name, "a");
@@ -337,7 +337,7 @@ fn roles_are_found_by_workspace() {
     let value = json!({"metadata": {"name": "john.doe"}, "spec": {"workspaces": workspaces}});
     let tenant: Tenant = serde_json::from_value(value).unwrap();
     assert_eq!(tenant.spec.role_in("tea"), Some(&Role::Manager));
-    assert_eq!(tenant.spec.role_in("coffee"), Some(&Role::Other("owner".to_owned())));
+    assert_eq!(tenant.spec.role_in("coffee"), Some(&Role::Other("owner".into())));
     assert_eq!(tenant.spec.role_in("milk"), None);
 }
 

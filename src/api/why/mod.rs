@@ -22,6 +22,7 @@ use super::instance::{Instance, InstancePhase, InstanceStatus};
 use super::reference::GenericRef;
 use super::template::Template;
 use super::tenant::{Role, Tenant};
+use super::text::Text;
 
 /// The conditions that must hold before the Instance is in its desired state.
 const NEEDED: [&str; 3] = [READY.as_str(), RECONCILED.as_str(), PUBLIC_EXPOSURE_READY.as_str()];
@@ -63,7 +64,7 @@ pub struct Why {
     /// The URL that a browser opens; empty if it has no URL.
     pub url: String,
     /// Its environments, with the phase of each.
-    pub environments: Vec<(String, InstancePhase)>,
+    pub environments: Vec<(Text, InstancePhase)>,
     /// Whether it is being deleted.
     pub is_terminating: bool,
     /// Whether the daemon has not acted on the last change of its spec yet.

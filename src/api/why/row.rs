@@ -36,9 +36,9 @@ impl Row {
         let running = environments.iter().filter(|environment| runs(&environment.name));
         let promise = status.inactivity.as_ref().or(status.destruction.as_ref());
         Self {
-            tenant: spec.tenant_ref.name.clone(),
+            tenant: spec.tenant_ref.name.to_string(),
             instance: format!("{}/{}", instance.namespace(), instance.name()),
-            template: spec.template_ref.name.clone(),
+            template: spec.template_ref.name.to_string(),
             phase: status.phase.clone(),
             idle_since: promise.and_then(|promise| promise.since.clone()),
             cores: running.map(|environment| environment.resources.cpu).sum(),

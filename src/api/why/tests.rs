@@ -55,7 +55,7 @@ fn the_facts_come_from_the_status_and_the_spec() {
     assert_eq!(why.template.to_string(), "workspace-tea/desktop");
     assert_eq!((why.phase, &*why.url), (InstancePhase::Ready, "https://labs/box"));
     assert_eq!(why.since, Some(time("2026-01-01T00:00:00Z")));
-    let environments = [("a".to_owned(), InstancePhase::Ready), ("b".to_owned(), InstancePhase::Off)];
+    let environments = [("a".into(), InstancePhase::Ready), ("b".into(), InstancePhase::Off)];
     assert_eq!(why.environments, environments);
     assert!(why.is_to_run && why.is_behind && !why.is_terminating);
     assert_eq!((types(&why.waits), types(&why.automation)), (vec![], vec!["Inactive"]));

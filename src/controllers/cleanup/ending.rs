@@ -132,7 +132,8 @@ impl Ending<'_> {
             wording: Wording::Templates,
         };
         let template = self.candidate.template.as_ref();
-        let course = template.map(|template| template.spec.workspace_ref.name.clone()).unwrap_or_default();
+        let course =
+            template.map(|template| template.spec.workspace_ref.name.to_string()).unwrap_or_default();
         let (uid, number) = (instance.uid().to_owned(), self.promise.warnings);
         Some(Ok(Notice { mail, uid, number, course, managers: self.managers(kind, now) }))
     }

@@ -249,7 +249,8 @@ impl Agent {
             }
         };
         let (instance, [client, peer]) = (format!("{}/{name}", self.config.namespace), asking.shown());
-        let (template, running) = (&found.instance.spec.template_ref.name, found.instance.spec.running);
+        let (template, running) =
+            (found.instance.spec.template_ref.name.as_str(), found.instance.spec.running);
         info!(instance, template, running, client, peer, "an exam server has {verb} an Instance");
         Ok((status, found))
     }

@@ -104,7 +104,7 @@ impl InstanceView {
             instance.metadata.labels.iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
         Self {
             id: instance.name().to_owned(),
-            template: spec.template_ref.name.clone(),
+            template: spec.template_ref.name.to_string(),
             running: spec.running,
             customization_urls,
             content_urls,
@@ -118,7 +118,7 @@ impl InstanceView {
 /// The effective URLs, in both forms. If there are several environments, the first one counts.
 fn urls(instance: &Instance) -> (CustomizationView, Option<ContentView>) {
     let spec = &instance.spec;
-    let first = instance.status.environments.first().and_then(|first| spec.content_urls.get(&first.name));
+    let first = instance.status.environments.first().and_then(|first| spec.content_urls.get(&*first.name));
     let newer = first.or_else(|| spec.content_urls.values().next());
     let newer = newer.cloned().unwrap_or_default();
     let older = &spec.customization_urls;

@@ -56,7 +56,7 @@ pub fn mounted_volumes(context: &EnvironmentContext<'_>) -> Option<String> {
 pub fn keys(observed: &Observed) -> Keys {
     let mut keys = Keys::default();
     let owner = &observed.instance.spec.tenant_ref.name;
-    let managers = observed.managers.iter().filter(|manager| manager.name() != owner);
+    let managers = observed.managers.iter().filter(|manager| *owner != manager.name());
     for tenant in observed.tenant.iter().chain(managers) {
         keys.add(tenant.name(), &tenant.spec.public_keys);
     }

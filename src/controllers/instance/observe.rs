@@ -75,7 +75,7 @@ impl Observed {
     pub fn shared_volume(&self, reference: &GenericRef) -> Option<&Arc<SharedVolume>> {
         self.shared_volumes
             .iter()
-            .find(|volume| volume.name() == reference.name && volume.namespace() == reference.namespace)
+            .find(|volume| reference.name == volume.name() && reference.namespace == volume.namespace())
     }
 
     /// Whether the Tenant of the Instance manages the Workspace of its Template. This also counts in namespaces that do
@@ -83,7 +83,7 @@ impl Observed {
     /// also create them in the namespace of that Tenant.
     pub fn owner_is_manager(&self) -> bool {
         let owner = &self.instance.spec.tenant_ref.name;
-        self.managers.iter().any(|manager| manager.name() == owner)
+        self.managers.iter().any(|manager| *owner == manager.name())
     }
 
     /// The object with this name, regardless of its owner.

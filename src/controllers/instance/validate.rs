@@ -15,6 +15,7 @@ use crate::api::names::{self, check_dns_label};
 use crate::api::parts::{OAUTH2_PROXY, reserved_for};
 use crate::api::resources::Resources;
 use crate::api::template_fault::TemplateFault;
+use crate::api::text::Text;
 use crate::api::{reason, requirements};
 use crate::config::{AccessMode, InstanceConfig};
 use crate::controllers::shared::environments::{Chosen, choose, refused_image};
@@ -34,7 +35,7 @@ pub struct Validated {
     /// Its environments, in the order of the Template.
     pub environments: Vec<ValidEnvironment>,
     /// The names of the environments that were removed from the Template.
-    pub removed: Vec<String>,
+    pub removed: Vec<Text>,
 }
 
 /// An environment of an Instance whose Template is valid.

@@ -86,7 +86,8 @@ pub fn report(
         known.is_none_or(|known| known.reason != state.reason || known.message != observation.message);
     let mut status = old.clone();
     let State { phase, message, .. } = state;
-    status.public_exposure = Some(PublicExposureStatus { external_ip: address, ports, phase, message });
+    status.public_exposure =
+        Some(Box::new(PublicExposureStatus { external_ip: address, ports, phase, message }));
     let generation = observed.instance.metadata.generation;
     status.conditions = conditions::merge(&old.conditions, &[observation], &[], generation, now);
     Report::new(status, has_changed.then_some(event).into_iter().collect())
@@ -98,7 +99,7 @@ fn said_before(observed: &Observed, settings: &Settings) -> PublicExposureStatus
     let is_left = |said: &&PublicExposureStatus| {
         pool::parse(&said.external_ip).is_none_or(|said| settings.pool.contains(said) || held == Some(said))
     };
-    observed.instance.status.public_exposure.as_ref().filter(is_left).cloned().unwrap_or_default()
+    observed.instance.status.public_exposure.as_deref().filter(is_left).cloned().unwrap_or_default()
 }
 
 fn error(problem: &Problem) -> State {

@@ -41,7 +41,7 @@ pub fn managers(tenants: &Store<TenantKind>, template: &Template) -> Vec<Arc<Ten
 pub fn owners(tenants: &Store<TenantKind>, instance: &Instance) -> Vec<String> {
     let owners = tenants.by::<ByPersonalNamespace>(instance.namespace());
     if owners.is_empty() {
-        vec![instance.spec.tenant_ref.name.clone()]
+        vec![instance.spec.tenant_ref.name.to_string()]
     } else {
         owners.iter().map(|owner| owner.name().to_owned()).collect()
     }

@@ -6,6 +6,7 @@ use crate::api::instance::Instance;
 use crate::api::names::CanonicalName;
 use crate::api::reason;
 use crate::api::template_fault::TemplateFault;
+use crate::api::text::Text;
 use crate::config::{Layout, LocalVm};
 
 /// An environment of an Instance, and how its objects are named.
@@ -29,7 +30,7 @@ pub fn choose<'a>(
     environments: &'a [Environment],
     layout: Layout,
     has_workload: impl Fn(&str) -> bool,
-) -> (Vec<Chosen<'a>>, Vec<String>) {
+) -> (Vec<Chosen<'a>>, Vec<Text>) {
     let fixed = &instance.status.environments;
     let canonical = CanonicalName::of(instance.name());
     let suffixed = |environment: &Environment| has_workload(&canonical.environment(&environment.name));
@@ -57,7 +58,7 @@ pub fn choose<'a>(
     let mut chosen = Vec::new();
     let mut removed = Vec::new();
     for status in fixed {
-        match environments.iter().find(|environment| environment.name == status.name) {
+        match environments.iter().find(|environment| status.name == environment.name) {
             Some(environment) => chosen.push(Chosen { environment, classic }),
             None => removed.push(status.name.clone()),
         }

@@ -217,7 +217,7 @@ fn judge(observed: &Observed, config: &SnapshotConfig, now: Timestamp) -> Result
     }
     let tenant = &instance.spec.tenant_ref.name;
     if let Some(namespace_tenant) =
-        observed.namespace_tenant.as_ref().filter(|namespace_tenant| *namespace_tenant != tenant)
+        observed.namespace_tenant.as_ref().filter(|namespace_tenant| tenant != *namespace_tenant)
     {
         return Err(refuse(&format!(
             "instance {} names tenant {tenant}, but namespace {} belongs to tenant {namespace_tenant}: nothing is \
@@ -269,7 +269,7 @@ fn found<'a>(observed: &'a Observed, key: &ObjectKey) -> Result<(&'a Instance, &
     } else {
         environments
             .iter()
-            .find(|environment| environment.name == *wanted)
+            .find(|environment| *wanted == environment.name)
             .ok_or_else(|| format!("environment {wanted} not found in template {}.", reference.name))?
     };
     let is_machine = matches!(

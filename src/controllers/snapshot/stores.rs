@@ -176,7 +176,7 @@ impl Stores {
         let first = sharing
             .iter()
             .min_by_key(|tenant| (tenant.metadata.creation_timestamp.clone(), tenant.name().to_owned()))?;
-        (first.name() != tenant).then(|| first.name().to_owned())
+        (*tenant != first.name()).then(|| first.name().to_owned())
     }
 }
 

@@ -10,6 +10,7 @@ use crate::api::condition::SUBMITTED;
 use crate::api::instance::{Automation, EnvironmentStatus, Instance, InstanceKind, InstanceStatus};
 use crate::api::labels;
 use crate::api::reason::{self, Reason};
+use crate::api::text::Text;
 use crate::config::SubmissionConfig;
 use crate::runtime::conditions::{self, Observation, whole_seconds};
 use crate::runtime::error::ApiError;
@@ -199,7 +200,7 @@ fn write(status: &mut InstanceStatus, upload: &Upload, change: impl Fn(&mut Auto
         return;
     }
     let mut environment =
-        EnvironmentStatus { name: upload.environment.clone(), ..EnvironmentStatus::default() };
+        EnvironmentStatus { name: Text::from(&upload.environment), ..EnvironmentStatus::default() };
     change(&mut environment.automation);
     status.environments.push(environment);
 }

@@ -92,7 +92,7 @@ fn a_course_that_does_not_exist_keeps_the_template_from_being_ready_and_stalls_i
         observed.workspace = None;
         let template = Arc::make_mut(&mut observed.template);
         template.metadata.namespace = namespace.into();
-        template.spec.workspace_ref.name = course.to_owned();
+        template.spec.workspace_ref.name = course.into();
         observed
     };
     // A Template in the namespace of a Tenant, or without a course, needs no Workspace.

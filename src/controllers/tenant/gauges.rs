@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn templates_of_tenants_count_against_personal_workspaces_if_enabled() {
         let mut own = Instance::clone(&instance(true, "tea"));
-        own.spec.template_ref.namespace = "tenant-ada".to_owned();
+        own.spec.template_ref.namespace = "tenant-ada".into();
         let own = Arc::new(own);
         for (has_personal, expected) in [(false, 1), (true, 0)] {
             let mut quotas = QuotaUse::new(has_personal);

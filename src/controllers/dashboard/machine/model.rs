@@ -132,7 +132,7 @@ impl Machine {
             images: images(student, instance, template),
             template: instance.spec.template_ref.to_string(),
             created: instance.metadata.creation_timestamp.as_ref().map(|time| time.0),
-            ready_in: status.initial_ready_time.clone(),
+            ready_in: status.initial_ready_time.to_string(),
             last_use: promise.and_then(|promise| promise.since.as_ref()).map(|time| time.0),
         }
     }
@@ -157,7 +157,7 @@ fn parts(student: &Student<'_>, instance: &Instance, template: Option<&Template>
         };
         let is_offered = !settings.ssh_host.is_empty() || !settings.web_ssh.is_empty();
         Part {
-            name: environment.name.clone(),
+            name: environment.name.to_string(),
             standing: if is_single { whole } else { Standing::of_phase(&environment.phase) },
             url: links::web(&environment.url).map(str::to_owned),
             ssh: (has_ssh && is_offered).then_some(ssh),

@@ -206,7 +206,8 @@ impl Reads<'_> {
         let templates = or_none(template)?.into_iter().collect();
         let tenant = tenant?;
         let without_tenant = self.without_tenant(tenant.as_ref());
-        let topics = vec![Topic::Instance(machine.clone()), Topic::Templates(reference.namespace.clone())];
+        let topics =
+            vec![Topic::Instance(machine.clone()), Topic::Templates(reference.namespace.to_string())];
         let known = Known::new(self.named(tenant), instances?, templates, workspaces?, snapshots?);
         let own = Own { known, without_tenant, rules, topics };
         Ok(OneMachine { instance, is_template_gone, own, is_own: namespace == self.namespace(), warnings })

@@ -256,6 +256,6 @@ fn the_account_has_keys_and_quotas() {
     let reference = GenericRef::new("workspace-drive", "drive");
     assert_eq!(
         account.drive.offer.map(|offer| (offer.namespace, offer.name)),
-        Some((reference.namespace, reference.name))
+        Some((reference.namespace.to_string(), reference.name.to_string()))
     );
 }

@@ -14,6 +14,7 @@ use crate::api::condition::{Condition, PUBLIC_EXPOSURE_READY, READY, STALLED};
 use crate::api::environment::Environment;
 use crate::api::instance::{EnvironmentStatus, InstanceKind, InstancePhase as Phase, InstanceStatus};
 use crate::api::reason::{self, Reason};
+use crate::api::text::Text;
 use crate::config::InstanceConfig;
 use crate::controllers::shared::problems;
 use crate::kinds::{HttpRouteKind, IngressKind, Pod, ServiceKind};
@@ -139,7 +140,7 @@ fn ready_time(observed: &Observed, environment: &str, seconds: i64) -> Option<Me
     Some(Measurement {
         name: "instance_initial_ready_time_second",
         labels: vec![
-            ("workspace", template.spec.workspace_ref.name.clone()),
+            ("workspace", template.spec.workspace_ref.name.to_string()),
             ("template", template.name().to_owned()),
             ("environment", environment.to_owned()),
             ("type", found.environment_type.to_string()),
@@ -174,7 +175,7 @@ fn overview(
         }
     };
     let pod = observed.instance.spec.running.then(|| current_pod(&observed.pods)).flatten();
-    status.node_name = pod.and_then(|pod| pod.spec.node_name.clone()).unwrap_or_default();
+    status.node_name = pod.and_then(|pod| pod.spec.node_name.as_ref()).map(Text::from).unwrap_or_default();
     status.node_selector = pod.and_then(|pod| pod.spec.node_selector.clone()).unwrap_or_default();
     status.node_selector.remove(SCHEDULABLE);
 }
@@ -200,21 +201,22 @@ fn environment(
     let observed = context.observed;
     let running = observed.instance.spec.running;
     let mut status = before;
-    status.name.clone_from(&context.environment.name);
+    status.name = Text::from(&context.environment.name);
     let (phase, cause) = exposure_status::judge(context, phased(context, problems), now);
     let conditions = &observed.instance.status.conditions;
     let phase_of = |cause: &Cause| cause.phase(cause.has_lasted(conditions, context.config, now)).cloned();
     status.phase = cause.as_ref().and_then(phase_of).unwrap_or(phase);
     let service = context.own::<ServiceKind>().filter(|_| running);
-    let address = service.and_then(|service| service.spec.cluster_ip.clone());
+    let address = service.and_then(|service| service.spec.cluster_ip.as_ref());
     // A headless Service of the Go operator with several environments has no address.
-    status.ip = address.filter(|address| address != HEADLESS).unwrap_or_default();
+    status.ip = address.filter(|address| *address != HEADLESS).map(Text::from).unwrap_or_default();
     let route = context.own::<HttpRouteKind>();
     let shown = running && (route.is_some() || context.own::<IngressKind>().is_some());
     status.url = if shown { context.url() } else { String::new() };
     status.exposition_accepted = route.is_some_and(exposure::is_accepted);
     if status.phase == Phase::Ready && status.initial_ready_time.is_empty() {
-        status.initial_ready_time = go_duration(Duration::from_secs(age(observed, now).unsigned_abs()));
+        status.initial_ready_time =
+            go_duration(Duration::from_secs(age(observed, now).unsigned_abs())).into();
     }
     (status, cause)
 }

@@ -14,15 +14,15 @@ fn the_service_of_the_environment_is_chosen() {
     let mut instance = Instance::new(Some("tenant-ada"), "exam.1", InstanceSpec::default());
     let ip = |last: u8| IpAddr::from([10, 0, 0, last]);
     // The Tenant may write the status, so no address in it counts.
-    instance.status.ip = ip(66).to_string();
+    instance.status.ip = ip(66).to_string().into();
     let one = [("exam-1".to_owned(), ip(1)), ("exam-1-pe".to_owned(), ip(9))];
     assert_eq!(choose(&instance, "main", &one), Some(ip(1)));
     let several = [("exam-1-client".to_owned(), ip(2)), ("exam-1-server".to_owned(), ip(3))];
     assert_eq!(choose(&instance, "client", &several), Some(ip(2)));
     assert_eq!(choose(&instance, "other", &several), None, "it is not known yet which is the first");
     let status = |name: &str| EnvironmentStatus {
-        name: name.to_owned(),
-        ip: ip(66).to_string(),
+        name: name.into(),
+        ip: ip(66).to_string().into(),
         ..EnvironmentStatus::default()
     };
     instance.status.environments = vec![status("server"), status("client")];

@@ -251,7 +251,7 @@ fn the_environments_are_fixed_when_the_first_objects_are_made() {
     let mut shrunk = observed(json!([environment("b", "Standalone", json!({}))]));
     shrunk.instance =
         edit(&shrunk.instance, &json!({"status": {"environments": [{"name": "a"}, {"name": "b"}]}}));
-    assert_eq!(chosen(&shrunk), (vec![("b".to_owned(), false)], vec!["a".to_owned()]));
+    assert_eq!(chosen(&shrunk), (vec![("b".to_owned(), false)], vec!["a".into()]));
     assert_eq!(shrunk.instance.status.environments, [named("a"), named("b")]);
     // The only environment was renamed, and is still the only one.
     let mut renamed = observed(json!([environment("new", "Standalone", json!({}))]));
@@ -261,7 +261,7 @@ fn the_environments_are_fixed_when_the_first_objects_are_made() {
     renamed
         .children
         .set::<DeploymentKind>(vec![owned::<crate::kinds::DeploymentKind>("my-lab-old", json!({}))]);
-    assert_eq!(chosen(&renamed), (vec![], vec!["old".to_owned()]));
+    assert_eq!(chosen(&renamed), (vec![], vec!["old".into()]));
     // Likewise, an Instance with classic objects keeps them.
     let mut stays = observed(json!([environment("a", "Standalone", json!({}))]));
     stays.children.set::<DeploymentKind>(vec![owned::<crate::kinds::DeploymentKind>("my-lab", json!({}))]);
@@ -273,7 +273,7 @@ fn the_environments_are_fixed_when_the_first_objects_are_made() {
 }
 
 fn named(name: &str) -> EnvironmentStatus {
-    EnvironmentStatus { name: name.to_owned(), ..EnvironmentStatus::default() }
+    EnvironmentStatus { name: name.into(), ..EnvironmentStatus::default() }
 }
 
 #[test]

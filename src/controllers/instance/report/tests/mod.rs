@@ -38,7 +38,7 @@ fn the_initial_ready_time_is_set_once_also_if_a_go_operator_set_it() {
         let first = status.environments.first().map(|first| first.initial_ready_time.clone());
         (status.initial_ready_time.clone(), first.unwrap_or_default())
     };
-    let kept = ("45s".to_owned(), "45s".to_owned());
+    let kept = ("45s".into(), "45s".into());
     for (environments, status) in [
         // The older Go operator; the newer one, which writes only the list; this daemon before and after an
         // intermediate run of the older operator; a renamed environment.
@@ -57,9 +57,9 @@ fn the_initial_ready_time_is_set_once_also_if_a_go_operator_set_it() {
         }
     }
     // Otherwise it is set when the environment is ready for the first time.
-    assert_eq!(times(&reported(container("main"), json!({}), 0).status), (String::new(), String::new()));
+    assert_eq!(times(&reported(container("main"), json!({}), 0).status), Default::default());
     let first = reported(container("main"), json!({}), 1);
-    assert_eq!(times(&first.status), ("0s".to_owned(), "0s".to_owned()));
+    assert_eq!(times(&first.status), ("0s".into(), "0s".into()));
     assert_eq!(first.measurements.len(), 1);
 }
 
