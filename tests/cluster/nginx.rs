@@ -1,6 +1,6 @@
 //! Debian's NGINX in place of ingress-nginx, with a configuration built from Ingresses as ingress-nginx builds it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
@@ -69,8 +69,8 @@ impl Nginx {
         let paths = paths.map(|name| format!("{name}_temp_path {at}/{name};\n")).concat();
         // One process, which ends with the test.
         let configuration = format!(
-            "daemon off;\nmaster_process off;\npid {at}/pid;\nerror_log {at}/error.log;\nevents {{}}\nhttp {{\n{paths}\
-             ssl_certificate {};\nssl_certificate_key {};\nserver_names_hash_bucket_size 128;\n\
+            "daemon off;\nmaster_process off;\npid {at}/pid;\nerror_log {at}/error.log;\nevents {{\nworker_connections 16384;\n}}\nhttp {{\n{paths}\
+             proxy_http_version 1.1;\nproxy_buffering off;\n             ssl_certificate {};\nssl_certificate_key {};\nserver_names_hash_bucket_size 128;\n\
              log_format short '$request_uri $status $http_user_agent';\naccess_log {at}/access.log short;\n{servers}}}\n",
             certificate.display(),
             key.display(),
@@ -136,6 +136,11 @@ fn servers(
     if hosts.is_empty() {
         bail!("there is no Ingress");
     }
+    let backends: BTreeSet<&String> = hosts.values().flatten().map(|location| &location.backend).collect();
+    let upstreams = backends
+        .into_iter()
+        .map(|backend| format!("upstream \"{backend}\" {{\nserver {backend};\nkeepalive 320;\n}}\n"));
+    let upstreams: String = upstreams.collect();
     let servers = hosts.into_iter().map(|(host, mut locations)| {
         let is_regex = locations.iter().any(|location| location.rewrite.is_some());
         locations.sort_by_key(|location| std::cmp::Reverse(location.path.len()));
@@ -143,7 +148,7 @@ fn servers(
         let locations: String = numbered.map(|(index, found)| location(index, found, is_regex)).collect();
         format!("server {{\nlisten {listen};\nserver_name {host};\n{locations}}}\n")
     });
-    Ok(servers.collect())
+    Ok(upstreams + &servers.collect::<String>())
 }
 
 fn location(index: usize, Location { path, rewrite, auth, backend }: &Location, is_regex: bool) -> String {
@@ -158,6 +163,7 @@ fn location(index: usize, Location { path, rewrite, auth, backend }: &Location, 
         (format!("auth_request /_auth-{index};\n"), asked)
     });
     format!(
-        "{asked}location {place} {{\n{asks}{rewrite}proxy_pass http://{backend};\nproxy_set_header Host $host;\n}}\n"
+        "{asked}location {place} {{\n{asks}{rewrite}proxy_pass http://{backend};\nproxy_set_header Host $host;\n\
+        proxy_set_header Connection \"\";\n}}\n"
     )
 }

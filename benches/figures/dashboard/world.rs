@@ -1,6 +1,7 @@
 //! Students of one course, with the rights that the daemon gives them, and their sessions.
 
 use std::fs;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,9 @@ use serde_json::{Value, json};
 use super::browser::{Browser, Connections};
 use crate::fixtures::FIXTURES;
 use crate::harness::{Bench, CONCURRENCY, Daemon, now};
+use crate::number_from;
 use cluster::config::only;
+use cluster::nginx::Nginx;
 use cluster::{CLIENT, Options, reserve_port};
 
 /// How many students there are.
@@ -62,7 +65,10 @@ pub struct World {
     pub bench: Bench,
     keys: Keys,
     port: u16,
+    /// The port that the browsers use: the dashboard's, or the one of NGINX.
+    entrance: u16,
     connections: Connections,
+    _nginx: Option<Nginx>,
 }
 
 impl World {
@@ -79,7 +85,11 @@ impl World {
         fs::write(bench.dir.join("client-secret"), "secret")?;
         let port = reserve_port()?;
         let keys = Keys::parse(KEY.as_bytes())?;
-        let world = Self { bench, keys, port, connections: Browser::connections() };
+        let entrance = if number_from("BENCH_NGINX") == Some(1) { reserve_port()? } else { port };
+        let is_proxied = entrance != port;
+        let nginx = is_proxied.then(|| nginx(&bench.dir.join("nginx"), entrance, port)).transpose()?;
+        let connections = Browser::connections();
+        let world = Self { bench, keys, port, entrance, connections, _nginx: nginx };
         eprintln!("{STUDENTS} students …");
         let students = (0..STUDENTS).map(|number| world.student(number));
         stream::iter(students).buffer_unordered(CONCURRENCY).try_collect::<Vec<()>>().await?;
@@ -195,8 +205,20 @@ leaderElection: {{enabled: false}}
         let session = Session { id: format!("session-{number}"), refresh_token, visited: now() };
         let cookie = session.seal(&self.keys)?;
         let cookie = cookie.split(';').next().context("a cookie")?.to_owned();
-        Ok(Browser::new(self.connections.clone(), self.port, cookie))
+        Ok(Browser::new(self.connections.clone(), self.entrance, cookie))
     }
+}
+
+/// Starts NGINX in front of the dashboard, as an Ingress controller has it.
+fn nginx(folder: &Path, entrance: u16, port: u16) -> Result<Nginx> {
+    let backend = json!({"service": {"name": "crownlabs-dashboard", "port": {"number": port}}});
+    let paths = json!([{"path": "/", "pathType": "Prefix", "backend": backend}]);
+    let ingress = json!({
+        "metadata": {"name": "crownlabs-dashboard", "namespace": "crownlabs-system"},
+        "spec": {"rules": [{"host": "labs.example.org", "http": {"paths": paths}}]},
+    });
+    let address = SocketAddr::from(([127, 0, 0, 1], entrance));
+    Nginx::start(folder, address, false, None, &[ingress], |_, _| Ok(format!("127.0.0.1:{port}")))
 }
 
 /// The name of a student.
