@@ -1,8 +1,29 @@
 #!/usr/bin/env bash
-# Checks the workflows of .github with actionlint, which is built once like helm (tests/helm.sh); that kind clusters have the versions
-# of Kubernetes that the tests run; and that the manifest for Krew names the archives of a release. ACTIONLINT names another one.
+# Checks the workflows of .github with actionlint, which is built once like helm (tests/helm.sh); that each action is pinned by its
+# digest, with the version and its date, and was at most a year old at the newest release; that kind clusters have the versions of
+# Kubernetes that the tests run; and that the manifest for Krew names the archives of a release. ACTIONLINT names another one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+
+python3 - <<'PINS'
+import datetime, pathlib, re, sys
+
+dates = re.findall(r"^## .* - (\d{4}-\d\d-\d\d)$", pathlib.Path("CHANGELOG.md").read_text(), re.M)
+oldest = datetime.date.fromisoformat(dates[0]) - datetime.timedelta(days=365)
+faults, pins = [], 0
+for file in sorted(pathlib.Path(".github/workflows").glob("*.yml")):
+    for number, line in enumerate(file.read_text().splitlines(), 1):
+        if not (use := re.search(r"uses: (.*)", line)):
+            continue
+        pins += 1
+        pin = re.fullmatch(r"\S+@[0-9a-f]{40} # v[0-9.]+, (\d{4}-\d\d-\d\d)", use[1])
+        if not pin:
+            faults.append(f"{file}:{number}: expected NAME@DIGEST # VERSION, DATE: {use[1]}")
+        elif datetime.date.fromisoformat(pin[1]) < oldest:
+            faults.append(f"{file}:{number}: more than a year older than the newest release ({dates[0]}): {use[1]}")
+assert pins, "no action is used"
+sys.exit("\n".join(faults) or None)
+PINS
 
 for kubernetes in oldest newest; do
 	module=tests/cluster/go/kubernetes$([ $kubernetes = newest ] || echo -$kubernetes)
