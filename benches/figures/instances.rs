@@ -287,7 +287,7 @@ struct Idle {
 }
 
 /// The maximum number of lists of the events of one namespace in that time: one in two minutes.
-fn lists_in(time: Duration) -> f64 {
+pub fn lists_in(time: Duration) -> f64 {
     (time.as_secs_f64() / 120.0).ceil()
 }
 

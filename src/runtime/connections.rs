@@ -1,6 +1,7 @@
 //! The connections of a server, independent of the protocol. They are accepted, limited in number, and asked to close
 //! when the server stops. When a new connection exceeds the limit, the connection that has waited longest for a complete
-//! request is closed. Idle and slow clients therefore never lock others out, every complete request gets a response, and
+//! request is closed, but none that has waited for less than [`SHORTEST_WAIT`]: its request may have arrived without
+//! being read yet. Idle and slow clients therefore never lock others out, every complete request gets a response, and
 //! streams continue; they do not count.
 
 use std::collections::BTreeMap;
@@ -13,12 +14,15 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tracing::debug;
 
 /// The time that a new connection waits for an idle one to close before the next idle one is asked as well. Closing
 /// usually takes less, unless the client does not read its last response.
 const ASK_AGAIN: Duration = Duration::from_millis(20);
+
+/// The time in which a connection may wait for a request without being asked to close.
+const SHORTEST_WAIT: Duration = Duration::from_millis(100);
 
 /// The pause after a connection could not be accepted.
 const REFUSED: Duration = Duration::from_millis(100);
@@ -69,8 +73,17 @@ struct Connections {
 /// The connections without a request, ordered by the beginning of their wait.
 #[derive(Default)]
 struct Waiting {
-    connections: BTreeMap<u64, Arc<Notify>>,
+    connections: BTreeMap<u64, (Instant, Arc<Notify>)>,
     next: u64,
+}
+
+impl Waiting {
+    /// Removes and returns the connection that has waited longest, if it has waited long enough.
+    fn longest(&mut self) -> Option<Arc<Notify>> {
+        let longest =
+            self.connections.first_entry().filter(|first| first.get().0.elapsed() >= SHORTEST_WAIT)?;
+        Some(longest.remove().1)
+    }
 }
 
 impl Connections {
@@ -85,13 +98,13 @@ impl Connections {
     async fn place(self: &Arc<Self>) -> Connection {
         let mut place = Arc::clone(&self.places).try_acquire_owned().ok();
         while place.is_none() {
-            let longest = self.waiting.lock().connections.pop_first();
+            let longest = self.waiting.lock().longest();
             let acquired = Arc::clone(&self.places).acquire_owned();
-            if let Some((_, end)) = longest {
+            if let Some(end) = longest {
                 end.notify_one();
             }
-            // The semaphore is never closed. If all connections serve requests, the next attempt asks one that has
-            // finished its response.
+            // The semaphore is never closed. If all connections serve requests, or have not waited long enough, the next
+            // attempt may find one.
             place = timeout(ASK_AGAIN, acquired).await.ok().and_then(Result::ok);
         }
         let connection = Connection {
@@ -179,7 +192,7 @@ impl Connection {
         let mut waiting = self.all.waiting.lock();
         waiting.next += 1;
         let next = waiting.next;
-        waiting.connections.insert(next, Arc::clone(&self.end));
+        waiting.connections.insert(next, (Instant::now(), Arc::clone(&self.end)));
         drop(waiting);
         let mut turn = self.turn.lock();
         turn.waits = Some(next);
@@ -212,6 +225,7 @@ impl Drop for Connection {
 #[cfg(test)]
 mod tests {
     use futures::FutureExt;
+    use tokio::time::advance;
 
     use super::*;
 
@@ -224,6 +238,9 @@ mod tests {
         first.serve();
         assert_eq!(first.open(), Open::Serving);
         assert!(place().is_none(), "both slots are taken");
+        assert!(second.ended().now_or_never().is_none(), "its request may arrive at any moment");
+        advance(SHORTEST_WAIT).await;
+        assert!(place().is_none(), "both slots are still taken");
         assert!(first.ended().now_or_never().is_none(), "it is serving a request");
         assert!(second.ended().now_or_never().is_some());
         drop(second);
@@ -231,6 +248,7 @@ mod tests {
         assert!(first.is_crowded());
         first.wait();
         assert_eq!(first.open(), Open::Answered);
+        advance(SHORTEST_WAIT).await;
         assert!(place().is_none());
         assert!(third.ended().now_or_never().is_some(), "it has waited longer than the first");
         assert!(first.ended().now_or_never().is_none());

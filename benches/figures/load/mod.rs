@@ -23,7 +23,8 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
-use crate::harness::{Bench, Daemon, Figures};
+use crate::harness::{self, Bench, Daemon, Figures};
+use crate::instances::lists_in;
 use crate::number_from;
 use cluster::Options;
 use cluster::assets::kubernetes_version;
@@ -180,9 +181,12 @@ impl Run {
         figures.add(name("peak memory"), peak, "MiB", limit.map(|(.., limit)| *limit));
         // In a longer time, containers in use get their first time stamps, an hour after their creation.
         let nothing = (time <= FIRST_STAMPS).then_some(0.0);
+        // The Instances of each Tenant may wait for their machines, or for a node.
+        let lists = lists_in(time) * harness::count(self.settings.world.tenants);
         for (what, key, limit) in [
             ("idle: requests other than watches and the lease", "requests", nothing),
             ("idle: writes", "writes", nothing),
+            ("idle: lists of events", "event_lists", Some(lists)),
             ("idle: processor time", "processor_seconds", None),
         ] {
             let unit = if key == "processor_seconds" { "s" } else { "" };
@@ -245,9 +249,11 @@ impl Run {
         std::thread::sleep(time);
         requests.follow()?;
         self.servers.check()?;
+        let event_lists = requests.sent.get("list events").copied().unwrap_or_default();
         Ok(json!({
             "seconds": time.as_secs(),
-            "requests": requests.total_with_refused(),
+            "requests": requests.total_with_refused() - event_lists,
+            "event_lists": event_lists,
             "writes": requests.writes,
             "named": requests.named,
             "by_kind": requests.sent,

@@ -70,6 +70,9 @@ const READ_BUFFER: usize = 64 << 10;
 /// a request.
 const LAST_ANSWER: Duration = Duration::from_secs(1);
 
+/// The time in which the bytes that the kernel has for a connection are read before the connection closes.
+const UNREAD: Duration = Duration::from_millis(20);
+
 /// The limits for clients.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
@@ -223,6 +226,11 @@ impl Running {
             tokio::select! {
                 ended = &mut connection => ended,
                 is_in_the_way = place.ended() => {
+                    if is_in_the_way && place.open() != Open::Untaken
+                        && let Ok(ended) = timeout(UNREAD, &mut connection).await
+                    {
+                        return ended;
+                    }
                     // The connection may have sent half of a request, and its slot is needed at once.
                     if is_in_the_way && matches!(place.open(), Open::Fresh | Open::Untaken) {
                         return Ok(());

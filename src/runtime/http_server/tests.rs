@@ -164,3 +164,26 @@ async fn an_incomplete_request_does_not_delay_a_stop_and_a_complete_one_is_answe
     assert!(whole.await.expect("no panic").ends_with("after the stop"));
     task.await.expect("no panic");
 }
+
+#[tokio::test]
+async fn every_request_of_a_burst_gets_a_response() {
+    let listener = bind("server.test", ([127, 0, 0, 1], 0).into()).await.expect("a socket");
+    let address = listener.local_addr().expect("an address");
+    let mut clients = Vec::new();
+    for _ in 0..50 {
+        let mut stream = TcpStream::connect(address).await.expect("a connection");
+        stream
+            .write_all(b"POST /machines HTTP/1.1\r\nhost: test\r\ncontent-length: 0\r\n\r\n")
+            .await
+            .expect("sent");
+        clients.push(stream);
+    }
+    let handler = immediate(|_| text(StatusCode::OK, "created"));
+    let limits = Limits { connections: 2, ..Limits::default() };
+    tokio::spawn(Server { limits, ..Server::new(handler) }.serve(listener, std::future::pending()));
+    for (mut stream, number) in clients.into_iter().zip(0..) {
+        let mut begin = [0; 12];
+        stream.read_exact(&mut begin).await.unwrap_or_else(|error| panic!("client {number}: {error}"));
+        assert_eq!(&begin, b"HTTP/1.1 200", "client {number}");
+    }
+}
