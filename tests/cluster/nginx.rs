@@ -69,8 +69,9 @@ impl Nginx {
         let paths = paths.map(|name| format!("{name}_temp_path {at}/{name};\n")).concat();
         // One process, which ends with the test.
         let configuration = format!(
-            "daemon off;\nmaster_process off;\npid {at}/pid;\nerror_log {at}/error.log;\nevents {{\nworker_connections 16384;\n}}\nhttp {{\n{paths}\
-             proxy_http_version 1.1;\nproxy_buffering off;\n             ssl_certificate {};\nssl_certificate_key {};\nserver_names_hash_bucket_size 128;\n\
+            "daemon off;\nmaster_process off;\npid {at}/pid;\nerror_log {at}/error.log;\n\
+             events {{\nworker_connections 16384;\n}}\nhttp {{\n{paths}proxy_http_version 1.1;\nproxy_buffering off;\n\
+             ssl_certificate {};\nssl_certificate_key {};\nserver_names_hash_bucket_size 128;\n\
              log_format short '$request_uri $status $http_user_agent';\naccess_log {at}/access.log short;\n{servers}}}\n",
             certificate.display(),
             key.display(),
