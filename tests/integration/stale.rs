@@ -66,6 +66,8 @@ fn a_template_that_no_watch_shows_keeps_the_shared_volume() {
     let (proxy, daemon) = start(&lab, "stalevol", "");
     lab.apply(&shared_volume("stalevol", "data", "1Gi"));
     lab.await_value("sharedvolumes", course, "data", "/status/phase", "Ready");
+    // A response to a later write of the status would show the mount.
+    lab.await_observed("templates", course, "container", "Ready");
     proxy.silence(Some(of("templates")));
     mount(&lab, "stalevol", "container", &["data"]);
     lab.begin_delete("sharedvolume", course, &["data"]);
@@ -110,6 +112,8 @@ fn a_permission_that_no_watch_shows_keeps_the_public_address() {
     wait_until(PATIENCE, || {
         (deletions(&proxy, "/services/one-pe") > 0).then_some(()).ok_or_else(|| "an attempt".to_owned())
     });
+    // A response to a later write of the status would show the restored permission.
+    lab.await_observed("templates", course, "standalone", "Ready");
     proxy.silence(Some(of("templates")));
     allow(true);
     proxy.set(Fault::None);

@@ -97,6 +97,11 @@ pub fn instance(cache: &Cache, key: &Key, delay: Duration) -> Option<Step> {
     }
     let launcher_key = key.sibling(Kind::Launcher, &objects::launcher_name(&key.name));
     let launcher = cache.get(&launcher_key);
+    let uid = vmi.uid().unwrap_or_default();
+    if launcher.is_some_and(|pod| pod.owner_references().iter().all(|owner| owner.uid != uid)) {
+        // The pod of a deleted instance of this name, until the garbage collector has removed it.
+        return None;
+    }
     match (phase(vmi), launcher) {
         ("", _) => {
             let mut finalizers = vmi.finalizers().to_vec();
@@ -134,7 +139,7 @@ fn status_of_instance(vmi: &DynamicObject, status: &Value) -> Step {
     Step::patch(json!({"metadata": {"uid": vmi.uid()}, "status": status}))
 }
 
-/// The time since which the condition Ready has this value; `None` if it has another one.
+/// The next step of a `DataVolume`: pending, its claim, the import or clone, then success.
 pub fn data_volume(cache: &Cache, key: &Key, delay: Duration) -> Option<Step> {
     let volume = cache.get(key)?;
     if volume.metadata.deletion_timestamp.is_some() {
