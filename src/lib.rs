@@ -71,8 +71,9 @@ pub use manager::logging::{LogFilter, start as start_logging};
 pub use manager::start_up::ClusterOptions;
 #[cfg(feature = "daemon")]
 pub use manager::{EXIT_LEASE_LOST, Options, run};
+pub use offline::files::read_text;
 pub use offline::format::Format;
-pub use offline::{Output, Surroundings, plan, plan_with};
+pub use offline::{Output, Surroundings, plan};
 pub use preview::{Findings, changes, plan_beside, takeover};
 pub use release::{Release, release};
 

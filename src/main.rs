@@ -297,7 +297,8 @@ fn execute(command: Command) -> anyhow::Result<ExitCode> {
             print(&format!("{} is valid\n", file.display()))?;
         }
         Command::Config(ConfigCommand::FromValues { file, configuration, namespace }) => {
-            let text = read_text(&file).with_context(|| format!("{} cannot be read", file.display()))?;
+            let text =
+                crownlabs::read_text(&file).with_context(|| format!("{} cannot be read", file.display()))?;
             let made = if configuration { crownlabs::Made::Configuration } else { crownlabs::Made::Chart };
             let made = crownlabs::from_values(&text, made, namespace.as_deref())
                 .map_err(|error| anyhow::anyhow!("{}: {error}", file.display()))?;
@@ -330,7 +331,7 @@ fn plan(arguments: PlanArguments) -> anyhow::Result<ExitCode> {
     }
     let planned: Output = if is_alone {
         let around = Surroundings { namespace: cluster.namespace, ..Surroundings::default() };
-        crownlabs::plan_with(&file, &config, around)?
+        crownlabs::plan(&file, &config, around)?
     } else {
         block_on(crownlabs::plan_beside(&file, &config, &cluster))?
     };
@@ -340,15 +341,6 @@ fn plan(arguments: PlanArguments) -> anyhow::Result<ExitCode> {
     print(&planned.text(format.unwrap_or(Format::Yaml))?)?;
     let is_refused = planned.is_refused && !allow_problems;
     Ok(if is_refused { ExitCode::from(EXIT_REFUSED) } else { ExitCode::SUCCESS })
-}
-
-/// The text of a file; `-` is standard input.
-fn read_text(file: &Path) -> std::io::Result<String> {
-    if file == Path::new("-") {
-        std::io::read_to_string(std::io::stdin())
-    } else {
-        std::fs::read_to_string(file)
-    }
 }
 
 /// The configuration in a file, or the defaults.

@@ -77,7 +77,7 @@ fn planned(bench: &Bench) -> Result<Vec<Vec<Value>>> {
     // The Tenant and the course are part of the fixtures; the floor does not write them.
     config.controllers.tenant.enabled = false;
     config.controllers.workspace.enabled = false;
-    let output = crownlabs::plan(&[file], &config)?;
+    let output = crownlabs::plan(&[file], &config, crownlabs::Surroundings::default())?;
     anyhow::ensure!(output.messages.is_empty(), "{:?}", output.messages);
     let mut groups: Vec<Vec<Value>> = Vec::new();
     for object in output.objects {

@@ -29,11 +29,6 @@ impl EnvironmentType {
     pub const fn is_vm(&self) -> bool {
         matches!(self, Self::VirtualMachine | Self::CloudVm | Self::LocalVm)
     }
-
-    /// Whether the type is a container; false for an unknown type.
-    pub const fn is_container(&self) -> bool {
-        matches!(self, Self::Container | Self::Standalone)
-    }
 }
 
 wire_enum!(

@@ -64,9 +64,8 @@ pub fn is_image(text: &str) -> bool {
         _ => (text, None),
     };
     let is_digest = |digest: &str| {
-        let hexadecimal = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
         let hash = digest.split_once(':').map_or("", |(_, hash)| hash);
-        hash.len() >= 32 && hash.chars().all(hexadecimal)
+        hash.len() >= 32 && hash.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
     };
     is_image_name(name) && tag.is_none_or(is_tag) && digest.is_none_or(is_digest)
 }

@@ -1,10 +1,11 @@
 //! Interning of values that have many copies but few different contents in a cluster: the process keeps one copy of
 //! each.
 
+use std::borrow::Borrow;
 use std::hash::Hash;
-use std::ops::Deref;
 use std::sync::Arc;
 
+use derive_more::Deref;
 use hashbrown::{Equivalent, HashSet};
 use parking_lot::Mutex;
 use serde::{Serialize, Serializer};
@@ -57,7 +58,7 @@ impl<T: Interned> Default for Interner<T> {
 }
 
 /// The type of the elements of a [`List`].
-pub trait Element: Clone + Eq + Hash + 'static {
+pub trait Element: Clone + Default + Eq + Hash + 'static {
     /// All lists of such elements.
     fn lists() -> &'static Interner<List<Self>>;
     /// About the size of the texts of the element in bytes.
@@ -85,29 +86,13 @@ macro_rules! element {
 pub(super) use element;
 
 /// An immutable list. Equal lists share their memory.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Deref)]
+#[deref(forward)]
 pub struct List<T>(Arc<[T]>);
 
-impl<T> Default for List<T> {
-    fn default() -> Self {
-        Self(Arc::default())
-    }
-}
-
-impl<T> Deref for List<T> {
-    type Target = [T];
-
-    fn deref(&self) -> &[T] {
+impl<T> Borrow<[T]> for List<T> {
+    fn borrow(&self) -> &[T] {
         &self.0
-    }
-}
-
-impl<'l, T> IntoIterator for &'l List<T> {
-    type Item = &'l T;
-    type IntoIter = std::slice::Iter<'l, T>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.iter()
     }
 }
 
@@ -116,13 +101,7 @@ impl<T: Element> From<Vec<T>> for List<T> {
         if elements.is_empty() {
             return Self::default();
         }
-        T::lists().intern(&Key(&elements), || Self(elements.as_slice().into()))
-    }
-}
-
-impl<T: Element> FromIterator<T> for List<T> {
-    fn from_iter<I: IntoIterator<Item = T>>(elements: I) -> Self {
-        Self::from(elements.into_iter().collect::<Vec<_>>())
+        T::lists().intern(elements.as_slice(), || Self(elements.as_slice().into()))
     }
 }
 
@@ -139,17 +118,7 @@ impl<T: Element> Interned for List<T> {
 
 impl<T: Serialize> Serialize for List<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self)
-    }
-}
-
-/// Looks up a list by its elements.
-#[derive(Hash)]
-struct Key<'a, T>(&'a [T]);
-
-impl<T: PartialEq> Equivalent<List<T>> for Key<'_, T> {
-    fn equivalent(&self, list: &List<T>) -> bool {
-        *self.0 == **list
+        serializer.collect_seq(self.iter())
     }
 }
 
@@ -177,7 +146,9 @@ mod tests {
 
     #[test]
     fn equal_lists_are_one() {
-        let list = |texts: &[&str]| -> List<Text> { texts.iter().copied().map(Text::from).collect() };
+        let list = |texts: &[&str]| -> List<Text> {
+            texts.iter().copied().map(Text::from).collect::<Vec<_>>().into()
+        };
         let [one, other] = [list(&["a", "b"]), list(&["a", "b"])];
         assert!(Arc::ptr_eq(&one.0, &other.0));
         assert_ne!(list(&["a", "b"]), list(&["b", "a"]));
@@ -190,7 +161,7 @@ mod tests {
         let text = Text::from(&*"x".repeat(1000));
         for number in 0..1000 {
             let elements = [Text::from(&*number.to_string()), text.clone()];
-            lists.intern(&Key(&elements), || List(elements.to_vec().into()));
+            lists.intern(&elements[..], || List(elements.to_vec().into()));
         }
         let all = lists.0.lock();
         assert!(all.known.len() < 300, "{} lists", all.known.len());

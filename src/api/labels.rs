@@ -18,8 +18,6 @@ pub const MANAGED_BY_INSTANCE: &str = "instance";
 pub const MANAGED_BY_TENANT: &str = "tenant";
 /// Value of [`MANAGED_BY`]: the workspace loop.
 pub const MANAGED_BY_WORKSPACE: &str = "workspace";
-/// Value of [`MANAGED_BY`] on shared volumes that newer Go operators created: accepted, never written.
-pub const MANAGED_BY_SHARED_VOLUME: &str = "sharedvolume";
 /// On the children of an Instance: the name of the Instance, not canonical.
 pub const INSTANCE: &str = "crownlabs.polito.it/instance";
 /// On an Instance and its children: the name of the Template, without its namespace.
@@ -69,8 +67,6 @@ pub const ALLOW_INSTANCE_ACCESS: &str = "crownlabs.polito.it/allow-instance-acce
 pub const VOLUME_TYPE: &str = "crownlabs.polito.it/volume-type";
 /// Value of [`VOLUME_TYPE`]: a shared volume.
 pub const VOLUME_TYPE_SHARED_VOLUME: &str = "sharedvolume";
-/// Value of [`VOLUME_TYPE`]: a mirror of a claim in another namespace.
-pub const VOLUME_TYPE_MIRROR: &str = "mirror";
 /// On the claim of a personal or shared volume: whether the Job that prepares its folder is complete.
 pub const VOLUME_PROVISIONING: &str = "crownlabs.polito.it/volume-provisioning";
 /// Value of [`VOLUME_PROVISIONING`]: the Job is not complete.
@@ -97,12 +93,6 @@ pub const SUBMISSION_COMPLETED: &str = "crownlabs.polito.it/instance-submission-
 pub const INACTIVITY_IGNORE: &str = "crownlabs.polito.it/instance-inactivity-ignore";
 /// On a namespace: `true` if its Instances are never deleted for their age; set by administrators.
 pub const EXPIRATION_IGNORE: &str = "crownlabs.polito.it/expiration-ignore";
-/// On a mirrored `PersistentVolume`: its own name.
-pub const MIRRORED_PV: &str = "crownlabs.polito.it/mirrored-pv";
-/// On a mirrored `PersistentVolume`: the name of the original claim.
-pub const MIRRORED_PVC_NAME: &str = "crownlabs.polito.it/mirrored-pvc-name";
-/// On a mirrored `PersistentVolume`: the namespace of the original claim.
-pub const MIRRORED_PVC_NAMESPACE: &str = "crownlabs.polito.it/mirrored-pvc-namespace";
 
 /// The key of the label on a Tenant that has its role in a Workspace as the value. `None` if the key would be
 /// invalid: Kubernetes allows 63 characters after the slash, so the name has at most 53 characters.
@@ -158,8 +148,6 @@ pub const POD_TEMPLATE: &str = "crownlabs.polito.it/pod-template";
 pub const SNAPSHOT_OBSERVED_GENERATION: &str = "crownlabs.polito.it/snapshot-observed-generation";
 /// On the Job that uploads the content of an Instance: the number of the attempt, counted from 1.
 pub const SUBMISSION_ATTEMPT: &str = "crownlabs.polito.it/submission-attempt";
-/// On a `PersistentVolumeClaim`: the labels that a namespace must have to mirror the claim.
-pub const MIRROR_TARGET_LABELS: &str = "pmp.crownlabs.polito.it/required-target-ns-labels";
 
 /// On Tenants, Workspaces and `SharedVolume`s: the selector of the daemon that added the finalizer and will remove
 /// it, even if the labels of the object change; and the Lease of that daemon, if it takes part in an election.

@@ -40,18 +40,14 @@ pub(crate) mod wire;
 pub mod workspace;
 
 pub use condition::Condition;
-pub use custom::{Column, CustomResource};
-pub use image_list::ImageList;
 pub use instance::Instance;
 pub use instance_snapshot::InstanceSnapshot;
 pub use object::{Kind, Object};
-pub use pod_config::PodConfig;
-pub use quantity::{Quantity, RawQuantity};
+pub use quantity::Quantity;
 pub use reference::GenericRef;
-pub use shared_volume::SharedVolume;
 pub use template::Template;
 pub use tenant::Tenant;
 pub use workspace::Workspace;
 
-/// The API group of all our kinds except [`PodConfig`].
+/// The API group of all our kinds except [`pod_config::PodConfig`].
 pub const GROUP: &str = "crownlabs.polito.it";

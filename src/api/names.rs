@@ -7,7 +7,7 @@ use derive_more::Deref;
 use ring::digest;
 use serde::Serialize;
 
-use super::parts::{self, Part};
+use super::parts::Part;
 
 /// Reports that a text is not a valid name: the text, and the rule that it breaks.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -108,10 +108,8 @@ pub fn label_sized(base: &str, suffix: &str) -> String {
         return name;
     }
     let digest = digest::digest(&digest::SHA256, base.as_bytes());
-    let tag = digest
-        .as_ref()
-        .first_chunk()
-        .map_or_else(String::new, |bytes| format!("{:08x}", u32::from_be_bytes(*bytes)));
+    let number = u32::from_be_bytes(digest.as_ref().first_chunk().copied().unwrap_or_default());
+    let tag = format!("{number:08x}");
     let length = LABEL_VALUE.limit - suffix.len() - tag.len() - 1;
     // Names of objects are ASCII, so every index is a character boundary.
     let kept = base.get(..length).unwrap_or_default().trim_end_matches(['-', '.']);
@@ -126,25 +124,21 @@ pub fn label_sized(base: &str, suffix: &str) -> String {
 /// Instance.
 pub fn check_instance(instance: &str, environment: Option<&str>) -> Result<(), NameError> {
     let (limit, length) = (DNS_LABEL.limit, instance.len());
-    let Some(environment) = environment else {
-        return if length <= limit {
-            Ok(())
-        } else {
-            Err(NameError(format!(
-                "the name of the Instance has {length} characters, but its objects have the same name, which can have at \
-                 most {limit}: create the Instance again with a shorter name"
-            )))
-        };
-    };
-    let most = limit.saturating_sub(environment.len() + 1);
+    let most = limit.saturating_sub(environment.map_or(0, |environment| environment.len() + 1));
     if length <= most {
         return Ok(());
     }
-    Err(NameError(format!(
-        "the name of the Instance has {length} characters, and the name of its environment {environment} has {}: joined by \
-         a dash, they name its objects, which allow {limit}; create it again with a name of at most {most} characters",
-        environment.len()
-    )))
+    Err(NameError(match environment {
+        None => format!(
+            "the name of the Instance has {length} characters, but its objects have the same name, which can have at \
+             most {limit}: create the Instance again with a shorter name"
+        ),
+        Some(environment) => format!(
+            "the name of the Instance has {length} characters, and the name of its environment {environment} has {}: joined by \
+             a dash, they name its objects, which allow {limit}; create it again with a name of at most {most} characters",
+            environment.len()
+        ),
+    }))
 }
 
 /// Whether a text is the key of a label, as `IsQualifiedName` of apimachinery checks it: a name, optionally
@@ -174,22 +168,17 @@ impl CanonicalName {
     /// `<c>-<environment>`: the name of the children of an Instance with several environments.
     #[must_use]
     pub fn environment(&self, environment: &str) -> Self {
-        self.with(environment)
+        Self(format!("{}-{environment}", self.0))
     }
 
     /// `<c>-gui`: the name of the Ingress of a desktop.
     pub fn gui(&self) -> String {
-        self.with("gui").0
+        format!("{}-gui", self.0)
     }
 
     /// `<c>-app`: the name of the Ingress of a web application.
     pub fn app(&self) -> String {
-        self.with("app").0
-    }
-
-    /// `<c>-pe`: the name of the Service of a public exposure.
-    pub fn public_exposure(&self) -> String {
-        self.part(&parts::PUBLIC_EXPOSURE)
+        format!("{}-app", self.0)
     }
 
     /// `<c>-<suffix>`: the name of the objects of a part, shortened to what a label value allows.
@@ -209,11 +198,7 @@ impl CanonicalName {
 
     /// `<c>-drive`: the name of the claim of a Tenant's personal volume.
     pub fn drive(&self) -> String {
-        self.with("drive").0
-    }
-
-    fn with(&self, suffix: &str) -> Self {
-        Self(format!("{}-{suffix}", self.0))
+        format!("{}-drive", self.0)
     }
 }
 
@@ -226,6 +211,7 @@ impl fmt::Display for CanonicalName {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::parts;
 
     #[test]
     fn children_are_named_after_the_canonical_form() {
@@ -233,7 +219,7 @@ mod tests {
         assert_eq!(&*name, "green-tea-6831");
         assert_eq!(name.gui(), "green-tea-6831-gui");
         assert_eq!(name.app(), "green-tea-6831-app");
-        assert_eq!(name.public_exposure(), "green-tea-6831-pe");
+        assert_eq!(name.part(&parts::PUBLIC_EXPOSURE), "green-tea-6831-pe");
         assert_eq!(name.part(&parts::SUBMITTER), "green-tea-6831-submitter");
         assert_eq!(&*name.environment("db"), "green-tea-6831-db");
         assert_eq!(name.environment("db").gui(), "green-tea-6831-db-gui");

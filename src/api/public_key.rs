@@ -84,13 +84,11 @@ pub fn canonical(text: &str) -> Result<String, PublicKeyError> {
         return Err(PublicKeyError::TooLong);
     }
     let mut words = text.split([' ', '\t']).filter(|word| !word.is_empty());
-    let (Some(kind), Some(data)) = (words.next(), words.next()) else {
+    // The parser drops every kind of Unicode blank at the end.
+    let is_data = |word: &&str| word.bytes().all(|byte| byte.is_ascii_graphic());
+    let (Some(kind), Some(data)) = (words.next(), words.next().filter(is_data)) else {
         return Err(PublicKeyError::Unreadable);
     };
-    // The parser drops every kind of Unicode blank at the end.
-    if !data.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err(PublicKeyError::Unreadable);
-    }
     let key = PublicKey::from_openssh(&format!("{kind} {data}")).map_err(|_| PublicKeyError::Unreadable)?;
     match key.key_data() {
         KeyData::Ecdsa(_)

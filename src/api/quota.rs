@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::names::CanonicalName;
 use super::tenancy::is_tenant_namespace;
 use super::tenant::Role;
-use super::usage::{Limits, Share, Usage};
+use super::usage::{Share, Usage};
 use super::{GenericRef, Instance, Template, Tenant, Workspace, labels};
 
 /// The name that a Template uses for the personal workspace of its user.
@@ -67,11 +67,10 @@ pub struct Running<'a> {
 impl<'a> Running<'a> {
     /// Returns the Instance if its spec asks for it to run.
     pub fn of(instance: &'a Instance) -> Option<Self> {
-        let label = instance.label(labels::WORKSPACE);
         instance.spec.running.then(|| Self {
             name: instance.name(),
             template: &instance.spec.template_ref,
-            label,
+            label: instance.label(labels::WORKSPACE),
         })
     }
 }
@@ -181,7 +180,7 @@ impl Quotas<'_> {
                 let own = CanonicalName::of(tenant).tenant_namespace();
                 // Instances in other namespaces are rejected later, with a reason that names the namespace.
                 let is_elsewhere = self.namespace != own;
-                if !is_of_tenant(reference) || reference.namespace == own || is_elsewhere {
+                if !is_tenant_namespace(&reference.namespace) || reference.namespace == own || is_elsewhere {
                     return Ok(());
                 }
                 Err(Refusal::OfAnotherTenant { template: reference.clone(), own })
@@ -204,7 +203,7 @@ impl Quotas<'_> {
     /// users write these Templates themselves.
     pub fn scope(&self, reference: &GenericRef, template: &Template) -> Option<Scope> {
         let workspace = template.spec.workspace_ref.name.as_str();
-        let is_own = is_of_tenant(reference) || workspace == PERSONAL;
+        let is_own = is_tenant_namespace(&reference.namespace) || workspace == PERSONAL;
         if is_own && self.rule.personal_workspaces {
             return Some(Scope::Personal);
         }
@@ -261,28 +260,24 @@ impl Quotas<'_> {
                 if workspace.malformed.is_some() {
                     return Ok(Vec::new());
                 }
-                Ok(Limits::from(&workspace.spec.quota).shares(usage))
+                Ok(workspace.spec.quota.shares(usage))
             }
             Scope::Personal => {
-                let tenant = self.owner(tenant)?;
+                // The Instance must name the Tenant whose personal workspace it uses, and be in the Tenant's namespace.
+                let namespace = CanonicalName::of(tenant).tenant_namespace();
+                if namespace != self.namespace {
+                    return Err(Refusal::Elsewhere { tenant: tenant.to_owned(), namespace });
+                }
+                let found = self.objects.tenant(tenant);
+                let tenant = found.ok_or_else(|| Refusal::NoTenant(tenant.to_owned()))?;
                 match &tenant.spec.personal_workspace {
-                    Some(quota) => Ok(Limits::from(quota).shares(usage)),
+                    Some(quota) => Ok(quota.shares(usage)),
                     // The personal workspace has no separate quota.
                     None if tenant.spec.create_personal_workspace => Ok(Vec::new()),
                     None => Err(Refusal::NoPersonalWorkspace(tenant.name().to_owned())),
                 }
             }
         }
-    }
-
-    /// The Tenant whose personal workspace is used. The Instance must name that Tenant and be in the Tenant's
-    /// namespace.
-    fn owner(&self, name: &str) -> Result<Arc<Tenant>, Refusal> {
-        let namespace = CanonicalName::of(name).tenant_namespace();
-        if namespace != self.namespace {
-            return Err(Refusal::Elsewhere { tenant: name.to_owned(), namespace });
-        }
-        self.objects.tenant(name).ok_or_else(|| Refusal::NoTenant(name.to_owned()))
     }
 }
 
@@ -296,19 +291,13 @@ enum Counted {
     Unknown,
 }
 
-/// Whether a Template is in the namespace of a Tenant, so that the Tenant has written it.
-fn is_of_tenant(reference: &GenericRef) -> bool {
-    is_tenant_namespace(&reference.namespace)
-}
-
 /// Rejects a Template in the namespace of a Tenant that mounts shared volumes of other namespaces for writing.
 fn writes_own_volumes_only(reference: &GenericRef, template: &Template) -> Result<(), Refusal> {
     let mounts =
         template.spec.environment_list.iter().flat_map(|environment| &environment.shared_volume_mounts);
-    let mut foreign = mounts.filter(|mount| {
-        is_of_tenant(reference) && !mount.read_only && mount.shared_volume.namespace != reference.namespace
-    });
-    foreign.next().map_or(Ok(()), |mount| {
+    let own = &reference.namespace;
+    let mut foreign = mounts.filter(|mount| !mount.read_only && mount.shared_volume.namespace != *own);
+    foreign.next().filter(|_| is_tenant_namespace(own)).map_or(Ok(()), |mount| {
         let (template, volume) = (reference.clone(), mount.shared_volume.clone());
         Err(Refusal::WritesForeignVolume { template, volume })
     })

@@ -10,9 +10,10 @@ use super::quantity::Quantity;
 use super::reason;
 use super::template_fault::TemplateFault;
 
-/// The resources that `KubeVirt` needs for a virtual machine in addition to the CPU and memory of its guest.
-const MACHINE_CPU_OVERHEAD: &str = "500m";
-const MACHINE_MEMORY_OVERHEAD: &str = "500M";
+/// The CPU that `KubeVirt` needs for a virtual machine in addition to the CPU of its guest, in thousandths.
+const MACHINE_CPU_OVERHEAD: i64 = 500;
+/// The memory that it needs in addition to the memory of the guest, in bytes.
+const MACHINE_MEMORY_OVERHEAD: i64 = 500_000_000;
 /// The domain of Kubernetes' own resource names, and the prefix of the resource name of a huge page.
 const NATIVE: &str = "kubernetes.io/";
 const HUGE_PAGES: &str = "hugepages-";
@@ -102,8 +103,8 @@ impl Resources {
 
     /// The limits of its pod.
     pub fn limits(&self) -> Amounts {
-        let overhead = if self.is_machine { quantity(MACHINE_CPU_OVERHEAD) } else { Quantity::ZERO };
-        self.amounts(self.cpu_limit.plus(&overhead))
+        let overhead = if self.is_machine { MACHINE_CPU_OVERHEAD } else { 0 };
+        self.amounts(self.cpu_limit.plus(&Quantity::from_milli(overhead)))
     }
 
     /// Formats requests and limits as in a pod.
@@ -115,14 +116,10 @@ impl Resources {
     }
 
     fn amounts(&self, cpu: Quantity) -> Amounts {
-        let overhead = if self.is_machine { quantity(MACHINE_MEMORY_OVERHEAD) } else { Quantity::ZERO };
+        let overhead = Quantity::from_int(if self.is_machine { MACHINE_MEMORY_OVERHEAD } else { 0 });
         let own = [("cpu".to_owned(), cpu), ("memory".to_owned(), self.memory.plus(&overhead))];
         own.into_iter().chain(self.other.clone()).collect()
     }
-}
-
-fn quantity(text: &str) -> Quantity {
-    text.parse().unwrap_or_default()
 }
 
 /// Returns the amount of a resource other than processors and memory if a container can request it, by the rules of

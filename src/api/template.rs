@@ -131,12 +131,12 @@ impl TemplateSpec {
 
     /// The maximum age of an Instance before it is deleted.
     pub fn max_age(&self) -> &str {
-        either(self.newer(|cleanup| &cleanup.delete_after_creation), &self.delete_after)
+        either(self.newer(self.cleanup.delete_after_creation.as_deref()), &self.delete_after)
     }
 
     /// The maximum time without use before an Instance is stopped.
     pub fn max_idle(&self) -> &str {
-        either(self.newer(|cleanup| &cleanup.stop_after_inactivity), &self.inactivity_timeout)
+        either(self.newer(self.cleanup.stop_after_inactivity.as_deref()), &self.inactivity_timeout)
     }
 
     /// The maximum time that an Instance stays stopped before it is deleted.
@@ -144,39 +144,24 @@ impl TemplateSpec {
         either(self.cleanup.delete_after_inactivity.as_deref(), NEVER)
     }
 
-    /// Returns a newer field if it is present and applies. Dashboards write `never` into all three fields when they
-    /// edit a Template that only has the older fields, so such a `cleanup` is ignored.
-    fn newer(&self, field: fn(&Cleanup) -> &Option<String>) -> Option<&str> {
-        let fields: [fn(&Cleanup) -> &Option<String>; 3] = [
-            |cleanup| &cleanup.delete_after_creation,
-            |cleanup| &cleanup.stop_after_inactivity,
-            |cleanup| &cleanup.delete_after_inactivity,
-        ];
-        let is_default = fields.iter().all(|field| field(&self.cleanup).as_deref() == Some(NEVER));
-        field(&self.cleanup).as_deref().filter(|_| !is_default)
+    /// Returns the value of a newer field if it is present and applies. Dashboards write `never` into all three fields
+    /// when they edit a Template that only has the older fields, so such a `cleanup` is ignored.
+    fn newer<'a>(&self, value: Option<&'a str>) -> Option<&'a str> {
+        let Cleanup { delete_after_creation, stop_after_inactivity, delete_after_inactivity } = &self.cleanup;
+        let fields = [delete_after_creation, stop_after_inactivity, delete_after_inactivity];
+        let is_default = fields.iter().all(|field| field.as_deref() == Some(NEVER));
+        value.filter(|_| !is_default)
     }
 
     /// Returns a sentence for each older field whose value differs from the newer field with the same purpose. It
     /// says which of the two applies. An older field with the value `never` is ignored.
     pub fn cleanup_remarks(&self) -> Vec<String> {
         let cleanup = &self.cleanup;
-        let pairs = [
-            (
-                self.max_age(),
-                &cleanup.delete_after_creation,
-                "deleteAfterCreation",
-                "deleteAfter",
-                &self.delete_after,
-            ),
-            (
-                self.max_idle(),
-                &cleanup.stop_after_inactivity,
-                "stopAfterInactivity",
-                "inactivityTimeout",
-                &self.inactivity_timeout,
-            ),
-        ];
-        let remarks = pairs.into_iter().filter_map(|(counts, newer, newer_name, older_name, older)| {
+        let age = (&cleanup.delete_after_creation, &self.delete_after, self.max_age());
+        let idle = (&cleanup.stop_after_inactivity, &self.inactivity_timeout, self.max_idle());
+        let pairs =
+            [("deleteAfterCreation", "deleteAfter", age), ("stopAfterInactivity", "inactivityTimeout", idle)];
+        let remarks = pairs.into_iter().filter_map(|(newer_name, older_name, (newer, older, counts))| {
             let newer =
                 newer.as_deref().filter(|newer| older != newer && !older.is_empty() && older != NEVER)?;
             Some(if counts == older {

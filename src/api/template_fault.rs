@@ -10,7 +10,7 @@ use super::parts::reserved_for;
 use super::reason::{self, Reason};
 use super::resources::Resources;
 use super::template::{Selector, TemplateSpec};
-use super::usage::{Limits, Share, Usage};
+use super::usage::{Share, Usage};
 use super::workspace::WorkspaceQuota;
 
 /// A fault of a Template.
@@ -58,7 +58,7 @@ impl TemplateFault {
     pub fn of_quota(spec: &TemplateSpec, workspace: &str, quota: &WorkspaceQuota) -> Option<Self> {
         let mut usage = Usage::default();
         usage.add(Some(spec));
-        let exceeded = Limits::from(quota).exceeded_by(&usage);
+        let exceeded: Vec<Share> = quota.shares(&usage).into_iter().filter(Share::is_exceeded).collect();
         let message = format!(
             "one Instance of this Template uses more than the quota of the Workspace {workspace} gives to a Tenant: {}",
             Share::list(&exceeded)
@@ -82,12 +82,11 @@ impl TemplateFault {
 
     /// The faults of an environment.
     fn of_environment(environment: &Environment) -> Vec<Self> {
+        let invalid = |message: &str| Self::of(environment, reason::INVALID_TEMPLATE, message);
         let mut faults = Vec::new();
-        let named = check_dns_label(&environment.name);
-        faults.extend(named.err().map(|error| Self {
-            message: format!("spec.environmentList: {error}"),
-            ..Self::of(environment, reason::INVALID_TEMPLATE, "")
-        }));
+        if let Err(error) = check_dns_label(&environment.name) {
+            faults.push(Self { message: format!("spec.environmentList: {error}"), ..invalid("") });
+        }
         faults.extend(Self::of_type(environment));
         faults.extend(Self::of_persistence(environment));
         faults.extend(Self::of_image(environment));
@@ -96,11 +95,7 @@ impl TemplateFault {
             faults.extend(Resources::disk(environment).err());
         }
         let selector = environment.node_selector.iter().filter_map(wrong_label);
-        faults.extend(
-            selector.map(|label| {
-                Self::of(environment, reason::INVALID_TEMPLATE, &format!("nodeSelector: {label}"))
-            }),
-        );
+        faults.extend(selector.map(|label| invalid(&format!("nodeSelector: {label}"))));
         faults.extend(Self::of_mounts(environment));
         faults
     }

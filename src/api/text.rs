@@ -13,9 +13,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::interned::{Interned, Interner, List, element};
 
 /// Immutable text. Copies share it, and a copy is as large as a pointer.
-#[derive(Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, AsRef, Debug, Deref)]
+#[derive(Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, AsRef, Debug, Deref, derive_more::From)]
 #[as_ref(str)]
 #[deref(forward)]
+#[from(&str, String, &String)]
 #[debug("{_0:?}")]
 pub struct Text(ArcStr);
 
@@ -66,24 +67,6 @@ element!(Text, |text| [text]);
 impl Borrow<str> for Text {
     fn borrow(&self) -> &str {
         &self.0
-    }
-}
-
-impl From<&str> for Text {
-    fn from(text: &str) -> Self {
-        Self(text.into())
-    }
-}
-
-impl From<String> for Text {
-    fn from(text: String) -> Self {
-        Self::from(text.as_str())
-    }
-}
-
-impl From<&String> for Text {
-    fn from(text: &String) -> Self {
-        Self::from(text.as_str())
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::quantity::{Quantity, RawQuantity};
-use super::template::{EnvironmentResources, TemplateSpec};
+use super::template::TemplateSpec;
 use super::workspace::{REQUESTS, WorkspaceQuota};
 
 /// The sum of the resources of some Instances. CPUs count in full, whatever `reservedCPUPercentage` is.
@@ -31,19 +31,16 @@ impl Usage {
     /// Adds the resources of an Instance that is already included in the number of Instances.
     pub fn add_running(&mut self, template: Option<&TemplateSpec>) {
         for environment in template.iter().flat_map(|template| &template.environment_list) {
-            self.add_resources(&environment.resources);
-        }
-    }
-
-    fn add_resources(&mut self, resources: &EnvironmentResources) {
-        self.cpu = self.cpu.plus(&Quantity::from_int(resources.cpu.max(0)));
-        self.memory = self.memory.plus(&amount(&resources.memory));
-        if let Some(disk) = &resources.disk {
-            self.disk = self.disk.plus(&amount(disk));
-        }
-        for (name, other) in &resources.other_resources {
-            let sum = self.others.entry(name.clone()).or_default();
-            *sum = sum.plus(&amount(other));
+            let resources = &environment.resources;
+            self.cpu = self.cpu.plus(&Quantity::from_int(resources.cpu.max(0)));
+            self.memory = self.memory.plus(&amount(&resources.memory));
+            if let Some(disk) = &resources.disk {
+                self.disk = self.disk.plus(&amount(disk));
+            }
+            for (name, other) in &resources.other_resources {
+                let sum = self.others.entry(name.clone()).or_default();
+                *sum = sum.plus(&amount(other));
+            }
         }
     }
 }
@@ -94,8 +91,7 @@ impl Share {
 
     /// The amount that is still available; `None` if there is no limit.
     pub fn left(&self) -> Option<Quantity> {
-        let limit = self.limit.as_ref()?;
-        Some(limit.minus(&self.used)).map(|left| if left.is_negative() { Quantity::ZERO } else { left })
+        self.limit.as_ref().map(|limit| Quantity::ZERO.max(limit.minus(&self.used)))
     }
 
     /// Formats the limits that are exceeded: `CPU (9 > 8), Memory (5Gi > 4Gi)`.
@@ -119,56 +115,29 @@ impl fmt::Display for Share {
 pub fn size(template: &TemplateSpec) -> Vec<Share> {
     let (mut usage, unlimited) = (Usage::default(), WorkspaceQuota::default());
     usage.add(Some(template));
-    let shares = Limits::from(&unlimited).shares(&usage).into_iter();
+    let shares = unlimited.shares(&usage).into_iter();
     let is_resource = |share: &Share| share.measure != Measure::Instances && !share.used.is_zero();
     shares.filter(is_resource).map(|share| Share { limit: None, ..share }).collect()
 }
 
-/// The resources that may be used at the same time.
-#[derive(Debug, Clone, Copy)]
-pub struct Limits<'a> {
-    instances: i64,
-    cpu: &'a RawQuantity,
-    memory: &'a RawQuantity,
-    disk: Option<&'a RawQuantity>,
-    others: &'a BTreeMap<String, RawQuantity>,
-}
-
-impl<'a> From<&'a WorkspaceQuota> for Limits<'a> {
-    fn from(quota: &'a WorkspaceQuota) -> Self {
-        Self {
-            instances: quota.instances,
-            cpu: &quota.cpu,
-            memory: &quota.memory,
-            disk: quota.disk.as_ref(),
-            others: &quota.other_resources,
-        }
-    }
-}
-
-impl Limits<'_> {
-    /// The limits that are exceeded. A limit of zero means no limit, except for extended resources, which may only be
-    /// used if the quota names them.
-    pub fn exceeded_by(&self, usage: &Usage) -> Vec<Share> {
-        self.shares(usage).into_iter().filter(Share::is_exceeded).collect()
-    }
-
-    /// The usage of each limit. Extended resources come last: the used ones, then the ones that are only limited.
+impl WorkspaceQuota {
+    /// The usage of each limit. A limit of zero means no limit, except for extended resources, which may only be used
+    /// if the quota names them. Extended resources come last: the used ones, then the ones that are only limited.
     pub fn shares(&self, usage: &Usage) -> Vec<Share> {
         let limit = |amount: Quantity| Some(amount).filter(|amount| !amount.is_zero());
         let instances = Some(Quantity::from_int(self.instances)).filter(|_| self.instances > 0);
-        let disk = self.disk.map_or(Quantity::ZERO, quantity);
+        let disk = self.disk.as_ref().map_or(Quantity::ZERO, quantity);
         let fixed = [
             (Measure::Instances, Quantity::from_int(usage.instances), instances),
-            (Measure::Cpu, usage.cpu.clone(), limit(quantity(self.cpu))),
-            (Measure::Memory, usage.memory.clone(), limit(quantity(self.memory))),
+            (Measure::Cpu, usage.cpu.clone(), limit(quantity(&self.cpu))),
+            (Measure::Memory, usage.memory.clone(), limit(quantity(&self.memory))),
             (Measure::Disk, usage.disk.clone(), limit(disk)),
         ];
         let used = usage
             .others
             .iter()
             .map(|(name, used)| (Measure::Other(name.clone()), used.clone(), Some(self.other(name))));
-        let unused = self.others.iter().filter_map(|(name, limit)| {
+        let unused = self.other_resources.iter().filter_map(|(name, limit)| {
             let name = name.strip_prefix(REQUESTS).unwrap_or(name);
             let is_used = usage.others.contains_key(name);
             (!is_used).then(|| (Measure::Other(name.to_owned()), Quantity::ZERO, Some(quantity(limit))))
@@ -180,14 +149,15 @@ impl Limits<'_> {
     /// The limit of an extended resource. The quota contains it under its name in containers (`nvidia.com/gpu`) or in
     /// a `ResourceQuota` (`requests.nvidia.com/gpu`).
     fn other(&self, name: &str) -> Quantity {
-        let limit = self.others.get(name).or_else(|| self.others.get(&format!("{REQUESTS}{name}")));
+        let limits = &self.other_resources;
+        let limit = limits.get(name).or_else(|| limits.get(&format!("{REQUESTS}{name}")));
         limit.map_or(Quantity::ZERO, quantity)
     }
 }
 
 /// The amount that an Instance uses; zero for a negative amount.
 fn amount(raw: &RawQuantity) -> Quantity {
-    Some(quantity(raw)).filter(|amount| !amount.is_negative()).unwrap_or_default()
+    Quantity::ZERO.max(quantity(raw))
 }
 
 /// The quantity, or zero if it cannot be parsed. The schema does not allow such a quantity.

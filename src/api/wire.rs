@@ -67,11 +67,6 @@ macro_rules! wire_enum {
                 }
             }
 
-            /// Whether the value is in the enumeration.
-            pub const fn is_known(&self) -> bool {
-                !matches!(self, Self::Other(_))
-            }
-
             /// Whether the value is an empty text.
             pub fn is_empty(&self) -> bool {
                 self.as_str().is_empty()
@@ -172,6 +167,14 @@ pub(crate) fn exact<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer.deserialize_seq(ListVisitor(|_, _: &T| true, PhantomData))
 }
 
+/// Reads at most `most` elements of a list.
+pub(crate) fn at_most<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+    most: usize,
+) -> Result<Vec<T>, D::Error> {
+    deserializer.deserialize_seq(ListVisitor(move |kept: usize, _: &T| kept < most, PhantomData))
+}
+
 /// Reads the first elements of a list, or `null`: at most a given number, and the first later element that is needed.
 pub(crate) fn first<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
@@ -240,11 +243,7 @@ impl<'de, K: Deserialize<'de>, V: Deserialize<'de>> Visitor<'de> for PairsVisito
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Vec<(K, V)>, A::Error> {
-        let mut pairs = Vec::new();
-        while let Some(pair) = map.next_entry()? {
-            pairs.push(pair);
-        }
-        Ok(pairs)
+        std::iter::from_fn(|| map.next_entry().transpose()).collect()
     }
 }
 

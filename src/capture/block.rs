@@ -5,7 +5,7 @@ use std::mem::offset_of;
 
 use libc::{sockaddr_ll, tpacket_block_desc, tpacket_hdr_v1, tpacket3_hdr};
 
-use super::packet::Packet;
+use super::packet::{Packet, field};
 
 /// The offset of a block's status, which says whether the block belongs to the kernel or to us.
 pub const STATUS: usize = offset_of!(tpacket_block_desc, hdr) + offset_of!(tpacket_hdr_v1, block_status);
@@ -37,13 +37,13 @@ impl<'a> Iterator for Packets<'a> {
     fn next(&mut self) -> Option<Packet<'a>> {
         self.left = self.left.checked_sub(1)?;
         let at = self.block.get(self.next..)?;
-        let begin = usize::from(half(at, offset_of!(tpacket3_hdr, tp_net))?);
+        let begin = usize::from(u16::from_ne_bytes(field(at, offset_of!(tpacket3_hdr, tp_net))?));
         let captured = word(at, offset_of!(tpacket3_hdr, tp_snaplen))? as usize;
         let status = word(at, offset_of!(tpacket3_hdr, tp_status))?;
         let packet = Packet {
             bytes: at.get(begin..begin.checked_add(captured)?)?,
             length: word(at, offset_of!(tpacket3_hdr, tp_len))? as usize,
-            protocol: u16::from_be(half(at, ADDRESS + offset_of!(sockaddr_ll, sll_protocol))?),
+            protocol: u16::from_be_bytes(field(at, ADDRESS + offset_of!(sockaddr_ll, sll_protocol))?),
             is_outgoing: *at.get(ADDRESS + offset_of!(sockaddr_ll, sll_pkttype))? == libc::PACKET_OUTGOING,
             is_tagged: status & libc::TP_STATUS_VLAN_VALID != 0,
         };
@@ -57,9 +57,5 @@ impl<'a> Iterator for Packets<'a> {
 }
 
 fn word(bytes: &[u8], at: usize) -> Option<u32> {
-    bytes.get(at..)?.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes))
-}
-
-fn half(bytes: &[u8], at: usize) -> Option<u16> {
-    bytes.get(at..)?.first_chunk().map(|bytes| u16::from_ne_bytes(*bytes))
+    field(bytes, at).map(u32::from_ne_bytes)
 }

@@ -38,7 +38,7 @@ mod thread;
 pub use counter::ConnectionCounter;
 #[cfg(feature = "daemon")]
 pub use filter::program;
-pub use open::{OpenConnections, OpenTerminal};
+pub use open::OpenConnections;
 pub use packet::Tracked;
 #[cfg(feature = "daemon")]
 pub use thread::{Capture, Settings, State, THREAD};

@@ -111,6 +111,6 @@ fn over_tcp(segment: &[u8], length: usize, source: IpAddr, destination: IpAddr) 
 }
 
 /// Returns a field of a header; `None` if `bytes` is too short.
-fn field<const LENGTH: usize>(bytes: &[u8], at: usize) -> Option<[u8; LENGTH]> {
+pub fn field<const LENGTH: usize>(bytes: &[u8], at: usize) -> Option<[u8; LENGTH]> {
     bytes.get(at..)?.first_chunk().copied()
 }

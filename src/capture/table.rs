@@ -65,11 +65,8 @@ fn address(text: &str) -> Option<SocketAddr> {
     let ip = match ip.len() {
         8 => IpAddr::from(number(0)?),
         32 => {
-            let mut bytes = [0; 16];
-            for (index, part) in bytes.chunks_exact_mut(4).enumerate() {
-                part.copy_from_slice(&number(index * 8)?);
-            }
-            IpAddr::from(bytes)
+            let words = [number(0)?, number(8)?, number(16)?, number(24)?];
+            IpAddr::from(*words.as_flattened().first_chunk::<16>()?)
         }
         _ => return None,
     };

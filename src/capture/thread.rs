@@ -91,16 +91,8 @@ fn add(Statistics { packets, drops, freezes }: Statistics) {
     counter!("bastion_ssh_tracker_freezes_total").increment(freezes.into());
 }
 
-/// Sets the gauge to 1 while packets are captured, and to 0 on drop, so also after an error or a panic.
+/// A gauge that is set to 0 on drop, so also after an error or a panic.
 struct Running(Gauge);
-
-impl Running {
-    fn begin() -> Self {
-        let gauge = gauge!("bastion_ssh_tracker_running");
-        gauge.set(1.0);
-        Self(gauge)
-    }
-}
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -146,7 +138,8 @@ impl Thread {
         let geometry = Geometry::new(*snap_length);
         let program = program(*tracked, geometry.accepted);
         let mut ring = Ring::open(index, &program, geometry).map_err(|error| self.reason(&error))?;
-        let _running = Running::begin();
+        let running = Running(gauge!("bastion_ssh_tracker_running"));
+        running.0.set(1.0);
         self.set(&State::Capturing);
         loop {
             let wake = ring.wait(self.stop.as_fd()).map_err(|error| self.reason(&error))?;

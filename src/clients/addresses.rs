@@ -5,7 +5,7 @@
 //! different address later is no way around the check.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
@@ -90,14 +90,11 @@ fn is_special(address: IpAddr) -> bool {
 /// 6to4 (RFC 3056), and in the deprecated form `::10.0.0.1`. Mapped addresses have been converted to IPv4 before.
 fn embedded(address: IpAddr) -> Option<Ipv4Addr> {
     let IpAddr::V6(v6) = address else { return None };
-    let last = |v6: Ipv6Addr| {
-        let [.., a, b, c, d] = v6.octets();
-        Ipv4Addr::new(a, b, c, d)
-    };
     match v6.segments() {
         // `::` and `::1` do not contain an IPv4 address, but they are special anyway.
-        [0x64, 0xff9b, 0 | 1, ..] | [0, 0, 0, 0, 0, 0, ..] => Some(last(v6)),
-        [0x2002, high, low, ..] => Some(Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low))),
+        [0x64, 0xff9b, 0 | 1, .., high, low] | [0, 0, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => {
+            Some(Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low)))
+        }
         _ => None,
     }
 }

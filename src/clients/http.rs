@@ -20,8 +20,8 @@ use super::addresses::AddressRules;
 use crate::runtime::client::USER_AGENT;
 use crate::runtime::error::with_sources;
 
-/// The limit for a response in bytes, far above the responses of servers that administrators configure.
-const LONGEST_ANSWER: usize = 4 << 20;
+/// The limit for a response from a URL that a user has chosen, in bytes. The expected object has three short members.
+const LONGEST_ANSWER: usize = 64 << 10;
 /// The limit for redirects from a URL that a user has chosen.
 const MOST_REDIRECTS: usize = 10;
 /// The limit for idle connections. It is shorter than on servers and proxies (60 s and more), so that a connection is
@@ -88,20 +88,20 @@ pub enum SetupError {
 impl HttpClient {
     /// A client of the server at `url`. The certificate of the server is verified against the certificate authorities
     /// in `ca_file`, or against those of the platform if it is empty. An exchange may take `timeout` from its
-    /// first byte to the last byte of the response.
+    /// first byte to the last byte of the response. A response may have up to `longest` bytes.
     ///
     /// # Errors
     /// When the certificates of the authorities cannot be read.
-    pub fn new(url: &Uri, ca_file: &str, timeout: Duration) -> Result<Self, SetupError> {
+    pub fn new(url: &Uri, ca_file: &str, timeout: Duration, longest: usize) -> Result<Self, SetupError> {
         let tls = tls_config(url, ca_file)?;
         let accept = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("application/json"))]);
         let client = builder(tls, timeout).default_headers(accept).redirect(Policy::none()).build()?;
-        Ok(Self { client, timeout, longest: LONGEST_ANSWER })
+        Ok(Self { client, timeout, longest })
     }
 
     /// A client for URLs that users choose, with `http` or `https`. Names are resolved by `rules`. Callers must check
     /// a URL with an IP address first ([`AddressRules::check`]). The client follows up to ten redirects to URLs of
-    /// the same host, and reads responses of at most 4 MiB. Certificates are verified as in
+    /// the same host, and reads responses of at most 64 KiB. Certificates are verified as in
     /// [`HttpClient::new`]. If the platform has no certificate authorities, no certificate is valid.
     ///
     /// # Errors
@@ -122,12 +122,6 @@ impl HttpClient {
         let builder = builder(tls, timeout).referer(false).redirect(Policy::custom(follow));
         let client = builder.dns_resolver(Arc::new(rules)).build()?;
         Ok(Self { client, timeout, longest: LONGEST_ANSWER })
-    }
-
-    /// Returns the client with another limit for responses, in bytes.
-    #[must_use]
-    pub fn with_longest_answer(self, longest: usize) -> Self {
-        Self { longest, ..self }
     }
 
     /// Sends a request and reads the response, whatever its status.
@@ -222,6 +216,12 @@ impl Answer {
         let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
         Self { status: response.status(), location: location.map(str::to_owned), body: Vec::new() }
     }
+
+    /// Whether the server is temporarily unavailable (408, 429, 5xx).
+    pub fn is_unavailable(&self) -> bool {
+        let later = [StatusCode::REQUEST_TIMEOUT, StatusCode::TOO_MANY_REQUESTS];
+        self.status.is_server_error() || later.contains(&self.status)
+    }
 }
 
 #[cfg(test)]
@@ -268,7 +268,7 @@ mod tests {
         });
         let client = |name| {
             let file = folder.path().join(name).display().to_string();
-            HttpClient::new(&url.parse().unwrap(), &file, Duration::from_secs(10)).unwrap()
+            HttpClient::new(&url.parse().unwrap(), &file, Duration::from_secs(10), 1_024).unwrap()
         };
         let (ours, other) = (client("ours"), client("other"));
         let answer = ours.send(ours.client.get(&url)).await.unwrap();

@@ -193,11 +193,8 @@ impl Checker<'_> {
                 && number(schema, "maximum").is_none_or(|most| *whole <= most)
         });
         if whole.is_none() {
-            self.fault(
-                place,
-                format!("{value} is not valid"),
-                format!("expected {}", expected_value(schema)),
-            );
+            let expected = format!("expected {}", expected_value(schema));
+            self.fault(place, format!("{value} is not valid"), expected);
         }
         whole.map(Value::from)
     }

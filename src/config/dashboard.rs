@@ -89,14 +89,9 @@ const SOME: Bound = Bound::Other(
 );
 
 impl DashboardConfig {
-    /// The host of `publicUrl`, without port.
-    pub fn public_host(&self) -> &str {
-        host_of(&self.public_url)
-    }
-
     /// Returns the host that the dashboard shares with Instances; `None` if it shares none.
     pub(super) fn shared_with(&self, instance: &InstanceConfig) -> Option<String> {
-        let (host, machines) = (self.public_host(), &instance.website_base_url);
+        let (host, machines) = (host_of(&self.public_url), &instance.website_base_url);
         let is_shared = |prefix: &&str| host.strip_prefix(prefix) == Some(machines);
         ["", "exam.", "exercise."].into_iter().find(is_shared).map(|prefix| format!("{prefix}{machines}"))
     }

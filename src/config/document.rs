@@ -24,41 +24,31 @@ pub fn default_document() -> String {
 /// Writes the keys of a mapping with their values, in the order of the types' fields.
 fn mapping(document: &mut String, schema: &Value, values: &Map<String, Value>, depth: usize) {
     for (key, value) in values {
-        let described = schema.get("properties").and_then(|properties| properties.get(key));
+        let described = &schema["properties"][key];
         if depth == 0 {
             document.push('\n');
         }
-        if let Some(described) = described {
-            comment(document, described, depth);
-        }
+        comment(document, described, depth);
         indent(document, depth);
         document.push_str(&scalar(key));
         document.push(':');
         match value {
             Value::Object(inner) if !inner.is_empty() => {
                 document.push('\n');
-                mapping(document, described.unwrap_or(&Value::Null), inner, depth + 1);
+                mapping(document, described, inner, depth + 1);
             }
-            Value::String(text) => {
-                document.push(' ');
-                document.push_str(&scalar(text));
-                document.push('\n');
-            }
+            Value::String(text) => document.extend([" ", &scalar(text), "\n"]),
             // JSON is valid YAML in flow style.
-            other => {
-                document.push(' ');
-                document.push_str(&other.to_string());
-                document.push('\n');
-            }
+            other => document.extend([" ", &other.to_string(), "\n"]),
         }
     }
 }
 
 /// Writes the description of a key as a comment, wrapped at [`WIDTH`].
 fn comment(document: &mut String, schema: &Value, depth: usize) {
-    let words = schema.get("description").and_then(Value::as_str).unwrap_or_default().split_whitespace();
+    let description = schema["description"].as_str().unwrap_or_default();
     let mut column = 0;
-    for word in words {
+    for word in description.split_whitespace() {
         let length = word.chars().count() + 1;
         if column == 0 || column + length > WIDTH {
             if column > 0 {

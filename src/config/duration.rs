@@ -38,11 +38,6 @@ impl ConfigDuration {
     pub const fn get(self) -> Duration {
         self.0
     }
-
-    fn milliseconds(self) -> u64 {
-        // The value is at most `LONGEST`.
-        u64::try_from(self.0.as_millis()).unwrap_or(LONGEST)
-    }
 }
 
 impl From<ConfigDuration> for Duration {
@@ -82,7 +77,8 @@ fn split(text: &str, matches: fn(u8) -> bool) -> (&str, &str) {
 impl fmt::Display for ConfigDuration {
     /// Writes the shortest text for the duration; of two that are equally short, the one with a single unit.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let total = self.milliseconds();
+        // The value is at most `LONGEST`.
+        let total = u64::try_from(self.0.as_millis()).unwrap_or(LONGEST);
         if total == 0 {
             return formatter.write_str("0s");
         }
@@ -116,7 +112,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Option<u64> {
-        text.parse::<ConfigDuration>().ok().map(ConfigDuration::milliseconds)
+        text.parse::<ConfigDuration>().ok().and_then(|duration| duration.0.as_millis().try_into().ok())
     }
 
     #[test]
@@ -157,7 +153,7 @@ mod tests {
         assert_eq!(read("18446744073709551616ms"), None);
         assert_eq!(read("18446744073709551615d"), None);
         assert_eq!(read("1s18446744073709551615ms"), None);
-        assert_eq!(ConfigDuration::from_secs(u64::MAX).milliseconds(), LONGEST);
+        assert_eq!(ConfigDuration::from_secs(u64::MAX).get().as_millis(), u128::from(LONGEST));
     }
 
     #[test]
@@ -196,7 +192,7 @@ mod tests {
         #[test]
         fn any_text_is_read_or_refused(text in "\\PC*|[0-9dhms]{0,24}") {
             if let Ok(duration) = text.parse::<ConfigDuration>() {
-                prop_assert!(duration.milliseconds() <= LONGEST);
+                prop_assert!(duration.get().as_millis() <= u128::from(LONGEST));
                 prop_assert_eq!(duration.to_string().parse(), Ok(duration));
             }
         }

@@ -81,6 +81,16 @@ pub(super) fn quantity(text: &str) -> Quantity {
     text.parse().unwrap_or_default()
 }
 
+/// Whether a text is an absolute path without `..`.
+pub(super) fn is_absolute(text: &str) -> bool {
+    text.starts_with('/') && !text.contains(char::is_control) && !text.split('/').any(|part| part == "..")
+}
+
+/// The same, without a slash at the end.
+pub(super) fn is_path(text: &str) -> bool {
+    is_absolute(text) && !text.ends_with('/')
+}
+
 /// Whether a text is the origin of a web page.
 fn is_origin(text: &str) -> bool {
     let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));

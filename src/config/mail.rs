@@ -1,11 +1,12 @@
 //! The keys of the mail that Tenants get about their Instances; see `docs/mail.md`.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 use std::str::FromStr;
 
 use jiff::tz::TimeZone;
 use lettre::Address;
+use lettre::transport::smtp::extension::ClientId;
 use macro_rules_attribute::apply;
 
 use super::bound::POSITIVE;
@@ -141,34 +142,16 @@ impl FromStr for Mailbox {
     }
 }
 
-/// The name of a client in the command EHLO (RFC 5321, section 4.1.3).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum EhloName {
-    /// A domain.
-    Domain(String),
-    /// The address literal `[192.0.2.1]`.
-    Ipv4(Ipv4Addr),
-    /// The address literal `[IPv6:2001:db8::1]`.
-    Ipv6(Ipv6Addr),
-}
-
-/// The error for a text that is neither a domain nor an address literal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NoEhloName;
-
-impl FromStr for EhloName {
-    type Err = NoEhloName;
-
-    fn from_str(text: &str) -> Result<Self, NoEhloName> {
-        let Some(literal) = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')) else {
-            let is_domain = (formats::HOST.accepts)(&text.to_lowercase()) && text.parse::<IpAddr>().is_err();
-            return if is_domain { Ok(Self::Domain(text.to_owned())) } else { Err(NoEhloName) };
-        };
-        let address = match literal.split_once(':') {
-            Some((tag, address)) if tag.eq_ignore_ascii_case("ipv6") => address.parse().map(Self::Ipv6),
-            _ => literal.parse().map(Self::Ipv4),
-        };
-        address.map_err(|_| NoEhloName)
+/// Parses the name of a client in the command EHLO (RFC 5321, section 4.1.3): a domain, or an address literal such as
+/// `[192.0.2.1]` or `[IPv6:2001:db8::1]`. Returns `None` for any other text.
+pub fn parse_ehlo_name(text: &str) -> Option<ClientId> {
+    let Some(literal) = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')) else {
+        let is_domain = (formats::HOST.accepts)(&text.to_lowercase()) && text.parse::<IpAddr>().is_err();
+        return is_domain.then(|| ClientId::Domain(text.to_owned()));
+    };
+    match literal.split_once(':') {
+        Some((tag, address)) if tag.eq_ignore_ascii_case("ipv6") => address.parse().map(ClientId::Ipv6).ok(),
+        _ => literal.parse().map(ClientId::Ipv4).ok(),
     }
 }
 
@@ -189,10 +172,10 @@ formats! {
     SENDER = "crownlabs-mail-sender", |text| text.is_empty() || text.parse::<Mailbox>().is_ok(),
         "an address such as noreply@example.com or \"CrownLabs <noreply@example.com>\", or \"\" for none";
     EHLO_NAME = "crownlabs-ehlo-name",
-        |text| match text.parse() {
-            Ok(EhloName::Domain(domain)) => domain.contains('.'),
-            Ok(_) => true,
-            Err(NoEhloName) => text.is_empty(),
+        |text| match parse_ehlo_name(text) {
+            Some(ClientId::Domain(domain)) => domain.contains('.'),
+            Some(_) => true,
+            None => text.is_empty(),
         },
         "a domain such as labs.example.com, or an address in brackets such as [192.0.2.1] or [IPv6:2001:db8::1], or \"\" \
          for the domain of from";

@@ -73,9 +73,7 @@ pub use instance_metrics::InstanceMetricsConfig;
 pub use integrations::KeycloakConfig;
 pub use language::Language;
 pub use log::{Log, LogFormat};
-pub use mail::{
-    EhloName, MailConfig, MailTls, MailTransport, Mailbox, NoEhloName, Undeliverable, split_mailbox,
-};
+pub use mail::{MailConfig, MailTls, MailTransport, Mailbox, Undeliverable, parse_ehlo_name, split_mailbox};
 pub use network::Network;
 pub use pod_config_node::PodConfigNodeConfig;
 pub use prometheus::{PrometheusConfig, Signal};

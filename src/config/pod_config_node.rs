@@ -1,7 +1,7 @@
 //! The keys of the node side of pod networks; see `docs/pod-networks.md`.
 
 use super::duration::ConfigDuration;
-use super::formats::formats;
+use super::formats::{self, formats};
 use super::keys::keys;
 use super::runtime_endpoint::RUNTIME_ENDPOINT;
 
@@ -28,8 +28,8 @@ keys! {
 }
 
 formats! {
-    PATH = "crownlabs-path", is_path, "an absolute path such as /proc, without a slash at the end";
-    OPTIONAL_PATH = "crownlabs-optional-path", |text| text.is_empty() || is_path(text),
+    PATH = "crownlabs-path", formats::is_path, "an absolute path such as /proc, without a slash at the end";
+    OPTIONAL_PATH = "crownlabs-optional-path", |text| text.is_empty() || formats::is_path(text),
         "an absolute path such as /proc/1/ns/net, or \"\"";
     LINK = "crownlabs-link", is_link, "the name of a bridge, of at most 15 bytes";
 }
@@ -37,11 +37,4 @@ formats! {
 fn is_link(text: &str) -> bool {
     let is_fine = |c: char| c.is_ascii_graphic() && c != '/' && c != ':';
     (1..=15).contains(&text.len()) && text.chars().all(is_fine) && text != "." && text != ".."
-}
-
-fn is_path(text: &str) -> bool {
-    text.starts_with('/')
-        && !text.ends_with('/')
-        && !text.contains(char::is_control)
-        && !text.split('/').any(|part| part == "..")
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use serde::de::value::SeqAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_saphyr::options::{DuplicateKeyPolicy, MergeKeyPolicy};
@@ -175,12 +176,8 @@ impl<'de> Visitor<'de> for ContentVisitor {
         Ok(Content::Map(entries))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Content, A::Error> {
-        let mut items = Vec::new();
-        while let Some(item) = sequence.next_element()? {
-            items.push(item);
-        }
-        Ok(Content::List(items))
+    fn visit_seq<A: SeqAccess<'de>>(self, sequence: A) -> Result<Content, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(sequence)).map(Content::List)
     }
 
     fn visit_bool<E>(self, value: bool) -> Result<Content, E> {

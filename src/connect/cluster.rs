@@ -6,7 +6,6 @@ use futures::FutureExt;
 use futures::future::join_all;
 use http::Request;
 use kube::Client;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::time::timeout;
 
@@ -18,7 +17,7 @@ use crate::config::Config;
 use crate::controllers::setup::Setup;
 use crate::controllers::termination::status_client;
 use crate::kinds::HttpRouteKind;
-use crate::loops::LOOPS;
+use crate::loops::enabled;
 use crate::manager::definitions;
 use crate::manager::start_up::{self, ClusterOptions};
 use crate::runtime::client;
@@ -85,7 +84,7 @@ async fn connect(options: &ClusterOptions) -> Result<(Client, String), (String, 
 fn rights_of_loops(config: &Config) -> anyhow::Result<RightsOfLoops> {
     let mut setup = Setup::new(config, Gate::closed());
     let mut factory = StoreFactory::default();
-    for entry in LOOPS.iter().filter(|entry| (entry.toggle)(&config.controllers).enabled) {
+    for entry in enabled(&config.controllers) {
         (entry.build)(&mut setup, &mut factory)?;
     }
     #[cfg(feature = "daemon")]
@@ -111,7 +110,7 @@ async fn kinds(client: &Client, config: &Config, rights: &RightsOfLoops) -> Vec<
     let served = versions.into_iter().map(|((group, version), plurals)| async move {
         let root = if group.is_empty() { "/api/v1".to_owned() } else { format!("/apis/{group}/{version}") };
         let place = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
-        let answer = match get::<Value>(client, &root).await {
+        let answer = match get(client, &root).await {
             Err(kube::Error::Api(status)) if status.code == 404 => Value::Null,
             Err(error) => return Check::failed("kinds", place, words(&error)),
             Ok(answer) => answer,
@@ -132,17 +131,17 @@ async fn kinds(client: &Client, config: &Config, rights: &RightsOfLoops) -> Vec<
 }
 
 /// Describes how to install the kinds of an API group.
-fn source(group: &str) -> String {
+fn source(group: &str) -> &'static str {
     match group {
         "kubevirt.io" | "subresources.kubevirt.io" => {
-            "install KubeVirt: without it no virtual machine starts".to_owned()
+            "install KubeVirt: without it no virtual machine starts"
         }
-        "cdi.kubevirt.io" => "install CDI: without it no persistent virtual machine starts".to_owned(),
-        "gateway.networking.k8s.io" => "install the CRDs of the Gateway API".to_owned(),
+        "cdi.kubevirt.io" => "install CDI: without it no persistent virtual machine starts",
+        "gateway.networking.k8s.io" => "install the CRDs of the Gateway API",
         group if group.ends_with("crownlabs.polito.it") => {
-            "apply the CRDs of this version: crownlabs crd | kubectl apply --server-side -f -".to_owned()
+            "apply the CRDs of this version: crownlabs crd | kubectl apply --server-side -f -"
         }
-        _ => "install the API that serves them, or update Kubernetes".to_owned(),
+        _ => "install the API that serves them, or update Kubernetes",
     }
 }
 
@@ -231,15 +230,14 @@ async fn exposure(client: &Client, config: &Config) -> Vec<Check> {
 
 async fn gateway(client: &Client, namespace: &str, name: &str) -> Check {
     let path = format!("/apis/gateway.networking.k8s.io/v1/namespaces/{namespace}/gateways/{name}");
-    let read = get::<Value>(client, &path).await;
+    let read = get(client, &path).await;
     let fault = read.map_or_else(|error| Some(words(&error)), |gateway| refusal(&gateway));
     Check { what: "Gateway".to_owned(), place: format!("{namespace}/{name}"), fault }
 }
 
 /// Returns the message of the controller of a Gateway that is not accepted or programmed.
 fn refusal(gateway: &Value) -> Option<String> {
-    let conditions = gateway["status"]["conditions"].as_array().into_iter().flatten();
-    let refused = conditions.into_iter().find(|condition| {
+    let refused = gateway["status"]["conditions"].as_array()?.iter().find(|condition| {
         (condition["type"] == "Accepted" || condition["type"] == "Programmed")
             && condition["status"] != "True"
     })?;
@@ -281,18 +279,18 @@ fn name(object: &Value) -> &str {
 
 /// Reads the objects of a list.
 pub async fn list(client: &Client, path: &str) -> kube::Result<Vec<Value>> {
-    let mut list: Value = get(client, path).await?;
+    let mut list = get(client, path).await?;
     Ok(serde_json::from_value(list["items"].take()).unwrap_or_default())
 }
 
 /// Reads an object.
-pub async fn get<T: DeserializeOwned>(client: &Client, path: &str) -> kube::Result<T> {
+pub async fn get(client: &Client, path: &str) -> kube::Result<Value> {
     let request = Request::get(path).body(Vec::new()).map_err(kube::Error::HttpError)?;
     client.request(request).await
 }
 
 /// Posts an object that the API server answers but does not store.
-pub async fn post<T: DeserializeOwned>(client: &Client, path: &str, body: &Value) -> kube::Result<T> {
+pub async fn post(client: &Client, path: &str, body: &Value) -> kube::Result<Value> {
     let request = Request::post(path).header("content-type", "application/json");
     let request = request.body(body.to_string().into_bytes()).map_err(kube::Error::HttpError)?;
     client.request(request).await

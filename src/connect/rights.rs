@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures::{StreamExt, stream};
 use kube::Client;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::cluster::{post, words};
 use super::{Check, RightsOfLoops};
@@ -76,7 +76,7 @@ async fn review(client: &Client, right: Right) -> Result<bool, String> {
         "kind": "SelfSubjectAccessReview",
         "spec": {"resourceAttributes": attributes}
     });
-    let answer: Value = post(client, PATH, &review).await.map_err(|error| words(&error))?;
+    let answer = post(client, PATH, &review).await.map_err(|error| words(&error))?;
     Ok(answer["status"]["allowed"] == true)
 }
 

@@ -17,7 +17,7 @@ pub async fn checks(client: &Client, config: &Config) -> Vec<Check> {
     for plural in ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"] {
         let path = format!("/apis/admissionregistration.k8s.io/v1/{plural}/{name}");
         let place = format!("{plural}/{name}");
-        match get::<Value>(client, &path).await {
+        match get(client, &path).await {
             Ok(registered) => checks.push(match unsigned(&registered) {
                 Some(fault) => Check::failed("webhook", place, fault),
                 None => Check::of(
@@ -54,10 +54,9 @@ pub async fn checks(client: &Client, config: &Config) -> Vec<Check> {
 
 /// Returns the fault of a webhook configuration without a certificate authority.
 fn unsigned(registered: &Value) -> Option<String> {
-    let webhooks = registered["webhooks"].as_array().into_iter().flatten();
-    let unsigned = webhooks.into_iter().find(|webhook| {
-        webhook.pointer("/clientConfig/caBundle").and_then(Value::as_str).unwrap_or_default().is_empty()
-    })?;
+    let is_unsigned =
+        |webhook: &&Value| webhook["clientConfig"]["caBundle"].as_str().is_none_or(str::is_empty);
+    let unsigned = registered["webhooks"].as_array()?.iter().find(is_unsigned)?;
     let name = unsigned["name"].as_str().unwrap_or_default();
     Some(format!("{name} has no caBundle; the leader writes it, so start the daemon, or see its log"))
 }
@@ -77,9 +76,7 @@ fn called(registered: &Value) -> String {
 /// Checks that the server at the URL of the first webhook accepts a connection. A Service is checked by its
 /// [endpoints](is_served) instead.
 async fn reached(registered: &Value) -> Result<(), String> {
-    let Some(url) = registered.pointer("/webhooks/0/clientConfig/url").and_then(Value::as_str) else {
-        return Ok(());
-    };
+    let Some(url) = registered["webhooks"][0]["clientConfig"]["url"].as_str() else { return Ok(()) };
     let url: Uri = url.parse().map_err(|error| format!("the URL is invalid: {error}"))?;
     let host = url.host().unwrap_or_default().trim_matches(['[', ']']);
     let connecting = TcpStream::connect((host, url.port_u16().unwrap_or(443)));

@@ -32,9 +32,8 @@ fn waiting(templates: &[Template], now: Timestamp) -> impl Iterator<Item = (&str
 
 /// Returns the Templates that are not ready as text, below the table.
 pub fn templates(templates: &[Template], now: Timestamp) -> String {
-    let lines =
-        waiting(templates, now).map(|(name, waits)| format!("  {}: {}\n", shown(name), message(&waits)));
-    let lines: String = lines.collect();
+    let line = |(name, waits): (&str, String)| format!("  {}: {}\n", shown(name), message(&waits));
+    let lines: String = waiting(templates, now).map(line).collect();
     if lines.is_empty() { lines } else { format!("\nTemplates that are not ready:\n{lines}") }
 }
 

@@ -16,8 +16,8 @@ use crate::api::why::{Because, Ender, Limit, Next, Step, Warned, Warning, Why, s
 pub fn text(why: &Why, now: Timestamp) -> String {
     let mut text = String::new();
     head(&mut text, why, now);
-    section(&mut text, "It waits for:", waits(why, now));
-    section(&mut text, "Its Template is not ready:", template_waits(why, now));
+    section(&mut text, "It waits for:", sentences(&why.waits, now));
+    section(&mut text, "Its Template is not ready:", sentences(&why.template_waits, now));
     section(&mut text, "Warnings about its objects:", warnings(why, now));
     section(&mut text, "What happens next:", next(why, now));
     section(&mut text, "Users who may stop or delete it:", enders(why));
@@ -36,8 +36,8 @@ pub fn value(why: &Why, now: Timestamp) -> Value {
         "phase": why.phase,
         "url": why.url,
         "environments": why.environments.iter().map(environment).collect::<Vec<_>>(),
-        "waitsFor": waits(why, now),
-        "templateWaitsFor": template_waits(why, now),
+        "waitsFor": sentences(&why.waits, now),
+        "templateWaitsFor": sentences(&why.template_waits, now),
         "warnings": warnings(why, now),
         "next": next(why, now),
         "mayEnd": enders(why),
@@ -65,10 +65,8 @@ fn head(text: &mut String, why: &Why, now: Timestamp) {
         shown(&why.template.namespace),
         shown(&why.template.name)
     );
-    let since = why
-        .since
-        .as_ref()
-        .map_or_else(String::new, |since| format!(", for {} ({})", span(since, now), since.0));
+    let age = |since: &Time| format!(", for {} ({})", span(since, now), since.0);
+    let since = why.since.as_ref().map(age).unwrap_or_default();
     let asked = if why.is_to_run { "it should run" } else { "it should be off" };
     let phase = match why.phase.to_string() {
         phase if phase.is_empty() => "unknown".to_owned(),
@@ -91,14 +89,9 @@ fn head(text: &mut String, why: &Why, now: Timestamp) {
     }
 }
 
-/// The conditions that keep it from being ready.
-fn waits(why: &Why, now: Timestamp) -> Vec<String> {
-    why.waits.iter().map(|condition| sentence(condition, now)).collect()
-}
-
-/// The conditions that keep its Template from being ready.
-fn template_waits(why: &Why, now: Timestamp) -> Vec<String> {
-    why.template_waits.iter().map(|condition| sentence(condition, now)).collect()
+/// Returns a sentence for each condition.
+fn sentences<'a>(conditions: impl IntoIterator<Item = &'a Condition>, now: Timestamp) -> Vec<String> {
+    conditions.into_iter().map(|condition| sentence(condition, now)).collect()
 }
 
 /// Returns the message of a condition with its reason and age.

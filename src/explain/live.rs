@@ -43,8 +43,7 @@ pub async fn why(name: &str, cluster: &ClusterOptions, format: Option<Format>) -
     }
     within(async {
         let client = connect(cluster).await?;
-        let namespace = namespace.unwrap_or(client.default_namespace()).to_owned();
-        let namespace = namespace.as_str();
+        let namespace = namespace.unwrap_or(client.default_namespace());
         let instance: Instance = get::<InstanceKind>(&client, namespace, name).await?;
         let reference = &instance.spec.template_ref;
         // The user may have fewer permissions than the daemon; the output then contains fewer facts.
@@ -156,11 +155,8 @@ async fn exists(client: &Client, workspace: &str) -> anyhow::Result<()> {
 /// Turns a failed request into one plain sentence.
 fn sentence(what: &str, error: kube::Error) -> anyhow::Error {
     if !matches!(error, kube::Error::Api(_)) {
-        let mut innermost: &dyn std::error::Error = &error;
-        while let Some(source) = innermost.source() {
-            innermost = source;
-        }
-        return anyhow!("{what} cannot be read: the API server cannot be reached: {innermost}");
+        let error = anyhow::Error::from(error);
+        return anyhow!("{what} cannot be read: the API server cannot be reached: {}", error.root_cause());
     }
     match ApiError::from(error) {
         ApiError::NotFound(_) => anyhow!("{what} not found"),

@@ -16,9 +16,9 @@ pub fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// The paths of all values that are neither objects nor empty, each with its value.
-pub fn leaves(values: &Value) -> Vec<(String, &Value)> {
-    fn walk<'v>(path: &str, value: &'v Value, found: &mut Vec<(String, &'v Value)>) {
+/// The paths of all values that are neither objects nor empty.
+pub fn leaves(values: &Value) -> Vec<String> {
+    fn walk(path: &str, value: &Value, found: &mut Vec<String>) {
         match value {
             Value::Object(members) => {
                 for (key, value) in members {
@@ -27,7 +27,7 @@ pub fn leaves(values: &Value) -> Vec<(String, &Value)> {
                 }
             }
             value if is_empty(value) => {}
-            value => found.push((path.to_owned(), value)),
+            _ => found.push(path.to_owned()),
         }
     }
     let mut found = Vec::new();
@@ -46,7 +46,7 @@ pub fn row<'r>(rows: &'r [(String, Fate)], path: &str) -> Option<&'r (String, Fa
 /// part's name.
 pub fn no_parts(values: &Value) -> String {
     let leaves = leaves(values);
-    let count = |rows: &[(String, Fate)]| leaves.iter().filter(|(path, _)| row(rows, path).is_some()).count();
+    let count = |rows: &[(String, Fate)]| leaves.iter().filter(|path| row(rows, path).is_some()).count();
     let known = |part: &&Part| count(&part.rows(""));
     let own = leaves.len() - count(&below("", PODS));
     let best = PARTS.iter().filter(|part| known(part) > 0).max_by_key(known);
@@ -67,7 +67,7 @@ impl Conversion<'_> {
     pub(super) fn report(&mut self, parts: &[(&'static str, &'static Part)]) {
         let rows = rows(parts);
         let mut left_out: Vec<(&str, Vec<&str>)> = Vec::new();
-        for (path, _) in leaves(self.values) {
+        for path in leaves(self.values) {
             match row(&rows, &path) {
                 Some((row, Fate::Left(why))) => match left_out.iter_mut().find(|(reason, _)| reason == why) {
                     Some((_, paths)) if paths.contains(&row.as_str()) => {}

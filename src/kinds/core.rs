@@ -200,7 +200,10 @@ pub struct PodStatus {
     pub container_statuses: Vec<ContainerStatus>,
 }
 
-fn unscheduled<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ForeignCondition>, D::Error> {
+/// Reads the condition `PodScheduled` if it is false.
+pub(super) fn unscheduled<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<ForeignCondition>, D::Error> {
     kept(deserializer, |condition: &ForeignCondition| {
         condition.type_ == "PodScheduled" && condition.status == "False"
     })

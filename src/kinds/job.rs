@@ -75,17 +75,8 @@ pub struct JobStatus {
 }
 
 fn ends<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ForeignCondition>, D::Error> {
-    conditions_with(deserializer, &["Complete", "Failed"], "True")
-}
-
-/// Reads the conditions that have one of these types and this status.
-fn conditions_with<'de, D: Deserializer<'de>>(
-    deserializer: D,
-    types: &[&str],
-    status: &str,
-) -> Result<Vec<ForeignCondition>, D::Error> {
     kept(deserializer, |condition: &ForeignCondition| {
-        types.contains(&condition.type_.as_str()) && condition.status == status
+        ["Complete", "Failed"].contains(&&*condition.type_) && condition.status == "True"
     })
 }
 kind!(/// A Job.
@@ -119,16 +110,12 @@ pub struct PodOfJobStatus {
     /// `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`.
     pub phase: String,
     /// The condition `PodScheduled`, if it is false. All others are dropped during decoding.
-    #[serde(deserialize_with = "unscheduled")]
+    #[serde(deserialize_with = "super::core::unscheduled")]
     pub conditions: Optional<Vec<ForeignCondition>>,
     /// The init containers.
     pub init_container_statuses: Optional<Vec<ContainerStatus>>,
     /// The containers.
     pub container_statuses: Optional<Vec<ContainerStatus>>,
-}
-
-fn unscheduled<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ForeignCondition>, D::Error> {
-    conditions_with(deserializer, &["PodScheduled"], "False")
 }
 
 kind!(/// A pod of a Job.

@@ -6,7 +6,9 @@ use futures::future::{BoxFuture, FutureExt};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use self::simulation::{Refused, simulate};
+use self::simulation::simulate;
+#[cfg(test)]
+use self::writes::{Refused, written};
 use crate::api::Kind;
 use crate::config::Controllers;
 use crate::config::loops::{Toggle, for_each_loop};
@@ -142,8 +144,6 @@ pub struct Planned {
     pub messages: Vec<String>,
     /// Whether one of the problems persists until the files are changed.
     pub is_refused: bool,
-    /// All objects that are created or changed, with their final status, and a description of the write.
-    pub written: Vec<(Value, String)>,
 }
 
 /// A built loop, independent of its type.
@@ -152,9 +152,10 @@ pub trait BuiltLoop: Send + Sync {
     /// effects have no result.
     fn plan(&self, now: Timestamp) -> Vec<Planned>;
 
-    /// Like [`plan`](Self::plan), but the API server rejects writes of this kind with this error.
+    /// The objects that these reconciles create or change, with their final status, and a description of each write.
+    /// The API server rejects writes of the kind in `refused`.
     #[cfg(test)]
-    fn plan_refused(&self, now: Timestamp, refused: Option<Refused<'_>>) -> Vec<Planned>;
+    fn written(&self, now: Timestamp, refused: Option<Refused<'_>>) -> Vec<(Value, String)>;
 
     /// The stores that the loop waits for.
     fn needs(&self) -> &[Need];
@@ -183,58 +184,64 @@ fn replica<R: ReplicaDefinition>(setup: &mut Setup<'_>, factory: &mut StoreFacto
     Ok(Built::Replica(Replica::new(built, set.finish().needs)))
 }
 
-/// Builds a node loop.
-#[cfg(feature = "daemon")]
-fn node<R: ReplicaDefinition>(setup: &mut Setup<'_>, factory: &mut StoreFactory) -> anyhow::Result<Built> {
-    replica::<R>(setup, factory)
-}
-
 #[cfg(not(feature = "daemon"))]
 #[expect(clippy::unnecessary_wraps, clippy::extra_unused_type_parameters, reason = "as with the daemon")]
 fn replica<R>(_: &mut Setup<'_>, _: &mut StoreFactory) -> anyhow::Result<Built> {
     Ok(Built::Absent)
 }
 
-#[cfg(not(feature = "daemon"))]
-fn node<R>(setup: &mut Setup<'_>, factory: &mut StoreFactory) -> anyhow::Result<Built> {
-    replica::<R>(setup, factory)
-}
+// A node loop is built like a replica loop.
+use self::replica as node;
 
 /// Builds a leader loop.
-fn leader<R: Definition>(setup: &mut Setup<'_>, factory: &mut StoreFactory) -> anyhow::Result<Built> {
-    build::<R>(setup, factory).map(Built::Leader)
-}
-
-pub fn build<R: Definition>(
-    setup: &mut Setup<'_>,
-    factory: &mut StoreFactory,
-) -> anyhow::Result<Box<dyn BuiltLoop>> {
+pub fn leader<R: Definition>(setup: &mut Setup<'_>, factory: &mut StoreFactory) -> anyhow::Result<Built> {
     let mut set = StoreSet::new(R::NAME, factory);
     let (reconciler, settings) = R::build(setup, &mut set)?;
     set.reconciles::<R::Kind>();
-    Ok(Box::new(BuiltReconciler { reconciler, settings, stores: set.finish() }))
+    Ok(Built::Leader(Box::new(BuiltReconciler { reconciler, settings, stores: set.finish() })))
 }
 
-impl<R: Definition> BuiltReconciler<R> {
-    /// Simulates a reconcile of each object, ordered by name.
-    fn simulate(&self, now: Timestamp, refused: Option<Refused<'_>>) -> Vec<Planned> {
-        let mut keys = (self.stores.keys)();
-        keys.sort();
-        let Self { reconciler, settings, stores } = self;
-        keys.into_iter()
-            .map(|key| simulate(reconciler, settings, &stores.written, key, now, refused))
-            .collect()
+/// Returns the loops that are enabled.
+pub fn enabled(controllers: &Controllers) -> impl Iterator<Item = &'static Loop> {
+    LOOPS.iter().filter(move |entry| (entry.toggle)(controllers).enabled)
+}
+
+/// Builds the enabled loops, and returns the loops of the leader with their names. Replica loops write no objects that
+/// other programs also write.
+///
+/// # Errors
+/// When a loop cannot be built, or a file that it watches cannot be read.
+pub fn leader_loops(
+    setup: &mut Setup<'_>,
+    factory: &mut StoreFactory,
+) -> anyhow::Result<Vec<(&'static str, Box<dyn BuiltLoop>)>> {
+    let mut loops = Vec::new();
+    for entry in enabled(&setup.config.controllers) {
+        if let Built::Leader(built) = (entry.build)(setup, factory)? {
+            loops.push((entry.name, built));
+        }
     }
+    if let Some(file) = setup.files.iter().find(|file| !file.is_readable()) {
+        anyhow::bail!("{}: {} cannot be read", file.key, file.path.display());
+    }
+    Ok(loops)
 }
 
 impl<R: Definition> BuiltLoop for BuiltReconciler<R> {
     fn plan(&self, now: Timestamp) -> Vec<Planned> {
-        self.simulate(now, None)
+        let mut keys = (self.stores.keys)();
+        keys.sort();
+        keys.into_iter().map(|key| simulate(&self.reconciler, &self.settings, key, now)).collect()
     }
 
     #[cfg(test)]
-    fn plan_refused(&self, now: Timestamp, refused: Option<Refused<'_>>) -> Vec<Planned> {
-        self.simulate(now, refused)
+    fn written(&self, now: Timestamp, refused: Option<Refused<'_>>) -> Vec<(Value, String)> {
+        let Self { reconciler, settings, stores } = self;
+        let mut keys = (stores.keys)();
+        keys.sort();
+        keys.iter()
+            .flat_map(|key| written(reconciler, settings, &stores.written, key, now, refused))
+            .collect()
     }
 
     fn needs(&self) -> &[Need] {
@@ -268,6 +275,8 @@ impl<R: Definition> BuiltLoop for BuiltReconciler<R> {
 
 #[cfg(test)]
 mod rights;
+#[cfg(test)]
+mod writes;
 
 #[cfg(test)]
 mod tests {

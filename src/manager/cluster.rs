@@ -7,7 +7,7 @@ use tracing::info;
 
 use super::start_up::{ClusterOptions, connect, kubeconfig};
 use crate::config::{Config, Identity};
-use crate::loops::{LOOPS, Loop, RunsIn};
+use crate::loops::{RunsIn, enabled};
 use crate::runtime::client::{self, UserClient, Writer};
 use crate::runtime::context::Connections;
 use crate::runtime::gate::Gate;
@@ -25,7 +25,7 @@ pub struct Cluster {
 /// Whether an enabled component needs the API server: a loop that uses it, or the webhooks. A configuration without any
 /// loop also needs it, because nothing else in it states the purpose of the process.
 pub fn is_needed(config: &Config) -> bool {
-    let mut enabled = enabled(config).peekable();
+    let mut enabled = enabled(&config.controllers).peekable();
     config.server.webhook.enabled || enabled.peek().is_none() || enabled.any(|entry| entry.uses_api_server)
 }
 
@@ -35,7 +35,8 @@ pub fn is_needed(config: &Config) -> bool {
 pub fn takes_part(config: &Config) -> bool {
     let webhook = &config.server.webhook;
     let renews = webhook.enabled && webhook.certificate_dir.is_empty();
-    config.leader_election.enabled && (renews || enabled(config).any(|entry| entry.runs_in == RunsIn::Leader))
+    let mut loops = enabled(&config.controllers);
+    config.leader_election.enabled && (renews || loops.any(|entry| entry.runs_in == RunsIn::Leader))
 }
 
 /// The gate of the process. It is closed until the process leads, if the process takes part in the election. Logs a
@@ -48,11 +49,6 @@ pub fn gate(config: &Config) -> Gate {
         info!("no enabled component needs the lease, so this process does not take part in the election");
     }
     Gate::open()
-}
-
-/// The loops that are enabled.
-fn enabled(config: &Config) -> impl Iterator<Item = &'static Loop> {
-    LOOPS.iter().filter(|entry| (entry.toggle)(&config.controllers).enabled)
 }
 
 impl Cluster {
@@ -106,7 +102,7 @@ mod tests {
     fn only_the_loops_that_a_test_names_are_enabled() {
         for loops in [&[][..], &[METRICS], &[TRACKER, METRICS], &[("tenant", "concurrency: 2")]] {
             let config = only("", true, loops);
-            let mut found: Vec<&str> = enabled(&config).map(|entry| entry.name).collect();
+            let mut found: Vec<&str> = enabled(&config.controllers).map(|entry| entry.name).collect();
             found.sort_unstable_by_key(|name| loops.iter().position(|(wanted, _)| wanted == name));
             assert_eq!(found, loops.iter().map(|(name, _)| *name).collect::<Vec<_>>());
         }

@@ -36,7 +36,7 @@ pub async fn report(
         readiness.set_notice(name, sentence);
     };
     loop {
-        let counts = censuses.iter().map(|census| Some((census.kind, census.count()?)));
+        let counts = censuses.iter().map(|census| Some((census.kind, (census.count)()?)));
         let counts: Vec<_> = counts.flatten().collect();
         for (kind, count) in &counts {
             gauge!("crownlabs_objects_of_former_selectors", "kind" => *kind)

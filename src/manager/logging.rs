@@ -1,7 +1,6 @@
 //! The log: text or JSON on standard error, with a filter that can be changed while the daemon runs.
 
 use std::io::{self, Write};
-use std::sync::Arc;
 
 use tracing::Subscriber;
 use tracing_subscriber::layer::SubscriberExt;
@@ -12,14 +11,9 @@ use tracing_subscriber::{EnvFilter, Layer, Registry, reload};
 use crate::api::shown;
 use crate::config::{Log, LogFormat};
 
-type Set = Arc<dyn Fn(EnvFilter) -> Result<(), reload::Error> + Send + Sync>;
-
 /// A handle to the filter of the log.
-#[derive(Clone, derive_more::Debug)]
-#[debug("LogFilter")]
-pub struct LogFilter {
-    set: Set,
-}
+#[derive(Debug, Clone)]
+pub struct LogFilter(reload::Handle<EnvFilter, Registry>);
 
 impl LogFilter {
     /// Replaces the filter, for example by `info,crownlabs::runtime=debug`.
@@ -27,8 +21,7 @@ impl LogFilter {
     /// # Errors
     /// If the directives cannot be parsed. The filter is unchanged then.
     pub fn set(&self, directives: &str) -> anyhow::Result<()> {
-        (self.set)(EnvFilter::try_new(directives)?)?;
-        Ok(())
+        Ok(self.0.reload(EnvFilter::try_new(directives)?)?)
     }
 }
 
@@ -39,7 +32,7 @@ impl LogFilter {
 pub fn start(log: &Log) -> anyhow::Result<LogFilter> {
     let (filter, handle) = reload::Layer::new(EnvFilter::try_new(&log.filter)?);
     Registry::default().with(filter).with(lines(log.format, io::stderr)).try_init()?;
-    Ok(LogFilter { set: Arc::new(move |filter| handle.reload(filter)) })
+    Ok(LogFilter(handle))
 }
 
 /// The layer that writes lines to the writer that `to` returns. Lines have no colours, because colour codes begin with

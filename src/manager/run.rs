@@ -23,9 +23,8 @@ use super::servers::{Exposed, serve, servers};
 use super::start_up::{accounts, mailer, prometheus, stop_signal};
 use super::{definitions, former, outages, process, telemetry};
 use crate::config::Config;
-use crate::config::loops::Toggle;
 use crate::controllers::setup::{Endpoint, Setup};
-use crate::loops::{Built, LOOPS};
+use crate::loops::{Built, enabled};
 use crate::runtime::control_loop::ControlLoop;
 use crate::runtime::events::Recorder;
 use crate::runtime::gate::Gate;
@@ -100,7 +99,6 @@ async fn start(options: Options) -> anyhow::Result<Started> {
     let readiness = Readiness::default();
     let exposed: Arc<OnceLock<Exposed>> = Arc::default();
     let mut tasks: Vec<Task> = servers(&config, &readiness, &metrics, Arc::clone(&exposed)).await?;
-    let takes_part = takes_part(&config);
     let gate = gate(&config);
     let identity = process::identity();
     let cluster = if is_needed(&config) {
@@ -130,8 +128,6 @@ async fn start(options: Options) -> anyhow::Result<Started> {
             ending = Some(webhooks.ending);
         }
         tasks.extend(watches(factory, &connections.client, &readiness));
-    }
-    if let Some(Cluster { ungated, .. }) = &cluster {
         let events = Recorder::new(ungated.clone(), "crownlabs", &identity);
         for it in &loops {
             let track = it.track(readiness.clone(), events.clone(), subject(&config));
@@ -150,7 +146,7 @@ async fn start(options: Options) -> anyhow::Result<Started> {
     let guard = cluster.as_ref().map(|Cluster { ungated, .. }| {
         Guard::new(ungated.clone(), config.leader_election.clone(), rivals, readiness)
     });
-    let elected = cluster.filter(|_| takes_part);
+    let elected = cluster.filter(|_| takes_part(&config));
     let election = elected.map(|it| Election::new(it.ungated, &config, identity, gate.clone()));
     Ok(Started { election, guard, gate, loops, replicas, tasks, webhooks: ending })
 }
@@ -184,17 +180,14 @@ pub(super) fn build_loops<'a>(
     setup.users = cluster.map(|cluster| cluster.users.clone());
     setup.events = EventLists::new(cluster.map(|cluster| cluster.connections.writer.clone()));
     let (mut loops, mut replicas) = (Vec::new(), Vec::new());
-    for entry in LOOPS {
-        let Toggle { enabled, concurrency } = (entry.toggle)(&config.controllers);
-        if enabled {
-            info!(controller = entry.name, runs_in = ?entry.runs_in, concurrency, "{}", entry.description.trim());
-            match (entry.build)(&mut setup, factory)? {
-                Built::Leader(built) => {
-                    let built = cluster.map(|it| built.into_control_loop(&it.connections, concurrency));
-                    loops.extend(built);
-                }
-                Built::Replica(replica) => replicas.push(replica),
+    for entry in enabled(&config.controllers) {
+        let concurrency = (entry.toggle)(&config.controllers).concurrency;
+        info!(controller = entry.name, runs_in = ?entry.runs_in, concurrency, "{}", entry.description.trim());
+        match (entry.build)(&mut setup, factory)? {
+            Built::Leader(built) => {
+                loops.extend(cluster.map(|it| built.into_control_loop(&it.connections, concurrency)));
             }
+            Built::Replica(replica) => replicas.push(replica),
         }
     }
     Ok((loops, replicas, setup))

@@ -42,15 +42,9 @@ impl Arrived {
 pub(super) struct Datagrams {
     socket: TokioSocket,
     buffer: Cell<Vec<u8>>,
-    arrived: Rc<Cell<Arrived>>,
+    /// The counter of messages.
+    pub arrived: Rc<Cell<Arrived>>,
     has_read: Cell<bool>,
-}
-
-impl Datagrams {
-    /// Returns the counter of messages.
-    pub fn arrived(&self) -> Rc<Cell<Arrived>> {
-        Rc::clone(&self.arrived)
-    }
 }
 
 impl AsyncSocket for Datagrams {

@@ -3,6 +3,7 @@
 //! the socket's buffer, and reports when it dropped some.
 
 use std::io;
+use std::path::PathBuf;
 
 use futures::FutureExt;
 use rtnetlink::constants::{RTMGRP_IPV4_IFADDR, RTMGRP_IPV6_IFADDR, RTMGRP_LINK};
@@ -38,11 +39,11 @@ pub struct Events {
 }
 
 impl Events {
-    /// Starts to receive the events of a namespace.
-    pub async fn of(namespace: Namespace) -> io::Result<Self> {
+    /// Starts to receive the events of the namespace at this path.
+    pub async fn of(namespace: PathBuf) -> io::Result<Self> {
         let runtime = Handle::current();
         let socket = in_thread(move |thread| {
-            thread.enter(&namespace)?;
+            thread.enter(&Namespace::open(&namespace)?)?;
             // The thread ends, and the runtime of the caller polls the socket.
             let _inside = runtime.enter();
             let mut socket = TokioSocket::new(NETLINK_ROUTE)?;

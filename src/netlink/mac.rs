@@ -17,10 +17,7 @@ impl Mac {
             context.update(part.as_bytes());
             context.update(&[0]);
         }
-        let mut bytes = [0; 6];
-        for (byte, hashed) in bytes.iter_mut().zip(context.finish().as_ref()) {
-            *byte = *hashed;
-        }
+        let mut bytes = context.finish().as_ref().first_chunk::<6>().copied().unwrap_or_default();
         bytes[0] = bytes[0] & 0xfc | 0x02;
         Self(bytes)
     }

@@ -21,7 +21,8 @@ const THREAD: &str = "pod-network";
 #[derive(Debug)]
 pub struct Namespace {
     file: File,
-    id: (u64, u64),
+    /// The identity of the namespace (namespaces(7)), device and inode: equal for two handles of the same namespace.
+    pub id: (u64, u64),
 }
 
 impl Namespace {
@@ -30,11 +31,6 @@ impl Namespace {
         let file = File::open(path)?;
         let metadata = file.metadata()?;
         Ok(Self { id: (metadata.dev(), metadata.ino()), file })
-    }
-
-    /// The identity of the namespace (namespaces(7)), device and inode: equal for two handles of the same namespace.
-    pub fn id(&self) -> (u64, u64) {
-        self.id
     }
 }
 

@@ -51,11 +51,8 @@ impl Socket {
     /// are left out.
     pub fn routes_into(&mut self, ranges: &[IpNet]) -> io::Result<Vec<Route>> {
         let mut routes = Vec::new();
-        for (family, is_of) in [
-            (AddressFamily::Inet, (|range| matches!(range, IpNet::V4(_))) as fn(&IpNet) -> bool),
-            (AddressFamily::Inet6, |range| matches!(range, IpNet::V6(_))),
-        ] {
-            if !ranges.iter().any(is_of) {
+        for (family, is_ipv6) in [(AddressFamily::Inet, false), (AddressFamily::Inet6, true)] {
+            if !ranges.iter().any(|range| range.addr().is_ipv6() == is_ipv6) {
                 continue;
             }
             let mut message = RouteMessage::default();

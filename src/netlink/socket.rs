@@ -52,7 +52,7 @@ impl Socket {
             let _inside = runtime.enter();
             Datagrams::new(NETLINK_ROUTE)?
         };
-        let arrived = socket.arrived();
+        let arrived = Rc::clone(&socket.arrived);
         // Messages without a waiting request, such as the answer to one that timed out, are dropped: there is no
         // receiver.
         let (mut connection, handle, _) = rtnetlink::from_socket(socket);

@@ -17,8 +17,12 @@ impl Made {
         Self(name)
     }
 
+    fn path(&self) -> PathBuf {
+        PathBuf::from("/run/netns").join(&self.0)
+    }
+
     fn open(&self) -> Namespace {
-        Namespace::open(&PathBuf::from("/run/netns").join(&self.0)).expect("a namespace")
+        Namespace::open(&self.path()).expect("a namespace")
     }
 
     fn ip(&self, arguments: &str) -> String {
@@ -46,7 +50,7 @@ fn address(link: u32, text: &str) -> Address {
 #[tokio::test]
 async fn a_pair_is_created_in_one_step_and_deleted_as_one() {
     let (node, pod) = (Made::new("node"), Made::new("pod"));
-    let mut events = Events::of(node.open()).await.expect("events");
+    let mut events = Events::of(node.path()).await.expect("events");
     let (node_space, pod_space) = (node.open(), pod.open());
     in_thread(move |thread| {
         let mut here = thread.socket(&node_space).expect("a socket");
@@ -179,7 +183,7 @@ async fn a_link_that_cannot_be_parsed_is_an_error() {
     let node = Made::new("odd");
     node.ip("link add fine up type bridge");
     node.ip("link add odd up type bridge");
-    let mut events = Events::of(node.open()).await.expect("events");
+    let mut events = Events::of(node.path()).await.expect("events");
     // The library parses only UTF-8 texts.
     let alias = std::ffi::OsStr::from_bytes(&[0xff]);
     let set = Command::new("ip").args(["-n", &node.0, "link", "set", "odd", "alias"]).arg(alias).status();
@@ -203,7 +207,7 @@ async fn a_link_that_cannot_be_parsed_is_an_error() {
 #[tokio::test]
 async fn an_overflow_of_unread_changes_is_reported() {
     let node = Made::new("flood");
-    let mut events = Events::of(node.open()).await.expect("events");
+    let mut events = Events::of(node.path()).await.expect("events");
     let space = node.open();
     in_thread(move |thread| {
         let mut socket = thread.socket(&space).expect("a socket");
@@ -230,17 +234,17 @@ async fn an_overflow_of_unread_changes_is_reported() {
 #[tokio::test]
 async fn handles_of_one_namespace_have_one_id_and_other_threads_stay() {
     let (one, other) = (Made::new("one"), Made::new("other"));
-    assert_eq!(one.open().id(), one.open().id());
-    assert_ne!(one.open().id(), other.open().id());
-    let before = Namespace::open("/proc/thread-self/ns/net".as_ref()).expect("the thread's namespace").id();
+    assert_eq!(one.open().id, one.open().id);
+    assert_ne!(one.open().id, other.open().id);
+    let before = Namespace::open("/proc/thread-self/ns/net".as_ref()).expect("the thread's namespace").id;
     let inside = one.open();
-    let wanted = inside.id();
+    let wanted = inside.id;
     let seen = in_thread(move |thread| {
         thread.enter(&inside).expect("entered");
-        Namespace::open("/proc/thread-self/ns/net".as_ref()).expect("the thread's namespace").id()
+        Namespace::open("/proc/thread-self/ns/net".as_ref()).expect("the thread's namespace").id
     });
     assert_eq!(seen.await.expect("the thread ends"), wanted);
-    let after = Namespace::open("/proc/thread-self/ns/net".as_ref()).expect("the thread's namespace").id();
+    let after = Namespace::open("/proc/thread-self/ns/net".as_ref()).expect("the thread's namespace").id;
     assert_eq!(before, after);
     let panics = in_thread(|_| panic!("a defect")).await.map_err(|error| error.to_string());
     assert_eq!(panics, Err::<(), _>("the thread has panicked".to_owned()));

@@ -1,6 +1,6 @@
 //! Reads the input files of `crownlabs plan`: named files, standard input, and files in folders.
 
-use std::io::Read;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -51,12 +51,16 @@ fn within(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
 }
 
 fn read_one(file: &Path) -> anyhow::Result<Input> {
-    if file == Path::new("-") {
-        let mut text = String::new();
-        std::io::stdin().read_to_string(&mut text).context("standard input cannot be read")?;
-        return Ok(Input { name: "standard input".to_owned(), text });
-    }
-    let name = file.display().to_string();
-    let text = std::fs::read_to_string(file).with_context(|| format!("{name} cannot be read"))?;
+    let is_input = file == Path::new("-");
+    let name = if is_input { "standard input".to_owned() } else { file.display().to_string() };
+    let text = read_text(file).with_context(|| format!("{name} cannot be read"))?;
     Ok(Input { name, text })
+}
+
+/// Reads the text of a file; `-` is standard input.
+///
+/// # Errors
+/// When the file cannot be read, or is not UTF-8.
+pub fn read_text(file: &Path) -> io::Result<String> {
+    if file == Path::new("-") { io::read_to_string(io::stdin()) } else { std::fs::read_to_string(file) }
 }

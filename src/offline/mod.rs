@@ -2,7 +2,7 @@
 //! uses the same plan function as `run`; only the stores are filled from files.
 
 pub mod fields;
-mod files;
+pub mod files;
 pub mod format;
 
 use std::collections::BTreeSet;
@@ -25,7 +25,7 @@ use crate::api::{GROUP, Kind, shown};
 use crate::config::{Config, tree};
 use crate::controllers::setup::Setup;
 use crate::kinds::{NamespaceKind, SecretKind};
-use crate::loops::{Built, BuiltLoop, LOOPS, Planned};
+use crate::loops::{BuiltLoop, Planned, leader_loops};
 use crate::runtime::gate::Gate;
 use crate::runtime::plan::to_value;
 use crate::runtime::store::StoreFactory;
@@ -60,23 +60,11 @@ impl Output {
     /// # Errors
     /// Never for objects that come from [`plan`].
     pub fn text(&self, format: Format) -> anyhow::Result<String> {
+        let document = |object: &Value| format.write(object).map(|text| format!("---\n{text}"));
         match format {
-            Format::Yaml => self.yaml(),
+            Format::Yaml => self.objects.iter().map(document).collect(),
             Format::Json => format.write(&json!({"apiVersion": "v1", "kind": "List", "items": self.objects})),
         }
-    }
-
-    /// Formats the objects as YAML documents.
-    ///
-    /// # Errors
-    /// Never for objects that come from [`plan`].
-    pub fn yaml(&self) -> anyhow::Result<String> {
-        let mut text = String::new();
-        for object in &self.objects {
-            text.push_str("---\n");
-            text.push_str(&Format::Yaml.write(object)?);
-        }
-        Ok(text)
     }
 
     /// Adds the plan for an object. `printed` contains the names of objects that are already in the output, because two
@@ -97,20 +85,12 @@ impl Output {
     }
 }
 
-/// Plans for all objects in the files and folders. They are taken as the whole cluster, no object has been created for
-/// them yet, and `KubeVirt` is installed.
+/// Plans for all objects in the files and folders. Together with `around`, they are taken as the whole cluster. No object
+/// has been created for them yet, and `KubeVirt` is installed.
 ///
 /// # Errors
 /// When a file cannot be read or is not YAML; the message names it.
-pub fn plan(files: &[PathBuf], config: &Config) -> anyhow::Result<Output> {
-    plan_with(files, config, Surroundings::default())
-}
-
-/// The same, with additional information about the cluster.
-///
-/// # Errors
-/// As [`plan`].
-pub fn plan_with(files: &[PathBuf], config: &Config, around: Surroundings) -> anyhow::Result<Output> {
+pub fn plan(files: &[PathBuf], config: &Config, around: Surroundings) -> anyhow::Result<Output> {
     let (definitions, mut documents, mut messages) = (crds(), Vec::new(), Vec::new());
     for Input { name, text } in files::read(files)? {
         // The files come from the caller, so the number of documents and nodes is not limited.
@@ -170,21 +150,8 @@ impl<'a> Planning<'a> {
         // No request is sent to Keycloak: every address counts as confirmed.
         let mut setup = Setup::new(config, Gate::closed());
         let mut factory = StoreFactory::default();
-        let enabled = LOOPS.iter().filter(|entry| (entry.toggle)(&config.controllers).enabled);
-        let built =
-            enabled.map(|entry| (entry.build)(&mut setup, &mut factory)).collect::<Result<Vec<_>, _>>()?;
-        // Replica loops make no objects.
-        let loops = built.into_iter().filter_map(|built| match built {
-            Built::Leader(built) => Some(built),
-            #[cfg(feature = "daemon")]
-            Built::Replica(_) => None,
-            #[cfg(not(feature = "daemon"))]
-            Built::Absent => None,
-        });
+        let loops = leader_loops(&mut setup, &mut factory)?.into_iter().map(|(_, built)| built);
         let (of_cluster, in_namespaces): (Vec<_>, Vec<_>) = loops.partition(|built| !built.is_namespaced());
-        if let Some(file) = setup.files.iter().find(|file| !file.is_readable()) {
-            anyhow::bail!("{}: {} cannot be read", file.key, file.path.display());
-        }
         let mut cluster = Cluster {
             factory,
             config,
@@ -199,18 +166,23 @@ impl<'a> Planning<'a> {
                 messages.push(format!("{name}: {message}"));
             }
         }
-        let is_alone = known.is_none();
+        let place =
+            if known.is_none() { "in none of the files" } else { "neither in the files nor in the cluster" };
         for object in known.into_iter().flatten() {
-            cluster.provide_known(object)?;
+            let name = identity(&object);
+            if !cluster.seen.contains(&name) {
+                cluster.known.insert(name);
+                cluster.take(object)?;
+            }
         }
-        let place = if is_alone { "in none of the files" } else { "neither in the files nor in the cluster" };
         for (name, (object, workspace)) in courses {
             if !cluster.seen.contains(&[WorkspaceKind::KIND.to_owned(), String::new(), workspace.clone()]) {
                 let workspace = shown::shown(&workspace);
                 messages.push(format!("{name}: {}: Workspace {workspace} is {place}", shown::shown(&object)));
             }
         }
-        cluster.begin()?;
+        cluster.provide_namespace(&config.controllers.tenant.my_drive.namespace)?;
+        cluster.factory.end_lists();
         Ok(Self { cluster, of_cluster, in_namespaces, messages })
     }
 
@@ -227,7 +199,9 @@ impl<'a> Planning<'a> {
                 output.add(planned, cluster.config, &mut printed);
             }
         }
-        cluster.provide_namespaces()?;
+        for namespace in std::mem::take(&mut cluster.namespaces) {
+            cluster.provide_namespace(&namespace)?;
+        }
         for planned in in_namespaces.iter().flat_map(|built| built.plan(clock::now())) {
             if !cluster.is_known(&planned) {
                 output.add(planned, cluster.config, &mut printed);
@@ -252,18 +226,18 @@ struct Cluster<'a> {
 impl Cluster<'_> {
     /// Adds an object of a file. Returns a message if no loop uses its kind.
     fn take(&mut self, mut document: Value) -> anyhow::Result<Option<String>> {
-        let text =
-            |pointer: &str| document.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let (kind, name, namespace) = (text("/kind"), text("/metadata/name"), text("/metadata/namespace"));
-        let is_custom =
-            [GROUP, PodConfigKind::GROUP].iter().any(|group| text("/apiVersion").starts_with(group));
+        let [kind, namespace, name] = identity(&document);
+        let api_version = document["apiVersion"].as_str().unwrap_or_default();
+        let is_custom = [GROUP, PodConfigKind::GROUP].iter().any(|group| api_version.starts_with(group));
         self.seen.insert([kind.clone(), namespace.clone(), name.clone()]);
         if is_custom && !namespace.is_empty() {
             self.namespaces.insert(namespace);
         }
         match kind.as_str() {
             // Every namespace in the files is managed.
-            NamespaceKind::KIND => self.label(&mut document),
+            NamespaceKind::KIND => {
+                merge::apply(&mut document, &json!({"metadata": {"labels": self.config.selector}}));
+            }
             SecretKind::KIND => encode(&mut document),
             _ => {}
         }
@@ -284,27 +258,9 @@ impl Cluster<'_> {
         })
     }
 
-    /// Adds an object of a cluster, unless it is in the files.
-    fn provide_known(&mut self, object: Value) -> anyhow::Result<()> {
-        let name = identity(&object);
-        if !self.seen.contains(&name) {
-            self.known.insert(name);
-            self.take(object)?;
-        }
-        Ok(())
-    }
-
     /// Whether the object is in a cluster but not in the files.
     fn is_known(&self, Planned { kind, key, .. }: &Planned) -> bool {
         self.known.contains(&[(*kind).to_owned(), key.namespace.to_string(), key.name.to_string()])
-    }
-
-    /// Adds the objects that administrators would create and the namespace of the personal volumes, and marks every
-    /// store as filled.
-    fn begin(&mut self) -> anyhow::Result<()> {
-        self.provide_namespace(&self.config.controllers.tenant.my_drive.namespace)?;
-        self.factory.end_lists();
-        Ok(())
     }
 
     /// Adds an object that a loop makes, unless it is in the files.
@@ -315,17 +271,9 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// Adds missing namespaces of objects.
-    fn provide_namespaces(&mut self) -> anyhow::Result<()> {
-        std::mem::take(&mut self.namespaces).iter().try_for_each(|name| self.provide_namespace(name))
-    }
-
+    /// Adds a namespace, unless it is in the files.
     fn provide_namespace(&mut self, name: &str) -> anyhow::Result<()> {
         self.provide(&json!({"apiVersion": "v1", "kind": NamespaceKind::KIND, "metadata": {"name": name}}))
-    }
-
-    fn label(&self, namespace: &mut Value) {
-        merge::apply(namespace, &json!({"metadata": {"labels": self.config.selector}}));
     }
 }
 
@@ -338,14 +286,10 @@ fn identity(object: &Value) -> [String; 3] {
 /// Returns the names of the Workspaces that an object refers to, each with a description of the object.
 fn workspaces_of(object: &Value) -> Vec<(String, String)> {
     let [kind, namespace, name] = identity(object);
+    let entries = object["spec"]["workspaces"].as_array().into_iter().flatten();
     let names = match kind.as_str() {
         TemplateKind::KIND => vec![&object["spec"]["workspace.crownlabs.polito.it/WorkspaceRef"]["name"]],
-        TenantKind::KIND => object["spec"]["workspaces"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .map(|entry| &entry["name"])
-            .collect(),
+        TenantKind::KIND => entries.map(|entry| &entry["name"]).collect(),
         _ => Vec::new(),
     };
     let place = if namespace.is_empty() { name } else { format!("{namespace}/{name}") };
@@ -354,22 +298,13 @@ fn workspaces_of(object: &Value) -> Vec<(String, String)> {
 }
 
 /// Returns the objects of a document: the document itself, or the items of a `List`.
-fn items(document: Value) -> Vec<Value> {
-    match document {
-        Value::Null => Vec::new(),
-        // An ImageList does not count as a list, because it has no items.
-        Value::Object(mut list)
-            if list.get("kind").and_then(Value::as_str).is_some_and(|kind| {
-                kind == "List" || kind.ends_with("List") && list.contains_key("items")
-            }) =>
-        {
-            match list.remove("items") {
-                Some(Value::Array(items)) => items,
-                _ => Vec::new(),
-            }
-        }
-        other => vec![other],
+fn items(mut document: Value) -> Vec<Value> {
+    let kind = document["kind"].as_str().unwrap_or_default();
+    // An ImageList does not count as a list, because it has no items.
+    if kind == "List" || kind.ends_with("List") && document.get("items").is_some() {
+        return serde_json::from_value(document["items"].take()).unwrap_or_default();
     }
+    if document.is_null() { Vec::new() } else { vec![document] }
 }
 
 /// Converts a Secret to its stored form: `stringData` is encoded into `data`.

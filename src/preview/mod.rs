@@ -18,10 +18,10 @@ use tokio::task::JoinSet;
 use self::obstacles::Obstacles;
 use crate::config::Config;
 use crate::controllers::setup::Setup;
-use crate::loops::{Built, BuiltLoop, LOOPS};
+use crate::loops::{BuiltLoop, leader_loops};
 use crate::manager::start_up::{self, ClusterOptions};
 use crate::offline::format::Format;
-use crate::offline::{Output, plan_with};
+use crate::offline::{self, Output};
 use crate::runtime::client::{self, UserClient, Writer};
 use crate::runtime::gate::Gate;
 use crate::runtime::preview::Previewed;
@@ -80,7 +80,7 @@ pub async fn plan_beside(
     cluster: &ClusterOptions,
 ) -> anyhow::Result<Output> {
     let live = Live::connect(cluster).await?;
-    plan_with(files, config, surroundings::read(&live.client, cluster.namespace.clone()).await?)
+    offline::plan(files, config, surroundings::read(&live.client, cluster.namespace.clone()).await?)
 }
 
 /// Previews the takeover of a cluster that the Go operators run: the changes for its users, and the obstacles.
@@ -138,16 +138,7 @@ impl Live {
         setup.prometheus = start_up::prometheus(config)?;
         setup.users = Some(self.users.clone());
         let mut factory = StoreFactory::default();
-        let mut loops = Vec::new();
-        for entry in LOOPS.iter().filter(|entry| (entry.toggle)(&config.controllers).enabled) {
-            // Replica loops write no objects that other programs also write.
-            if let Built::Leader(built) = (entry.build)(&mut setup, &mut factory)? {
-                loops.push((entry.name, built));
-            }
-        }
-        if let Some(file) = setup.files.iter().find(|file| !file.is_readable()) {
-            anyhow::bail!("{}: {} cannot be read", file.key, file.path.display());
-        }
+        let loops = leader_loops(&mut setup, &mut factory)?;
         let mut watches = JoinSet::new();
         let mut health = Vec::new();
         for (plural, state, watch) in factory.watches(&self.client) {

@@ -9,7 +9,7 @@ use super::layout::mismatch;
 use crate::api::crd::crds;
 use crate::api::{GROUP, labels};
 use crate::config::{Config, tree};
-use crate::loops::LOOPS;
+use crate::loops::enabled;
 use crate::offline::fields;
 use crate::runtime::apply::{Verb, Write};
 use crate::runtime::client::each_listed;
@@ -67,9 +67,7 @@ impl Obstacles {
         let writes = previews.iter().flat_map(|preview| &preview.writes);
         let interruptions = writes.filter_map(interruption).collect();
         let mut found = Self { interruptions, ..Self::default() };
-        let is_enabled = |name: &&str| {
-            LOOPS.iter().any(|entry| entry.name == *name && (entry.toggle)(&config.controllers).enabled)
-        };
+        let is_enabled = |name: &&str| enabled(&config.controllers).any(|entry| entry.name == *name);
         for (kind, plural) in WORKLOADS {
             let workloads = found.read(client, &format!("/apis/apps/v1/{plural}"), "").await;
             found.operators.extend(workloads.iter().filter_map(|object| operator(kind, object, &is_enabled)));
@@ -135,17 +133,13 @@ impl Obstacles {
         let definitions = crds();
         let installed =
             self.read(client, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "").await;
-        let mut found = Vec::new();
-        for crd in installed {
-            let name = name_of(&crd);
-            let ours = definitions.iter().find(|ours| ours.metadata.name.as_ref() == Some(&name));
-            let Some(ours) = ours else { continue };
-            let foreign = foreign_versions(&crd, ours);
-            if !foreign.is_empty() {
-                found.push(format!("{name}: {}", foreign.join(", ")));
-            }
-        }
-        found
+        let stored = |crd: &Value| {
+            let name = name_of(crd);
+            let ours = definitions.iter().find(|ours| ours.metadata.name.as_ref() == Some(&name))?;
+            let foreign = foreign_versions(crd, ours);
+            (!foreign.is_empty()).then(|| format!("{name}: {}", foreign.join(", ")))
+        };
+        installed.iter().filter_map(stored).collect()
     }
 
     /// Returns the fields of custom resources that our CRDs do not have, each with the first object that contains it.

@@ -1,6 +1,5 @@
 //! Formats writes as text for people: each object and loop, followed by its writes and their fields.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde_json::Value;
@@ -48,13 +47,11 @@ pub fn takeover(obstacles: &Obstacles, previews: &[Previewed], messages: &[Strin
     }
     lines(&mut text, "Not checked:", messages.iter().chain(&obstacles.unread));
     summary(&mut text, previews);
-    let count = obstacles.count();
-    let verdict = match count {
-        0 => "No obstacles were found.".to_owned(),
-        1 => "1 obstacle was found.".to_owned(),
-        count => format!("{count} obstacles were found."),
+    let _ = match obstacles.count() {
+        0 => writeln!(text, "No obstacles were found."),
+        1 => writeln!(text, "1 obstacle was found."),
+        count => writeln!(text, "{count} obstacles were found."),
     };
-    let _ = writeln!(text, "{verdict}");
     text
 }
 
@@ -149,12 +146,9 @@ fn shown(value: &Value) -> String {
 
 /// Appends the number of objects and the number of writes.
 fn summary(text: &mut String, previews: &[Previewed]) {
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for write in previews.iter().flat_map(|preview| &preview.writes) {
-        let what = if write.subresource.is_some() { "status" } else { verb(write.verb) };
-        *counts.entry(what).or_default() += 1;
-    }
-    let count = |what: &str| counts.get(what).copied().unwrap_or_default();
+    let what = |write: &Write| if write.subresource.is_some() { "status" } else { verb(write.verb) };
+    let writes: Vec<&str> = previews.iter().flat_map(|preview| &preview.writes).map(what).collect();
+    let count = |wanted: &str| writes.iter().filter(|what| **what == wanted).count();
     let [create, patch, delete, status] = ["create", "patch", "delete", "status"].map(count);
     let _ = writeln!(
         text,

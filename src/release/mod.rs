@@ -145,19 +145,14 @@ async fn collect<K: Kind>(
         found.leases.extend(mark.lease.map(str::to_owned));
         if object.is_terminating() {
             found.terminating.push(format!("{} {}", K::KIND, ObjectKey::of(&object)));
-        } else {
-            let release = released(&object, finalizer);
-            found.patches.extend(release.map(|patch| exactly(patch, object.resource_version())));
+        } else if let Some(mut patch) = released(&object, finalizer) {
+            // Restricted to this version of the object, because the patch replaces the list of finalizers.
+            patch.patch["metadata"]["resourceVersion"] = object.resource_version().into();
+            patch.patch["metadata"]["uid"] = patch.uid.clone().into();
+            found.patches.push(patch);
         }
     }
     Ok(())
-}
-
-/// Restricts a patch to this version of the object, because it replaces the list of finalizers.
-fn exactly(mut patch: ObjectPatch, version: Option<String>) -> ObjectPatch {
-    patch.patch["metadata"]["resourceVersion"] = version.into();
-    patch.patch["metadata"]["uid"] = patch.uid.clone().into();
-    patch
 }
 
 /// Waits until a Lease is free.

@@ -70,12 +70,8 @@ impl Clock {
     /// Returns the two readings: the earlier of both clocks, and the time of the API server.
     fn read(&mut self, local: Timestamp, now: Instant) -> (Timestamp, Timestamp) {
         let Some(stated) = self.estimate(now) else { return (local, local) };
-        let (mut judged, mut dated) = (stated.min(local), stated);
-        if let Some(latest) = self.latest {
-            (judged, dated) = (judged.max(latest.0), dated.max(latest.1));
-        }
-        self.latest = Some((judged, dated));
-        (judged, dated)
+        let (judged, dated) = self.latest.unwrap_or((Timestamp::MIN, Timestamp::MIN));
+        *self.latest.insert((judged.max(stated.min(local)), dated.max(stated)))
     }
 }
 

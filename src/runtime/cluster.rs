@@ -57,10 +57,8 @@ pub struct ClusterStores {
     /// The Gateways; `None` if no web interface is attached to a Gateway.
     gateways: Option<Arc<Store<GatewayKind>>>,
     import_secrets: Arc<Store<SecretNameKind>>,
-    /// The number of changes of these stores.
-    changes: Arc<AtomicU64>,
-    /// The cached state of the cluster, and the number of changes at that time.
-    known: Mutex<Option<(u64, Arc<Cluster>)>>,
+    /// The cached state of the cluster; a change of these stores clears it.
+    known: Arc<Mutex<Option<Arc<Cluster>>>>,
 }
 
 impl ClusterStores {
@@ -71,16 +69,16 @@ impl ClusterStores {
         of_machines: MachineStores,
         wake: impl Fn(&Queue) + Send + Sync + 'static,
     ) -> Self {
-        let (changes, wake) = (Arc::new(AtomicU64::new(0)), Arc::new(wake));
-        let counted = || {
-            let (changes, wake) = (Arc::clone(&changes), Arc::clone(&wake));
+        let (known, wake) = (Arc::<Mutex<Option<Arc<Cluster>>>>::default(), Arc::new(wake));
+        let changed = || {
+            let (known, wake) = (Arc::clone(&known), Arc::clone(&wake));
             move |queue: &Queue| {
-                changes.fetch_add(1, Ordering::SeqCst);
+                *known.lock() = None;
                 wake(queue);
             }
         };
         let has_gateways = !settings.gateways.is_empty();
-        let (by_nodes, by_secrets) = (counted(), counted());
+        let (by_nodes, by_secrets) = (changed(), changed());
         let count = AtomicU64::new(0);
         Self {
             nodes: set
@@ -95,9 +93,9 @@ impl ClusterStores {
                     }
                 })
                 .get(),
-            storage_classes: storage_classes(set, counted()),
-            ingress_classes: existing(set, &Selection::ALL, counted()),
-            gateways: has_gateways.then(|| existing(set, &Selection::ALL, counted())),
+            storage_classes: storage_classes(set, changed()),
+            ingress_classes: existing(set, &Selection::ALL, changed()),
+            gateways: has_gateways.then(|| existing(set, &Selection::ALL, changed())),
             import_secrets: set
                 .store::<SecretNameKind>(&Selection::named(IMPORT_SECRET))
                 .optional()
@@ -113,27 +111,20 @@ impl ClusterStores {
                     }
                 })
                 .get(),
-            known: Mutex::new(None),
+            known,
             settings,
             of_machines,
-            changes,
         }
     }
 
     /// Returns the current state of the cluster.
     pub fn get(&self) -> Arc<Cluster> {
-        // The counter is read first: a concurrent change makes the next call read again.
-        let changes = self.changes.load(Ordering::SeqCst);
+        // The stores are read under the lock: a concurrent change clears the result afterwards.
         let mut known = self.known.lock();
-        if let Some((at, cluster)) = &*known
-            && *at == changes
-            && self.is_same(cluster)
-        {
+        if let Some(cluster) = known.as_ref().filter(|cluster| self.is_same(cluster)) {
             return Arc::clone(cluster);
         }
-        let cluster = Arc::new(self.read());
-        *known = Some((changes, Arc::clone(&cluster)));
-        cluster
+        Arc::clone(known.insert(Arc::new(self.read())))
     }
 
     /// Whether the same kinds are served as in the cached state. A change of the served kinds does not change any

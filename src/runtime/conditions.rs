@@ -50,9 +50,9 @@ pub fn merge(
             Some(false) => "False",
             None => "Unknown",
         };
-        let before = list.iter().position(|condition| condition.type_ == observation.type_);
+        let before = list.iter_mut().find(|condition| condition.type_ == observation.type_);
         let since = before
-            .and_then(|at| list.get(at))
+            .as_deref()
             .filter(|condition| condition.status == status)
             .map_or_else(|| Time(whole_seconds(now)), |condition| condition.last_transition_time.clone());
         let condition = Condition {
@@ -64,7 +64,7 @@ pub fn merge(
             observed_generation: generation,
         };
         match before {
-            Some(at) => list[at] = condition,
+            Some(before) => *before = condition,
             None => list.push(condition),
         }
     }

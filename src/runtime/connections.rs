@@ -64,6 +64,7 @@ pub async fn accept<S: Future<Output = ()> + Send + 'static>(
 
 /// The slots for connections, and the connections that wait for a request.
 struct Connections {
+    limit: usize,
     places: Arc<Semaphore>,
     waiting: Mutex<Waiting>,
     /// Whether the server stops. Each connection has a receiver, and drops it when it closes.
@@ -89,8 +90,9 @@ impl Waiting {
 impl Connections {
     /// Creates slots for this number of connections.
     fn new(limit: usize) -> Arc<Self> {
-        let places = Arc::new(Semaphore::new(limit.min(Semaphore::MAX_PERMITS)));
-        Arc::new(Self { places, waiting: Mutex::default(), stopping: watch::Sender::new(false) })
+        let limit = limit.min(Semaphore::MAX_PERMITS);
+        let places = Arc::new(Semaphore::new(limit));
+        Arc::new(Self { limit, places, waiting: Mutex::default(), stopping: watch::Sender::new(false) })
     }
 
     /// Returns the slot of a new connection. If none is free, asks the connection that has waited longest for a request
@@ -162,9 +164,9 @@ impl Connection {
         drop(self.slot.lock().take());
     }
 
-    /// Whether all slots are in use.
+    /// Whether more than three quarters of the slots are in use.
     pub fn is_crowded(&self) -> bool {
-        self.all.places.available_permits() == 0
+        self.all.places.available_permits() < self.all.limit.div_ceil(4)
     }
 
     /// Returns the data that may be lost if the connection is closed now.

@@ -154,7 +154,7 @@ mod tests {
     use crate::runtime::ObjectKey;
     use crate::runtime::controller::ReconcileError;
     use crate::runtime::queue::Action;
-    use crate::runtime::store::StoreFactory;
+    use crate::runtime::store::{AnyStore, StoreFactory};
     use crate::runtime::store_set::StoreSet;
     use crate::runtime::watch::Selection;
 

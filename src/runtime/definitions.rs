@@ -1,7 +1,7 @@
 //! Compares the CRDs installed in a cluster with the CRDs of this version.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// Returns the stored versions of an installed CRD that `ours` does not have. While there are any, the API server
 /// rejects `ours`.
@@ -38,7 +38,7 @@ fn compare(path: &str, ours: &Value, theirs: &Value, found: &mut Vec<String>) {
         return;
     }
     let others = &theirs["additionalProperties"];
-    for (name, inner) in members(ours) {
+    for (name, inner) in ours["properties"].as_object().into_iter().flatten() {
         let known = theirs["properties"].get(name).unwrap_or(others);
         // `true`, or no schema at all: any value is kept.
         if *known != true {
@@ -50,10 +50,6 @@ fn compare(path: &str, ours: &Value, theirs: &Value, found: &mut Vec<String>) {
             compare(&format!("{path}{step}"), &ours[inner], &theirs[inner], found);
         }
     }
-}
-
-fn members(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
-    schema["properties"].as_object().into_iter().flat_map(Map::iter)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The errors of API server requests that loops handle differently.
 
+use std::iter::successors;
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
@@ -93,24 +94,7 @@ impl ApiError {
     pub fn transient(message: impl Into<String>) -> Self {
         Self::Transient { message: message.into(), retry_after: None }
     }
-}
 
-impl From<kube::Error> for ApiError {
-    fn from(error: kube::Error) -> Self {
-        match error {
-            kube::Error::Api(status) => Self::from_status(&status),
-            kube::Error::Service(error) if error.is::<NotLeader>() => Self::NotLeader,
-            other => Self::transient(with_sources(&other)),
-        }
-    }
-}
-
-/// The error that the lease gate returns instead of sending a write.
-#[derive(Debug, thiserror::Error)]
-#[error("the lease is not held")]
-pub struct NotLeader;
-
-impl ApiError {
     /// Maps a failed `Status` of the API server to an error.
     pub(super) fn from_status(status: &kube::core::Status) -> Self {
         let message = status.message.clone();
@@ -138,6 +122,21 @@ impl ApiError {
     }
 }
 
+impl From<kube::Error> for ApiError {
+    fn from(error: kube::Error) -> Self {
+        match error {
+            kube::Error::Api(status) => Self::from_status(&status),
+            kube::Error::Service(error) if error.is::<NotLeader>() => Self::NotLeader,
+            other => Self::transient(with_sources(&other)),
+        }
+    }
+}
+
+/// The error that the lease gate returns instead of sending a write.
+#[derive(Debug, thiserror::Error)]
+#[error("the lease is not held")]
+pub struct NotLeader;
+
 /// Decodes a response of the API server.
 pub fn decoded<T: DeserializeOwned>(answer: &[u8]) -> Result<T, ApiError> {
     serde_json::from_slice(answer).map_err(|error| unreadable(&error))
@@ -156,14 +155,12 @@ pub fn with_sources(error: &dyn std::error::Error) -> String {
         text.split(" (Status {").next().unwrap_or_default().to_owned()
     };
     let mut text = brief(error);
-    let mut source = error.source();
-    while let Some(inner) = source {
-        let inner_text = brief(inner);
-        if !text.contains(&inner_text) {
+    for source in successors(error.source(), |&inner| inner.source()) {
+        let source = brief(source);
+        if !text.contains(&source) {
             text.push_str(": ");
-            text.push_str(&inner_text);
+            text.push_str(&source);
         }
-        source = inner.source();
     }
     text
 }

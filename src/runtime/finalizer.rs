@@ -14,11 +14,8 @@ pub fn holds<T: Kind>(object: &Object<T>, finalizer: &str) -> bool {
 /// Returns the finalizers of an object and one more, for a patch of `metadata.finalizers`; `None` if the object already
 /// has it.
 pub fn added<T: Kind>(object: &Object<T>, finalizer: &str) -> Option<Vec<String>> {
-    if holds(object, finalizer) {
-        return None;
-    }
     let held = object.metadata.finalizers.iter().map(ToString::to_string);
-    Some(held.chain([finalizer.to_owned()]).collect())
+    (!holds(object, finalizer)).then(|| held.chain([finalizer.to_owned()]).collect())
 }
 
 /// Returns the patch that removes a finalizer, so that the API server can delete the object; `None` if the object does

@@ -4,30 +4,27 @@
 //! `CLOCK_MONOTONIC`, which also advances while the process is stopped.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 /// Whether writes may be sent. Clones share one state.
 #[derive(Debug, Clone)]
 pub struct Gate {
-    /// Milliseconds since [`epoch`] until which writes are sent.
+    /// Milliseconds since [`EPOCH`] until which writes are sent.
     open_until: Arc<AtomicU64>,
 }
 
 /// The start of this process's count of milliseconds.
-fn epoch() -> Instant {
-    static EPOCH: OnceLock<Instant> = OnceLock::new();
-    *EPOCH.get_or_init(Instant::now)
-}
+static EPOCH: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 fn millis(time: Instant) -> u64 {
-    u64::try_from(time.saturating_duration_since(epoch()).as_millis()).unwrap_or(u64::MAX)
+    u64::try_from(time.saturating_duration_since(*EPOCH).as_millis()).unwrap_or(u64::MAX)
 }
 
 impl Gate {
     /// Creates a closed gate.
     pub fn closed() -> Self {
-        let _ = epoch();
+        LazyLock::force(&EPOCH);
         Self { open_until: Arc::new(AtomicU64::new(0)) }
     }
 

@@ -8,43 +8,30 @@ use serde_json::{Map, Value};
 /// that `wanted` does not name are left unchanged, a `null` in it means that the field must be absent, and arrays are
 /// compared and replaced as a whole.
 pub fn required(current: &Value, wanted: &Value) -> Option<Value> {
-    match (current, wanted) {
-        (_, Value::Object(wanted)) => {
-            let empty = Map::new();
-            let current = current.as_object().unwrap_or(&empty);
-            let mut patch = Map::new();
-            for (key, value) in wanted {
-                let difference = required(current.get(key).unwrap_or(&Value::Null), value);
-                if let Some(difference) = difference {
-                    patch.insert(key.clone(), difference);
-                }
-            }
-            (!patch.is_empty()).then_some(Value::Object(patch))
-        }
-        (current, wanted) if current == wanted => None,
-        (_, wanted) => Some(wanted.clone()),
-    }
+    let Value::Object(wanted) = wanted else { return (current != wanted).then(|| wanted.clone()) };
+    let changes = wanted.iter().filter_map(|(key, value)| {
+        let before = current.get(key).unwrap_or(&Value::Null);
+        Some((key.clone(), required(before, value)?))
+    });
+    not_empty(changes.collect())
 }
 
 /// Returns the merge patch from `old` to `new`, with `null` for removed fields; `None` if they are equal.
 pub fn difference(old: &Value, new: &Value) -> Option<Value> {
-    match (old, new) {
-        (Value::Object(old), Value::Object(new)) => {
-            let mut patch = Map::new();
-            for key in old.keys().filter(|key| !new.contains_key(*key)) {
-                patch.insert(key.clone(), Value::Null);
-            }
-            for (key, value) in new {
-                let before = old.get(key).unwrap_or(&Value::Null);
-                if let Some(change) = difference(before, value) {
-                    patch.insert(key.clone(), change);
-                }
-            }
-            (!patch.is_empty()).then_some(Value::Object(patch))
-        }
-        (old, new) if old == new => None,
-        (_, new) => Some(new.clone()),
-    }
+    let (Value::Object(old), Value::Object(new)) = (old, new) else {
+        return (old != new).then(|| new.clone());
+    };
+    let removed = old.keys().filter(|key| !new.contains_key(*key)).map(|key| (key.clone(), Value::Null));
+    let changed = new.iter().filter_map(|(key, value)| {
+        let before = old.get(key).unwrap_or(&Value::Null);
+        Some((key.clone(), difference(before, value)?))
+    });
+    not_empty(removed.chain(changed).collect())
+}
+
+/// Returns a patch with these members; `None` if there are none.
+fn not_empty(members: Map<String, Value>) -> Option<Value> {
+    (!members.is_empty()).then_some(Value::Object(members))
 }
 
 #[cfg(test)]

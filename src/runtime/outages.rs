@@ -15,6 +15,8 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tracing::warn;
 
+use super::metrics::precise;
+
 /// The name of the gauge with the number of failing servers of a system.
 const METRIC: &str = "outside_systems_down";
 /// The maximum number of failing servers of one system that are recorded: users choose the URLs of exam servers.
@@ -73,7 +75,7 @@ impl System {
 }
 
 /// The outages of all systems. Clones share them.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Outages {
     known: Arc<Mutex<Known>>,
     changed: Arc<watch::Sender<()>>,
@@ -89,12 +91,6 @@ struct Outage {
     last: Instant,
     /// The error of the last request.
     error: String,
-}
-
-impl Default for Outages {
-    fn default() -> Self {
-        Self { known: Arc::default(), changed: Arc::new(watch::Sender::new(())) }
-    }
 }
 
 impl Outages {
@@ -199,8 +195,7 @@ fn of(known: &Known, system: System) -> usize {
 }
 
 fn count(known: &Known, system: System) {
-    let down = u32::try_from(of(known, system)).unwrap_or(u32::MAX);
-    gauge!(METRIC, "system" => system.words().1).set(f64::from(down));
+    gauge!(METRIC, "system" => system.words().1).set(precise(of(known, system)));
 }
 
 /// Strips possible secrets from a URL: user, password, query and fragment. `host:port` is not changed.

@@ -325,8 +325,9 @@ impl<E> Default for Plan<E> {
 }
 
 impl<E> Plan<E> {
-    /// Requeues the object after this time at the latest.
-    pub fn requeue_after(&mut self, after: Duration) {
+    /// Requeues the object after this time at the latest; `None` changes nothing.
+    pub fn requeue_after(&mut self, after: impl Into<Option<Duration>>) {
+        let Some(after) = after.into() else { return };
         self.requeue = Requeue::After(match self.requeue {
             Requeue::After(sooner) => sooner.min(after),
             Requeue::Resync | Requeue::OnChange => after,

@@ -180,10 +180,8 @@ impl<'s, R: Reconciler> Reconcile<'s, R> {
             (Stage::Refresh, Answer::Done) => Stage::ObserveConfirmed,
             (Stage::Check, Answer::Done) => Stage::Apply,
             (Stage::Settle, Answer::Done) => self.settled(now),
-            (Stage::CheckFinalizer, Answer::Done) => match self.removal {
-                Some(_) => Stage::RemoveFinalizer,
-                None => Stage::End,
-            },
+            // Without a finalizer to remove, that step is the end.
+            (Stage::CheckFinalizer, Answer::Done) => Stage::RemoveFinalizer,
             (Stage::Patch, Answer::Done) => Stage::ObservePatched,
             (Stage::Publish, Answer::Done) if self.outcome.is_applied => {
                 self.end = self.next();

@@ -1,6 +1,6 @@
 //! Replaces a file atomically: readers find the former content or the new one, also after a crash.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -52,9 +52,7 @@ fn has_content(path: &Path, content: &[u8]) -> io::Result<bool> {
 /// Returns the name of the draft, in the same folder, so that a rename can replace the old file.
 fn draft(path: &Path) -> io::Result<PathBuf> {
     let name = path.file_name().ok_or_else(|| io::Error::other("the path has no file name"))?;
-    let mut hidden = OsString::from(".");
-    hidden.push(name);
-    hidden.push(".new");
+    let hidden: OsString = [OsStr::new("."), name, OsStr::new(".new")].into_iter().collect();
     Ok(path.with_file_name(hidden))
 }
 

@@ -174,7 +174,7 @@ impl Replicas {
 mod tests {
     use super::*;
     use crate::kinds::NamespaceKind;
-    use crate::runtime::store::Store;
+    use crate::runtime::store::{AnyStore, Store};
 
     /// Creates a loop with these needs that is called `name`.
     fn replica<F: Future<Output = ()> + Send + 'static>(

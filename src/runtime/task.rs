@@ -24,11 +24,9 @@ pub async fn first_ended(tasks: Vec<Task>) -> &'static str {
     let mut running = JoinSet::new();
     let names: HashMap<_, _> =
         tasks.into_iter().map(|task| (running.spawn(task.future).id(), task.name)).collect();
-    match running.join_next_with_id().await {
-        Some(Ok((id, ()))) => names.get(&id).copied().unwrap_or_default(),
-        Some(Err(panicked)) => names.get(&panicked.id()).copied().unwrap_or_default(),
-        None => std::future::pending().await,
-    }
+    let Some(ended) = running.join_next_with_id().await else { return std::future::pending().await };
+    let id = ended.map_or_else(|panicked| panicked.id(), |(id, ())| id);
+    names.get(&id).copied().unwrap_or_default()
 }
 
 #[cfg(test)]

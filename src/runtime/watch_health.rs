@@ -35,49 +35,42 @@ struct State {
 impl WatchHealth {
     /// Records that a request was sent.
     pub fn asks(&self) {
-        self.state(|state| {
-            state.broken_since.get_or_insert_with(Instant::now);
-        });
+        self.0.lock().broken_since.get_or_insert_with(Instant::now);
     }
 
     /// Records that the kind is not served, so no events are expected.
     pub fn rests(&self) {
-        self.state(|state| *state = State::default());
+        *self.0.lock() = State::default();
     }
 
     /// Records a successful response.
     pub fn works(&self) {
-        self.state(|state| (state.broken_since, state.reason) = (None, None));
+        let mut state = self.0.lock();
+        (state.broken_since, state.reason) = (None, None);
     }
 
     /// Records that the API server has shown something.
     pub fn hears(&self) {
-        self.state(|state| state.heard = Some(Instant::now()));
+        self.0.lock().heard = Some(Instant::now());
     }
 
     /// Records that the watch was interrupted, or could not begin.
     pub fn broke(&self, reason: &str) {
-        self.state(|state| {
-            state.broken_since.get_or_insert_with(Instant::now);
-            state.reason = Some(reason.to_owned());
-        });
+        let mut state = self.0.lock();
+        state.broken_since.get_or_insert_with(Instant::now);
+        state.reason = Some(reason.to_owned());
     }
 
     /// Returns how long the store has not followed the cluster, and why; `None` while it does.
     pub fn broken(&self) -> Option<(Duration, String)> {
-        self.state(|state| {
-            let silence = state.heard.map(|heard| heard.elapsed()).filter(|silence| *silence >= SILENT_AFTER);
-            let Some(since) = state.broken_since else {
-                let reason = "the API server keeps the watch open but sends nothing";
-                return silence.map(|silence| (silence, reason.to_owned()));
-            };
-            let reason = state.reason.clone().unwrap_or_else(|| "the API server does not answer".to_owned());
-            Some((silence.unwrap_or_default().max(since.elapsed()), reason))
-        })
-    }
-
-    fn state<R>(&self, change: impl FnOnce(&mut State) -> R) -> R {
-        change(&mut self.0.lock())
+        let state = self.0.lock();
+        let silence = state.heard.map(|heard| heard.elapsed()).filter(|silence| *silence >= SILENT_AFTER);
+        let Some(since) = state.broken_since else {
+            let reason = "the API server keeps the watch open but sends nothing";
+            return silence.map(|silence| (silence, reason.to_owned()));
+        };
+        let reason = state.reason.clone().unwrap_or_else(|| "the API server does not answer".to_owned());
+        Some((silence.unwrap_or_default().max(since.elapsed()), reason))
     }
 }
 

@@ -118,18 +118,20 @@ impl Admission {
         }
     }
 
+    /// Checks the Tenant, the name and the annotations of an Instance.
+    fn check_instance(&self, request: &Request, view: &dyn View) -> Result<(), Denial> {
+        if !self.quota.is_exempt(request) {
+            tenant_ref::check(request, view)?;
+            names::check(request, self.quota.layout, view)?;
+        }
+        records::check(request, &self.tenant.bypass)?;
+        times::check(request)
+    }
+
     /// Validates the start of an Instance and reserves its quota under one lock, so that two requests cannot be
     /// admitted for the same free quota.
     fn admit_instance(&self, request: &Request, view: &dyn View) -> Decision {
-        let checked =
-            || tenant_ref::check(request, view).and_then(|()| names::check(request, self.quota.layout, view));
-        if !self.quota.is_exempt(request)
-            && let Err(denial) = checked()
-        {
-            return Decision::denied(denial);
-        }
-        let annotations = records::check(request, &self.tenant.bypass).and_then(|()| times::check(request));
-        if let Err(denial) = annotations {
+        if let Err(denial) = self.check_instance(request, view) {
             return Decision::denied(denial);
         }
         let now = clock::now();

@@ -5,7 +5,6 @@
 
 use std::cell::Cell;
 use std::fmt;
-use std::ops::Deref;
 
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
@@ -16,19 +15,12 @@ use crate::api::wire::first;
 pub const MOST_VALUES: usize = 20_000;
 
 /// An object as JSON, without `status` and `metadata.managedFields`, because no rule reads them.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, derive_more::Deref)]
 pub struct BoundedObject {
+    #[deref]
     value: Value,
     /// Whether it has more than [`MOST_VALUES`] values. It is then read as null.
     pub is_too_large: bool,
-}
-
-impl Deref for BoundedObject {
-    type Target = Value;
-
-    fn deref(&self) -> &Value {
-        &self.value
-    }
 }
 
 #[cfg(test)]

@@ -39,12 +39,6 @@ impl Decision {
     }
 }
 
-impl From<Result<(), Denial>> for Decision {
-    fn from(result: Result<(), Denial>) -> Self {
-        result.map_or_else(Self::denied, |()| Self::allowed())
-    }
-}
-
 /// The reason why a request is refused. The API server returns it to the user.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]

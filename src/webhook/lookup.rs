@@ -52,16 +52,13 @@ const DEADLINE: Duration = Duration::from_secs(2);
 
 /// Evaluates rules with the stores, and reads missing objects from the API server.
 pub struct Lookup {
-    stores: Stores,
-    client: Client,
+    /// The stores.
+    pub stores: Stores,
+    /// Reads the objects that are missing in the stores.
+    pub client: Client,
 }
 
 impl Lookup {
-    /// Creates a look-up that finds objects in `stores`, or reads them with `client`.
-    pub fn new(stores: Stores, client: Client) -> Self {
-        Self { stores, client }
-    }
-
     /// Returns the decision of a rule. If the rule refuses the request while an object is missing in the stores, and
     /// the API server returns the object, the rule is evaluated a second time.
     pub async fn decide(&self, rule: impl Fn(&dyn View) -> Decision) -> Decision {
@@ -194,7 +191,7 @@ mod tests {
                 super::super::setup::cluster(&mut StoreFactory::default(), &Config::default()).0,
             ),
         };
-        Lookup::new(stores, Client::try_from(server.config()).expect("a client"))
+        Lookup { stores, client: Client::try_from(server.config()).expect("a client") }
     }
 
     /// A rule that requires a Tenant, a Workspace and a Template of these names.

@@ -1,11 +1,14 @@
 //! Reads the `AdmissionReview` (`admission.k8s.io/v1`) that the API server sends, and writes the response.
 
+use std::fmt::Display;
+
 use k8s_openapi::ByteString;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
 use super::bounded::{self, BoundedObject};
 use super::decision::{Decision, Denial};
+use crate::api::{Kind, Object};
 
 /// The operation of a request on its object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -97,6 +100,25 @@ impl Request {
         let own = || self.object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
         if self.name.is_empty() { own() } else { &self.name }
     }
+
+    /// Whether the request creates or changes the object.
+    pub fn is_write(&self) -> bool {
+        matches!(self.operation, Operation::Create | Operation::Update)
+    }
+}
+
+/// Decodes an object of a request. Every member must have the type of the schema. `what` names the object in the
+/// message.
+///
+/// # Errors
+/// When the object cannot be read.
+pub fn decoded<T: Kind>(json: &Value, what: &str) -> Result<Object<T>, Denial> {
+    let unreadable = |fault: &dyn Display| Denial::malformed(format!("the {what} cannot be read: {fault}"));
+    let object = Object::<T>::deserialize(json).map_err(|error| unreadable(&error))?;
+    match object.malformed {
+        Some(fault) => Err(unreadable(&fault)),
+        None => Ok(object),
+    }
 }
 
 /// Reads a member that may be `null`, which counts as the default value.
@@ -163,8 +185,7 @@ pub fn response(uid: &str, decision: &Decision) -> Value {
             response["patchType"] = "JSONPatch".into();
             response["patch"] = json!(patch);
         }
-        Err(denial) => {
-            let Denial { code, reason, message } = denial;
+        Err(Denial { code, reason, message }) => {
             let status = json!({"status": "Failure", "code": code, "reason": reason, "message": message});
             response["status"] = status;
         }

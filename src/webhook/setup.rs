@@ -132,7 +132,7 @@ pub async fn set_up(
             layout: whole.controllers.instance.layout,
         },
         SwitchedOff::of(&whole.controllers),
-        Lookup::new(stores.clone(), connections.client.clone()),
+        Lookup { stores: stores.clone(), client: connections.client.clone() },
     ));
     let noting = Arc::clone(&admission);
     stores.instances.subscribe(move |change| noting.note(change));

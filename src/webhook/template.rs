@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::decision::{Decision, Denial};
 use super::requester::{Bypass, Requester};
-use super::review::{Operation, Request};
+use super::review::{Request, decoded};
 use super::view::View;
 use crate::api::template_fault::TemplateFault;
 use crate::api::tenancy::is_tenant_namespace;
@@ -17,9 +17,7 @@ use crate::api::{Template, reason};
 /// Template.
 pub fn validate(request: &Request, bypass: &Bypass, view: &dyn View) -> Decision {
     let requester = bypass.requester(&request.user_info);
-    if !matches!(request.operation, Operation::Create | Operation::Update)
-        || requester == Requester::Ourselves
-    {
+    if !request.is_write() || requester == Requester::Ourselves {
         return Decision::allowed();
     }
     let known =
@@ -47,17 +45,12 @@ pub fn validate(request: &Request, bypass: &Bypass, view: &dyn View) -> Decision
 
 /// The faults of a Template.
 fn faults(object: &Value, request: &Request, view: &dyn View) -> Vec<TemplateFault> {
-    let unreadable = |why: &dyn std::fmt::Display| {
-        let message = format!("the Template cannot be read: {why}");
-        vec![TemplateFault { environment: None, reason: reason::INVALID_SPEC, message }]
-    };
-    let template = match Template::deserialize(object) {
+    let template: Template = match decoded(object, "Template") {
         Ok(template) => template,
-        Err(error) => return unreadable(&error),
+        Err(Denial { message, .. }) => {
+            return vec![TemplateFault { environment: None, reason: reason::INVALID_SPEC, message }];
+        }
     };
-    if let Some(why) = &template.malformed {
-        return unreadable(why);
-    }
     let mut faults = TemplateFault::all(&template.spec);
     faults.extend(TemplateFault::of_reserved_names(&template.spec));
     // Instances in a user's own namespace count against the personal workspace.

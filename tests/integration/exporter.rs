@@ -85,7 +85,7 @@ spec: {instanceRef: {name: box}, imageName: my-image}
 ";
     fs::write(&objects, text).expect("written");
     let config = crownlabs::Config::load(&config).expect("a configuration");
-    let output = crownlabs::plan(&[objects], &config).expect("a plan");
+    let output = crownlabs::plan(&[objects], &config, crownlabs::Surroundings::default()).expect("a plan");
     let job = output.objects.into_iter().find(|object| object["kind"] == "Job");
     job.unwrap_or_else(|| panic!("no Job: {:?}", output.messages))
 }

@@ -203,7 +203,7 @@ leaderElection: {{enabled: false}}
         let refresh_token = self.bench.cluster.user_token(&name(number), &[GROUP], 3_600)?;
         let refresh_token = Secret::from(refresh_token);
         let session = Session { id: format!("session-{number}"), refresh_token, visited: now() };
-        let cookie = session.seal(&self.keys)?;
+        let cookie = session.seal(&self.keys).context("the session is too long for a cookie")?;
         let cookie = cookie.split(';').next().context("a cookie")?.to_owned();
         Ok(Browser::new(self.connections.clone(), self.entrance, cookie))
     }

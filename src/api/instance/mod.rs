@@ -31,10 +31,8 @@ impl CustomResource for InstanceKind {
         Column::text("Running", ".spec.running"),
         Column::text("Phase", ".status.phase"),
         Column {
-            name: "Exposition Accepted",
             type_: "boolean",
-            json_path: ".status.environments[0].expositionAccepted",
-            priority: 10,
+            ..Column::wide("Exposition Accepted", ".status.environments[0].expositionAccepted")
         },
         Column::wide("URL", ".status.environments[0].url"),
         Column::wide("IP Address", ".status.ip"),

@@ -95,7 +95,7 @@ pub struct Metadata {
     /// Name; empty if the object has no name yet.
     pub name: Text,
     /// Namespace; empty for cluster-scoped objects.
-    #[serde(skip_serializing_if = "is_empty")]
+    #[serde(skip_serializing_if = "str::is_empty")]
     pub namespace: Text,
     /// Owners.
     #[serde(deserialize_with = "read_owners", skip_serializing_if = "<[Owner]>::is_empty")]
@@ -104,7 +104,7 @@ pub struct Metadata {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource_version: Option<ResourceVersion>,
     /// Uid; empty if the object does not come from an API server.
-    #[serde(deserialize_with = "Text::deserialize_unshared", skip_serializing_if = "is_empty")]
+    #[serde(deserialize_with = "Text::deserialize_unshared", skip_serializing_if = "str::is_empty")]
     pub uid: Text,
 }
 
@@ -126,10 +126,6 @@ fn read_owners<'de, D: Deserializer<'de>>(deserializer: D) -> Result<List<Owner>
 
 fn read_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Text, D::Error> {
     Text::deserialize_with(deserializer, |text| Text::interned(&kept(text, LONGEST_NAME)))
-}
-
-fn is_empty(text: &Text) -> bool {
-    text.is_empty()
 }
 
 impl Metadata {
@@ -260,6 +256,7 @@ impl TextMap {
     }
 }
 
+#[cfg(test)]
 impl<K: AsRef<str>, V: AsRef<str>> FromIterator<(K, V)> for TextMap {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
         let entries = entries.into_iter();

@@ -29,7 +29,7 @@ const BINARY_SUFFIXES: [(&str, i32); 6] =
 
 /// The output format of an amount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+enum Format {
     /// Suffixes for powers of 1000: `500m`, `2G`.
     DecimalSi,
     /// Suffixes for powers of 1024: `512Mi`.
@@ -65,11 +65,6 @@ impl Quantity {
         Self::new(i128::from(value) * (NANO / 1000), Format::DecimalSi)
     }
 
-    /// The output format of the amount.
-    pub const fn format(&self) -> Format {
-        self.format
-    }
-
     /// Whether the amount is 0.
     pub const fn is_zero(&self) -> bool {
         self.nano == 0
@@ -96,9 +91,10 @@ impl Quantity {
         format!("{}e-{NANO_DIGITS}", self.nano).parse().unwrap_or_default()
     }
 
+    /// The amount in this unit, rounded away from zero and limited to the range of 64 bits.
     fn rounded(&self, unit: i128) -> i64 {
         let limit = if self.nano < 0 { i64::MIN } else { i64::MAX };
-        i64::try_from(divide_away(self.nano, unit)).unwrap_or(limit)
+        i64::try_from(self.nano / unit + (self.nano % unit).signum()).unwrap_or(limit)
     }
 
     /// The sum, in the format of `self`, or in the format of `other` if `self` is 0.
@@ -152,11 +148,6 @@ impl Ord for Quantity {
     fn cmp(&self, other: &Self) -> Ordering {
         self.nano.cmp(&other.nano)
     }
-}
-
-/// `a / b`, rounded away from zero, for a positive `b`.
-const fn divide_away(a: i128, b: i128) -> i128 {
-    a / b + (a % b).signum()
 }
 
 impl fmt::Display for Quantity {

@@ -57,14 +57,11 @@ impl<'a> Parts<'a> {
 
     /// The exponent and the format of the suffix; `None` for an unknown suffix.
     fn exponent(&self) -> Option<(i32, Format)> {
-        let find = |list: &[(&str, i32)]| {
-            list.iter().find(|(suffix, _)| *suffix == self.suffix).map(|(_, exponent)| *exponent)
-        };
-        if let Some(exponent) = find(&DECIMAL_SUFFIXES) {
-            return Some((exponent, Format::DecimalSi));
-        }
-        if let Some(exponent) = find(&BINARY_SUFFIXES) {
-            return Some((exponent, Format::BinarySi));
+        let known = [(&DECIMAL_SUFFIXES[..], Format::DecimalSi), (&BINARY_SUFFIXES[..], Format::BinarySi)];
+        for (list, format) in known {
+            if let Some((_, exponent)) = list.iter().find(|(suffix, _)| *suffix == self.suffix) {
+                return Some((*exponent, format));
+            }
         }
         let exponent = self.suffix.strip_prefix(['e', 'E'])?;
         Some((exponent.parse().ok()?, Format::DecimalExponent))
@@ -83,9 +80,9 @@ impl<'a> Parts<'a> {
     fn decimal(&self, exponent: i32) -> Option<i128> {
         let digits = format!("{}{}", self.whole, self.fraction);
         let shift = exponent.checked_sub(self.fraction_digits())?.checked_add(NANO_DIGITS)?;
-        if shift >= 0 {
+        if let Ok(shift) = u32::try_from(shift) {
             let digits: i128 = digits.parse().ok()?;
-            return if digits == 0 { Some(0) } else { digits.checked_mul(power_of_ten(shift)?) };
+            return if digits == 0 { Some(0) } else { digits.checked_mul(10_i128.checked_pow(shift)?) };
         }
         let cut = usize::try_from(shift.unsigned_abs()).ok()?;
         let (kept, lost) = digits.split_at(digits.len().saturating_sub(cut));
@@ -156,8 +153,4 @@ impl FromStr for Quantity {
             text: kept.then(|| text.into()),
         })
     }
-}
-
-fn power_of_ten(exponent: i32) -> Option<i128> {
-    10_i128.checked_pow(u32::try_from(exponent).ok()?)
 }

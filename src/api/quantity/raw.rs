@@ -13,7 +13,8 @@ pub const PATTERN: &str = r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)
 
 /// A quantity as it is stored in an object. It can be any text, because one invalid amount must not make the whole
 /// object unreadable. It is read from a text or a number, and written as text. The default is `0`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, derive_more::From)]
+#[from(&str)]
 pub struct RawQuantity(String);
 
 impl RawQuantity {
@@ -37,12 +38,6 @@ impl Default for RawQuantity {
 impl fmt::Display for RawQuantity {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.0)
-    }
-}
-
-impl From<&str> for RawQuantity {
-    fn from(text: &str) -> Self {
-        Self(text.to_owned())
     }
 }
 

@@ -168,10 +168,11 @@ pub fn kubevirt(cluster: &Cluster, environment: &Environment) -> Option<Obstacle
 /// The obstacles about the storage class of the disk, the Secret of the import, and the class of MyDrive.
 fn storage(environment: &Environment, around: &Surroundings<'_>) -> Vec<Obstacle> {
     let mut found = Vec::new();
+    let classes = around.cluster.storage_classes.as_ref();
     let missing = |message: String| obstacle(environment, reason::STORAGE_CLASS_NOT_FOUND, &message);
     if environment.persistent && !around.has_disk {
         let class = &environment.storage_class_name;
-        if around.cluster.storage_classes.as_ref().is_some_and(|classes| !has_class(classes, class)) {
+        if classes.is_some_and(|classes| !has_class(classes, class)) {
             found.push(missing(if class.is_empty() {
                 "its disk has no storage class: the Template names none, and no class of the cluster is the default \
                  (annotation storageclass.kubernetes.io/is-default-class)"
@@ -187,18 +188,16 @@ fn storage(environment: &Environment, around: &Surroundings<'_>) -> Vec<Obstacle
             found.push(obstacle(environment, reason::IMPORT_SECRET_MISSING, &message));
         }
     }
-    let class = around.cluster.settings.my_drive_class.as_ref().filter(|class| {
-        let classes = around.cluster.storage_classes.as_ref();
-        mounts_my_drive(environment)
-            && !around.has_my_drive
-            && classes.is_some_and(|classes| !has_class(classes, class))
-    });
-    found.extend(class.map(|class| {
-        missing(format!(
+    if let Some(class) = &around.cluster.settings.my_drive_class
+        && mounts_my_drive(environment)
+        && !around.has_my_drive
+        && classes.is_some_and(|classes| !has_class(classes, class))
+    {
+        found.push(missing(format!(
             "the storage class {class} of MyDrive, which it mounts, does not exist \
              (controllers.tenant.myDrive.storageClassName)"
-        ))
-    }));
+        )));
+    }
     found
 }
 

@@ -63,7 +63,7 @@ impl NodeRoom {
     }
 
     fn amount(&self, name: &str) -> Quantity {
-        self.allocatable.get(name).cloned().unwrap_or(Quantity::ZERO)
+        self.allocatable.get(name).cloned().unwrap_or_default()
     }
 
     fn is_large_enough(&self, requests: &Amounts) -> bool {

@@ -21,9 +21,6 @@ pub struct VersionResponse {
     /// Its version.
     #[prost(string, tag = "3")]
     pub runtime_version: String,
-    /// The version of the interface, such as `v1`.
-    #[prost(string, tag = "4")]
-    pub runtime_api_version: String,
 }
 
 /// A request for the status or the usage of one container or sandbox. These requests have the same fields.

@@ -117,7 +117,7 @@ impl Cri {
     /// When the runtime does not answer, or `endpoint` is not the path of a socket.
     pub async fn connect(endpoint: &str, deadline: Duration) -> Result<(Self, VersionResponse), CriError> {
         if endpoint.is_empty() {
-            return Self::first_of(SOCKETS.iter().map(Path::new), deadline).await;
+            return Self::first_of(&SOCKETS.map(Path::new), deadline).await;
         }
         let Some(socket) = runtime_socket(endpoint) else {
             let reason = "it is not the path of a socket".to_owned();
@@ -129,13 +129,10 @@ impl Cri {
     }
 
     /// Connects to the first of these sockets that answers.
-    async fn first_of<'a>(
-        sockets: impl Iterator<Item = &'a Path>,
-        deadline: Duration,
-    ) -> Result<(Self, VersionResponse), CriError> {
+    async fn first_of(sockets: &[&Path], deadline: Duration) -> Result<(Self, VersionResponse), CriError> {
         let mut failures = Vec::new();
         for socket in sockets {
-            let client = Self::new(socket, deadline);
+            let client = Self::new(*socket, deadline);
             match client.version().await {
                 Ok(version) => return Ok((client, version)),
                 Err(error) => failures.push(error.to_string()),
@@ -196,24 +193,20 @@ impl Cri {
         };
         let result = timeout(self.deadline, exchange).await;
         histogram!("cri_client_request_duration_seconds", "operation" => method).record(begin.elapsed());
-        let code = match &result {
-            Ok(Ok(_)) => Code::Ok,
-            Ok(Err(status)) => status.code(),
-            Err(_) => Code::DeadlineExceeded,
-        };
-        let code = format!("{code:?}");
-        counter!("cri_client_requests_total", "operation" => method, "code" => code).increment(1);
-        match result {
-            Ok(Ok(answer)) => Ok(answer.into_inner()),
-            Ok(Err(status)) => Err(CriError::of(&status, self.socket.clone(), method)),
+        let (code, result) = match result {
+            Ok(Ok(answer)) => (Code::Ok, Ok(answer.into_inner())),
+            Ok(Err(status)) => (status.code(), Err(CriError::of(&status, self.socket.clone(), method))),
             Err(_) => {
                 // Unread requests would accumulate in the connection, so the next call opens another one. Pending
                 // calls keep this one.
                 *self.channel.lock() = None;
                 let (socket, after) = (self.socket.clone(), self.deadline);
-                Err(CriError::Deadline { socket, method, after })
+                (Code::DeadlineExceeded, Err(CriError::Deadline { socket, method, after }))
             }
-        }
+        };
+        let code = format!("{code:?}");
+        counter!("cri_client_requests_total", "operation" => method, "code" => code).increment(1);
+        result
     }
 
     /// Returns the connection. It is opened when the first request is sent.

@@ -28,7 +28,7 @@ async fn the_error_names_a_missing_socket() {
 async fn the_error_names_all_sockets_that_were_tried() {
     let (folder, socket) = socket();
     let other = folder.path().join("other.sock");
-    let found = Cri::first_of([socket.as_path(), other.as_path()].into_iter(), DEADLINE).await;
+    let found = Cri::first_of(&[socket.as_path(), other.as_path()], DEADLINE).await;
     let error = found.expect_err("nothing listens").to_string();
     assert!(error.contains("cri.sock") && error.contains("other.sock"), "{error}");
 }

@@ -152,13 +152,8 @@ impl KeycloakError {
                 Self::NotFound(format!("Keycloak cannot {}: {said}", operation.words()))
             }
             StatusCode::CONFLICT => Self::Conflict { operation, said },
-            StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => {
-                Self::Unavailable { operation, status: answer.status, said }
-            }
             StatusCode::INTERNAL_SERVER_ERROR if operation == Operation::SendMail => Self::MailNotSent,
-            status if status.is_server_error() => {
-                Self::Unavailable { operation, status: answer.status, said }
-            }
+            status if answer.is_unavailable() => Self::Unavailable { operation, status, said },
             status
                 if status.is_redirection()
                     && let Some(to) = &answer.location =>

@@ -21,7 +21,7 @@ mod token;
 mod users;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use ::keycloak::{DefaultResponse, KeycloakAdmin, KeycloakError as CrateError};
 use anyhow::anyhow;
@@ -33,14 +33,18 @@ use serde::de::DeserializeOwned;
 use crate::clients::http::{Answer, HttpClient, HttpError};
 use crate::config::KeycloakConfig;
 use crate::runtime::gate::Gate;
+use crate::runtime::single_flight::SingleFlight;
 use error::Refusal;
 use settings::Account;
-use token::{Login, Token, Tokens};
+use token::{Login, Token};
 
 pub use error::KeycloakError;
 pub use operation::Operation;
 pub use roles::{Role, description};
 pub use users::{ActionMail, RequiredAction, User, UserUpdate, WantedUser, difference, is_reserved};
+
+/// The limit for a response in bytes, far above Keycloak's responses.
+const LONGEST_ANSWER: usize = 4 << 20;
 
 /// The crate's client. It is created for each attempt, with the token of that attempt.
 type Admin = KeycloakAdmin<Token>;
@@ -61,7 +65,8 @@ struct Shared {
     base: String,
     http: HttpClient,
     gate: Gate,
-    tokens: Tokens,
+    /// The token of the service account or the user.
+    token: SingleFlight<Token, KeycloakError>,
     /// The identifier of the client that holds the roles, after the first request for it.
     roles_client: Mutex<Option<String>>,
 }
@@ -74,10 +79,10 @@ impl Keycloak {
     pub fn new(config: &KeycloakConfig, gate: Gate) -> anyhow::Result<Self> {
         let (base, config) = (settings::base(config), config.clone());
         let url: Uri = base.parse().map_err(|error| anyhow!("integrations.keycloak.url: {error}"))?;
-        let http = HttpClient::new(&url, &config.ca_file, config.timeout.get())
+        let http = HttpClient::new(&url, &config.ca_file, config.timeout.get(), LONGEST_ANSWER)
             .map_err(|error| anyhow!("integrations.keycloak: {error}"))?;
-        let (tokens, roles_client) = (Tokens::default(), Mutex::default());
-        Ok(Self { shared: Arc::new(Shared { config, base, http, gate, tokens, roles_client }) })
+        let (token, roles_client) = (SingleFlight::default(), Mutex::default());
+        Ok(Self { shared: Arc::new(Shared { config, base, http, gate, token, roles_client }) })
     }
 
     fn realm(&self) -> &str {
@@ -122,11 +127,11 @@ impl Keycloak {
         operation: Operation,
         request: impl Fn(Token) -> F,
     ) -> Result<Option<Answer>, KeycloakError> {
-        let token = self.token().await?;
+        let token = self.token(None).await?;
         let mut answer = self.exchange(operation, request(token.clone())).await?;
         if answer.status == StatusCode::UNAUTHORIZED {
-            self.shared.tokens.drop_token(&token).await;
-            answer = self.exchange(operation, request(self.token().await?)).await?;
+            let next = self.token(Some(&token)).await?;
+            answer = self.exchange(operation, request(next)).await?;
         }
         if answer.status.is_success() {
             return Ok(Some(answer));
@@ -144,8 +149,10 @@ impl Keycloak {
         Err(error)
     }
 
-    async fn token(&self) -> Result<Token, KeycloakError> {
-        self.shared.tokens.get(async || self.renew().await).await
+    /// Returns the cached token while it is fresh and was not rejected. Otherwise requests a new one.
+    async fn token(&self, rejected: Option<&Token>) -> Result<Token, KeycloakError> {
+        let is_usable = |token: &Token| token.is_fresh(Instant::now()) && Some(token) != rejected;
+        self.shared.token.get(is_usable, async || self.renew().await).await
     }
 
     /// Requests a new token with the credentials of the client or the user.
@@ -187,7 +194,12 @@ impl Keycloak {
         }
         let begin = Instant::now();
         let answer = request.await;
-        count(operation, answer.as_ref().ok().map(|answer| answer.status), begin.elapsed());
+        let (method, name, _) = operation.row();
+        histogram!("keycloak_request_duration_seconds", "operation" => name).record(begin.elapsed());
+        // Without a response, the label `code` is `<error>`, as in `rest_client_requests_total`.
+        let code = answer.as_ref().map_or("<error>", |answer| answer.status.as_str()).to_owned();
+        counter!("keycloak_requests_total", "method" => method.to_string(), "operation" => name, "code" => code)
+            .increment(1);
         answer.map_err(|problem| match problem {
             HttpError::TooLong(_) => KeycloakError::BadAnswer { operation, problem: problem.to_string() },
             problem => KeycloakError::Unreachable { url: self.shared.config.url.clone(), problem },
@@ -228,13 +240,4 @@ fn answer_of_crate(http: &HttpClient, changed: Changed) -> Result<Answer, HttpEr
         }
         Err(CrateError::ReqwestFailure(error)) => Err(http.error(error)),
     }
-}
-
-/// Counts a request. Without a response, the label `code` is `<error>`, as in `rest_client_requests_total`.
-fn count(operation: Operation, status: Option<StatusCode>, took: Duration) {
-    let code = status.map_or_else(|| "<error>".to_owned(), |status| status.as_str().to_owned());
-    let (method, operation, _) = operation.row();
-    histogram!("keycloak_request_duration_seconds", "operation" => operation).record(took);
-    counter!("keycloak_requests_total", "method" => method.to_string(), "operation" => operation, "code" => code)
-        .increment(1);
 }

@@ -148,6 +148,24 @@ async fn a_call_with_a_rejected_token_is_repeated_once() {
 }
 
 #[tokio::test]
+async fn concurrent_calls_with_a_rejected_token_share_the_next_token() {
+    let count = std::sync::atomic::AtomicUsize::new(0);
+    let server = Scripted::start(Gate::open(), move |seen| match &*seen.authorization {
+        _ if is_token(seen) => {
+            token(&format!("t{}", count.fetch_add(1, std::sync::atomic::Ordering::SeqCst)))
+        }
+        "Bearer t0" => (401, json!({"error": "HTTP 401 Unauthorized"})),
+        _ => (200, json!([])),
+    });
+    let server = server.await;
+    let find = || server.keycloak.find_user("ada");
+    let found = futures::future::join3(find(), find(), find()).await;
+    assert_eq!(found, (Ok(None), Ok(None), Ok(None)));
+    let tokens = server.requests().iter().filter(|request| *request == "POST token").count();
+    assert_eq!(tokens, 2);
+}
+
+#[tokio::test]
 async fn a_call_that_is_rejected_twice_fails() {
     let refuse = |seen: &Seen| if is_token(seen) { token("t") } else { (401, json!({"error": "no"})) };
     let server = Scripted::start(Gate::open(), refuse).await;

@@ -2,14 +2,12 @@
 //! it while the other callers wait for the same result.
 
 use std::future::ready;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
 use http::HeaderValue;
 use keycloak::{KeycloakError as CrateError, KeycloakTokenSupplier};
 use serde::Deserialize;
-use tokio::sync::Mutex;
 
 use super::error::KeycloakError;
 use super::operation::Operation;
@@ -69,57 +67,9 @@ impl Token {
         Ok(Self { text: grant.access_token, expires })
     }
 
-    fn is_fresh(&self, now: Instant) -> bool {
+    /// Whether the token lasts long enough for a new call.
+    pub(super) fn is_fresh(&self, now: Instant) -> bool {
         self.expires.saturating_duration_since(now) >= MARGIN
-    }
-}
-
-/// The cached token.
-#[derive(Default)]
-pub(super) struct Tokens {
-    state: Mutex<State>,
-    /// The number of completed renewals.
-    renewals: AtomicU64,
-}
-
-#[derive(Default)]
-struct State {
-    token: Option<Token>,
-    /// The error of the last renewal, if it failed.
-    failure: Option<KeycloakError>,
-}
-
-impl Tokens {
-    /// Returns the cached token, or renews it with `renew`. Callers that wait for a renewal share its result,
-    /// including an error, so that they do not all send requests to a server that is down.
-    pub(super) async fn get<F>(&self, renew: F) -> Result<Token, KeycloakError>
-    where
-        F: AsyncFnOnce() -> Result<Token, KeycloakError>,
-    {
-        let before = self.renewals.load(Ordering::SeqCst);
-        let mut state = self.state.lock().await;
-        if let Some(token) = state.token.as_ref().filter(|token| token.is_fresh(Instant::now())) {
-            return Ok(token.clone());
-        }
-        if self.renewals.load(Ordering::SeqCst) > before
-            && let Some(failure) = &state.failure
-        {
-            return Err(failure.clone());
-        }
-        state.token = None;
-        let result = renew().await;
-        state.token = result.as_ref().ok().cloned();
-        state.failure = result.as_ref().err().cloned();
-        self.renewals.fetch_add(1, Ordering::SeqCst);
-        result
-    }
-
-    /// Drops a rejected token, unless it has been replaced in the meantime.
-    pub(super) async fn drop_token(&self, refused: &Token) {
-        let mut state = self.state.lock().await;
-        if state.token.as_ref() == Some(refused) {
-            state.token = None;
-        }
     }
 }
 
@@ -163,8 +113,6 @@ fn secret(key: &'static str, file: &str) -> Result<String, KeycloakError> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
 
     fn grant(token: &str, seconds: u64) -> Vec<u8> {
@@ -243,48 +191,5 @@ mod tests {
         std::fs::write(&config.client_secret_file, "one").unwrap();
         let basic = Login::read(&config).ok().unwrap().basic;
         assert_eq!(basic, Some(("admin-cli".to_owned(), "one".to_owned())));
-    }
-
-    #[tokio::test]
-    async fn waiting_callers_share_one_renewal() {
-        for outcome in [Ok(()), Err(KeycloakError::MailNotSent)] {
-            let (tokens, asked) = (Arc::new(Tokens::default()), Arc::new(AtomicU64::new(0)));
-            let (release, released) = tokio::sync::watch::channel(false);
-            let callers = (0..8).map(|_| {
-                let (tokens, asked, mut released) =
-                    (Arc::clone(&tokens), Arc::clone(&asked), released.clone());
-                let outcome = outcome.clone();
-                async move {
-                    let renew = async || {
-                        asked.fetch_add(1, Ordering::SeqCst);
-                        released.wait_for(|open| *open).await.unwrap();
-                        outcome.and_then(|()| Token::read(&grant("t", 300), Instant::now()))
-                    };
-                    tokens.get(renew).await.map(drop)
-                }
-            });
-            let all = futures::future::join_all(callers);
-            // All callers have been polled once before the release: one renews, seven wait.
-            let release = async { release.send(true).unwrap() };
-            let (results, ()) = tokio::join!(all, release);
-            assert_eq!(results, vec![outcome.clone(); 8]);
-            assert_eq!(asked.load(Ordering::SeqCst), 1);
-        }
-    }
-
-    #[tokio::test]
-    async fn an_error_is_not_cached_for_later_callers() {
-        let tokens = Tokens::default();
-        let down = async || Err(KeycloakError::MailNotSent);
-        assert!(tokens.get(down).await.is_err());
-        let token = tokens.get(async || Token::read(&grant("a", 300), Instant::now())).await.ok().unwrap();
-        let never = async || panic!("the token is kept");
-        assert_eq!(tokens.get(never).await.ok().unwrap().text, "a");
-        tokens.drop_token(&token).await;
-        let next = tokens.get(async || Token::read(&grant("b", 300), Instant::now())).await.ok().unwrap();
-        assert_eq!(next.text, "b");
-        // The rejected token was another one, so this token stays.
-        tokens.drop_token(&token).await;
-        assert_eq!(tokens.get(never).await.ok().unwrap().text, "b");
     }
 }

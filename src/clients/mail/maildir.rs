@@ -11,9 +11,6 @@ use parking_lot::Mutex;
 
 use super::error::MailError;
 
-/// The three folders of a Maildir.
-const PARTS: [&str; 3] = ["tmp", "new", "cur"];
-
 /// A Maildir folder.
 pub(super) struct Maildir {
     folder: PathBuf,
@@ -25,7 +22,7 @@ impl Maildir {
     /// Opens a folder, and creates it if necessary.
     pub(super) fn new(folder: &str) -> anyhow::Result<Self> {
         let folder = PathBuf::from(folder);
-        for part in PARTS {
+        for part in ["tmp", "new", "cur"] {
             let path = folder.join(part);
             let shown = path.display();
             fs::create_dir_all(&path)

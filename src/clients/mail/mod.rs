@@ -24,7 +24,6 @@ mod template;
 #[cfg(test)]
 mod tests;
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -42,6 +41,7 @@ use crate::runtime::clock;
 use crate::runtime::gate::Gate;
 use crate::runtime::outages::{Outages, System};
 use maildir::Maildir;
+use notice::TO_MANAGERS;
 use settings::Settings;
 use smtp::Smtp;
 use template::{Letter, Templates};
@@ -124,7 +124,7 @@ impl Mailer {
             warn!("{doubt}");
         }
         // `increase()` misses the first mail of a kind, and the first failure, unless the series starts at 0.
-        for label in MailKind::ALL.map(MailKind::label).into_iter().chain([Wording::TO_MANAGERS]) {
+        for label in MailKind::ALL.map(MailKind::label).into_iter().chain([TO_MANAGERS]) {
             for result in [ACCEPTED].into_iter().chain(MailError::REASONS.map(Reason::as_str)) {
                 count(label, result, 0);
             }
@@ -297,9 +297,6 @@ fn count(label: &'static str, result: &'static str, number: u64) {
 /// Returns a name of 32 letters and digits that is derived from the key of a mail.
 fn name_of(key: &str) -> String {
     let hash = digest(&SHA256, key.as_bytes());
-    hash.as_ref().iter().take(16).fold(String::new(), |mut name, byte| {
-        // Writing to a `String` cannot fail.
-        let _ = write!(name, "{byte:02x}");
-        name
-    })
+    let first = hash.as_ref().first_chunk::<16>().copied().unwrap_or_default();
+    format!("{:032x}", u128::from_be_bytes(first))
 }

@@ -65,10 +65,8 @@ pub enum Wording {
     },
 }
 
-impl Wording {
-    /// The value of the metric label `kind` for mails to managers.
-    pub(super) const TO_MANAGERS: &str = "undeliverable";
-}
+/// The value of the metric label `kind` for mails to managers.
+pub(super) const TO_MANAGERS: &str = "undeliverable";
 
 /// A manager of a course.
 #[derive(Clone, PartialEq, Eq, derive_more::Debug)]
@@ -111,7 +109,7 @@ impl Mail {
     pub(super) fn label(&self) -> &'static str {
         match self.wording {
             Wording::Templates | Wording::Plain => self.kind.label(),
-            Wording::Manager { .. } => Wording::TO_MANAGERS,
+            Wording::Manager { .. } => TO_MANAGERS,
         }
     }
 

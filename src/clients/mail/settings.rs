@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use lettre::transport::smtp::extension::ClientId;
 use serde::Deserialize;
 
-use crate::config::{EhloName, MailConfig, MailTls, Mailbox, NoEhloName};
+use crate::config::{MailConfig, MailTls, Mailbox, parse_ehlo_name};
 
 /// The file in `configDir`.
 const FILE: &str = "smtp-config.yaml";
@@ -81,13 +81,11 @@ impl Settings {
     /// Reads the current settings. An error is a sentence.
     pub(super) fn read(config: &MailConfig) -> Result<Self, String> {
         if config.config_dir.is_empty() {
-            Self::from_keys(config)
-        } else {
-            let path = Path::new(&config.config_dir).join(FILE);
-            let name = path.display().to_string();
-            let text = read_text(&path)?;
-            Self::from_file(config, &text).map_err(|problem| format!("{name}: {problem}"))
+            return Self::from_keys(config);
         }
+        let path = Path::new(&config.config_dir).join(FILE);
+        let text = read_text(&path)?;
+        Self::from_file(config, &text).map_err(|problem| format!("{}: {problem}", path.display()))
     }
 
     fn from_keys(config: &MailConfig) -> Result<Self, String> {
@@ -170,22 +168,15 @@ impl Settings {
 /// Returns the name of this client in EHLO: the configured name, or the domain of the sender. Pods have no DNS name,
 /// and mail servers reject `localhost`.
 fn ehlo_name(config: &MailConfig, from: &Mailbox) -> Result<ClientId, String> {
-    let name = match config.ehlo_name.as_str() {
-        "" => from.address.domain(),
-        name => name,
-    };
+    let name = if config.ehlo_name.is_empty() { from.address.domain() } else { config.ehlo_name.as_str() };
     if !name.is_ascii() {
         return Err(format!(
             "the domain {name} of the sender is not in ASCII, as EHLO needs it; set ehloName, for example to the form of the \
              domain that begins with xn--"
         ));
     }
-    Ok(match name.parse() {
-        Ok(EhloName::Ipv4(address)) => ClientId::Ipv4(address),
-        Ok(EhloName::Ipv6(address)) => ClientId::Ipv6(address),
-        // An unusual domain is left to the server to accept or reject.
-        Ok(EhloName::Domain(_)) | Err(NoEhloName) => ClientId::Domain(name.to_owned()),
-    })
+    // An unusual domain is left to the server to accept or reject.
+    Ok(parse_ehlo_name(name).unwrap_or_else(|| ClientId::Domain(name.to_owned())))
 }
 
 fn read_text(path: &Path) -> Result<String, String> {

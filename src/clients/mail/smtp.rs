@@ -5,6 +5,7 @@
 //! is kept only after a complete exchange.
 
 use std::error::Error as _;
+use std::iter::successors;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -40,15 +41,10 @@ pub(super) struct Smtp {
 /// The connections that are open for the next mail.
 #[derive(Default)]
 struct Kept {
-    idle: Vec<Idle>,
+    /// The connections, each with the time when a mail was accepted.
+    idle: Vec<(Session, Instant)>,
     /// Whether a task that closes them in time is running.
     is_watched: bool,
-}
-
-/// A connection that has been used for an accepted mail.
-struct Idle {
-    session: Session,
-    since: Instant,
 }
 
 /// A connection with these settings.
@@ -86,7 +82,7 @@ impl Smtp {
     /// Returns an open connection to this server with this login, if the server still responds on it.
     async fn reuse(&self, settings: &Settings) -> Option<Session> {
         loop {
-            let mut session = self.kept.lock().await.idle.pop()?.session;
+            let (mut session, _) = self.kept.lock().await.idle.pop()?;
             // A connection with other settings, such as an old password, cannot be used.
             if session.settings != *settings {
                 continue;
@@ -103,7 +99,7 @@ impl Smtp {
         if !std::mem::replace(&mut kept.is_watched, true) {
             tokio::spawn(close_unused(Arc::downgrade(self)));
         }
-        kept.idle.push(Idle { session, since: Instant::now() });
+        kept.idle.push((session, Instant::now()));
     }
 }
 
@@ -113,13 +109,13 @@ async fn close_unused(smtp: Weak<Smtp>) {
         tokio::time::sleep(IDLE).await;
         let Some(smtp) = smtp.upgrade() else { return };
         let mut kept = smtp.kept.lock().await;
-        let unused: Vec<Idle> = kept.idle.extract_if(.., |idle| idle.since.elapsed() >= IDLE).collect();
+        let unused: Vec<_> = kept.idle.extract_if(.., |(_, since)| since.elapsed() >= IDLE).collect();
         kept.is_watched = !kept.idle.is_empty();
         let is_done = !kept.is_watched;
         drop(kept);
-        for mut idle in unused {
+        for (mut session, _) in unused {
             // The connection is closed regardless of the response.
-            let _ = tokio::time::timeout(BRIEFLY, idle.session.connection.quit()).await;
+            let _ = tokio::time::timeout(BRIEFLY, session.connection.quit()).await;
         }
         if is_done {
             return;
@@ -265,14 +261,9 @@ fn failure(settings: &Settings, stage: Stage, error: &SmtpError) -> MailError {
 
 /// Whether the error, or one of its sources, is a rejected certificate.
 fn is_certificate(error: &SmtpError) -> bool {
-    let mut source = error.source();
-    while let Some(error) = source {
+    successors(error.source(), |&error| error.source()).any(|error| {
         let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
         let tls = error.downcast_ref::<rustls::Error>().or_else(|| inner?.downcast_ref::<rustls::Error>());
-        if matches!(tls, Some(rustls::Error::InvalidCertificate(_))) {
-            return true;
-        }
-        source = error.source();
-    }
-    false
+        matches!(tls, Some(rustls::Error::InvalidCertificate(_)))
+    })
 }

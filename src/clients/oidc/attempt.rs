@@ -33,6 +33,7 @@ impl Attempt {
     pub fn challenge(&self) -> String {
         URL_SAFE_NO_PAD.encode(digest::digest(&digest::SHA256, self.verifier.as_bytes()))
     }
+
     /// Whether `state` belongs to this login. Both are hashed, so that the time of the comparison reveals nothing
     /// about the correct value.
     pub fn is_of(&self, state: &str) -> bool {

@@ -106,9 +106,8 @@ impl Provider {
     pub fn new(settings: Settings) -> anyhow::Result<(Self, WatchedFile)> {
         let url: Uri =
             settings.issuer.parse().map_err(|error| anyhow::anyhow!("{KEYS}.issuerUrl: {error}"))?;
-        let http = HttpClient::new(&url, &settings.ca_file, TIMEOUT)
+        let http = HttpClient::new(&url, &settings.ca_file, TIMEOUT, LONGEST)
             .map_err(|error| anyhow::anyhow!("{KEYS}.caFile: {error}"))?;
-        let http = http.with_longest_answer(LONGEST);
         let secret = FileCell::default();
         let file = secret.watch(
             "controllers.dashboard.clientSecretFile",
@@ -213,11 +212,9 @@ impl Provider {
             return Err(self.strange("it names no end_session_endpoint"));
         }
         let answer = self.post(&endpoint, &[("refresh_token", refresh_token.expose())]).await?;
-        if answer.status.is_success() {
-            return Ok(());
-        }
         match self.refusal(&answer) {
             Error::Ended(_) => Ok(()),
+            _ if answer.status.is_success() => Ok(()),
             error => Err(error),
         }
     }
@@ -286,29 +283,25 @@ impl Provider {
     /// Builds a request with a form and the credentials of the client.
     fn form(&self, url: &str, form: &[(&str, &str)]) -> Result<RequestBuilder> {
         let Shared { settings, http, secret, .. } = &*self.shared;
+        let Settings { client_id: client, client_secret_file: file, .. } = settings;
         let missing = || {
-            let file = &settings.client_secret_file;
-            let client = &settings.client_id;
             Error::Refused(format!(
                 "{KEYS}.clientSecretFile: {file} contains no secret; expected the secret of the client {client}"
             ))
         };
         let secret = secret.get().ok_or_else(missing)?;
-        let request = http.client.post(url).form(form);
         // Both are encoded before they are joined (RFC 6749, 2.3.1).
         let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
-        Ok(request.basic_auth(encoded(&settings.client_id), Some(encoded(secret.expose()))))
+        let request = http.client.post(url).form(form);
+        Ok(request.basic_auth(encoded(client), Some(encoded(secret.expose()))))
     }
 
     /// Sends a request. Fails if the provider is unavailable.
     async fn send(&self, request: RequestBuilder) -> Result<Answer> {
         let answer = self.shared.http.send(request).await.map_err(|error| self.away(&error))?;
-        let later = [StatusCode::REQUEST_TIMEOUT, StatusCode::TOO_MANY_REQUESTS];
-        if answer.status.is_server_error() || later.contains(&answer.status) {
-            return Err(Error::Away(format!(
-                "the issuer {} is unavailable: {}",
-                self.shared.settings.issuer, answer.status
-            )));
+        if answer.is_unavailable() {
+            let (issuer, status) = (self.issuer(), answer.status);
+            return Err(Error::Away(format!("the issuer {issuer} is unavailable: {status}")));
         }
         Ok(answer)
     }
@@ -340,17 +333,14 @@ impl Provider {
                 } else {
                     String::new()
                 };
-                Error::Away(format!(
-                    "the issuer {} does not answer: {words}{ca_file}",
-                    self.shared.settings.issuer
-                ))
+                Error::Away(format!("the issuer {} does not answer: {words}{ca_file}", self.issuer()))
             }
         }
     }
 
     /// The error for a response that cannot be used.
     fn strange(&self, why: &str) -> Error {
-        let issuer = &self.shared.settings.issuer;
+        let issuer = self.issuer();
         Error::Refused(format!("{KEYS}.issuerUrl: an answer of the issuer {issuer} cannot be used: {why}"))
     }
 

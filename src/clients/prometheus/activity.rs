@@ -115,7 +115,8 @@ impl Activity {
 impl SourceActivity {
     /// An empty activity. `values` is the number of values that identify a machine.
     pub fn new(name: &'static str, values: usize) -> Self {
-        Self { name, uses: Uses::new(values), failures: Vec::new(), observed_since: None, gap: None }
+        let uses = Uses { times: HashMap::new(), is_by_address: values == 1 };
+        Self { name, uses, failures: Vec::new(), observed_since: None, gap: None }
     }
 
     /// Records that the source cannot be read from Prometheus at `url`.
@@ -144,23 +145,14 @@ impl SourceActivity {
         let step = SignedDuration::from_secs(step);
         let missing = missing.and_then(|second| SignedDuration::try_from_secs_f64(second).ok());
         let begin = missing.and_then(|missing| Timestamp::from_duration(missing + step).ok());
-        match begin.filter(|begin| begin.duration_since(since) > step) {
-            None => self.observed_since = Some(since),
-            Some(begin) => {
-                self.observed_since = Some(begin);
-                let (name, begin) = (self.name, rfc3339(begin));
-                self.gap = Some(format!("the source {name} was missing in Prometheus before {begin}"));
-            }
-        }
+        let late = begin.filter(|begin| begin.duration_since(since) > step);
+        self.observed_since = Some(late.unwrap_or(since));
+        let (name, late) = (self.name, late.map(rfc3339));
+        self.gap = late.map(|late| format!("the source {name} was missing in Prometheus before {late}"));
     }
 }
 
 impl Uses {
-    /// No uses yet, with as many identifying values as the query has verbs.
-    pub fn new(values: usize) -> Self {
-        Self { times: HashMap::new(), is_by_address: values == 1 }
-    }
-
     /// Adds the last use of a machine in a part of the window. The labels identify the machine.
     pub fn add(&mut self, sample: &Sample<'_>, labels: &[String]) {
         let Some(time) = sample.time() else { return };

@@ -90,9 +90,8 @@ impl Prometheus {
         let base = config.url.trim_end_matches('/').to_owned();
         let url: Uri = base.parse().map_err(|error| anyhow!("integrations.prometheus.url: {error}"))?;
         let timeout = config.timeout.get();
-        let http = HttpClient::new(&url, &config.ca_file, timeout)
-            .map_err(|error| anyhow!("integrations.prometheus: {error}"))?
-            .with_longest_answer(LONGEST_ANSWER);
+        let http = HttpClient::new(&url, &config.ca_file, timeout, LONGEST_ANSWER)
+            .map_err(|error| anyhow!("integrations.prometheus: {error}"))?;
         let mut sources = Vec::new();
         for source in config.queries.sources().into_iter().filter(|source| !source.data.is_empty()) {
             let key = source.data_key;
@@ -140,19 +139,25 @@ impl Prometheus {
     /// failed. It takes at most 60 requests, or 63, independent of the number of machines. No request is repeated,
     /// and no further requests are sent for a source that fails.
     pub async fn activity(&self, since: Timestamp, now: Timestamp) -> Activity {
-        let round = match self.healthy_round(since, now).await {
-            Ok(round) => round,
+        let configured = &self.shared.sources;
+        let mut sources: Vec<SourceActivity> =
+            configured.iter().map(|source| SourceActivity::new(source.name, source.labels.len())).collect();
+        let error = match self.healthy_round(since, now).await {
+            Ok(round) => {
+                let grid = Grid::new(since, now, self.shared.step);
+                for (source, activity) in configured.iter().zip(&mut sources) {
+                    round.source(source, &grid, activity).await;
+                }
+                round.server_error.into_inner()
+            }
             Err(error) => {
-                self.outages.failed(System::Prometheus, self.url(), &error);
-                return self.shared.unknown(since, now, &error);
+                for activity in &mut sources {
+                    activity.fails(self.url(), &error);
+                }
+                Some(error)
             }
         };
-        let grid = Grid::new(since, now, self.shared.step);
-        let mut sources = Vec::new();
-        for source in &self.shared.sources {
-            sources.push(round.source(source, &grid).await);
-        }
-        match round.server_error.into_inner() {
+        match error {
             Some(error) => self.outages.failed(System::Prometheus, self.url(), &error),
             None => self.outages.works(System::Prometheus, self.url()),
         }
@@ -179,17 +184,5 @@ impl Prometheus {
             "" => Err(unusable("it is empty")),
             token => Ok(Some(token.to_owned())),
         }
-    }
-}
-
-impl Shared {
-    /// The activity if no source can be queried.
-    fn unknown(&self, since: Timestamp, now: Timestamp, error: &QueryError) -> Activity {
-        let sources = self.sources.iter().map(|source| {
-            let mut activity = SourceActivity::new(source.name, source.labels.len());
-            activity.fails(&self.base, error);
-            activity
-        });
-        Activity { since, until: now, answered: clock::now(), sources: sources.collect() }
     }
 }

@@ -58,7 +58,7 @@ fn last(template: &QueryTemplate, condition: &str, grid: &Grid, part: Part) -> S
     let range = subquery(grid, part);
     let mut query = format!("max by ({labels}) (max_over_time(timestamp({condition}){range}))");
     for extraction in template.extractions() {
-        let group = extraction.group();
+        let group = extraction.group;
         let (label, pattern) = (quoted(extraction.label), quoted(extraction.pattern));
         query = format!("label_replace({query}, \"{group}\", \"${{{group}}}\", {label}, {pattern})");
     }

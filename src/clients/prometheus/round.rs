@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use http::StatusCode;
 use jiff::Timestamp;
@@ -51,13 +51,12 @@ impl Round<'_> {
         vector(&answer, &mut Vec::new()).map(drop)
     }
 
-    /// Returns the uses that a source has recorded.
-    pub async fn source(&self, source: &Source, grid: &Grid) -> SourceActivity {
-        let mut activity = SourceActivity::new(source.name, source.labels.len());
+    /// Adds the uses that a source has recorded.
+    pub async fn source(&self, source: &Source, grid: &Grid, activity: &mut SourceActivity) {
         let result = async {
-            let beginnings = self.availability(source, grid, &mut activity).await?;
+            let beginnings = self.availability(source, grid, activity).await?;
             // Uses are also queried if the source is missing now, because earlier uses count.
-            self.uses(source, grid, &beginnings, &mut activity).await
+            self.uses(source, grid, &beginnings, activity).await
         };
         if let Err(error) = result.await {
             activity.fails(&self.shared.base, &error);
@@ -66,7 +65,6 @@ impl Round<'_> {
                 self.server_error.lock().get_or_insert(error);
             }
         }
-        activity
     }
 
     /// Checks whether the source exists, and since when. Returns the ranges of points where series begin that existed
@@ -177,14 +175,11 @@ impl Round<'_> {
         };
         let begin = Instant::now();
         let answer = self.shared.http.send(request).await;
-        count(operation, answer.as_ref().ok().map(|answer| answer.status), begin.elapsed());
+        let took = begin.elapsed();
+        histogram!("prometheus_client_request_duration_seconds", "operation" => operation).record(took);
+        // Without a response, the label `code` is `<error>`, as in `rest_client_requests_total`.
+        let code = answer.as_ref().map_or("<error>", |answer| answer.status.as_str()).to_owned();
+        counter!("prometheus_client_requests_total", "operation" => operation, "code" => code).increment(1);
         answer
     }
-}
-
-/// Counts a request. Without a response, the label `code` is `<error>`, as in `rest_client_requests_total`.
-fn count(operation: &'static str, status: Option<StatusCode>, took: Duration) {
-    let code = status.map_or_else(|| "<error>".to_owned(), |status| status.as_str().to_owned());
-    histogram!("prometheus_client_request_duration_seconds", "operation" => operation).record(took);
-    counter!("prometheus_client_requests_total", "operation" => operation, "code" => code).increment(1);
 }

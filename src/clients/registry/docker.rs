@@ -55,7 +55,7 @@ async fn catalog(session: &Session, prefix: &str) -> Result<(BTreeSet<String>, u
     // The request has no number of entries, because registries have different limits and reject larger numbers.
     let mut reader = session.reader("/v2/_catalog", CATALOG.to_owned()).await?;
     let (mut names, mut left_out) = (BTreeSet::new(), 0);
-    let mut next = Some(reader.first());
+    let mut next = Some(reader.first.clone());
     while let Some(url) = next {
         let reply = reader.get(&url).await?.found(&reader.request)?;
         let page: Catalog = object(&reader.request, &reply.body, "list of repositories")?;
@@ -76,7 +76,7 @@ async fn catalog(session: &Session, prefix: &str) -> Result<(BTreeSet<String>, u
 
 async fn tags(mut reader: Reader<'_>, name: &str) -> Result<Tags> {
     let mut tags = Vec::new();
-    let mut next = Some(reader.first());
+    let mut next = Some(reader.first.clone());
     while let Some(url) = next {
         let reply = reader.get(&url).await?;
         if let Some(gone) = gone(&reply) {

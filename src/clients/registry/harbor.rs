@@ -129,7 +129,7 @@ impl Pages {
         if self.is_complete {
             return None;
         }
-        let mut url = reader.first();
+        let mut url = reader.first.clone();
         url.query_pairs_mut()
             .append_pair("page", &(self.read + 1).to_string())
             .append_pair("page_size", &PAGE.to_string());

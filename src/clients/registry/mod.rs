@@ -27,7 +27,6 @@ mod session;
 #[cfg(test)]
 mod tests;
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,7 +34,7 @@ use http::HeaderValue;
 use parking_lot::Mutex;
 use reqwest::Url;
 
-use crate::clients::http::HttpClient;
+use crate::clients::http::{HttpClient, SetupError};
 use crate::config::{RegistryConfig, RegistryType};
 use crate::runtime::outages::{Outages, System};
 use error::Result;
@@ -109,11 +108,11 @@ impl Registry {
         if let Some(client) = &*known {
             return Ok(client.clone());
         }
-        let unusable = |problem: String| QueryError::Settings { key: "caFile", problem };
+        let unusable = |error: SetupError| QueryError::Settings { key: "caFile", problem: error.to_string() };
         let no_url = |_| QueryError::Settings { key: "url", problem: "it is not a URL".to_owned() };
         let url = self.config.url.parse().map_err(no_url)?;
-        let client = HttpClient::new(&url, &self.config.ca_file, REQUEST_TIMEOUT);
-        let client = client.map_err(|error| unusable(error.to_string()))?.with_longest_answer(LONGEST_ANSWER);
+        let client = HttpClient::new(&url, &self.config.ca_file, REQUEST_TIMEOUT, LONGEST_ANSWER);
+        let client = client.map_err(unusable)?;
         *known = Some(client.clone());
         Ok(client)
     }
@@ -123,12 +122,10 @@ impl Registry {
         if !self.config.has_credentials() {
             return Ok(None);
         }
-        let user = match self.config.username_file.as_str() {
-            "" => self.config.username.clone(),
-            file => read("usernameFile", file)?,
-        };
+        let file = &self.config.username_file;
+        let user = if file.is_empty() { self.config.username.clone() } else { read("usernameFile", file)? };
         if user.contains(':') {
-            let problem = format!("the user in {} has a colon", self.config.username_file);
+            let problem = format!("the user in {file} has a colon");
             return Err(QueryError::Settings { key: "usernameFile", problem });
         }
         let password = read("passwordFile", &self.config.password_file)?;
@@ -139,11 +136,10 @@ impl Registry {
 /// Reads the content of a file that a key names, without the trailing line end.
 fn read(key: &'static str, file: &str) -> Result<String> {
     // The file is small and local: reading it here takes less time than a switch to another thread.
-    let content = std::fs::read_to_string(Path::new(file));
-    let content =
-        content.map_err(|error| QueryError::Settings { key, problem: format!("{file}: {error}") })?;
+    let unusable = |problem| QueryError::Settings { key, problem };
+    let content = std::fs::read_to_string(file).map_err(|error| unusable(format!("{file}: {error}")))?;
     match content.trim_end_matches(['\r', '\n']) {
-        "" => Err(QueryError::Settings { key, problem: format!("{file} is empty") }),
+        "" => Err(unusable(format!("{file} is empty"))),
         text => Ok(text.to_owned()),
     }
 }

@@ -1,11 +1,9 @@
 //! Parsing of registry responses, with limits.
 
-use std::fmt;
-
-use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::error::{QueryError, Result};
+use crate::api::wire::at_most;
 
 /// The limit for the repositories in a registry, and for the tags of a repository.
 pub(super) const MOST: usize = 10_000;
@@ -17,28 +15,7 @@ pub(super) struct Bounded<T>(pub Vec<T>);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Bounded<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct List<T>(std::marker::PhantomData<T>);
-
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for List<T> {
-            type Value = Bounded<T>;
-
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("a list")
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
-                let mut kept = Vec::new();
-                while kept.len() <= MOST {
-                    match items.next_element()? {
-                        Some(item) => kept.push(item),
-                        None => return Ok(Bounded(kept)),
-                    }
-                }
-                while items.next_element::<IgnoredAny>()?.is_some() {}
-                Ok(Bounded(kept))
-            }
-        }
-        deserializer.deserialize_seq(List(std::marker::PhantomData))
+        at_most(deserializer, MOST + 1).map(Self)
     }
 }
 
@@ -68,18 +45,14 @@ pub(super) fn in_parentheses(codes: &[String]) -> String {
     if codes.is_empty() { String::new() } else { format!(" ({})", codes.join(", ")) }
 }
 
-/// Whether a body contains errors. Responses with a status of success may contain errors, too.
-fn has_errors(body: &[u8]) -> bool {
-    serde_json::from_slice::<Errors>(body).is_ok_and(|Errors { errors }| !errors.0.is_empty())
-}
-
 /// Parses a response. `what` is its expected content.
 pub(super) fn decoded<'de, T: Deserialize<'de>>(request: &str, body: &'de [u8], what: &str) -> Result<T> {
+    // Responses with a status of success may contain errors, too.
+    let has_errors = serde_json::from_slice(body).is_ok_and(|Errors { errors }| !errors.0.is_empty());
     // The message of the decoder may repeat data of the response.
     let problem = match serde_json::from_slice(body) {
-        Ok(value) if !has_errors(body) => return Ok(value),
-        Ok(_) => format!("the answer has errors{}", in_parentheses(&codes(body))),
-        Err(_) if has_errors(body) => format!("the answer has errors{}", in_parentheses(&codes(body))),
+        _ if has_errors => format!("the answer has errors{}", in_parentheses(&codes(body))),
+        Ok(value) => return Ok(value),
         Err(error) if error.is_eof() => "the answer ends early".to_owned(),
         Err(error) if error.is_syntax() => "the answer is not JSON".to_owned(),
         Err(_) => format!("the answer is not a {what}"),
@@ -94,10 +67,10 @@ pub(super) fn is_object(body: &[u8]) -> bool {
 
 /// Parses a response that must be an object. Otherwise the decoder would accept a list, member by member.
 pub(super) fn object<'de, T: Deserialize<'de>>(request: &str, body: &'de [u8], what: &str) -> Result<T> {
-    let read: Result<T> = decoded(request, body, what);
-    let problem = || QueryError::BadAnswer {
-        request: request.to_owned(),
-        problem: format!("the answer is not a {what}"),
-    };
-    read.and_then(|value| if is_object(body) { Ok(value) } else { Err(problem()) })
+    let value = decoded(request, body, what)?;
+    if is_object(body) {
+        return Ok(value);
+    }
+    let problem = format!("the answer is not a {what}");
+    Err(QueryError::BadAnswer { request: request.to_owned(), problem })
 }

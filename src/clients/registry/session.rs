@@ -42,7 +42,7 @@ pub(super) struct Reader<'s> {
     /// The request for messages.
     pub request: String,
     /// The first page.
-    first: Url,
+    pub first: Url,
     /// The pages that were read.
     read: HashSet<String>,
 }
@@ -138,11 +138,6 @@ impl Session {
 }
 
 impl Reader<'_> {
-    /// The first page.
-    pub fn first(&self) -> Url {
-        self.first.clone()
-    }
-
     /// Reads a page: 404, or a success.
     pub async fn get(&mut self, url: &Url) -> Result<Reply> {
         let is_new = self.read.insert(url.as_str().to_owned());

@@ -106,7 +106,8 @@ impl SshClient {
 
     async fn begin(&self, address: SocketAddr, key: &PrivateKey, size: Size) -> Result<Shell, SshError> {
         let stream = TcpStream::connect(address).await.map_err(SshError::Unreachable)?;
-        let line = Line::of(&stream).map_err(SshError::Unreachable)?;
+        let handle = stream.as_fd().try_clone_to_owned().map_err(SshError::Unreachable)?;
+        let line = Line(handle.into());
         let config = Arc::clone(&self.config);
         let mut session =
             client::connect_stream(config, stream, Refusing).await.map_err(SshError::Connection)?;
@@ -145,12 +146,6 @@ async fn accepted(channel: &mut Channel<Msg>, what: &str) -> Result<(), SshError
 /// A second handle of a connection. Dropping it closes the connection. Otherwise the library's task for the
 /// connection would run for as long as the machine keeps it busy.
 struct Line(std::net::TcpStream);
-
-impl Line {
-    fn of(stream: &TcpStream) -> io::Result<Self> {
-        stream.as_fd().try_clone_to_owned().map(|handle| Self(handle.into()))
-    }
-}
 
 impl Drop for Line {
     fn drop(&mut self) {

@@ -15,9 +15,6 @@ use super::http::{HttpClient, HttpError, SetupError};
 use crate::runtime::conditions::whole_seconds;
 use crate::runtime::outages::{Outages, System};
 
-/// The limit for a response in bytes. The expected object has three short members.
-const LONGEST_ANSWER: usize = 64 << 10;
-
 /// The result of a query of the status URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
@@ -59,8 +56,7 @@ impl StatusClient {
     /// # Errors
     /// When the certificates of the authorities cannot be read.
     pub fn new(ca_file: &str, timeout: Duration, rules: AddressRules) -> Result<Self, SetupError> {
-        let http =
-            HttpClient::for_any_url(ca_file, timeout, rules.clone())?.with_longest_answer(LONGEST_ANSWER);
+        let http = HttpClient::for_any_url(ca_file, timeout, rules.clone())?;
         Ok(Self { http, rules, outages: Outages::default() })
     }
 

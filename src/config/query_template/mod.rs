@@ -56,23 +56,17 @@ struct Verb {
 }
 
 /// A value that must be extracted from a label with `label_replace`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Extraction<'a> {
     /// The label that contains the value.
     pub label: &'a str,
     /// The regular expression, with a group named [`Extraction::group`].
     pub pattern: &'a str,
-    /// The number of the verb, from 0.
-    verb: usize,
-}
-
-impl Extraction<'_> {
     /// The name of the group, and of the label for the result.
-    pub fn group(&self) -> String {
-        group(self.verb)
-    }
+    pub group: String,
 }
 
+/// The name of the group with the value of a verb. Verbs are numbered from 0.
 fn group(verb: usize) -> String {
     format!("crownlabs_{verb}")
 }
@@ -118,7 +112,7 @@ impl QueryTemplate {
     pub fn extractions(&self) -> impl Iterator<Item = Extraction<'_>> {
         self.verbs.iter().enumerate().filter_map(|(verb, found)| {
             let pattern = found.pattern.as_deref()?;
-            Some(Extraction { label: &found.label, pattern, verb })
+            Some(Extraction { label: &found.label, pattern, group: group(verb) })
         })
     }
 

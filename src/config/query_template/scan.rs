@@ -1,8 +1,5 @@
 //! Reads a metric with label matchers in the syntax of `PromQL`, including the verbs of Go's `fmt`.
 
-use std::iter::Peekable;
-use std::str::Chars;
-
 use super::TemplateError;
 
 /// A label matcher.
@@ -76,19 +73,17 @@ pub(super) fn scan(text: &str) -> Result<(String, Vec<Matcher>), TemplateError> 
 }
 
 fn tokens(text: &str) -> Result<Vec<Token>, TemplateError> {
-    let mut characters: Peekable<Chars<'_>> = text.chars().peekable();
+    let mut characters = text.chars();
     let mut tokens = Vec::new();
     while let Some(character) = characters.next() {
-        tokens.push(match (character, characters.peek()) {
-            ('%', Some('%')) => Token::Char('%'),
-            ('%', Some(verb @ ('s' | 'q' | 'v'))) => Token::Verb(*verb),
-            ('%', other) => return Err(TemplateError::UnknownVerb(other.copied().unwrap_or(' '))),
-            (other, _) => {
-                tokens.push(Token::Char(other));
-                continue;
-            }
+        tokens.push(match character {
+            '%' => match characters.next() {
+                Some('%') => Token::Char('%'),
+                Some(verb @ ('s' | 'q' | 'v')) => Token::Verb(verb),
+                other => return Err(TemplateError::UnknownVerb(other.unwrap_or(' '))),
+            },
+            other => Token::Char(other),
         });
-        characters.next();
     }
     Ok(tokens)
 }

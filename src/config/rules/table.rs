@@ -1,7 +1,5 @@
 //! The rules, in the order of the reference.
 
-use std::time::Duration;
-
 use super::{Case, Rule};
 use crate::config::bound::Section;
 use crate::config::prometheus::{PrometheusQueries, data_problem};
@@ -43,7 +41,7 @@ pub const RULES: &[Rule] = &[
             let (period, deadline) =
                 (config.leader_election.retry_period, config.leader_election.renew_deadline);
             // The election adds a random fifth at most to each wait.
-            let longest = Duration::from(period).saturating_mul(6) / 5;
+            let longest = period.get().saturating_mul(6) / 5;
             (longest >= deadline.get())
                 .then(|| format!("retryPeriod is {period} and renewDeadline is {deadline}"))
         },

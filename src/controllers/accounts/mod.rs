@@ -14,8 +14,6 @@ pub mod outage;
 pub mod telemetry;
 pub mod work;
 
-use std::collections::BTreeMap;
-
 use crate::api::labels;
 use crate::api::tenant::{ActionMailStatus, Tenant};
 use crate::clients::keycloak::{self, ActionMail, Keycloak, KeycloakError, Role, User, WantedUser};
@@ -199,16 +197,10 @@ impl Accounts {
     /// Assigns exactly these managed roles to a user. Other roles are not changed. A missing role is reported, and the
     /// others are assigned and removed anyway.
     async fn roles(&self, id: &str, wanted: &[String]) -> Result<(), KeycloakError> {
-        let current: BTreeMap<String, Role> = self
-            .keycloak
-            .user_roles(id)
-            .await?
-            .into_iter()
-            .filter(|role| role.name.starts_with(ROLE_PREFIX))
-            .map(|role| (role.name.clone(), role))
-            .collect();
+        let mut current = self.keycloak.user_roles(id).await?;
+        current.retain(|role| role.name.starts_with(ROLE_PREFIX));
         let (mut missing, mut result) = (Vec::new(), Ok(()));
-        for name in wanted.iter().filter(|name| !current.contains_key(*name)) {
+        for name in wanted.iter().filter(|name| !current.iter().any(|role| role.name == **name)) {
             match self.keycloak.role(name).await {
                 Ok(Some(role)) => missing.push(role),
                 Ok(None) => {
@@ -218,7 +210,7 @@ impl Accounts {
                 Err(error) => result = result.and(Err(error)),
             }
         }
-        let surplus: Vec<Role> = current.into_values().filter(|role| !wanted.contains(&role.name)).collect();
+        let surplus: Vec<Role> = current.into_iter().filter(|role| !wanted.contains(&role.name)).collect();
         // Roles are removed first, so that a user never has the old and the new ones together.
         if !surplus.is_empty() {
             result = result.and(self.keycloak.remove_roles(id, &surplus).await);

@@ -78,7 +78,16 @@ impl Outage {
         loop {
             // The sender lives as long as `self`.
             drop(reason.wait_for(Option::is_some).await);
-            outlast(&ask, (outages, url)).await;
+            // If `ask` succeeds immediately, only a single request had failed, and nothing is reported.
+            let (begin, mut pause) = (Instant::now(), FIRST_PAUSE);
+            while let Err(error) = ask().await {
+                gauge!(METRIC).set(0.0);
+                outages.failed_since(System::Keycloak, url, &error, begin);
+                tokio::time::sleep(pause).await;
+                pause = (2 * pause).min(LONGEST_PAUSE);
+            }
+            gauge!(METRIC).set(1.0);
+            outages.works(System::Keycloak, url);
             self.set_slow(false);
             self.reason.send_replace(None);
             for listener in self.listeners.lock().iter() {
@@ -86,22 +95,6 @@ impl Outage {
             }
         }
     }
-}
-
-/// Waits until `ask` succeeds. If it succeeds immediately, only a single request had failed, and nothing is reported.
-async fn outlast<A>(ask: impl Fn() -> A, (outages, url): (&Outages, &str))
-where
-    A: Future<Output = Result<(), KeycloakError>>,
-{
-    let (begin, mut pause) = (Instant::now(), FIRST_PAUSE);
-    while let Err(error) = ask().await {
-        gauge!(METRIC).set(0.0);
-        outages.failed_since(System::Keycloak, url, &error, begin);
-        tokio::time::sleep(pause).await;
-        pause = (2 * pause).min(LONGEST_PAUSE);
-    }
-    gauge!(METRIC).set(1.0);
-    outages.works(System::Keycloak, url);
 }
 
 #[cfg(test)]

@@ -102,10 +102,7 @@ impl Secrets {
         match limited(api.create(&PostParams::default(), &secret)).await {
             Ok(created) => Ok(Some(created.data.unwrap_or_default())),
             // Another replica was faster, or the right is missing. The next read shows which.
-            Err(reason) => match get().await? {
-                Some(data) => Ok(Some(data)),
-                None => Err(failed("create", reason)),
-            },
+            Err(reason) => get().await?.map(Some).ok_or_else(|| failed("create", reason)),
         }
     }
 }

@@ -58,10 +58,6 @@ impl Changed {
         self.names.lock().insert(name);
         self.notify.notify_one();
     }
-
-    fn take(&self) -> BTreeSet<Text> {
-        std::mem::take(&mut *self.names.lock())
-    }
 }
 
 impl Writer {
@@ -110,7 +106,7 @@ impl Writer {
         let begin = Instant::now();
         let mut kept = self.file.lock();
         // Names that are added while the Tenants are read are processed by the next write.
-        let mut names = self.changed.take();
+        let mut names = std::mem::take(&mut *self.changed.names.lock());
         let file = kept.get_or_insert_with(|| {
             names.extend(self.tenants.keys().into_iter().map(|key| key.name));
             KeyFile::default()

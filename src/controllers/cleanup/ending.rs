@@ -62,16 +62,6 @@ impl reconciler::Effect for Effect {
     type Result = Sent;
 }
 
-impl Effect {
-    /// The mail that it sends.
-    pub(super) fn notice(&self) -> Option<&Notice> {
-        match self {
-            Self::Check => None,
-            Self::Mail(notice) => Some(notice),
-        }
-    }
-}
-
 /// The ending of an Instance: when it is stopped or deleted, and which mails are sent first.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ending<'a> {
@@ -96,11 +86,11 @@ impl Ending<'_> {
     }
 
     /// The mail that is due, if any, or the problem if its Tenant does not exist.
-    pub fn notice(&self, now: Timestamp, website: &str) -> Option<Result<Notice, Problem>> {
+    pub fn notice(&self, now: Timestamp, website: &str) -> Result<Option<Notice>, Problem> {
         let (kind, deadline) = match self.due(now) {
             Due::Warn(deadline) => (self.kind.warning, deadline),
             Due::Final(deadline) => (self.kind.last, deadline),
-            Due::Never | Due::At(_) | Due::Act => return None,
+            Due::Never | Due::At(_) | Due::Act => return Ok(None),
         };
         let instance = &self.candidate.instance;
         let Some(tenant) = &self.candidate.tenant else {
@@ -108,7 +98,7 @@ impl Ending<'_> {
             let message = format!(
                 "Tenant {name} does not exist or does not own the namespace; no warning can be sent, so the Instance is kept"
             );
-            return Some(Err(Problem::elsewhere(Component::Whole, TENANT_NOT_FOUND, message)));
+            return Err(Problem::elsewhere(Component::Whole, TENANT_NOT_FOUND, message));
         };
         let left = self.terms.warnings.saturating_sub(number(&self.promise));
         let is_warning = kind == self.kind.warning;
@@ -135,7 +125,7 @@ impl Ending<'_> {
         let course =
             template.map(|template| template.spec.workspace_ref.name.to_string()).unwrap_or_default();
         let (uid, number) = (instance.uid().to_owned(), self.promise.warnings);
-        Some(Ok(Notice { mail, uid, number, course, managers: self.managers(kind, now) }))
+        Ok(Some(Notice { mail, uid, number, course, managers: self.managers(kind, now) }))
     }
 
     /// The managers to notify if a mail cannot be delivered. If the Instance is kept, they are notified once, and at
@@ -247,31 +237,21 @@ pub fn sound<'e>(
 /// Adds the step that is due to a plan: a mail, or the time of the next check. Returns whether the Instance is to be
 /// stopped or deleted now. Both happen only after the API server has confirmed the Instance.
 pub fn proceed(ending: &Ending<'_>, now: Timestamp, website: &str, plan: &mut Plan<Effect>) -> bool {
-    let announce = |plan: &mut Plan<Effect>| {
-        plan.confirm.push((KindInfo::of::<InstanceKind>(), ObjectKey::of(&*ending.candidate.instance)));
-        plan.announce = true;
-    };
-    match ending.due(now) {
-        Due::Never => plan.requeue = Requeue::OnChange,
-        Due::At(time) => {
-            let left = time.duration_since(now);
-            plan.requeue_after(Duration::try_from(left).unwrap_or_default());
+    let due = ending.due(now);
+    match (due, ending.notice(now, website)) {
+        (Due::Never, _) => plan.requeue = Requeue::OnChange,
+        (Due::At(time), _) => {
+            plan.requeue_after(Duration::try_from(time.duration_since(now)).unwrap_or_default());
         }
-        Due::Warn(_) | Due::Final(_) => match ending.notice(now, website) {
-            Some(Ok(notice)) => {
-                plan.effects.push(Effect::Mail(Box::new(notice)));
-                announce(plan);
-            }
-            Some(Err(problem)) => {
-                plan.problems.push(problem);
-                plan.requeue_after(MISSING_RETRY);
-            }
-            None => {}
-        },
-        Due::Act => {
-            announce(plan);
-            return true;
+        (_, Err(problem)) => {
+            plan.problems.push(problem);
+            plan.requeue_after(MISSING_RETRY);
+        }
+        (_, Ok(notice)) => {
+            plan.effects.extend(notice.map(|notice| Effect::Mail(Box::new(notice))));
+            plan.confirm.push((KindInfo::of::<InstanceKind>(), ObjectKey::of(&*ending.candidate.instance)));
+            plan.announce = true;
         }
     }
-    false
+    due == Due::Act
 }

@@ -118,10 +118,8 @@ pub fn due(terms: &Terms, since: Timestamp, promise: &Promise, now: Timestamp) -
 
 /// When the next warning is due, as the status stores it; `None` if no warning is left.
 pub fn next_warning(terms: &Terms, since: Timestamp, promise: &Promise) -> Option<Time> {
-    match next(terms, since, promise) {
-        Next::Warning(at) => time(at),
-        Next::Never | Next::End(_) => None,
-    }
+    let Next::Warning(at) = next(terms, since, promise) else { return None };
+    time(at)
 }
 
 /// When a permanently rejected mail is retried; `None` if the last mail was not rejected.

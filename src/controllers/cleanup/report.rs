@@ -110,7 +110,10 @@ pub fn ending_report(
     now: Timestamp,
 ) -> EndingReport {
     let acts = !plan.remove.is_empty() || !plan.patches.is_empty();
-    let notice = plan.effects.iter().enumerate().find_map(|(index, effect)| Some((index, effect.notice()?)));
+    let notice = plan.effects.iter().enumerate().find_map(|(index, effect)| match effect {
+        Effect::Mail(notice) => Some((index, &**notice)),
+        Effect::Check => None,
+    });
     let effect = notice.filter(|_| outcome.is_applied).and_then(|(index, _)| outcome.effects.get(index));
     let promise = ending.promised(notice.map(|(_, notice)| notice), effect, now);
     let problem = plan.problems.first().or(outcome.effect_problems().next()).cloned();

@@ -9,15 +9,15 @@ use derive_more::{AsMut, AsRef};
 use jiff::Timestamp;
 
 use super::ending::EndingKind;
-use super::mail_log::Mailed;
-use super::promise::Terms;
+use super::mail_log::{Mailed, record};
+use super::promise::{LastMails, Terms};
 use crate::api::instance::{Instance, InstanceKind};
 use crate::api::lifetime::Lifetime;
 use crate::api::template::{Template, TemplateKind};
 use crate::api::tenancy::{is_tenant_namespace, tenant_of};
 use crate::api::tenant::{Tenant, TenantKind};
 use crate::controllers::shared::entrance::{ByManagedWorkspace, managers};
-use crate::controllers::shared::references::{ByTemplate, ByTenant, is_exempt, template_key};
+use crate::controllers::shared::references::{ByTemplate, ByTenant, is_exempt, template_of};
 use crate::controllers::shared::tenancy::foreign_tenant;
 use crate::kinds::{Namespace, NamespaceKind};
 use crate::runtime::ObjectKey;
@@ -84,7 +84,8 @@ impl Candidate {
         notifications: bool,
         warnings: u32,
     ) -> Terms {
-        let mailed = self.mailed.last_mails(&self.instance, kind.warning, kind.last);
+        let accepted = |mail| self.mailed.last(&self.instance, &record(mail, false));
+        let mailed = LastMails { warning: accepted(kind.warning), last: accepted(kind.last) };
         let warnings = if notifications { warnings } else { 0 };
         Terms { after, warnings, interval, final_mail: notifications, mailed }
     }
@@ -128,9 +129,9 @@ impl EndingStores {
     pub fn find(&self, key: &ObjectKey, mailed: impl FnOnce(&Instance) -> Mailed) -> Option<Candidate> {
         let instance = self.instances.get(&key.namespace, &key.name)?;
         let namespace = self.namespaces.get("", &key.namespace)?;
-        let reference = template_key(&instance);
-        let template = self.templates.get(&reference.namespace, &reference.name);
-        let course = template.as_ref().filter(|_| !is_tenant_namespace(&reference.namespace));
+        let template = template_of(&instance, &self.templates);
+        let is_personal = is_tenant_namespace(&instance.spec.template_ref.namespace);
+        let course = template.as_ref().filter(|_| !is_personal);
         let managers = course.map_or_else(Vec::new, |template| managers(&self.tenants, template));
         let tenant = self.tenants.get("", &instance.spec.tenant_ref.name);
         namespace.has_labels(&self.selector).then(|| Candidate {

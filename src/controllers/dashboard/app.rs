@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::{Semaphore, watch};
 
-use super::home::last_seen::LastSeen;
+use super::home::last_seen::{LastSeen, MOST_OBJECTS};
 use super::live::broadcast::Broadcast;
 use super::session::Keys;
 use super::student::Settings;
@@ -39,7 +39,8 @@ pub struct App {
     pub open: Semaphore,
     /// Limits the actions.
     pub forms: Semaphore,
-    keys: watch::Receiver<Option<Arc<Keys>>>,
+    /// The keys that seal cookies; `None` until their file exists.
+    pub keys: watch::Receiver<Option<Arc<Keys>>>,
 }
 
 impl App {
@@ -52,20 +53,15 @@ impl App {
         broadcast: Arc<Broadcast>,
     ) -> Self {
         let [opened, open, forms] = [OPENED, OPEN, FORMS].map(Semaphore::new);
-        let last_seen = LastSeen::default();
+        let last_seen = LastSeen::new(MOST_OBJECTS);
         Self { config, settings, users, last_seen, broadcast, opened, open, forms, keys }
-    }
-
-    /// Returns the keys that seal cookies; `None` until their file exists.
-    pub fn keys(&self) -> Option<Arc<Keys>> {
-        self.keys.borrow().clone()
     }
 
     /// Returns the origin of the issuer, which the policy of pages allows as a target of forms.
     pub fn issuer_origin(&self) -> &str {
         let url = self.config.issuer_url.as_str();
-        let host = url.find("://").map_or(0, |position| position + 3);
-        url[host..].find('/').map_or(url, |end| &url[..host + end])
+        // The first two slashes are those of `https://`.
+        url.match_indices('/').nth(2).map_or(url, |(end, _)| &url[..end])
     }
 }
 

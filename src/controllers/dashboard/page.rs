@@ -9,6 +9,7 @@ use http::request::Parts;
 use jiff::Timestamp;
 use maud::Markup;
 
+use super::action::outcome::Outcome;
 use super::app::App;
 use super::http::assets;
 use super::http::context::Context;
@@ -17,6 +18,7 @@ use super::live::address::address;
 use super::session::Flash;
 use super::student::read::{Own, Reads};
 use super::student::{Settings, Student};
+use super::texts::texts;
 use super::ui::view::{Live, Notice, Typed, View};
 use super::user::{CurrentUser, unread};
 use crate::runtime::error::ApiError;
@@ -84,7 +86,7 @@ impl PageRequest {
             events: &events,
             live: self.live(),
             notice: notice.as_ref(),
-            typed: form.map(|((action, _), values)| Typed { action, values, error: None }),
+            typed: form.map(|((action, _), values)| Typed { action, values }),
             old,
             ..context.view(&context.path, &scripts)
         };
@@ -105,13 +107,14 @@ impl PageRequest {
     }
 }
 
-/// Returns the notice about the last form, which is shown above the page.
+/// Returns the notice about the last form, which is shown above the page; `None` for an action that is unknown to this
+/// version.
 fn notice(context: &Context, flash: &Flash) -> Option<Notice> {
-    let texts = super::texts::texts(context.language);
-    let sentence = flash.outcome.sentence(texts)?;
-    if flash.outcome.is_done() {
-        return Some(Notice::Done(sentence.to_owned()));
-    }
+    let texts = texts(context.language);
+    let sentence = match &flash.outcome {
+        Outcome::Done(action) => return Some(Notice::Done(texts.actions.get(action)?.done.clone())),
+        Outcome::Failed(problem) => texts.problems.of(*problem).as_str(),
+    };
     let lost = if flash.is_lost { texts.lost.as_str() } else { "" };
     let parts = [sentence, &flash.message, lost].into_iter().filter(|part| !part.is_empty());
     Some(Notice::Failed(parts.collect::<Vec<_>>().join(" ")))

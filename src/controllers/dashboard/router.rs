@@ -44,8 +44,8 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/healthz", named("health", get(async || text(StatusCode::OK, "ok\n"))))
         .route("/assets/{hash}/{file}", named("asset", get(asset)));
     let all = actions().fold(pages, |router, action| {
-        let handler = move |same_origin, app, context, user, parameters: RawPathParams, form: body::Bytes| {
-            handle(action, same_origin, app, context, user, parameters, form)
+        let handler = move |same_origin, context, user, parameters: RawPathParams, form: body::Bytes| {
+            handle(action, same_origin, context, user, parameters, form)
         };
         router.route(action.path, named("action", post(handler)))
     });

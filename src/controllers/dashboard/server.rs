@@ -75,13 +75,12 @@ impl ReplicaDefinition for DashboardLoop {
         if !config.session_key_file.is_empty() {
             setup.files.push(key_file(&config.session_key_file, &keys)?);
         }
-        let redirect_uri = format!("{}/callback", config.public_url);
         let issuer = Settings {
             issuer: config.issuer_url.clone(),
             client_id: config.client_id.clone(),
             client_secret_file: config.client_secret_file.clone(),
             ca_file: config.ca_file.clone(),
-            redirect_uri,
+            redirect_uri: format!("{}/callback", config.public_url),
         };
         let provider = if config.issuer_url.is_empty() {
             None

@@ -272,46 +272,7 @@ impl Agent {
         info!(instance, client, peer, "an exam server has deleted an Instance");
         Ok(page::plain(StatusCode::OK, ""))
     }
-}
 
-/// Whether the `Content-Type` allows a JSON body. Clients of the Go program send no type, or the default of curl or of
-/// a browser.
-fn may_be_json(headers: &HeaderMap) -> bool {
-    let Some(value) = headers.get(CONTENT_TYPE) else { return true };
-    let text = String::from_utf8_lossy(value.as_bytes()).to_ascii_lowercase();
-    let media_type = text.split(';').next().unwrap_or_default().trim();
-    media_type.ends_with("/json") || media_type.ends_with("+json") || DEFAULT_TYPES.contains(&media_type)
-}
-
-/// Whether the client accepts HTML.
-fn shows_pages(headers: &HeaderMap) -> bool {
-    headers
-        .get_all(ACCEPT)
-        .iter()
-        .any(|value| String::from_utf8_lossy(value.as_bytes()).contains("text/html"))
-}
-
-/// The page that shows an Instance in a browser.
-fn page_of(instance: &Instance) -> Response<Bytes> {
-    match instance.status.phase {
-        InstancePhase::Ready => page::redirect(instance.status.open_url()).unwrap_or_else(page::starting),
-        InstancePhase::Off => page::error(StatusCode::GONE, "The requested Instance is not running.", true),
-        InstancePhase::Failed | InstancePhase::CreationLoopBackoff => {
-            page::error(StatusCode::INTERNAL_SERVER_ERROR, "Something went wrong.", true)
-        }
-        _ => page::starting(),
-    }
-}
-
-impl Asking {
-    /// The addresses of the client and of the peer, for the log.
-    fn shown(self) -> [String; 2] {
-        let text = |address: IpAddr| address.to_canonical().to_string();
-        [self.client, self.peer].map(|address| address.map_or_else(|| "unknown".to_owned(), text))
-    }
-}
-
-impl Agent {
     /// The response to a request that was not carried out. `failed` builds the response for a failed request to the API
     /// server. `about` is the name of an Instance; in a refused request it may be any text.
     fn refuse(
@@ -350,6 +311,41 @@ impl Agent {
                 failed()
             }
         }
+    }
+}
+
+/// Whether the `Content-Type` allows a JSON body. Clients of the Go program send no type, or the default of curl or of
+/// a browser.
+fn may_be_json(headers: &HeaderMap) -> bool {
+    let Some(value) = headers.get(CONTENT_TYPE) else { return true };
+    let text = String::from_utf8_lossy(value.as_bytes()).to_ascii_lowercase();
+    let media_type = text.split(';').next().unwrap_or_default().trim();
+    media_type.ends_with("/json") || media_type.ends_with("+json") || DEFAULT_TYPES.contains(&media_type)
+}
+
+/// Whether the client accepts HTML.
+fn shows_pages(headers: &HeaderMap) -> bool {
+    let mut accepted = headers.get_all(ACCEPT).iter();
+    accepted.any(|value| String::from_utf8_lossy(value.as_bytes()).contains("text/html"))
+}
+
+/// The page that shows an Instance in a browser.
+fn page_of(instance: &Instance) -> Response<Bytes> {
+    match instance.status.phase {
+        InstancePhase::Ready => page::redirect(instance.status.open_url()).unwrap_or_else(page::starting),
+        InstancePhase::Off => page::error(StatusCode::GONE, "The requested Instance is not running.", true),
+        InstancePhase::Failed | InstancePhase::CreationLoopBackoff => {
+            page::error(StatusCode::INTERNAL_SERVER_ERROR, "Something went wrong.", true)
+        }
+        _ => page::starting(),
+    }
+}
+
+impl Asking {
+    /// The addresses of the client and of the peer, for the log.
+    fn shown(self) -> [String; 2] {
+        let text = |address: IpAddr| address.to_canonical().to_string();
+        [self.client, self.peer].map(|address| address.map_or_else(|| "unknown".to_owned(), text))
     }
 }
 

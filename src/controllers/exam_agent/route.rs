@@ -66,18 +66,16 @@ pub fn target(base: &str, path: &str) -> Target {
         ("openapi.json", "") if !rest.ends_with('/') => Target::Description,
         ("templates" | "template", _) => Target::Templates,
         ("instances" | "instance", "") => Target::Instances,
-        ("instances" | "instance", name) => {
-            let decoded = percent_decode(name.as_bytes()).decode_utf8().ok();
-            Target::Instance(decoded.map(Cow::into_owned))
-        }
+        ("instances" | "instance", name) => Target::Instance(decoded(name)),
         _ => Target::Unknown,
     }
 }
 
 /// The labels in a query: the first value of each key, or `true` if the value is empty. `None` if a text is not valid
-/// UTF-8.
+/// UTF-8. A plus sign stands for a space.
 pub fn labels(query: &str) -> Option<BTreeMap<String, String>> {
     let mut labels = BTreeMap::new();
+    let query = query.replace('+', " ");
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
         let [key, value] = [decoded(key)?, decoded(value)?];
@@ -87,10 +85,9 @@ pub fn labels(query: &str) -> Option<BTreeMap<String, String>> {
     Some(labels)
 }
 
-/// Decodes a text of a query. A plus sign stands for a space.
+/// Decodes a text of a path or a query; `None` if it is not valid UTF-8.
 fn decoded(text: &str) -> Option<String> {
-    let blanks = text.replace('+', " ");
-    percent_decode(blanks.as_bytes()).decode_utf8().ok().map(Cow::into_owned)
+    percent_decode(text.as_bytes()).decode_utf8().ok().map(Cow::into_owned)
 }
 
 #[cfg(test)]

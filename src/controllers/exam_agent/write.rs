@@ -77,18 +77,12 @@ fn spec(
     template: Option<&Template>,
     current: Option<&Instance>,
 ) -> Value {
-    let mut customization = Map::new();
     let given = &wanted.customization;
-    let check = given.status_check.as_deref().unwrap_or_default();
-    for (key, value) in [
+    let customization = non_empty([
         ("contentOrigin", given.content_origin.as_str()),
-        ("contentDestination", given.content_destination.as_str()),
-        ("statusCheck", check),
-    ] {
-        if !value.is_empty() {
-            customization.insert(key.to_owned(), value.into());
-        }
-    }
+        ("contentDestination", &given.content_destination),
+        ("statusCheck", given.status_check.as_deref().unwrap_or_default()),
+    ]);
     let mut spec = json!({
         "template.crownlabs.polito.it/TemplateRef": {"name": wanted.template, "namespace": config.namespace},
         "tenant.crownlabs.polito.it/TenantRef": {"name": config.tenant},
@@ -108,12 +102,16 @@ fn spec(
     spec
 }
 
+/// The URLs that are not empty, by key.
+fn non_empty<'a>(urls: impl IntoIterator<Item = (&'a str, &'a str)>) -> Map<String, Value> {
+    let set = urls.into_iter().filter(|(_, url)| !url.is_empty());
+    set.map(|(key, url)| (key.to_owned(), url.into())).collect()
+}
+
 /// `contentUrls` by environment: the same URLs for each environment of the Template.
 fn contents(wanted: &WantedInstance, template: Option<&Template>) -> BTreeMap<String, Value> {
     let content = &wanted.content;
-    let urls = [("origin", &content.origin), ("destination", &content.destination)];
-    let urls = urls.into_iter().filter(|(_, url)| !url.is_empty());
-    let urls: Map<String, Value> = urls.map(|(key, url)| (key.to_owned(), url.as_str().into())).collect();
+    let urls = non_empty([("origin", content.origin.as_str()), ("destination", &content.destination)]);
     if urls.is_empty() {
         return BTreeMap::new();
     }

@@ -12,7 +12,7 @@ use super::{Observed, PodQuotaReconciler};
 use crate::config::Config;
 use crate::controllers::setup::Setup;
 use crate::kinds::{Namespace, NamespaceKind, Unread};
-use crate::loops::build;
+use crate::loops::{Built, leader};
 use crate::runtime::ObjectKey;
 use crate::runtime::client::{self, USER_AGENT, Writer};
 use crate::runtime::context::Connections;
@@ -50,7 +50,8 @@ fn start(cluster: &Cluster) -> tokio::runtime::Runtime {
     let (runtime, connections) = connect(cluster);
     let (defaults, mut factory) = (Config::default(), StoreFactory::default());
     let mut setup = Setup::new(&defaults, Gate::open());
-    let built = build::<PodQuotaReconciler>(&mut setup, &mut factory).expect("built");
+    let built = leader::<PodQuotaReconciler>(&mut setup, &mut factory).expect("built");
+    let Built::Leader(built) = built else { panic!("a leader loop") };
     let control_loop = built.into_control_loop(&connections, 2);
     for (_, _, watch) in factory.watches(&connections.client) {
         runtime.spawn(watch);

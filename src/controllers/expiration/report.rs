@@ -12,7 +12,7 @@ use crate::controllers::cleanup::ending::Effect;
 use crate::controllers::cleanup::mail_log::annotated;
 use crate::controllers::cleanup::report::{ending_report, is_done, observation};
 use crate::runtime::clock::rfc3339;
-use crate::runtime::conditions::{self, Observation};
+use crate::runtime::conditions;
 use crate::runtime::plan::ObjectPatch;
 use crate::runtime::reconciler::{Reconciled, Report};
 
@@ -23,20 +23,16 @@ pub fn report(done: &Reconciled<'_, Observed, Settings, Effect>) -> Report<Insta
     let old = &instance.status;
     let mut status = old.clone();
     let mut events = Vec::new();
-    let mut condition: Option<Observation> =
-        plan.problems.first().map(|problem| observation(problem, EXPIRING));
+    let mut condition = plan.problems.first().map(|problem| observation(problem, EXPIRING));
     status.expiration = None;
     let mut lacking = Map::new();
     if let Ok(Some(ending)) = ending(observed, settings, now) {
         let before = old.expiration.as_deref().cloned().unwrap_or_default();
         let reported = ending_report(&ending, &before, plan, outcome, now);
         lacking = reported.lacking;
+        let has_begun = reported.promise.warnings > 0 || !plan.effects.is_empty();
         let is_waiting = reported.promise.sending.is_some() || reported.promise.undeliverable.is_some();
-        if reported.promise.warnings > 0
-            || !plan.effects.is_empty()
-            || reported.problem.is_some()
-            || is_waiting
-        {
+        if has_begun || is_waiting || reported.problem.is_some() {
             condition = Some(reported.condition);
             status.expiration = Some(Box::new(reported.promise));
         }

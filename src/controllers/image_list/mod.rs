@@ -18,8 +18,6 @@ mod plan;
 mod reconcile;
 mod registries;
 mod report;
-mod stores;
-
 pub mod telemetry;
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use derive_more::{AsMut, AsRef};
 use jiff::Timestamp;
 
-use crate::api::condition::{Condition, STALE};
 use crate::api::image_list::ImageList;
 use crate::clients::registry::{Listing, QueryError};
 use crate::controllers::shared::queries::LastQuery;
@@ -54,10 +53,5 @@ impl Observed {
     /// Whether the list exists.
     pub fn exists(&self) -> bool {
         !self.list.uid().is_empty()
-    }
-
-    /// The condition [`STALE`] of the list.
-    pub fn stored_condition(&self) -> Option<&Condition> {
-        self.list.status.conditions.iter().find(|condition| condition.type_ == STALE)
     }
 }

@@ -5,15 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
-use serde_json::{Value, json};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use serde_json::json;
 
 use super::observe::{Observed, Query};
 use crate::api::image_list::{ImageList, ImageListItem, ImageListKind};
 use crate::clients::registry::{Listing, QueryError};
 use crate::config::{ImageListConfig, RegistryConfig};
+use crate::controllers::shared::children::Parent;
 use crate::runtime::component::Component;
-use crate::runtime::plan::{Desired, KindInfo, Manifest, Ownership, Plan, Requeue};
+use crate::runtime::plan::{Desired, Ownership, Plan, Requeue};
 use crate::runtime::queue::spread;
 use crate::runtime::{ObjectKey, reconciler};
 
@@ -38,8 +39,6 @@ impl reconciler::Effect for Effect {
 /// The decision about a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision<'o> {
-    /// The list is not in the configuration.
-    Ignore,
     /// The registry has to be read now.
     Query,
     /// A query is running.
@@ -60,9 +59,6 @@ pub fn registry<'c>(list: &ImageList, config: &'c ImageListConfig) -> Option<&'c
 
 /// Decides about a list.
 pub fn decide<'o>(observed: &'o Observed, config: &ImageListConfig, now: Timestamp) -> Decision<'o> {
-    if registry(&observed.list, config).is_none() {
-        return Decision::Ignore;
-    }
     let Some(query) = &observed.query else { return Decision::Query };
     let Some((ended, result)) = &query.result else { return Decision::UnderWay };
     let due = due(observed, query, *ended, result.is_ok(), config.update_interval.get());
@@ -98,64 +94,39 @@ fn due(
 /// The plan.
 pub fn plan(observed: &Observed, config: &ImageListConfig, now: Timestamp) -> Plan<Effect> {
     let mut plan = Plan::default();
-    let mut wait = |due: Timestamp| {
+    let Some(registry) = registry(&observed.list, config) else {
+        plan.requeue = Requeue::OnChange;
+        return plan;
+    };
+    let decision = decide(observed, config, now);
+    if let Decision::Current(_, due) | Decision::Doubted(due) | Decision::Failed(_, due) = decision {
         plan.requeue_after(Duration::try_from(due.duration_since(now)).unwrap_or_default());
-    };
-    let images: Option<&[ImageListItem]> = match decide(observed, config, now) {
-        Decision::Ignore => {
-            plan.requeue = Requeue::OnChange;
-            None
-        }
-        Decision::Query => {
-            plan.effects.push(Effect::Query);
-            None
-        }
-        // The result of the query adds the list to the queue.
-        Decision::UnderWay => None,
-        Decision::Current(listing, due) => {
-            wait(due);
-            Some(&listing.images)
-        }
-        Decision::Doubted(due) => {
-            wait(due);
-            None
-        }
-        Decision::Failed(_, due) => {
-            wait(due);
-            (!observed.exists()).then_some(&[])
-        }
-    };
-    let registry = registry(&observed.list, config);
-    plan.ensure.extend(images.zip(registry).map(|(images, registry)| desired(observed, registry, images)));
+    }
+    match decision {
+        Decision::Query => plan.effects.push(Effect::Query),
+        Decision::Current(listing, _) => plan.ensure.push(desired(observed, registry, &listing.images)),
+        Decision::Failed(..) if !observed.exists() => plan.ensure.push(desired(observed, registry, &[])),
+        // The result of a running query adds the list to the queue.
+        Decision::UnderWay | Decision::Doubted(_) | Decision::Failed(..) => {}
+    }
     plan
 }
 
-/// The list with these images.
+/// The list with these images. It has no owner: the configuration names it.
 fn desired(observed: &Observed, registry: &RegistryConfig, images: &[ImageListItem]) -> Desired {
-    let kind = KindInfo::of::<ImageListKind>();
     let project = Some(registry.project.as_str()).filter(|project| !project.is_empty());
     let spec = json!({"registryName": registry.registry_name, "projectBaseName": project, "images": images});
-    let manifest = (!observed.exists()).then(|| {
-        let metadata = ObjectMeta { name: Some(registry.image_list_name.clone()), ..ObjectMeta::default() };
-        let mut spec = spec.clone();
-        if let Some(spec) = spec.as_object_mut() {
-            spec.retain(|_, value| *value != Value::Null);
-        }
-        Manifest::new(kind, &metadata, &json!({"spec": spec}))
-    });
-    Desired {
-        kind,
-        key: ObjectKey::of(&*observed.list),
-        component: Component::Whole,
-        wave: 0,
-        manifest,
-        labels: BTreeMap::new(),
-        annotations: BTreeMap::new(),
+    let fields = json!({"spec": spec});
+    let parent = Parent {
         owner: OwnerReference::default(),
-        ownership: Ownership::Unowned,
-        identity: BTreeMap::new(),
-        known_by: None,
-        members: Vec::new(),
-        fields: json!({"spec": spec}),
-    }
+        namespace: String::new(),
+        labels: BTreeMap::new(),
+        seen: None,
+    };
+    let existing = observed.exists().then_some(&*observed.list);
+    let child = parent.child::<ImageListKind>(observed.list.name(), &Component::Whole, 0, || json!({}));
+    let mut child = child.existing(existing).initially(fields.clone()).fields(fields);
+    child.desired.ownership = Ownership::Unowned;
+    child.desired.identity.clear();
+    child.made()
 }

@@ -1,23 +1,26 @@
 //! The reconciler of image lists.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 
 use super::observe::Observed;
 use super::plan::{Effect, plan, registry};
-use super::registries::Registries;
+use super::registries::{Registries, key};
 use super::report::report;
-use super::stores::Stores;
-use crate::api::image_list::ImageListKind;
+use crate::api::image_list::{ImageList, ImageListKind, ImageListSpec};
 use crate::config::ImageListConfig;
 use crate::controllers::setup::{Definition, Setup};
 use crate::runtime::ObjectKey;
 use crate::runtime::plan::Plan;
 use crate::runtime::reconciler::{EffectOutcome, Outcome, Reconciled, Reconciler, Report};
+use crate::runtime::store::Store;
 use crate::runtime::store_set::StoreSet;
+use crate::runtime::watch::Selection;
 
 /// Reconciles image lists.
 pub struct ImageListReconciler {
-    stores: Stores,
+    lists: Arc<Store<ImageListKind>>,
     registries: Registries,
 }
 
@@ -27,7 +30,10 @@ impl Definition for ImageListReconciler {
     fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)> {
         let config = setup.config.controllers.image_list.clone();
         let registries = Registries::new(&config.registries, set.queue().clone(), &setup.outages);
-        Ok((Self { stores: Stores::declare(set, &config.registries), registries }, config))
+        // The lists of the registries are reconciled, whether they exist or not.
+        let keys = config.registries.iter().map(key).collect();
+        let lists = set.store(&Selection::ALL).requests("create patch").named(keys).get();
+        Ok((Self { lists, registries }, config))
     }
 
     fn remarks(observed: &Observed, config: &ImageListConfig, _: Timestamp) -> Vec<String> {
@@ -57,7 +63,9 @@ impl Reconciler for ImageListReconciler {
     }
 
     fn observe(&self, key: &ObjectKey) -> Option<Observed> {
-        Some(Observed { list: self.stores.show(key), query: self.registries.queries.last(key) })
+        let absent = || Arc::new(ImageList::new(None, &key.name, ImageListSpec::default()));
+        let list = self.lists.get(&key.namespace, &key.name).unwrap_or_else(absent);
+        Some(Observed { list, query: self.registries.queries.last(key) })
     }
 
     async fn perform(&self, observed: &Observed, Effect::Query: &Effect) -> EffectOutcome<()> {

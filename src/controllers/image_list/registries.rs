@@ -5,7 +5,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures::FutureExt;
-use jiff::Timestamp;
+use jiff::SignedDuration;
 use metrics::{counter, gauge};
 
 use super::observe::Query;
@@ -66,7 +66,8 @@ impl Registries {
             let result = if listed.is_ok() { "succeeded" } else { "failed" };
             counter!(QUERIES, "image_list" => name.clone(), "result" => result).increment(1);
             if listed.is_ok() {
-                gauge!(LAST_SUCCESS, "image_list" => name).set(seconds(clock::now()));
+                let ended = SignedDuration::from_secs(clock::now().as_second());
+                gauge!(LAST_SUCCESS, "image_list" => name).set(ended.as_secs_f64());
             }
             listed.map(Arc::new)
         };
@@ -77,10 +78,4 @@ impl Registries {
 /// The key of the list of a registry.
 pub fn key(registry: &RegistryConfig) -> ObjectKey {
     ObjectKey::new("", registry.image_list_name.as_str())
-}
-
-/// A time in seconds since 1970.
-#[expect(clippy::cast_precision_loss, reason = "whole seconds are exact for millions of years")]
-fn seconds(time: Timestamp) -> f64 {
-    time.as_second() as f64
 }

@@ -10,19 +10,11 @@ use crate::api::image_list::ImageListKind;
 use crate::api::reason::{IMAGE_LIST_NOT_WRITTEN, REGISTRY_EMPTY, REGISTRY_READ, Reason};
 use crate::clients::registry::{LeftOut, Listing};
 use crate::config::ImageListConfig;
+use crate::runtime::apply::Failure;
 use crate::runtime::clock::rfc3339;
 use crate::runtime::conditions::{self, Observation, whole_seconds};
 use crate::runtime::events::{EventNote, EventType};
 use crate::runtime::reconciler::{Outcome, Reconciled, Report};
-
-/// The news about a list.
-struct News {
-    is_stale: bool,
-    reason: Reason,
-    message: String,
-    /// When the registry was last read.
-    last_success: Option<Timestamp>,
-}
 
 /// The report of a reconcile.
 pub fn report(done: &Reconciled<'_, Observed, ImageListConfig, Effect>) -> Report<ImageListKind> {
@@ -30,11 +22,10 @@ pub fn report(done: &Reconciled<'_, Observed, ImageListConfig, Effect>) -> Repor
     let old = &observed.list.status;
     // A query that this reconcile has started may already have a result, but nothing of it is written yet.
     let has_acted = observed.exists() && plan.effects.is_empty();
-    let Some(news) = news(observed, config, outcome, now).filter(|_| has_acted) else {
-        return Report::unchanged(&observed.list);
-    };
-    let News { is_stale, reason, message, last_success } = news;
-    let known = observed.stored_condition();
+    let news = news(observed, config, outcome, now).filter(|_| has_acted);
+    let Some((reason, message, last_success)) = news else { return Report::unchanged(&observed.list) };
+    let is_stale = reason != REGISTRY_READ;
+    let known = old.conditions.iter().find(|condition| condition.type_ == STALE);
     let was_stale = known.is_some_and(|known| known.status == "True");
     let is_told = is_stale || was_stale;
     let is_new = known.is_none_or(|known| known.reason != reason || (known.status == "True") != is_stale);
@@ -48,37 +39,30 @@ pub fn report(done: &Reconciled<'_, Observed, ImageListConfig, Effect>) -> Repor
     Report { log: Some(message), ..Report::new(status, event.into_iter().collect()) }
 }
 
-/// The news about a list; `None` if nothing has happened.
+/// The reason, the message, and the time of the last read of the registry; `None` if nothing has happened.
 fn news(
     observed: &Observed,
     config: &ImageListConfig,
     outcome: &Outcome<()>,
     now: Timestamp,
-) -> Option<News> {
+) -> Option<(Reason, String, Option<Timestamp>)> {
     let url = &registry(&observed.list, config)?.url;
     let query = observed.query.as_ref()?;
     match decide(observed, config, now) {
-        Decision::Ignore | Decision::Query | Decision::UnderWay => None,
+        Decision::Query | Decision::UnderWay => None,
         Decision::Current(listing, _) => {
             let ended = query.result.as_ref().map(|(ended, _)| *ended);
             match outcome.failures.iter().find(|failure| !failure.error.is_transient()) {
-                Some(failure) => Some(News {
-                    is_stale: true,
-                    reason: IMAGE_LIST_NOT_WRITTEN,
-                    message: format!(
-                        "the images of the registry at {url} could not be written: {}",
-                        failure.error
-                    ),
-                    last_success: ended,
-                }),
+                Some(Failure { error, .. }) => {
+                    let message =
+                        format!("the images of the registry at {url} could not be written: {error}");
+                    Some((IMAGE_LIST_NOT_WRITTEN, message, ended))
+                }
                 // The next reconcile writes it, or it is unknown whether it was written.
                 None if !outcome.failures.is_empty() => None,
-                None => Some(News {
-                    is_stale: false,
-                    reason: REGISTRY_READ,
-                    message: format!("the registry at {url} offers {}", offered(listing)),
-                    last_success: ended,
-                }),
+                None => {
+                    Some((REGISTRY_READ, format!("the registry at {url} offers {}", offered(listing)), ended))
+                }
             }
         }
         Decision::Doubted(_) => {
@@ -88,12 +72,12 @@ fn news(
                  ({} so far)",
                 query.empty
             );
-            Some(News { is_stale: true, reason: REGISTRY_EMPTY, message, last_success })
+            Some((REGISTRY_EMPTY, message, last_success))
         }
         Decision::Failed(error, _) => {
             let (last_success, as_of) = as_of(observed, query);
             let message = format!("the registry at {url} could not be read: {error}; {as_of}");
-            Some(News { is_stale: true, reason: error.reason(), message, last_success })
+            Some((error.reason(), message, last_success))
         }
     }
 }

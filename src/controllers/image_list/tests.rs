@@ -85,7 +85,6 @@ fn a_registry_is_read_now_or_when_it_is_due() {
     let decided = |query: Option<Query>, now: Timestamp| {
         let observed = observed(absent(), query);
         match decide(&observed, &config, now) {
-            Decision::Ignore => "ignore",
             Decision::Query => "query",
             Decision::UnderWay => "under way",
             Decision::Current(..) => "current",
@@ -117,7 +116,8 @@ fn a_registry_is_read_now_or_when_it_is_due() {
     let found = plan(&observed(absent(), Some(unsettled)), &config, at(9_000));
     assert_eq!((found.ensure.len(), found.requeue), (1, Requeue::After(Duration::ZERO)));
     let other = Arc::new(ImageList::new(None, "other", ImageListSpec::default()));
-    assert_eq!(decide(&observed(other, None), &config, at(0)), Decision::Ignore);
+    let found = plan(&observed(other, None), &config, at(0));
+    assert_eq!((found.requeue, found.effects), (Requeue::OnChange, Vec::new()));
 }
 
 #[test]

@@ -206,11 +206,6 @@ impl Observed {
         stored.or_else(|| self.annotated(generation).filter(|told| told.warnings > 0))
     }
 
-    /// Whether only the annotations of the Go operator mention warnings.
-    pub fn leaves_warnings(&self) -> bool {
-        self.instance.status.inactivity.is_none() && self.promised().is_some()
-    }
-
     /// The promise of a stopped Instance, counted from its stop or from a later request to keep it; `None` while the
     /// time of its stop is unknown.
     fn stopped(&self, now: Timestamp) -> Option<Promise> {

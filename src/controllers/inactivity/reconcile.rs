@@ -52,9 +52,8 @@ impl Definition for InactivityReconciler {
     fn remarks(observed: &Observed, settings: &Settings, now: Timestamp) -> Vec<String> {
         let mut remarks = remarks(observed.ending(settings, now), now);
         if observed.instance.spec.running {
-            let unknown = "; Prometheus was not queried and may have data about a later use";
             for remark in &mut remarks {
-                remark.push_str(unknown);
+                remark.push_str("; Prometheus was not queried and may have data about a later use");
             }
         }
         remarks

@@ -159,8 +159,9 @@ fn is_to_be_stored(
     now: Timestamp,
 ) -> bool {
     let running = observed.instance.spec.running;
-    // The annotations are written together with the promise.
-    if running && (observed.was_stopped() || new.warnings == 0 && observed.leaves_warnings()) {
+    // The annotations are written together with the promise. They may mention warnings that no promise contains.
+    let leaves_warnings = new.warnings == 0 && stored.is_none() && observed.promised().is_some();
+    if running && (observed.was_stopped() || leaves_warnings) {
         return true;
     }
     let since = |promise: &Promise| promise.since.as_ref().map_or(Timestamp::MIN, |time| time.0);

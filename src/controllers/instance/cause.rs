@@ -38,6 +38,11 @@ impl Cause {
         Self { row: CauseRow::of(source, word), message }
     }
 
+    /// Creates a cause from the word in a field of an object. The message has further `detail`, which may be empty.
+    fn of<T: Kind>(source: Source, object: &Object<T>, word: &str, detail: &str) -> Self {
+        Self::new(source, word, say(object, &[word, detail]))
+    }
+
     /// The message to report. During a back-off with the same reason as before, it is the previous message: it says why
     /// the attempt failed, and would otherwise be rewritten at each attempt.
     pub fn words<'a>(&'a self, ready: Option<&'a Condition>) -> &'a str {
@@ -90,7 +95,7 @@ impl Cause {
 }
 
 /// Formats the words of an object: its kind, its name, and the non-empty texts.
-fn say<T: Kind>(object: &Object<T>, texts: &[&str]) -> String {
+pub fn say<T: Kind>(object: &Object<T>, texts: &[&str]) -> String {
     let texts: Vec<&str> = texts.iter().copied().filter(|text| !text.is_empty()).collect();
     format!("{} {}: {}", T::KIND, object.name(), texts.join(": "))
 }
@@ -108,7 +113,7 @@ pub fn of_deployment(observed: &Observed, deployment: &Deployment) -> Option<Cau
             let message = say(deployment, &["no container has started", &late.message]);
             return Some(Cause::new(Source::Rollout, "NotStarted", message));
         }
-        Some(Cause::new(Source::Rollout, &late.reason, say(deployment, &[&late.reason, &late.message])))
+        Some(Cause::of(Source::Rollout, deployment, &late.reason, &late.message))
     })
 }
 
@@ -132,7 +137,7 @@ pub fn of_machine(observed: &Observed, machine: &VirtualMachine) -> Option<Cause
         }
         _ => {
             let message = message_of(&machine.status.conditions, state);
-            let cause = Cause::new(Source::Machine, state, say(machine, &[state, message]));
+            let cause = Cause::of(Source::Machine, machine, state, message);
             // The other objects provide more detail than the state.
             let words = below().filter(|below| below.row.lasting.is_some() && cause.row.lasting.is_some());
             Some(Cause { message: words.map_or(cause.message, |words| words.message), ..cause })
@@ -148,18 +153,16 @@ pub fn of_running_machine(observed: &Observed, machine: &VirtualMachineInstance)
             let refusal = refusal(machine, &status.conditions, ("Synchronized", "False"));
             refusal.or_else(|| of_pods(observed, machine)).or_else(|| {
                 let waits = condition(&status.conditions, ("PodScheduled", "False"))?;
-                let message = say(machine, &[&waits.reason, &waits.message]);
-                Some(Cause::new(Source::Scheduling, &waits.reason, message))
+                Some(Cause::of(Source::Scheduling, machine, &waits.reason, &waits.message))
             })
         }
         "Running" => {
             let paused = condition(&status.conditions, ("Paused", "True"))?;
-            let message = say(machine, &["Paused", &paused.message]);
-            Some(Cause::new(Source::MachineInstance, "Paused", message))
+            Some(Cause::of(Source::MachineInstance, machine, "Paused", &paused.message))
         }
         phase => {
             let message = message_of(&status.conditions, phase);
-            Some(Cause::new(Source::MachineInstance, phase, say(machine, &[phase, message])))
+            Some(Cause::of(Source::MachineInstance, machine, phase, message))
         }
     }
 }
@@ -193,17 +196,17 @@ pub fn of_disk_class(observed: &Observed, machine: &VirtualMachine, class: &str)
     let is_waiting =
         matches!(&*disk.status.phase, "" | "Pending" | "WaitForFirstConsumer" | "PendingPopulation");
     let fault = class_fault(observed.cluster.storage_classes.as_ref(), class).filter(|_| is_waiting)?;
-    Some(Cause::new(Source::Claim, "Pending", say(disk, &["Pending", &fault])))
+    Some(Cause::of(Source::Claim, disk, "Pending", &fault))
 }
 
 /// The cause according to the import of a disk.
 fn of_disk(disk: &DataVolume) -> Option<Cause> {
     let status = &disk.status;
     if let Some(failed) = status.conditions.first().filter(|_| status.phase != "Succeeded") {
-        return Some(Cause::new(Source::Disk, &failed.reason, say(disk, &[&failed.reason, &failed.message])));
+        return Some(Cause::of(Source::Disk, disk, &failed.reason, &failed.message));
     }
     match &*status.phase {
-        "Failed" => Some(Cause::new(Source::Disk, "Failed", say(disk, &["Failed"]))),
+        "Failed" => Some(Cause::of(Source::Disk, disk, "Failed", "")),
         "Succeeded" => None,
         _ if status.restart_count > 0 => {
             let message = "the import has failed before, and runs again";
@@ -223,7 +226,7 @@ fn of_claim(observed: &Observed, claim: &PersistentVolumeClaim, pod: Option<&Cau
     let phase = &*claim.status.phase;
     let waits = pod.filter(|pod| pod.row.source == Source::Scheduling);
     match (phase, waits) {
-        ("Lost", _) => Some(Cause::new(Source::Claim, phase, say(claim, &[phase, "its volume is gone"]))),
+        ("Lost", _) => Some(Cause::of(Source::Claim, claim, phase, "its volume is gone")),
         ("Pending", Some(pod)) => {
             let class = claim.spec.storage_class_name.as_deref().unwrap_or_default();
             let fault = class_fault(observed.cluster.storage_classes.as_ref(), class);
@@ -247,7 +250,7 @@ fn refusal<T: Kind>(
     let is_refusal =
         |refused: &&ForeignCondition| refused.reason == "FailedCreate" || refused.reason == "FailedCreatePod";
     let refused = condition(conditions, source).filter(is_refusal)?;
-    Some(Cause::new(Source::Refusal, &refused.message, say(object, &[&refused.message])))
+    Some(Cause::of(Source::Refusal, object, &refused.message, ""))
 }
 
 /// The pods of a workload that are not being deleted. The pods of a Deployment belong to a `ReplicaSet`.
@@ -295,9 +298,8 @@ fn of_pods<T: Kind>(observed: &Observed, workload: &Object<T>) -> Option<Cause> 
 /// The cause according to a live pod.
 fn of_pod(pod: &Pod) -> Option<Cause> {
     let status = &pod.status;
-    let waits = status.conditions.first().map(|waits| {
-        Cause::new(Source::Scheduling, &waits.reason, say(pod, &[&waits.reason, &waits.message]))
-    });
+    let waits = status.conditions.first();
+    let waits = waits.map(|waits| Cause::of(Source::Scheduling, pod, &waits.reason, &waits.message));
     let mut containers = status.init_container_statuses.iter().chain(&status.container_statuses);
     waits.or_else(|| containers.find_map(|container| of_container(pod, container)))
 }

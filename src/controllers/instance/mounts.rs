@@ -41,16 +41,13 @@ pub fn resolve(observed: &Observed, environment: &Environment) -> Result<Vec<Mou
         if let Some(obstacle) = of_volume(environment, reference, &volume_state(volume.map(AsRef::as_ref))) {
             return Err(obstacle.into());
         }
-        let (server, export) = volume
-            .map(|volume| (&*volume.status.server_address, &*volume.status.export_path))
-            .unwrap_or_default();
-        mounts.push(Mount {
+        mounts.extend(volume.map(|volume| Mount {
             volume: format!("{SHARED_VOLUME_NAME}{index}"),
-            server: server.to_owned(),
-            export: export.to_owned(),
+            server: volume.status.server_address.clone(),
+            export: volume.status.export_path.clone(),
             path: mount.mount_path.clone(),
             read_only: is_read_only(observed, mount),
-        });
+        }));
     }
     Ok(mounts)
 }
@@ -60,10 +57,8 @@ pub fn resolve(observed: &Observed, environment: &Environment) -> Result<Vec<Mou
 /// others.
 fn is_read_only(observed: &Observed, mount: &SharedVolumeMount) -> bool {
     let own = observed.template.as_ref().map_or("", |template| template.namespace());
-    if is_tenant_namespace(own) && mount.shared_volume.namespace != own {
-        return true;
-    }
-    mount.read_only && !observed.owner_is_manager()
+    let is_foreign = is_tenant_namespace(own) && mount.shared_volume.namespace != own;
+    is_foreign || mount.read_only && !observed.owner_is_manager()
 }
 
 fn my_drive(observed: &Observed, environment: &Environment) -> Result<Mount, Problem> {
@@ -78,14 +73,12 @@ fn my_drive(observed: &Observed, environment: &Environment) -> Result<Mount, Pro
         let is_cause = |found: &&Condition| found.type_ == MY_DRIVE_READY && found.status == "False";
         let cause = match &observed.tenant {
             Some(tenant) => {
-                tenant.status.conditions.iter().find(is_cause).map(|found| found.message.to_string())
+                let cause = tenant.status.conditions.iter().find(is_cause);
+                cause.map(|cause| format!(": {}", cause.message)).unwrap_or_default()
             }
-            None => Some(format!("Tenant {of}, the owner of the volume, does not exist")),
+            None => format!(": Tenant {of}, the owner of the volume, does not exist"),
         };
-        return Err(missing(format!(
-            "not found{}",
-            cause.map(|cause| format!(": {cause}")).unwrap_or_default()
-        )));
+        return Err(missing(format!("not found{cause}")));
     };
     let field = |key: &str| {
         let value = secret.spec.get(key).and_then(decoded).filter(|value| !value.is_empty());

@@ -12,7 +12,7 @@ use super::stores::Stores;
 use super::validate::validate;
 use crate::api::instance::InstanceKind;
 use crate::api::public_key::canonical;
-use crate::config::{Access, AccessMode, InstanceConfig, SwitchedOff};
+use crate::config::{Access, InstanceConfig, SwitchedOff};
 use crate::controllers::setup::{Definition, Setup};
 use crate::controllers::shared::switched_off;
 use crate::runtime::ObjectKey;
@@ -110,7 +110,7 @@ fn client_secret(access: &Access, stores: &Stores) -> Option<WatchedFile> {
     };
     let otherwise = "clientSecretFile contains no secret; no OAuth2 proxy is created without it";
     let file = &access.oauth2_proxy.client_secret_file;
-    (access.mode == AccessMode::PerInstance).then(|| stores.client_secret.watch(key, file, read, otherwise))
+    Some(stores.client_secret.as_ref()?.watch(key, file, read, otherwise))
 }
 
 #[cfg(test)]

@@ -17,14 +17,11 @@ pub fn report<E>(context: &EnvironmentContext<'_>, first: usize, plan: &mut Plan
     let Some(template) = observed.template.as_ref().filter(|_| observed.instance.spec.running) else {
         return;
     };
-    let state = phase::of_workload(context);
-    if state
-        .as_ref()
-        .is_some_and(|(phase, _)| matches!(phase, Phase::Ready | Phase::Running | Phase::Stopping))
-    {
+    let (phase, cause) = phase::of_workload(context).unzip();
+    if matches!(phase, Some(Phase::Ready | Phase::Running | Phase::Stopping)) {
         return;
     }
-    let is_hindered = state.and_then(|(_, cause)| cause).is_some_and(|cause| cause.row.lasting.is_some());
+    let is_hindered = cause.flatten().is_some_and(|cause| cause.row.lasting.is_some());
     let around = Surroundings {
         cluster: &observed.cluster,
         volume: &|volume| volume_state(observed.shared_volume(volume).map(AsRef::as_ref)),

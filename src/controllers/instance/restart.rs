@@ -11,7 +11,7 @@ use crate::api::instance::Instance;
 use crate::api::{Kind, Object, labels};
 use crate::kinds::{DeploymentKind, VirtualMachineInstanceKind, VirtualMachineKind};
 use crate::runtime::clock::rfc3339;
-use crate::runtime::plan::{KindInfo, ObjectPatch, Removal};
+use crate::runtime::plan::{ObjectPatch, Removal};
 
 /// Returns the time of the last requested restart of a running Instance. A time in the future has no effect until it is
 /// reached, and a text that is not a time has none. Creation times have whole seconds, so a fraction does not count.
@@ -36,14 +36,12 @@ pub fn plan(context: &EnvironmentContext<'_>, requested: Timestamp, plan: &mut P
     }
     let parents = context.own::<VirtualMachineKind>().map(Object::uid);
     let is_ours = |machine: &&Object<VirtualMachineInstanceKind>| {
-        let owner = machine.metadata.controller().map(|owner| &*owner.uid);
+        let owner = machine.controller_uid();
         owner.is_some_and(|uid| uid == context.observed.instance.uid() || Some(uid) == parents)
     };
     let machine = context.named::<VirtualMachineInstanceKind>().filter(is_ours);
-    if let Some(machine) = machine.filter(|object| is_older(object, requested)) {
-        let kind = KindInfo::of::<VirtualMachineInstanceKind>();
-        plan.remove.push(Removal::seen(kind, &machine.metadata, context.component()));
-    }
+    let outdated = machine.filter(|object| is_older(object, requested));
+    plan.remove.extend(outdated.map(|machine| Removal::of(machine, context.component())));
 }
 
 fn is_older<T: Kind>(object: &Object<T>, requested: Timestamp) -> bool {

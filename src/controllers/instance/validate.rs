@@ -65,10 +65,9 @@ pub fn validate(observed: &Observed, config: &InstanceConfig) -> Validated {
         ValidEnvironment { environment: environment.clone(), classic, inputs }
     };
     let no_environment = all.is_empty().then(|| {
-        let message = format!(
-            "Template {} has no environment: spec.environmentList must name at least one",
-            template_key(&observed.instance)
-        );
+        let key = template_key(&observed.instance);
+        let message =
+            format!("Template {key} has no environment: spec.environmentList must name at least one");
         Problem::fault(Component::Whole, reason::INVALID_TEMPLATE, message)
     });
     let environments = chosen.into_iter().map(validated).collect();
@@ -87,10 +86,8 @@ fn refusal(observed: &Observed) -> Option<Problem> {
         return observed.foreign_tenant.clone();
     }
     let Some(template) = &observed.template else {
-        return missing(
-            reason::TEMPLATE_NOT_FOUND,
-            format!("Template {}/{} not found", key.namespace, key.name),
-        );
+        let message = format!("Template {}/{} not found", key.namespace, key.name);
+        return missing(reason::TEMPLATE_NOT_FOUND, message);
     };
     if observed.tenant.is_none() {
         let tenant = &instance.spec.tenant_ref.name;
@@ -233,14 +230,8 @@ fn disk(environment: &Environment) -> Result<String, TemplateFault> {
 /// The problem that the virtual machine of an environment cannot be created.
 fn unsupported(observed: &Observed, config: &InstanceConfig, environment: &Environment) -> Option<Problem> {
     let own = observed.template.as_ref().map_or("", |template| template.namespace());
-    if environment.environment_type == EnvironmentType::LocalVm
-        && environment.persistent
-        && let Some(fault) = refused_image(&config.local_vm, own, environment)
-    {
-        return Some(fault.into());
-    }
-    if let Some(fault) = TemplateFault::of_persistence(environment) {
-        return Some(fault.into());
-    }
-    requirements::kubevirt(&observed.cluster, environment).map(Problem::from)
+    let is_clone = environment.environment_type == EnvironmentType::LocalVm && environment.persistent;
+    let refused = is_clone.then(|| refused_image(&config.local_vm, own, environment)).flatten();
+    let fault = refused.or_else(|| TemplateFault::of_persistence(environment)).map(Problem::from);
+    fault.or_else(|| requirements::kubevirt(&observed.cluster, environment).map(Problem::from))
 }

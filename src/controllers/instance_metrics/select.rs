@@ -47,9 +47,8 @@ pub fn pods(namespaces: &[String], sandboxes: Vec<PodSandbox>) -> BTreeMap<Strin
         let Some(instance) = sandbox.labels.remove(INSTANCE) else { continue };
         let key = ObjectKey::new(metadata.namespace, metadata.name);
         let found = (sandbox.created_at, sandbox.id, instance);
-        match newest.get(&key) {
-            Some(known) if *known >= found => {}
-            _ => drop(newest.insert(key, found)),
+        if newest.get(&key).is_none_or(|known| *known < found) {
+            newest.insert(key, found);
         }
     }
     let mut all: Vec<_> = newest.into_iter().collect();

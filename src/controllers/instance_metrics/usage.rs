@@ -86,12 +86,8 @@ impl Usages {
 /// The processor use between two samples, in thousandths of a percent. It is `last`, the previous use, if no time has
 /// passed or the clock was set back. It is 0 if the counter was reset because the container has restarted.
 fn share(before: Processor, now: Processor, last: u32) -> u32 {
-    let Some(passed) = now.at.checked_sub(before.at).and_then(|passed| u128::try_from(passed).ok()) else {
-        return last;
-    };
-    if passed == 0 {
-        return last;
-    }
+    let passed = now.at.checked_sub(before.at).and_then(|passed| u128::try_from(passed).ok());
+    let Some(passed) = passed.filter(|passed| *passed > 0) else { return last };
     let Some(used) = now.used.checked_sub(before.used) else { return 0 };
     u32::try_from(u128::from(used) * 100_000 / passed).unwrap_or(u32::MAX)
 }

@@ -18,7 +18,7 @@ use crate::runtime::metric::Metric;
 /// The records by their names, and the decisions.
 #[derive(Default)]
 pub struct Cache {
-    records: Mutex<BTreeMap<String, Arc<Record>>>,
+    records: Mutex<BTreeMap<String, Record>>,
     decisions: Mutex<Arc<Decisions>>,
     /// Whether an input of the decisions has changed since.
     is_stale: AtomicBool,
@@ -28,7 +28,7 @@ pub struct Cache {
 #[derive(Default)]
 pub struct Known {
     /// The pools.
-    pub pools: Vec<Arc<Record>>,
+    pub pools: Vec<Arc<PoolRecord>>,
     /// The reports by node.
     pub reports: BTreeMap<String, Arc<NodeReport>>,
 }
@@ -51,14 +51,14 @@ impl Cache {
         let mut records = self.records.lock();
         let new = shown();
         let old = match &new {
-            Some(record) => records.insert(name.to_owned(), Arc::new(record.clone())),
+            Some(record) => records.insert(name.to_owned(), record.clone()),
             None => records.remove(name),
         };
         let in_use = |record: Option<&Record>| record.map(Record::in_use).unwrap_or_default();
-        if in_use(old.as_deref()) != in_use(new.as_ref()) {
+        if in_use(old.as_ref()) != in_use(new.as_ref()) {
             self.expire();
         }
-        concerns(old.as_deref(), new.as_ref())
+        concerns(old.as_ref(), new.as_ref())
     }
 
     /// Marks the decisions as stale.
@@ -74,8 +74,7 @@ impl Cache {
         if !self.is_stale.swap(false, Ordering::SeqCst) {
             return (Arc::clone(&decisions), Vec::new());
         }
-        let in_use: BTreeSet<InUse> =
-            self.records.lock().values().flat_map(|record| record.in_use()).collect();
+        let in_use: BTreeSet<InUse> = self.records.lock().values().flat_map(Record::in_use).collect();
         let new = Arc::new(decide(&in_use.into_iter().collect::<Vec<_>>()));
         let changed = new.iter().filter(|(key, verdicts)| decisions.get(*key) != Some(*verdicts));
         let changed = changed.map(|(key, _)| key.clone()).collect();
@@ -87,8 +86,8 @@ impl Cache {
     pub fn all(&self) -> Known {
         let mut known = Known::default();
         for record in self.records.lock().values() {
-            match &**record {
-                Record::Pool(_) => known.pools.push(Arc::clone(record)),
+            match record {
+                Record::Pool(pool) => known.pools.push(Arc::clone(pool)),
                 Record::Report(report) => {
                     known.reports.insert(report.node.node.clone(), Arc::clone(report));
                 }
@@ -101,7 +100,7 @@ impl Cache {
     pub fn namespaces_on(&self, node: &str) -> BTreeSet<String> {
         let mut found = BTreeSet::new();
         for record in self.records.lock().values() {
-            match &**record {
+            match record {
                 Record::Pool(pool) => {
                     let has = pool.allocations().any(|(_, allocation)| allocation.node == node);
                     found.extend(has.then(|| pool.namespace.clone()));
@@ -120,8 +119,7 @@ impl Cache {
         let records = self.records.lock();
         let Some(Metric { name, help, .. }) = ADDRESSES.first() else { return };
         let _ = write!(text, "# HELP {name} {help}\n# TYPE {name} gauge\n");
-        for record in records.values() {
-            let Record::Pool(pool) = &**record else { continue };
+        for pool in records.values().filter_map(Record::pool) {
             let used = pool.allocations().count() as u128;
             let free = pool.range.capacity().min(super::records::LIMIT as u128).saturating_sub(used);
             let PoolRecord { namespace, range, .. } = pool;

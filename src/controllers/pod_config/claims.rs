@@ -48,7 +48,7 @@ impl<'a> Granted<'a> {
         let (family, _, last) = range.bounds();
         // The granted ranges are disjoint. Only the last one that begins before the end of this range can overlap it.
         let (_, found) = self.ranges.range(..=(family, last)).next_back()?;
-        found.0.overlaps(&range.net()).then_some(found)
+        found.0.overlaps(range).then_some(found)
     }
 
     /// Decides about an attachment, and grants it if nothing conflicts with it.
@@ -62,8 +62,9 @@ impl<'a> Granted<'a> {
         };
         let reserved = self.reserved.iter().find(|reserved| range.overlaps(reserved));
         let reserved = reserved.map(|reserved| overlap(format!("{reserved}, {RESERVED}")));
+        let links = InUse { namespace: key.namespace.to_string(), range: *range, bridge: bridge.clone() };
         // Existing links stay: a range that the configuration reserves later does not remove links.
-        if let Some(reserved) = reserved.clone().filter(|_| !has_links(key, &attachment, self.in_use)) {
+        if let Some(reserved) = reserved.clone().filter(|_| !self.in_use.contains(&links)) {
             return refused(reserved);
         }
         if let Some(other) = self.bridges.get(bridge).filter(|other| other.namespace != key.namespace) {
@@ -88,22 +89,20 @@ impl<'a> Granted<'a> {
         if let Some((reason, message)) = reserved {
             return Verdict::Waiting(attachment, Problem::fault(Component::Whole, reason, message));
         }
-        match leftover(range, bridge, &key.namespace, self.in_use) {
-            None => Verdict::Granted(attachment),
-            Some(left) => {
-                let InUse { namespace, range: other, bridge: on } = left;
-                let (reason, message) = if left.range.overlaps(&range.net()) {
-                    overlap(format!("{other} of namespace {namespace}, whose links are still being removed"))
-                } else {
-                    let on = shown(on);
-                    let message = format!(
-                        "{path}.master {on} is a bridge of namespace {namespace}, whose links are still being removed"
-                    );
-                    (reason::BRIDGE_CONFLICT, message)
-                };
-                Verdict::Waiting(attachment, Problem::waiting(Component::Whole, reason, message))
-            }
-        }
+        let Some(left) = leftover(range, bridge, &key.namespace, self.in_use) else {
+            return Verdict::Granted(attachment);
+        };
+        let InUse { namespace, range: other, bridge: on } = left;
+        let (reason, message) = if other.overlaps(range) {
+            overlap(format!("{other} of namespace {namespace}, whose links are still being removed"))
+        } else {
+            let on = shown(on);
+            let message = format!(
+                "{path}.master {on} is a bridge of namespace {namespace}, whose links are still being removed"
+            );
+            (reason::BRIDGE_CONFLICT, message)
+        };
+        Verdict::Waiting(attachment, Problem::waiting(Component::Whole, reason, message))
     }
 }
 
@@ -129,20 +128,12 @@ fn age(config: &PodConfig) -> i64 {
     config.metadata.creation_timestamp.as_ref().map_or(i64::MAX, |time| time.0.as_second())
 }
 
-/// Whether the namespace of a `PodConfig` has links in the range and on the bridge of an attachment.
-fn has_links(key: &ObjectKey, attachment: &Attachment, in_use: &[InUse]) -> bool {
-    let Attachment { range, bridge, .. } = attachment;
-    in_use
-        .iter()
-        .any(|used| used.namespace == *key.namespace && used.range == *range && used.bridge == *bridge)
-}
-
 /// A range or bridge of another pool that is still in use and conflicts with this one.
 fn leftover<'a>(range: &Range, bridge: &str, namespace: &Text, in_use: &'a [InUse]) -> Option<&'a InUse> {
     in_use.iter().find(|used| {
         let is_own_pool = used.range == *range && *namespace == *used.namespace;
         let has_bridge = used.bridge == *bridge && *namespace != *used.namespace;
-        !is_own_pool && (used.range.overlaps(&range.net()) || has_bridge)
+        !is_own_pool && (used.range.overlaps(range) || has_bridge)
     })
 }
 
@@ -286,7 +277,7 @@ mod tests {
                 for (other_namespace, other) in &granted[place + 1..] {
                     prop_assert!(one.bridge != other.bridge || namespace == other_namespace);
                     let is_same = one.range == other.range && one.bridge == other.bridge;
-                    prop_assert!(is_same || !one.range.overlaps(&other.range.net()));
+                    prop_assert!(is_same || !one.range.overlaps(&other.range));
                 }
             }
         }

@@ -127,11 +127,6 @@ impl Member {
     pub fn is_held(&self) -> bool {
         finalizer::holds(&self.config, FINALIZER)
     }
-
-    /// The pods that need all interfaces. A pod that is being deleted keeps its interfaces, and gets no further ones.
-    pub fn candidates(&self) -> impl Iterator<Item = &Arc<NetworkedPod>> {
-        self.pods.iter().filter(|pod| !pod.is_terminating())
-    }
 }
 
 impl Observed {
@@ -163,7 +158,7 @@ impl Observed {
         let is_as_allocated = link.state == LinkState::Plugged
             && link.pod_config_uid == allocation.pod_config_uid
             && link.bridge == allocation.bridge
-            && link.address == format!("{}/{}", allocation.address, pool.range.prefix())
+            && link.address == format!("{}/{}", allocation.address, pool.range.prefix_len())
             && !link.pod_link.is_empty()
             && !link.host_link.is_empty();
         is_as_allocated.then_some(link)

@@ -128,16 +128,13 @@ fn remaining(until: Timestamp, now: Timestamp) -> Duration {
 
 /// Plans the end of a `PodConfig`. The finalizer is removed when nothing is recorded for the `PodConfig`.
 fn leave(observed: &Observed, changes: &[PoolChange<'_>], now: Timestamp, plan: &mut Plan) {
-    let uid = observed.config.uid();
-    let has = |pool: &PoolRecord| pool.allocations().any(|(_, allocation)| allocation.pod_config_uid == uid);
-    let has_next = changes.iter().any(|change| has(&change.next));
     let Some(deleted) = &observed.config.metadata.deletion_timestamp else { return };
-    if has_next {
-        if let Some(late) = deleted.0.checked_add(PATIENCE).ok().filter(|late| *late > now) {
-            plan.requeue_after(remaining(late, now));
-        }
-    } else {
+    let uid = observed.config.uid();
+    let mut next = changes.iter().flat_map(|change| change.next.allocations());
+    if !next.any(|(_, allocation)| allocation.pod_config_uid == uid) {
         plan.remove_finalizer = Some(FINALIZER);
+    } else if let Some(late) = deleted.0.checked_add(PATIENCE).ok().filter(|late| *late > now) {
+        plan.requeue_after(remaining(late, now));
     }
 }
 

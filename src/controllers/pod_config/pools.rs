@@ -115,13 +115,10 @@ impl<'a> Facts<'a> {
         let links = reports.flat_map(|(node, report)| {
             report.links.iter().flat_map(move |(uid, list)| list.iter().map(move |link| (node, uid, link)))
         });
-        let in_pool = |link: &Link| {
-            let found = address(link).filter(|_| link.namespace == pool.namespace);
-            found.filter(|(address, _)| pool.range.net().contains(address))
-        };
         links
+            .filter(|(.., link)| link.namespace == pool.namespace)
             .filter_map(|(node, uid, link)| {
-                let (address, prefix) = in_pool(link)?;
+                let (address, prefix) = address(link).filter(|(address, _)| pool.range.contains(address))?;
                 let allocation = Allocation {
                     pod: link.pod.clone(),
                     node: node.clone(),
@@ -133,7 +130,7 @@ impl<'a> Facts<'a> {
                     ending: false,
                     release: false,
                 };
-                Some(LiveLink { uid: uid.clone(), allocation, is_own: prefix == pool.range.prefix() })
+                Some(LiveLink { uid: uid.clone(), allocation, is_own: prefix == pool.range.prefix_len() })
             })
             .collect()
     }
@@ -146,7 +143,7 @@ impl<'a> Facts<'a> {
         let others = pools.filter(|other| other.range != pool.range).flat_map(PoolRecord::allocations);
         let slots = others.map(|(uid, allocation)| (uid.to_owned(), allocation.attachment.clone()));
         let is_own = |(address, prefix): (IpAddr, u8)| {
-            pool.range.net().contains(&address) && pool.range.prefix() == prefix
+            pool.range.contains(&address) && pool.range.prefix_len() == prefix
         };
         let released = wanted.iter().filter(|wanted| {
             let Allocation { node, attachment, .. } = &wanted.allocation;
@@ -180,10 +177,8 @@ impl<'a> Facts<'a> {
     fn wait(&self, pool: &PoolRecord, next: &Entries, waits: &mut Waits) {
         let observed = self.observed;
         for node in next.values().flatten().filter(|left| left.release).map(|left| &left.node) {
-            let not_ready = match observed.node(node) {
-                NodeState::NotReady(since) => Some(since),
-                _ => None,
-            };
+            let not_ready =
+                if let NodeState::NotReady(since) = observed.node(node) { Some(since) } else { None };
             let deleted = observed.config.metadata.deletion_timestamp.as_ref();
             let silent = deleted.filter(|_| !observed.reports.contains_key(node)).map(|deleted| deleted.0);
             for since in not_ready.into_iter().chain(silent) {

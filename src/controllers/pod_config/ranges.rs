@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use derive_more::Deref;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 use crate::api::ip_range::{gateway, overlap};
@@ -31,7 +32,7 @@ const fn v6(address: u128, prefix: u8) -> IpNet {
 }
 
 /// A range without host bits, with an address for the bridge and at least one for a pod.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deref)]
 pub struct Range(IpNet);
 
 impl Range {
@@ -47,11 +48,6 @@ impl Range {
         }
         let special = SPECIAL.iter().find(|(special, _)| overlap(special, &net));
         special.map_or(Ok(Self(net)), |(special, name)| Err(format!("has {name} addresses ({special})")))
-    }
-
-    /// The prefix length.
-    pub fn prefix(&self) -> u8 {
-        self.0.prefix_len()
     }
 
     /// The first usable address, which is assigned to the bridge.
@@ -74,11 +70,6 @@ impl Range {
     /// Whether the two networks have an address in common.
     pub fn overlaps(&self, other: &IpNet) -> bool {
         overlap(&self.0, other)
-    }
-
-    /// The range as a network.
-    pub fn net(&self) -> IpNet {
-        self.0
     }
 
     /// Whether the range is IPv6, and its first and last address as numbers.
@@ -196,7 +187,7 @@ mod tests {
         #[test]
         fn pods_do_not_get_special_addresses(text in range(), count in 1..40usize) {
             let Ok(range) = Range::parse(&text) else { return Ok(()) };
-            let net = range.net();
+            let net = *range;
             prop_assert_eq!(Range::parse(&range.to_string()), Ok(range), "it is canonical");
             let none = BTreeSet::new();
             let given: Vec<IpAddr> = range.free(&none).take(count).collect();
@@ -216,9 +207,9 @@ mod tests {
         #[test]
         fn overlap_is_symmetric(one in range(), other in range()) {
             let (Ok(one), Ok(other)) = (Range::parse(&one), Range::parse(&other)) else { return Ok(()) };
-            let expected = one.net().contains(&other.net().network()) || other.net().contains(&one.net().network());
-            prop_assert_eq!(one.overlaps(&other.net()), expected);
-            prop_assert_eq!(other.overlaps(&one.net()), expected);
+            let expected = one.contains(&other.network()) || other.contains(&one.network());
+            prop_assert_eq!(one.overlaps(&other), expected);
+            prop_assert_eq!(other.overlaps(&one), expected);
         }
     }
 }

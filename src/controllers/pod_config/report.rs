@@ -45,8 +45,7 @@ pub fn report(
     now: Timestamp,
 ) -> Report<PodConfigKind> {
     let config = &observed.config;
-    let unchanged = || Report::new(config.status.clone(), orphaned(observed));
-    let Some(own) = observed.own() else { return unchanged() };
+    let Some(own) = observed.own() else { return Report::new(config.status.clone(), orphaned(observed)) };
     if config.is_terminating() {
         return leaving(observed, now);
     }
@@ -88,7 +87,9 @@ fn verified<'a>(observed: &'a Observed, own: &'a Member) -> Vec<(&'a str, Vec<&'
         let attachments = own.validated.attachments.iter();
         attachments.filter_map(|(attachment, _)| observed.verified(pod, &attachment.name)).collect()
     };
-    own.candidates().map(|pod| (pod.name(), links(pod))).collect()
+    // A pod that is being deleted keeps its interfaces, and gets no further ones.
+    let pods = own.pods.iter().filter(|pod| !pod.is_terminating());
+    pods.map(|pod| (pod.name(), links(pod))).collect()
 }
 
 fn phase(own: &Member, all: usize, full: usize) -> &'static str {

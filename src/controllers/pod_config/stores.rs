@@ -14,8 +14,7 @@ use crate::api::pod_config::{PodConfig, PodConfigKind, PodConfigSpec};
 use crate::api::text::Text;
 use crate::controllers::pod_network::{RECORD, listed, report_name};
 use crate::kinds::{
-    NetworkRecord, NetworkRecordKind, NetworkedPod, NetworkedPodKind, NodeKind, SampleDeployment,
-    SampleDeploymentKind,
+    NetworkRecord, NetworkRecordKind, NetworkedPod, NetworkedPodKind, NodeKind, SampleDeploymentKind,
 };
 use crate::runtime::queue::{Priority, Queue};
 use crate::runtime::store::{ByController, ByNamespace, Change, Store, index};
@@ -159,25 +158,23 @@ impl Stores {
             return None;
         }
         let sample = config.spec.sample_deployment.as_ref().map_or("", |sample| &sample.name);
-        let samples: Vec<Arc<SampleDeployment>> = self.deployments.by::<ByController>(config.uid());
-        let observed = Observed {
+        Some(Observed {
             host_network: self.host_network(key),
             sample: self.deployments.get(&key.namespace, sample),
-            samples,
+            samples: self.deployments.by::<ByController>(config.uid()),
+            nodes: self.nodes(&members, &pools, &known),
             members,
             pools,
-            nodes: BTreeMap::new(),
             reports: known.reports,
             former,
             config,
-        };
-        Some(Observed { nodes: self.nodes(&observed), ..observed })
+        })
     }
 
     /// A message about recorded networks in namespaces that the configuration no longer lists.
     pub fn outside(&self) -> Option<String> {
         let pools = self.cache.all().pools;
-        let namespaces = pools.iter().filter_map(|record| record.pool()).map(|pool| pool.namespace.clone());
+        let namespaces = pools.iter().map(|pool| pool.namespace.clone());
         let outside: BTreeSet<String> =
             namespaces.filter(|namespace| !self.own_configs.is_ours(namespace)).collect();
         let named: Vec<&str> = outside.iter().take(NAMED).map(String::as_str).collect();
@@ -229,8 +226,7 @@ impl Stores {
     fn pools(&self, key: &ObjectKey, members: &[Member], known: &Known) -> Vec<PoolView> {
         let Known { pools: known, reports } = known;
         let namespace = key.namespace.as_str();
-        let known = known.iter().filter_map(|record| record.pool());
-        let recorded = known.filter(|pool| pool.namespace == namespace).map(|pool| pool.range);
+        let recorded = known.iter().filter(|pool| pool.namespace == namespace).map(|pool| pool.range);
         let named = members.iter().flat_map(|member| &member.validated.attachments);
         let named = named.map(|(attachment, _)| attachment.range);
         let links = reports.values().flat_map(|report| report.links.values().flatten());
@@ -253,9 +249,8 @@ impl Stores {
         if gone.is_empty() {
             return Vec::new();
         }
-        let pools = known.iter().filter_map(|record| record.pool());
-        let named: BTreeSet<&str> =
-            pools.flat_map(PoolRecord::allocations).map(|(_, one)| one.node.as_str()).collect();
+        let allocations = known.iter().flat_map(|pool| pool.allocations());
+        let named: BTreeSet<&str> = allocations.map(|(_, one)| one.node.as_str()).collect();
         let gone = gone.into_iter().filter(|node| !named.contains(node.as_str()));
         gone.filter_map(|node| {
             Some((node.clone(), self.records.get(&self.settings.namespace, &report_name(node))?))
@@ -263,12 +258,11 @@ impl Stores {
         .collect()
     }
 
-    fn nodes(&self, observed: &Observed) -> BTreeMap<String, NodeState> {
-        let Observed { members, pools, reports, .. } = observed;
+    fn nodes(&self, members: &[Member], pools: &[PoolView], known: &Known) -> BTreeMap<String, NodeState> {
         let of_pods = members.iter().flat_map(|member| &member.pods).map(|pod| &*pod.spec.node_name);
         let allocations = pools.iter().flat_map(|view| view.pool.allocations());
         let of_pools = allocations.map(|(_, allocation)| allocation.node.as_str());
-        let names = of_pods.chain(of_pools).chain(reports.keys().map(String::as_str));
+        let names = of_pods.chain(of_pools).chain(known.reports.keys().map(String::as_str));
         let names: BTreeSet<&str> = names.collect();
         let state = |name: &str| NodeState::of(self.nodes.get("", name).as_deref());
         names.into_iter().map(|name| (name.to_owned(), state(name))).collect()
@@ -288,10 +282,8 @@ fn wake_by_pod(change: &Change<NetworkedPodKind>, queue: &Queue) {
     if change.object_if(part).is_none() {
         return;
     }
-    for pod in [&change.old, &change.new].into_iter().flatten() {
-        if let Some(key) = config_of(pod) {
-            queue.add(key, Priority::Change);
-        }
+    for key in [&change.old, &change.new].into_iter().flatten().filter_map(|pod| config_of(pod)) {
+        queue.add(key, Priority::Change);
     }
 }
 

@@ -38,11 +38,8 @@ pub enum Verdict {
     Refused(Problem),
 }
 
-/// The decisions about the attachments of a `PodConfig`, in the order of its spec.
-pub type Verdicts = Vec<Verdict>;
-
-/// The verdicts about all `PodConfig`s.
-pub type Decisions = HashMap<ObjectKey, Verdicts>;
+/// The decisions about the attachments of each `PodConfig`, in the order of its spec.
+pub type Decisions = HashMap<ObjectKey, Vec<Verdict>>;
 
 /// The validated requests of a `PodConfig`: the input of plan and report.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

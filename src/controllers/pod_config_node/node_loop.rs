@@ -1,6 +1,5 @@
 //! The loop: its stores and its main function.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::Notify;
@@ -69,17 +68,6 @@ impl ReplicaLoop for PodConfigNodeLoop {
         tokio::select! {
             () = stop.asked() => {}
             () = Running::new(self, health).run() => {}
-        }
-    }
-}
-
-impl PodConfigNodeLoop {
-    /// The path of the network namespace of the node.
-    pub(super) fn node_namespace(&self) -> PathBuf {
-        if self.config.node_namespace.is_empty() {
-            PathBuf::from(&self.config.proc_root).join("1/ns/net")
-        } else {
-            PathBuf::from(&self.config.node_namespace)
         }
     }
 }

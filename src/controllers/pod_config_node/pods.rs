@@ -14,7 +14,7 @@ use super::mark::{LinkKey, Mark, process_of};
 use super::plan::{Plan, problem};
 use super::records::{Desired, DesiredLink};
 use super::report::Results;
-use super::work::{Done, Plugged, PodLink, PodProcess};
+use super::work::{Done, PodLink, PodProcess};
 use crate::api::reason::{LINK_FAILED, RUNTIME_UNAVAILABLE};
 
 /// The maximum delay until a pod without a process is checked again.
@@ -142,12 +142,10 @@ impl Pods {
     /// Queues the pods that are due for a retry, or that have such a link.
     pub fn look_at_due(&mut self, now: Instant) {
         for (uid, pod) in self.known.iter_mut().filter(|(_, pod)| pod.doing == Doing::Nothing) {
-            let is_over = |retry: &mut Option<Instant>| retry.take_if(|retry| *retry <= now).is_some();
-            let mut is_due = is_over(&mut pod.retry);
-            for failed in pod.failed.values_mut() {
-                is_due |= is_over(&mut failed.retry);
-            }
-            if is_due {
+            let retries = pod.failed.values_mut().map(|failed| &mut failed.retry).chain([&mut pod.retry]);
+            // All due retries are taken, not only the first one.
+            let due = retries.filter_map(|retry| retry.take_if(|retry| *retry <= now));
+            if due.count() > 0 {
                 self.queue.push_back(uid.clone());
             }
         }
@@ -218,7 +216,8 @@ impl Pods {
                 RETRY.cap,
             ),
         };
-        pod.fail(now, longest);
+        pod.failures += 1;
+        pod.retry = Some(now + RETRY.wait(pod.failures).min(longest));
         for key in desired.wanted.keys().filter(|key| key.pod_uid == uid) {
             // A pod without a process has no links, except those with a node's end that still exists.
             self.results.remove(key);
@@ -245,7 +244,8 @@ impl Pods {
                 Ok(plugged) => {
                     pod.process = Some(process);
                     pod.failed.remove(key);
-                    pod.verified.insert(key.clone(), plugged.verified());
+                    let host = (plugged.host.1, true);
+                    pod.verified.insert(key.clone(), (plugged.mark.clone(), plugged.bridge.1, Some(host)));
                 }
                 Err(problem) => {
                     reasons.push(problem.reason.clone());
@@ -284,24 +284,12 @@ impl Pod {
         let failures = before.map_or(0, |before| before.failures) + 1;
         Failed { wanted, retry: Some(now + RETRY.wait(failures)), failures }
     }
-
-    fn fail(&mut self, now: Instant, longest: Duration) {
-        self.failures += 1;
-        self.retry = Some(now + RETRY.wait(self.failures).min(longest));
-    }
 }
 
 impl PodLink {
     /// The wanted link, and its bridge.
     fn wanted_on(&self) -> (DesiredLink, u32) {
         (self.wanted.clone(), self.master)
-    }
-}
-
-impl Plugged {
-    /// The link in its verified form.
-    fn verified(&self) -> Verified {
-        (self.mark.clone(), self.bridge.1, Some((self.host.1, true)))
     }
 }
 

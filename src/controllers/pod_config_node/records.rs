@@ -104,17 +104,8 @@ fn read_pool(name: &str, data: &BTreeMap<String, String>) -> Result<(Pool, IpNet
 
 /// The link for an allocation; `None` if the allocation is invalid.
 fn desired_link(pool: &Pool, range: IpNet, pod_uid: &str, allocation: Allocation) -> Option<DesiredLink> {
-    let Allocation {
-        pod,
-        pod_config,
-        pod_config_uid,
-        attachment,
-        bridge,
-        address,
-        ending: is_ending,
-        release,
-        ..
-    } = allocation;
+    let Allocation { pod, pod_config, pod_config_uid, attachment, bridge, address, release, .. } = allocation;
+    let is_ending = allocation.ending;
     let key = LinkKey { pod_uid: pod_uid.to_owned(), attachment };
     let net = IpNet::new(address, range.prefix_len()).ok().filter(|_| range.contains(&address))?;
     // The pool may no longer name the bridge of a link that is to be removed.

@@ -45,24 +45,17 @@ pub fn report(node: &Node, sources: &Sources<'_>) -> BTreeMap<String, String> {
             links.push(sources.unknown(unknown));
         }
     }
-    let mut data: BTreeMap<String, String> = entries
-        .into_iter()
-        .filter(|(_, links)| !links.is_empty())
-        .filter_map(|(pod_uid, mut links)| {
-            links.sort_by(|one, other| one.attachment.cmp(&other.attachment));
-            Some((pod_uid.to_owned(), serde_json::to_string(&links).ok()?))
-        })
-        .collect();
-    data.extend(own_entry(node));
-    data
+    let entries = entries.into_iter().filter_map(|(pod_uid, mut links)| {
+        links.sort_by(|one, other| one.attachment.cmp(&other.attachment));
+        Some((pod_uid.to_owned(), serde_json::to_string(&links).ok()?))
+    });
+    entries.chain(own_entry(node)).collect()
 }
 
 /// The data of the report if this process has not been able to read the links of the node yet. The stored report of an
 /// earlier process still holds, because no link was changed since.
 pub fn unread(node: &Node, stored: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-    let mut data = stored.clone();
-    data.extend(own_entry(node));
-    data
+    stored.clone().into_iter().chain(own_entry(node)).collect()
 }
 
 /// The entry about the node as a whole.

@@ -22,7 +22,7 @@ use super::report::{Sources, leftovers, node_problem, report, unread};
 use super::settle::settle;
 use super::work::{Done, work};
 use crate::controllers::pod_network::{self, LinkProblem, NODE_KEY, Node};
-use crate::netlink::{Event, Events, Namespace, in_thread};
+use crate::netlink::{Event, Events, in_thread};
 use crate::runtime::metrics::precise;
 use crate::runtime::replica::Health;
 
@@ -47,6 +47,7 @@ enum Ended {
 pub struct Running {
     own: PodConfigNodeLoop,
     health: Health,
+    /// The path of the network namespace of the node.
     node_namespace: PathBuf,
     desired: Arc<Desired>,
     /// The plan that was carried out last.
@@ -73,9 +74,13 @@ pub struct Running {
 impl Running {
     /// Creates the loop. It has not done any work yet.
     pub fn new(own: PodConfigNodeLoop, health: Health) -> Self {
+        let node_namespace = match own.config.node_namespace.as_str() {
+            "" => PathBuf::from(&own.config.proc_root).join("1/ns/net"),
+            path => PathBuf::from(path),
+        };
         Self {
             health,
-            node_namespace: own.node_namespace(),
+            node_namespace,
             desired: Arc::default(),
             settled: None,
             pods: Pods::default(),
@@ -170,10 +175,7 @@ impl Running {
     async fn settle(&mut self) {
         if self.events.is_none() {
             // The events are opened before the links are read, so that no change is missed.
-            let opened = match Namespace::open(&self.node_namespace) {
-                Ok(namespace) => Events::of(namespace).await,
-                Err(error) => Err(error),
-            };
+            let opened = Events::of(self.node_namespace.clone()).await;
             self.events_problem = opened.as_ref().err().map(ToString::to_string);
             self.events = opened.ok();
         }
@@ -208,7 +210,7 @@ impl Running {
     }
 
     fn begin(&mut self, uid: String, step: Step) {
-        let (proc, node_namespace) = (self.proc(), self.node_namespace.clone());
+        let (proc, node_namespace) = (PathBuf::from(&self.own.config.proc_root), self.node_namespace.clone());
         match step {
             Step::Ask => {
                 let runtime = Arc::clone(&self.own.runtime);
@@ -226,10 +228,6 @@ impl Running {
                 });
             }
         }
-    }
-
-    fn proc(&self) -> PathBuf {
-        PathBuf::from(&self.own.config.proc_root)
     }
 
     fn ended(&mut self, ended: Ended) {

@@ -46,12 +46,12 @@ pub fn settle<P: Fn(&Observed) -> Plan>(
             refused.push(change.clone());
             warn!(?change, %error, "the kernel refuses a change of a link");
             counter!("pod_network_failures_total", "reason" => LINK_FAILED.as_str()).increment(1);
-            if let LinkChange::DeletePair { mark: Mark { key, .. }, .. } | LinkChange::SetMaster { key, .. } =
-                change
-            {
-                let message = format!("{}: {error}", described(change));
-                failed.insert(key.clone(), problem(LINK_FAILED, message));
-            }
+            let (key, what) = match change {
+                LinkChange::DeletePair { mark, .. } => (&mark.key, "the link cannot be removed"),
+                LinkChange::SetMaster { key, .. } => (key, "the link cannot be plugged into its bridge"),
+                _ => continue,
+            };
+            failed.insert(key.clone(), problem(LINK_FAILED, format!("{what}: {error}")));
         }
     }
 }
@@ -95,32 +95,21 @@ fn carry_out(socket: &mut Socket, change: &LinkChange) -> io::Result<()> {
             let Mark { namespace, key: LinkKey { pod_uid, attachment }, net, .. } = mark;
             info!(namespace, pod_uid, attachment, %net, "the link of a pod is removed");
             counter!("pod_network_links_removed_total").increment(1);
-            Ok(())
         }
         LinkChange::DeleteBridge { index, name } => {
             socket.delete_link(*index)?;
             info!(bridge = name, "a bridge that no PodConfig uses is removed");
-            Ok(())
         }
         LinkChange::CreateBridge { name, mac } => {
             socket.create_bridge(&NewLink { name: name.clone(), mac: *mac })?;
             info!(bridge = name, "a bridge is created");
-            Ok(())
         }
-        LinkChange::SetAlias { index, alias } => socket.set_alias(*index, alias),
-        LinkChange::SetMac { index, mac } => socket.set_mac(*index, *mac),
-        LinkChange::SetUp { index } => socket.set_up(*index),
-        LinkChange::SetMaster { index, master, .. } => socket.set_master(*index, *master),
-        LinkChange::AddGateway(address) => socket.add_address(address),
-        LinkChange::RemoveGateway(address) => socket.remove_address(address),
+        LinkChange::SetAlias { index, alias } => socket.set_alias(*index, alias)?,
+        LinkChange::SetMac { index, mac } => socket.set_mac(*index, *mac)?,
+        LinkChange::SetUp { index } => socket.set_up(*index)?,
+        LinkChange::SetMaster { index, master, .. } => socket.set_master(*index, *master)?,
+        LinkChange::AddGateway(address) => socket.add_address(address)?,
+        LinkChange::RemoveGateway(address) => socket.remove_address(address)?,
     }
-}
-
-/// Describes the failed change, for a message.
-fn described(change: &LinkChange) -> &'static str {
-    match change {
-        LinkChange::DeletePair { .. } => "the link cannot be removed",
-        LinkChange::SetMaster { .. } => "the link cannot be plugged into its bridge",
-        _ => "the link cannot be changed",
-    }
+    Ok(())
 }

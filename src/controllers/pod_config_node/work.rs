@@ -122,7 +122,7 @@ impl<'t> Sides<'t> {
                 Err(_) => return Ok(None),
             },
         };
-        if pod.id() == node.id() {
+        if pod.id == node.id {
             let message = "the pod uses the host network and gets no link".to_owned();
             return process.map_or(Ok(None), |_| Err(message));
         }

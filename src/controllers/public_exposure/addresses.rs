@@ -80,7 +80,8 @@ impl Addresses {
         let found = held.or_else(|| {
             let before = prior(instance, existing, settings);
             let requests: Vec<Request> = wanted.iter().map(|port| port.request(&before)).collect();
-            let claim = allocator.allocate(&service, &key, &requests, &settings.pool, &settings.automatic)?;
+            let automatic = settings.config.automatic_port_range.ports();
+            let claim = allocator.allocate(&service, &key, &requests, &settings.pool, &automatic)?;
             Some((claim.ports.iter().map(|(_, port)| *port).collect(), claim.address))
         });
         if found.is_none() {
@@ -143,15 +144,14 @@ impl Addresses {
 /// The former ports of an Instance, from its Service and its status. If the Service has no address or another type, it
 /// was modified, and the status takes precedence.
 fn prior(instance: &Instance, service: Option<&LoadBalancerService>, settings: &Settings) -> Vec<WantedPort> {
-    let of_service = service.map_or(&[][..], |service| &service.spec.ports);
-    let mut of_service: Vec<WantedPort> = of_service.iter().filter_map(WantedPort::of_service).collect();
-    let of_status = instance.status.public_exposure.as_ref().map_or(&[][..], |exposure| &exposure.ports);
-    let of_status = of_status.iter().filter_map(WantedPort::of_status);
+    let of_service = service.into_iter().flat_map(|service| &service.spec.ports);
+    let of_service = of_service.filter_map(WantedPort::of_service);
+    let of_status = instance.status.public_exposure.iter().flat_map(|exposure| &exposure.ports);
+    let of_status = of_status.filter_map(WantedPort::of_status);
     let is_intact = service.is_some_and(|service| super::observe::claim(service, settings).is_some());
     if is_intact || remembered(instance, settings).is_none() {
-        of_service.extend(of_status);
-        of_service
+        of_service.chain(of_status).collect()
     } else {
-        of_status.chain(of_service.clone()).collect()
+        of_status.chain(of_service).collect()
     }
 }

@@ -50,8 +50,7 @@ pub fn declare(
     children.add(set.store::<NetworkPolicyKind>(&of_instances));
     let of_environments = set.store::<ServiceKind>(&of_instances).index::<ByController>();
     let of_environments = of_environments.wakes_by::<ByServiceName, _, _>(instances, |change| {
-        let is_one = change.old.is_none() || change.new.is_none();
-        let service = change.object().filter(|_| is_one).map(|service| ObjectKey::of(&**service));
+        let service = change.object_if(|_| ()).map(|service| ObjectKey::of(&**service));
         service.into_iter().flat_map(|key| [service_key(&key), key])
     });
     let of_environments = of_environments.get();
@@ -119,10 +118,10 @@ pub fn service<'a>(observed: &'a Observed, settings: &Settings, allocation: &All
     if let Some(existing) = existing.filter(|existing| !existing.spec.ip_families.is_empty()) {
         spec["ipFamilies"] = json!(existing.spec.ip_families);
     }
-    let mut labels = settings.labels.clone();
+    let mut labels = settings.config.common_labels.clone();
     labels.insert(labels::COMPONENT.to_owned(), labels::COMPONENT_PUBLIC_EXPOSURE.to_owned());
-    let mut annotations = settings.annotations.clone();
-    annotations.insert(settings.address_key.clone(), allocation.address.to_string());
+    let mut annotations = settings.config.common_annotations.clone();
+    annotations.insert(settings.config.load_balancer_ips_key.clone(), allocation.address.to_string());
     let more = if allocation.address.is_ipv6() {
         // Without these fields, a dual-stack cluster creates an IPv4 Service, and load balancers do not assign an IPv6
         // address to it.

@@ -23,29 +23,18 @@ mod stores;
 pub mod telemetry;
 mod validate;
 
-use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
-
 pub use reconcile::PublicExposureReconciler;
 
-use crate::config::ConfigDuration;
 use crate::config::pool::Pool;
+use crate::config::{ConfigDuration, PublicExposureConfig};
 
 /// The settings of the loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
+    /// The configuration of the loop.
+    pub config: PublicExposureConfig,
     /// The addresses that can be allocated.
     pub pool: Pool,
-    /// The range of automatic ports.
-    pub automatic: RangeInclusive<u16>,
-    /// The annotations of every Service.
-    pub annotations: BTreeMap<String, String>,
-    /// The labels of every Service, in addition to our own.
-    pub labels: BTreeMap<String, String>,
-    /// The key of the annotation that requests an address from the load balancer.
-    pub address_key: String,
-    /// Whether an exposure is ready only once the load balancer has assigned the address.
-    pub wait_for_address: bool,
     /// How long a Service may be without an address before it counts as ignored.
     pub stalled_after: ConfigDuration,
 }

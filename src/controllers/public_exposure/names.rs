@@ -11,7 +11,7 @@ use crate::api::instance::{Instance, InstanceKind};
 use crate::api::labels;
 use crate::api::names::CanonicalName;
 use crate::controllers::shared::children::name_owner;
-use crate::controllers::shared::references::{ByCanonicalName, canonical_key, template_key};
+use crate::controllers::shared::references::{ByCanonicalName, canonical_key, template_of};
 use crate::controllers::shared::service_names::ServiceNames;
 use crate::kinds::{LoadBalancerServiceKind, Service, ServiceKind};
 use crate::runtime::store::Store;
@@ -25,8 +25,7 @@ pub fn refused(
 ) -> Option<Validated> {
     let instance = &observed.instance;
     let name = service_name(instance.name());
-    let reference = template_key(instance);
-    let template = rivals.templates.get(&reference.namespace, &reference.name);
+    let template = template_of(instance, rivals.templates);
     let environments = template.as_deref().map_or(&[][..], |template| &template.spec.environment_list);
     if let Some(refused) = of_own_environment(observed, &name, environments) {
         return Some(refused);

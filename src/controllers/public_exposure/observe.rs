@@ -12,6 +12,7 @@ use super::validate::{Validated, WantedPort};
 use crate::api::condition::{Condition, PUBLIC_EXPOSURE_READY};
 use crate::api::instance::{Instance, PublicExposure};
 use crate::api::names::CanonicalName;
+use crate::api::parts;
 use crate::config::pool;
 use crate::kinds::LoadBalancerService;
 use crate::runtime::ObjectKey;
@@ -53,7 +54,7 @@ pub fn stored_condition(instance: &Instance) -> Option<&Condition> {
 
 /// The name of the Service of an Instance.
 pub fn service_name(instance: &str) -> String {
-    CanonicalName::of(instance).public_exposure()
+    CanonicalName::of(instance).part(&parts::PUBLIC_EXPOSURE)
 }
 
 /// The key of the Service of an Instance.
@@ -87,7 +88,7 @@ const ADDRESS_KEYS: [&str; 4] = [
 /// The address that a Service requests from the load balancer: from the configured annotation, or from another one of
 /// the [`ADDRESS_KEYS`] if the configuration has changed since.
 pub fn address(service: &LoadBalancerService, settings: &Settings) -> Option<IpAddr> {
-    let keys = std::iter::once(&*settings.address_key).chain(ADDRESS_KEYS);
+    let keys = std::iter::once(&*settings.config.load_balancer_ips_key).chain(ADDRESS_KEYS);
     keys.filter_map(|key| service.annotation(key)).find_map(pool::parse)
 }
 
@@ -95,12 +96,14 @@ pub fn address(service: &LoadBalancerService, settings: &Settings) -> Option<IpA
 /// is one of the [`ADDRESS_KEYS`]. While the Service lacks the configured key, it is also any annotation with the
 /// address in the status of the Instance (`before`).
 pub fn former_keys(service: &LoadBalancerService, last: Option<IpAddr>, settings: &Settings) -> Vec<String> {
-    let is_new = service.annotation(&settings.address_key).is_none();
+    let config = &settings.config;
+    let is_new = service.annotation(&config.load_balancer_ips_key).is_none();
     let is_former = |key: &str, value: &str| {
         ADDRESS_KEYS.contains(&key) || is_new && last.is_some() && pool::parse(value) == last
     };
     let former = service.metadata.annotations.iter().filter(|(key, value)| is_former(key, value));
-    let is_used = |key: &String| *key == settings.address_key || settings.annotations.contains_key(key);
+    let is_used =
+        |key: &String| *key == config.load_balancer_ips_key || config.common_annotations.contains_key(key);
     former.map(|(key, _)| key.to_string()).filter(|key| !is_used(key)).collect()
 }
 

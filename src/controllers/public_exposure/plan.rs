@@ -12,6 +12,7 @@ use crate::api::reason;
 use crate::api::template::TemplateKind;
 use crate::controllers::shared::children::Child;
 use crate::controllers::shared::references::template_key;
+use crate::controllers::shared::waits::passed;
 use crate::kinds::{LoadBalancerService, LoadBalancerServiceKind};
 use crate::runtime::ObjectKey;
 use crate::runtime::plan::{KindInfo, Plan, Precondition, Removal, Requeue};
@@ -19,7 +20,7 @@ use crate::runtime::plan::{KindInfo, Plan, Precondition, Removal, Requeue};
 /// The maximum time until an Instance without a free port or name is reconciled again.
 const RETRY: Duration = Duration::from_mins(1);
 /// The time that a load balancer has for replacing an assigned address.
-pub const OTHER_ADDRESS_GRACE: Duration = Duration::from_mins(1);
+const OTHER_ADDRESS_GRACE: Duration = Duration::from_mins(1);
 
 /// Plans a public exposure.
 pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan {
@@ -98,20 +99,18 @@ fn node_ports_collide(existing: &LoadBalancerService, allocation: &Allocation) -
 /// The remaining time for a load balancer to assign the requested address, if the Service has had another address since
 /// `since`; zero if the time is over.
 pub fn grace_left(since: Timestamp, now: Timestamp) -> Duration {
-    let passed = Duration::try_from(now.duration_since(since)).unwrap_or_default();
-    OTHER_ADDRESS_GRACE.saturating_sub(passed)
+    OTHER_ADDRESS_GRACE.saturating_sub(passed(since, now))
 }
 
 /// The time until the Service counts as ignored, if the load balancer has not assigned any address; zero if it is
 /// ignored.
 pub fn ignored_in(observed: &Observed, settings: &Settings, now: Timestamp) -> Option<Duration> {
     let is_waited_for = |service: &&LoadBalancerService| {
-        settings.wait_for_address && service.status.load_balancer.ingress.is_empty()
+        settings.config.wait_for_address && service.status.load_balancer.ingress.is_empty()
     };
     let service = observed.own_service().filter(is_waited_for)?;
     let made = service.metadata.creation_timestamp.as_ref()?.0;
-    let passed = Duration::try_from(now.duration_since(made)).unwrap_or_default();
-    Some(settings.stalled_after.get().saturating_sub(passed))
+    Some(settings.stalled_after.get().saturating_sub(passed(made, now)))
 }
 
 /// The removals of the existing Service and `NetworkPolicy`.

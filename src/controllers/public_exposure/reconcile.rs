@@ -53,8 +53,7 @@ impl Definition for PublicExposureReconciler {
         gauge!("public_exposure_pool_addresses").set(precise(settings.pool.addresses().count()));
         let measured = Arc::clone(&addresses);
         setup.gauges.push(Box::new(move || measured.measure()));
-        let own = Self { stores, addresses, settings: Arc::clone(&settings) };
-        Ok((own, settings))
+        Ok((Self { stores, addresses, settings: Arc::clone(&settings) }, settings))
     }
 }
 
@@ -127,13 +126,5 @@ pub(super) fn settings(
     for warning in warnings {
         warn!(%pool, "controllers.publicExposure.ipPool: {warning}");
     }
-    Ok(Settings {
-        pool,
-        automatic: config.automatic_port_range.ports(),
-        annotations: config.common_annotations.clone(),
-        labels: config.common_labels.clone(),
-        address_key: config.load_balancer_ips_key.clone(),
-        wait_for_address: config.wait_for_address,
-        stalled_after,
-    })
+    Ok(Settings { config: config.clone(), pool, stalled_after })
 }

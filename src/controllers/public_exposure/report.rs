@@ -5,13 +5,12 @@ use std::net::IpAddr;
 use jiff::Timestamp;
 
 use super::Settings;
-use super::allocator::Transport;
-use super::children::in_order_of;
+use super::children::{in_order_of, protocol};
 use super::observe::{Allocation, Observed, address, has_other_address, stored_condition};
 use super::plan::{grace_left, ignored_in};
 use super::validate::{Validated, WantedPort, name_conflict, no_free_port};
 use crate::api::condition::PUBLIC_EXPOSURE_READY;
-use crate::api::instance::{ExposedPort, ExposurePhase, InstanceKind, Protocol, PublicExposureStatus};
+use crate::api::instance::{ExposedPort, ExposurePhase, InstanceKind, PublicExposureStatus};
 use crate::api::reason::{self, Reason};
 use crate::api::{Kind, shown};
 use crate::config::pool;
@@ -127,7 +126,7 @@ fn assigned(observed: &Observed, settings: &Settings, allocation: &Allocation, n
     }
     let balancer = service.map_or(&[][..], |service| &service.status.load_balancer.ingress);
     let is_other = service.is_some_and(|service| has_other_address(service, allocation.address));
-    if !settings.wait_for_address || !balancer.is_empty() && !is_other {
+    if !settings.config.wait_for_address || !balancer.is_empty() && !is_other {
         let before = observed.instance.status.public_exposure.as_ref();
         let ports = ports(allocation, before.map_or(&[][..], |before| &before.ports)).into_iter();
         let ports: Vec<String> =
@@ -184,14 +183,7 @@ fn ports(allocation: &Allocation, before: &[ExposedPort]) -> Vec<ExposedPort> {
         name: wanted.name.clone(),
         port: i32::from(*port),
         target_port: i32::from(wanted.target),
-        protocol: protocol(wanted.transport),
+        protocol: protocol(wanted.transport).into(),
     };
     in_order_of(before, allocation.ports.iter().map(port).collect())
-}
-
-fn protocol(transport: Transport) -> Protocol {
-    match transport {
-        Transport::Tcp => Protocol::Tcp,
-        Transport::Udp => Protocol::Udp,
-    }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::Settings;
 use super::allocator::{Port, Request, Transport};
 use super::observe::{address, transport};
-use crate::api::instance::{ExposedPort, Instance, Protocol};
+use crate::api::instance::{ExposedPort, Instance};
 use crate::api::parts::PUBLIC_EXPOSURE;
 use crate::api::reason;
 use crate::api::template::Template;
@@ -79,7 +79,7 @@ impl WantedPort {
     pub fn of_status(port: &ExposedPort) -> Option<Self> {
         let number = |number: i32| u16::try_from(number).ok().filter(|number| *number > 0);
         let (target, public) = (number(port.target_port)?, number(port.port)?);
-        let (name, transport) = (port.name.clone(), transport(&port.protocol.to_string())?);
+        let (name, transport) = (port.name.clone(), transport(port.protocol.as_str())?);
         Some(Self { name, target, transport, port: Some(public) })
     }
 
@@ -149,14 +149,8 @@ fn wanted(ports: &[ExposedPort]) -> Result<Vec<WantedPort>, String> {
     let mut wanted = Vec::new();
     for port in ports {
         let name = &port.name;
-        let transport = match &port.protocol {
-            Protocol::Tcp => Transport::Tcp,
-            Protocol::Udp => Transport::Udp,
-            other => match other.to_string().as_str() {
-                "" => Transport::Tcp,
-                other => return Err(format!("port {name} is {other}; only TCP and UDP can be exposed")),
-            },
-        };
+        let transport = transport(port.protocol.as_str())
+            .ok_or_else(|| format!("port {name} is {}; only TCP and UDP can be exposed", port.protocol))?;
         let number = |number: i32, what: &str, least: u16| {
             let valid = u16::try_from(number).ok().filter(|number| *number >= least);
             valid.ok_or_else(|| format!("{what} {number} of port {name} is not between {least} and 65535"))
@@ -190,11 +184,12 @@ pub fn held(service: &LoadBalancerService, wanted: &[WantedPort], settings: &Set
         return None;
     }
     let ports: Vec<WantedPort> = service.spec.ports.iter().filter_map(WantedPort::of_service).collect();
+    let automatic = settings.config.automatic_port_range.ports();
     wanted
         .iter()
         .map(|port| {
             let found = ports.iter().find(|found| port.is(found))?.port?;
-            let fits = port.port.map_or_else(|| settings.automatic.contains(&found), |port| port == found);
+            let fits = port.port.map_or_else(|| automatic.contains(&found), |port| port == found);
             fits.then_some(found)
         })
         .collect()

@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use crate::api::instance::InstanceKind;
-use crate::api::{Kind, labels};
+use crate::api::{Kind, Object, labels};
 use crate::capture::ConnectionCounter;
 use crate::controllers::setup::Setup;
 use crate::kinds::{Service, ServiceKind};
@@ -87,15 +87,12 @@ impl InstanceAddresses {
         });
         let this = self.clone();
         self.instances.subscribe(move |change: &Change<InstanceKind>| {
-            let uids = [&change.old, &change.new].map(|side| side.as_ref().map(|side| side.uid().to_owned()));
-            if uids[0] == uids[1] {
+            if change.object_if(Object::uid).is_none() {
                 return;
             }
-            for (uid, is_there) in uids.into_iter().zip([false, true]) {
-                let namespace = change.object().map_or("", |instance| instance.namespace());
-                for (_, address) in uid.into_iter().flat_map(|uid| this.addresses_of(namespace, &uid)) {
-                    changed(address, is_there);
-                }
+            for (instance, is_there) in [(&change.old, false), (&change.new, true)] {
+                let addresses = instance.iter().flat_map(|of| this.addresses_of(of.namespace(), of.uid()));
+                addresses.for_each(|(_, address)| changed(address, is_there));
             }
         });
     }

@@ -12,7 +12,9 @@ use crate::api::instance::InstanceKind;
 use crate::api::meta::Metadata;
 use crate::api::parts::other_part;
 use crate::api::tenant::TenantKind;
+use crate::api::workspace::NameCreated;
 use crate::api::{Kind, Object, labels};
+use crate::kinds::Namespace;
 use crate::runtime::children::Children;
 use crate::runtime::component::Component;
 use crate::runtime::plan::{Desired, KindInfo, Manifest, Ownership, Plan, Removal};
@@ -73,6 +75,12 @@ pub fn name_owner<T: Kind>(
     let oldest = || siblings.iter().filter(|other| !other.is_terminating()).min_by_key(|other| age(other));
     let name_owner = holder.or_else(oldest)?;
     (name_owner.uid() != object.uid()).then(|| name_owner.name().to_owned())
+}
+
+/// The status of a namespace of `owner`. It counts as created while it exists and is not being deleted.
+pub fn namespace_status<T: Kind>(owner: &Object<T>, namespace: Option<&Namespace>) -> NameCreated {
+    let usable = namespace.filter(|found| found.is_controlled_by(owner) && !found.is_terminating());
+    usable.map(|found| NameCreated { created: true, name: found.name().to_owned() }).unwrap_or_default()
 }
 
 /// The common properties of the children of an object.
@@ -289,12 +297,11 @@ fn metadata(desired: &Desired) -> ObjectMeta {
 /// The merge patch that sets each member of `body` in `current` to its exact value; `Null` if nothing differs.
 fn repair(current: &Value, body: &Value) -> Value {
     let members = body.as_object().into_iter().flatten();
-    let repairs: Map<String, Value> = members
-        .filter_map(|(name, wanted)| {
-            let found = current.get(name).unwrap_or(&Value::Null);
-            Some((name.clone(), merge::difference(found, wanted)?))
-        })
-        .collect();
+    let repairs = members.filter_map(|(name, wanted)| {
+        let found = current.get(name).unwrap_or(&Value::Null);
+        Some((name.clone(), merge::difference(found, wanted)?))
+    });
+    let repairs: Map<String, Value> = repairs.collect();
     if repairs.is_empty() { Value::Null } else { Value::Object(repairs) }
 }
 

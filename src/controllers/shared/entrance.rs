@@ -60,6 +60,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::runtime::store::AnyStore;
 
     fn tenant(name: &str, namespace: Option<&str>, workspaces: &[(&str, &str)]) -> Tenant {
         let workspaces: Vec<_> =

@@ -1,7 +1,7 @@
 //! The objects that this installation took under a former selector. They stay as they are, and are counted in the
 //! readiness, the log and a metric.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::responsibility::Responsibility;
@@ -16,7 +16,8 @@ const NAMED: usize = 3;
 pub struct Census {
     /// The kind, in the plural.
     pub kind: &'static str,
-    count: Box<dyn Fn() -> Option<Count> + Send + Sync>,
+    /// Returns the current numbers; `None` during the initial list of the store.
+    pub count: Box<dyn Fn() -> Option<Count> + Send + Sync>,
 }
 
 /// The number of objects of a kind.
@@ -51,11 +52,6 @@ impl Census {
         };
         Self { kind, count: Box::new(count) }
     }
-
-    /// The current numbers; `None` during the initial list of the store.
-    pub fn count(&self) -> Option<Count> {
-        (self.count)()
-    }
 }
 
 /// A sentence about the objects of former selectors; `None` if there are no such objects.
@@ -65,10 +61,8 @@ pub fn sentence(selector: &BTreeMap<String, String>, counts: &[(&str, Count)]) -
         format!("matches {} {kind}; {former} carry this installation's finalizer", count.selected)
     });
     let of_kinds = of_kinds.collect::<Vec<_>>().join(", and ");
-    let mut former: Vec<&str> =
+    let former: BTreeSet<&str> =
         counts.iter().flat_map(|(_, count)| count.former.keys().map(String::as_str)).collect();
-    former.sort_unstable();
-    former.dedup();
     let named = former.iter().take(NAMED).copied().collect::<Vec<_>>().join(" and ");
     let first = former.first()?;
     Some(format!(

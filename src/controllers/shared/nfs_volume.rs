@@ -5,13 +5,14 @@ use serde_json::{Value, json};
 
 use super::children::{Child, Parent};
 use super::pod_security;
-use crate::api::labels;
 use crate::api::names::label_sized;
 use crate::api::quantity::Quantity;
 use crate::api::text::Text;
+use crate::api::{labels, reason};
 use crate::kinds::{Job, JobEnd, JobKind, NfsClaim, NfsClaimKind, PersistentVolume};
 use crate::runtime::component::Component;
 use crate::runtime::plan::ObjectPatch;
+use crate::runtime::problem::Problem;
 use crate::runtime::store::index;
 
 /// The name of the resource that a claim requests.
@@ -83,12 +84,15 @@ pub fn provisioning(claim: Option<&NfsClaim>, job: Option<&Job>) -> Option<&'sta
     Some(if succeeded || completed { labels::PROVISIONING_COMPLETED } else { labels::PROVISIONING_PENDING })
 }
 
-/// The reason why a Job has failed, if it has failed.
-pub fn failure(job: &Job) -> Option<&str> {
-    match job.end()? {
-        JobEnd::Failed(condition) => Some(&condition.message),
-        JobEnd::Complete => None,
-    }
+/// The problem that a Job could not prepare `volume`, for example `the volume`, if the Job has failed.
+pub fn failure(job: &Job, volume: &str, component: Component) -> Option<Problem> {
+    let JobEnd::Failed(condition) = job.end()? else { return None };
+    let (namespace, name, cause) = (job.namespace(), job.name(), &condition.message);
+    let message = format!(
+        "{volume} could not be prepared: Job {namespace}/{name} has failed: {cause}; delete the Job to have it tried \
+         again"
+    );
+    Some(Problem::elsewhere(component, reason::PROVISIONING_FAILED, message))
 }
 
 /// The name of the Job that prepares a claim.

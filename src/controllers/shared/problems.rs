@@ -139,8 +139,7 @@ pub fn conditions<T: Kind>(
             Observation::new(RECONCILED, false, worst.reason, messages.join("; "))
         }
     });
-    let is_true = |observation: &Observation| observation.holds == Some(true);
-    let is_stalled = own.iter().any(|observation| observation.type_ == STALLED && is_true(observation));
+    let is_stalled = own.iter().any(|known| known.type_ == STALLED && known.holds == Some(true));
     let of_problems = stalled(old, problems, stalled_after, now);
     let has_fault = problems.iter().any(|problem| problem.stalled);
     if let Some(stalled) = of_problems.filter(|_| !is_stalled || has_fault) {

@@ -9,13 +9,13 @@ use crate::api::instance::{Instance, InstanceKind};
 use crate::api::names::CanonicalName;
 use crate::api::requirements::VolumeState;
 use crate::api::shared_volume::{SharedVolume, SharedVolumeKind};
-use crate::api::template::TemplateKind;
+use crate::api::template::{Template, TemplateKind};
 use crate::api::tenant::TenantKind;
 use crate::api::text::Text;
 use crate::api::{Kind, Object, labels};
 use crate::kinds::{Deployment, Namespace};
 use crate::runtime::ObjectKey;
-use crate::runtime::store::{Index, index};
+use crate::runtime::store::{Index, Store, index};
 
 /// The name of the Secret with the location of a user's `MyDrive`. The tenant loop writes it, the instance
 /// loop reads it.
@@ -25,6 +25,12 @@ pub const MY_DRIVE_SECRET: &str = "mydrive-info";
 pub fn template_key(instance: &Instance) -> ObjectKey {
     let reference = &instance.spec.template_ref;
     ObjectKey::new(Text::interned(&reference.namespace), Text::interned(&reference.name))
+}
+
+/// The Template of an Instance, if it exists.
+pub fn template_of(instance: &Instance, templates: &Store<TemplateKind>) -> Option<Arc<Template>> {
+    let reference = &instance.spec.template_ref;
+    templates.get(&reference.namespace, &reference.name)
 }
 
 /// The shared volumes that an environment mounts.
@@ -89,9 +95,8 @@ pub fn mounted_volumes_annotation(volumes: &BTreeSet<ObjectKey>) -> Option<Strin
 
 /// The key of the Instance that an object belongs to according to its label.
 pub fn instance_of<T: Kind>(object: &Object<T>) -> Option<ObjectKey> {
-    object
-        .label(labels::INSTANCE)
-        .map(|name| ObjectKey::new(&object.metadata.namespace, Text::interned(name)))
+    let name = object.label(labels::INSTANCE)?;
+    Some(ObjectKey::new(&object.metadata.namespace, Text::interned(name)))
 }
 
 index! {

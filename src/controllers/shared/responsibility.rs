@@ -162,17 +162,15 @@ impl Responsibility {
 /// The plan for an object whose labels were changed: finalizer and mark are removed, so that the object can be deleted
 /// without this daemon, and another daemon can take it over.
 pub fn release<T: Kind, E>(object: &Object<T>, finalizer: &str) -> Plan<E> {
-    let mut plan = Plan { requeue: Requeue::OnChange, ..Plan::default() };
-    plan.patches.extend(released(object, finalizer));
-    plan
+    let patches = released(object, finalizer).into_iter().collect();
+    Plan { patches, requeue: Requeue::OnChange, ..Plan::default() }
 }
 
 /// The patch that removes the finalizer and the mark from an object.
 pub fn released<T: Kind>(object: &Object<T>, finalizer: &str) -> Option<ObjectPatch> {
-    finalizer::removal(object, finalizer).map(|mut patch| {
-        patch.patch["metadata"]["annotations"] = json!({FINALIZED_BY: null});
-        patch
-    })
+    let mut removal = finalizer::removal(object, finalizer)?;
+    removal.patch["metadata"]["annotations"] = json!({FINALIZED_BY: null});
+    Some(removal)
 }
 
 #[cfg(test)]

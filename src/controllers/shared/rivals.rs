@@ -54,8 +54,7 @@ pub fn follow<T: Kind>(set: &StoreSet<'_>, store: &Arc<Store<T>>, responsibility
     }));
     let responsibility = responsibility.clone();
     store.subscribe(move |change| {
-        let rival = change.new.as_deref().and_then(|object| responsibility.rival(object));
-        if let Some(rival) = rival {
+        if let Some(rival) = change.new.as_deref().and_then(|object| responsibility.rival(object)) {
             responsibility.rivals.add(rival);
         }
     });

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use super::environments::choose;
-use super::references::{ByCanonicalName, template_key};
+use super::references::{ByCanonicalName, template_of};
 use crate::api::instance::{Instance, InstanceKind};
 use crate::api::parts::PUBLIC_EXPOSURE;
 use crate::api::template::TemplateKind;
@@ -54,8 +54,7 @@ impl ServiceNames<'_> {
         if is_exposed && end == Some(PUBLIC_EXPOSURE.suffix) {
             return true;
         }
-        let reference = template_key(other);
-        let Some(template) = self.templates.get(&reference.namespace, &reference.name) else { return false };
+        let Some(template) = template_of(other, self.templates) else { return false };
         let environments = &template.spec.environment_list;
         let (chosen, _) = choose(other, environments, self.layout, |name| has_object(other, name));
         chosen.iter().any(|chosen| match end {

@@ -9,7 +9,7 @@ use crate::api::condition::Condition;
 use crate::api::meta::Metadata;
 use crate::api::reason::{self, Reason};
 use crate::api::requirements::{StorageClasses, has_class};
-use crate::kinds::{Job, NamespaceStatus, NfsClaim};
+use crate::kinds::{Job, Namespace, NfsClaim};
 use crate::runtime::component::Component;
 use crate::runtime::object_events::{About, Events};
 use crate::runtime::plan::Plan;
@@ -30,8 +30,8 @@ pub fn class_fault(classes: Option<&StorageClasses>, class: &str) -> Option<Stri
     classes.filter(|classes| !has_class(classes, class)).map(|_| fault())
 }
 
-/// A wait.
-#[derive(Debug, Clone, PartialEq)]
+/// A wait. The default is no wait.
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Wait {
     /// The problem to report, if the wait has lasted long enough.
     pub problem: Option<Problem>,
@@ -46,14 +46,12 @@ impl Wait {
     pub fn join<E>(self, plan: &mut Plan<E>) {
         plan.problems.extend(self.problem);
         plan.awaited = plan.awaited.take().or(self.asks);
-        if let Some(again) = self.again {
-            plan.requeue_after(again);
-        }
+        plan.requeue_after(self.again);
     }
 
     /// A wait that is too short to be checked yet.
     fn young(left: Duration) -> Self {
-        Self { problem: None, asks: None, again: Some(left) }
+        Self { again: Some(left), ..Self::default() }
     }
 }
 
@@ -76,34 +74,28 @@ pub fn of_claim(
     events: &Events,
     stored: Option<&Condition>,
     now: Timestamp,
-) -> Option<Wait> {
+) -> Wait {
     if is_bound(claim) || claim.is_terminating() {
-        return None;
+        return Wait::default();
     }
     let age = age(&claim.metadata, now);
     let subject = format!("PersistentVolumeClaim {}/{} is not bound", claim.namespace(), claim.name());
     if age < GRACE {
-        return Some(Wait::young(GRACE.saturating_sub(age)));
+        return Wait::young(GRACE.saturating_sub(age));
     }
     if let Some(fault) = class_fault {
         let message = format!("{subject}: {fault}");
         let problem = Problem::elsewhere(component, reason::STORAGE_CLASS_NOT_FOUND, message);
-        return Some(Wait { problem: Some(problem), asks: None, again: None });
+        return Wait { problem: Some(problem), ..Wait::default() };
     }
     if age < PATIENCE {
-        return Some(Wait::young(PATIENCE.saturating_sub(age)));
+        return Wait::young(PATIENCE.saturating_sub(age));
     }
-    let otherwise = || {
-        format!(
-            "{subject}: no event explains why; check whether the provisioner of its storage class is running"
-        )
-    };
-    let message = match events {
-        Events::Read(told) => Some(told.as_ref().map_or_else(otherwise, |told| format!("{subject}: {told}"))),
-        Events::Unknown => kept(stored, reason::VOLUME_UNBOUND, &subject).or_else(|| Some(otherwise())),
-    };
-    let problem = message.map(|message| Problem::waiting(component, reason::VOLUME_UNBOUND, message));
-    Some(Wait { problem, asks: Some(about(claim.namespace(), claim.uid())), again: None })
+    let unexplained = "no event explains why; check whether the provisioner of its storage class is running";
+    let message = explained(&subject, reason::VOLUME_UNBOUND, events, stored)
+        .unwrap_or_else(|| format!("{subject}: {unexplained}"));
+    let problem = Some(Problem::waiting(component, reason::VOLUME_UNBOUND, message));
+    Wait { problem, asks: Some(about(claim.namespace(), claim.uid())), again: None }
 }
 
 /// The wait of an unfinished Job. Only events show the cause.
@@ -113,38 +105,33 @@ pub fn of_job(
     events: &Events,
     stored: Option<&Condition>,
     now: Timestamp,
-) -> Option<Wait> {
+) -> Wait {
     if job.end().is_some() || job.is_terminating() {
-        return None;
+        return Wait::default();
     }
     let age = age(&job.metadata, now);
     if age < PATIENCE {
-        return Some(Wait::young(PATIENCE.saturating_sub(age)));
+        return Wait::young(PATIENCE.saturating_sub(age));
     }
     let subject = format!("the volume is not prepared yet: Job {}/{}", job.namespace(), job.name());
-    let message = match events {
-        Events::Read(told) => told.as_ref().map(|told| format!("{subject}: {told}")),
-        Events::Unknown => kept(stored, reason::PROVISIONING, &subject),
-    };
+    let message = explained(&subject, reason::PROVISIONING, events, stored);
     let problem = message.map(|message| Problem::waiting(component, reason::PROVISIONING, message));
-    Some(Wait { problem, asks: Some(about_job(job)), again: None })
+    Wait { problem, asks: Some(about_job(job)), again: None }
 }
 
-/// The obstacles to the deletion of a namespace, as the end of a sentence, and the time until the next look. The text
-/// is empty at first, because the content of a namespace takes a moment to disappear.
-pub fn of_namespace(
-    metadata: &Metadata,
-    status: &NamespaceStatus,
-    now: Timestamp,
-) -> (String, Option<Duration>) {
-    let Some(begun) = &metadata.deletion_timestamp else { return (String::new(), None) };
-    let passed = passed(begun.0, now);
-    if passed < PATIENCE {
-        return (String::new(), Some(PATIENCE.saturating_sub(passed)));
-    }
-    let obstacles: Vec<&str> = status.conditions.iter().map(|condition| &*condition.message).collect();
-    let text = if obstacles.is_empty() { String::new() } else { format!(": {}", obstacles.join("; ")) };
-    (text, None)
+/// The wait for a namespace that is being deleted. `whose` follows its name in the message. The obstacles to the
+/// deletion are left out at first, because the content of a namespace takes a moment to disappear.
+pub fn of_namespace(namespace: &Namespace, whose: &str, component: Component, now: Timestamp) -> Wait {
+    let begun = namespace.metadata.deletion_timestamp.as_ref();
+    let left = begun.map_or(PATIENCE, |begun| PATIENCE.saturating_sub(passed(begun.0, now)));
+    let again = Some(left).filter(|left| !left.is_zero());
+    let conditions = namespace.status.conditions.iter().filter(|_| again.is_none());
+    let obstacles: Vec<&str> = conditions.map(|condition| &*condition.message).collect();
+    let keeps = if obstacles.is_empty() { String::new() } else { format!(": {}", obstacles.join("; ")) };
+    let name = namespace.name();
+    let message = format!("namespace {name}{whose} is being deleted{keeps}; it is created again after that");
+    let problem = Problem::waiting(component, reason::NAMESPACE_TERMINATING, message);
+    Wait { problem: Some(problem), asks: None, again }
 }
 
 fn about(namespace: &str, uid: &str) -> About {
@@ -156,10 +143,16 @@ pub fn about_job(job: &Job) -> About {
     About { jobs: [job.name().to_owned()].into(), ..about(job.namespace(), job.uid()) }
 }
 
-/// The message of a stored condition about a subject. It is kept until this process has read the events.
-fn kept(stored: Option<&Condition>, reason: Reason, subject: &str) -> Option<String> {
-    let stored = stored.filter(|stored| stored.status == "False" && stored.reason == *reason)?;
-    Some(&*stored.message).filter(|message| message.starts_with(subject)).map(str::to_owned)
+/// The message about the event that explains the wait of a subject. Until this process has read the events, it is the
+/// message of the stored condition with this reason.
+fn explained(subject: &str, reason: Reason, events: &Events, stored: Option<&Condition>) -> Option<String> {
+    match events {
+        Events::Read(told) => told.as_ref().map(|told| format!("{subject}: {told}")),
+        Events::Unknown => {
+            let stored = stored.filter(|stored| stored.status == "False" && stored.reason == *reason)?;
+            Some(&*stored.message).filter(|message| message.starts_with(subject)).map(str::to_owned)
+        }
+    }
 }
 
 #[cfg(test)]
@@ -189,8 +182,7 @@ mod tests {
     }
 
     /// The reason and message of the problem, whether it only waits, and whether events are read.
-    fn said(wait: Option<Wait>) -> (String, String, bool, bool) {
-        let wait = wait.expect("it waits");
+    fn said(wait: Wait) -> (String, String, bool, bool) {
         let problem = wait.problem.expect("a problem");
         (problem.reason.to_string(), problem.message, problem.waiting, wait.asks.is_some())
     }
@@ -201,7 +193,7 @@ mod tests {
         let of = |fault: Option<&str>, events: &Events, second| {
             of_claim(&claim, VOLUME, fault, events, None, at(second))
         };
-        let young = |left| Some(Wait::young(Duration::from_secs(left)));
+        let young = |left| Wait::young(Duration::from_secs(left));
         let fault = Some("storageclass \"rook-nfs\" not found");
         assert_eq!(of(fault, &Events::Unknown, 2), young(3), "a volume may have that class");
         let (reason, message, waiting, asks) = said(of(fault, &Events::Unknown, 5));
@@ -237,27 +229,32 @@ mod tests {
 
     #[test]
     fn a_namespace_that_stays_names_its_obstacles() {
-        let namespace = |conditions: serde_json::Value| -> crate::kinds::Namespace {
+        let namespace = |conditions: serde_json::Value| -> Namespace {
             let metadata = json!({"name": "tenant-ada", "deletionTimestamp": "2026-01-01T00:00:00Z"});
             serde_json::from_value(json!({"metadata": metadata, "status": {"conditions": conditions}}))
                 .expect("lenient")
         };
-        let said = |namespace: &crate::kinds::Namespace, second| {
-            of_namespace(&namespace.metadata, &namespace.status, at(second))
+        let said = |namespace: &Namespace, second| {
+            let wait = of_namespace(namespace, "", VOLUME, at(second));
+            (wait.problem.expect("a problem").message, wait.again)
+        };
+        let message = |keeps: &str| {
+            format!("namespace tenant-ada is being deleted{keeps}; it is created again after that")
         };
         let stuck = namespace(json!([
             {"type": "NamespaceFinalizersRemaining", "status": "True", "message": "finalizers remaining: a.b/c"},
             {"type": "NamespaceDeletionContentFailure", "status": "False", "message": "All content deleted"},
             {"type": "NamespaceContentRemaining", "status": "True", "message": "pods. has 1 resource instances"}]));
-        assert_eq!(said(&stuck, 20), (String::new(), Some(Duration::from_secs(40))), "it may still go");
-        let text = ": pods. has 1 resource instances; finalizers remaining: a.b/c".to_owned();
-        assert_eq!(said(&stuck, 60), (text, None));
-        assert_eq!(said(&namespace(json!([])), 60), (String::new(), None));
+        assert_eq!(said(&stuck, 20), (message(""), Some(Duration::from_secs(40))), "it may still go");
+        let obstacles = message(": pods. has 1 resource instances; finalizers remaining: a.b/c");
+        assert_eq!(said(&stuck, 60), (obstacles, None));
+        assert_eq!(said(&namespace(json!([])), 60), (message(""), None));
     }
 
     #[test]
     fn a_claim_that_is_bound_and_a_job_that_has_ended_wait_for_nothing() {
-        assert_eq!(of_claim(&claim("Bound"), VOLUME, Some("no"), &Events::Unknown, None, at(600)), None);
+        let bound = of_claim(&claim("Bound"), VOLUME, Some("no"), &Events::Unknown, None, at(600));
+        assert_eq!(bound, Wait::default());
         let job = |status: serde_json::Value| -> Job {
             let metadata = json!({"name": "prepare", "namespace": "drives", "uid": "j",
                 "creationTimestamp": "2026-01-01T00:00:00Z"});
@@ -265,8 +262,8 @@ mod tests {
         };
         let of = |job: &Job, events: &Events| of_job(job, VOLUME, events, None, at(60));
         let ended = job(json!({"conditions": [{"type": "Complete", "status": "True"}]}));
-        assert_eq!(of(&ended, &told("FailedMount")), None);
-        let runs = of(&job(json!({"active": 1})), &Events::Read(None)).expect("it is asked for");
+        assert_eq!(of(&ended, &told("FailedMount")), Wait::default());
+        let runs = of(&job(json!({"active": 1})), &Events::Read(None));
         assert_eq!((runs.problem, runs.asks.is_some()), (None, true), "it may take long");
         let (reason, message, waiting, _) = said(of(&job(json!({"active": 1})), &told("FailedMount")));
         assert_eq!((&*reason, waiting), ("Provisioning", true));

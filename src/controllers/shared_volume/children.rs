@@ -90,11 +90,9 @@ pub fn claim<'a>(
     provisioned: Option<&str>,
 ) -> Child<'a> {
     let spec = || claim_spec(&config.storage_class, size);
-    let mut claim =
-        parent(observed).child::<NfsClaimKind>(&claim_name(observed.volume.name()), &VOLUME, 0, spec);
-    let state = provisioned.map(|state| (labels::VOLUME_PROVISIONING.to_owned(), state.to_owned()));
-    claim.desired.labels.extend(state);
-    claim
+    let state = provisioned.map(|state| (labels::VOLUME_PROVISIONING, state));
+    let parent = parent(observed).with(state.as_slice());
+    parent.child::<NfsClaimKind>(&claim_name(observed.volume.name()), &VOLUME, 0, spec)
 }
 
 /// The Job.

@@ -5,13 +5,12 @@ use std::sync::Arc;
 
 use derive_more::{AsMut, AsRef};
 
-use crate::api::labels;
 use crate::api::shared_volume::SharedVolume;
 use crate::controllers::shared::responsibility::Standing;
 use crate::kinds::PersistentVolume;
+use crate::runtime::ObjectKey;
 use crate::runtime::children::Children;
 use crate::runtime::object_events::Events;
-use crate::runtime::{ObjectKey, finalizer};
 
 /// The complete input of plan and report, except the configuration and the time.
 #[derive(Debug, Clone, AsRef, AsMut)]
@@ -41,9 +40,4 @@ impl Observed {
     pub fn is_used(&self) -> bool {
         !self.templates.is_empty() || !self.instances.is_empty()
     }
-}
-
-/// Whether the shared volume has the finalizer.
-pub fn is_protected(volume: &SharedVolume) -> bool {
-    finalizer::holds(volume, labels::SHARED_VOLUME_FINALIZER)
 }

@@ -52,16 +52,14 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan {
     plan.patches.extend(growth(claim, &size, VOLUME));
     plan.problems.extend(shrinks(claim, &size));
     if !is_bound(claim) {
-        wait_for_claim(observed, claim, now, &mut plan);
+        let (fault, events) = (observed.class_fault.as_deref(), &observed.events);
+        waits::of_claim(claim, VOLUME, fault, events, stored(observed), now).join(&mut plan);
         return plan;
     }
     match &observed.persistent_volume {
         None => {
-            plan.problems.push(Problem::waiting(
-                VOLUME,
-                reason::VOLUME_MISSING,
-                "the claim is not bound yet",
-            ));
+            let message = "the claim is not bound yet";
+            plan.problems.push(Problem::waiting(VOLUME, reason::VOLUME_MISSING, message));
         }
         Some(volume) if location(volume).is_none() => {
             let message = format!(
@@ -74,29 +72,18 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan {
         }
         Some(_) => {}
     }
-    if provisioned != Some(labels::PROVISIONING_COMPLETED) {
-        prepare(observed, config, claim, now, &mut plan);
+    if !is_complete {
+        prepare(observed, config, now, &mut plan);
     }
     plan
-}
-
-/// Plans the consequences of an unbound claim.
-fn wait_for_claim(observed: &Observed, claim: &NfsClaim, now: Timestamp, plan: &mut Plan) {
-    let (fault, events) = (observed.class_fault.as_deref(), &observed.events);
-    if let Some(wait) = waits::of_claim(claim, VOLUME, fault, events, stored(observed), now) {
-        wait.join(plan);
-    }
 }
 
 /// The size in the spec, or its problem.
 fn size(observed: &Observed) -> Result<Quantity, Problem> {
     let volume = &observed.volume;
     if let Some(reason) = &volume.malformed {
-        return Err(Problem::fault(
-            VOLUME,
-            reason::INVALID_SPEC,
-            format!("the spec cannot be read: {reason}"),
-        ));
+        let message = format!("the spec cannot be read: {reason}");
+        return Err(Problem::fault(VOLUME, reason::INVALID_SPEC, message));
     }
     let text = volume.spec.size.to_string();
     let invalid = |why: &str| {
@@ -152,32 +139,14 @@ fn remove_job_first(observed: &Observed, config: &SharedVolumeConfig, plan: &mut
 }
 
 /// Plans the Job that prepares the volume, or reports that it has failed.
-fn prepare(
-    observed: &Observed,
-    config: &SharedVolumeConfig,
-    claim: &NfsClaim,
-    now: Timestamp,
-    plan: &mut Plan,
-) {
-    let own = observed.own_job();
-    if let Some(failed) = own.and_then(failure) {
-        let message = format!(
-            "the volume could not be prepared: Job {}/{} has failed: {failed}; delete the Job to have it tried \
-             again",
-            claim.namespace(),
-            observed.job().0
-        );
-        plan.problems.push(Problem::elsewhere(VOLUME, reason::PROVISIONING_FAILED, message));
-    }
+fn prepare(observed: &Observed, config: &SharedVolumeConfig, now: Timestamp, plan: &mut Plan) {
     // A running Job is left alone. The apply engine rejects a Job with another owner.
-    match own {
-        None => children::job(observed, config).ensure(plan),
-        Some(job) => {
-            if let Some(wait) = waits::of_job(job, VOLUME, &observed.events, stored(observed), now) {
-                wait.join(plan);
-            }
-        }
-    }
+    let Some(job) = observed.own_job() else {
+        children::job(observed, config).ensure(plan);
+        return;
+    };
+    plan.problems.extend(failure(job, "the volume", VOLUME));
+    waits::of_job(job, VOLUME, &observed.events, stored(observed), now).join(plan);
 }
 
 /// The condition that explains why the volume waits.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
-use super::observe::{Observed, is_protected};
+use super::observe::Observed;
 use super::reconcile::Settings;
 use crate::api::condition::{ConditionType, DELETION_BLOCKED, NAME_CONFLICT, READY};
 use crate::api::reason::{self, Reason};
@@ -13,25 +13,21 @@ use crate::api::{labels, shown};
 use crate::controllers::shared::nfs_volume::{is_bound, location};
 use crate::controllers::shared::problems;
 use crate::controllers::shared::responsibility::Standing;
-use crate::runtime::ObjectKey;
 use crate::runtime::apply::Failure;
 use crate::runtime::conditions::{self, Observation};
 use crate::runtime::error::ApiError;
 use crate::runtime::events::EventNote;
 use crate::runtime::problem::Problem;
 use crate::runtime::reconciler::{Reconciled, Report};
+use crate::runtime::{ObjectKey, finalizer};
 
 /// The maximum number of Templates and Instances in a message.
 const NAMED: usize = 20;
 
 /// The reason and message of a failed write.
 fn describe(failure: &Failure) -> (Reason, String) {
-    match &failure.error {
-        ApiError::QuotaExceeded(message) => {
-            (reason::QUOTA_EXCEEDED, format!("PVC exceeded the resource quota: {message}"))
-        }
-        _ => problems::describe(failure),
-    }
+    let ApiError::QuotaExceeded(message) = &failure.error else { return problems::describe(failure) };
+    (reason::QUOTA_EXCEEDED, format!("PVC exceeded the resource quota: {message}"))
 }
 
 /// The report of a reconcile.
@@ -79,7 +75,7 @@ fn phase(observed: &Observed, problems: &[Problem]) -> SharedVolumePhase {
         return SharedVolumePhase::Pending;
     }
     let is_prepared = claim.label(labels::VOLUME_PROVISIONING) == Some(labels::PROVISIONING_COMPLETED);
-    if is_prepared && is_protected(&observed.volume) {
+    if is_prepared && finalizer::holds(&observed.volume, labels::SHARED_VOLUME_FINALIZER) {
         SharedVolumePhase::Ready
     } else {
         SharedVolumePhase::Provisioning
@@ -125,7 +121,7 @@ fn deleting(observed: &Observed, now: Timestamp) -> Report<SharedVolumeKind> {
 /// The message of the condition [`DELETION_BLOCKED`]; `None` if the volume is unused.
 fn blocked(observed: &Observed) -> Option<String> {
     let (templates, instances) = (&observed.templates, &observed.instances);
-    if templates.is_empty() && instances.is_empty() {
+    if !observed.is_used() {
         return None;
     }
     let names: BTreeSet<&str> = templates.iter().chain(instances).map(|key| key.name.as_str()).collect();

@@ -26,7 +26,7 @@ use crate::runtime::object_events::Events;
 use crate::runtime::queue::{Priority, Queue};
 use crate::runtime::selection::{Label, Selection};
 use crate::runtime::store::{Change, Index, Store, index};
-use crate::runtime::store_set::{Declaration, StoreSet, enqueue_controller};
+use crate::runtime::store_set::{Declaration, StoreSet, enqueue_all, enqueue_controller};
 
 /// The stores of the shared volume loop.
 pub struct Stores {
@@ -75,11 +75,8 @@ impl Stores {
         let quotas = set.store::<UsedQuotaKind>(&Selection::of(Label::Absent(labels::MANAGED_BY)));
         quotas
             .wakes_by::<RefusedByNamespace, _, _>(&volumes, |change| {
-                change
-                    .old
-                    .as_deref()
-                    .filter(|_| has_room(change))
-                    .map(|quota| quota.metadata.namespace.clone())
+                let quota = change.old.as_deref().filter(|_| has_room(change))?;
+                Some(quota.metadata.namespace.clone())
             })
             .get();
         let (children, claims) = children::declare(set);
@@ -98,12 +95,7 @@ impl Stores {
                     }
                 })
                 .get(),
-            storage_classes: {
-                let all = Arc::clone(&volumes);
-                storage_classes(set, move |queue| {
-                    all.keys().into_iter().for_each(|key| queue.add(key, Priority::Background));
-                })
-            },
+            storage_classes: storage_classes(set, enqueue_all(&volumes)),
             volumes,
             children,
         }

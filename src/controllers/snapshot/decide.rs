@@ -84,8 +84,14 @@ pub fn decide(observed: &Observed, config: &SnapshotConfig, now: Timestamp) -> D
         _ => {}
     }
     let decision = match judge(observed, config, now) {
-        Ok(export) => foreign_owner(observed).unwrap_or(Decision::Export(export)),
-        Err(decision) => decision,
+        Ok(export) => {
+            let obstacle = busy(observed, &export.disk).or_else(|| foreign_owner(observed));
+            obstacle.unwrap_or(Decision::Export(export))
+        }
+        Err(message) => Decision::Refuse(format!(
+            "{message} It is not possible to complete the InstanceSnapshot {}",
+            snapshot.name()
+        )),
     };
     expired(snapshot, &decision, config, now).unwrap_or(decision)
 }
@@ -191,60 +197,53 @@ fn foreign_owner(observed: &Observed) -> Option<Decision> {
     })
 }
 
-/// The input of the Job if the snapshot can be made now, otherwise the first reason why not.
-fn judge(observed: &Observed, config: &SnapshotConfig, now: Timestamp) -> Result<Export, Decision> {
+/// The input of the Job, or the first reason why the snapshot is rejected.
+fn judge(observed: &Observed, config: &SnapshotConfig, now: Timestamp) -> Result<Export, String> {
     let snapshot = &observed.snapshot;
-    let refuse = |message: &str| {
-        Decision::Refuse(format!(
-            "{message} It is not possible to complete the InstanceSnapshot {}",
-            snapshot.name()
-        ))
-    };
     if let Some(reason) = &snapshot.malformed {
-        return Err(refuse(&format!("the spec cannot be read: {reason}.")));
+        return Err(format!("the spec cannot be read: {reason}."));
     }
     let key = instance_key(snapshot);
     if key.namespace != snapshot.namespace() {
-        return Err(refuse(&format!(
+        return Err(format!(
             "instance {} is in namespace {}: a snapshot is made in the namespace of its instance.",
             key.name, key.namespace
-        )));
+        ));
     }
-    let (instance, environment) = found(observed, &key).map_err(|message| refuse(&message))?;
+    let (instance, environment) = found(observed, &key)?;
     let alone = observed.template.as_ref().is_some_and(|template| template.spec.environment_list.len() == 1);
     if instance.spec.running {
-        return Err(refuse("the vm is running."));
+        return Err("the vm is running.".to_owned());
     }
     let tenant = &instance.spec.tenant_ref.name;
     if let Some(namespace_tenant) =
         observed.namespace_tenant.as_ref().filter(|namespace_tenant| tenant != *namespace_tenant)
     {
-        return Err(refuse(&format!(
+        return Err(format!(
             "instance {} names tenant {tenant}, but namespace {} belongs to tenant {namespace_tenant}: nothing is \
              pushed into the repositories of another tenant.",
             key.name, key.namespace
-        )));
+        ));
     }
     if let Some(repository_owner) = &observed.repository_owner {
-        return Err(refuse(&format!(
+        return Err(format!(
             "tenant {tenant} would share the repositories ({}) of tenant {repository_owner}: \
              contact the administrator.",
             image::directory(tenant)
-        )));
+        ));
     }
     let destination = image::destination(&config.vm_registry, tenant, &snapshot.spec.image_name, now)
-        .map_err(|message| refuse(&format!("{message}.")))?;
+        .map_err(|message| format!("{message}."))?;
     for (key, value) in
         [("vmRegistry", &config.vm_registry), ("vmRegistrySecret", &config.vm_registry_secret)]
     {
         if value.is_empty() {
-            return Err(refuse(&format!(
+            return Err(format!(
                 "there is no registry for images (controllers.snapshot.{key} is empty): contact the administrator."
-            )));
+            ));
         }
     }
-    let disk = observed.disk(instance, &environment.name, alone);
-    busy(observed, &disk).map_or(Ok(Export { disk, destination }), Err)
+    Ok(Export { disk: observed.disk(instance, &environment.name, alone), destination })
 }
 
 /// The Instance and its environment, or their problem.

@@ -60,9 +60,7 @@ pub fn plan(observed: &Observed, config: &SnapshotConfig, now: Timestamp) -> Pla
             plan.requeue_after(PATIENCE);
         }
         Decision::Running { next, trouble, .. } => {
-            if let Some(next) = next {
-                plan.requeue_after(next);
-            }
+            plan.requeue_after(next);
             let job = observed.job().filter(|_| trouble.is_some_and(|trouble| trouble.is_told_by_events()));
             plan.awaited = job.map(about_job);
         }

@@ -36,15 +36,12 @@ pub fn report(done: &Reconciled<'_, Observed, SnapshotConfig>) -> Report<Instanc
 fn decision(done: &Reconciled<'_, Observed, SnapshotConfig>) -> Option<Decision> {
     let Reconciled { observed, settings: config, plan, outcome, now } = *done;
     if let Some(failure) = outcome.failures.first() {
+        let wait = |reason, cause: &str| {
+            Some(Decision::Wait { reason, message: format!("the Job cannot be created: {cause}") })
+        };
         return match &failure.error {
-            ApiError::QuotaExceeded(message) => {
-                let message = format!("the Job cannot be created: {message}");
-                Some(Decision::Wait { reason: reason::QUOTA_EXCEEDED, message })
-            }
-            ApiError::Forbidden(_) => {
-                let message = format!("the Job cannot be created: {}", failure.error);
-                Some(Decision::Wait { reason: reason::JOB_REFUSED, message })
-            }
+            ApiError::QuotaExceeded(message) => wait(reason::QUOTA_EXCEEDED, message),
+            error @ ApiError::Forbidden(_) => wait(reason::JOB_REFUSED, &error.to_string()),
             ApiError::Invalid(_) | ApiError::NameConflict { .. } => {
                 Some(Decision::Refuse(failure.to_string()))
             }
@@ -125,12 +122,8 @@ fn running(
     trouble: Option<&Trouble>,
 ) -> (SnapshotPhase, Reason, String) {
     let Some(trouble) = trouble else {
-        let job = job_name(snapshot.name());
-        return (
-            SnapshotPhase::Processing,
-            reason::JOB_RUNNING,
-            format!("Job {job} makes image {destination}"),
-        );
+        let message = format!("Job {} makes image {destination}", job_name(snapshot.name()));
+        return (SnapshotPhase::Processing, reason::JOB_RUNNING, message);
     };
     // The scheduler and the kubelet word the same problem differently at each attempt.
     let is_same =
@@ -155,11 +148,8 @@ fn events(
         Decision::Running { .. } | Decision::Complete { .. } | Decision::Fail(_) | Decision::Abandon(_)
     );
     if is_new && !has_begun {
-        events.push(EventNote::new(
-            EventType::Normal,
-            reason::VALIDATING,
-            "Start validation of the request".to_owned(),
-        ));
+        let message = "Start validation of the request";
+        events.push(EventNote::new(EventType::Normal, reason::VALIDATING, message));
     }
     let is_reported = stored_condition(snapshot)
         .is_some_and(|stored| stored.reason == now.reason && stored.message == now.message);
@@ -167,32 +157,28 @@ fn events(
         return events;
     }
     let image = &snapshot.spec.image_name;
-    match decision {
-        Decision::Ended | Decision::Export(_) => {}
-        Decision::Wait { reason, message } => {
-            events.push(EventNote::new(EventType::Normal, *reason, message.clone()));
-        }
-        Decision::Refuse(message) => {
-            events.push(EventNote::warning(reason::VALIDATION_ERROR, message.clone()));
-        }
+    let note = match decision {
+        Decision::Ended | Decision::Export(_) => return events,
+        Decision::Wait { reason, message } => EventNote::new(EventType::Normal, *reason, message),
+        Decision::Refuse(message) => EventNote::warning(reason::VALIDATION_ERROR, message),
         Decision::Running { .. } if phase == before => {
             let type_ =
                 if now.reason == reason::JOB_RUNNING { EventType::Normal } else { EventType::Warning };
-            events.push(EventNote::new(type_, now.reason, now.message.clone()));
+            EventNote::new(type_, now.reason, &now.message)
         }
         Decision::Running { .. } => {
             let message = format!("Job {} for snapshot creation started", job_name(snapshot.name()));
-            events.push(EventNote::new(EventType::Normal, reason::CREATION, message));
+            EventNote::new(EventType::Normal, reason::CREATION, message)
         }
         Decision::Complete { took, .. } => {
             let message = format!("Image {image} created and uploaded{}", within(*took));
-            events.push(EventNote::new(EventType::Normal, reason::CREATED, message));
+            EventNote::new(EventType::Normal, reason::CREATED, message)
         }
         Decision::Fail(message) | Decision::Abandon(message) => {
-            let message = format!("The creation job failed: {message}");
-            events.push(EventNote::warning(reason::CREATION_FAILED, message));
+            EventNote::warning(reason::CREATION_FAILED, format!("The creation job failed: {message}"))
         }
-    }
+    };
+    events.push(note);
     events
 }
 

@@ -13,7 +13,7 @@ use crate::api::tenant::TenantKind;
 use crate::api::text::Text;
 use crate::api::{Kind, labels};
 use crate::config::Layout;
-use crate::controllers::shared::references::{ByInstance, instance_of, template_key};
+use crate::controllers::shared::references::{ByInstance, instance_of, template_of};
 use crate::kinds::{
     DataVolumeKind, JobKind, NamespaceKind, PodKind, PodOfJobKind, SecretNameKind,
     VirtualMachineInstanceKind, VirtualMachineKind,
@@ -145,10 +145,7 @@ impl Stores {
             // The reconciler adds them.
             events: Events::Unknown,
             has_secret: self.secrets.get(&key.namespace, &self.secret).is_some(),
-            template: instance.as_ref().and_then(|instance| {
-                let reference = template_key(instance);
-                self.templates.get(&reference.namespace, &reference.name)
-            }),
+            template: instance.as_ref().and_then(|instance| template_of(instance, &self.templates)),
             running: named
                 .clone()
                 .filter_map(|name| self.machine_instances.get(&of.namespace, name))
@@ -221,13 +218,12 @@ fn secrets(
     secret: &str,
 ) -> Arc<Store<SecretNameKind>> {
     if secret.is_empty() {
-        return Arc::default();
+        return Arc::new(Store::new(false));
     }
     snapshots.index::<ByNamespace>();
     let secrets = set.store::<SecretNameKind>(&Selection::named(secret));
     let secrets = secrets.wakes_by::<ByNamespace, _, _>(snapshots, |change| {
-        let is_news = change.old.is_none() || change.new.is_none();
-        change.object().filter(|_| is_news).map(|secret| secret.metadata.namespace.clone())
+        change.object_if(|_| ()).map(|secret| secret.metadata.namespace.clone())
     });
     secrets.get()
 }

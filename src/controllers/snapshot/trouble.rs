@@ -7,7 +7,8 @@ use jiff::Timestamp;
 
 use super::observe::Observed;
 use crate::api::reason::{self, Reason};
-use crate::kinds::{ContainerStatus, ContainerTerminated, Job, PodOfJob};
+use crate::controllers::shared::waits::passed;
+use crate::kinds::{ContainerStatus, Job, PodOfJob};
 use crate::runtime::object_events::Told;
 
 /// How long a Job may have no pod, or a pod may not start, before this is reported.
@@ -63,10 +64,18 @@ pub fn trouble(observed: &Observed, job: &Job, secret: &str, now: Timestamp) -> 
     };
     let told = observed.events.told();
     let late = || {
-        let pod = alive(observed).find(|pod| !has_started(pod) && waited >= PATIENCE);
-        pod.map(|pod| not_started(pod, told))
+        let pod = alive(observed).find(|pod| !has_started(pod) && waited >= PATIENCE)?;
+        let otherwise = "see its events, for example about a volume that cannot be mounted";
+        let subject = format!("pod {} has not started", pod.name());
+        Some(by_event(reason::POD_NOT_STARTED, subject, told, otherwise))
     };
-    let no_pod = || (has_no_pod(observed, job) && waited >= PATIENCE).then(|| waiting_for_pod(job, told));
+    let no_pod = || {
+        let is_late = has_no_pod(observed, job) && waited >= PATIENCE;
+        let otherwise = "see its events. A ResourceQuota of the namespace may leave no capacity for it \
+                         (controllers.snapshot.pusherMemoryLimit counts against it)";
+        let subject = format!("Job {} has no pod", job.name());
+        is_late.then(|| by_event(reason::WAITING_FOR_POD, subject, told, otherwise))
+    };
     stuck().or_else(missing).or_else(|| failure(observed)).or_else(late).or_else(no_pod)
 }
 
@@ -79,7 +88,7 @@ pub fn waited(observed: &Observed, job: &Job, now: Timestamp) -> Duration {
         Some(ended.finished_at.as_ref()?.0)
     });
     let last = created.chain(pods).chain(ended).max().unwrap_or(now);
-    Duration::try_from(now.duration_since(last)).unwrap_or_default()
+    passed(last, now)
 }
 
 /// Whether a container of the Job is running.
@@ -89,17 +98,13 @@ pub fn is_running(observed: &Observed) -> bool {
 
 /// The latest failed container of all pods.
 pub fn failure(observed: &Observed) -> Option<Trouble> {
-    let ends = |container: &ContainerStatus| -> Vec<ContainerTerminated> {
-        [&container.state, &container.last_state]
-            .into_iter()
-            .filter_map(|state| state.terminated.clone())
-            .collect()
-    };
-    let failed = observed.job_pods.iter().flat_map(|pod| {
-        let ends = containers(pod)
-            .flat_map(move |container| ends(container).into_iter().map(move |end| (container, end)));
-        ends.filter(|(_, end)| end.exit_code != 0).map(move |(container, end)| (pod, container, end))
+    let containers =
+        observed.job_pods.iter().flat_map(|pod| containers(pod).map(move |container| (pod, container)));
+    let ends = containers.flat_map(|(pod, container)| {
+        let states = [&container.state, &container.last_state].into_iter();
+        states.filter_map(move |state| Some((pod, container, state.terminated.as_ref()?)))
     });
+    let failed = ends.filter(|(.., end)| end.exit_code != 0);
     let (pod, container, end) = failed.max_by_key(|(.., end)| end.finished_at.as_ref().map(|time| time.0))?;
     let killed =
         if matches!(end.reason.as_str(), "" | "Error") { String::new() } else { format!(", {}", end.reason) };
@@ -161,12 +166,6 @@ fn stuck(pod: &PodOfJob) -> Option<Trouble> {
     Some(Trouble::new(reason::CONTAINER_NOT_STARTED, subject, shortened(detail)))
 }
 
-fn not_started(pod: &PodOfJob, told: Option<&Told>) -> Trouble {
-    let subject = format!("pod {} has not started", pod.name());
-    let otherwise = "see its events, for example about a volume that cannot be mounted";
-    by_event(reason::POD_NOT_STARTED, subject, told, otherwise)
-}
-
 /// The problem with the cause from an event, or with `otherwise` if no event explains it.
 fn by_event(reason: Reason, subject: String, told: Option<&Told>, otherwise: &str) -> Trouble {
     match told {
@@ -180,11 +179,4 @@ fn has_no_pod(observed: &Observed, job: &Job) -> bool {
     let status = &job.status;
     let counts = [status.active, status.succeeded, status.failed];
     observed.job_pods.is_empty() && counts.iter().all(|count| count.unwrap_or(0) == 0)
-}
-
-fn waiting_for_pod(job: &Job, told: Option<&Told>) -> Trouble {
-    let subject = format!("Job {} has no pod", job.name());
-    let detail = "see its events. A ResourceQuota of the namespace may leave no capacity for it \
-                  (controllers.snapshot.pusherMemoryLimit counts against it)";
-    by_event(reason::WAITING_FOR_POD, subject, told, detail)
 }

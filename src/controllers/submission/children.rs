@@ -38,9 +38,9 @@ impl Observed {
         self.uploads().into_iter().map(key).collect()
     }
 
-    /// The Job of an upload, whatever its owner.
+    /// The Job of an upload, if the Instance controls it.
     pub fn job(&self, upload: &Upload) -> Option<&Job> {
-        self.children.get::<JobKind>(self.instance.namespace(), &upload.job_name(self.instance.name()))
+        self.children.own(&self.instance, &upload.job_name(self.instance.name()))
     }
 
     /// The Jobs that the Instance controls.

@@ -201,7 +201,7 @@ fn stage(observed: &Observed, config: &SubmissionConfig, upload: &Upload, automa
     }
     let limit = i32::try_from(config.max_attempts).unwrap_or(i32::MAX);
     let done = automation.submission_attempts;
-    let Some(job) = observed.job(upload).filter(|job| job.is_controlled_by(&observed.instance)) else {
+    let Some(job) = observed.job(upload) else {
         if done < limit {
             // A user deleted the Job of the last attempt, or this loop did when the next attempt was due.
             let began = automation.submission_attempt_time.as_ref().filter(|_| done > 0);

@@ -63,8 +63,7 @@ impl Upload {
     /// The name of the objects of the environment.
     fn objects(&self, instance: &str) -> CanonicalName {
         let canonical = CanonicalName::of(instance);
-        let long = (!self.environment.is_empty()).then(|| canonical.environment(&self.environment));
-        long.unwrap_or(canonical)
+        if self.environment.is_empty() { canonical } else { canonical.environment(&self.environment) }
     }
 
     /// The name of the archive, without `.zip`.

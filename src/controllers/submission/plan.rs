@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use super::children;
 use super::decide::{Decision, Stage, Work, decide};
 use super::observe::Observed;
 use crate::api::labels;
 use crate::config::SubmissionConfig;
-use crate::controllers::shared::waits::{PATIENCE, about_job, age};
+use crate::controllers::shared::waits::{PATIENCE, about_job, age, passed};
 use crate::runtime::component::Component;
 use crate::runtime::object_events::About;
 use crate::runtime::plan::{ObjectPatch, Plan, Removal, Requeue};
@@ -21,15 +21,12 @@ const WAIT: Duration = Duration::from_mins(1);
 /// The plan.
 pub fn plan(observed: &Observed, config: &SubmissionConfig, now: Timestamp) -> Plan {
     let mut plan = Plan::default();
-    let until = |time: Timestamp| Duration::try_from(time.duration_since(now)).unwrap_or_default();
     match decide(observed, config, now) {
         Decision::Idle { outdated, again } => {
             plan.requeue = Requeue::OnChange;
             let outdated = observed.own_jobs().filter(|job| outdated.iter().any(|name| job.name() == name));
             plan.remove.extend(outdated.map(|job| Removal::of(job, Component::Whole)));
-            if let Some(again) = again {
-                plan.requeue_after(until(again));
-            }
+            plan.requeue_after(again.map(|again| passed(now, again)));
         }
         Decision::Clear => {
             let present = observed.own_jobs().filter(|job| !job.is_terminating());
@@ -64,19 +61,18 @@ fn plan_uploads(
     now: Timestamp,
     plan: &mut Plan,
 ) {
-    let until = |time: Timestamp| Duration::try_from(time.duration_since(now)).unwrap_or_default();
     for (upload, stage) in &work.uploads {
         match (stage, &work.waiting) {
-            (Stage::Missing { .. }, Some((_, end))) => plan.requeue_after(until(*end)),
+            (Stage::Missing { .. }, Some((_, end))) => plan.requeue_after(passed(now, *end)),
             (Stage::Missing { not_before: Some(time), .. }, None) if now < *time => {
-                plan.requeue_after(until(*time));
+                plan.requeue_after(passed(now, *time));
             }
             (Stage::Missing { attempt, .. }, None) => {
                 children::job(observed, config, upload, *attempt).ensure(plan);
             }
             // Labels and owner are restored.
             (Stage::Running, _) => children::job(observed, config, upload, 1).ensure(plan),
-            (Stage::Failed { retry, .. }, _) if now < *retry => plan.requeue_after(until(*retry)),
+            (Stage::Failed { retry, .. }, _) if now < *retry => plan.requeue_after(passed(now, *retry)),
             (Stage::Failed { attempt, is_counted, .. }, _) => {
                 if *is_counted {
                     children::job(observed, config, upload, *attempt).remove(plan);
@@ -109,14 +105,12 @@ fn read_events(observed: &Observed, work: &Work, now: Timestamp, plan: &mut Plan
 
 /// The patch of the labels that end a request.
 fn ending(observed: &Observed, completed: bool) -> Option<ObjectPatch> {
-    let mut wanted = Map::new();
-    let flag = |value: bool| Value::from(if value { "true" } else { "false" });
-    wanted.insert(labels::SUBMISSION_REQUESTED.to_owned(), flag(false));
-    wanted.insert(labels::SUBMISSION_COMPLETED.to_owned(), flag(completed));
+    let result = completed.to_string();
+    let mut wanted = json!({labels::SUBMISSION_REQUESTED: "false", labels::SUBMISSION_COMPLETED: result});
     let uploads = observed.uploads();
     let last = uploads.last().filter(|last| completed && !last.environment.is_empty());
     if let Some(last) = last {
-        wanted.insert(labels::ENVIRONMENT_NAME.to_owned(), last.environment.as_str().into());
+        wanted[labels::ENVIRONMENT_NAME] = last.environment.as_str().into();
     }
     ObjectPatch::of(&observed.instance, &json!({"metadata": {"labels": wanted}}))
 }

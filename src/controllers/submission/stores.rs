@@ -8,7 +8,7 @@ use super::observe::{Observed, is_requested, open_request};
 use crate::api::instance::{Instance, InstanceKind};
 use crate::api::template::TemplateKind;
 use crate::api::{Kind, labels};
-use crate::controllers::shared::references::{ByInstance, ByTemplate, instance_of, template_key};
+use crate::controllers::shared::references::{ByInstance, ByTemplate, instance_of, template_of};
 use crate::controllers::shared::tenancy::foreign_tenant;
 use crate::kinds::{
     DeploymentKind, NamespaceKind, PersistentVolumeClaimKind, PodKind, VirtualMachineInstanceKind,
@@ -91,9 +91,8 @@ impl Stores {
         let instance = self.instances.get(&key.namespace, &key.name)?;
         let namespace = self.namespaces.get("", &key.namespace);
         let namespace = namespace.filter(|namespace| namespace.has_labels(&self.selector))?;
-        let reference = template_key(&instance);
         let mut observed = Observed {
-            template: self.templates.get(&reference.namespace, &reference.name),
+            template: template_of(&instance, &self.templates),
             foreign_tenant: foreign_tenant(&instance, &namespace),
             workloads: self.workloads(instance.uid()),
             children: Children::default(),
@@ -112,9 +111,8 @@ impl Stores {
         fn names<T: Kind>(store: &Store<T>, uid: &str) -> Vec<String> {
             store.by::<ByController>(uid).iter().map(|object| object.name().to_owned()).collect()
         }
-        let machines = names(&self.machines, uid);
-        let containers = names(&self.deployments, uid).into_iter().chain(names(&self.claims, uid));
-        machines.into_iter().chain(containers).collect()
+        let all = [names(&self.machines, uid), names(&self.deployments, uid), names(&self.claims, uid)];
+        all.into_iter().flatten().collect()
     }
 }
 

@@ -16,15 +16,9 @@ use crate::runtime::problem::Problem;
 /// The plan of a Template.
 pub fn plan(observed: &Observed, config: &LocalVm) -> Plan {
     let (template, spec) = (&observed.template, &observed.template.spec);
-    if template.is_terminating() {
-        return Plan::default();
-    }
     if let Some(fault) = &template.malformed {
-        let problem = Problem::fault(
-            Component::Whole,
-            reason::INVALID_SPEC,
-            format!("the Template cannot be read: {fault}"),
-        );
+        let message = format!("the Template cannot be read: {fault}");
+        let problem = Problem::fault(Component::Whole, reason::INVALID_SPEC, message);
         return Plan { problems: vec![problem], ..Plan::default() };
     }
     let mut faults = TemplateFault::all(spec);

@@ -1,7 +1,5 @@
 //! The reconciler of Templates.
 
-use std::time::Duration;
-
 use jiff::Timestamp;
 
 use super::observe::Observed;
@@ -9,7 +7,7 @@ use super::plan::plan;
 use super::report::report;
 use super::stores::Stores;
 use crate::api::template::TemplateKind;
-use crate::config::{LocalVm, SwitchedOff};
+use crate::config::{InstanceConfig, SwitchedOff};
 use crate::controllers::setup::{Definition, Setup};
 use crate::controllers::shared::switched_off;
 use crate::runtime::ObjectKey;
@@ -19,10 +17,8 @@ use crate::runtime::store_set::StoreSet;
 
 /// The settings that plans and reports depend on.
 pub struct Settings {
-    /// The settings of virtual machines of type `LocalVM`.
-    local_vm: LocalVm,
-    /// How long a problem outside the Template must last to make it `Stalled`.
-    stalled_after: Duration,
+    /// The configuration of the instance loop.
+    config: InstanceConfig,
     /// The fields that the configuration switches off.
     off: SwitchedOff,
 }
@@ -38,9 +34,8 @@ impl Definition for TemplateReconciler {
     fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)> {
         let stores = Stores::declare(set, &setup.config.selector, setup.config.requirements());
         let controllers = &setup.config.controllers;
-        let config = &controllers.instance;
-        let (local_vm, stalled_after) = (config.local_vm.clone(), config.stalled_after.get());
-        Ok((Self { stores }, Settings { local_vm, stalled_after, off: SwitchedOff::of(controllers) }))
+        let settings = Settings { config: controllers.instance.clone(), off: SwitchedOff::of(controllers) };
+        Ok((Self { stores }, settings))
     }
 
     fn remarks(observed: &Observed, settings: &Settings, _: Timestamp) -> Vec<String> {
@@ -51,19 +46,18 @@ impl Definition for TemplateReconciler {
 
 impl Reconciler for TemplateReconciler {
     const NAME: &'static str = "template";
-    const FINALIZER: Option<&'static str> = None;
     type Kind = TemplateKind;
     type Observed = Observed;
     type Settings = Settings;
     type Effect = ();
 
     fn plan(observed: &Observed, settings: &Settings, _: Timestamp) -> Plan {
-        plan(observed, &settings.local_vm)
+        plan(observed, &settings.config.local_vm)
     }
 
     fn report(done: &Reconciled<'_, Observed, Settings>) -> Report<TemplateKind> {
         let Reconciled { observed, settings, plan, now, .. } = *done;
-        let mut report = report(observed, settings.stalled_after, plan, now);
+        let mut report = report(observed, settings.config.stalled_after.get(), plan, now);
         let off = settings.off.in_template(&observed.template.spec);
         switched_off::add(&observed.template, &mut report.status.conditions, &off, now);
         report

@@ -22,16 +22,14 @@ pub fn report(
     now: Timestamp,
 ) -> Report<TemplateKind> {
     let template = &observed.template;
-    if template.is_terminating() {
-        return Report::unchanged(template);
-    }
     let (faults, obstacles): (Vec<&Problem>, Vec<&Problem>) =
         plan.problems.iter().partition(|problem| problem.stalled);
     let valid = match faults.first() {
         None => Observation::new(VALID, true, reason::VALID, can_be_made(&template.spec.cleanup_remarks())),
         Some(first) => Observation::new(VALID, false, first.reason, joined(&faults)),
     };
-    let ready = match (faults.first(), obstacles.iter().find(|obstacle| !is_on_demand(obstacle))) {
+    let hindrance = obstacles.iter().find(|obstacle| obstacle.reason != reason::NODE_ON_DEMAND);
+    let ready = match (faults.first(), hindrance) {
         (Some(first), _) => Observation::new(READY, false, first.reason, "See condition Valid"),
         (None, Some(first)) => Observation::new(READY, false, first.reason, joined(&obstacles)),
         (None, None) if obstacles.is_empty() => {
@@ -52,11 +50,6 @@ pub fn report(
 
 fn can_be_made(remarks: &[String]) -> String {
     [&["Instances can be created from the Template".to_owned()], remarks].concat().join("; ")
-}
-
-/// Whether an environment can start but has to wait for a node.
-fn is_on_demand(problem: &Problem) -> bool {
-    problem.reason == reason::NODE_ON_DEMAND
 }
 
 /// Whether the stored conditions contain a problem.

@@ -4,12 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::observe::Observed;
-use crate::api::Object;
 use crate::api::requirements::Settings;
-use crate::api::shared_volume::{SharedVolume, SharedVolumeKind};
+use crate::api::shared_volume::SharedVolumeKind;
 use crate::api::template::TemplateKind;
 use crate::api::tenancy::is_tenant_namespace;
-use crate::api::text::Text;
 use crate::api::workspace::WorkspaceKind;
 use crate::controllers::shared::references::{BySharedVolume, OfWorkspace, volume_state};
 use crate::kinds::NamespaceKind;
@@ -49,19 +47,15 @@ impl Stores {
             workspaces: set
                 .store::<WorkspaceKind>(&all)
                 .wakes_by::<OfWorkspace, _, _>(&templates, |change| {
-                    let quota = |workspace: &Option<Arc<Object<WorkspaceKind>>>| {
-                        workspace.as_ref().map(|workspace| workspace.spec.quota.clone())
-                    };
-                    let is_other = quota(&change.old) != quota(&change.new);
-                    change.object().filter(|_| is_other).map(|workspace| Text::interned(workspace.name()))
+                    let changed = change.object_if(|workspace| &workspace.spec.quota);
+                    changed.map(|workspace| workspace.metadata.name.clone())
                 })
                 .get(),
             shared_volumes: set
                 .store::<SharedVolumeKind>(&all)
                 .wakes_by::<BySharedVolume, _, _>(&templates, |change| {
-                    let state = |volume: &Option<Arc<SharedVolume>>| volume_state(volume.as_deref());
-                    let is_other = state(&change.old) != state(&change.new);
-                    change.object().filter(|_| is_other).map(|volume| ObjectKey::of(&**volume))
+                    let changed = change.object_if(|volume| volume_state(Some(volume)));
+                    changed.map(|volume| ObjectKey::of(&**volume))
                 })
                 .get(),
             cluster: ClusterStores::declare(set, settings, of_machines, wake_all),
@@ -72,10 +66,7 @@ impl Stores {
     /// The observation of a Template; `None` if it does not exist, or its namespace is not selected.
     pub fn observe(&self, key: &ObjectKey) -> Option<Observed> {
         let template = self.templates.get(&key.namespace, &key.name)?;
-        let namespace = self.namespaces.get("", &key.namespace)?;
-        if !namespace.has_labels(&self.selector) {
-            return None;
-        }
+        self.namespaces.get("", &key.namespace).filter(|namespace| namespace.has_labels(&self.selector))?;
         // Templates in the namespaces of users count against their personal workspaces.
         let workspace =
             Some(&template.spec.workspace_ref.name).filter(|_| !is_tenant_namespace(&key.namespace));

@@ -107,10 +107,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::runtime::queue::Backoff;
 
     fn ask(gate: &Gate, secret: Option<&str>, path: &str, signature: &str, body: &str) -> (u16, usize) {
-        let queue = Arc::new(Queue::new("test", Backoff::default()));
+        let queue = Arc::new(Queue::new("test"));
         let secret = secret.map(|secret| FileCell::holding(secret.as_bytes().to_vec()));
         let request = Request::builder().uri(path).header(SIGNATURE, signature);
         let request = request.body(Bytes::from(body.to_owned())).expect("a request");

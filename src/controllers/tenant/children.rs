@@ -60,22 +60,13 @@ pub const EMAIL: &str = "crownlabs.polito.it/mydrive-email";
 /// Annotation of a claim: the uid of its current Tenant.
 pub const TENANT_UID: &str = "crownlabs.polito.it/mydrive-tenant-uid";
 
-/// The stores of the children.
-pub struct Declared {
-    /// All stores.
-    pub all: ChildStores,
-    /// The store of claims.
-    pub claims: Arc<Store<NfsClaimKind>>,
-    /// The store of namespaces.
-    pub namespaces: Arc<Store<NamespaceKind>>,
-}
-
-/// Declares the stores. `freed` adds the Tenants that a change of a namespace affects, whatever its owner. The Jobs of
-/// other loops have no distinguishing label.
+/// Declares the stores, and returns all of them, the store of claims and the store of namespaces. `freed` adds the
+/// Tenants that a change of a namespace affects, whatever its owner. The Jobs of other loops have no distinguishing
+/// label.
 pub fn declare(
     set: &mut StoreSet<'_>,
     freed: impl Fn(&Change<NamespaceKind>, &Queue) + Send + Sync + 'static,
-) -> Declared {
+) -> (ChildStores, Arc<Store<NfsClaimKind>>, Arc<Store<NamespaceKind>>) {
     let (every, ours) = (Selection::ALL, Selection::label(labels::MANAGED_BY, labels::MANAGED_BY_TENANT));
     let mut all = ChildStores::new(|change, queue| {
         for metadata in [change.old, change.new].into_iter().flatten().filter(|_| !change.is_own) {
@@ -92,7 +83,7 @@ pub fn declare(
     all.add(set.store::<NetworkPolicyKind>(&ours));
     all.add(set.store::<JobKind>(&every));
     all.add(set.store::<SecretKind>(&Selection::named(MY_DRIVE_SECRET)));
-    Declared { all, claims, namespaces }
+    (all, claims, namespaces)
 }
 
 /// Adds the Tenants that an object names as its owner in its owner references or, on a claim that is kept, in an
@@ -293,8 +284,7 @@ impl<'a> Children<'a> {
         let made_here = parent.labels.clone();
         let body = move || claim_spec(&config.storage_class_name, &config.size);
         let state = provisioned.map(|state| (labels::VOLUME_PROVISIONING, state));
-        let of_tenant = [Some((labels::TENANT, tenant.name())), state].into_iter().flatten();
-        let parent = parent.with(&of_tenant.collect::<Vec<_>>());
+        let parent = parent.with(&[(labels::TENANT, tenant.name())]).with(state.as_slice());
         let annotations =
             [(OWNER, tenant.name()), (EMAIL, tenant.spec.email.as_str()), (TENANT_UID, tenant.uid())];
         let mut child = parent

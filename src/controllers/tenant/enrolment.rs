@@ -7,6 +7,7 @@ use super::observe::Observed;
 use crate::api::tenant::Role;
 use crate::api::workspace::{AutoEnroll, Workspace};
 use crate::api::{labels, reason};
+use crate::controllers::shared::children::exactly;
 use crate::runtime::component::Component;
 use crate::runtime::problem::Problem;
 
@@ -96,12 +97,10 @@ pub fn wanted_labels(
     base_workspaces: &[String],
 ) -> BTreeMap<String, Option<String>> {
     let spec = &observed.tenant.spec;
-    let mut wanted: BTreeMap<String, Option<String>> = BTreeMap::new();
     let present = observed.tenant.metadata.labels.iter().map(|(key, _)| key);
-    wanted.extend(
-        present.filter(|key| key.starts_with(labels::WORKSPACE_PREFIX)).map(|key| (key.to_owned(), None)),
-    );
-    wanted.extend(selector.iter().map(|(key, value)| (key.clone(), Some(value.clone()))));
+    let of_workspaces = present.filter(|key| key.starts_with(labels::WORKSPACE_PREFIX));
+    let former = of_workspaces.map(|key| (key.to_owned(), None));
+    let mut wanted: BTreeMap<String, Option<String>> = former.chain(exactly(selector)).collect();
     wanted.insert(labels::MANAGED_BY.to_owned(), Some(labels::MANAGED_BY_TENANT.to_owned()));
     wanted.insert(labels::FIRST_NAME.to_owned(), Some(clean(&spec.first_name)));
     wanted.insert(labels::LAST_NAME.to_owned(), Some(clean(&spec.last_name)));

@@ -22,7 +22,9 @@ pub enum Presence {
 /// own Templates, Templates.
 pub fn presence(observed: &Observed, settings: &Settings, now: Timestamp) -> Presence {
     let config = &settings.config;
-    if config.wait_user_verification && !observed.is_confirmed(settings) {
+    // The status contains the last answer of Keycloak. Without Keycloak, the e-mail address counts as confirmed.
+    let is_confirmed = !settings.has_keycloak || observed.tenant.status.keycloak.user_confirmed;
+    if config.wait_user_verification && !is_confirmed {
         return Presence::Undecided;
     }
     let keep_alive = SignedDuration::try_from(config.keep_alive.get()).unwrap_or(SignedDuration::MAX);

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use derive_more::{AsMut, AsRef};
 
-use super::Settings;
 use super::names::Names;
 use crate::api::tenant::Tenant;
 use crate::api::workspace::Workspace;
@@ -47,11 +46,5 @@ impl Observed {
     /// The names of the objects of the Tenant.
     pub fn names(&self) -> Names {
         Names::of(self.tenant.name())
-    }
-
-    /// Whether the e-mail address is confirmed, according to the last answer of Keycloak. Without Keycloak,
-    /// it counts as confirmed.
-    pub fn is_confirmed(&self, settings: &Settings) -> bool {
-        !settings.has_keycloak || self.tenant.status.keycloak.user_confirmed
     }
 }

@@ -31,7 +31,7 @@ pub struct TenantReconciler {
     stores: Arc<Stores>,
     events: ObjectEvents,
     /// Accounts and roles in Keycloak; `None` if Keycloak is not configured.
-    accounts: Option<(Accounts, AccountWork<Effect>)>,
+    accounts: Option<(AccountWork<Effect>, Accounts)>,
 }
 
 impl Definition for TenantReconciler {
@@ -51,10 +51,7 @@ impl Definition for TenantReconciler {
         setup.censuses.push(stores.census());
         setup.gauges.push(Box::new(gauges::quotas(Arc::clone(&stores))));
         account_events(setup, set, stores.exists());
-        let accounts = accounts.map(|accounts| {
-            let work = AccountWork::new(&accounts.outage, set.queue());
-            (accounts, work)
-        });
+        let accounts = accounts.map(|accounts| (AccountWork::new(&accounts.outage, set.queue()), accounts));
         let events = ObjectEvents::declare(&setup.events, set);
         Ok((Self { stores, events, accounts }, settings))
     }
@@ -90,7 +87,7 @@ impl Reconciler for TenantReconciler {
     }
 
     async fn perform(&self, observed: &Observed, effect: &Effect) -> EffectOutcome<Known> {
-        let Some((accounts, work)) = &self.accounts else {
+        let Some((work, accounts)) = &self.accounts else {
             return EffectOutcome { result: None, error: None };
         };
         let (accounts, tenant, wanted) = (accounts.clone(), Arc::clone(&observed.tenant), effect.clone());
@@ -111,7 +108,7 @@ impl Reconciler for TenantReconciler {
     }
 
     fn forget(&self, key: &ObjectKey) {
-        if let Some((_, work)) = &self.accounts {
+        if let Some((work, _)) = &self.accounts {
             work.forget(key);
         }
     }

@@ -17,9 +17,9 @@ use crate::api::tenant::{TenantKind, TenantStatus};
 use crate::api::workspace::NameCreated;
 use crate::controllers::accounts::internal_errors::internal_error;
 use crate::controllers::accounts::{KEYCLOAK, Known};
+use crate::controllers::shared::children::namespace_status;
 use crate::controllers::shared::responsibility::Standing;
 use crate::controllers::shared::{problems, switched_off};
-use crate::kinds::Namespace;
 use crate::runtime::apply::Failure;
 use crate::runtime::component::Component;
 use crate::runtime::conditions::{self, Observation};
@@ -45,8 +45,8 @@ pub fn report(done: &Reconciled<'_, Observed, Settings, Effect>) -> Report<Tenan
     account(outcome, &mut status);
     let enrolment = Enrolment::of(observed);
     status.failing_workspaces.clone_from(&enrolment.failing);
-    status.personal_namespace = namespace(observed, observed.namespace());
-    status.sandbox_namespace = namespace(observed, observed.sandbox());
+    status.personal_namespace = namespace_status(&observed.tenant, observed.namespace());
+    status.sandbox_namespace = namespace_status(&observed.tenant, observed.sandbox());
     // A sandbox without its quota is incomplete.
     let children = Children { observed, settings };
     status.sandbox_namespace.created &= children.sandbox_quota().is_own();
@@ -138,13 +138,6 @@ fn counters(plan: &Plan<Effect>, outcome: &Outcome<Known>) -> Vec<Counter> {
         planned.map(|problem| reason(&problem.component)).chain(outcome.failures.iter().map(failed));
     let keycloak = outcome.effect_problems().map(|_| KEYCLOAK);
     reasons.chain(keycloak).map(|reason| internal_error("tenant", reason)).collect()
-}
-
-/// The status of a namespace: it counts as created while it exists and is not being deleted.
-fn namespace(observed: &Observed, namespace: Option<&Namespace>) -> NameCreated {
-    let usable =
-        namespace.filter(|found| found.is_controlled_by(&observed.tenant) && !found.is_terminating());
-    usable.map(|found| NameCreated { created: true, name: found.name().to_owned() }).unwrap_or_default()
 }
 
 /// Sets the fields about the personal workspace. They stay absent for a Tenant that never had one.

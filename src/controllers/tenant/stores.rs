@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Settings;
-use super::children::{self, Declared, enqueue_owners};
+use super::children::{self, enqueue_owners};
 use super::gauges::QuotaUse;
 use super::names::Names;
 use super::observe::Observed;
@@ -12,11 +12,11 @@ use crate::api::names::CanonicalName;
 use crate::api::template::TemplateKind;
 use crate::api::tenant::{Tenant, TenantKind};
 use crate::api::workspace::WorkspaceKind;
-use crate::api::{Kind, Workspace, labels};
+use crate::api::{Kind, labels};
 use crate::controllers::shared::children::name_owner;
 use crate::controllers::shared::former::Census;
 use crate::controllers::shared::nfs_volume::ByVolume;
-use crate::controllers::shared::references::{ByWorkspace, template_key};
+use crate::controllers::shared::references::{ByWorkspace, template_of};
 use crate::controllers::shared::rivals::follow;
 use crate::controllers::shared::waits::class_fault;
 use crate::kinds::{NamespaceKind, PersistentVolumeKind, StorageClassKind};
@@ -26,7 +26,7 @@ use crate::runtime::cluster::{known_classes, storage_classes};
 use crate::runtime::object_events::Events;
 use crate::runtime::queue::{Priority, Queue};
 use crate::runtime::store::{ByNamespace, Change, Store, index};
-use crate::runtime::store_set::{Declaration, StoreSet};
+use crate::runtime::store_set::{Declaration, StoreSet, enqueue_all};
 use crate::runtime::watch::Selection;
 
 /// The stores of the tenant loop.
@@ -56,16 +56,15 @@ impl Stores {
         let tenants = set.store::<TenantKind>(&all).requests("get update patch").objects(|_| true);
         let tenants = tenants.index::<ByWorkspace>().wakes_siblings::<ByCanonicalName>().get();
         follow(set, &tenants, &settings.responsibility);
-        let Declared { all: children, claims, namespaces } =
-            children::declare(set, freed(&tenants, settings));
+        let (children, claims, namespaces) = children::declare(set, freed(&tenants, settings));
         let named = Arc::clone(&tenants);
         let has_templates = settings.config.personal_workspace.enabled;
         Self {
             workspaces: set
                 .store::<WorkspaceKind>(&all)
                 .on_change(move |change, queue| {
-                    let part = |workspace: &Workspace| (workspace.spec.clone(), workspace.malformed.clone());
-                    let Some(workspace) = change.object_if(part) else { return };
+                    let changed = change.object_if(|workspace| (&workspace.spec, &workspace.malformed));
+                    let Some(workspace) = changed else { return };
                     // A Workspace has many Tenants. They get a low priority, so that they do not delay changes of
                     // single Tenants.
                     for tenant in named.keys_by::<ByWorkspace>(workspace.name()) {
@@ -86,12 +85,7 @@ impl Stores {
                     }
                 })
                 .get(),
-            storage_classes: {
-                let all = Arc::clone(&tenants);
-                storage_classes(set, move |queue| {
-                    all.keys().into_iter().for_each(|key| queue.add(key, Priority::Background));
-                })
-            },
+            storage_classes: storage_classes(set, enqueue_all(&tenants)),
             settings: settings.clone(),
             tenants,
         }
@@ -126,7 +120,10 @@ impl Stores {
         };
         let keys = children::Children { observed: &observed, settings: &self.settings }.keys();
         observed.children = self.children.children("", &keys);
-        observed.name_owner = self.name_owner(&observed.tenant, &observed.children);
+        // Names that differ only in dots and dashes have the same canonical form.
+        let siblings = self.tenants.by::<ByCanonicalName>(&CanonicalName::of(observed.tenant.name()));
+        observed.name_owner =
+            name_owner(&observed.tenant, &siblings, &observed.children.controllers().collect());
         let class = observed.claim().map(|claim| claim.spec.storage_class_name.clone().unwrap_or_default());
         observed.class_fault =
             class.and_then(|class| class_fault(known_classes(&self.storage_classes).as_ref(), &class));
@@ -152,8 +149,8 @@ impl Stores {
         for tenant in self.tenants.objects().filter(|tenant| tenant.has_labels(selector)) {
             let instances = self.instances.by::<ByNamespace>(tenant.status.personal_namespace.name.as_str());
             let with_template = |instance: Arc<Instance>| {
-                let key = template_key(&instance);
-                (instance, self.templates.get(&key.namespace, &key.name))
+                let template = template_of(&instance, &self.templates);
+                (instance, template)
             };
             let instances: Vec<_> = instances.into_iter().map(with_template).collect();
             quotas.add_tenant(&tenant, &instances);
@@ -166,13 +163,6 @@ impl Stores {
         let tenants = Arc::clone(&self.tenants);
         move |name| tenants.get("", name).is_some()
     }
-
-    /// The Tenant that owns the canonical name, if it is another Tenant. Names that differ only in dots and dashes have
-    /// the same canonical form.
-    fn name_owner(&self, tenant: &Tenant, children: &Children) -> Option<String> {
-        let siblings = self.tenants.by::<ByCanonicalName>(&CanonicalName::of(tenant.name()));
-        name_owner(tenant, &siblings, &children.controllers().collect())
-    }
 }
 
 /// Adds all Tenants to the queue when the namespace of personal volumes is created. When a namespace with a Tenant's
@@ -184,16 +174,13 @@ fn freed(
     let (tenants, volumes) = (Arc::clone(tenants), settings.config.my_drive.namespace.clone());
     move |change, queue| match (&change.old, &change.new) {
         (None, Some(new)) if new.name() == volumes => {
-            for key in tenants.keys() {
-                queue.add(key, Priority::Background);
-            }
+            tenants.keys().into_iter().for_each(|key| queue.add(key, Priority::Background));
         }
         (Some(gone), None) => {
             let whose = ["tenant-", "sandbox-"].iter().find_map(|prefix| gone.name().strip_prefix(prefix));
             let canonical = whose.map(CanonicalName::of);
-            for key in canonical.iter().flat_map(|name| tenants.keys_by::<ByCanonicalName>(name)) {
-                queue.add(key, Priority::Change);
-            }
+            let freed = canonical.iter().flat_map(|name| tenants.keys_by::<ByCanonicalName>(name));
+            freed.for_each(|key| queue.add(key, Priority::Change));
         }
         _ => {}
     }

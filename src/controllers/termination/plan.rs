@@ -77,35 +77,34 @@ pub fn decide(observed: &Observed, config: &TerminationConfig, now: Timestamp) -
     if instance.spec.effective_status_check_url().is_empty() {
         return Decision::NoUrl;
     }
+    let interval = config.status_check_interval.get();
     let due = match observed.current_check() {
         Some(Check { result: None, .. }) => return Decision::UnderWay,
-        Some(Check { result: Some((at, Verdict::Gone { code })), gone_since: Some(first), .. }) => {
-            let confirmed = after(*first, config.confirm_after.get());
-            if *at >= confirmed {
-                return Decision::Conclude { at: *at, code: *code };
+        Some(Check { result: Some((at, verdict)), gone_since, generation: queried, failures, .. }) => {
+            match (verdict, gone_since) {
+                (Verdict::Gone { code }, Some(first)) => {
+                    let confirmed = after(*first, config.confirm_after.get());
+                    if *at >= confirmed {
+                        return Decision::Conclude { at: *at, code: *code };
+                    }
+                    confirmed
+                }
+                (Verdict::Gone { .. }, None) if was_ready(instance) => after(*at, SHORTEST),
+                // The spec has changed since the query.
+                _ if *queried != generation => after(*at, SHORTEST),
+                (Verdict::Keep { .. }, _) => after(*at, interval),
+                (Verdict::Failed { .. } | Verdict::Gone { .. }, _) => {
+                    after(*at, retry_delay(*failures, interval))
+                }
             }
-            confirmed
         }
-        Some(Check { result: Some((at, Verdict::Gone { .. })), .. }) if was_ready(instance) => {
-            after(*at, SHORTEST)
-        }
-        Some(Check { result: Some((at, _)), generation: queried, .. }) if *queried != generation => {
-            // The spec has changed since the query.
-            after(*at, SHORTEST)
-        }
-        Some(Check { result: Some((at, Verdict::Keep { .. })), .. }) => {
-            after(*at, config.status_check_interval.get())
-        }
-        Some(Check {
-            result: Some((at, Verdict::Failed { .. } | Verdict::Gone { .. })), failures, ..
-        }) => after(*at, retry_delay(*failures, config.status_check_interval.get())),
         // This process has not queried the URL yet. The status contains the time of an earlier process's query.
         None => condition
             .filter(|known| known.reason == KEPT && known.observed_generation == generation)
             .and(instance.status.automation.last_check_time.as_ref())
             // Other clients can write the status, so a time in the future is ignored.
             .filter(|last| last.0 <= now)
-            .map_or(now, |last| after(last.0, config.status_check_interval.get())),
+            .map_or(now, |last| after(last.0, interval)),
     };
     let earliest = observed.begun.filter(|begun| *begun <= now).map_or(now, |begun| after(begun, SHORTEST));
     let due = due.max(earliest);

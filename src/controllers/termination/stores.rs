@@ -6,8 +6,9 @@ use std::sync::Arc;
 use super::observe::{is_ending, is_watched, was_ready};
 use crate::api::instance::{Instance, InstanceKind};
 use crate::api::labels;
+use crate::api::meta::Metadata;
 use crate::api::template::{Template, TemplateKind};
-use crate::controllers::shared::references::{ByTemplate, template_key};
+use crate::controllers::shared::references::{ByTemplate, template_of};
 use crate::kinds::NamespaceKind;
 use crate::runtime::ObjectKey;
 use crate::runtime::queue::Priority;
@@ -41,18 +42,12 @@ fn is_relevant(change: &Change<InstanceKind>) -> bool {
     if ![&change.old, &change.new].into_iter().flatten().any(|instance| is_concerned(instance)) {
         return false;
     }
-    match (&change.old, &change.new) {
-        (Some(old), Some(new)) => {
-            let is_ready = !was_ready(old) && was_ready(new);
-            let (old, new) = (&old.metadata, &new.metadata);
-            old.uid != new.uid
-                || old.generation != new.generation
-                || old.labels != new.labels
-                || old.deletion_timestamp != new.deletion_timestamp
-                || is_ready
-        }
-        _ => true,
-    }
+    let changed = change.object_if(|instance| {
+        let Metadata { uid, generation, labels, deletion_timestamp, .. } = &instance.metadata;
+        (uid, generation, labels, deletion_timestamp)
+    });
+    let is_ready = |instance: &Option<Arc<Instance>>| instance.as_deref().is_some_and(was_ready);
+    changed.is_some() || !is_ready(&change.old) && is_ready(&change.new)
 }
 
 impl Stores {
@@ -68,7 +63,8 @@ impl Stores {
         let instances = instances.get();
         let waiting = Arc::clone(&instances);
         let templates = set.store::<TemplateKind>(&all).on_change(move |change, queue| {
-            let Some(template) = change.object().filter(|_| is_news(change)) else { return };
+            let changed = change.object_if(|template| (&template.spec, &template.malformed));
+            let Some(template) = changed else { return };
             for instance in waiting.by::<ByTemplate>(&ObjectKey::of(&**template)) {
                 if is_ending(&instance) {
                     queue.add(ObjectKey::of(&*instance), Priority::Change);
@@ -87,17 +83,8 @@ impl Stores {
     pub fn show(&self, key: &ObjectKey) -> Option<(Arc<Instance>, Option<Arc<Template>>)> {
         let instance = self.instances.get(&key.namespace, &key.name)?;
         self.namespaces.get("", &key.namespace).filter(|namespace| namespace.has_labels(&self.selector))?;
-        let reference = template_key(&instance);
-        let template = self.templates.get(&reference.namespace, &reference.name);
+        let template = template_of(&instance, &self.templates);
         Some((instance, template))
-    }
-}
-
-/// Whether a Template was created or its spec has changed.
-fn is_news(change: &Change<TemplateKind>) -> bool {
-    match (&change.old, &change.new) {
-        (Some(old), Some(new)) => old.spec != new.spec || old.malformed != new.malformed,
-        _ => true,
     }
 }
 

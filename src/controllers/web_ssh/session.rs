@@ -22,7 +22,7 @@ use super::bridge::{Limits, bridge};
 use super::message::{NoRequest, Request, ServerMessage};
 use super::serve::Key;
 use super::slots::Slot;
-use crate::capture::{ConnectionCounter, OpenConnections, OpenTerminal};
+use crate::capture::{ConnectionCounter, OpenConnections};
 use crate::clients::ssh::{Size, SshClient, SshError};
 use crate::runtime::error::ApiError;
 
@@ -181,7 +181,7 @@ impl Terminals {
         self.connections.count(machine.address);
         let Machine { address, entitlement, .. } = machine;
         info!(user = user_name, instance, %address, r#as = %entitlement, "opened a terminal");
-        let (begin, _open) = (Instant::now(), Open::new(self.open.begin(address)));
+        let (begin, _open, _connection) = (Instant::now(), Open::new(), self.open.begin(address));
         let end = bridge(socket, shell, self.limits).await;
         let seconds = begin.elapsed().as_secs();
         info!(user = user_name, instance, ?end, seconds, "closed a terminal");
@@ -217,14 +217,12 @@ fn shown(user: &str) -> &str {
 }
 
 /// Counts an open terminal in the metrics.
-struct Open {
-    _connection: OpenTerminal,
-}
+struct Open;
 
 impl Open {
-    fn new(connection: OpenTerminal) -> Self {
+    fn new() -> Self {
         gauge!("bastion_web_ssh_sessions").increment(1);
-        Self { _connection: connection }
+        Self
     }
 }
 

@@ -39,11 +39,4 @@ impl Observed {
     pub fn namespace(&self) -> Option<&Namespace> {
         self.children.get::<NamespaceKind>("", &self.namespace_name())
     }
-
-    /// Whether the namespace exists, is controlled by the Workspace, and is not being deleted.
-    pub fn has_namespace(&self) -> bool {
-        self.namespace().is_some_and(|namespace| {
-            namespace.is_controlled_by(&self.workspace) && !namespace.is_terminating()
-        })
-    }
 }

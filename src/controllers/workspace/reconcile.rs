@@ -25,7 +25,7 @@ use crate::runtime::store_set::StoreSet;
 pub struct WorkspaceReconciler {
     stores: Stores,
     /// Roles in Keycloak; `None` if Keycloak is not configured.
-    accounts: Option<(Accounts, AccountWork<Effect>)>,
+    accounts: Option<(AccountWork<Effect>, Accounts)>,
 }
 
 /// The settings that plans and reports depend on.
@@ -65,10 +65,7 @@ impl Definition for WorkspaceReconciler {
         setup.censuses.push(stores.census());
         let stalled_after = setup.config.controllers.instance.stalled_after.get();
         let settings = Settings { responsibility, has_keycloak: accounts.is_some(), stalled_after };
-        let accounts = accounts.map(|accounts| {
-            let work = AccountWork::new(&accounts.outage, set.queue());
-            (accounts, work)
-        });
+        let accounts = accounts.map(|accounts| (AccountWork::new(&accounts.outage, set.queue()), accounts));
         Ok((Self { stores, accounts }, settings))
     }
 }
@@ -98,7 +95,7 @@ impl Reconciler for WorkspaceReconciler {
     }
 
     async fn perform(&self, observed: &Observed, effect: &Effect) -> EffectOutcome<()> {
-        let Some((accounts, work)) = &self.accounts else { return EffectOutcome::done(()) };
+        let Some((work, accounts)) = &self.accounts else { return EffectOutcome::done(()) };
         let (accounts, wanted) = (accounts.clone(), effect.clone());
         let workspace = observed.workspace.name().to_owned();
         let changed = async move {
@@ -114,7 +111,7 @@ impl Reconciler for WorkspaceReconciler {
     }
 
     fn forget(&self, key: &ObjectKey) {
-        if let Some((_, work)) = &self.accounts {
+        if let Some((work, _)) = &self.accounts {
             work.forget(key);
         }
     }

@@ -4,9 +4,10 @@ use super::children::{CLUSTER, NAMESPACE};
 use super::observe::Observed;
 use super::reconcile::{Effect, Settings};
 use crate::api::reason;
-use crate::api::workspace::{NameCreated, SubscriptionStatus, WorkspaceKind};
+use crate::api::workspace::{SubscriptionStatus, WorkspaceKind};
 use crate::controllers::accounts::KEYCLOAK;
 use crate::controllers::accounts::internal_errors::internal_error;
+use crate::controllers::shared::children::namespace_status;
 use crate::controllers::shared::problems;
 use crate::controllers::shared::responsibility::Standing;
 use crate::runtime::plan::Plan;
@@ -21,15 +22,13 @@ pub fn report(done: &Reconciled<'_, Observed, Settings, Effect>) -> Report<Works
     let old = &observed.workspace.status;
     let problems = problems::problems(plan, outcome, problems::describe);
     let mut status = old.clone();
-    let created = observed.has_namespace();
-    let name = if created { observed.namespace_name() } else { String::new() };
-    status.namespace = NameCreated { created, name };
+    status.namespace = namespace_status(&observed.workspace, observed.namespace());
     // As in the Go operator, the subscription is `Failed` if Keycloak is not configured, but the Workspace can still be
     // ready.
     let has_roles = settings.has_keycloak && outcome.effect_problems().next().is_none();
     let subscription = if has_roles { SubscriptionStatus::Ok } else { SubscriptionStatus::Failed };
     status.subscription.insert(KEYCLOAK.to_owned(), subscription);
-    status.ready = created && problems.is_empty() && outcome.is_success();
+    status.ready = status.namespace.created && problems.is_empty() && outcome.is_success();
     let state = if status.ready {
         (reason::READY, "The Workspace can be used")
     } else {

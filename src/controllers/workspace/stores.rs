@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::children;
 use super::observe::Observed;
 use crate::api::labels;
-use crate::api::tenant::{Role, Tenant, TenantKind};
+use crate::api::tenant::{Role, TenantKind};
 use crate::api::workspace::{Workspace, WorkspaceKind};
 use crate::controllers::shared::former::Census;
 use crate::controllers::shared::references::ByWorkspace;
@@ -82,16 +82,12 @@ impl Stores {
 /// The Workspaces that a change of a Tenant affects: Workspaces with a new or former candidate, and Workspaces that are
 /// being deleted.
 fn concerned(change: &Change<TenantKind>, workspaces: &Store<WorkspaceKind>) -> BTreeSet<String> {
-    let entries = |tenant: &Option<Arc<Tenant>>| {
-        tenant.as_ref().map(|tenant| tenant.spec.workspaces.clone()).unwrap_or_default()
-    };
-    let (old, new) = (entries(&change.old), entries(&change.new));
+    let [old, new] = [&change.old, &change.new]
+        .map(|tenant| tenant.as_deref().map(|tenant| tenant.spec.workspaces.as_slice()).unwrap_or_default());
     let changed = new.iter().filter(|entry| !old.contains(entry));
     let left = old.iter().filter(|entry| !new.contains(entry));
     let is_going = |name: &str| workspaces.get("", name).is_some_and(|workspace| workspace.is_terminating());
-    changed
-        .chain(left)
-        .filter(|entry| entry.role == Role::Candidate || is_going(&entry.name))
-        .map(|entry| entry.name.clone())
-        .collect()
+    let concerned =
+        changed.chain(left).filter(|entry| entry.role == Role::Candidate || is_going(&entry.name));
+    concerned.map(|entry| entry.name.clone()).collect()
 }

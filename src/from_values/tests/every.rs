@@ -62,7 +62,7 @@ fn each_value_is_in_the_file_that_is_made_or_named() {
         let values = read(text);
         let rows = rows(&parts(&values));
         let whole = convert(&values, Made::Chart);
-        for (path, _) in leaves(&values) {
+        for path in leaves(&values) {
             let (row, fate) = row(&rows, &path).expect("a row");
             let named = |made: &FromValues| made.messages.iter().any(|said| said.contains(row.as_str()));
             // This switch stands for three values.

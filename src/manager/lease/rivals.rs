@@ -86,11 +86,8 @@ impl Guard {
                 }
                 return;
             }
-            if let Some(obstacle) = obstacles.into_iter().next().filter(|one| said.as_ref() != Some(one)) {
-                let sentence = format!("this installation does not lead: {obstacle}");
-                warn!("{sentence}");
-                self.readiness.set_notice(NAME, Some(sentence));
-                said = Some(obstacle);
+            if let Some(obstacle) = obstacles.first() {
+                self.say(&mut said, format!("this installation does not lead: {obstacle}"));
             }
             tokio::time::sleep(self.period()).await;
         }
@@ -116,14 +113,7 @@ impl Guard {
                         // Its marks are replaced, so that it notices this installation.
                         self.rivals.set_gone(&rival);
                     }
-                    Verdict::Unreadable(why) => {
-                        let sentence = unreadable(&rival, &why);
-                        if said.as_ref() != Some(&sentence) {
-                            warn!("{sentence}");
-                            self.readiness.set_notice(NAME, Some(sentence.clone()));
-                            said = Some(sentence);
-                        }
-                    }
+                    Verdict::Unreadable(why) => self.say(&mut said, unreadable(&rival, &why)),
                 }
             }
             if is_decided {
@@ -132,6 +122,15 @@ impl Guard {
             } else {
                 tokio::time::sleep(self.period()).await;
             }
+        }
+    }
+
+    /// Reports a sentence in the log and the readiness, unless it is the last one that was reported.
+    fn say(&self, said: &mut Option<String>, sentence: String) {
+        if said.as_ref() != Some(&sentence) {
+            warn!("{sentence}");
+            self.readiness.set_notice(NAME, Some(sentence.clone()));
+            *said = Some(sentence);
         }
     }
 

@@ -4,7 +4,6 @@ pub mod former;
 mod process;
 #[cfg(test)]
 mod reference;
-mod selector;
 mod table;
 
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The metrics of the process.
+//! The metrics of the process and of its installation.
 
 use crate::runtime::metric::declare_metrics;
 
@@ -23,11 +23,14 @@ declare_metrics! {
 }
 
 declare_metrics! {
-    /// The metrics of the CRDs.
-    DEFINITIONS;
+    /// The metrics of the CRDs, and of the objects of former selectors.
+    INSTALLATION;
     Gauge => "crownlabs_crd_mismatch" by {crd: "the CRD"}
         "Whether a CRD drops fields that the daemon writes, or has objects in a version that this release does not have: 1, or 0"
         "1: the log names the fields or versions. Apply `manifests/crds` of this release. See [Operating](../operating.md#upgrade).";
+    Gauge => "crownlabs_objects_of_former_selectors" by {kind: "`Tenants`, `Workspaces` or `SharedVolumes`"}
+        "Number of objects with the finalizer of this installation that its selector no longer matches"
+        "Above 0: the selector was changed, perhaps by mistake; /readyz names the former one.";
 }
 
 #[cfg(test)]

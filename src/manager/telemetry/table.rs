@@ -1,6 +1,6 @@
 //! All metrics, in the order of the reference. Each is declared next to the code that records it.
 
-use super::{process, selector};
+use super::process;
 use crate::capture::telemetry as capture;
 use crate::clients::{cri, keycloak, mail, prometheus};
 use crate::controllers::{
@@ -16,8 +16,7 @@ const LISTS: &[&[Metric]] = &[
     metric::RECONCILES,
     webhook::REVIEWS,
     metric::QUEUES_AND_REQUESTS,
-    process::DEFINITIONS,
-    selector::METRICS,
+    process::INSTALLATION,
     instance::telemetry::PHASES,
     tenant::telemetry::QUOTAS,
     instance::telemetry::READY,

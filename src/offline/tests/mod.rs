@@ -224,7 +224,7 @@ fn unrest(planning: &Planning<'_>, output: &Output) -> Vec<String> {
         let mut written: Vec<(Value, String)> = if version == 1 {
             output.objects.iter().map(|object| (object.clone(), String::new())).collect()
         } else {
-            loops().flat_map(|built| built.plan(now())).flat_map(|planned| planned.written).collect()
+            loops().flat_map(|built| built.written(now(), None)).collect()
         };
         for (object, _) in &mut written {
             object["metadata"]["resourceVersion"] = version.to_string().into();

@@ -90,12 +90,12 @@ fn life(documents: &[Value], config: &Config) -> Life {
             object["metadata"].as_object_mut().expect("metadata").entry("uid").or_insert(uid.into());
             planning.cluster.factory.offer(object).expect("an object");
         }
-        written = Vec::new();
+        let rewritten = planning.in_namespaces.iter().flat_map(|built| built.written(now(), None));
+        written = rewritten.map(|(object, _)| object).collect();
         life.messages = Vec::new();
         for planned in planning.in_namespaces.iter().flat_map(|built| built.plan(now())) {
             life.made.extend(planned.made);
             life.messages.extend(planned.messages);
-            written.extend(planned.written.into_iter().map(|(object, _)| object));
         }
     }
     life

@@ -119,7 +119,7 @@ fn wrong(documents: &[Value], config: &Config) -> Vec<String> {
             found.push(format!("{what}: {text:?}"));
         }
     };
-    let yaml = output.yaml().expect("YAML");
+    let yaml = output.text(Format::Yaml).expect("YAML");
     let is_same = serde_saphyr::from_multiple::<Value>(&yaml).is_ok_and(|read| read == output.objects);
     expect(!is_bad(&yaml) && is_same, "YAML", &yaml);
     for said in &output.messages {
@@ -127,10 +127,7 @@ fn wrong(documents: &[Value], config: &Config) -> Vec<String> {
     }
     let _ = unrest(&planning, &output);
     let loops = planning.of_cluster.iter().chain(&planning.in_namespaces);
-    let reconciled = loops
-        .flat_map(|built| built.plan(now()))
-        .flat_map(|planned| planned.written)
-        .map(|(object, _)| object);
+    let reconciled = loops.flat_map(|built| built.written(now(), None)).map(|(object, _)| object);
     for object in output.objects.into_iter().chain(reconciled) {
         for (key, value) in object["metadata"]["labels"].as_object().into_iter().flatten() {
             let label = format!("{} of {}/{}: {value}", key, object["kind"], object["metadata"]["name"]);

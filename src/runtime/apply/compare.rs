@@ -27,24 +27,22 @@ pub enum Owner {
 /// Returns the owner of the existing object that has the name of `desired`.
 pub fn owner_of(metadata: &Metadata, desired: &Desired) -> Owner {
     let owner = &desired.owner;
-    match metadata.controller() {
-        _ if desired.ownership == Ownership::Unowned => Owner::Us,
-        Some(controller) if controller.uid == owner.uid => other_part(&metadata.labels, &desired.labels)
-            .map_or(Owner::Us, |label| {
-                Owner::Foreign(format!(
-                    "belongs to another part of {} {} ({label})",
-                    controller.kind, controller.name
-                ))
-            }),
+    let foreign = match metadata.controller() {
+        _ if desired.ownership == Ownership::Unowned => None,
+        Some(controller) if controller.uid == owner.uid => of_other_part(metadata, desired),
         Some(controller) if controller.kind == owner.kind && controller.name == owner.name => {
-            Owner::Predecessor
+            return Owner::Predecessor;
         }
-        Some(controller) => Owner::Foreign(format!("belongs to {} {}", controller.kind, controller.name)),
-        None => match refusal_to_adopt(metadata, desired) {
-            None => Owner::Us,
-            Some(why) => Owner::Foreign(why),
-        },
-    }
+        Some(controller) => Some(format!("belongs to {} {}", controller.kind, controller.name)),
+        None => refusal_to_adopt(metadata, desired),
+    };
+    foreign.map_or(Owner::Us, Owner::Foreign)
+}
+
+/// Returns the other part of the desired owner that an object belongs to, as the end of a message.
+fn of_other_part(metadata: &Metadata, desired: &Desired) -> Option<String> {
+    let label = other_part(&metadata.labels, &desired.labels)?;
+    Some(format!("belongs to another part of {} {} ({label})", desired.owner.kind, desired.owner.name))
 }
 
 /// Returns why an object without a controller is not adopted, as the end of a message; `None` if it is adopted.
@@ -63,11 +61,7 @@ fn refusal_to_adopt(metadata: &Metadata, desired: &Desired) -> Option<String> {
             "has no owner, but its label {key} assigns it to {other}: delete the object or the label"
         ))
     });
-    let other_part = || {
-        let label = other_part(&metadata.labels, &desired.labels)?;
-        Some(format!("belongs to another part of {} {} ({label})", desired.owner.kind, desired.owner.name))
-    };
-    other_owner.or_else(other_part)
+    other_owner.or_else(|| of_other_part(metadata, desired))
 }
 
 /// Returns the patch that restores the enforced fields of an existing object; `None` if they are up to date.

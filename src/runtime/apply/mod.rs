@@ -33,7 +33,8 @@ use crate::api::{Kind, Object};
 use crate::kinds::SecretKind;
 
 /// A part of a plan that could not be carried out.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{kind} {name}: {error}")]
 pub struct Failure {
     /// See [`Desired::component`].
     pub component: Component,
@@ -43,12 +44,6 @@ pub struct Failure {
     pub name: String,
     /// Why the write failed.
     pub error: ApiError,
-}
-
-impl std::fmt::Display for Failure {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "{} {}: {}", self.kind, self.name, self.error)
-    }
 }
 
 /// The result of applying a plan.
@@ -221,15 +216,8 @@ impl Engine {
     /// Sends a merge patch with its preconditions (uid, and resource version if given).
     pub async fn patch(&self, patch: &ObjectPatch) -> Result<(), ApiError> {
         let mut body = patch.patch.clone();
-        let metadata = body
-            .as_object_mut()
-            .map(|body| body.entry("metadata").or_insert_with(|| Value::Object(Map::new())));
-        if let Some(Value::Object(metadata)) = metadata {
-            metadata.insert("uid".into(), patch.uid.clone().into());
-            if let Some(version) = &patch.resource_version {
-                metadata.insert("resourceVersion".into(), version.clone().into());
-            }
-        }
+        let preconditions = json!({"uid": patch.uid, "resourceVersion": patch.resource_version});
+        merge::apply(&mut body, &json!({"metadata": preconditions}));
         let mut target = patch.kind.object_path(&patch.key)?;
         if let Some(subresource) = patch.subresource {
             target.push('/');
@@ -334,6 +322,7 @@ fn is_within(component: &Component, components: &[Component]) -> bool {
 ///
 /// # Errors
 /// When the object is not in its store, so it would be created.
+#[cfg(test)]
 pub fn rewritten(desired: &Desired, stores: &WrittenStores) -> Result<Option<(Value, Value)>, ApiError> {
     let absent = || ApiError::NotFound(desired.key.to_string());
     let seen = stores.get(desired.kind)?.seen(&desired.key).ok_or_else(absent)?;

@@ -5,7 +5,7 @@ use super::Engine;
 use crate::runtime::error::ApiError;
 use crate::runtime::pieces::Piece;
 use crate::runtime::plan::Precondition;
-use crate::runtime::store::{AnyStore, Likeness};
+use crate::runtime::store::Likeness;
 
 /// The origin of changes that a check finds, see [`crate::runtime::store::Change::origin`]. No loop has this name.
 const LIVE: &str = "check";
@@ -41,28 +41,10 @@ impl Engine {
                 (path, query, Likeness::Metadata)
             }
         };
-        let (found, is_alike) = self.compare(&**store, &path, &query, likeness).await?;
-        if is_alike && (found > 0 || !matches!(precondition, Precondition::Object(..))) {
-            return Ok(());
-        }
-        let what = kind.kind;
-        Err(ApiError::Stale(format!(
-            "cached {what} objects were stale: they are read again before a deletion"
-        )))
-    }
-
-    /// Returns the number of objects that the API server lists, and whether the store has an up-to-date copy of each.
-    async fn compare(
-        &self,
-        store: &dyn AnyStore,
-        path: &str,
-        query: &str,
-        likeness: Likeness,
-    ) -> Result<(usize, bool), ApiError> {
-        let (mut found, mut is_alike) = (0, true);
+        let (mut is_found, mut is_alike) = (false, true);
         let compare = |piece: Piece<'_>| match piece {
             Piece::Whole(item) => {
-                found += 1;
+                is_found = true;
                 is_alike &= store.confirm(item, likeness, LIVE)?;
                 Ok(())
             }
@@ -71,7 +53,13 @@ impl Engine {
                 Err(ApiError::transient(format!("{key} in the response to {path} is too large to read")))
             }
         };
-        self.writer.list(path, query, compare).await?;
-        Ok((found, is_alike))
+        self.writer.list(&path, &query, compare).await?;
+        if is_alike && (is_found || !matches!(precondition, Precondition::Object(..))) {
+            return Ok(());
+        }
+        let what = kind.kind;
+        Err(ApiError::Stale(format!(
+            "cached {what} objects were stale: they are read again before a deletion"
+        )))
     }
 }

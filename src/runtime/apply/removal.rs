@@ -40,17 +40,13 @@ impl Engine {
         let Precondition::Object(kind, key) = owner else { return Ok(()) };
         let owner_seen = self.stores.get(*kind)?.seen(key);
         let is_due = owner_seen.is_some_and(|seen| is_left(metadata, seen.metadata(), desired, clock::now()));
-        let Some(version) = metadata.resource_version.as_ref().filter(|_| is_due) else { return Ok(()) };
+        if !is_due || metadata.resource_version.is_none() {
+            return Ok(());
+        }
         let (kind, name, of) = (desired.kind.kind, &desired.key, &desired.owner.kind);
         info!(kind, %name, "deleting an object of a deleted {of} of the same name");
-        let removal = Removal {
-            kind: desired.kind,
-            key: desired.key.clone(),
-            component: desired.component.clone(),
-            uid: metadata.uid.to_string(),
-            resource_version: version.to_string(),
-            preconditions: vec![owner.clone()],
-        };
+        let removal = Removal::seen(desired.kind, metadata, desired.component.clone());
+        let removal = removal.with_preconditions([owner.clone()]);
         self.remove_guarded(&removal).await.map_or(Ok(()), |failure| Err(failure.error))
     }
 

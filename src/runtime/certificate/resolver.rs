@@ -43,8 +43,7 @@ impl CertificateResolver {
             #[expect(clippy::cast_precision_loss)]
             gauge!(self.served.gauge).set(validity.end.as_second() as f64);
         }
-        let certified = Some(Arc::new(certified));
-        *self.current.write() = certified;
+        *self.current.write() = Some(Arc::new(certified));
         self.present.send_replace(true);
     }
 

@@ -30,8 +30,9 @@ use kube::core::Status;
 use kube::{Client, Config};
 use metrics::{Counter, Histogram, counter, histogram};
 use parking_lot::RwLock;
+use tower::layer::layer_fn;
 use tower::util::BoxCloneSyncService;
-use tower::{BoxError, Layer, Service, ServiceBuilder, ServiceExt};
+use tower::{BoxError, Service, ServiceBuilder, ServiceExt};
 
 use self::pauses::{Pauses, asked};
 use super::clock;
@@ -75,7 +76,11 @@ fn prepared(mut config: Config) -> Config {
 pub fn build(config: Config, gate: Gate) -> kube::Result<Client> {
     let config = prepared(config);
     let metrics = RequestMetrics::new(&config);
-    Ok(ClientBuilder::try_from(config)?.with_layer(&Gated::new(gate, metrics)).build())
+    let gated = layer_fn(move |inner| {
+        let (gate, metrics, pauses) = (gate.clone(), metrics.clone(), Pauses::default());
+        Gated { inner, gate, metrics, pauses }
+    });
+    Ok(ClientBuilder::try_from(config)?.with_layer(&gated).build())
 }
 
 /// Sends the writes of the loops, with the same authentication, HTTP and TLS as `kube`'s client, but without its
@@ -134,22 +139,12 @@ impl Sender {
     async fn send(&self, request: Request<Full<Bytes>>, limit: Duration) -> Result<Bytes, ApiError> {
         let method = request.method().clone();
         let begin = Instant::now();
-        let answer = tokio::time::timeout(limit, self.exchange(request)).await;
-        let code = match &answer {
-            Ok(Ok(answered)) => Some(answered.code),
-            _ => None,
-        };
+        let exchange = async { self.read(self.service.clone().oneshot(request).await?).await };
+        let answer = tokio::time::timeout(limit, exchange).await.unwrap_or_else(|_| Err(LATE.into()));
+        let code = answer.as_ref().ok().map(|answered| answered.code);
         self.metrics.count(&method, code, begin.elapsed());
-        match answer {
-            Ok(Ok(answered)) if answered.code < 400 => Ok(answered.body),
-            Ok(Ok(answered)) => Err(refusal(&answered)),
-            Ok(Err(error)) => Err(ApiError::transient(with_sources(&*error))),
-            Err(_) => Err(ApiError::transient(LATE)),
-        }
-    }
-
-    async fn exchange(&self, request: Request<Full<Bytes>>) -> Result<Answered, BoxError> {
-        self.read(self.service.clone().oneshot(request).await?).await
+        let answered = answer.map_err(|error| ApiError::transient(with_sources(&*error)))?;
+        if answered.code < 400 { Ok(answered.body) } else { Err(refusal(&answered)) }
     }
 
     /// Reads a response about one object.
@@ -232,34 +227,15 @@ fn known<K: Eq + std::hash::Hash, V: Clone>(
     map.write().entry(key).or_insert_with(make).clone()
 }
 
-#[derive(Clone)]
-struct Gated {
+/// The outermost service of `kube`'s client: checks the gate, waits for pauses, limits the time, and counts requests.
+struct Gated<S> {
+    inner: S,
     gate: Gate,
     metrics: RequestMetrics,
     pauses: Pauses,
 }
 
-impl Gated {
-    fn new(gate: Gate, metrics: RequestMetrics) -> Self {
-        Self { gate, metrics, pauses: Pauses::default() }
-    }
-}
-
-impl<S> Layer<S> for Gated {
-    type Service = GatedService<S>;
-
-    fn layer(&self, inner: S) -> Self::Service {
-        GatedService { inner, shared: self.clone() }
-    }
-}
-
-#[derive(Clone)]
-struct GatedService<S> {
-    inner: S,
-    shared: Gated,
-}
-
-impl<S, B> Service<Request<Body>> for GatedService<S>
+impl<S, B> Service<Request<Body>> for Gated<S>
 where
     S: Service<Request<Body>, Response = Response<B>, Error = BoxError>,
     S::Future: Send + 'static,
@@ -276,7 +252,7 @@ where
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-        let Gated { gate, metrics, pauses } = self.shared.clone();
+        let (gate, metrics, pauses) = (self.gate.clone(), self.metrics.clone(), self.pauses.clone());
         if method != Method::GET && !gate.is_open() {
             return Either::Left(ready(Err(Box::new(NotLeader))));
         }

@@ -12,6 +12,11 @@ fn metrics() -> RequestMetrics {
     RequestMetrics { host: "here".into(), durations: Arc::default(), totals: Arc::default() }
 }
 
+/// A service behind this gate.
+fn gated<S>(gate: &Gate, inner: S) -> Gated<S> {
+    Gated { inner, gate: gate.clone(), metrics: metrics(), pauses: Pauses::default() }
+}
+
 fn answered(code: u16, retry_after: u64, body: &str) -> Answered {
     let retry_after = Some(Duration::from_secs(retry_after)).filter(|after| !after.is_zero());
     Answered { code, retry_after, body: Bytes::copy_from_slice(body.as_bytes()) }
@@ -41,9 +46,8 @@ fn an_error_has_the_message_of_the_api_server_or_its_proxy() {
 #[test]
 fn only_reads_pass_a_closed_gate() {
     let gate = Gate::closed();
-    let metrics = metrics();
     let inner = service_fn(|_: Request<Body>| ready(Ok::<_, BoxError>(Response::new(()))));
-    let mut service = Gated::new(gate.clone(), metrics).layer(inner);
+    let mut service = gated(&gate, inner);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let _inside = runtime.enter();
     let mut passes = |method: &Method| {
@@ -127,7 +131,7 @@ fn refusing(
 async fn a_rejected_request_is_not_repeated_before_its_retry_after() {
     for code in [429, 503] {
         let (gate, log, begin) = (Gate::open(), Log::default(), tokio::time::Instant::now());
-        let mut service = Gated::new(gate.clone(), metrics()).layer(refusing(code, Arc::clone(&log), begin));
+        let mut service = gated(&gate, refusing(code, Arc::clone(&log), begin));
         let mut send = |method: &Method, path: &str| {
             let request = Request::builder().method(method).uri(path).body(Body::empty());
             service.call(request.expect("a request"))

@@ -28,13 +28,6 @@ pub struct Driver<R: Reconciler> {
     context: Context,
 }
 
-impl<R: Reconciler> Driver<R> {
-    /// Creates a driver for `reconciler` that writes through `context`.
-    pub fn new(reconciler: R, settings: R::Settings, context: Context) -> Self {
-        Self { reconciler, settings, context }
-    }
-}
-
 impl<R: Reconciler> ReconcileKey for Driver<R> {
     const NAME: &'static str = R::NAME;
 
@@ -66,6 +59,11 @@ impl<R: Reconciler> ReconcileKey for Driver<R> {
 }
 
 impl<R: Reconciler> Driver<R> {
+    /// Creates a driver for `reconciler` that writes through `context`.
+    pub fn new(reconciler: R, settings: R::Settings, context: Context) -> Self {
+        Self { reconciler, settings, context }
+    }
+
     async fn carry_out(&self, key: &ObjectKey, step: Step<'_, R>) -> Answer<R> {
         let (reconciler, engine) = (&self.reconciler, &self.context.engine);
         match step {

@@ -43,7 +43,6 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tracing::{debug, error, warn};
 
-use self::body::Content;
 use self::progress::{Progress, prepare};
 use self::streams::Streaming;
 use self::unsent::Unsent;
@@ -70,8 +69,9 @@ const READ_BUFFER: usize = 64 << 10;
 /// a request.
 const LAST_ANSWER: Duration = Duration::from_secs(1);
 
-/// The time in which the bytes that the kernel has for a connection are read before the connection closes.
-const UNREAD: Duration = Duration::from_millis(20);
+/// The time in which a request that is on its way is still read before its connection closes. It covers the scheduling of
+/// a busy machine.
+const UNREAD: Duration = Duration::from_millis(100);
 
 /// The limits for clients.
 #[derive(Debug, Clone, Copy)]
@@ -261,17 +261,18 @@ impl Running {
     ) -> Response<Full<Bytes>> {
         let is_head = request.method() == Method::HEAD;
         let (mut head, body) = self.respond(request, place).await.into_parts();
-        let bytes = match body.0 {
-            Content::Whole(bytes) => bytes,
-            Content::Stream(_) if is_head => Bytes::new(),
-            Content::Stream(pieces) => {
+        let bytes = match body {
+            Body::Whole(bytes) => bytes,
+            Body::Stream(_) if is_head => Bytes::new(),
+            Body::Stream(pieces) => {
                 // The receiver drops this future.
                 let _ = streams.send(Response::from_parts(head, pieces)).await;
                 return pending().await;
             }
         };
         if place.is_crowded() && head.status != StatusCode::SWITCHING_PROTOCOLS {
-            // The client has to know before its next request: the connection that waits longest may close meanwhile.
+            // The client has to know before its next request: idle connections close for new ones, and a request may
+            // arrive at the same moment. With few idle connections, few have to close.
             head.headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         place.wait();

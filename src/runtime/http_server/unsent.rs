@@ -55,16 +55,12 @@ impl Unsent {
 }
 
 /// The bytes of a response, until they are sent.
+#[derive(derive_more::AsRef)]
 struct Counted {
+    #[as_ref([u8])]
     answer: Bytes,
     number: u64,
     all: Arc<Unsent>,
-}
-
-impl AsRef<[u8]> for Counted {
-    fn as_ref(&self) -> &[u8] {
-        &self.answer
-    }
 }
 
 impl Drop for Counted {

@@ -11,12 +11,6 @@ pub struct Backoff {
     pub cap: Duration,
 }
 
-impl Default for Backoff {
-    fn default() -> Self {
-        Self { base: Duration::from_millis(250), cap: Duration::from_mins(5) }
-    }
-}
-
 impl Backoff {
     /// Returns the wait after this number of failures in a row, without jitter: the base after the first failure,
     /// doubled with each further one.

@@ -122,15 +122,15 @@ pub enum Action {
 
 impl Queue {
     /// Creates an empty queue; `name` labels its metrics.
-    pub fn new(name: &'static str, backoff: Backoff) -> Self {
+    pub fn new(name: &'static str) -> Self {
+        let backoff = Backoff { base: Duration::from_millis(250), cap: Duration::from_mins(5) };
         Self { inner: Mutex::default(), wake: Notify::new(), backoff, metrics: QueueMetrics::new(name) }
     }
 
     /// Adds an object, to be reconciled as soon as a worker is free.
     pub fn add(&self, key: ObjectKey, priority: Priority) {
         let mut inner = self.inner.lock();
-        let entry = inner.entries.entry(key.clone()).or_default();
-        let work = entry.work();
+        let work = inner.entries.entry(key.clone()).or_default().work();
         if work.running.is_some() {
             work.again = work.again.max(Some(priority));
             return;
@@ -246,10 +246,7 @@ impl Queue {
         if limited.is_some() {
             work.limited = Some(now + 2 * LIMITED_PAUSE);
         }
-        match next {
-            Action::Retry(_) => entry.failures += 1,
-            _ => entry.failures = 0,
-        }
+        entry.failures = if matches!(next, Action::Retry(_)) { entry.failures + 1 } else { 0 };
         let delay = match next {
             Action::Retry(least) => {
                 self.metrics.retries.increment(1);
@@ -347,12 +344,10 @@ impl Inner {
     }
 
     fn pop(&mut self, metrics: &QueueMetrics) -> Option<Job> {
-        let slow_first = self.streak >= FAIRNESS;
-        let order = if slow_first {
-            [Priority::Background, Priority::Change]
-        } else {
-            [Priority::Change, Priority::Background]
-        };
+        let mut order = [Priority::Change, Priority::Background];
+        if self.streak >= FAIRNESS {
+            order.reverse();
+        }
         let (priority, key) = order
             .into_iter()
             .find_map(|priority| Some((priority, self.ready[priority as usize].pop_front()?)))?;

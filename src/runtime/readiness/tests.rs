@@ -1,5 +1,6 @@
 use super::*;
 use crate::runtime::outages::System;
+use crate::runtime::store::AnyStore;
 
 #[test]
 fn a_loop_waits_for_required_crds_and_works_without_optional_ones() {

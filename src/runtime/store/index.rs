@@ -1,7 +1,8 @@
 //! Indexes of a store: additional keys for finding its objects. Each index is a type.
 
-use std::any::{Any, TypeId};
+use std::any::Any;
 use std::hash::Hash;
+use std::sync::Arc;
 
 use hashbrown::{Equivalent, HashMap};
 use smallvec::SmallVec;
@@ -99,7 +100,7 @@ impl<T: Kind, I: Index<T>> AnyIndex<T> for Content<T, I> {
 }
 
 /// All indexes of a store. There are few, so a linear search is fast enough.
-pub(super) struct Indexes<T: Kind>(Vec<(TypeId, Box<dyn AnyIndex<T>>)>);
+pub(super) struct Indexes<T: Kind>(Vec<Box<dyn AnyIndex<T>>>);
 
 impl<T: Kind> Default for Indexes<T> {
     fn default() -> Self {
@@ -108,39 +109,35 @@ impl<T: Kind> Default for Indexes<T> {
 }
 
 impl<T: Kind> Indexes<T> {
-    /// Registers an index. Returns whether it is new.
-    pub fn register<I: Index<T>>(&mut self) -> bool {
-        let id = TypeId::of::<I>();
-        let is_new = self.0.iter().all(|(known, _)| *known != id);
-        if is_new {
-            self.0.push((id, Box::new(Content::<T, I>(HashMap::new()))));
-        }
-        is_new
-    }
-
-    /// Adds an object to one index.
-    pub fn add<I: Index<T>>(&mut self, name: &ObjectKey, object: &Object<T>) {
-        let id = TypeId::of::<I>();
-        for (_, index) in self.0.iter_mut().filter(|(known, _)| *known == id) {
-            index.update(name, None, Some(object));
+    /// Registers an index with these objects of the store; does nothing if it is already registered.
+    pub fn register<'a, I: Index<T>>(
+        &mut self,
+        objects: impl Iterator<Item = (&'a ObjectKey, Arc<Object<T>>)>,
+    ) {
+        if self.content::<I>().is_none() {
+            let mut content = Content::<T, I>(HashMap::new());
+            objects.for_each(|(name, object)| content.update(name, None, Some(&object)));
+            self.0.push(Box::new(content));
         }
     }
 
     /// Updates the entries of one object in all indexes.
     pub fn update(&mut self, name: &ObjectKey, old: Option<&Object<T>>, new: Option<&Object<T>>) {
-        for (_, index) in &mut self.0 {
+        for index in &mut self.0 {
             index.update(name, old, new);
         }
     }
 
     /// Returns the names that an index has for a key; none if the index is not registered.
     pub fn get<I: Index<T>>(&self, key: &(impl Query<I::Key> + ?Sized)) -> &[ObjectKey] {
-        let id = TypeId::of::<I>();
-        let index = self.0.iter().find(|(known, _)| *known == id);
-        let content = index.and_then(|(_, index)| {
+        let names = self.content::<I>().and_then(|content| content.0.get(key));
+        names.map_or(&[], SmallVec::as_slice)
+    }
+
+    fn content<I: Index<T>>(&self) -> Option<&Content<T, I>> {
+        self.0.iter().find_map(|index| {
             let index: &dyn Any = &**index;
-            index.downcast_ref::<Content<T, I>>()
-        });
-        content.and_then(|content| content.0.get(key)).map_or(&[], SmallVec::as_slice)
+            index.downcast_ref()
+        })
     }
 }

@@ -17,7 +17,6 @@ pub(crate) use self::index::index;
 pub use self::index::{ByController, ByNamespace, Index};
 pub use self::written::{AnyObject, AnyStore, Likeness, WrittenStores};
 
-use std::fmt::Debug;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
@@ -72,11 +71,13 @@ pub enum StoreState {
 }
 
 /// All objects of a kind that match the watch's selector.
+#[derive(derive_more::Debug)]
+#[debug("Store({}, {:?})", T::KIND, *state.borrow())]
 pub struct Store<T: Kind> {
     inner: RwLock<Inner<T>>,
     handlers: RwLock<Arc<Vec<Handler<T>>>>,
     state: watch::Sender<StoreState>,
-    /// See [`Store::is_whole`].
+    /// See [`AnyStore::is_whole`].
     whole: bool,
     /// The label that all objects have, with its value if that is fixed; `None` if there is no such label.
     label: Option<(&'static str, Option<&'static str>)>,
@@ -122,14 +123,9 @@ enum Source {
     Response(&'static str),
 }
 
-impl<T: Kind> Debug for Store<T> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Store({}, {:?})", T::KIND, *self.state.borrow())
-    }
-}
-
-impl<T: Kind> Default for Store<T> {
-    fn default() -> Self {
+impl<T: Kind> Store<T> {
+    /// Creates a store for all objects of the kind (`whole`), or for the objects of a selector.
+    pub fn new(whole: bool) -> Self {
         Self {
             inner: RwLock::new(Inner {
                 objects: HashMap::new(),
@@ -141,32 +137,16 @@ impl<T: Kind> Default for Store<T> {
             }),
             handlers: RwLock::default(),
             state: watch::Sender::new(StoreState::Syncing),
-            whole: false,
+            whole,
             label: None,
         }
-    }
-}
-
-impl<T: Kind> Store<T> {
-    /// Creates a store for all objects of the kind (`whole`), or for the objects of a selector.
-    pub fn new(whole: bool) -> Self {
-        Self { whole, ..Self::default() }
-    }
-
-    /// Whether the store holds all objects of the kind, rather than the objects of a selector.
-    pub fn is_whole(&self) -> bool {
-        self.whole
     }
 
     /// Registers the index `I`; does nothing if it is already registered.
     pub fn index<I: Index<T>>(&self) {
         let mut inner = self.inner.write();
         let Inner { objects, indexes, .. } = &mut *inner;
-        if indexes.register::<I>() {
-            for (key, entry) in objects {
-                indexes.add::<I>(key, &entry.object.open());
-            }
-        }
+        indexes.register::<I>(objects.iter().map(|(key, entry)| (key, entry.object.open())));
     }
 
     /// Calls `handler` for every change from now on.
@@ -262,55 +242,6 @@ impl<T: Kind> Store<T> {
             let found = object.metadata.labels.get(key);
             found.is_some_and(|found| value.is_none_or(|value| found == value))
         })
-    }
-
-    /// Removes an object that the API server has deleted at our request, so it no longer exists.
-    pub fn record_deletion(&self, key: &ObjectKey, uid: &str, origin: &'static str) {
-        let mut inner = self.inner.write();
-        if inner.objects.get(key).is_none_or(|entry| entry.object.open().uid() != uid) {
-            return;
-        }
-        let old = take(&mut inner, key);
-        let epoch = inner.epoch;
-        inner.deleted.insert(uid.into(), epoch);
-        drop(inner);
-        self.notify(&Change { old, new: None, origin: Some(origin) });
-    }
-
-    /// Begins a list: objects that it does not contain are removed when it ends.
-    pub(crate) fn begin_list(&self) {
-        let mut inner = self.inner.write();
-        inner.epoch += 1;
-        inner.list = List::default();
-    }
-
-    /// Ends a list: the store is synced.
-    pub(crate) fn end_list(&self) {
-        let mut inner = self.inner.write();
-        let epoch = inner.epoch;
-        let gone: Vec<ObjectKey> = inner
-            .objects
-            .iter()
-            .filter(|(_, entry)| entry.epoch < epoch)
-            .map(|(key, _)| key.clone())
-            .collect();
-        let gone: Vec<_> = gone.iter().filter_map(|key| take(&mut inner, key)).collect();
-        // An object that was deleted during the list may be in it, but not in the next one.
-        inner.deleted.retain(|_, deleted| *deleted == epoch);
-        inner.deleted.extend(gone.iter().map(|object| (object.metadata.uid.clone(), epoch)));
-        if inner.list.has_gone_back {
-            inner.shown = inner.list.newest;
-        }
-        drop(inner);
-        for old in gone {
-            self.notify(&Change { old: Some(old), new: None, origin: None });
-        }
-        self.state.send_replace(StoreState::Synced);
-    }
-
-    /// Records that the kind is not served.
-    pub(crate) fn mark_missing(&self) {
-        self.state.send_replace(StoreState::Missing);
     }
 
     /// Adds or updates an object from a watch event.

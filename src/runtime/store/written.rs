@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{ByController, Source, Store};
+use super::{ByController, Change, List, Source, Store, StoreState, take};
 use crate::api::meta::{Metadata, ResourceVersion};
 use crate::api::{Kind, Object};
 use crate::runtime::ObjectKey;
@@ -52,16 +52,16 @@ pub trait AnyStore: Any + Send + Sync {
     /// Returns the objects that the owner with this uid controls; none if the store does not have the index
     /// [`ByController`].
     fn controlled(&self, uid: &str) -> Vec<Arc<dyn AnyObject>>;
-    /// See [`Store::is_whole`].
+    /// Whether the store holds all objects of the kind, rather than the objects of a selector.
     fn is_whole(&self) -> bool;
     /// See [`Store::record`]; `body` is the response of the API server to a request about the object `key`. A response
     /// about any other object is an error and changes nothing.
     fn record(&self, key: &ObjectKey, body: &[u8], origin: &'static str) -> Result<(), ApiError>;
-    /// See [`Store::record_deletion`].
+    /// Removes an object that the API server has deleted at our request, so it no longer exists.
     fn record_deletion(&self, key: &ObjectKey, uid: &str, origin: &'static str);
     /// Whether the store's copy matches an object, the `item` of an API server list. If not, the store is updated.
     fn confirm(&self, item: &[u8], likeness: Likeness, origin: &'static str) -> Result<bool, ApiError>;
-    /// See [`Store::mark_missing`].
+    /// Records that the kind is not served.
     fn mark_missing(&self);
     /// Adds or updates an object from a list; `item` is its JSON. The list replaces objects from before it began, even
     /// newer versions: etcd may have been restored from a backup.
@@ -72,9 +72,9 @@ pub trait AnyStore: Any + Send + Sync {
     fn take_changed(&self, object: &[u8]) -> Result<Option<ResourceVersion>, serde_json::Error>;
     /// See [`Store::delete_event`]. Returns the version of the object.
     fn take_deleted(&self, object: &[u8]) -> Result<Option<ResourceVersion>, serde_json::Error>;
-    /// See [`Store::begin_list`].
+    /// Begins a list: objects that it does not contain are removed when it ends.
     fn begin_list(&self);
-    /// See [`Store::end_list`].
+    /// Ends a list: the store is synced.
     fn end_list(&self);
 }
 
@@ -88,7 +88,7 @@ impl<T: Kind> AnyStore for Store<T> {
     }
 
     fn is_whole(&self) -> bool {
-        Self::is_whole(self)
+        self.whole
     }
 
     fn record(&self, key: &ObjectKey, body: &[u8], origin: &'static str) -> Result<(), ApiError> {
@@ -106,7 +106,15 @@ impl<T: Kind> AnyStore for Store<T> {
     }
 
     fn record_deletion(&self, key: &ObjectKey, uid: &str, origin: &'static str) {
-        Self::record_deletion(self, key, uid, origin);
+        let mut inner = self.inner.write();
+        if inner.objects.get(key).is_none_or(|entry| entry.object.open().uid() != uid) {
+            return;
+        }
+        let old = take(&mut inner, key);
+        let epoch = inner.epoch;
+        inner.deleted.insert(uid.into(), epoch);
+        drop(inner);
+        self.notify(&Change { old, new: None, origin: Some(origin) });
     }
 
     fn confirm(&self, item: &[u8], likeness: Likeness, origin: &'static str) -> Result<bool, ApiError> {
@@ -123,7 +131,7 @@ impl<T: Kind> AnyStore for Store<T> {
     }
 
     fn mark_missing(&self) {
-        Self::mark_missing(self);
+        self.state.send_replace(StoreState::Missing);
     }
 
     fn take_listed(&self, item: &[u8]) -> Result<(), serde_json::Error> {
@@ -154,11 +162,28 @@ impl<T: Kind> AnyStore for Store<T> {
     }
 
     fn begin_list(&self) {
-        Self::begin_list(self);
+        let mut inner = self.inner.write();
+        inner.epoch += 1;
+        inner.list = List::default();
     }
 
     fn end_list(&self) {
-        Self::end_list(self);
+        let mut inner = self.inner.write();
+        let epoch = inner.epoch;
+        let gone = inner.objects.iter().filter(|(_, entry)| entry.epoch < epoch);
+        let gone: Vec<ObjectKey> = gone.map(|(key, _)| key.clone()).collect();
+        let gone: Vec<_> = gone.iter().filter_map(|key| take(&mut inner, key)).collect();
+        // An object that was deleted during the list may be in it, but not in the next one.
+        inner.deleted.retain(|_, deleted| *deleted == epoch);
+        inner.deleted.extend(gone.iter().map(|object| (object.metadata.uid.clone(), epoch)));
+        if inner.list.has_gone_back {
+            inner.shown = inner.list.newest;
+        }
+        drop(inner);
+        for old in gone {
+            self.notify(&Change { old: Some(old), new: None, origin: None });
+        }
+        self.state.send_replace(StoreState::Synced);
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::ObjectKey;
 use super::plan::KindInfo;
-use super::queue::{Backoff, Priority, Queue};
+use super::queue::{Priority, Queue};
 use super::readiness::Need;
 use super::store::{ByNamespace, Change, Index, Store, StoreFactory, WrittenStores};
 use super::watch::Selection;
@@ -24,11 +24,8 @@ pub type Keys = Box<dyn Fn() -> Vec<ObjectKey> + Send + Sync>;
 pub struct StoreSet<'f> {
     factory: &'f mut StoreFactory,
     name: &'static str,
-    queue: Arc<Queue>,
-    needs: Vec<Need>,
-    written: WrittenStores,
     has_children: bool,
-    keys: Keys,
+    declared: DeclaredStores,
 }
 
 /// The declared stores of a loop.
@@ -46,9 +43,10 @@ pub struct DeclaredStores {
 impl<'f> StoreSet<'f> {
     /// Creates the set for the loop called `name`, with stores from the factory of the process.
     pub fn new(name: &'static str, factory: &'f mut StoreFactory) -> Self {
-        let queue = Arc::new(Queue::new(name, Backoff::default()));
-        let (needs, written) = (Vec::new(), WrittenStores::default());
-        Self { factory, name, queue, needs, written, has_children: false, keys: Box::new(Vec::new) }
+        let queue = Arc::new(Queue::new(name));
+        let written = WrittenStores::default();
+        let declared = DeclaredStores { queue, needs: Vec::new(), written, keys: Box::new(Vec::new) };
+        Self { factory, name, has_children: false, declared }
     }
 
     /// Returns the name of the loop.
@@ -91,12 +89,12 @@ impl<'f> StoreSet<'f> {
 
     /// The work queue of the loop, for additions from other sources than stores.
     pub fn queue(&self) -> &Arc<Queue> {
-        &self.queue
+        &self.declared.queue
     }
 
     /// Completes the declarations.
     pub fn finish(self) -> DeclaredStores {
-        DeclaredStores { queue: self.queue, needs: self.needs, written: self.written, keys: self.keys }
+        self.declared
     }
 }
 
@@ -113,9 +111,8 @@ pub struct Declaration<'s, 'f, T: Kind> {
 
 impl<T: Kind> Declaration<'_, '_, T> {
     /// Lets the loop work if the kind of this store is not served.
-    pub fn optional(mut self) -> Self {
-        self.is_required = false;
-        self
+    pub fn optional(self) -> Self {
+        Self { is_required: false, ..self }
     }
 
     /// Declares that the loop sends requests with these verbs for objects of this kind: it writes them, or reads some
@@ -154,7 +151,7 @@ impl<T: Kind> Declaration<'_, '_, T> {
 
     /// Calls `handler` for every change, to add the affected objects to the queue.
     pub fn on_change(self, handler: impl Fn(&Change<T>, &Queue) + Send + Sync + 'static) -> Self {
-        let queue = Arc::clone(&self.set.queue);
+        let queue = Arc::clone(&self.set.declared.queue);
         self.store.subscribe(move |change| handler(change, &queue));
         self
     }
@@ -184,7 +181,7 @@ impl<T: Kind> Declaration<'_, '_, T> {
     /// Like [`Declaration::objects`], but a change adds nothing to the queue.
     pub fn listed(self, is_relevant: fn(&Object<T>) -> bool) -> Self {
         let store = Arc::clone(&self.store);
-        self.set.keys = Box::new(move || {
+        self.set.declared.keys = Box::new(move || {
             let is_relevant = |key: &ObjectKey| {
                 store.get(&key.namespace, &key.name).is_some_and(|object| is_relevant(&object))
             };
@@ -202,10 +199,10 @@ impl<T: Kind> Declaration<'_, '_, T> {
     /// nothing.
     pub fn named(self, keys: Vec<ObjectKey>) -> Self {
         for key in &keys {
-            self.set.queue.add(key.clone(), Priority::Background);
+            self.set.declared.queue.add(key.clone(), Priority::Background);
         }
         let named: BTreeSet<ObjectKey> = keys.iter().cloned().collect();
-        self.set.keys = Box::new(move || keys.clone());
+        self.set.declared.keys = Box::new(move || keys.clone());
         self.on_foreign_change(move |change, queue| {
             let key = change.object().map(|object| ObjectKey::of(&**object));
             if let Some(key) = key.filter(|key| named.contains(key)) {
@@ -250,10 +247,10 @@ impl<T: Kind> Declaration<'_, '_, T> {
     pub fn get(self) -> Arc<Store<T>> {
         let Self { set, store, selection, is_needed, is_required, is_written } = self;
         if is_needed {
-            set.needs.push(Need::of(&store, is_required));
+            set.declared.needs.push(Need::of(&store, is_required));
         }
         if is_written {
-            set.written.add(&store, &selection);
+            set.declared.written.add(&store, &selection);
         }
         store
     }
@@ -277,12 +274,18 @@ impl Declaration<'_, '_, NamespaceKind> {
 
 /// Adds the controller of kind `O` of an object.
 pub fn enqueue_controller<O: Kind>(object: &Metadata, queue: &Queue) {
-    for owner in &object.owner_references {
+    for owner in object.owner_references.iter() {
         if owner.kind == O::KIND && owner.controller {
             let namespace = if O::NAMESPACED { &*object.namespace } else { "" };
             queue.add(ObjectKey::new(namespace, &owner.name), Priority::Change);
         }
     }
+}
+
+/// Returns a function that adds all objects of `store`, with the lower priority.
+pub fn enqueue_all<T: Kind>(store: &Arc<Store<T>>) -> impl Fn(&Queue) + Send + Sync + 'static {
+    let store = Arc::clone(store);
+    move |queue| store.keys().into_iter().for_each(|key| queue.add(key, Priority::Background))
 }
 
 /// Returns the name of the namespace if the change has added or removed the labels of `selector`.

@@ -50,7 +50,7 @@ async fn a_child_wakes_its_former_and_current_controller_except_after_own_writes
 
 #[tokio::test]
 async fn a_cluster_scoped_controller_is_woken_by_its_name() {
-    let queue = Queue::new("tenant", Backoff::default());
+    let queue = Queue::new("tenant");
     enqueue_controller::<TenantKind>(&service(1, &owner("Tenant", "ada", true)).metadata, &queue);
     assert_eq!(queue.next().await.expect("the queue is open").key, ObjectKey::new("", "ada"));
 }

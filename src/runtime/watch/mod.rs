@@ -18,18 +18,17 @@ use kube::runtime::watcher::DefaultBackoff;
 use metrics::counter;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use tokio::time::Instant;
 use tracing::warn;
 
 use super::ObjectKey;
-use super::answer::{ListMetadata, ask};
+use super::answer::ask;
 use super::error::with_sources;
 use super::pieces::{Lines, Piece};
 use super::plan::KindInfo;
 pub use super::selection::Selection;
 use super::store::{AnyStore, Store};
 use super::watch_health::WatchHealth;
-use crate::api::meta::ResourceVersion;
+use crate::api::meta::Metadata;
 use crate::api::{Kind, Object};
 
 /// The maximum pause between attempts, and the pause for a kind that is not served.
@@ -119,14 +118,13 @@ struct Event<'a> {
 /// The fields of a bookmark that we read.
 #[derive(Deserialize)]
 struct Bookmark {
-    metadata: ListMetadata,
+    metadata: Metadata,
 }
 
 impl Watched {
     async fn follow(mut self, retry: bool) {
         loop {
-            let version = self.version.clone();
-            let done = match version {
+            let done = match self.version.clone() {
                 None => self.list().await,
                 Some(version) => self.watch(&version).await,
             };
@@ -248,8 +246,7 @@ impl Watched {
         self.health.works();
         let mut lines = Lines::default();
         loop {
-            let until = Instant::now() + LONGEST_WATCH;
-            let Ok(chunk) = tokio::time::timeout_at(until, answer.frame()).await else { return Ok(()) };
+            let Ok(chunk) = tokio::time::timeout(LONGEST_WATCH, answer.frame()).await else { return Ok(()) };
             let chunk = chunk?;
             self.health.hears();
             let mut shown = Ok(());
@@ -295,11 +292,9 @@ impl Watched {
         let version = match &*event.kind {
             "ADDED" | "MODIFIED" => self.store.take_changed(object),
             "DELETED" => self.store.take_deleted(object),
-            "BOOKMARK" => serde_json::from_slice(object).map(|Bookmark { metadata }| {
-                Some(metadata.resource_version.as_str())
-                    .filter(|text| !text.is_empty())
-                    .map(ResourceVersion::from)
-            }),
+            "BOOKMARK" => {
+                serde_json::from_slice(object).map(|Bookmark { metadata }| metadata.resource_version)
+            }
             _ => {
                 let status = serde_json::from_slice::<Status>(object).map_err(kube::Error::SerdeError)?;
                 return Err(kube::Error::Api(status.boxed()));

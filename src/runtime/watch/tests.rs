@@ -8,6 +8,7 @@ use http_body_util::{Either, Full, StreamBody};
 use hyper::body::{Bytes, Frame};
 use kube::client::Body;
 use serde_json::json;
+use tokio::time::Instant;
 use tower::service_fn;
 
 use super::*;
@@ -290,7 +291,7 @@ async fn an_object_is_stored_before_the_list_is_complete() {
             (vec![begin], false)
         })
     };
-    let store: Arc<Store<SecretKind>> = Arc::default();
+    let store: Arc<Store<SecretKind>> = Arc::new(Store::new(false));
     secrets_until(answering(list), &store, || !store.keys().is_empty()).await;
     assert_eq!((names(&store), store.state()), (vec!["a".to_owned()], StoreState::Syncing));
     let kept = store.get("ns", "a").expect("taken").spec.get("k").map(str::len);
@@ -312,7 +313,7 @@ async fn the_page_size_shrinks_after_a_large_page_and_grows_again() {
         let head = json!({"resourceVersion": "9", "continue": next});
         Some((vec![format!(r#"{{"metadata":{head},"items":[{}]}}"#, objects.join(","))], true))
     };
-    let store: Arc<Store<SecretKind>> = Arc::default();
+    let store: Arc<Store<SecretKind>> = Arc::new(Store::new(false));
     secrets_until(answering(list), &store, || store.state() == StoreState::Synced).await;
     assert_eq!(*asked.lock().expect("no panic"), ["250", "250", "125", "62", "62", "124", "248"]);
     assert_eq!(store.keys().len(), 3 * sizes.len());
@@ -347,7 +348,7 @@ async fn only_too_large_or_malformed_objects_are_skipped_and_stay_unchanged() {
         let objects = [a, secret("b", 4, 10), odd.to_owned(), huge("c")].join(",");
         Some((vec![r#"{"items":["#.to_owned(), objects, END.to_owned()], true))
     };
-    let store: Arc<Store<SecretKind>> = Arc::default();
+    let store: Arc<Store<SecretKind>> = Arc::new(Store::new(false));
     secrets_until(answering(answer), &store, || store.get("ns", "d").is_some()).await;
     assert_eq!(names(&store), ["a", "b", "d"], "a was listed before, c and odd never were");
     let version = |name| store.get("ns", name).and_then(|secret| secret.resource_version());
@@ -375,7 +376,7 @@ async fn a_truncated_list_is_requested_again() {
             };
             (!line.contains("watch=true")).then(|| (vec![text], true))
         };
-        let store: Arc<Store<SecretKind>> = Arc::default();
+        let store: Arc<Store<SecretKind>> = Arc::new(Store::new(false));
         secrets_until(answering(list), &store, || store.state() == StoreState::Synced).await;
         assert_eq!((*count.lock().expect("no panic"), names(&store)), (2, vec!["a".to_owned()]), "{broken}");
     }

@@ -26,14 +26,6 @@ pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
 }
 
-/// A serving certificate with its key.
-pub struct Signed {
-    /// The certificate.
-    pub certificate: Certificate,
-    /// The private key of the certificate.
-    pub key: PrivateKeyDer<'static>,
-}
-
 impl Authority {
     /// Creates an authority with a new key. It is valid from the day before `now`, in case clocks differ.
     ///
@@ -60,11 +52,11 @@ impl Authority {
         key_of(self.issuer.key())
     }
 
-    /// Signs a serving certificate for these host names and IP addresses, with a new key.
+    /// Signs a serving certificate for these host names and IP addresses. Returns it with its new private key.
     ///
     /// # Errors
     /// When a certificate cannot contain one of the names, or the system cannot provide random numbers for the key.
-    pub fn sign(&self, names: &[String], now: Timestamp) -> Result<Signed> {
+    pub fn sign(&self, names: &[String], now: Timestamp) -> Result<(Certificate, PrivateKeyDer<'static>)> {
         let mut params = CertificateParams::new(names)?;
         params.distinguished_name = named(names.first().map_or("crownlabs-webhook", String::as_str));
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
@@ -73,7 +65,7 @@ impl Authority {
         set_validity(&mut params, now, SERVING_YEARS);
         let key = KeyPair::generate()?;
         let certificate = params.signed_by(&key, &self.issuer)?.der().clone();
-        Ok(Signed { certificate, key: key_of(&key) })
+        Ok((certificate, key_of(&key)))
     }
 
     /// Returns a certificate for the key of `successor`, signed by this authority. With it as an intermediate, a client

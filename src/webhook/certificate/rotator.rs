@@ -8,14 +8,12 @@ use http::{Method, Request};
 use http_body_util::Full;
 use hyper::body::Bytes;
 use jiff::Timestamp;
-use k8s_openapi::ByteString;
 use parking_lot::Mutex;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tracing::{info, warn};
 
 use super::Data;
-use super::bundle::{Bundle, renewed};
+use super::bundle::{Bundle, CA_CERTIFICATE, renewed};
 use crate::api::{Kind, Object};
 use crate::kinds::{
     CertificateSecret, CertificateSecretKind, MutatingWebhookConfigurationKind,
@@ -25,7 +23,7 @@ use crate::runtime::certificate::resolver::CertificateResolver;
 use crate::runtime::client::Writer;
 use crate::runtime::controller::{ReconcileError, ReconcileKey};
 use crate::runtime::error::ApiError;
-use crate::runtime::plan::{KindInfo, to_value};
+use crate::runtime::plan::KindInfo;
 use crate::runtime::queue::Action;
 use crate::runtime::store::Store;
 use crate::runtime::{ObjectKey, clock};
@@ -91,9 +89,8 @@ impl Rotator {
                 .await
                 .map_err(|error| format!("Secret {}: {error}", self.secret))?;
         }
+        let trusted = data.get(CA_CERTIFICATE).cloned().unwrap_or_default();
         *self.known.lock() = Some(data);
-        let trusted = ByteString(bundle.trusted().into_bytes());
-        let trusted = to_value(&trusted).as_str().unwrap_or_default().to_owned();
         let mutating = self.publish(&self.stores.mutating, &trusted).await;
         let validating = self.publish(&self.stores.validating, &trusted).await;
         mutating.and(validating)
@@ -110,22 +107,21 @@ impl Rotator {
         let known = self.known.lock();
         Bundle::read(known.as_ref()?).ok()
     }
+
     /// Creates or patches the Secret. Fails with a conflict if it has changed since `stored` was read.
     async fn store(&self, stored: Option<&CertificateSecret>, data: &Data) -> Result<(), ApiError> {
         let collection = KindInfo::of::<CertificateSecretKind>().path(&self.secret.namespace);
-        let (method, path, body) = if let Some(stored) = stored {
+        let (method, path, content, body) = if let Some(stored) = stored {
             let seen = json!({"uid": stored.uid(), "resourceVersion": stored.metadata.resource_version});
             let path = format!("{collection}/{}", self.secret.name);
-            (Method::PATCH, path, json!({"metadata": seen, "data": data}))
+            (Method::PATCH, path, "application/merge-patch+json", json!({"metadata": seen, "data": data}))
         } else {
             let secret = json!({
                 "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls", "data": data,
                 "metadata": {"name": self.secret.name, "namespace": self.secret.namespace},
             });
-            (Method::POST, collection, secret)
+            (Method::POST, collection, "application/json", secret)
         };
-        let content =
-            if method == Method::PATCH { "application/merge-patch+json" } else { "application/json" };
         let secret = self.send(method, &path, content, &body).await?;
         self.stores.secrets.record(secret, Self::NAME);
         Ok(())
@@ -138,10 +134,8 @@ impl Rotator {
         T: Kind<Spec = WebhookEntries>,
     {
         let name = self.secret.name.as_str();
-        let Some(configuration) = store.get("", name) else {
-            return Ok(()); // it may be installed later, or not at all
-        };
-        let operations = trusting(&configuration.spec, trusted);
+        // A configuration that does not exist may be installed later, or not at all.
+        let operations = store.get("", name).map_or_else(Vec::new, |found| trusting(&found.spec, trusted));
         if operations.is_empty() {
             return Ok(());
         }
@@ -160,10 +154,7 @@ impl Rotator {
         path: &str,
         content: &str,
         body: &Value,
-    ) -> Result<Object<T>, ApiError>
-    where
-        Object<T>: DeserializeOwned,
-    {
+    ) -> Result<Object<T>, ApiError> {
         let request = Request::builder()
             .method(method)
             .uri(format!("{path}?fieldManager=crownlabs"))

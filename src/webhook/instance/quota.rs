@@ -11,7 +11,7 @@ use crate::api::Instance;
 use crate::api::quota::{Quotas, Rule, Running};
 use crate::config::Layout;
 use crate::webhook::decision::{Decision, Denial};
-use crate::webhook::review::{Operation, Request};
+use crate::webhook::review::{Operation, Request, decoded};
 use crate::webhook::tenant::SERVICE_TENANT;
 use crate::webhook::view::View;
 
@@ -82,7 +82,8 @@ pub fn validate(
         uid: instance.uid().to_owned(),
         template: instance.spec.template_ref.clone(),
     });
-    (warnings.into_iter().fold(result.into(), Decision::with_warning), admitted)
+    let decision = result.map_or_else(Decision::denied, |()| Decision::allowed());
+    (warnings.into_iter().fold(decision, Decision::with_warning), admitted)
 }
 
 /// Returns the Instance that the request starts, or that is running and gets another Template; `None` in any other
@@ -94,14 +95,8 @@ pub fn starting(request: &Request) -> Result<Option<Instance>, Denial> {
         Operation::Update => Instance::deserialize(&*request.old_object).ok().filter(|old| old.spec.running),
         Operation::Delete | Operation::Connect => return Ok(None),
     };
-    let unreadable =
-        |fault: &dyn std::fmt::Display| Denial::malformed(format!("the Instance cannot be read: {fault}"));
-    let new = Instance::deserialize(&*request.object).map_err(|error| unreadable(&error))?;
-    match &new.malformed {
-        Some(fault) => Err(unreadable(fault)),
-        None => Ok(Some(new).filter(|new| {
-            let template = before.map(|old| old.spec.template_ref);
-            new.spec.running && template.as_ref() != Some(&new.spec.template_ref)
-        })),
-    }
+    let new: Instance = decoded(&request.object, "Instance")?;
+    let template = before.map(|old| old.spec.template_ref);
+    let is_start = new.spec.running && template.as_ref() != Some(&new.spec.template_ref);
+    Ok(is_start.then_some(new))
 }

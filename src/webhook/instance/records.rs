@@ -7,13 +7,12 @@ use serde_json::Value;
 use crate::api::labels::MAILED_PREFIX;
 use crate::webhook::decision::Denial;
 use crate::webhook::requester::{Bypass, Requester};
-use crate::webhook::review::{Operation, Request};
+use crate::webhook::review::Request;
 
 /// Refuses to set, change or remove the annotations that record when mails were accepted, unless the request is from
 /// this daemon or an administrator.
 pub fn check(request: &Request, bypass: &Bypass) -> Result<(), Denial> {
-    let is_judged = matches!(request.operation, Operation::Create | Operation::Update);
-    if !is_judged || bypass.requester(&request.user_info) != Requester::Other {
+    if !request.is_write() || bypass.requester(&request.user_info) != Requester::Other {
         return Ok(());
     }
     let (old, new) = (records(&request.old_object), records(&request.object));

@@ -15,14 +15,12 @@ const TENANT_REF: &str = "/spec/tenant.crownlabs.polito.it~1TenantRef/name";
 pub fn check(request: &Request, view: &dyn View) -> Result<(), Denial> {
     let named = |object: &Value| object.pointer(TENANT_REF).and_then(Value::as_str).map(str::to_owned);
     let new = named(&request.object);
-    let is_judged = match request.operation {
-        Operation::Create => true,
-        Operation::Update => new != named(&request.old_object),
-        Operation::Delete | Operation::Connect => false,
-    };
-    let Some(owner) = is_judged.then(|| view.tenant_of_namespace(&request.namespace)).flatten() else {
-        return Ok(());
-    };
+    match request.operation {
+        Operation::Delete | Operation::Connect => return Ok(()),
+        Operation::Update if new == named(&request.old_object) => return Ok(()),
+        Operation::Create | Operation::Update => {}
+    }
+    let Some(owner) = view.tenant_of_namespace(&request.namespace) else { return Ok(()) };
     mismatch(&new.unwrap_or_default(), &request.namespace, &owner)
         .map_or(Ok(()), |fault| Err(Denial::forbidden(fault)))
 }

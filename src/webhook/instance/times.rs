@@ -5,11 +5,11 @@ use jiff::Timestamp;
 use crate::api::labels::{KEPT_AT, RESTARTED_AT};
 use crate::api::shown::{MOST, cut};
 use crate::webhook::decision::Denial;
-use crate::webhook::review::{Operation, Request};
+use crate::webhook::review::Request;
 
 /// Refuses to set an annotation to a text that is not a time. A stored one may stay.
 pub fn check(request: &Request) -> Result<(), Denial> {
-    if !matches!(request.operation, Operation::Create | Operation::Update) {
+    if !request.is_write() {
         return Ok(());
     }
     for key in [KEPT_AT, RESTARTED_AT] {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::api::Quantity;
 use crate::api::tenant::{Role, TenantSpec};
@@ -99,16 +99,11 @@ pub fn changed_metadata(old: &Value, new: &Value, ignored: &[&str]) -> Option<St
         if let Some(Value::Object(labels)) = metadata.get_mut("labels") {
             labels.retain(|key, _| !ignored.contains(&key.as_str()));
         }
-        metadata.retain(|_, value| !is_empty(value));
+        metadata.retain(|_, value| !is_absent(value) && *value != json!({}));
         metadata
     });
     let mut members = old.keys().chain(new.keys());
     members.find(|name| old.get(*name) != new.get(*name)).cloned()
-}
-
-/// Whether a member of `metadata` is equivalent to an absent one.
-fn is_empty(value: &Value) -> bool {
-    is_absent(value) || value.as_object().is_some_and(serde_json::Map::is_empty)
 }
 
 fn same(old: &Value, new: &Value, is_equal: Equal) -> bool {

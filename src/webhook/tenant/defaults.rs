@@ -12,7 +12,7 @@ use crate::webhook::review::{Operation, Request};
 
 /// Sets the defaults of a Tenant that is created or changed.
 pub fn complete(request: &Request, settings: &Settings) -> Decision {
-    if !matches!(request.operation, Operation::Create | Operation::Update) {
+    if !request.is_write() {
         return Decision::allowed();
     }
     patch(request, settings).map_or_else(Decision::denied, Decision::patched)
@@ -117,13 +117,11 @@ fn workspaces(object: &Value, base: &[String]) -> Result<Vec<PatchOperation>, De
             missing.push(name);
         }
     }
-    let mut added = missing.iter().map(|name| json!({"name": name, "role": "user"}));
-    Ok(if entries.is_some() {
-        added.map(|value| add(&["spec", "workspaces", "-"], value)).collect()
-    } else if missing.is_empty() {
-        Vec::new()
-    } else {
-        vec![add(&["spec", "workspaces"], added.by_ref().collect())]
+    let added = missing.iter().map(|name| json!({"name": name, "role": "user"}));
+    Ok(match entries {
+        Some(_) => added.map(|value| add(&["spec", "workspaces", "-"], value)).collect(),
+        None if missing.is_empty() => Vec::new(),
+        None => vec![add(&["spec", "workspaces"], added.collect())],
     })
 }
 

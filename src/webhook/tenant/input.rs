@@ -21,15 +21,12 @@ pub fn check(old: Option<&Tenant>, new: &Tenant) -> Result<Vec<String>, Denial> 
     let known: HashSet<&String> = known.iter().collect();
     let mut warnings = Vec::new();
     for (index, key) in keys.iter().enumerate().filter(|(_, key)| !known.contains(key)) {
-        match public_key::canonical(key) {
-            Ok(_) => {}
-            Err(fault @ PublicKeyError::LineBreak) => {
-                return Err(Denial::malformed(format!("spec.publicKeys[{index}] {fault}")));
-            }
-            Err(fault) => {
-                warnings.push(format!("spec.publicKeys[{index}] {fault}: it cannot be used to log in"));
-            }
+        let Err(fault) = public_key::canonical(key) else { continue };
+        let problem = format!("spec.publicKeys[{index}] {fault}");
+        if fault == PublicKeyError::LineBreak {
+            return Err(Denial::malformed(problem));
         }
+        warnings.push(format!("{problem}: it cannot be used to log in"));
     }
     let known = before.map_or_else(Vec::new, quantities);
     for (name, amount) in quantities(&new.spec) {

@@ -10,7 +10,6 @@ mod tests;
 use std::collections::BTreeMap;
 
 use super::requester::Bypass;
-use crate::api::tenant::Role;
 
 /// The Tenant that owns the Instances of exams. It does not get the label that the Tenant loop selects Tenants by,
 /// unless the request sets it.
@@ -27,11 +26,4 @@ pub struct Settings {
     pub base_workspaces: Vec<String>,
     /// Whether personal workspaces are enabled.
     pub personal_workspaces: bool,
-}
-
-impl Settings {
-    /// Whether every Tenant has this role in this Workspace because it is a base Workspace.
-    fn is_base_role(&self, workspace: &str, role: &Role) -> bool {
-        *role == Role::User && self.base_workspaces.iter().any(|base| base == workspace)
-    }
 }

@@ -9,10 +9,7 @@
 //!
 //! Values that are invalid for every user are in [`super::input`].
 
-use std::collections::BTreeSet;
-
 use jiff::{SignedDuration, Timestamp};
-use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::changes::{Enrolment, changed_member, changed_metadata, enrolments};
@@ -25,7 +22,7 @@ use crate::api::tenant::{Role, TenantSpec};
 use crate::api::workspace::AutoEnroll;
 use crate::webhook::decision::{Decision, Denial};
 use crate::webhook::requester::Requester;
-use crate::webhook::review::{Operation, Request};
+use crate::webhook::review::{Operation, Request, decoded};
 use crate::webhook::view::View;
 
 /// How far `lastLogin` may be from now, in either direction, when a Tenant sets it.
@@ -39,16 +36,12 @@ pub const OVERRIDDEN: &str = "webhook check overridden";
 
 /// Decides on a request to create or change a Tenant. `lastLogin` is compared with `now`.
 pub fn validate(request: &Request, settings: &Settings, view: &dyn View, now: Timestamp) -> Decision {
-    if !matches!(request.operation, Operation::Create | Operation::Update) {
-        return Decision::allowed();
-    }
-    let edit = Edit::read(request, settings, view);
     let requester = settings.bypass.requester(&request.user_info);
-    if requester == Requester::Ourselves {
+    if !request.is_write() || requester == Requester::Ourselves {
         return Decision::allowed();
     }
     let is_administrator = requester == Requester::Administrator;
-    let edit = match edit {
+    let edit = match Edit::read(request, settings, view) {
         Ok(edit) => edit,
         // Administrators may replace an invalid object.
         Err(_) if is_administrator => return Decision::allowed().with_warning(OVERRIDDEN),
@@ -81,10 +74,10 @@ struct Edit<'a> {
 impl<'a> Edit<'a> {
     fn read(request: &'a Request, settings: &'a Settings, view: &'a dyn View) -> Result<Self, Denial> {
         let (old, old_json): (_, &Value) = match request.operation {
-            Operation::Update => (Some(tenant(&request.old_object, "old object")?), &request.old_object),
+            Operation::Update => (Some(decoded(&request.old_object, "old object")?), &request.old_object),
             _ => (None, &Value::Null),
         };
-        let new = tenant(&request.object, "object")?;
+        let new = decoded(&request.object, "object")?;
         Ok(Self { request, settings, view, old, old_json, new, new_json: &request.object })
     }
 
@@ -226,7 +219,7 @@ impl<'a> Edit<'a> {
         let user = self.request.user_info.username.as_str();
         let missing = || Denial::not_found(format!("tenants.crownlabs.polito.it {user:?} not found"));
         let requester = self.view.tenant(user).ok_or_else(missing)?;
-        let not_managed: BTreeSet<&str> = changes
+        let not_managed: Vec<&str> = changes
             .iter()
             .filter(|change| !self.is_base_role(change))
             .map(|change| change.workspace)
@@ -235,15 +228,15 @@ impl<'a> Edit<'a> {
         if not_managed.is_empty() {
             return Ok(());
         }
-        let names: Vec<&str> = not_managed.into_iter().collect();
-        Err(Denial::forbidden(format!("{user} is not a manager of the Workspace {}", names.join(", "))))
+        let names = not_managed.join(", ");
+        Err(Denial::forbidden(format!("{user} is not a manager of the Workspace {names}")))
     }
 
     /// Whether the change only enrols the Tenant in a base Workspace as a user. The defaulter does so in every request,
     /// so no permission is required. Demoting a manager to a user is not such a change.
     fn is_base_role(&self, change: &Enrolment<'_>) -> bool {
-        change.before != Some(&Role::Manager)
-            && change.after.is_some_and(|role| self.settings.is_base_role(change.workspace, role))
+        let is_base = self.settings.base_workspaces.iter().any(|base| base == change.workspace);
+        is_base && change.after == Some(&Role::User) && change.before != Some(&Role::Manager)
     }
 
     /// Refuses to remove the personal workspace while Instances of its Templates exist: they would no longer have a
@@ -263,15 +256,5 @@ impl<'a> Edit<'a> {
                 instance.spec.template_ref.name
             ))),
         }
-    }
-}
-
-/// Decodes a Tenant. Every member must have the type of the schema.
-fn tenant(json: &Value, what: &str) -> Result<Tenant, Denial> {
-    let tenant = Tenant::deserialize(json)
-        .map_err(|error| Denial::malformed(format!("the {what} cannot be read: {error}")))?;
-    match tenant.malformed {
-        Some(fault) => Err(Denial::malformed(format!("the {what} cannot be read: {fault}"))),
-        None => Ok(tenant),
     }
 }

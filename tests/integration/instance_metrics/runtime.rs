@@ -21,7 +21,7 @@ async fn pods_and_containers_are_found_with_their_processes() {
     let node = Containerd::start(&namespace, 1).expect("containerd");
     let endpoint = format!("unix://{}", node.socket().display());
     let (client, version) = Cri::connect(&endpoint, DEADLINE).await.expect("it answers");
-    assert_eq!((version.runtime_name.as_str(), version.runtime_api_version.as_str()), ("containerd", "v1"));
+    assert_eq!(version.runtime_name, "containerd");
 
     let pod = Pod::new("tenant-a", "pod-a").with_label("crownlabs.polito.it/instance", "a");
     let other = Pod::new("tenant-b", "pod-a");

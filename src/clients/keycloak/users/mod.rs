@@ -123,15 +123,8 @@ pub struct WantedUser {
 
 /// A change of an account. Keycloak does not change fields that are absent.
 #[derive(Clone, PartialEq, Eq, derive_more::Debug)]
-#[debug("UserUpdate(new address: {})", self.changes_address())] // leaves out personal data
+#[debug("UserUpdate(new address: {})", _0.email_verified.is_some())] // leaves out personal data
 pub struct UserUpdate(UserRepresentation);
-
-impl UserUpdate {
-    /// Whether the e-mail address changes, so that it has to be confirmed again.
-    pub fn changes_address(&self) -> bool {
-        self.0.email_verified.is_some()
-    }
-}
 
 /// The change that brings an account into the wanted state; `None` if it needs no change. Keycloak stores addresses
 /// in lower case and drops blanks around a name, so such differences are ignored. A new address has to be confirmed
@@ -202,14 +195,12 @@ impl Keycloak {
         };
         let create = |admin: Admin| async move { admin.realm_users_post(realm, body.clone()).await };
         let answer = self.write(operation, create).await?;
-        let id = answer
-            .as_ref()
-            .and_then(|answer| answer.location.as_deref())
-            .and_then(|location| location.rsplit('/').next());
-        id.filter(|id| !id.is_empty()).map(str::to_owned).ok_or_else(|| KeycloakError::BadAnswer {
-            operation,
-            problem: "it has no location of the new user".to_owned(),
-        })
+        let location = answer.and_then(|answer| answer.location).unwrap_or_default();
+        let problem = "it has no location of the new user".to_owned();
+        match location.rsplit('/').next() {
+            Some(id) if !id.is_empty() => Ok(id.to_owned()),
+            _ => Err(KeycloakError::BadAnswer { operation, problem }),
+        }
     }
 
     /// Changes an account; see [`difference`].

@@ -240,13 +240,9 @@ fn escaped(text: &str) -> String {
 
 /// Whether the text after this one is HTML, according to its last `Content-Type` line.
 fn html_after(text: &str, before: bool) -> bool {
-    let mut is_html = before;
-    for line in text.lines().map(str::to_ascii_lowercase) {
-        if let Some(kind) = line.strip_prefix("content-type:") {
-            is_html = kind.contains("text/html");
-        }
-    }
-    is_html
+    let mut lines = text.lines().rev().map(str::to_ascii_lowercase);
+    let last = lines.find_map(|line| Some(line.strip_prefix("content-type:")?.contains("text/html")));
+    last.unwrap_or(before)
 }
 
 /// Returns the MIME boundaries that a text declares.

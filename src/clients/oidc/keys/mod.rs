@@ -12,7 +12,9 @@ use serde::Deserialize;
 
 /// A JSON Web Token with its parts.
 pub struct Signed<'a> {
-    algorithm: &'static Algorithm,
+    /// The name of its algorithm.
+    algorithm: &'static str,
+    check: &'static Check,
     /// The ID of the key that signed it; empty if the token names no key.
     key: String,
     /// The signed text: header and claims, encoded.
@@ -28,34 +30,25 @@ struct Header {
     kid: String,
 }
 
-/// A signature algorithm.
-struct Algorithm {
-    /// Its name in the header of a token.
-    name: &'static str,
-    check: Check,
-}
-
+/// How a signature is verified.
 enum Check {
     Rsa(&'static RsaParameters),
     /// A key of this type on this curve.
     Curve(&'static str, &'static str, &'static dyn VerificationAlgorithm),
 }
 
-const fn rsa(name: &'static str, parameters: &'static RsaParameters) -> Algorithm {
-    Algorithm { name, check: Check::Rsa(parameters) }
-}
-
-/// The public-key algorithms that Keycloak offers, except P-521, which the library does not support.
-static ALGORITHMS: [Algorithm; 9] = [
-    rsa("RS256", &RSA_PKCS1_2048_8192_SHA256),
-    rsa("RS384", &RSA_PKCS1_2048_8192_SHA384),
-    rsa("RS512", &RSA_PKCS1_2048_8192_SHA512),
-    rsa("PS256", &RSA_PSS_2048_8192_SHA256),
-    rsa("PS384", &RSA_PSS_2048_8192_SHA384),
-    rsa("PS512", &RSA_PSS_2048_8192_SHA512),
-    Algorithm { name: "ES256", check: Check::Curve("EC", "P-256", &ECDSA_P256_SHA256_FIXED) },
-    Algorithm { name: "ES384", check: Check::Curve("EC", "P-384", &ECDSA_P384_SHA384_FIXED) },
-    Algorithm { name: "EdDSA", check: Check::Curve("OKP", "Ed25519", &ED25519) },
+/// The public-key algorithms that Keycloak offers, by their names in the headers of tokens. P-521 is missing, because
+/// the library does not support it.
+static ALGORITHMS: [(&str, Check); 9] = [
+    ("RS256", Check::Rsa(&RSA_PKCS1_2048_8192_SHA256)),
+    ("RS384", Check::Rsa(&RSA_PKCS1_2048_8192_SHA384)),
+    ("RS512", Check::Rsa(&RSA_PKCS1_2048_8192_SHA512)),
+    ("PS256", Check::Rsa(&RSA_PSS_2048_8192_SHA256)),
+    ("PS384", Check::Rsa(&RSA_PSS_2048_8192_SHA384)),
+    ("PS512", Check::Rsa(&RSA_PSS_2048_8192_SHA512)),
+    ("ES256", Check::Curve("EC", "P-256", &ECDSA_P256_SHA256_FIXED)),
+    ("ES384", Check::Curve("EC", "P-384", &ECDSA_P384_SHA384_FIXED)),
+    ("EdDSA", Check::Curve("OKP", "Ed25519", &ED25519)),
 ];
 
 impl<'a> Signed<'a> {
@@ -64,8 +57,8 @@ impl<'a> Signed<'a> {
         let (text, signature) = token.rsplit_once('.')?;
         let (header, claims) = text.split_once('.')?;
         let Header { alg, kid } = serde_json::from_slice(&decoded(header)?).ok()?;
-        let algorithm = ALGORITHMS.iter().find(|algorithm| algorithm.name == alg)?;
-        Some(Self { algorithm, key: kid, text, claims, signature: decoded(signature)? })
+        let (algorithm, check) = ALGORITHMS.iter().find(|(name, _)| *name == alg)?;
+        Some(Self { algorithm, check, key: kid, text, claims, signature: decoded(signature)? })
     }
 
     /// The claims, as JSON.
@@ -107,13 +100,13 @@ impl Key {
     /// Whether the key may verify a token.
     fn is_for(&self, token: &Signed<'_>) -> bool {
         let is = |stated: &str, expected: &str| stated.is_empty() || stated == expected;
-        is(&token.key, &self.kid) && is(&self.usage, "sig") && is(&self.alg, token.algorithm.name)
+        is(&token.key, &self.kid) && is(&self.usage, "sig") && is(&self.alg, token.algorithm)
     }
 
     /// Whether the key has signed a token; `None` if the key has another type.
     fn has_signed(&self, token: &Signed<'_>) -> Option<bool> {
         let (text, signature) = (token.text.as_bytes(), token.signature.as_slice());
-        let checked = match &token.algorithm.check {
+        let checked = match token.check {
             Check::Rsa(parameters) => {
                 let key = RsaPublicKeyComponents { n: decoded(&self.n)?, e: decoded(&self.e)? };
                 (self.kty == "RSA").then(|| key.verify(parameters, text, signature))?

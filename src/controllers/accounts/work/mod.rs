@@ -129,14 +129,12 @@ impl<E: Effect + Clone + PartialEq + 'static> AccountWork<E> {
             Present::Waits(problem) => problem,
             Present::Running(mut result) => {
                 let patience = if outage.is_slow() { Duration::ZERO } else { PATIENCE };
-                let waited = tokio::time::timeout(patience, &mut result).await;
-                let end = waited.map_or_else(
-                    |_| {
-                        result.close();
-                        result.try_recv().ok()
-                    },
-                    Result::ok,
-                );
+                let end = if let Ok(end) = tokio::time::timeout(patience, &mut result).await {
+                    end.ok()
+                } else {
+                    result.close();
+                    result.try_recv().ok()
+                };
                 match end {
                     Some(WorkResult::Done(outcome)) => return done(outcome),
                     Some(WorkResult::Outage(error)) => accounts::problem(&error),
@@ -225,10 +223,8 @@ impl<E: Effect + Clone + PartialEq + 'static> Shared<E> {
         let Ok((result, error)) = AssertUnwindSafe(work).catch_unwind().await else {
             let message = "the work in Keycloak panicked; this is a defect of the daemon";
             let problem = Problem::elsewhere(Component::Part(KEYCLOAK), reason::KEYCLOAK_PANICKED, message);
-            return WorkResult::Done(EffectOutcome {
-                result: None,
-                error: Some(EffectError::Failed(problem)),
-            });
+            let error = Some(EffectError::Failed(problem));
+            return WorkResult::Done(EffectOutcome { result: None, error });
         };
         match error {
             // A result means that there was an answer. Only the failed part is retried.

@@ -7,7 +7,6 @@ use super::*;
 use crate::api::tenant::Tenant;
 use crate::clients::http::HttpError;
 use crate::runtime::outages::Outages;
-use crate::runtime::queue::Backoff;
 
 /// An effect whose result is a number.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,7 +26,7 @@ struct Bed {
 
 impl Bed {
     fn new() -> Self {
-        let (outage, queue) = (Outage::default(), Arc::new(Queue::new("test", Backoff::default())));
+        let (outage, queue) = (Outage::default(), Arc::new(Queue::new("test")));
         let work = AccountWork::new(&outage, &queue);
         Self { outage, queue, work, begun: Arc::default() }
     }

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
 use super::delivery::{Notice, Sent};
-use super::promise::{self, LastMails};
+use super::promise;
 use crate::api::instance::Instance;
 use crate::api::labels::MAILED_PREFIX;
 use crate::api::promise::Promise;
@@ -52,12 +52,6 @@ impl Mailed {
     pub fn last(&self, instance: &Instance, record: &str) -> Option<Timestamp> {
         let annotated = instance.annotation(record).and_then(|text| text.parse().ok());
         annotated.into_iter().chain(self.times.get(record).copied()).max()
-    }
-
-    /// When the last warning and the last final mail were accepted.
-    pub fn last_mails(&self, instance: &Instance, warning: MailKind, last: MailKind) -> LastMails {
-        let of = |kind| self.last(instance, &record(kind, false));
-        LastMails { warning: of(warning), last: of(last) }
     }
 
     /// Updates a promise whose status says that a warning of this kind is being sent, if the leader knows that the

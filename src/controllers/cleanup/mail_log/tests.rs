@@ -75,7 +75,7 @@ fn an_accepted_warning_counts_before_the_status_contains_it() {
         warnings: 1,
         interval: std::time::Duration::from_hours(1),
         final_mail: true,
-        mailed: LastMails::default(),
+        mailed: promise::LastMails::default(),
     };
     let sent = notice(MailKind::ExpirationWarning, 0);
     let box_ = Arc::new(instance(None));

@@ -8,7 +8,7 @@ use crate::api::instance::InstanceKind;
 use crate::api::public_key::{Description, PublicKeyError, describe, within_limits};
 use crate::api::quota::Scope;
 use crate::api::tenant::TenantKind;
-use crate::api::usage::{Limits, Measure, Share, Usage};
+use crate::api::usage::{Measure, Share, Usage};
 use crate::api::workspace::WorkspaceQuota;
 use crate::controllers::dashboard::action::entry::Right;
 use crate::controllers::dashboard::home::model::Offer;
@@ -30,8 +30,8 @@ pub struct Account {
     pub can_change: bool,
     /// The usage and the limits of all courses together.
     pub all: Vec<Share>,
-    /// The usage and the limits of each course, by title; `None` for the personal workspace.
-    pub courses: Vec<(Option<String>, Vec<Share>)>,
+    /// The usage and the limits of each course and of the personal workspace, by title.
+    pub courses: Vec<(String, Vec<Share>)>,
     /// `MyDrive`.
     pub drive: Drive,
 }
@@ -74,16 +74,7 @@ impl Account {
             description: describe(text),
             is_used: at < used,
         };
-        let quotas = student.quotas();
-        let course = |scope: &Scope| {
-            let used = quotas.used(scope, "", &mut Vec::new());
-            let shares = quotas.shares(scope, tenant.name(), &used).unwrap_or_default();
-            let title = match scope {
-                Scope::Workspace(name) => Some(student.course(name)),
-                Scope::Personal => None,
-            };
-            (title, shares)
-        };
+        let course = |scope: &Scope| (student.scope_title(view.texts(), scope), student.shares(scope));
         let granted = &tenant.status.quota;
         let granted = WorkspaceQuota {
             cpu: granted.cpu.clone(),
@@ -92,7 +83,7 @@ impl Account {
             ..WorkspaceQuota::default()
         };
         let limited = [Measure::Instances, Measure::Cpu, Measure::Memory];
-        let mut all = Limits::from(&granted).shares(&usage(student));
+        let mut all = granted.shares(&usage(student));
         all.retain(|share| limited.contains(&share.measure));
         Self {
             name: format!("{} {}", spec.first_name, spec.last_name),
@@ -123,7 +114,7 @@ fn drive(view: &View<'_>, student: &Student<'_>) -> Drive {
     let reference = settings.drive_template.as_ref();
     let template = reference.and_then(|reference| student.template(reference));
     let machine = student.instances().find(|instance| reference == Some(&instance.spec.template_ref));
-    let may = student.may(&Right::to::<InstanceKind>("create"), student.namespace());
+    let may = student.may(&Right::to::<InstanceKind>("create"), student.namespace);
     Drive {
         size: settings.drive_size.clone(),
         offer: template.filter(|_| may).map(|template| Offer::of(view, student, template)),

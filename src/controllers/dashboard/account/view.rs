@@ -6,6 +6,7 @@ use super::actions::{ADD_KEY, OPEN_DRIVE, REMOVE_KEY};
 use super::model::{Account, Drive, Key};
 use crate::api::shown::{escaped, shown};
 use crate::api::usage::Measure;
+use crate::controllers::dashboard::paths;
 use crate::controllers::dashboard::ui::field::{Form, form};
 use crate::controllers::dashboard::ui::parts::{self, Button};
 use crate::controllers::dashboard::ui::view::View;
@@ -29,7 +30,6 @@ pub fn account(view: &View<'_>, account: &Account) -> Markup {
             h2 #quota { (texts.quota) }
             (parts::quota_table(view, &texts.quota_all, &account.all))
             @for (title, shares) in account.courses.iter().filter(|(_, shares)| !shares.is_empty()) {
-                @let title = title.as_deref().unwrap_or(&texts.personal);
                 (parts::quota_table(view, &escaped(&texts.quota_of.fill(&[("course", title)])), shares))
             }
         }
@@ -83,7 +83,7 @@ fn drive(view: &View<'_>, drive: &Drive) -> Markup {
             h2 #drive { (texts.drive) }
             p { (texts.drive_hint) @if !drive.size.is_empty() { " " (escaped(&texts.drive_size.fill(&[("size", &size(view, &drive.size))]))) } }
             @if let Some((namespace, name)) = &drive.machine {
-                p { a href=(links::path(&["machines", namespace, name])) { (texts.drive_is_open) } }
+                p { a href=(links::of_machine(paths::MACHINE, namespace, name)) { (texts.drive_is_open) } }
             } @else if let Some(offer) = &drive.offer {
                 div.actions {
                     @match &offer.blocked {

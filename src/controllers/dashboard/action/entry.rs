@@ -122,7 +122,7 @@ pub struct Enrolment {
 #[derive(Debug, Default)]
 pub struct Form<'a> {
     /// The parameters of the path.
-    pub parameters: Vec<(String, String)>,
+    pub parameters: Fields,
     /// The fields.
     pub fields: Fields,
     /// The Template of the machine that opens MyDrive, if it is configured.
@@ -135,19 +135,14 @@ impl Form<'_> {
         self.fields.get(field)
     }
 
-    /// Returns a parameter of the path; empty if it is missing.
-    pub fn parameter(&self, name: &str) -> &str {
-        self.parameters.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
-    }
-
     /// Returns the machine of the path; `None` if its name is invalid.
     pub fn machine(&self) -> Option<ObjectKey> {
-        paths::machine(self.parameter("namespace"), self.parameter("name"))
+        paths::machine(self.parameters.get("namespace"), self.parameters.get("name"))
     }
 
     /// Returns the course of the path; `None` if its name is invalid.
     pub fn course(&self) -> Option<&str> {
-        Some(self.parameter("course")).filter(|name| check_dns_label(name).is_ok())
+        Some(self.parameters.get("course")).filter(|name| check_dns_label(name).is_ok())
     }
 
     /// Returns the name of a new object, which the page has written into a hidden field.

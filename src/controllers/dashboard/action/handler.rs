@@ -1,17 +1,14 @@
 //! The handler of all actions: it checks the origin of the form, carries out the action, and redirects to the page that shows the
 //! outcome.
 
-use std::sync::Arc;
-
 use axum::body::Bytes;
-use axum::extract::{RawPathParams, State};
+use axum::extract::RawPathParams;
 use axum::response::Response;
 use http::StatusCode;
 
 use super::entry::{Action, Form, Plan};
 use super::outcome::Outcome;
 use super::request::Requests;
-use crate::controllers::dashboard::app::App;
 use crate::controllers::dashboard::http::context::Context;
 use crate::controllers::dashboard::http::csrf::SameOrigin;
 use crate::controllers::dashboard::http::fields::Fields;
@@ -26,18 +23,19 @@ use crate::controllers::dashboard::user::CurrentUser;
 pub async fn handle(
     action: &'static Action,
     _: SameOrigin,
-    State(app): State<Arc<App>>,
     context: Context,
     user: Result<CurrentUser, Response>,
     parameters: RawPathParams,
     body: Bytes,
 ) -> Response {
+    let app = &context.app;
+    let parameters = parameters.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     let form = Form {
-        parameters: parameters.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+        parameters: Fields(parameters),
         fields: Fields::parse(&body),
         drive_template: app.settings.drive_template.as_ref(),
     };
-    let page = paths::fill(action.page, |name| links::encoded(form.parameter(name)));
+    let page = paths::fill(action.page, |name| links::encoded(form.parameters.get(name)));
     // Several pages have the same forms.
     let page = context.referer.clone().filter(|referer| paths::is_page(referer)).unwrap_or(page);
     let user = match user {

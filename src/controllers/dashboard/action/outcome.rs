@@ -1,27 +1,17 @@
 //! The outcome of an action, which is kept until a page shows it.
 
-use crate::controllers::dashboard::texts::{Problem, Texts};
+use derive_more::From;
+
+use crate::controllers::dashboard::texts::Problem;
 use crate::runtime::error::ApiError;
 
 /// Why an action failed, or may have failed.
-#[derive(Debug)]
+#[derive(Debug, From)]
 pub enum Failure {
     /// The API server rejected the change, or did not confirm it.
     Api(ApiError),
     /// The form is invalid.
     Invalid(Problem),
-}
-
-impl From<ApiError> for Failure {
-    fn from(error: ApiError) -> Self {
-        Self::Api(error)
-    }
-}
-
-impl From<Problem> for Failure {
-    fn from(problem: Problem) -> Self {
-        Self::Invalid(problem)
-    }
 }
 
 impl Failure {
@@ -54,21 +44,6 @@ pub enum Outcome {
     Done(String),
     /// The action failed.
     Failed(Problem),
-}
-
-impl Outcome {
-    /// Whether the action succeeded.
-    pub const fn is_done(&self) -> bool {
-        matches!(self, Self::Done(_))
-    }
-
-    /// Returns the sentence about the outcome; `None` for an action that is unknown to this version.
-    pub fn sentence<'t>(&self, texts: &'t Texts) -> Option<&'t str> {
-        match self {
-            Self::Done(action) => texts.actions.get(action).map(|texts| texts.done.as_str()),
-            Self::Failed(problem) => Some(texts.problems.of(*problem)),
-        }
-    }
 }
 
 #[cfg(test)]

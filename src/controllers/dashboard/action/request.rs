@@ -5,11 +5,12 @@ use serde_json::{Value, json};
 
 use super::entry::{Action, Enrolment, Form, NewInstance, Plan};
 use super::outcome::Failure;
-use crate::api::instance::{Instance, InstanceKind};
+use crate::api::instance::InstanceKind;
 use crate::api::instance_snapshot::InstanceSnapshotKind;
 use crate::api::names::{CanonicalName, check_dns_label};
 use crate::api::tenant::{Tenant, TenantKind};
 use crate::api::workspace::WorkspaceKind;
+use crate::api::{Kind, Object};
 use crate::controllers::dashboard::texts::Problem;
 use crate::controllers::dashboard::user::users::User;
 use crate::runtime::ObjectKey;
@@ -37,7 +38,15 @@ impl Requests<'_> {
             Plan::CreateInstance(plan) => self.create(&plan(form)?).await?,
             Plan::PatchInstance(plan) => {
                 let (machine, uid) = of_form(form)?;
-                self.patch(&machine, uid, |instance| plan(instance, form)).await?;
+                self.patch::<InstanceKind>(&machine, |instance| {
+                    // The Instance was deleted and created again.
+                    if instance.uid() != uid {
+                        return Err(Problem::Changed);
+                    }
+                    let patch = plan(instance, form)?;
+                    Ok(patch.map(|patch| Preconditions::of(instance).merge(patch)))
+                })
+                .await?;
             }
             Plan::DeleteInstance => {
                 let (machine, uid) = of_form(form)?;
@@ -81,8 +90,6 @@ impl Requests<'_> {
             return Err(Problem::Form.into());
         }
         let body = json!({
-            "apiVersion": "crownlabs.polito.it/v1alpha2",
-            "kind": "Instance",
             "metadata": {"name": name, "namespace": namespace},
             "spec": {
                 "template.crownlabs.polito.it/TemplateRef": {"namespace": &*template.namespace, "name": &*template.name},
@@ -105,52 +112,36 @@ impl Requests<'_> {
         }
     }
 
-    /// Patches the Instance with this uid. Its status changes often, so a conflict is retried with the next version.
-    async fn patch(
-        &self,
-        key: &ObjectKey,
-        uid: &str,
-        plan: impl Fn(&Instance) -> Result<Option<Value>, Problem>,
-    ) -> Result<(), Failure> {
-        let mut conflict = ApiError::Conflict("the Instance was deleted and created again".to_owned());
-        for _ in 0..TRIES {
-            let instance = self.client.get::<InstanceKind>(&self.user.credential, key).await?;
-            if instance.uid() != uid {
-                break;
-            }
-            let Some(patch) = plan(&instance)? else { return Ok(()) };
-            let patch = Preconditions::of(&instance).merge(patch);
-            let patched =
-                self.client.patch::<InstanceKind>(&self.user.credential, key, Patch::Merge(&patch)).await;
-            match patched {
-                Ok(_) => return Ok(()),
-                Err(error @ ApiError::Conflict(_)) => conflict = error,
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Err(conflict.into())
-    }
-
     /// Patches the Tenant of the user.
     async fn patch_tenant(
         &self,
         mut plan: impl FnMut(&Tenant) -> Result<Option<Vec<Value>>, Problem>,
     ) -> Result<(), Failure> {
-        let mut conflict = ApiError::Conflict("the Tenant changes too often".to_owned());
         let own = ObjectKey::new("", self.user.name.as_str());
-        for _ in 0..TRIES {
-            let tenant = self.client.get::<TenantKind>(&self.user.credential, &own).await?;
-            let Some(operations) = plan(&tenant)? else { return Ok(()) };
-            let patch = Preconditions::of(&tenant).json(operations);
-            let patched =
-                self.client.patch::<TenantKind>(&self.user.credential, &own, Patch::Json(&patch)).await;
-            match patched {
-                Ok(_) => return Ok(()),
-                Err(error @ ApiError::Conflict(_)) => conflict = error,
-                Err(error) => return Err(error.into()),
+        self.patch::<TenantKind>(&own, |tenant| {
+            let operations = plan(tenant)?;
+            Ok(operations.map(|operations| Preconditions::of(tenant).json(operations)))
+        })
+        .await
+    }
+
+    /// Patches an object. The status of an Instance changes often, so a conflict is retried with the next version.
+    async fn patch<T: Kind>(
+        &self,
+        key: &ObjectKey,
+        mut plan: impl FnMut(&Object<T>) -> Result<Option<Value>, Problem>,
+    ) -> Result<(), Failure> {
+        let mut retries = 1..TRIES;
+        loop {
+            let object = self.client.get::<T>(&self.user.credential, key).await?;
+            let Some(body) = plan(&object)? else { return Ok(()) };
+            // A JSON patch is a list of operations, and a merge patch is an object.
+            let patch = if body.is_array() { Patch::Json(&body) } else { Patch::Merge(&body) };
+            match self.client.patch::<T>(&self.user.credential, key, patch).await {
+                Err(ApiError::Conflict(_)) if retries.next().is_some() => {}
+                patched => return patched.map(drop).map_err(Failure::from),
             }
         }
-        Err(conflict.into())
     }
 }
 

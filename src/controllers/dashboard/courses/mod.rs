@@ -11,13 +11,11 @@ use super::page::PageRequest;
 use super::ui::state::state;
 
 /// Serves the page.
-pub async fn page(request: PageRequest) -> Response {
-    let own = match request.read(async |reads| reads.courses().await).await {
-        Ok(own) => own,
-        Err(error) => return request.failed(&error),
-    };
-    request.answer(&own, &request.app.settings, None, |view, student| match own.lacks() {
+pub async fn page(request: PageRequest) -> Result<Response, Response> {
+    let read = request.read(async |reads| reads.courses().await).await;
+    let own = read.map_err(|error| request.failed(&error))?;
+    Ok(request.answer(&own, &request.app.settings, None, |view, student| match own.lacks() {
         Some(lacks) => state(view, &lacks),
         None => view::courses(view, &Courses::of(student)),
-    })
+    }))
 }

@@ -2,7 +2,7 @@
 
 use crate::api::Workspace;
 use crate::api::tenant::{Role, TenantKind};
-use crate::api::usage::{Limits, Share, Usage};
+use crate::api::usage::{Share, Usage};
 use crate::api::workspace::AutoEnroll;
 use crate::controllers::dashboard::action::entry::Right;
 use crate::controllers::dashboard::student::Student;
@@ -53,7 +53,6 @@ impl Courses {
     pub fn of(student: &Student<'_>) -> Self {
         let tenant = student.tenant();
         let can_change = student.may(&Right::to::<TenantKind>("patch"), "");
-        let find = |name: &str| student.workspaces().find(|workspace| workspace.name() == name);
         let mine = tenant.spec.workspaces.iter().filter_map(|entry| {
             let part = match entry.role {
                 Role::User => Part::User,
@@ -62,7 +61,7 @@ impl Courses {
                 Role::Other(_) => return None,
             };
             // A user who leaves a course without enrolment cannot return, and only an administrator makes a manager.
-            let workspace = find(&entry.name);
+            let workspace = student.workspaces().find(|workspace| workspace.name() == entry.name);
             let is_open = workspace.is_some_and(|workspace| enrolment(workspace).is_some());
             Some(Course {
                 name: entry.name.clone(),
@@ -84,14 +83,15 @@ impl Courses {
                 can_change,
             })
         });
-        let sorted = |courses: &mut Vec<Course>| {
-            courses.sort_by_cached_key(|course| (course.title.to_lowercase(), course.name.clone()));
-        };
-        let (mut mine, mut others): (Vec<_>, Vec<_>) = (mine.collect(), others.collect());
-        sorted(&mut mine);
-        sorted(&mut others);
-        Self { mine, others }
+        Self { mine: sorted(mine), others: sorted(others) }
     }
+}
+
+/// Collects courses, sorted by title.
+fn sorted(courses: impl Iterator<Item = Course>) -> Vec<Course> {
+    let mut courses: Vec<Course> = courses.collect();
+    courses.sort_by_cached_key(|course| (course.title.to_lowercase(), course.name.clone()));
+    courses
 }
 
 /// Returns how users enrol themselves in a course; `None` if they cannot.
@@ -106,6 +106,6 @@ pub fn enrolment(workspace: &Workspace) -> Option<Part> {
 
 /// Returns the quota of each user of a course.
 fn gives(workspace: &Workspace) -> Vec<Share> {
-    let shares = Limits::from(&workspace.spec.quota).shares(&Usage::default());
+    let shares = workspace.spec.quota.shares(&Usage::default());
     shares.into_iter().filter(|share| share.limit.is_some()).collect()
 }

@@ -70,14 +70,10 @@ fn change(view: &View<'_>, course: &Course) -> Markup {
     let Some(action) = actions::of(course.part) else { return Markup::default() };
     let texts = view.action(action);
     let path = paths::fill(action.path, |_| links::encoded(&course.name));
-    let button = |label, class| Button { action: &path, label, about: &course.title, class, fields: &[] };
-    let Some(question) = &texts.question else {
-        let is_main = matches!(course.part, Part::CanJoin | Part::CanAsk);
-        return parts::button(&button(&texts.label, if is_main { "main" } else { "" }));
-    };
-    let question = html! {
-        p { strong { (question.fill(&[("name", &shown(&course.title))])) } " " (texts.consequence.as_deref().unwrap_or_default()) }
-    };
-    let yes = button(texts.confirm.as_deref().unwrap_or(&texts.label), "danger");
-    parts::confirm(view, &parts::id("leave", &course.name), &texts.label, &course.title, &question, &yes)
+    let class = if matches!(course.part, Part::CanJoin | Part::CanAsk) { "main" } else { "" };
+    let button = Button { action: &path, label: &texts.label, about: &course.title, class, fields: &[] };
+    if texts.question.is_none() {
+        return parts::button(&button);
+    }
+    parts::confirm(view, &parts::id("leave", &course.name), texts, &button)
 }

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use crate::controllers::dashboard::student::read::Own;
 
 /// The maximum number of objects for all users together. Above it, the content of the user with the oldest page is dropped.
-const MOST_OBJECTS: usize = 50_000;
+pub const MOST_OBJECTS: usize = 50_000;
 /// The maximum number of users.
 const MOST_USERS: usize = 5_000;
 
@@ -27,15 +27,9 @@ struct Pages {
     objects: usize,
 }
 
-impl Default for LastSeen {
-    fn default() -> Self {
-        Self::up_to(MOST_OBJECTS)
-    }
-}
-
 impl LastSeen {
     /// Creates an empty cache with a maximum number of objects.
-    fn up_to(limit: usize) -> Self {
+    pub fn new(limit: usize) -> Self {
         Self { pages: Mutex::new(Pages { by_user: LruCache::new(MOST_USERS), objects: 0 }), limit }
     }
 
@@ -91,7 +85,7 @@ mod tests {
 
     #[test]
     fn the_oldest_content_is_dropped_first() {
-        let kept = LastSeen::up_to(10);
+        let kept = LastSeen::new(10);
         let (at, four) = (Timestamp::UNIX_EPOCH, own(3));
         for user in [1, 2, 1, 3] {
             kept.keep(user, at, &four);

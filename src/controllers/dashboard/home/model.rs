@@ -1,11 +1,11 @@
 //! The model of the home page.
 
-use crate::api::Template;
 use crate::api::names::check_instance;
 use crate::api::quota::Scope;
 use crate::api::usage::{self, Share};
+use crate::api::{Condition, Template};
 use crate::controllers::dashboard::machine::card::Card;
-use crate::controllers::dashboard::student::{self, Blocked, Student, Warning, template_title};
+use crate::controllers::dashboard::student::{self, Blocked, Student, template_title};
 use crate::controllers::dashboard::ui::view::View;
 
 /// The home page.
@@ -20,8 +20,8 @@ pub struct Home {
 /// A course with its Templates.
 #[derive(Debug, Clone)]
 pub struct Course {
-    /// Its title; `None` for the personal workspace.
-    pub title: Option<String>,
+    /// Its title.
+    pub title: String,
     /// The usage of its quota.
     pub left: Vec<Share>,
     /// Its Templates.
@@ -45,8 +45,8 @@ pub struct Offer {
     pub is_persistent: bool,
     /// Why no machine can be created now.
     pub blocked: Option<Blocked>,
-    /// Why a machine may not start immediately.
-    pub warning: Option<Warning>,
+    /// The condition that says why a machine may not start immediately.
+    pub warning: Option<Condition>,
     /// The name of the new machine. A form that is sent twice has the same name, and creates one machine.
     pub instance: String,
 }
@@ -62,18 +62,13 @@ impl Home {
 
 impl Course {
     fn of(view: &View<'_>, student: &Student<'_>, scope: &Scope) -> Self {
-        let quotas = student.quotas();
-        let used = quotas.used(scope, "", &mut Vec::new());
-        let left = quotas.shares(scope, student.tenant().name(), &used).unwrap_or_default();
+        let mut left = student.shares(scope);
+        left.retain(|share| share.limit.is_some());
         let is_of = |template: &&Template| student.scope(template).as_ref() == Some(scope);
         let mut offers: Vec<Offer> =
             student.templates().filter(is_of).map(|template| Offer::of(view, student, template)).collect();
         offers.sort_by_cached_key(|offer| (offer.title.to_lowercase(), offer.name.clone()));
-        let title = match scope {
-            Scope::Workspace(name) => Some(student.course(name)),
-            Scope::Personal => None,
-        };
-        Self { title, left: left.into_iter().filter(|share| share.limit.is_some()).collect(), offers }
+        Self { title: student.scope_title(view.texts(), scope), left, offers }
     }
 }
 
@@ -88,7 +83,7 @@ impl Offer {
             size: usage::size(&template.spec),
             is_persistent: template.spec.is_persistent(),
             blocked: student.can_create(template).err(),
-            warning: student::warning(template),
+            warning: student::warning(template).cloned(),
             instance: new_name(template, view.fresh),
         }
     }
@@ -103,10 +98,7 @@ pub fn new_name(template: &Template, fresh: &str) -> String {
             && check_instance(name, None).is_ok()
     };
     let plain = template.name().replace('.', "-");
-    let lengths = (0..=plain.len()).rev();
-    let mut names = lengths.filter_map(|length| {
-        let begin = plain.get(..length)?.trim_end_matches('-');
-        Some(if begin.is_empty() { format!("m-{fresh}") } else { format!("{begin}-{fresh}") })
-    });
+    let begins = (1..=plain.len()).rev().filter_map(|length| plain.get(..length));
+    let mut names = begins.map(|begin| format!("{}-{fresh}", begin.trim_end_matches('-')));
     names.find(|name| fits(name)).unwrap_or_else(|| format!("m-{fresh}"))
 }

@@ -23,9 +23,8 @@ pub fn section(view: &View<'_>, home: &Home) -> Markup {
 
 fn course(view: &View<'_>, number: usize, course: &Course) -> Markup {
     let texts = view.texts();
-    let title = course.title.as_deref().unwrap_or(&texts.personal);
     html! {
-        h3 { (shown(title)) }
+        h3 { (shown(&course.title)) }
         @if !course.left.is_empty() { p.left { (texts.left) ": " (escaped(&left(view, &course.left))) "." } }
         @if course.offers.is_empty() { p.empty { (texts.no_templates_here) } }
         ul.cards {
@@ -37,8 +36,7 @@ fn course(view: &View<'_>, number: usize, course: &Course) -> Markup {
 /// Returns the remaining quota, in one sentence.
 fn left(view: &View<'_>, shares: &[Share]) -> String {
     let texts = view.texts();
-    let one = |share: &Share| Some(texts.of_limit(share, &share.left()?));
-    shares.iter().filter_map(one).collect::<Vec<_>>().join(", ")
+    shares.iter().filter_map(|share| texts.remaining(share)).collect::<Vec<_>>().join(", ")
 }
 
 /// A Template.

@@ -7,6 +7,7 @@ use super::templates;
 use crate::api::shown::shown;
 use crate::controllers::dashboard::machine::buttons::{actions, because, next};
 use crate::controllers::dashboard::machine::card::Card;
+use crate::controllers::dashboard::paths;
 use crate::controllers::dashboard::ui::view::View;
 use crate::controllers::dashboard::ui::{layout, parts};
 
@@ -36,7 +37,7 @@ fn machine(view: &View<'_>, card: &Card) -> Markup {
     html! {
         article id=(parts::id("machine", &card.name)) aria-labelledby=(parts::id("title", &card.name)) {
             div.top {
-                h2 id=(parts::id("title", &card.name)) { a href=(card.path()) { (shown(&card.title)) } }
+                h2 id=(parts::id("title", &card.name)) { a href=(card.path(paths::MACHINE)) { (shown(&card.title)) } }
                 (parts::badge(view, card.standing))
             }
             p.soft {

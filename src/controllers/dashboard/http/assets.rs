@@ -3,7 +3,6 @@
 //! The script of live pages consists of htmx and two of its extensions, which `make assets` fetches. A build before
 //! that does not have it (`cfg(live)`, build.rs): its pages have a link that reloads them.
 
-use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use axum::body::Bytes;
@@ -26,46 +25,33 @@ struct Asset {
 impl Asset {
     fn new(name: &str, content_type: &'static str, is_compressed: bool, content: &'static [u8]) -> Self {
         let digest = digest::digest(&digest::SHA256, content);
-        let mut hash = String::new();
-        for byte in &digest.as_ref()[..12] {
-            // Writing to a String cannot fail.
-            let _ = write!(hash, "{byte:02x}");
-        }
+        let bytes = digest.as_ref().iter().take(12);
+        let hash = bytes.map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
         Self { path: format!("/assets/{hash}/{name}"), content_type, is_compressed, content }
     }
 }
 
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
-static STYLE: LazyLock<Asset> = LazyLock::new(|| {
-    let content = include_bytes!("../../../../assets/dashboard.css");
-    Asset::new("dashboard.css", "text/css; charset=utf-8", false, content)
-});
-static ZONE: LazyLock<Asset> = LazyLock::new(|| {
-    Asset::new("dashboard.js", SCRIPT, false, include_bytes!("../../../../assets/dashboard.js"))
-});
-#[cfg(live)]
-static LIVE: LazyLock<Asset> = LazyLock::new(|| {
-    Asset::new("live.js", SCRIPT, true, include_bytes!("../../../../assets/vendor/live.js.gz"))
-});
-
-fn all() -> Vec<&'static Asset> {
+/// The style of all pages, followed by the scripts in the order of execution.
+static ASSETS: LazyLock<Vec<Asset>> = LazyLock::new(|| {
+    let style = include_bytes!("../../../../assets/dashboard.css");
     vec![
-        &STYLE,
-        &ZONE,
+        Asset::new("dashboard.css", "text/css; charset=utf-8", false, style),
+        Asset::new("dashboard.js", SCRIPT, false, include_bytes!("../../../../assets/dashboard.js")),
         #[cfg(live)]
-        &LIVE,
+        Asset::new("live.js", SCRIPT, true, include_bytes!("../../../../assets/vendor/live.js.gz")),
     ]
-}
+});
 
 /// Returns the path of the style of all pages.
 pub fn style() -> &'static str {
-    &STYLE.path
+    &ASSETS[0].path
 }
 
 /// Returns the paths of the scripts of all pages, in the order of execution.
 pub fn scripts() -> Vec<&'static str> {
-    all().into_iter().skip(1).map(|asset| asset.path.as_str()).collect()
+    ASSETS.iter().skip(1).map(|asset| asset.path.as_str()).collect()
 }
 
 /// Whether pages update automatically.
@@ -76,7 +62,7 @@ pub fn are_pages_live() -> bool {
 /// Returns the style or script at a path below `/assets/`.
 pub fn answer(path: &str) -> Response {
     let is_it = |asset: &&Asset| asset.path.strip_prefix("/assets/") == Some(path);
-    let Some(asset) = all().into_iter().find(is_it) else {
+    let Some(asset) = ASSETS.iter().find(is_it) else {
         return text(StatusCode::NOT_FOUND, "no such page\n");
     };
     let mut answer = Response::new(Bytes::from_static(asset.content).into());

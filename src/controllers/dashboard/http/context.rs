@@ -59,7 +59,8 @@ pub struct Data {
     zone: TimeZone,
     nonce: String,
     fresh: String,
-    app: Arc<App>,
+    /// The state of the dashboard.
+    pub app: Arc<App>,
 }
 
 impl FromRequestParts<Arc<App>> for Context {
@@ -81,7 +82,7 @@ impl Context {
     /// Reads a request; `None` without session keys or random numbers.
     fn new(parts: &Parts, app: &Arc<App>) -> Option<Self> {
         let (headers, path) = (&parts.headers, parts.uri.path());
-        let (keys, now) = (app.keys()?, clock::now());
+        let (keys, now) = (app.keys.borrow().clone()?, clock::now());
         let zone = session::given(headers, ZONE).next().filter(|zone| is_zone(zone));
         let referer = headers.get(REFERER).and_then(|value| value.to_str().ok()?.parse::<Uri>().ok());
         Some(Self(Arc::new(Data {
@@ -188,20 +189,14 @@ fn language(headers: &HeaderMap, languages: &[Language]) -> Language {
 /// Returns the languages of `Accept-Language`, the preferred one first.
 fn preferred(headers: &HeaderMap) -> impl Iterator<Item = Language> {
     let all = headers.get(ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let mut ranked: Vec<(u32, Language)> = Vec::new();
-    for entry in all.split(',').take(32) {
+    let ranked = all.split(',').take(32).filter_map(|entry| {
         let (tag, quality) = entry.split_once(";q=").unwrap_or((entry, "1"));
         let code = tag.trim().split('-').next().unwrap_or_default().to_ascii_lowercase();
-        let quality: f32 = quality.trim().parse().unwrap_or(0.0);
-        if let Some(language) = Language::of(&code)
-            && quality > 0.0
-        {
-            // In thousandths, the precision of the header.
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to 1000")]
-            ranked.push(((quality.min(1.0) * 1_000.0) as u32, language));
-        }
-    }
-    ranked.sort_by_key(|(quality, _)| std::cmp::Reverse(*quality));
+        let quality = quality.trim().parse::<f32>().ok().filter(|quality| *quality > 0.0)?;
+        Some((quality.min(1.0), Language::of(&code)?))
+    });
+    let mut ranked: Vec<(f32, Language)> = ranked.collect();
+    ranked.sort_by(|(one, _), (other, _)| other.total_cmp(one));
     ranked.into_iter().map(|(_, language)| language)
 }
 

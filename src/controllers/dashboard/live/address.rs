@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::broadcast::{Since, Topic};
 use crate::controllers::dashboard::paths;
-use crate::controllers::dashboard::session::{Keys, sealed, unsealed};
+use crate::controllers::dashboard::session::Keys;
 
 /// The purpose of the seal.
 const PURPOSE: &str = "events";
@@ -13,12 +13,12 @@ const PURPOSE: &str = "events";
 pub fn address(keys: &Keys, since: Since, topics: &[Topic]) -> String {
     let since = format!("{} {}", since.at.as_millisecond(), since.replica);
     let lines: Vec<String> = std::iter::once(since).chain(topics.iter().map(ToString::to_string)).collect();
-    format!("{}?on={}", paths::EVENTS, sealed(keys, PURPOSE, &lines.join("\n")))
+    format!("{}?on={}", paths::EVENTS, keys.seal(PURPOSE, lines.join("\n").as_bytes()))
 }
 
 /// Returns the time and the topics of an address; `None` if the dashboard has not written it.
 pub fn parse(keys: &Keys, on: &str) -> Option<(Since, Vec<Topic>)> {
-    let text = unsealed(keys, PURPOSE, on)?;
+    let text = String::from_utf8(keys.open(PURPOSE, on)?).ok()?;
     let (since, topics) = text.split_once('\n')?;
     let (at, replica) = since.split_once(' ')?;
     let at = Timestamp::from_millisecond(at.parse().ok()?).ok()?;

@@ -76,7 +76,7 @@ pub struct Broadcast {
     /// The number of this replica, which identifies the pages that it has read.
     replica: u64,
     /// The start of the process.
-    epoch: Instant,
+    pub(super) epoch: Instant,
 }
 
 /// When a page was read.
@@ -150,7 +150,7 @@ impl Broadcast {
 
 /// An open page, until it is dropped.
 pub struct Listener {
-    broadcast: Arc<Broadcast>,
+    pub(super) broadcast: Arc<Broadcast>,
     notify: Arc<Notify>,
     topics: Vec<Topic>,
 }
@@ -159,11 +159,6 @@ impl Listener {
     /// Completes when a topic of the page has changed since the last call.
     pub async fn changed(&self) {
         self.notify.notified().await;
-    }
-
-    /// The start of the process.
-    pub fn epoch(&self) -> Instant {
-        self.broadcast.epoch
     }
 }
 

@@ -40,7 +40,7 @@ pub fn stream(listener: Listener) -> Response {
 /// Returns the next event of a page, but not before the time `from`.
 async fn next_event((listener, from): (Listener, Instant)) -> Option<(&'static str, (Listener, Instant))> {
     sleep_until(from).await;
-    Some(match timeout_at(next_keep_alive(listener.epoch()), listener.changed()).await {
+    Some(match timeout_at(next_keep_alive(listener.broadcast.epoch), listener.changed()).await {
         Ok(()) => ("event: refresh\ndata:\n\n", (listener, Instant::now() + PAUSE)),
         Err(_) => (":\n\n", (listener, Instant::now())),
     })

@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use crate::api::instance::{Instance, InstanceKind};
 use crate::api::instance_snapshot::InstanceSnapshotKind;
 use crate::api::names::check_dns_label;
-use crate::api::promise::Promise;
 use crate::api::{Template, labels};
 use crate::controllers::dashboard::action::entry::{Action, Field, Form, Input, Plan, Right};
 use crate::controllers::dashboard::paths;
@@ -173,10 +172,10 @@ impl Situation<'_> {
     /// Returns the actions that the page offers, each with its offer.
     pub fn offers(&self) -> Vec<(&'static MachineAction, Offer)> {
         let offer = |action: &&'static MachineAction| {
-            let has_right = self.student.has_right(&action.action.right, self.instance.namespace());
+            let has_right = self.student.rights.may(self.instance.namespace(), &action.action.right);
             match (action.offer)(self) {
                 Offer::No => None,
-                Offer::Yes if self.student.is_away() => None,
+                Offer::Yes if self.student.is_away => None,
                 offer => has_right.then_some((*action, offer)),
             }
         };
@@ -198,10 +197,8 @@ impl Situation<'_> {
     /// Whether the machine has a deadline that a use moves. A use does not move the deadline for the maximum age.
     fn has_deadline(&self) -> bool {
         let status = &self.instance.status;
-        let has = |promise: &Option<Box<Promise>>| {
-            promise.as_ref().is_some_and(|promise| promise.deadline.is_some())
-        };
-        has(&status.inactivity) || has(&status.destruction)
+        let mut promises = status.inactivity.iter().chain(&status.destruction);
+        promises.any(|promise| promise.deadline.is_some())
     }
 }
 
@@ -282,8 +279,6 @@ fn unexpose(instance: &Instance, form: &Form<'_>) -> Result<Option<Value>, Probl
 fn save(form: &Form<'_>) -> Result<Value, Problem> {
     let machine = form.machine().ok_or(Problem::Form)?;
     Ok(json!({
-        "apiVersion": "crownlabs.polito.it/v1alpha2",
-        "kind": "InstanceSnapshot",
         "metadata": {"name": form.new_name()?, "namespace": &*machine.namespace},
         "spec": {
             "instanceRef": {"name": &*machine.name, "namespace": &*machine.namespace},

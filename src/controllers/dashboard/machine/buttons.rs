@@ -4,7 +4,6 @@ use maud::{Markup, html};
 
 use super::actions::{MachineAction, Offer, Place};
 use super::card::Card;
-use crate::api::shown::shown;
 use crate::api::why::{Next, Step};
 use crate::controllers::dashboard::texts::Ending;
 use crate::controllers::dashboard::ui::parts::{self, Button};
@@ -13,7 +12,7 @@ use crate::controllers::dashboard::ui::view::View;
 
 /// Returns why a machine is in its state, in one sentence.
 pub fn because(view: &View<'_>, card: &Card) -> String {
-    let cause = card.cause.as_ref().map(|(reason, message)| parts::sentence(view, reason, message));
+    let cause = card.cause.as_ref().map(|cause| parts::sentence(view, cause));
     cause.unwrap_or_else(|| view.texts().because.of(card.standing).clone())
 }
 
@@ -45,7 +44,7 @@ pub fn actions(view: &View<'_>, card: &Card) -> Markup {
 
 fn button(view: &View<'_>, card: &Card, action: &MachineAction, offer: &Offer) -> Markup {
     let texts = view.action(&action.action);
-    let (title, path) = (card.title.as_str(), card.action(&action.action));
+    let (title, path) = (card.title.as_str(), card.path(action.action.path));
     let word = action.action.name.rsplit('.').next().unwrap_or_default();
     let id = |part: &str| parts::id(&format!("{word}{part}"), &card.name);
     let fields = [("uid", card.uid.as_str())];
@@ -57,16 +56,7 @@ fn button(view: &View<'_>, card: &Card, action: &MachineAction, offer: &Offer) -
             parts::start(view, &id("-warning"), &button("main"), card.warning.as_ref())
         }
         (Place::Card, Offer::Yes) => parts::button(&button("")),
-        (Place::Question, Offer::Yes) => {
-            let question = html! {
-                @if let Some(question) = &texts.question {
-                    p { strong { (question.fill(&[("name", &shown(title))])) } " " (texts.consequence.as_deref().unwrap_or_default()) }
-                }
-            };
-            let label = texts.confirm.as_deref().unwrap_or(&texts.label);
-            let yes = Button { label, ..button("danger") };
-            parts::confirm(view, &id(""), &texts.label, title, &question, &yes)
-        }
+        (Place::Question, Offer::Yes) => parts::confirm(view, &id(""), texts, &button("")),
     }
 }
 

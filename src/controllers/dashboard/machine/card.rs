@@ -1,13 +1,12 @@
 //! The model of the card of a machine.
 
 use super::actions::{MachineAction, Offer, Situation};
-use crate::api::quota::Scope;
+use crate::api::quota::{PERSONAL, Scope};
 use crate::api::why::Step;
-use crate::api::{Instance, Template, labels};
-use crate::controllers::dashboard::action::entry::Action;
-use crate::controllers::dashboard::paths;
+use crate::api::{Condition, Instance, Template, labels};
 use crate::controllers::dashboard::standing::Standing;
-use crate::controllers::dashboard::student::{self, Student, Warning, template_title, title};
+use crate::controllers::dashboard::student::{self, Student, template_title, title};
+use crate::controllers::dashboard::texts::Texts;
 use crate::controllers::dashboard::ui::links;
 use crate::controllers::dashboard::ui::view::View;
 
@@ -28,14 +27,14 @@ pub struct Card {
     pub course: String,
     /// Its state.
     pub standing: Standing,
-    /// The reason and message of the first condition that it waits for.
-    pub cause: Option<(String, String)>,
+    /// The first condition that it waits for.
+    pub cause: Option<Condition>,
     /// The next deadline or warning.
     pub next: Option<Step>,
     /// The URL that opens it.
     pub connect: Option<String>,
-    /// Why it may not start immediately.
-    pub warning: Option<Warning>,
+    /// The condition that says why it may not start immediately.
+    pub warning: Option<Condition>,
     /// The actions that the user can do.
     pub offers: Vec<(&'static MachineAction, Offer)>,
 }
@@ -51,39 +50,26 @@ impl Card {
             standing,
             Standing::Importing | Standing::Starting | Standing::Quota | Standing::Failed | Standing::Blocked
         );
-        let namespace = instance.namespace();
+        let url = links::web(instance.status.open_url());
         Self {
-            namespace: namespace.to_owned(),
+            namespace: instance.namespace().to_owned(),
             name: instance.name().to_owned(),
             uid: instance.uid().to_owned(),
             title: title(instance).to_owned(),
             template: template.map(|template| template_title(template).to_owned()),
-            course: student::scope_title(student, view.texts(), scope(student, instance, template).as_ref()),
+            course: course(view.texts(), student, instance, template),
             standing,
-            cause: first
-                .filter(|_| explains)
-                .map(|cause| (cause.reason.to_string(), cause.message.to_string())),
+            cause: first.filter(|_| explains),
             next: why.next.into_iter().min_by_key(Step::order),
-            connect: connect(instance, standing),
-            warning: template.and_then(student::warning),
+            connect: url.filter(|_| standing == Standing::Ready).map(str::to_owned),
+            warning: template.and_then(student::warning).cloned(),
             offers: Situation { student, instance, template }.offers(),
         }
     }
 
-    /// Returns the path of its page.
-    pub fn path(&self) -> String {
-        self.fill(paths::MACHINE)
-    }
-
-    /// Returns the path that receives the form of an action.
-    pub fn action(&self, action: &Action) -> String {
-        self.fill(action.path)
-    }
-
-    fn fill(&self, pattern: &str) -> String {
-        paths::fill(pattern, |parameter| {
-            links::encoded(if parameter == "namespace" { &self.namespace } else { &self.name })
-        })
+    /// Returns the path of its page, or the path of an action on it, for a pattern of the router.
+    pub fn path(&self, pattern: &str) -> String {
+        links::of_machine(pattern, &self.namespace, &self.name)
     }
 
     /// Returns the offer of an action.
@@ -93,16 +79,15 @@ impl Card {
     }
 }
 
-/// Returns the quota that an Instance counts against. If its Template is missing, its label decides.
-pub fn scope(student: &Student<'_>, instance: &Instance, template: Option<&Template>) -> Option<Scope> {
-    match template {
+/// Returns the title of the course that an Instance counts against. If its Template is missing, its label decides.
+fn course(texts: &Texts, student: &Student<'_>, instance: &Instance, template: Option<&Template>) -> String {
+    let scope = match template {
         Some(template) => student.scope(template),
         None => instance.label(labels::WORKSPACE).map(|name| Scope::Workspace(name.to_owned())),
+    };
+    match scope {
+        None => texts.no_course_name.clone(),
+        Some(Scope::Workspace(name)) if name == PERSONAL => texts.personal.clone(),
+        Some(scope) => student.scope_title(texts, &scope),
     }
-}
-
-/// Returns the URL that opens a machine, if the machine is ready.
-fn connect(instance: &Instance, standing: Standing) -> Option<String> {
-    let url = instance.status.open_url();
-    (standing == Standing::Ready).then(|| links::web(url).map(str::to_owned)).flatten()
 }

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::actions::{EXPOSE, MachineAction, RENAME, SAVE, UNEXPOSE};
 use super::card::Card;
-use super::model::{Images, Machine, Port};
+use super::model::{Machine, Port};
 use crate::api::shown::{self, shown};
 use crate::controllers::dashboard::ui::field::{Form, form};
 use crate::controllers::dashboard::ui::parts::{self, Button};
@@ -19,7 +19,7 @@ fn offered(
     values: &[(&str, &str)],
 ) -> Option<Markup> {
     card.offer(action)?;
-    let path = card.action(&action.action);
+    let path = card.path(action.action.path);
     let hidden = [&[("uid", card.uid.as_str())], hidden].concat();
     let is_main = action.action.name == EXPOSE.action.name;
     Some(form(view, &Form { action: &action.action, path: &path, hidden: &hidden, values, is_main }))
@@ -33,7 +33,7 @@ pub fn ports(view: &View<'_>, machine: &Machine) -> Markup {
         section aria-labelledby="ports" {
             h2 #ports { (texts.ports) }
             p.hint { (texts.ports_hint) }
-            @if let Some((reason, message)) = &ports.trouble { p { (parts::sentence(view, reason, message)) } }
+            @if let Some(trouble) = &ports.trouble { p { (parts::sentence(view, trouble)) } }
             @if ports.all.is_empty() {
                 p.empty { (texts.no_ports) }
             } @else {
@@ -46,16 +46,11 @@ pub fn ports(view: &View<'_>, machine: &Machine) -> Markup {
 
 fn port(view: &View<'_>, card: &Card, port: &Port) -> Markup {
     let texts = view.texts();
-    let action = card.action(&UNEXPOSE.action);
+    let action = card.path(UNEXPOSE.action.path);
     let fields = [("uid", card.uid.as_str()), ("name", port.name.as_str())];
     let line = texts.port_line.fill(&[("port", &port.inside.to_string())]);
-    let remove = Button {
-        action: &action,
-        label: &view.action(&UNEXPOSE.action).label,
-        about: &port.name,
-        class: "",
-        fields: &fields,
-    };
+    let label = &view.action(&UNEXPOSE.action).label;
+    let remove = Button { action: &action, label, about: &port.name, class: "", fields: &fields };
     html! {
         div.row {
             p {
@@ -72,7 +67,7 @@ fn port(view: &View<'_>, card: &Card, port: &Port) -> Markup {
 }
 
 fn add_port(view: &View<'_>, card: &Card) -> Markup {
-    let is_open = view.typed.is_some_and(|typed| typed.action == card.action(&EXPOSE.action));
+    let is_open = view.typed.is_some_and(|typed| typed.action == card.path(EXPOSE.action.path));
     let question = view.action(&EXPOSE.action).question.as_ref().map(|question| question.fill(&[]));
     html! {
         @if let Some(form) = offered(view, card, &EXPOSE, &[], &[("port", "0"), ("protocol", "TCP")]) {
@@ -101,11 +96,13 @@ pub fn name(view: &View<'_>, machine: &Machine) -> Markup {
 pub fn images(view: &View<'_>, machine: &Machine) -> Markup {
     let texts = view.texts();
     let Some(images) = &machine.images else { return Markup::default() };
+    let snapshot = format!("{}-{}", machine.card.name, view.fresh);
+    let hidden = [("name", snapshot.as_str()), ("environment", images.environment.as_str())];
     html! {
         section aria-labelledby="save" {
             h2 #save { (view.action(&SAVE.action).label) }
             p.hint { (texts.save_hint) }
-            @match save(view, &machine.card, images) {
+            @match offered(view, &machine.card, &SAVE, &hidden, &[]) {
                 Some(form) => { (form) },
                 None => p { (texts.save_running) },
             }
@@ -116,9 +113,9 @@ pub fn images(view: &View<'_>, machine: &Machine) -> Markup {
                         li {
                             p {
                                 strong { (shown(&image.name)) } ": " (texts.snapshot.of((&image.phase).into())) ". "
-                                @if let Some((reason, message)) = &image.cause {
-                                    (parts::sentence(view, reason, message)) " "
-                                    span.soft { (shown::message(message)) }
+                                @if let Some(cause) = &image.cause {
+                                    (parts::sentence(view, cause)) " "
+                                    span.soft { (shown::message(&cause.message)) }
                                 }
                             }
                         }
@@ -127,9 +124,4 @@ pub fn images(view: &View<'_>, machine: &Machine) -> Markup {
             }
         }
     }
-}
-
-fn save(view: &View<'_>, card: &Card, images: &Images) -> Option<Markup> {
-    let snapshot = format!("{}-{}", card.name, view.fresh);
-    offered(view, card, &SAVE, &[("name", &snapshot), ("environment", &images.environment)], &[])
 }

@@ -4,11 +4,11 @@ use jiff::Timestamp;
 
 use super::actions::SAVE;
 use super::card::Card;
-use crate::api::condition::READY;
-use crate::api::instance::{ExposedPort, ExposurePhase};
+use crate::api::condition::{PUBLIC_EXPOSURE_READY, READY};
+use crate::api::instance::{EnvironmentStatus, ExposedPort, ExposurePhase};
 use crate::api::instance_snapshot::SnapshotPhase;
 use crate::api::why::{Facts, Step, Warning, Why};
-use crate::api::{Instance, InstanceSnapshot, Template};
+use crate::api::{Condition, Instance, InstanceSnapshot, Template};
 use crate::controllers::dashboard::standing::Standing;
 use crate::controllers::dashboard::student::Student;
 use crate::controllers::dashboard::ui::links;
@@ -68,8 +68,8 @@ pub struct Ssh {
 pub struct Ports {
     /// The ports.
     pub all: Vec<Port>,
-    /// Why they cannot be reached, as reason and message.
-    pub trouble: Option<(String, String)>,
+    /// The condition that says why they cannot be reached.
+    pub trouble: Option<Condition>,
 }
 
 /// A public port.
@@ -101,8 +101,8 @@ pub struct Image {
     pub name: String,
     /// Its phase.
     pub phase: SnapshotPhase,
-    /// The reason and message of its condition.
-    pub cause: Option<(String, String)>,
+    /// Its condition.
+    pub cause: Option<Condition>,
 }
 
 impl Machine {
@@ -143,7 +143,7 @@ fn parts(student: &Student<'_>, instance: &Instance, template: Option<&Template>
     let status = &instance.status;
     let whole = Standing::of(instance);
     let is_single = status.environments.len() == 1;
-    let part = |environment: &crate::api::instance::EnvironmentStatus| {
+    let part = |environment: &EnvironmentStatus| {
         let spec = template.and_then(|template| template.spec.environment(&environment.name));
         // Containers have no SSH server.
         let has_ssh = spec.is_none_or(|spec| spec.environment_type.is_vm());
@@ -185,16 +185,13 @@ fn ports(instance: &Instance, template: Option<&Template>) -> Option<Ports> {
         return None;
     }
     let status = instance.status.public_exposure.as_ref();
+    let ready =
+        status.filter(|status| status.phase == ExposurePhase::Ready && !status.external_ip.is_empty());
     let outside = |port: &ExposedPort| {
-        let status =
-            status.filter(|status| status.phase == ExposurePhase::Ready && !status.external_ip.is_empty())?;
-        let assigned = status.ports.iter().find(|assigned| assigned.name == port.name)?;
-        let address = &status.external_ip;
-        Some(if address.contains(':') {
-            format!("[{address}]:{}", assigned.port)
-        } else {
-            format!("{address}:{}", assigned.port)
-        })
+        let assigned = ready?.ports.iter().find(|assigned| assigned.name == port.name)?;
+        let address = &ready?.external_ip;
+        let host = if address.contains(':') { format!("[{address}]") } else { address.clone() };
+        Some(format!("{host}:{}", assigned.port))
     };
     let port = |port: &&ExposedPort| Port {
         name: port.name.clone(),
@@ -203,13 +200,10 @@ fn ports(instance: &Instance, template: Option<&Template>) -> Option<Ports> {
         outside: outside(port),
     };
     let conditions = &instance.status.conditions;
-    let trouble = conditions.iter().find(|condition| {
-        condition.type_ == crate::api::condition::PUBLIC_EXPOSURE_READY && condition.status != "True"
-    });
-    Some(Ports {
-        all: asked.iter().map(port).collect(),
-        trouble: trouble.map(|condition| (condition.reason.to_string(), condition.message.to_string())),
-    })
+    let is_trouble =
+        |condition: &&Condition| condition.type_ == PUBLIC_EXPOSURE_READY && condition.status != "True";
+    let trouble = conditions.iter().find(is_trouble).cloned();
+    Some(Ports { all: asked.iter().map(port).collect(), trouble })
 }
 
 fn images(student: &Student<'_>, instance: &Instance, template: Option<&Template>) -> Option<Images> {
@@ -218,18 +212,11 @@ fn images(student: &Student<'_>, instance: &Instance, template: Option<&Template
         environments.filter(|environment| environment.persistent && environment.environment_type.is_vm());
     let environment = machines.next()?.name.clone();
     let may = student.may(&SAVE.action.right, instance.namespace());
-    let all: Vec<Image> = student.snapshots(instance.name()).map(Image::of).collect();
+    let image = |snapshot: &InstanceSnapshot| Image {
+        name: snapshot.spec.image_name.clone(),
+        phase: snapshot.status.phase.clone(),
+        cause: snapshot.status.conditions.iter().find(|condition| condition.type_ == READY).cloned(),
+    };
+    let all: Vec<Image> = student.snapshots(instance.name()).map(image).collect();
     (may || !all.is_empty()).then_some(Images { environment, all })
-}
-
-impl Image {
-    fn of(snapshot: &InstanceSnapshot) -> Self {
-        let conditions = &snapshot.status.conditions;
-        let ready = conditions.iter().find(|condition| condition.type_ == READY);
-        Self {
-            name: snapshot.spec.image_name.clone(),
-            phase: snapshot.status.phase.clone(),
-            cause: ready.map(|condition| (condition.reason.to_string(), condition.message.to_string())),
-        }
-    }
 }

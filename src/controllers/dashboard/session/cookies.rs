@@ -6,23 +6,16 @@ use jiff::SignedDuration;
 
 /// The maximum number of bytes in a cookie that browsers keep.
 pub const LONGEST: usize = 4_096;
-/// The error of a cookie that is longer than browsers keep.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the cookie exceeds the {} bytes that browsers keep", LONGEST)]
-pub struct TooLong;
-
 /// The attributes of all cookies. Browsers accept a name that begins with `__Host-` only with these attributes, and
 /// only from the host itself, so a machine on a sibling host cannot set it.
 const ATTRIBUTES: &str = "Path=/; Secure; HttpOnly; SameSite=Lax";
 
-/// Returns a cookie for `Set-Cookie`. Without an age, it lasts until the browser is closed.
-///
-/// # Errors
-/// If it is too long.
-pub fn cookie(name: &str, value: &str, age: Option<SignedDuration>) -> Result<String, TooLong> {
+/// Returns a cookie for `Set-Cookie`; `None` if it is longer than browsers keep. Without an age, it lasts until the
+/// browser is closed.
+pub fn cookie(name: &str, value: &str, age: Option<SignedDuration>) -> Option<String> {
     let age = age.map_or_else(String::new, |age| format!("Max-Age={}; ", age.as_secs()));
     let cookie = format!("{name}={value}; {age}{ATTRIBUTES}");
-    if cookie.len() > LONGEST { Err(TooLong) } else { Ok(cookie) }
+    (cookie.len() <= LONGEST).then_some(cookie)
 }
 
 /// Returns the cookie that removes another.
@@ -78,8 +71,8 @@ mod tests {
 
     #[test]
     fn cookies_are_restricted_to_their_host_and_to_https() {
-        assert_eq!(cookie("n", "v", None).as_deref(), Ok("n=v; Path=/; Secure; HttpOnly; SameSite=Lax"));
+        assert_eq!(cookie("n", "v", None).as_deref(), Some("n=v; Path=/; Secure; HttpOnly; SameSite=Lax"));
         assert_eq!(deleted("n"), "n=; Max-Age=0; Path=/; Secure; HttpOnly; SameSite=Lax");
-        assert_eq!(cookie("n", &"v".repeat(LONGEST), None), Err(TooLong));
+        assert_eq!(cookie("n", &"v".repeat(LONGEST), None), None);
     }
 }

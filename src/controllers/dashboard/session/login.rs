@@ -1,8 +1,5 @@
 //! Login and logout at the issuer.
 
-use std::sync::Arc;
-
-use axum::extract::State;
 use axum::response::Response;
 use http::HeaderMap;
 use tracing::{info, warn};
@@ -10,7 +7,6 @@ use tracing::{info, warn};
 use super::{LoginAttempt, Session, nonce};
 use crate::api::tenant::TenantKind;
 use crate::clients::oidc::Attempt;
-use crate::controllers::dashboard::app::App;
 use crate::controllers::dashboard::http::context::Context;
 use crate::controllers::dashboard::http::csrf::SameOrigin;
 use crate::controllers::dashboard::http::response::{see_other, with_cookie};
@@ -23,28 +19,24 @@ use crate::runtime::error::ApiError;
 use crate::runtime::{ObjectKey, clock};
 
 /// Redirects to the issuer, which redirects back to [`finish`].
-pub async fn begin(State(app): State<Arc<App>>, context: Context) -> Response {
+pub async fn begin(context: Context) -> Response {
     let path = Some(context.query.get("return")).filter(|path| paths::is_page(path)).unwrap_or(paths::HOME);
-    match redirect(&app, &context, path).await {
-        Ok(answer) => answer,
-        Err(failed) => failed.answer(&app, &context),
-    }
+    redirect(&context, path).await.unwrap_or_else(|failed| failed.answer(&context))
 }
 
 /// Completes a login after the issuer has redirected back: sets the cookie of the session, and redirects to the
 /// requested page.
-pub async fn finish(State(app): State<Arc<App>>, context: Context, headers: HeaderMap) -> Response {
-    match accept(&app, &context, &headers).await {
-        Ok(answer) => answer,
-        Err(failed) => with_cookie(failed.answer(&app, &context), &LoginAttempt::ended()),
-    }
+pub async fn finish(context: Context, headers: HeaderMap) -> Response {
+    let answer = accept(&context, &headers).await.unwrap_or_else(|failed| failed.answer(&context));
+    with_cookie(answer, &LoginAttempt::ended())
 }
 
 /// Ends the session here and at the issuer.
-pub async fn logout(_: SameOrigin, State(app): State<Arc<App>>, context: Context) -> Response {
+pub async fn logout(_: SameOrigin, context: Context) -> Response {
     if let Some(session) = &context.session {
-        app.users.forget(session);
-        if let Err(error) = app.users.provider.logout(&session.refresh_token).await {
+        let users = &context.app.users;
+        users.forget(session);
+        if let Err(error) = users.provider.logout(&session.refresh_token).await {
             warn!(%error, "the issuer did not end a session; it expires there");
         }
     }
@@ -74,27 +66,27 @@ enum Failed {
 }
 
 impl Failed {
-    fn answer(&self, app: &App, context: &Context) -> Response {
+    fn answer(&self, context: &Context) -> Response {
         match self {
-            Self::NoUser(no_user) => without_user(app, context, no_user),
+            Self::NoUser(no_user) => without_user(context, no_user),
             failed => context.state("", &state::State::LoginFailed(failed.to_string())),
         }
     }
 }
 
-async fn redirect(app: &App, context: &Context, path: &str) -> Result<Response, Failed> {
+async fn redirect(context: &Context, path: &str) -> Result<Response, Failed> {
     let attempt = Attempt::random().ok_or(Failed::NoRandom)?;
-    let url = app.users.provider.authorize_url(&attempt).await.map_err(NoUser::from)?;
+    let url = context.app.users.provider.authorize_url(&attempt).await.map_err(NoUser::from)?;
     let begun = |path: &str| {
         LoginAttempt { attempt: attempt.clone(), path: path.to_owned() }.seal(&context.keys, clock::now())
     };
     // A path that does not fit into a cookie is dropped.
-    let cookie = begun(path).or_else(|_| begun(paths::HOME)).map_err(|_| Failed::TooLong)?;
+    let cookie = begun(path).or_else(|| begun(paths::HOME)).ok_or(Failed::TooLong)?;
     Ok(with_cookie(see_other(&url), &cookie))
 }
 
-async fn accept(app: &App, context: &Context, headers: &HeaderMap) -> Result<Response, Failed> {
-    let (query, users) = (&context.query, &app.users);
+async fn accept(context: &Context, headers: &HeaderMap) -> Result<Response, Failed> {
+    let (query, users) = (&context.query, &context.app.users);
     let begun = LoginAttempt::read(headers, &context.keys, clock::now()).ok_or(Failed::Stale)?;
     if !begun.attempt.is_of(query.get("state")) {
         return Err(Failed::Stale);
@@ -111,14 +103,13 @@ async fn accept(app: &App, context: &Context, headers: &HeaderMap) -> Result<Res
         return Err(NoUser::NotSetUp("the issuer sends no refresh token for its client".to_owned()).into());
     };
     let session = Session { id, refresh_token, visited: clock::now() };
-    let cookie = session.seal(&context.keys).map_err(|_| Failed::TooLong)?;
+    let cookie = session.seal(&context.keys).ok_or(Failed::TooLong)?;
     info!(user = user.name, "logged in at the dashboard");
     if let Err(error) = record(&users.client, &user).await {
         // The next page reads the Tenant, too, and shows the error.
         warn!(user = user.name, %error, "the time of the login was not written into the Tenant");
     }
-    let answer = with_cookie(see_other(&begun.path), &cookie);
-    Ok(with_cookie(answer, &LoginAttempt::ended()))
+    Ok(with_cookie(see_other(&begun.path), &cookie))
 }
 
 /// Writes the time of the login into the Tenant, at most once per hour.

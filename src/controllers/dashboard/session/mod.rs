@@ -6,12 +6,13 @@ pub mod login;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use http::HeaderMap;
 use jiff::{SignedDuration, Timestamp};
 use ring::rand::{SecureRandom as _, SystemRandom};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-pub use self::cookies::{TooLong, deleted, given, plain};
+pub use self::cookies::{deleted, given, plain};
 pub use self::keys::Keys;
 use super::action::outcome::Outcome;
 use crate::clients::oidc::{Attempt, Secret};
@@ -71,11 +72,8 @@ struct Dated<T> {
 }
 
 impl Session {
-    /// Returns the cookie of the session. The browser keeps it until it is closed.
-    ///
-    /// # Errors
-    /// If it is too long.
-    pub fn seal(&self, keys: &Keys) -> Result<String, TooLong> {
+    /// Returns the cookie of the session; `None` if it is too long. The browser keeps it until it is closed.
+    pub fn seal(&self, keys: &Keys) -> Option<String> {
         let Self { id, refresh_token, visited } = self;
         let text = format!("{id} {} {}", visited.as_second(), refresh_token.expose());
         cookies::cookie(SESSION, &keys.seal(SESSION, text.as_bytes()), None)
@@ -93,7 +91,7 @@ impl Session {
     }
 
     /// Reads the session of a browser.
-    pub fn read(headers: &http::HeaderMap, keys: &Keys) -> Option<Self> {
+    pub fn read(headers: &HeaderMap, keys: &Keys) -> Option<Self> {
         given(headers, SESSION).find_map(|value| {
             let text = String::from_utf8(keys.open(SESSION, value)?).ok()?;
             let mut parts = text.splitn(3, ' ');
@@ -110,17 +108,14 @@ impl Session {
 }
 
 impl LoginAttempt {
-    /// Returns its cookie.
-    ///
-    /// # Errors
-    /// If the cookie is too long, because the path is.
-    pub fn seal(&self, keys: &Keys, now: Timestamp) -> Result<String, TooLong> {
+    /// Returns its cookie; `None` if the cookie is too long, because the path is.
+    pub fn seal(&self, keys: &Keys, now: Timestamp) -> Option<String> {
         let Attempt { state, nonce, verifier } = &self.attempt;
         short(LOGIN, &[state, nonce, verifier, &self.path], keys, now)
     }
 
     /// Reads the login that a browser has begun.
-    pub fn read(headers: &http::HeaderMap, keys: &Keys, now: Timestamp) -> Option<Self> {
+    pub fn read(headers: &HeaderMap, keys: &Keys, now: Timestamp) -> Option<Self> {
         let [state, nonce, verifier, path]: [String; 4] = opened(LOGIN, headers, keys, now)?;
         is_local(&path).then_some(Self { attempt: Attempt { state, nonce, verifier }, path })
     }
@@ -137,12 +132,12 @@ impl Flash {
         let message = self.message.chars().take(500).collect();
         let cut = Self { message, ..self.clone() };
         let lost = Self { fields: Vec::new(), is_lost: true, ..cut.clone() };
-        let cookie = [self, &cut, &lost].into_iter().find_map(|form| short(FLASH, form, keys, now).ok());
+        let cookie = [self, &cut, &lost].into_iter().find_map(|form| short(FLASH, form, keys, now));
         cookie.unwrap_or_else(|| deleted(FLASH))
     }
 
     /// Reads the flash message for a page.
-    pub fn read(headers: &http::HeaderMap, keys: &Keys, now: Timestamp, path: &str) -> Option<Self> {
+    pub fn read(headers: &HeaderMap, keys: &Keys, now: Timestamp, path: &str) -> Option<Self> {
         opened(FLASH, headers, keys, now).filter(|form: &Self| form.path == path)
     }
 
@@ -158,40 +153,20 @@ fn is_local(path: &str) -> bool {
     path.starts_with('/') && !path.starts_with("//") && path.bytes().all(is_plain)
 }
 
-fn short<T: Serialize + ?Sized>(
-    name: &str,
-    content: &T,
-    keys: &Keys,
-    now: Timestamp,
-) -> Result<String, TooLong> {
+fn short<T: Serialize>(name: &str, content: &T, keys: &Keys, now: Timestamp) -> Option<String> {
     let dated = Dated { since: now.as_second(), content };
     // Plain data can always be encoded.
     let text = serde_json::to_vec(&dated).unwrap_or_default();
     cookies::cookie(name, &keys.seal(name, &text), Some(SHORT))
 }
 
-fn opened<T: DeserializeOwned>(
-    name: &str,
-    headers: &http::HeaderMap,
-    keys: &Keys,
-    now: Timestamp,
-) -> Option<T> {
+fn opened<T: DeserializeOwned>(name: &str, headers: &HeaderMap, keys: &Keys, now: Timestamp) -> Option<T> {
     given(headers, name).find_map(|value| {
         let Dated { since, content } = serde_json::from_slice(&keys.open(name, value)?).ok()?;
         let age = now.as_second().checked_sub(since)?;
         // The clock of another replica may be a little ahead.
         (-60..=SHORT.as_secs()).contains(&age).then_some(content)
     })
-}
-
-/// Seals a text for an address, so that only the dashboard can write it.
-pub fn sealed(keys: &Keys, purpose: &str, text: &str) -> String {
-    keys.seal(purpose, text.as_bytes())
-}
-
-/// Returns the text of an address; `None` if the dashboard has not sealed it.
-pub fn unsealed(keys: &Keys, purpose: &str, text: &str) -> Option<String> {
-    String::from_utf8(keys.open(purpose, text)?).ok()
 }
 
 /// Returns a nonce of 128 random bits; `None` if the system has no random numbers.
@@ -201,11 +176,9 @@ pub fn nonce() -> Option<String> {
 
 /// Returns a random suffix for a name: six of 32 letters and digits that are easy to distinguish.
 pub fn suffix() -> Option<String> {
-    const SIGNS: [char; 32] = [
-        'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'j', 'k', 'm', 'n', 'p', 'q', 'r', 's', 't', 'u', 'v', 'w',
-        'x', 'y', 'z', '2', '3', '4', '5', '6', '7', '8', '9', 'i',
-    ];
-    random::<6>().map(|bytes| bytes.iter().map(|byte| SIGNS[usize::from(byte % 32)]).collect())
+    const SIGNS: &[u8; 32] = b"abcdefghjkmnpqrstuvwxyz23456789i";
+    let sign = |byte: u8| char::from(SIGNS[usize::from(byte % 32)]);
+    random::<6>().map(|bytes| bytes.into_iter().map(sign).collect())
 }
 
 fn random<const BYTES: usize>() -> Option<[u8; BYTES]> {
@@ -216,8 +189,8 @@ fn random<const BYTES: usize>() -> Option<[u8; BYTES]> {
 
 #[cfg(test)]
 mod tests {
+    use http::HeaderValue;
     use http::header::COOKIE;
-    use http::{HeaderMap, HeaderValue};
     use proptest::prelude::*;
 
     use super::*;
@@ -274,7 +247,7 @@ mod tests {
         let both = Keys::parse(both).expect("two keys");
         assert_eq!(Session::read(&sent(&cookie), &both), Some(session), "the previous key");
         let long = session_of(&"x".repeat(4_000));
-        assert_eq!(long.seal(&keys()), Err(TooLong));
+        assert_eq!(long.seal(&keys()), None);
     }
 
     #[test]

@@ -10,10 +10,11 @@ use jiff::Timestamp;
 use crate::api::condition::{READY, VALID};
 use crate::api::instance::InstanceKind;
 use crate::api::names::CanonicalName;
-use crate::api::quota::{Objects, PERSONAL, Quotas, Refusal, Rule, Running, Scope};
+use crate::api::quota::{Objects, Quotas, Refusal, Rule, Running, Scope};
 use crate::api::tenant::Role;
+use crate::api::usage::Share;
 use crate::api::why::Facts;
-use crate::api::{GenericRef, Instance, InstanceSnapshot, Template, Tenant, Workspace, reason};
+use crate::api::{Condition, GenericRef, Instance, InstanceSnapshot, Template, Tenant, Workspace, reason};
 use crate::controllers::dashboard::action::entry::Right;
 use crate::controllers::dashboard::texts::Texts;
 
@@ -41,8 +42,10 @@ pub trait Rights {
 /// The objects of a user, read with their token.
 #[derive(Debug, Clone)]
 pub struct Known {
-    tenant: Arc<Tenant>,
-    instances: Vec<Arc<Instance>>,
+    /// The Tenant.
+    pub tenant: Arc<Tenant>,
+    /// The Instances. Instances that should run come first, and each group is sorted by title.
+    pub instances: Vec<Arc<Instance>>,
     templates: BTreeMap<GenericRef, Arc<Template>>,
     workspaces: BTreeMap<String, Arc<Workspace>>,
     snapshots: Vec<InstanceSnapshot>,
@@ -75,23 +78,11 @@ impl Known {
             snapshots,
         }
     }
-}
 
-impl Known {
     /// Returns the number of objects.
     pub fn objects(&self) -> usize {
         let Self { tenant: _, instances, templates, workspaces, snapshots } = self;
         1 + instances.len() + templates.len() + workspaces.len() + snapshots.len()
-    }
-
-    /// The Tenant.
-    pub fn tenant(&self) -> &Tenant {
-        &self.tenant
-    }
-
-    /// Whether the user has machines.
-    pub fn has_instances(&self) -> bool {
-        !self.instances.is_empty()
     }
 }
 
@@ -117,25 +108,11 @@ pub enum Blocked {
     /// The user lacks the right.
     NoRight,
     /// The Template cannot be used, as its condition says.
-    Template {
-        /// The reason of the condition.
-        reason: String,
-        /// The message of the condition.
-        message: String,
-    },
+    Template(Condition),
     /// The webhook would reject it. The second value has the titles of the machines that use the quota.
     Refused(Refusal, Vec<String>),
     /// The namespace has the maximum number of Instances, which is this number.
     Full(i64),
-}
-
-/// The warning beside the button that starts a machine.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Warning {
-    /// The reason of the condition of the Template.
-    pub reason: String,
-    /// The message of the condition.
-    pub message: String,
 }
 
 /// A user, with the known objects and rights.
@@ -143,10 +120,13 @@ pub struct Student<'a> {
     known: &'a Known,
     /// The settings.
     pub settings: &'a Settings,
-    rights: &'a dyn Rights,
+    /// The rights of the user.
+    pub rights: &'a dyn Rights,
     running: Vec<Running<'a>>,
-    namespace: &'a str,
-    is_away: bool,
+    /// The namespace of the user; empty until it exists.
+    pub namespace: &'a str,
+    /// Whether the API server does not respond.
+    pub is_away: bool,
 }
 
 impl<'a> Student<'a> {
@@ -166,11 +146,6 @@ impl<'a> Student<'a> {
     /// The Tenant.
     pub fn tenant(&self) -> &'a Tenant {
         &self.known.tenant
-    }
-
-    /// Returns the namespace of the user; empty until it exists.
-    pub fn namespace(&self) -> &'a str {
-        self.namespace
     }
 
     /// Returns the Instances of the user. Instances that should run come first, and each group is sorted by title.
@@ -217,6 +192,14 @@ impl<'a> Student<'a> {
         self.known.workspaces.values().map(|workspace| &**workspace)
     }
 
+    /// Returns the title of a quota: the name of the personal workspace, or the title of a course.
+    pub fn scope_title(&self, texts: &Texts, scope: &Scope) -> String {
+        match scope {
+            Scope::Personal => texts.personal.clone(),
+            Scope::Workspace(name) => self.course(name),
+        }
+    }
+
     /// Returns the title of a course: the display name of its Workspace if that can be read, else its name.
     pub fn course(&self, name: &str) -> String {
         let found = self.known.workspaces.get(name).map(|workspace| workspace.spec.pretty_name.as_str());
@@ -242,17 +225,7 @@ impl<'a> Student<'a> {
 
     /// Whether the user has a right in a namespace, and the API server responds.
     pub fn may(&self, right: &Right, namespace: &str) -> bool {
-        !self.is_away && self.has_right(right, namespace)
-    }
-
-    /// Whether the user has a right in a namespace.
-    pub fn has_right(&self, right: &Right, namespace: &str) -> bool {
-        self.rights.may(namespace, right)
-    }
-
-    /// Whether the API server does not respond.
-    pub const fn is_away(&self) -> bool {
-        self.is_away
+        !self.is_away && self.rights.may(namespace, right)
     }
 
     /// Returns the rule of the webhook, applied to the Instances of the user's namespace.
@@ -263,6 +236,13 @@ impl<'a> Student<'a> {
             namespace: self.namespace,
             running: &self.running,
         }
+    }
+
+    /// Returns the usage of each limit of a quota; empty if no limit is known.
+    pub fn shares(&self, scope: &Scope) -> Vec<Share> {
+        let quotas = self.quotas();
+        let used = quotas.used(scope, "", &mut Vec::new());
+        quotas.shares(scope, self.tenant().name(), &used).unwrap_or_default()
     }
 
     /// Checks whether the user can create an Instance of a Template.
@@ -290,15 +270,18 @@ impl<'a> Student<'a> {
         if !self.may(&right, self.namespace) {
             return Err(Blocked::NoRight);
         }
-        if let Some(template) = self.template(reference) {
-            usable(template)?;
+        let template = self.template(reference);
+        let mut conditions = template.into_iter().flat_map(|template| &template.status.conditions);
+        let is_fault = |condition: &&Condition| condition.type_ == VALID && condition.status == "False";
+        if let Some(fault) = conditions.find(is_fault) {
+            return Err(Blocked::Template(fault.clone()));
         }
         if self.settings.rule.is_none() {
             return Ok(());
         }
         let checked = self.quotas().may_start(name, self.known.tenant.name(), reference, &mut Vec::new());
         checked.map_err(|refusal| {
-            let scope = self.template(reference).and_then(|template| self.scope(template));
+            let scope = template.and_then(|template| self.scope(template));
             let holders = scope.filter(|_| matches!(refusal, Refusal::Exceeded(_)));
             Blocked::Refused(refusal, holders.map_or_else(Vec::new, |scope| self.holders(&scope)))
         })
@@ -314,25 +297,12 @@ impl<'a> Student<'a> {
     }
 }
 
-/// Checks whether the conditions of a Template allow new machines.
-fn usable(template: &Template) -> Result<(), Blocked> {
-    let conditions = &template.status.conditions;
-    let fault = conditions.iter().find(|condition| condition.type_ == VALID && condition.status == "False");
-    fault.map_or(Ok(()), |condition| {
-        Err(Blocked::Template {
-            reason: condition.reason.to_string(),
-            message: condition.message.to_string(),
-        })
-    })
-}
-
-/// Returns why a machine of a Template may not start soon, according to a condition of the Template: the cluster
-/// currently lacks something, or has to add a node. This does not block the start, because an autoscaler adds a node
-/// only for a waiting machine.
-pub fn warning(template: &Template) -> Option<Warning> {
+/// Returns the condition of a Template that says why a machine may not start soon: the cluster currently lacks
+/// something, or has to add a node. This does not block the start, because an autoscaler adds a node only for a waiting
+/// machine.
+pub fn warning(template: &Template) -> Option<&Condition> {
     let ready = template.status.conditions.iter().find(|condition| condition.type_ == READY)?;
-    let is_warning = ready.status == "False" || ready.reason == *reason::NODE_ON_DEMAND;
-    is_warning.then(|| Warning { reason: ready.reason.to_string(), message: ready.message.to_string() })
+    (ready.status == "False" || ready.reason == *reason::NODE_ON_DEMAND).then_some(ready)
 }
 
 /// Returns the title of a machine.
@@ -345,14 +315,4 @@ pub fn title(instance: &Instance) -> &str {
 pub fn template_title(template: &Template) -> &str {
     let title = template.spec.pretty_name.as_str();
     if title.trim().is_empty() { template.name() } else { title }
-}
-
-/// Returns the title of a course.
-pub fn scope_title(student: &Student<'_>, texts: &Texts, scope: Option<&Scope>) -> String {
-    match scope {
-        None => texts.no_course_name.clone(),
-        Some(Scope::Personal) => texts.personal.clone(),
-        Some(Scope::Workspace(name)) if name == PERSONAL => texts.personal.clone(),
-        Some(Scope::Workspace(name)) => student.course(name),
-    }
 }

@@ -11,10 +11,10 @@ use crate::api::instance::InstanceKind;
 use crate::api::instance_snapshot::InstanceSnapshotKind;
 use crate::api::names::CanonicalName;
 use crate::api::template::TemplateKind;
-use crate::api::tenant::{Role, TenantKind};
+use crate::api::tenant::{Role, TenantKind, TenantSpec};
 use crate::api::why::{Event, WARNINGS, Warning, is_waiting, pods_of, warnings};
 use crate::api::workspace::WorkspaceKind;
-use crate::api::{Instance, InstanceSnapshot, Object, Template, Tenant, Workspace};
+use crate::api::{Instance, Kind, Object, Tenant, Workspace};
 use crate::controllers::dashboard::action::entry::Right;
 use crate::controllers::dashboard::live::broadcast::Topic;
 use crate::controllers::dashboard::paths;
@@ -83,7 +83,7 @@ impl Rights for NamespaceRules {
 impl Own {
     /// Returns the page that replaces every page, if the account of the user is missing or not confirmed.
     pub fn lacks(&self) -> Option<State> {
-        let tenant = self.known.tenant();
+        let tenant = &self.known.tenant;
         let status = &tenant.status;
         let is_unconfirmed = !status.personal_namespace.created
             && status.keycloak.user_created.created
@@ -94,14 +94,13 @@ impl Own {
 
     /// Returns the page that replaces the home page, which also requires a namespace and a course.
     pub fn lacks_for_home(&self) -> Option<State> {
-        let tenant = self.known.tenant();
-        let has_machines = self.known.has_instances() || !has_nothing_to_start(tenant);
+        let Known { tenant, instances, .. } = &self.known;
         self.lacks().or_else(|| {
-            if tenant.status.personal_namespace.created {
-                (!has_machines).then_some(State::NoCourse)
-            } else {
-                Some(State::NoNamespace)
+            if !tenant.status.personal_namespace.created {
+                return Some(State::NoNamespace);
             }
+            let has_courses = !tenant.spec.workspaces.is_empty() || has_own_templates(tenant);
+            (instances.is_empty() && !has_courses).then_some(State::NoCourse)
         })
     }
 }
@@ -112,25 +111,22 @@ impl Reads<'_> {
         CanonicalName::of(&self.user.name).tenant_namespace()
     }
 
-    async fn tenant(&self) -> Result<Option<Tenant>, ApiError> {
-        let key = ObjectKey::new("", self.user.name.as_str());
-        or_none(self.users.client.get::<TenantKind>(&self.user.credential, &key).await)
+    /// Reads the Tenant. If it does not exist or the user may not read it, returns an empty one with the name of the
+    /// user, and the page that replaces every page. Users may read their own Tenant once their address is confirmed.
+    async fn tenant(&self) -> Result<(Tenant, Option<State>), ApiError> {
+        let User { name, unconfirmed, credential, .. } = self.user;
+        let key = ObjectKey::new("", name.as_str());
+        if let Some(tenant) = or_none(self.users.client.get::<TenantKind>(credential, &key).await)? {
+            return Ok((tenant, None));
+        }
+        let state = unconfirmed.clone().map_or(State::NoTenant, State::Unconfirmed);
+        Ok((Tenant::new(None, name, TenantSpec::default()), Some(state)))
     }
 
-    async fn workspaces(&self) -> Result<Vec<Workspace>, ApiError> {
-        or_empty(self.users.client.list::<WorkspaceKind>(&self.user.credential, "", "").await)
-    }
-
-    async fn instances(&self, namespace: &str) -> Result<Vec<Instance>, ApiError> {
-        or_empty(self.users.client.list::<InstanceKind>(&self.user.credential, namespace, "").await)
-    }
-
-    async fn templates(&self, namespace: &str) -> Result<Vec<Template>, ApiError> {
-        or_empty(self.users.client.list::<TemplateKind>(&self.user.credential, namespace, "").await)
-    }
-
-    async fn snapshots(&self, namespace: &str) -> Result<Vec<InstanceSnapshot>, ApiError> {
-        or_empty(self.users.client.list::<InstanceSnapshotKind>(&self.user.credential, namespace, "").await)
+    /// Lists the objects of a kind in a namespace; empty if the user may not read them.
+    async fn list<T: Kind>(&self, namespace: &str) -> Result<Vec<Object<T>>, ApiError> {
+        let listed = self.users.client.list::<T>(&self.user.credential, namespace, "").await;
+        or_none(listed).map(Option::unwrap_or_default)
     }
 
     async fn rules(&self, namespace: &str) -> Result<NamespaceRules, ApiError> {
@@ -144,24 +140,26 @@ impl Reads<'_> {
     /// The error of the API server.
     pub async fn own(&self) -> Result<Own, ApiError> {
         let namespace = self.namespace();
-        let (tenant, instances, workspaces, rules) =
-            join!(self.tenant(), self.instances(&namespace), self.workspaces(), self.rules(&namespace));
-        let (tenant, mut workspaces) = (tenant?, workspaces?);
-        let entries = tenant.iter().flat_map(|tenant| &tenant.spec.workspaces);
+        let (tenant, instances, workspaces, rules) = join!(
+            self.tenant(),
+            self.list::<InstanceKind>(&namespace),
+            self.list::<WorkspaceKind>(""),
+            self.rules(&namespace),
+        );
+        let ((tenant, without_tenant), mut workspaces) = (tenant?, workspaces?);
+        let entries = tenant.spec.workspaces.iter();
         let courses: BTreeSet<&str> =
             entries.filter(|entry| entry.role != Role::Candidate).map(|entry| entry.name.as_str()).collect();
         workspaces.retain(|workspace| courses.contains(workspace.name()));
         let mut namespaces: Vec<String> =
             courses.into_iter().take(MOST_COURSES).map(|course| namespace_of(course, &workspaces)).collect();
-        namespaces
-            .extend(tenant.iter().filter(|tenant| has_own_templates(tenant)).map(|_| namespace.clone()));
-        let lists = join_all(namespaces.iter().map(|namespace| self.templates(namespace))).await;
+        namespaces.extend(has_own_templates(&tenant).then(|| namespace.clone()));
+        let lists = join_all(namespaces.iter().map(|namespace| self.list::<TemplateKind>(namespace))).await;
         let templates: Result<Vec<_>, ApiError> = lists.into_iter().collect();
         let templates = templates?.into_iter().flatten().collect();
         let mut topics = vec![Topic::Instances(namespace), Topic::Tenant(self.user.name.clone())];
         topics.extend(namespaces.into_iter().map(Topic::Templates));
-        let without_tenant = self.without_tenant(tenant.as_ref());
-        let known = Known::new(self.named(tenant), instances?, templates, workspaces, Vec::new());
+        let known = Known::new(tenant, instances?, templates, workspaces, Vec::new());
         Ok(Own { known, without_tenant, rules: rules?, topics })
     }
 
@@ -171,10 +169,10 @@ impl Reads<'_> {
     /// The error of the API server.
     pub async fn courses(&self) -> Result<Own, ApiError> {
         let namespace = self.namespace();
-        let (tenant, workspaces, rules) = join!(self.tenant(), self.workspaces(), self.rules(&namespace));
-        let tenant = tenant?;
-        let without_tenant = self.without_tenant(tenant.as_ref());
-        let known = Known::new(self.named(tenant), Vec::new(), Vec::new(), workspaces?, Vec::new());
+        let (tenant, workspaces, rules) =
+            join!(self.tenant(), self.list::<WorkspaceKind>(""), self.rules(&namespace));
+        let (tenant, without_tenant) = tenant?;
+        let known = Known::new(tenant, Vec::new(), Vec::new(), workspaces?, Vec::new());
         let topics = vec![Topic::Tenant(self.user.name.clone()), Topic::Workspaces];
         Ok(Own { known, without_tenant, rules: rules?, topics })
     }
@@ -189,9 +187,9 @@ impl Reads<'_> {
         let (instance, tenant, workspaces, instances, snapshots, rules) = join!(
             instance,
             self.tenant(),
-            self.workspaces(),
-            self.instances(namespace),
-            self.snapshots(namespace),
+            self.list::<WorkspaceKind>(""),
+            self.list::<InstanceKind>(namespace),
+            self.list::<InstanceSnapshotKind>(namespace),
             self.rules(namespace),
         );
         let instance = instance?;
@@ -204,11 +202,10 @@ impl Reads<'_> {
         let warnings = self.warnings(&instance, &rules).await.map_err(|error| error.to_string());
         let is_template_gone = matches!(template, Err(ApiError::NotFound(_)));
         let templates = or_none(template)?.into_iter().collect();
-        let tenant = tenant?;
-        let without_tenant = self.without_tenant(tenant.as_ref());
+        let (tenant, without_tenant) = tenant?;
         let topics =
             vec![Topic::Instance(machine.clone()), Topic::Templates(reference.namespace.to_string())];
-        let known = Known::new(self.named(tenant), instances?, templates, workspaces?, snapshots?);
+        let known = Known::new(tenant, instances?, templates, workspaces?, snapshots?);
         let own = Own { known, without_tenant, rules, topics };
         Ok(OneMachine { instance, is_template_gone, own, is_own: namespace == self.namespace(), warnings })
     }
@@ -228,29 +225,11 @@ impl Reads<'_> {
         );
         Ok(warnings(instance, pods?.iter().map(Object::name), events?))
     }
-
-    /// Returns the page that replaces every page if the Tenant cannot be read. Users may read their own Tenant once
-    /// their address is confirmed.
-    fn without_tenant(&self, tenant: Option<&Tenant>) -> Option<State> {
-        let unconfirmed = self.user.unconfirmed.clone().map(State::Unconfirmed);
-        tenant.is_none().then(|| unconfirmed.unwrap_or(State::NoTenant))
-    }
-
-    /// Returns the Tenant, or an empty one with the name of the user.
-    fn named(&self, tenant: Option<Tenant>) -> Tenant {
-        tenant
-            .unwrap_or_else(|| Tenant::new(None, &self.user.name, crate::api::tenant::TenantSpec::default()))
-    }
 }
 
 /// Whether a Tenant has its own Templates, which are in its namespace once the personal workspace exists.
 fn has_own_templates(tenant: &Tenant) -> bool {
     tenant.spec.has_personal_workspace() && tenant.status.personal_workspace_created == Some(true)
-}
-
-/// Whether a Tenant is in no course and has no personal workspace.
-fn has_nothing_to_start(tenant: &Tenant) -> bool {
-    tenant.spec.workspaces.is_empty() && !has_own_templates(tenant)
 }
 
 /// Returns the namespace of the Templates of a course.
@@ -267,9 +246,4 @@ fn or_none<T>(answer: Result<T, ApiError>) -> Result<Option<T>, ApiError> {
         Err(ApiError::NotFound(_) | ApiError::Forbidden(_)) => Ok(None),
         Err(error) => Err(error),
     }
-}
-
-/// Returns the objects of a list; empty if the user may not read it.
-fn or_empty<T>(answer: Result<Vec<T>, ApiError>) -> Result<Vec<T>, ApiError> {
-    or_none(answer).map(Option::unwrap_or_default)
 }

@@ -146,7 +146,7 @@ fn a_template_that_is_not_ready_warns_and_an_invalid_one_blocks() {
         let known = Known::new(tenant, vec![], templates, vec![workspace("net", "", "", 3)], vec![]);
         of_home(&known, &settings(), true, false, |home| {
             let offer = home.courses[0].offers[0].clone();
-            (offer.blocked.is_some(), offer.warning.map(|warning| warning.reason))
+            (offer.blocked.is_some(), offer.warning.map(|warning| warning.reason.to_string()))
         })
     };
     assert_eq!(offered("Valid", "False", "InvalidImage"), (true, None));
@@ -167,8 +167,8 @@ fn a_student_without_a_namespace_cannot_start_machines() {
 fn the_home_page_has_all_courses_and_their_remaining_quota() {
     let known = known();
     of_home(&known, &settings(), true, false, |home| {
-        let titles: Vec<_> = home.courses.iter().map(|course| course.title.as_deref()).collect();
-        assert_eq!(titles, [Some("Computer networks"), Some("Databases"), Some("old")]);
+        let titles: Vec<&str> = home.courses.iter().map(|course| &*course.title).collect();
+        assert_eq!(titles, ["Computer networks", "Databases", "old"]);
         let left: Vec<String> = home.courses[0]
             .left
             .iter()

@@ -9,7 +9,7 @@ use crate::controllers::dashboard::student::{Known, Student};
 use crate::controllers::dashboard::tests::fixtures::{
     Everything, instances, known, now, settings, view, warning,
 };
-use crate::controllers::dashboard::texts::{Problem, texts};
+use crate::controllers::dashboard::texts::texts;
 use crate::controllers::dashboard::ui::state::{State, state};
 use crate::controllers::dashboard::ui::view::{Live, Notice, Typed, View};
 
@@ -63,8 +63,7 @@ pub fn pages(language: Language) -> Vec<(String, String)> {
 fn special(language: Language, student: &Student<'_>) -> Vec<(String, maud::Markup)> {
     let (settings, all, none) = (settings(), Everything(true), Everything(false));
     let values = [("key".to_owned(), "ssh-rsa <oops>".to_owned())];
-    let error = texts(language).problems.of(Problem::Key);
-    let typed = Typed { action: "/account/keys/add", values: &values, error: Some(("key", error)) };
+    let typed = Typed { action: "/account/keys/add", values: &values };
     let failed = Notice::Failed("The key was not added.".to_owned());
     let done = Notice::Done(texts(language).actions["machines.create"].done.clone());
     let wrong = View { typed: Some(typed), notice: Some(&failed), ..view(language, "/account") };

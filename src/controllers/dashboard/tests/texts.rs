@@ -48,7 +48,7 @@ fn pages(text: &str) -> Vec<String> {
     let (settings, all) = (settings(), Everything(true));
     let student = Student::new(&known, &settings, &all, None);
     let values = [("key".to_owned(), text.to_owned()), ("prettyName".to_owned(), text.to_owned())];
-    let typed = Typed { action: "/account/keys/add", values: &values, error: Some(("key", text)) };
+    let typed = Typed { action: "/account/keys/add", values: &values };
     let notice = Notice::Failed(text.to_owned());
     let view = View {
         user: text,
@@ -120,7 +120,7 @@ proptest! {
 #[test]
 fn typed_text_is_shown_again_in_its_field() {
     let values = [("key".to_owned(), "</textarea><script>\"x".to_owned())];
-    let typed = Typed { action: "/account/keys/add", values: &values, error: None };
+    let typed = Typed { action: "/account/keys/add", values: &values };
     let view = View { typed: Some(typed), ..view(Language::ENGLISH, "/account") };
     let (known, settings, all) = (super::fixtures::known(), settings(), Everything(true));
     let student = Student::new(&known, &settings, &all, None);

@@ -15,16 +15,12 @@ pub struct ActionTexts {
     /// The notice after the action.
     pub done: String,
     /// The effect of the action, if the label does not explain it.
-    #[serde(default)]
     pub hint: Option<String>,
     /// The question before the action, or the heading of its form; it can have the placeholder `{name}`.
-    #[serde(default)]
     pub question: Option<Template>,
     /// The consequence of the action, such as the loss of data.
-    #[serde(default)]
     pub consequence: Option<String>,
     /// The label of the button that answers the question.
-    #[serde(default)]
     pub confirm: Option<String>,
     /// The visible fields of the form, by name.
     #[serde(default)]

@@ -24,12 +24,12 @@ impl Texts {
         self.amount(measure, &self.quantity(measure, quantity))
     }
 
-    /// Returns a part of a limit: `2 of 4 cores`. Without a limit, it is the part alone.
-    pub fn of_limit(&self, share: &Share, part: &Quantity) -> String {
-        let part = self.quantity(&share.measure, part);
-        let limit = share.limit.as_ref().map(|limit| self.quantity(&share.measure, limit));
-        let text = limit.map(|limit| self.share.fill(&[("part", &part), ("whole", &limit)])).unwrap_or(part);
-        self.amount(&share.measure, &text)
+    /// Returns the remaining part of a limit: `2 of 4 cores`; `None` without a limit.
+    pub fn remaining(&self, share: &Share) -> Option<String> {
+        let part = self.quantity(&share.measure, &share.left()?);
+        let whole = self.quantity(&share.measure, share.limit.as_ref()?);
+        let text = self.share.fill(&[("part", &part), ("whole", &whole)]);
+        Some(self.amount(&share.measure, &text))
     }
 
     fn bytes(&self, count: i64) -> String {

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use super::actions::ActionTexts;
-use super::phrases::{Ending, Progress, Refusals};
+use super::phrases::{Ending, Progress};
 use super::problems::Problem;
 use super::template::{Plural, Table, Template};
 use crate::config::Language;
@@ -30,20 +30,23 @@ pub fn texts(language: Language) -> &'static Texts {
     &CATALOGUES[language.index()]
 }
 
+/// Declares a part of the catalogue: its texts by their kind.
 macro_rules! catalogue {
-    ($($kind:ty: $($name:ident),+;)+) => {
-        /// The texts of a language. Comments in the files explain them.
+    ($(#[$doc:meta])+ pub struct $part:ident; $($kind:ty: $($name:ident),+;)+) => {
+        $(#[$doc])+
         #[derive(Debug, Deserialize)]
         #[serde(deny_unknown_fields)]
         // Delete a text that no page shows.
         #[deny(dead_code)]
-        pub struct Texts {
+        pub struct $part {
             $($(pub $name: $kind,)+)+
         }
     };
 }
 
 catalogue! {
+    /// The texts of a language. Comments in the files explain them.
+    pub struct Texts;
     String:
         language, skip, pages, home, courses, account, log_out, help, languages, reload, not_live,
         no_scripts, live_absent, live_full, old, details, moments_ago, in_moments, measure_instances,
@@ -89,34 +92,22 @@ pub struct StateTexts {
     pub action: String,
 }
 
-/// The texts of the pages about states, see [`State`](super::ui::state::State).
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct States {
-    pub no_tenant: StateTexts,
-    pub unconfirmed: StateTexts,
-    pub no_namespace: StateTexts,
-    pub no_course: StateTexts,
-    pub not_found: StateTexts,
-    pub refused: StateTexts,
-    pub changed: StateTexts,
-    pub away: StateTexts,
-    pub issuer_refused: StateTexts,
-    pub login_away: StateTexts,
-    pub login_failed: StateTexts,
-    pub session_over: StateTexts,
-    pub logged_out: StateTexts,
-    pub too_many: StateTexts,
-    pub not_here: StateTexts,
-    pub broken: StateTexts,
+catalogue! {
+    /// The texts of the pages about states, see [`State`](super::ui::state::State).
+    pub struct States;
+    StateTexts:
+        no_tenant, unconfirmed, no_namespace, no_course, not_found, refused, changed, away, issuer_refused,
+        login_away, login_failed, session_over, logged_out, too_many, not_here, broken;
+}
+
+catalogue! {
+    /// Why the webhook would refuse to start a machine.
+    pub struct Refusals;
+    String: no_template, of_another_tenant, no_tenant, no_personal_workspace;
+    Template: writes_foreign_volume, not_enrolled, no_workspace, elsewhere, exceeded;
 }
 
 impl Texts {
-    /// Returns the texts of an action. Every language has them, which a test shows.
-    pub fn action(&self, name: &str) -> &ActionTexts {
-        &self.actions[name]
-    }
-
     /// Returns the meaning of a condition's reason for a student; `None` for a reason that the file does not have.
     pub fn reason(&self, code: &str) -> Option<&str> {
         self.reasons.get(code).map(String::as_str)

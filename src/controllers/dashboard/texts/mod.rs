@@ -8,7 +8,7 @@ mod amounts;
 mod catalogue;
 mod phrases;
 mod problems;
-mod template;
+pub mod template;
 #[cfg(test)]
 mod tests;
 mod wording;

@@ -64,6 +64,23 @@ pub trait Key: Copy + Debug + Ord + 'static {
     const ALL: &'static [Self];
 }
 
+/// Declares an enumeration whose values are the keys of a [`Table`]: their names in the file are in snake case.
+macro_rules! table_key {
+    ($(#[$of_enum:meta])+ pub enum $name:ident { $($(#[$of_value:meta])+ $value:ident,)+ }) => {
+        $(#[$of_enum])+
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum $name {
+            $($(#[$of_value])+ $value,)+
+        }
+
+        impl $crate::controllers::dashboard::texts::template::Key for $name {
+            const ALL: &'static [Self] = &[$(Self::$value),+];
+        }
+    };
+}
+pub(crate) use table_key;
+
 /// A text for each value of an enumeration.
 #[derive(Debug, Clone)]
 pub struct Table<K, T = String>(BTreeMap<K, T>);

@@ -108,9 +108,9 @@ fn each_state_has_its_own_word() {
     for language in Language::all() {
         let texts = texts(language);
         let words: BTreeSet<&str> =
-            Standing::ALL.into_iter().map(|standing| texts.standing.of(standing).as_str()).collect();
+            Standing::ALL.iter().map(|standing| texts.standing.of(*standing).as_str()).collect();
         assert_eq!(words.len(), Standing::ALL.len());
-        assert!(Standing::ALL.into_iter().all(|standing| texts.because.of(standing).ends_with('.')));
+        assert!(Standing::ALL.iter().all(|standing| texts.because.of(*standing).ends_with('.')));
     }
 }
 

@@ -1,10 +1,9 @@
-//! The form of an action: its fields, each with a label, a hint and the error of the last try.
+//! The form of an action: its fields, each with a label and a hint.
 
 use maud::{Markup, html};
 
 use super::parts;
 use super::view::View;
-use crate::api::shown::escaped;
 use crate::controllers::dashboard::action::entry::{Action, Field, Input};
 use crate::controllers::dashboard::texts::FieldTexts;
 
@@ -40,55 +39,39 @@ pub fn form(view: &View<'_>, form: &Form<'_>) -> Markup {
 
 /// A field with its label. A live update does not touch its content.
 fn field(view: &View<'_>, path: &str, field: &Field, texts: &FieldTexts, value: &str) -> Markup {
-    let Field { name, id, .. } = field;
     let FieldTexts { label, hint } = texts;
-    let error = view.error_of(path, name);
-    let (hint_id, error_id) = (format!("{id}-hint"), format!("{id}-error"));
-    let described = match (hint.is_empty(), error) {
-        (true, None) => None,
-        (true, Some(_)) => Some(error_id.clone()),
-        (false, None) => Some(hint_id.clone()),
-        (false, Some(_)) => Some(format!("{error_id} {hint_id}")),
-    };
+    let hint_id = (!hint.is_empty()).then(|| format!("{}-hint", field.id));
     html! {
         div.field {
-            label for=(id) { (label) }
-            (input(view, path, field, value, described.as_deref(), error.is_some()))
-            @if let Some(error) = error { p.error id=(error_id) { (escaped(error)) } }
-            @if !hint.is_empty() { p.hint id=(hint_id) { (hint) } }
+            label for=(field.id) { (label) }
+            (input(view, path, field, value, hint_id.as_deref()))
+            @if let Some(id) = &hint_id { p.hint id=(id) { (hint) } }
         }
     }
 }
 
-fn input(
-    view: &View<'_>,
-    path: &str,
-    field: &Field,
-    value: &str,
-    described: Option<&str>,
-    is_wrong: bool,
-) -> Markup {
+/// The element of a field, with the id of the element that describes it.
+fn input(view: &View<'_>, path: &str, field: &Field, value: &str, described: Option<&str>) -> Markup {
     let Field { name, id, input } = field;
     let value = view.typed_in(path, name).unwrap_or(value);
-    let invalid = is_wrong.then_some("true");
     let nonce = view.nonce;
     html! {
         @match input {
             Input::Line { max, pattern } => {
                 input type="text" id=(id) name=(name) value=(value) maxlength=(max) required autocomplete="off"
                     pattern=[Some(*pattern).filter(|pattern| !pattern.is_empty())]
-                    aria-describedby=[described] aria-invalid=[invalid] hx-morph-skip hx-nonce=(nonce);
+                    aria-describedby=[described] hx-morph-skip hx-nonce=(nonce);
             },
             Input::Number { min, max } => {
                 input type="number" id=(id) name=(name) value=(value) min=(min) max=(max) required inputmode="numeric"
-                    aria-describedby=[described] aria-invalid=[invalid] hx-morph-skip hx-nonce=(nonce);
+                    aria-describedby=[described] hx-morph-skip hx-nonce=(nonce);
             },
             Input::Lines => {
                 textarea id=(id) name=(name) rows="4" required autocomplete="off" spellcheck="false"
-                    aria-describedby=[described] aria-invalid=[invalid] hx-morph-skip hx-nonce=(nonce) { (value) }
+                    aria-describedby=[described] hx-morph-skip hx-nonce=(nonce) { (value) }
             },
             Input::OneOf(all) => {
-                select id=(id) name=(name) aria-describedby=[described] aria-invalid=[invalid] hx-morph-skip hx-nonce=(nonce) {
+                select id=(id) name=(name) aria-describedby=[described] hx-morph-skip hx-nonce=(nonce) {
                     @for one in *all { option value=(one) selected[*one == value] { (one) } }
                 }
             },

@@ -3,6 +3,8 @@
 use http::Uri;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
+use crate::controllers::dashboard::paths;
+
 /// The characters that are encoded in a part of a path.
 const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
@@ -14,9 +16,9 @@ pub fn encoded(part: &str) -> String {
     }
 }
 
-/// Returns the path of these parts, such as `/machines/tenant-ada/desktop`.
-pub fn path(parts: &[&str]) -> String {
-    parts.iter().fold(String::new(), |path, part| path + "/" + &encoded(part))
+/// Returns a path of a machine for a pattern of the router, such as `/machines/tenant-ada/desktop`.
+pub fn of_machine(pattern: &str, namespace: &str, name: &str) -> String {
+    paths::fill(pattern, |parameter| encoded(if parameter == "namespace" { namespace } else { name }))
 }
 
 /// Returns the path of the login that returns to a page.
@@ -75,8 +77,8 @@ mod tests {
 
     #[test]
     fn names_are_encoded_in_paths() {
-        assert_eq!(path(&["machines", "tenant-ada", "a.b"]), "/machines/tenant-ada/a.b");
-        assert_eq!(path(&["machines", "..", "a/b?c#d\"<"]), "/machines//a%2Fb%3Fc%23d%22%3C");
+        assert_eq!(of_machine(paths::MACHINE, "tenant-ada", "a.b"), "/machines/tenant-ada/a.b");
+        assert_eq!(of_machine(paths::MACHINE, "..", "a/b?c#d\"<"), "/machines//a%2Fb%3Fc%23d%22%3C");
         let terminal = terminal("https://ssh.example.org/t", "a", "b&c", "d").expect("a link");
         assert_eq!(terminal, "https://ssh.example.org/t?namespace=a&name=b%26c&environment=d");
     }

@@ -1,16 +1,15 @@
 //! The elements of pages.
 
-use std::borrow::Cow;
-
 use maud::{Markup, html};
 
 use super::time;
 use super::view::View;
 use crate::api::condition::Condition;
-use crate::api::shown::{cut, escaped, escaped_lines};
+use crate::api::shown::{self, cut, escaped, escaped_lines, shown};
 use crate::api::usage::Share;
-use crate::controllers::dashboard::standing::{Standing, Tone};
-use crate::controllers::dashboard::student::{Blocked, Warning};
+use crate::controllers::dashboard::standing::Standing;
+use crate::controllers::dashboard::student::Blocked;
+use crate::controllers::dashboard::texts::ActionTexts;
 
 /// The maximum number of characters of a description.
 const MOST_OF_DESCRIPTION: usize = 1_000;
@@ -27,15 +26,21 @@ pub fn id(what: &str, of: &str) -> String {
     format!("{what}-{}", of.chars().map(plain).collect::<String>())
 }
 
-/// The state of a machine, as a word with a mark.
+/// The state of a machine, as a word with a mark: `good` if it can be used, `busy` during a change, `quiet` without a
+/// change, `bad` if a person has to act. The mark is never the only sign.
 pub fn badge(view: &View<'_>, standing: Standing) -> Markup {
-    let tone = match standing.tone() {
-        Tone::Good => "badge good",
-        Tone::Busy => "badge busy",
-        Tone::Quiet => "badge quiet",
-        Tone::Bad => "badge bad",
+    let mark = match standing {
+        Standing::Ready => "good",
+        Standing::New
+        | Standing::Importing
+        | Standing::Starting
+        | Standing::Running
+        | Standing::Stopping
+        | Standing::Deleting => "busy",
+        Standing::Off | Standing::Unknown => "quiet",
+        Standing::Quota | Standing::Failed | Standing::Blocked => "bad",
     };
-    html! { span class=(tone) { (view.texts().standing.of(standing)) } }
+    html! { span.badge.(mark) { (view.texts().standing.of(standing)) } }
 }
 
 /// A part of the name of a button that only screen readers need.
@@ -76,12 +81,12 @@ fn described(button: &Button<'_>, by: Option<&str>) -> Markup {
 }
 
 /// A button that starts a machine, with the warning that the machine may not start immediately.
-pub fn start(view: &View<'_>, id: &str, button: &Button<'_>, warning: Option<&Warning>) -> Markup {
-    let Some(Warning { reason, message }) = warning else { return self::button(button) };
+pub fn start(view: &View<'_>, id: &str, button: &Button<'_>, warning: Option<&Condition>) -> Markup {
+    let Some(warning) = warning else { return self::button(button) };
     html! {
         div.warned {
             (described(button, Some(id)))
-            p id=(id) { (view.texts().may_wait) " " (sentence(view, reason, message)) }
+            p id=(id) { (view.texts().may_wait) " " (sentence(view, warning)) }
         }
     }
 }
@@ -91,50 +96,45 @@ pub fn hidden(fields: &[(&str, &str)]) -> Markup {
     html! { @for (name, value) in fields { input type="hidden" name=(name) value=(value); } }
 }
 
-/// A disabled button, with the reason.
+/// A disabled button, with the reason why a machine cannot be started.
 pub fn refused(view: &View<'_>, id: &str, label: &str, about: &str, blocked: &Blocked) -> Markup {
+    let texts = view.texts();
     html! {
         div.refused {
             button type="button" disabled aria-describedby=(id) { (label) (unseen(about)) }
-            p id=(id) { (why_not(view, blocked)) }
-        }
-    }
-}
-
-/// The reason why a machine cannot be started.
-pub fn why_not(view: &View<'_>, blocked: &Blocked) -> Markup {
-    let texts = view.texts();
-    html! {
-        @match blocked {
-            Blocked::Away => { (texts.away) },
-            Blocked::NoNamespace => { (texts.no_namespace) },
-            Blocked::NoRight => { (texts.no_right) },
-            Blocked::Full(most) => { (texts.too_many_machines.fill(&[("count", &most.to_string())])) },
-            Blocked::Template { reason, message } => { (sentence(view, reason, message)) },
-            Blocked::Refused(refusal, holders) => {
-                (escaped(&texts.refusal(refusal)))
-                @if !holders.is_empty() { " " (texts.used_by) ": " (names(holders)) "." }
-            },
+            p id=(id) {
+                @match blocked {
+                    Blocked::Away => { (texts.away) },
+                    Blocked::NoNamespace => { (texts.no_namespace) },
+                    Blocked::NoRight => { (texts.no_right) },
+                    Blocked::Full(most) => { (texts.too_many_machines.fill(&[("count", &most.to_string())])) },
+                    Blocked::Template(condition) => { (sentence(view, condition)) },
+                    Blocked::Refused(refusal, holders) => {
+                        (escaped(&texts.refusal(refusal)))
+                        @if !holders.is_empty() { " " (texts.used_by) ": " (names(holders)) "." }
+                    },
+                }
+            }
         }
     }
 }
 
 /// Returns the names of machines, as a list.
 fn names(names: &[String]) -> String {
-    names.iter().map(|name| crate::api::shown::shown(name)).collect::<Vec<Cow<'_, str>>>().join(", ")
+    names.iter().map(|name| shown(name)).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the meaning of a reason, or the message of its condition if the texts do not have the reason.
-pub fn sentence(view: &View<'_>, reason: &str, message: &str) -> String {
-    let known = view.texts().reason(reason).map(str::to_owned);
-    known.unwrap_or_else(|| crate::api::shown::message(message))
+/// Returns the meaning of the reason of a condition, or its message if the texts do not have the reason.
+pub fn sentence(view: &View<'_>, condition: &Condition) -> String {
+    let known = view.texts().reason(&condition.reason).map(str::to_owned);
+    known.unwrap_or_else(|| shown::message(&condition.message))
 }
 
 /// A condition: its meaning, its time, and its message.
 pub fn cause(view: &View<'_>, cause: &Condition) -> Markup {
     let Condition { reason, message, last_transition_time: since, .. } = cause;
     let meaning = view.texts().reason(reason);
-    let said = crate::api::shown::message(message);
+    let said = shown::message(message);
     html! {
         p {
             (meaning.unwrap_or(said.as_str())) " "
@@ -171,19 +171,20 @@ pub fn quota_table(view: &View<'_>, caption: &str, shares: &[Share]) -> Markup {
     }
 }
 
-/// A question before an action that cannot be undone, in a `details` element, which opens without scripts.
-pub fn confirm(
-    view: &View<'_>,
-    id: &str,
-    label: &str,
-    about: &str,
-    question: &Markup,
-    yes: &Button<'_>,
-) -> Markup {
+/// A question before an action that cannot be undone, in a `details` element, which opens without scripts. The question
+/// names the subject of the button.
+pub fn confirm(view: &View<'_>, id: &str, texts: &ActionTexts, button: &Button<'_>) -> Markup {
+    let ActionTexts { label, question, consequence, confirm, .. } = texts;
+    let yes = Button { label: confirm.as_deref().unwrap_or(label), class: "danger", ..*button };
     html! {
         details.confirm id=(id) hx-nonce=(view.nonce) {
-            summary.button.(yes.class) { (label) (unseen(about)) }
-            div.question { (question) (button(yes)) }
+            summary.button.(yes.class) { (label) (unseen(yes.about)) }
+            div.question {
+                @if let Some(question) = question {
+                    p { strong { (question.fill(&[("name", &shown(yes.about))])) } " " (consequence.as_deref().unwrap_or_default()) }
+                }
+                (self::button(&yes))
+            }
         }
     }
 }

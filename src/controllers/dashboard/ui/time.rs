@@ -1,11 +1,11 @@
 //! Times relative to now, with the exact time on hover.
 
 use jiff::Timestamp;
-use jiff::civil::Weekday;
 use maud::{Markup, html};
 
 use super::view::View;
 use crate::api::lifetime::Lifetime;
+use crate::api::shown::shown;
 
 /// Returns a time relative to now: `in 3 days`, `2 hours ago`.
 pub fn relative(view: &View<'_>, at: Timestamp) -> String {
@@ -26,18 +26,11 @@ pub fn relative(view: &View<'_>, at: Timestamp) -> String {
 pub fn exact(view: &View<'_>, at: Timestamp) -> String {
     let zoned = at.to_zoned(view.zone.clone());
     let texts = view.texts();
-    let weekday = match zoned.weekday() {
-        Weekday::Monday => 0,
-        Weekday::Tuesday => 1,
-        Weekday::Wednesday => 2,
-        Weekday::Thursday => 3,
-        Weekday::Friday => 4,
-        Weekday::Saturday => 5,
-        Weekday::Sunday => 6,
+    let name = |names: &'static [String], position: i8| {
+        usize::try_from(position).ok().and_then(|position| names.get(position)).map_or("", String::as_str)
     };
-    let month = usize::try_from(zoned.month()).unwrap_or(1).saturating_sub(1);
-    let weekday = texts.weekdays.get(weekday).map_or("", String::as_str);
-    let month = texts.months.get(month).map_or("", String::as_str);
+    let weekday = name(&texts.weekdays, zoned.weekday().to_monday_zero_offset());
+    let month = name(&texts.months, zoned.month() - 1);
     format!("{weekday} {} {month} {}, {}", zoned.day(), zoned.year(), zoned.strftime("%H:%M %Z"))
 }
 
@@ -54,17 +47,10 @@ pub fn due(view: &View<'_>, at: Timestamp) -> Markup {
 /// Returns a duration of a Template, such as `7d`, in words. An invalid duration is shown unchanged.
 pub fn duration(view: &View<'_>, text: &str) -> String {
     let texts = view.texts();
-    let shown = || crate::api::shown::shown(text).into_owned();
-    if Lifetime::parse(text).is_err() {
-        return shown();
+    let units = [('s', &texts.seconds), ('m', &texts.minutes), ('h', &texts.hours), ('d', &texts.days)];
+    let count = |sign: char| text.strip_suffix(sign)?.parse::<u64>().ok();
+    match units.into_iter().find_map(|(sign, unit)| Some((count(sign)?, unit))) {
+        Some((count, unit)) if Lifetime::parse(text).is_ok() => unit.of(&count.to_string()),
+        _ => shown(text).into_owned(),
     }
-    let unit = match text.chars().next_back() {
-        Some('s') => &texts.seconds,
-        Some('m') => &texts.minutes,
-        Some('h') => &texts.hours,
-        Some('d') => &texts.days,
-        _ => return shown(),
-    };
-    // The last character is ASCII, so this is a boundary of characters.
-    text[..text.len() - 1].parse::<u64>().map_or_else(|_| shown(), |count| unit.of(&count.to_string()))
 }

@@ -8,12 +8,11 @@ use crate::controllers::dashboard::action::entry::Action;
 use crate::controllers::dashboard::texts::{ActionTexts, Texts, texts};
 
 /// Whether a page updates automatically.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Live {
     /// It does, if the browser runs scripts.
     On,
     /// The scripts are not in this build.
-    #[default]
     Absent,
     /// The maximum number of live pages is open (`maxPages`).
     Full,
@@ -37,8 +36,6 @@ pub struct Typed<'a> {
     pub action: &'a str,
     /// The fields with their values.
     pub values: &'a [(String, String)],
-    /// The invalid field, with its error.
-    pub error: Option<(&'a str, &'a str)>,
 }
 
 /// The input of all pages.
@@ -84,20 +81,14 @@ impl<'a> View<'a> {
         texts(self.language)
     }
 
-    /// Returns the texts of an action.
+    /// Returns the texts of an action. Every language has them, which a test shows.
     pub fn action(&self, action: &Action) -> &'static ActionTexts {
-        self.texts().action(action.name)
+        &self.texts().actions[action.name]
     }
 
     /// Returns the typed value of a field of the form with this path.
     pub fn typed_in(&self, action: &str, field: &str) -> Option<&'a str> {
         let typed = self.typed.filter(|typed| typed.action == action)?;
         typed.values.iter().find(|(name, _)| name == field).map(|(_, value)| value.as_str())
-    }
-
-    /// Returns the error of a field of the form with this path.
-    pub fn error_of(&self, action: &str, field: &str) -> Option<&'a str> {
-        let typed = self.typed.filter(|typed| typed.action == action)?;
-        typed.error.filter(|(name, _)| *name == field).map(|(_, error)| error)
     }
 }

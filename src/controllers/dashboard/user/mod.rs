@@ -48,11 +48,11 @@ impl FromRequestParts<Arc<App>> for CurrentUser {
                 let is_new = visited.is_some() || found.next.is_some();
                 let session = visited.unwrap_or_else(|| session.clone());
                 let refresh_token = found.next.unwrap_or_else(|| session.refresh_token.clone());
-                let cookie = is_new.then(|| Session { refresh_token, ..session }.seal(&context.keys).ok());
+                let cookie = is_new.then(|| Session { refresh_token, ..session }.seal(&context.keys));
                 Ok(Self { user: found.user, context, cookie: cookie.flatten() })
             }
             Err(NoUser::Ended(_)) => Err(with_cookie(to_login(&context), &Session::ended())),
-            Err(no_user) => Err(without_user(app, &context, &no_user)),
+            Err(no_user) => Err(without_user(&context, &no_user)),
         }
     }
 }
@@ -76,13 +76,13 @@ fn to_login(context: &Context) -> Response {
 }
 
 /// Returns the response when the user cannot be determined.
-pub fn without_user(app: &App, context: &Context, no_user: &NoUser) -> Response {
+pub fn without_user(context: &Context, no_user: &NoUser) -> Response {
     let state = match no_user {
         NoUser::Ended(_) => return context.state("", &State::SessionOver),
         NoUser::IssuerAway(_) => State::LoginAway,
         // The details are for administrators, and in the log.
         NoUser::NotSetUp(_) => State::LoginFailed(NOT_SET_UP.to_owned()),
-        NoUser::Refused(_) => State::IssuerRefused(app.config.issuer_url.clone()),
+        NoUser::Refused(_) => State::IssuerRefused(context.app.config.issuer_url.clone()),
         NoUser::ApiAway(error) => unread(error, context.now),
     };
     warn!(error = %no_user, "a user of the dashboard has no token");

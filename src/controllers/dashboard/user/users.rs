@@ -113,7 +113,7 @@ impl Users {
             next = found.next;
             Ok(found.user)
         };
-        let user = known.get(|user| user.lasts(clock::now()), refresh).await?;
+        let user = known.get(|user| clock::now() + MARGIN < user.expires, refresh).await?;
         Ok(Found { user, next })
     }
 
@@ -188,10 +188,6 @@ impl User {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         Self { credential, name, unconfirmed: None, expires, rules: Mutex::default(), number }
-    }
-
-    fn lasts(&self, now: Timestamp) -> bool {
-        now + MARGIN < self.expires
     }
 }
 

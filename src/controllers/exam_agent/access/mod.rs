@@ -188,9 +188,8 @@ fn check_template(config: &ExamAgentConfig, name: &str, template: Lookup<&Templa
         return Err(Refusal::Invalid(format!("template is not the name of a Template: {named}")));
     }
     let is_for_exams = match template {
-        _ if config.template_selector.is_empty() => true,
         Lookup::Unread => true,
-        Lookup::Absent => false,
+        Lookup::Absent => config.template_selector.is_empty(),
         Lookup::Found(template) => template.has_labels(&config.template_selector),
     };
     require(is_for_exams, || Refusal::Forbidden(format!("the Template {name:?} is not for exams")))

@@ -234,10 +234,9 @@ impl<'a> Proxy<'a> {
         let digest = digest::digest(&digest::SHA256, template.to_string().as_bytes());
         let digest = URL_SAFE.encode(digest.as_ref());
         let existing = self.observed.own::<DeploymentKind>(&self.name);
-        let is_same =
-            existing.is_some_and(|existing| existing.annotation(labels::POD_TEMPLATE) == Some(&*digest));
+        let applied = existing.and_then(|existing| existing.annotation(labels::POD_TEMPLATE));
         let mut fields = json!({"spec": {"replicas": 1}});
-        if !is_same {
+        if applied != Some(&*digest) {
             fields["spec"]["template"] = template.clone();
         }
         let spec = || {

@@ -12,11 +12,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::cause::Cause;
+use super::cause::{Cause, say};
 use super::environment::EnvironmentContext;
 use super::exposure;
 use crate::api::instance::InstancePhase as Phase;
-use crate::api::reason::{CauseRow, Source};
+use crate::api::reason::Source;
 use crate::api::text::Text;
 use crate::api::{Kind, Object};
 use crate::controllers::shared::waits::passed;
@@ -76,40 +76,27 @@ fn open<'a>(context: &EnvironmentContext<'a>) -> (Option<&'a HttpRoute>, Option<
 /// The cause that the web interface of an environment cannot be reached.
 fn unreachable(context: &EnvironmentContext<'_>, now: Timestamp) -> Option<Cause> {
     let (route, ingress) = open(context);
-    if let Some(route) = route {
-        if let Some(refused) = refusal(route) {
-            return Some(refused);
-        }
-        if exposure::is_accepted(route) {
-            return None;
-        }
+    let refused = route.and_then(refusal);
+    if refused.is_some() || route.is_some_and(exposure::is_accepted) {
+        return refused;
     }
     let after = context.config.stalled_after;
     let is_late = |since: Option<Timestamp>| since.is_some_and(|since| passed(since, now) >= after.get());
-    let ignored = |what: String, who: &str| {
-        let message = format!("{what}: {who} for {after}");
-        Cause { row: CauseRow::of(Source::Exposure, "ignored"), message }
-    };
-    let route = route.filter(|route| is_silent(route) && is_late(since(*route)));
-    let route = route.map(|route| {
+    if let Some(route) = route.filter(|route| is_silent(route) && is_late(since(*route))) {
         let gateways = context.config.gateway_api.parent_refs.iter();
         let gateways: Vec<String> =
             gateways.map(|gateway| format!("{}/{}", gateway.namespace, gateway.name)).collect();
-        let who = format!("Gateway {} has not reported a status", gateways.join(", "));
-        ignored(named(route), &who)
-    });
-    route.or_else(|| {
-        let is_known = |ingress: &&Ingress| context.observed.published_classes.contains(&class(ingress));
-        let ingress = ingress.filter(is_known).filter(|ingress| is_late(since(*ingress)))?;
-        let class = class(ingress);
-        let who = match class.as_str() {
-            "" => "its controller, which serves other Ingresses, has assigned no address".to_owned(),
-            class => format!(
-                "the controller of class {class}, which serves other Ingresses, has assigned no address"
-            ),
-        };
-        Some(ignored(named(ingress), &who))
-    })
+        let said = format!("Gateway {} has not reported a status for {after}", gateways.join(", "));
+        return Some(Cause::new(Source::Exposure, "ignored", say(route, &[&said])));
+    }
+    let is_known = |ingress: &&Ingress| context.observed.published_classes.contains(&class(ingress));
+    let ingress = ingress.filter(is_known).filter(|ingress| is_late(since(*ingress)))?;
+    let controller = match class(ingress).as_str() {
+        "" => "its controller".to_owned(),
+        class => format!("the controller of class {class}"),
+    };
+    let said = format!("{controller}, which serves other Ingresses, has assigned no address for {after}");
+    Some(Cause::new(Source::Exposure, "ignored", say(ingress, &[&said])))
 }
 
 /// The cause that a Gateway does not accept a route or cannot resolve its references.
@@ -122,8 +109,7 @@ fn refusal(route: &HttpRoute) -> Option<Cause> {
         let ForeignCondition { type_, reason, message, .. } = refused;
         let said = format!("Gateway {namespace}/{name}: {type_} is false: {reason}: {message}");
         let said = said.trim_end_matches(": ");
-        let message = format!("{}: {said}", named(route));
-        Some(Cause { row: CauseRow::of(Source::Exposure, "refused"), message })
+        Some(Cause::new(Source::Exposure, "refused", say(route, &[said])))
     })
 }
 
@@ -134,10 +120,6 @@ fn is_refusal(condition: &ForeignCondition) -> bool {
 /// Whether no Gateway has reported any condition for a route yet.
 fn is_silent(route: &HttpRoute) -> bool {
     route.status.parents.iter().all(|parent| parent.conditions.is_empty())
-}
-
-fn named<T: Kind>(object: &Object<T>) -> String {
-    format!("{} {}", T::KIND, object.name())
 }
 
 fn since<T: Kind>(object: &Object<T>) -> Option<Timestamp> {

@@ -47,9 +47,8 @@ pub fn plan(observed: &Observed, config: &InstanceConfig, now: Timestamp) -> Pla
         let found = phase::of_workload(context).map(|found| exposure_status::judge(context, found, now));
         let cause = found.and_then(|(_, cause)| cause);
         let left = cause.and_then(|cause| cause.left(&observed.instance.status.conditions, config, now));
-        for left in left.into_iter().chain(exposure_status::left(context, now)) {
-            plan.requeue_after(left);
-        }
+        plan.requeue_after(left);
+        plan.requeue_after(exposure_status::left(context, now));
         if let Some(requested) = restart {
             restart::plan(context, requested, &mut plan);
         }

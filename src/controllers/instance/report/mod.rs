@@ -97,10 +97,8 @@ pub fn report(
 
 /// The condition of the exposure loop that another Instance owns the name of its Service.
 fn exposure_conflict(conditions: &[Condition]) -> Option<&Condition> {
-    let is_it = |condition: &&Condition| {
-        condition.type_ == PUBLIC_EXPOSURE_READY && condition.reason == *reason::NAME_CONFLICT
-    };
-    conditions.iter().find(is_it)
+    let mut exposures = conditions.iter().filter(|condition| condition.type_ == PUBLIC_EXPOSURE_READY);
+    exposures.find(|exposure| exposure.reason == *reason::NAME_CONFLICT)
 }
 
 /// The previous status of an environment. If the Instance has a single environment, its status is used regardless of
@@ -182,25 +180,21 @@ fn overview(
 
 /// The newest pod that has not ended and is not being deleted.
 fn current_pod(pods: &[std::sync::Arc<Pod>]) -> Option<&Pod> {
-    let ended = |pod: &&Pod| {
-        pod.is_terminating() || matches!(pod.status.phase.as_deref(), Some("Failed" | "Succeeded"))
-    };
-    pods.iter()
-        .map(AsRef::as_ref)
-        .filter(|pod| !ended(pod))
-        .max_by_key(|pod| (pod.metadata.creation_timestamp.clone(), pod.metadata.name.clone()))
+    let has_ended = |pod: &Pod| matches!(pod.status.phase.as_deref(), Some("Failed" | "Succeeded"));
+    let pods = pods.iter().map(AsRef::as_ref).filter(|pod: &&Pod| !pod.is_terminating() && !has_ended(pod));
+    pods.max_by_key(|pod| (pod.metadata.creation_timestamp.clone(), pod.metadata.name.clone()))
 }
 
-/// The status of one environment, and the cause of its phase if there is one to report.
+/// The status of one environment, made from its previous `status`, and the cause of its phase if there is one to
+/// report.
 fn environment(
     context: &EnvironmentContext<'_>,
-    before: EnvironmentStatus,
+    mut status: EnvironmentStatus,
     problems: &[Problem],
     now: Timestamp,
 ) -> (EnvironmentStatus, Option<Cause>) {
     let observed = context.observed;
     let running = observed.instance.spec.running;
-    let mut status = before;
     status.name = Text::from(&context.environment.name);
     let (phase, cause) = exposure_status::judge(context, phased(context, problems), now);
     let conditions = &observed.instance.status.conditions;

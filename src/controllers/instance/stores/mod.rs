@@ -5,7 +5,7 @@ pub mod wakes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use self::wakes::{Hindered, enqueue_instances, shared_volumes, spec_changed, tenants};
+use self::wakes::{Hindered, enqueue_instances, shared_volumes, tenants};
 use super::access::ProxySecrets;
 use super::children::{self, Declared};
 use super::exposure_status::{ByPublishedClass, class};
@@ -24,7 +24,7 @@ use crate::controllers::shared::children::name_owner;
 use crate::controllers::shared::entrance;
 use crate::controllers::shared::references::{
     ByCanonicalName, ByExport, ByInstance, BySharedVolume, ByTemplate, ByTenant, MY_DRIVE_SECRET,
-    OfWorkspace, canonical_key, mounted_exports, template_key,
+    OfWorkspace, canonical_key, mounted_exports, template_of,
 };
 use crate::controllers::shared::service_names::ServiceNames;
 use crate::controllers::shared::tenancy::foreign_tenant;
@@ -56,10 +56,8 @@ pub struct Stores {
     pods: Arc<Store<PodKind>>,
     /// The content of the web terminal's public key file.
     pub master_key: FileCell<Arc<str>>,
-    /// The client secret that the OAuth2 proxies of Instances use to log in users.
-    pub client_secret: FileCell<Arc<str>>,
-    /// Whether Instances have proxies.
-    has_proxies: bool,
+    /// The client secret that the OAuth2 proxies of Instances use to log in users; `None` if Instances have no proxies.
+    pub client_secret: Option<FileCell<Arc<str>>>,
     /// The naming scheme for the objects of new Instances.
     layout: Layout,
     /// Whether Instances may have public exposures.
@@ -84,7 +82,8 @@ impl Stores {
         let instances = &instances.wakes_siblings::<ByCanonicalName>().get();
         let templates = set.store(&all).index::<BySharedVolume>().index::<OfWorkspace>();
         let templates = templates.wakes_by::<ByTemplate, _, _>(instances, |change: &Change<TemplateKind>| {
-            change.object().filter(|_| spec_changed(change)).map(|template| ObjectKey::of(&**template))
+            let changed = change.object_if(|t| (&t.spec, &t.malformed, &t.metadata.labels));
+            changed.map(|template| ObjectKey::of(&**template))
         });
         let templates = templates.get();
         let Declared { all: children, of_machines, routes, ingresses } =
@@ -116,8 +115,7 @@ impl Stores {
             instances: Arc::clone(instances),
             templates,
             master_key: FileCell::default(),
-            client_secret: FileCell::default(),
-            has_proxies: config.access.mode == AccessMode::PerInstance,
+            client_secret: (config.access.mode == AccessMode::PerInstance).then(FileCell::default),
             layout: config.layout,
             has_exposures,
         }
@@ -129,10 +127,7 @@ impl Stores {
         let instance = self.instances.get(&key.namespace, &key.name)?;
         let namespace = self.namespaces.get("", &key.namespace);
         let namespace = namespace.filter(|namespace| namespace.has_labels(&self.selector))?;
-        let reference = template_key(&instance);
-        let template = self.templates.get(&reference.namespace, &reference.name);
-        let managers =
-            template.as_ref().map_or_else(Vec::new, |template| entrance::managers(&self.tenants, template));
+        let template = template_of(&instance, &self.templates);
         let mounts =
             template.iter().flat_map(|t| &t.spec.environment_list).flat_map(|e| &e.shared_volume_mounts);
         let volumes = mounts.map(|mount| &mount.shared_volume);
@@ -142,21 +137,19 @@ impl Stores {
         let exports = children.of::<DeploymentKind>().flat_map(mounted_exports);
         let mounted = exports.flat_map(|export| self.shared_volumes.by::<ByExport>(&export));
         let shared_volumes = volumes.chain(mounted).collect();
+        // Names that differ only in dots and dashes have the same canonical form.
+        let siblings = self.instances.by::<ByCanonicalName>(&canonical_key(&instance));
         Some(Observed {
-            name_owner: self.name_owner(&instance, &children),
+            name_owner: name_owner(&instance, &siblings, &children.controllers().collect()),
             taken: self.taken(&instance, &names, &children),
             published_classes: self.published_classes(&children),
             foreign_tenant: foreign_tenant(&instance, &namespace),
             tenant: self.tenants.get("", &instance.spec.tenant_ref.name),
-            managers,
+            managers: template.iter().flat_map(|t| entrance::managers(&self.tenants, t)).collect(),
             my_drive: self.my_drives.get(&key.namespace, MY_DRIVE_SECRET),
             shared_volumes,
             master_key: self.master_key.get(),
-            proxy: if self.has_proxies {
-                ProxySecrets::new(self.client_secret.get())
-            } else {
-                ProxySecrets::default()
-            },
+            proxy: self.client_secret.as_ref().map(|file| ProxySecrets::new(file.get())).unwrap_or_default(),
             pods: self.pods.by::<ByInstance>(key),
             // The reconciler adds these.
             events: Events::Unknown,
@@ -168,13 +161,6 @@ impl Stores {
             template,
             instance,
         })
-    }
-
-    /// The Instance that owns the canonical name, if it is a different one. Names that differ only in dots and dashes
-    /// have the same canonical form.
-    fn name_owner(&self, instance: &Instance, children: &Children) -> Option<String> {
-        let siblings = self.instances.by::<ByCanonicalName>(&canonical_key(instance));
-        name_owner(instance, &siblings, &children.controllers().collect())
     }
 
     /// The classes of these Ingresses without an address, if other Ingresses of the class have one.
@@ -216,14 +202,12 @@ impl Stores {
     /// a type or phase count as `Unknown`.
     pub fn count(&self) -> Counts {
         let mut counts = Counts::new();
-        for key in self.instances.keys() {
-            let Some(instance) = self.instances.get(&key.namespace, &key.name) else { continue };
-            let namespace = self.namespaces.get("", &key.namespace);
+        for instance in self.instances.objects() {
+            let namespace = self.namespaces.get("", instance.namespace());
             if !namespace.is_some_and(|namespace| namespace.has_labels(&self.selector)) {
                 continue;
             }
-            let reference = template_key(&instance);
-            let template = self.templates.get(&reference.namespace, &reference.name);
+            let template = template_of(&instance, &self.templates);
             let first = template.as_ref().and_then(|template| template.spec.environment_list.first());
             let known = |text: String| if text.is_empty() { "Unknown".to_owned() } else { text };
             let type_ = known(first.map(|first| first.environment_type.to_string()).unwrap_or_default());

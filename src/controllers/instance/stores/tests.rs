@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::kinds::Deployment;
 use crate::runtime::queue::{Action, Queue};
-use crate::runtime::store::StoreFactory;
+use crate::runtime::store::{AnyStore, StoreFactory};
 
 /// The name that identifies the loop as a writer.
 const LOOP: &str = "instance";

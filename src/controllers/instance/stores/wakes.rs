@@ -21,26 +21,13 @@ use crate::kinds::{DataVolumeKind, VirtualMachineKind};
 use crate::runtime::ObjectKey;
 use crate::runtime::children::ChildChange;
 use crate::runtime::queue::{Priority, Queue};
-use crate::runtime::store::{Change, Index as _, Store, index};
+use crate::runtime::store::{Index as _, Store, index};
 use crate::runtime::store_set::StoreSet;
 use crate::runtime::watch::Selection;
 
-/// Whether the spec or the labels have changed.
-pub fn spec_changed<T: Kind>(change: &Change<T>) -> bool {
-    match (&change.old, &change.new) {
-        (Some(old), Some(new)) => {
-            old.spec != new.spec
-                || old.malformed != new.malformed
-                || old.metadata.labels != new.metadata.labels
-        }
-        _ => true,
-    }
-}
-
 /// The condition that explains a missing personal volume of a Tenant. Its Instances report the same cause.
-fn my_drive(tenant: Option<&Tenant>) -> Option<&Condition> {
-    let conditions = &tenant?.status.conditions;
-    conditions.iter().find(|condition| condition.type_ == MY_DRIVE_READY)
+fn my_drive(tenant: &Tenant) -> Option<&Condition> {
+    tenant.status.conditions.iter().find(|condition| condition.type_ == MY_DRIVE_READY)
 }
 
 /// Declares the store of Tenants. If the SSH keys of a Tenant change, the Tenant's Instances and the Instances of the
@@ -51,22 +38,19 @@ pub fn tenants(
     templates: &Arc<Store<TemplateKind>>,
 ) -> Arc<Store<TenantKind>> {
     let templates = Arc::clone(templates);
-    let known = |tenant: &Option<Arc<Tenant>>| {
-        let tenant = tenant.as_deref()?;
-        Some((within_limits(&tenant.spec.public_keys).to_vec(), ByManagedWorkspace::keys(tenant)))
+    let known = |tenant: &Tenant| {
+        (within_limits(&tenant.spec.public_keys).to_vec(), ByManagedWorkspace::keys(tenant))
     };
     set.store::<TenantKind>(&Selection::ALL)
         .index::<ByManagedWorkspace>()
         .wakes_by::<ByTenant, _, _>(instances, move |change| {
-            let is_same = known(&change.old) == known(&change.new)
-                && my_drive(change.old.as_deref()) == my_drive(change.new.as_deref());
-            let tenant = change.object().filter(|_| !is_same);
+            let tenant = change.object_if(|tenant| (known(tenant), my_drive(tenant)));
             tenant.map(|tenant| tenant.metadata.name.clone())
         })
         .wakes_by::<ByTemplate, _, _>(instances, move |change| {
-            let (before, now) = (known(&change.old), known(&change.new));
-            let known = [before.clone(), now.clone()].into_iter().flatten().filter(|_| before != now);
-            let workspaces: BTreeSet<Text> = known.flat_map(|(_, workspaces)| workspaces).collect();
+            let is_news = change.object_if(known).is_some();
+            let sides = [&change.old, &change.new].into_iter().flatten().filter(|_| is_news);
+            let workspaces: BTreeSet<Text> = sides.flat_map(|side| ByManagedWorkspace::keys(side)).collect();
             let keys = |workspace| templates.keys_by::<OfWorkspace>(workspace);
             workspaces.iter().flat_map(keys).collect::<Vec<_>>()
         })

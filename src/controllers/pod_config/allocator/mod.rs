@@ -125,8 +125,7 @@ impl Draft {
     }
 
     fn has(&self, uid: &str, attachment: &str) -> bool {
-        let list = self.entries.get(uid).into_iter().flatten();
-        list.into_iter().any(|allocation| allocation.attachment == attachment)
+        self.entries.get(uid).into_iter().flatten().any(|allocation| allocation.attachment == attachment)
     }
 }
 

@@ -29,7 +29,7 @@ pub type Entries = BTreeMap<String, Vec<Allocation>>;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Record {
     /// A pool.
-    Pool(PoolRecord),
+    Pool(Arc<PoolRecord>),
     /// The report of a node.
     Report(Arc<NodeReport>),
 }
@@ -94,7 +94,7 @@ pub struct NodeReport {
 /// Parses a record. Returns `None` if the name does not match the content.
 pub fn read(record: &NetworkRecord) -> Option<Record> {
     if let Some(pool) = read_pool(record) {
-        return Some(Record::Pool(pool));
+        return Some(Record::Pool(Arc::new(pool)));
     }
     let report = read_report(record).filter(|_| record.label(RECORD) == Some(REPORT))?;
     Some(Record::Report(Arc::new(report)))

@@ -38,7 +38,7 @@ fn a_pool_is_read_as_it_was_written() {
     let list = serde_json::from_value(json!([allocation("10.1.0.2")])).expect("a list");
     written.entries.insert("u".to_owned(), list);
     let found = record(&written.name(), POOL, &json!(written.data()));
-    assert_eq!(read(&found), Some(Record::Pool(written.clone())));
+    assert_eq!(read(&found), Some(Record::Pool(Arc::new(written.clone()))));
     assert_eq!(difference(&found.spec, &written.data()), Map::new());
     written.entries.clear();
     assert_eq!(Value::from(difference(&found.spec, &written.data())), json!({"u": null}));
@@ -99,7 +99,7 @@ fn a_pool_is_found_from_the_name_of_its_record() {
             for label in [POOL, REPORT, "other"] {
                 let found = read(&record(&name, label, &json!({POOL_KEY: "{"})));
                 let expected = PoolRecord { is_damaged: true, ..PoolRecord::empty(namespace, range) };
-                assert_eq!(found, Some(Record::Pool(expected)), "{name}");
+                assert_eq!(found, Some(Record::Pool(Arc::new(expected))), "{name}");
             }
             let end = name.len() - 1;
             let other = format!("{}{}", &name[..end], if name.ends_with('0') { '1' } else { '0' });

@@ -161,14 +161,11 @@ impl<'o> View<'o> {
             if is_used || gateways(&range) {
                 continue;
             }
-            match self.overlap(bridge, &range, plan) {
-                Ok(None) | Err(()) => {}
-                Ok(Some(what)) => {
-                    let message = format!("{range} overlaps {what} of {}", self.settings.node);
-                    let refused = problem(NETWORK_OVERLAP, message);
-                    let keys: Vec<_> = of_range().map(|wanted| wanted.mark.key.clone()).collect();
-                    plan.problems.extend(keys.into_iter().map(|key| (key, refused.clone())));
-                }
+            if let Ok(Some(what)) = self.overlap(bridge, &range, plan) {
+                let message = format!("{range} overlaps {what} of {}", self.settings.node);
+                let refused = problem(NETWORK_OVERLAP, message);
+                let refused = of_range().map(|wanted| (wanted.mark.key.clone(), refused.clone()));
+                plan.problems.extend(refused);
             }
         }
     }

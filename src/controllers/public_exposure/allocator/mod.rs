@@ -212,21 +212,22 @@ impl Allocator {
     /// Whether an older Service claims a port that this one claims. A Service that is being deleted counts too, because
     /// a load balancer may still use it.
     pub fn must_move(&self, key: &ObjectKey) -> bool {
-        let Some(claim) = self.claim(key) else { return false };
-        let Some(ports) = self.held.get(&claim.address) else { return false };
-        claim.ports.iter().any(|port| {
-            let mut holders = ports.get(port).into_iter().flatten();
-            holders.next().is_some_and(|(_, oldest)| oldest != key)
-        })
+        self.holders(key).filter_map(BTreeSet::first).any(|(_, oldest)| oldest != key)
     }
 
     /// The other Services that claim a port that this one claims. They are reconciled when its claim is added or
     /// removed.
     pub fn rivals(&self, key: &ObjectKey) -> BTreeSet<ObjectKey> {
-        let Some(claim) = self.claim(key) else { return BTreeSet::new() };
-        let Some(ports) = self.held.get(&claim.address) else { return BTreeSet::new() };
-        let holders = claim.ports.iter().filter_map(|port| ports.get(port)).flatten();
-        holders.map(|(_, holder)| holder).filter(|holder| *holder != key).cloned().collect()
+        let holders = self.holders(key).flatten().map(|(_, holder)| holder);
+        holders.filter(|holder| *holder != key).cloned().collect()
+    }
+
+    /// The Services that claim each of the ports that this one claims.
+    fn holders(&self, key: &ObjectKey) -> impl Iterator<Item = &Holders> {
+        let claim = self.claim(key);
+        let held = claim.and_then(|claim| self.held.get(&claim.address));
+        let ports = claim.into_iter().flat_map(|claim| &claim.ports);
+        ports.filter_map(move |port| held?.get(port))
     }
 
     /// Allocates an address and ports for the Service `key` of an Instance, and keeps the allocation until the store
@@ -290,30 +291,25 @@ impl Allocator {
             }
         }
         // Unchanged automatic ports come next, before a new request can take them.
-        let mut kept: HashMap<usize, Port> = HashMap::new();
-        for (place, request) in requests.iter().enumerate() {
-            if let Request::Automatic(transport, Some(before)) = *request
-                && keep
-                && automatic.contains(&before)
-                && !by_others(&(transport, before))
-                && mine.insert((transport, before))
-            {
-                kept.insert(place, (transport, before));
+        let kept = requests.iter().map(|request| match *request {
+            Request::Specified(port) => Some(port),
+            Request::Automatic(transport, before) => {
+                let port = (transport, before.filter(|before| keep && automatic.contains(before))?);
+                (!by_others(&port) && mine.insert(port)).then_some(port)
             }
-        }
+        });
+        let kept: Vec<Option<Port>> = kept.collect();
         requests
             .iter()
-            .enumerate()
-            .map(|(place, request)| match *request {
-                Request::Specified(port) => Some(port),
-                Request::Automatic(transport, _) => kept.get(&place).copied().or_else(|| {
-                    let free = automatic.clone().find(|number| {
-                        let port = (transport, *number);
-                        !mine.contains(&port) && !by_others(&port)
-                    })?;
-                    mine.insert((transport, free));
-                    Some((transport, free))
-                }),
+            .zip(kept)
+            .map(|(request, kept)| match *request {
+                Request::Automatic(transport, _) if kept.is_none() => {
+                    let mut ports = automatic.clone().map(|number| (transport, number));
+                    let free = ports.find(|port| !mine.contains(port) && !by_others(port))?;
+                    mine.insert(free);
+                    Some(free)
+                }
+                _ => kept,
             })
             .collect()
     }

@@ -13,7 +13,7 @@ use crate::api::instance::{Instance, InstanceKind};
 use crate::api::template::{Template, TemplateKind};
 use crate::api::text::Text;
 use crate::config::Layout;
-use crate::controllers::shared::references::{ByCanonicalName, template_key};
+use crate::controllers::shared::references::{ByCanonicalName, template_key, template_of};
 use crate::controllers::shared::service_names::ServiceNames;
 use crate::controllers::shared::tenancy::foreign_tenant;
 use crate::kinds::{LoadBalancerServiceKind, NamespaceKind, ServiceKind};
@@ -68,16 +68,15 @@ impl Stores {
         layout: Layout,
     ) -> Self {
         let all = Selection::ALL;
-        let instances = set.store(&all).requests("list").index::<ExposedByTemplate>();
+        let instances = set.store::<InstanceKind>(&all).requests("list").index::<ExposedByTemplate>();
         let instances = instances.index::<ExposedByNamespace>().index::<ByServiceName>();
-        let instances = instances.wakes_siblings::<ByCanonicalName>().listed(is_exposed).on_foreign_change(
-            |change, queue| {
-                if let Some(instance) = change.object().filter(|_| concerns(change)) {
-                    queue.add(ObjectKey::of(&**instance), Priority::Change);
-                }
-            },
-        );
-        let instances: Arc<Store<InstanceKind>> = instances.get();
+        let instances = instances.wakes_siblings::<ByCanonicalName>().listed(is_exposed);
+        let instances = instances.on_foreign_change(|change, queue| {
+            if let Some(instance) = change.object().filter(|_| concerns(change)) {
+                queue.add(ObjectKey::of(&**instance), Priority::Change);
+            }
+        });
+        let instances = instances.get();
         remember(set, &instances, settings, addresses);
         let (children, services, of_environments) = children::declare(set, &instances);
         claims(set, &services, settings, addresses);
@@ -85,11 +84,10 @@ impl Stores {
         Self {
             selector: selector.clone(),
             templates: set
-                .store(&all)
+                .store::<TemplateKind>(&all)
                 .requests("list")
                 .wakes_by::<ExposedByTemplate, _, _>(&instances, |change| {
-                    let template = change.object().filter(|_| rules_changed(change));
-                    template.map(|template| ObjectKey::of(&**template))
+                    change.object_if(rules).map(|template| ObjectKey::of(&**template))
                 })
                 .get(),
             namespaces: set
@@ -137,8 +135,7 @@ impl Stores {
             instance,
         };
         if foreign_tenant(&observed.instance, &namespace).is_none() {
-            let reference = template_key(&observed.instance);
-            let template = self.templates.get(&reference.namespace, &reference.name);
+            let template = template_of(&observed.instance, &self.templates);
             observed.request = validate(&observed.instance, template.as_deref(), settings);
         }
         if matches!(observed.request, Validated::Ports(_)) {
@@ -202,24 +199,14 @@ fn claims(
 
 /// Whether a change of a Service may have freed an address or ports.
 fn has_fewer(change: &Change<LoadBalancerServiceKind>) -> bool {
-    match (&change.old, &change.new) {
-        (Some(old), Some(new)) => {
-            old.spec.ports != new.spec.ports || old.metadata.annotations != new.metadata.annotations
-        }
-        (Some(_), None) => true,
-        _ => false,
-    }
+    let changed = change.object_if(|service| (&service.spec.ports, &service.metadata.annotations));
+    change.old.is_some() && changed.is_some()
 }
 
-/// Whether a change of a Template affects public exposure.
-fn rules_changed(change: &Change<TemplateKind>) -> bool {
-    let rules = |template: &Option<Arc<Template>>| {
-        template.as_ref().map(|template| {
-            let spec = &template.spec;
-            (spec.allow_public_exposure, spec.environment_list.len(), template.malformed.is_some())
-        })
-    };
-    rules(&change.old) != rules(&change.new)
+/// The part of a Template that affects public exposure.
+fn rules(template: &Template) -> (bool, usize, bool) {
+    let spec = &template.spec;
+    (spec.allow_public_exposure, spec.environment_list.len(), template.malformed.is_some())
 }
 
 /// Whether an Instance requests ports, or its status still mentions ports. Other Instances are reconciled by this loop
@@ -235,14 +222,12 @@ fn concerns(change: &Change<InstanceKind>) -> bool {
     if ![&change.old, &change.new].into_iter().flatten().any(|instance| is_exposed(instance)) {
         return false;
     }
-    let (Some(old), Some(new)) = (&change.old, &change.new) else { return true };
-    old.spec != new.spec
-        || old.malformed != new.malformed
-        || old.uid() != new.uid()
-        || old.is_terminating() != new.is_terminating()
-        || old.status.public_exposure != new.status.public_exposure
-        || old.status.environments.len() != new.status.environments.len()
-        || stored_condition(old) != stored_condition(new)
+    let changed = change.object_if(|instance| {
+        let Instance { spec, status, malformed, .. } = instance;
+        let reported = (&status.public_exposure, status.environments.len(), stored_condition(instance));
+        (spec, malformed, instance.uid(), instance.is_terminating(), reported)
+    });
+    changed.is_some()
 }
 
 #[cfg(test)]

@@ -59,8 +59,12 @@ fn a_service_that_moves_to_another_family_is_recreated() {
 #[test]
 fn a_new_address_annotation_keeps_the_address_and_removes_the_old_annotation() {
     let old = settings(&["10.0.0.1-10.0.0.9"]);
-    let key = &*old.address_key;
-    let with_key = |address_key: &str| Settings { address_key: address_key.to_owned(), ..old.clone() };
+    let key = &*old.config.load_balancer_ips_key;
+    let with_key = |key: &str| {
+        let mut settings = old.clone();
+        key.clone_into(&mut settings.config.load_balancer_ips_key);
+        settings
+    };
     let case = assigned(&old, Some("10.0.0.1"));
     let case = with_status(&case, &report(&case, &old, &Outcome::default(), now()));
     // An address other than the first one.

@@ -304,7 +304,7 @@ fn an_exposure_is_ready_once_the_address_is_assigned() {
     let later = Timestamp::from_second(9_000).expect("in range");
     let again = report(&with_status(&case, &first), &settings, &outcome, later);
     assert_eq!((again.status, again.events.len()), (first.status, 0), "reported once");
-    settings.wait_for_address = false;
+    settings.config.wait_for_address = false;
     assert_eq!(told(&report(&waiting, &settings, &outcome, now())), READY);
 }
 

@@ -10,7 +10,7 @@ use crate::runtime::gate::Gate;
 use crate::runtime::plan::KindInfo;
 use crate::runtime::queue::Queue;
 use crate::runtime::reconciler::Reconciler;
-use crate::runtime::store::{Store, StoreFactory};
+use crate::runtime::store::{AnyStore, Store, StoreFactory};
 use crate::runtime::store_set::StoreSet;
 use crate::runtime::watch::Selection;
 

@@ -61,31 +61,11 @@ pub fn plan(children: Children<'_>, now: Timestamp, plan: &mut Plan<Effect>) {
     if provisioned == Some(labels::PROVISIONING_COMPLETED) {
         return;
     }
-    prepare(children, claim, now, plan);
-}
-
-/// Plans the Job that prepares the volume, or reports that it has failed or waits.
-fn prepare(children: Children<'_>, claim: &NfsClaim, now: Timestamp, plan: &mut Plan<Effect>) {
-    let observed = children.observed;
-    let own_job = observed.job().filter(|job| job.is_controlled_by(&observed.tenant));
-    if let Some(failed) = observed.job().and_then(failure) {
-        let message = format!(
-            "the personal volume could not be prepared: Job {}/{} has failed: {}; delete the Job to have it \
-             tried again",
-            claim.namespace(),
-            observed.names().provision,
-            failed
-        );
-        plan.problems.push(Problem::elsewhere(MY_DRIVE, reason::PROVISIONING_FAILED, message));
-    }
+    plan.problems.extend(observed.job().and_then(|job| failure(job, "the personal volume", MY_DRIVE)));
     // A running Job is left alone. The apply engine rejects a Job with another owner.
     match own_job {
-        None => children.job().ensure(plan),
-        Some(job) => {
-            if let Some(wait) = waits::of_job(job, MY_DRIVE, &observed.events, stored(observed), now) {
-                wait.join(plan);
-            }
-        }
+        None => job.ensure(plan),
+        Some(own) => waits::of_job(own, MY_DRIVE, &observed.events, stored(observed), now).join(plan),
     }
 }
 
@@ -97,9 +77,7 @@ fn wait_for_claim(observed: &Observed, now: Timestamp, plan: &mut Plan<Effect>) 
         return;
     };
     let (fault, events) = (observed.class_fault.as_deref(), &observed.events);
-    if let Some(wait) = waits::of_claim(claim, MY_DRIVE, fault, events, stored(observed), now) {
-        wait.join(plan);
-    }
+    waits::of_claim(claim, MY_DRIVE, fault, events, stored(observed), now).join(plan);
 }
 
 /// The condition that explains why the volume waits.
@@ -117,36 +95,30 @@ fn is_usable(observed: &Observed, claim: &NfsClaim) -> bool {
 /// The name conflict, if the claim belongs to another Tenant.
 fn foreign_owner(observed: &Observed, claim: &NfsClaim) -> Option<Problem> {
     let tenant = &observed.tenant;
-    if claim.is_controlled_by(&observed.tenant) || claim.controller_uid().is_some() {
+    if claim.controller_uid().is_some() {
         // The apply engine rejects objects with another controller.
         return None;
     }
     let name = format!("{}/{}", claim.namespace(), claim.name());
-    match (claim.annotation(OWNER), claim.annotation(EMAIL)) {
+    let message = match (claim.annotation(OWNER), claim.annotation(EMAIL)) {
         (Some(owner), _) if owner != tenant.name() => {
-            let message = format!("the personal volume {name} belongs to Tenant {owner}: it is left alone");
-            Some(Problem::fault(MY_DRIVE, reason::NAME_CONFLICT, message))
+            format!("the personal volume {name} belongs to Tenant {owner}: it is left alone")
         }
         (Some(_), Some(email))
-            if !email.eq_ignore_ascii_case(&tenant.spec.email) && is_of_former_tenant(observed) =>
+            if !email.eq_ignore_ascii_case(&tenant.spec.email) && !belongs_to(observed, claim) =>
         {
-            let message = format!(
+            format!(
                 "the personal volume {name} was kept for a former Tenant of this name with another e-mail \
                  address: it is left alone; to hand it over, set its annotation {EMAIL} to this Tenant's address"
-            );
-            Some(Problem::fault(MY_DRIVE, reason::NAME_CONFLICT, message))
+            )
         }
-        _ => None,
-    }
+        _ => return None,
+    };
+    Some(Problem::fault(MY_DRIVE, reason::NAME_CONFLICT, message))
 }
 
-/// Whether the volume was created for a former Tenant with the same name. A Tenant that has a volume can change its
-/// address, and then the annotation is updated.
-fn is_of_former_tenant(observed: &Observed) -> bool {
-    observed.claim().and_then(|claim| claim.annotation(TENANT_UID)) != Some(observed.tenant.uid())
-}
-
-/// Whether a claim belongs to this Tenant, and not to a former one with the same name.
+/// Whether a claim belongs to this Tenant, and not to a former one with the same name. A Tenant that has a volume can
+/// change its address, and then the annotation with the address is updated.
 pub fn belongs_to(observed: &Observed, claim: &NfsClaim) -> bool {
     claim.is_controlled_by(&observed.tenant) || claim.annotation(TENANT_UID) == Some(observed.tenant.uid())
 }

@@ -51,7 +51,7 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan<Ef
     }
     let presence = presence(observed, settings, now);
     if presence == Presence::Undecided {
-        plan.requeue_after(settings.config.verification_poll.into());
+        plan.requeue_after(settings.config.verification_poll.get());
         return plan;
     }
     let children = Children { observed, settings };
@@ -61,9 +61,7 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan<Ef
     plan.problems.extend(problems);
     match presence {
         Presence::Wanted(left) => {
-            if let Some(left) = left {
-                plan.requeue_after(left);
-            }
+            plan.requeue_after(left);
             if namespace(children, children.namespace(), now, &mut plan) {
                 children.quota(&quota).ensure(&mut plan);
                 children.policies().into_iter().for_each(|policy| policy.ensure(&mut plan));
@@ -95,17 +93,10 @@ fn namespace(children: Children<'_>, child: Child<'_>, now: Timestamp, plan: &mu
         plan.problems.push(Problem::fault(component, reason::INVALID_NAME, message));
         return false;
     }
-    if child.existing.is_some_and(|existing| existing.metadata().deletion_timestamp.is_some()) {
+    let existing = children.observed.children.get::<NamespaceKind>("", &name);
+    if let Some(existing) = existing.filter(|existing| existing.is_terminating()) {
         let whose = if child.is_own() { "" } else { ", which is not of this Tenant," };
-        let found = children.observed.children.get::<NamespaceKind>("", &name);
-        let (keeps, again) = found
-            .map_or_else(Default::default, |found| waits::of_namespace(&found.metadata, &found.status, now));
-        if let Some(again) = again {
-            plan.requeue_after(again);
-        }
-        let message =
-            format!("namespace {name}{whose} is being deleted{keeps}; it is created again after that");
-        plan.problems.push(Problem::waiting(component, reason::NAMESPACE_TERMINATING, message));
+        waits::of_namespace(existing, whose, component, now).join(plan);
         return false;
     }
     child.ensure(plan);
@@ -147,9 +138,9 @@ pub fn wants_own_workspace(observed: &Observed, settings: &Settings) -> bool {
 fn sandbox(children: Children<'_>, now: Timestamp, plan: &mut Plan<Effect>) {
     let tenant = &children.observed.tenant;
     if !tenant.spec.create_sandbox {
+        let unchanged = Precondition::object(&**tenant);
         let removal = children.sandbox().removal();
-        plan.remove
-            .extend(removal.map(|removal| removal.with_preconditions([Precondition::object(&**tenant)])));
+        plan.remove.extend(removal.map(|removal| removal.with_preconditions([unchanged])));
     } else if namespace(children, children.sandbox(), now, plan) {
         children.sandbox_quota().ensure(plan);
         children.sandbox_limits().ensure(plan);

@@ -53,9 +53,7 @@ pub fn tenant_quota(
     for (workspace, _) in enrolment.enrolled() {
         let name = workspace.name();
         match &workspace.malformed {
-            None => {
-                sum.add(&format!("Workspace {name}: spec.quota"), &workspace.spec.quota, &mut problems);
-            }
+            None => sum.add(&format!("Workspace {name}: spec.quota"), &workspace.spec.quota, &mut problems),
             Some(fault) => {
                 let message = format!("Workspace {name} cannot be read: {fault}; {UNCHANGED}");
                 problems.push(Problem::fault(QUOTA, reason::INVALID_WORKSPACE, message));

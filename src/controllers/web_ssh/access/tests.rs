@@ -7,7 +7,7 @@ use crate::api::instance::{EnvironmentStatus, InstanceSpec};
 use crate::kinds::ServiceKind;
 use crate::runtime::api_server::{ApiServer, Asked, refused};
 use crate::runtime::silent::SilentServer;
-use crate::runtime::store::ByController;
+use crate::runtime::store::{AnyStore, ByController};
 
 #[test]
 fn the_service_of_the_environment_is_chosen() {

@@ -55,12 +55,7 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan<Ef
     plan.patches.extend(enrolments(observed));
     children::cluster_bindings(observed).for_each(|binding| binding.bind(&mut plan));
     if let Some(namespace) = observed.namespace().filter(|namespace| namespace.is_terminating()) {
-        let (keeps, again) = waits::of_namespace(&namespace.metadata, &namespace.status, now);
-        if let Some(again) = again {
-            plan.requeue_after(again);
-        }
-        let message = format!("namespace {name} is being deleted{keeps}; it is created again after that");
-        plan.problems.push(Problem::waiting(NAMESPACE, reason::NAMESPACE_TERMINATING, message));
+        waits::of_namespace(namespace, "", NAMESPACE, now).join(&mut plan);
         return plan;
     }
     children::namespace(observed).ensure(&mut plan);
@@ -89,11 +84,13 @@ fn enrolments(observed: &Observed) -> Vec<ObjectPatch> {
         AutoEnroll::Immediate => Some(Role::User),
         AutoEnroll::Disabled => None,
     };
-    let candidates = observed
-        .tenants
-        .iter()
-        .filter(|tenant| tenant.spec.role_in(name) == Some(&Role::Candidate) && tenant.malformed.is_none());
+    let candidates = readable(observed).filter(|tenant| tenant.spec.role_in(name) == Some(&Role::Candidate));
     candidates.filter_map(|tenant| enrolment(tenant, name, role.as_ref())).collect()
+}
+
+/// The Tenants whose spec can be read.
+fn readable(observed: &Observed) -> impl Iterator<Item = &Tenant> {
+    observed.tenants.iter().map(|tenant| &**tenant).filter(|tenant| tenant.malformed.is_none())
 }
 
 /// The patch of a Tenant that appends the Workspace with this role to its list, or removes the Workspace
@@ -111,20 +108,12 @@ fn deletion(observed: &Observed, settings: &Settings) -> Plan<Effect> {
     let mut plan = Plan { remove_finalizer: Some(labels::TENANT_FINALIZER), ..Plan::default() };
     plan.effects.extend(settings.has_keycloak.then_some(Effect::RemoveRoles));
     let name = observed.workspace.name();
-    plan.patches.extend(
-        observed
-            .tenants
-            .iter()
-            .filter(|tenant| tenant.malformed.is_none())
-            .filter_map(|tenant| enrolment(tenant, name, None)),
-    );
+    plan.patches.extend(readable(observed).filter_map(|tenant| enrolment(tenant, name, None)));
     let bindings = children::cluster_bindings(observed).chain(children::bindings(observed));
     bindings.for_each(|binding| binding.remove(&mut plan));
-    plan.remove.extend(
-        children::namespace(observed)
-            .removal()
-            .map(|removal| removal.with_preconditions([Precondition::object(&*observed.workspace)])),
-    );
+    let unchanged = Precondition::object(&*observed.workspace);
+    let namespace = children::namespace(observed).removal();
+    plan.remove.extend(namespace.map(|removal| removal.with_preconditions([unchanged])));
     plan
 }
 

@@ -77,8 +77,7 @@ impl World {
         for _ in 0..ROUNDS {
             let refused = self.refused.as_ref().map(|(kind, error)| (*kind, error));
             let loops = self.planning.of_cluster.iter().chain(&self.planning.in_namespaces);
-            let planned = loops.flat_map(|built| built.plan_refused(self.now, refused));
-            let written: Vec<(Value, String)> = planned.flat_map(|planned| planned.written).collect();
+            let written: Vec<_> = loops.flat_map(|built| built.written(self.now, refused)).collect();
             if written.is_empty() {
                 return self;
             }

@@ -6,7 +6,7 @@ use super::*;
 use crate::kinds::{Deployment, DeploymentKind, DeploymentStatus, Secret, SecretKind, Service, ServiceKind};
 use crate::runtime::api_server::{ApiServer, Asked, refused};
 use crate::runtime::plan::Removal;
-use crate::runtime::store::Store;
+use crate::runtime::store::{AnyStore, Store};
 use crate::runtime::watch::Selection;
 
 const PATH: &str = "/api/v1/namespaces/ns/services";

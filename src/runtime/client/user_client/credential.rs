@@ -1,7 +1,5 @@
 //! The credentials that authenticate a user to the API server.
 
-use std::fmt;
-
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
@@ -11,11 +9,13 @@ const USER: HeaderName = HeaderName::from_static("impersonate-user");
 const GROUP: HeaderName = HeaderName::from_static("impersonate-group");
 
 /// The credential of a user: their token, or their name and groups, which the daemon's account impersonates.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("Credential(…)")]
 pub struct Credential {
     /// The headers that authenticate the user.
     pub(super) headers: HeaderMap,
-    is_of_account: bool,
+    /// Whether the request is sent with the account of the daemon.
+    pub(super) is_of_account: bool,
 }
 
 impl Credential {
@@ -60,17 +60,6 @@ impl Credential {
             headers.append(GROUP, group);
         }
         Self { headers, is_of_account: true }
-    }
-
-    /// Whether the request is sent with the account of the daemon.
-    pub(super) fn is_of_account(&self) -> bool {
-        self.is_of_account
-    }
-}
-
-impl fmt::Debug for Credential {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Credential(…)")
     }
 }
 

@@ -23,10 +23,10 @@ use super::Sender;
 use super::list::Listing;
 use crate::api::names::check_dns_label;
 use crate::api::{Kind, Object};
-use crate::runtime::ObjectKey;
 use crate::runtime::error::{ApiError, decoded};
 use crate::runtime::pieces::Piece;
 use crate::runtime::plan::KindInfo;
+use crate::runtime::{ObjectKey, merge};
 
 /// The time limit of a response, and of each page of a list. A user is waiting for it.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -123,7 +123,7 @@ impl UserClient {
 
     /// Returns the sender for the requests of a user.
     fn sender(&self, user: &Credential) -> Result<&Sender, ApiError> {
-        if !user.is_of_account() {
+        if !user.is_of_account {
             return Ok(&self.anonymous);
         }
         self.account
@@ -242,10 +242,7 @@ impl UserClient {
     ) -> Result<Object<T>, ApiError> {
         let kind = KindInfo::of::<T>();
         let mut body = body.clone();
-        if let Some(body) = body.as_object_mut() {
-            body.insert("apiVersion".to_owned(), kind.api_version().into());
-            body.insert("kind".to_owned(), kind.kind.into());
-        }
+        merge::apply(&mut body, &json!({"apiVersion": kind.api_version(), "kind": kind.kind}));
         self.ask(user, Method::POST, &collection(kind, namespace)?, Content::json(&body)).await
     }
 

@@ -18,8 +18,7 @@ pub struct Preconditions {
 impl Preconditions {
     /// Returns the preconditions of an object as it was read.
     pub fn of<T: Kind>(object: &Object<T>) -> Self {
-        let version = object.metadata.resource_version.as_ref();
-        let resource_version = version.map(ToString::to_string).unwrap_or_default();
+        let resource_version = object.resource_version().unwrap_or_default();
         Self { uid: object.uid().to_owned(), resource_version }
     }
 

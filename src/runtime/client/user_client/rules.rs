@@ -12,10 +12,6 @@ pub(super) struct Answer {
 /// checks each request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct Rules {
-    /// Whether the list may be incomplete: an authorizer such as a webhook cannot list its rules, or could not be
-    /// asked.
-    #[serde(default)]
-    pub incomplete: bool,
     #[serde(default, rename = "resourceRules")]
     rules: Vec<Rule>,
 }
@@ -145,12 +141,5 @@ mod tests {
         {
             assert_eq!(gets(&json!(["instances"]), &names, "instances"), expected, "{names}");
         }
-    }
-
-    #[test]
-    fn an_incomplete_list_of_rules_is_marked() {
-        let read = |status: Value| serde_json::from_value::<Rules>(status).expect("rules");
-        assert!(read(json!({"incomplete": true, "evaluationError": "webhook"})).incomplete);
-        assert!(!read(json!({"resourceRules": []})).incomplete);
     }
 }

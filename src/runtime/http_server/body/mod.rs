@@ -5,10 +5,8 @@ use futures::{Stream, StreamExt};
 use hyper::body::Bytes;
 
 /// The body of a response.
-pub struct Body(pub(super) Content);
-
-/// The content of a body.
-pub(super) enum Content {
+#[derive(derive_more::From)]
+pub enum Body {
     /// The whole body.
     Whole(Bytes),
     /// Sent piece by piece.
@@ -20,33 +18,15 @@ impl Body {
     /// when the rest is no longer needed: the client has disconnected or read nothing for
     /// [`super::Limits::send_timeout`], or the server stops.
     pub fn stream(pieces: impl Stream<Item = Bytes> + Send + 'static) -> Self {
-        Self(Content::Stream(pieces.boxed()))
+        Self::Stream(pieces.boxed())
     }
 
     /// Returns the bytes of a whole body; empty for a stream.
     pub fn whole(&self) -> &[u8] {
-        match &self.0 {
-            Content::Whole(bytes) => bytes,
-            Content::Stream(_) => &[],
+        match self {
+            Self::Whole(bytes) => bytes,
+            Self::Stream(_) => &[],
         }
-    }
-}
-
-impl From<Bytes> for Body {
-    fn from(bytes: Bytes) -> Self {
-        Self(Content::Whole(bytes))
-    }
-}
-
-impl From<String> for Body {
-    fn from(text: String) -> Self {
-        Bytes::from(text).into()
-    }
-}
-
-impl From<&'static str> for Body {
-    fn from(text: &'static str) -> Self {
-        Bytes::from_static(text.as_bytes()).into()
     }
 }
 

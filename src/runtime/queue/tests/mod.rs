@@ -9,7 +9,8 @@ fn key(name: &str) -> ObjectKey {
 }
 
 fn queue() -> Queue {
-    Queue::new("test", Backoff { base: Duration::from_secs(1), cap: Duration::from_mins(1) })
+    let backoff = Backoff { base: Duration::from_secs(1), cap: Duration::from_mins(1) };
+    Queue { backoff, ..Queue::new("test") }
 }
 
 async fn take(queue: &Queue) -> Job {

@@ -33,7 +33,7 @@ impl<T: Kind> Index<T> for ByUid {
 
 /// Returns a store and the log of its changes: `+name`, `~name`, `-name`, with `!` for our own writes.
 fn recorded() -> (Arc<Store<ServiceKind>>, Arc<Mutex<Vec<String>>>) {
-    let store = Arc::new(Store::default());
+    let store = Arc::new(Store::new(false));
     store.index::<ByUid>();
     let log = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&log);
@@ -203,7 +203,7 @@ fn an_object_kept_as_text_is_returned_unchanged() {
     fn kept<T: Kind>(json: serde_json::Value) -> Arc<Object<T>> {
         assert!(T::ENCODED, "{} is kept as text", T::KIND);
         let object: Object<T> = serde_json::from_value(json).expect("an object");
-        let store = Store::<T>::default();
+        let store = Store::<T>::new(false);
         store.index::<ByUid>();
         store.apply_event(object.clone());
         let back = store.get(object.namespace(), object.name()).expect("kept");
@@ -269,7 +269,7 @@ fn a_response_about_another_object_changes_nothing() {
 #[test]
 fn a_check_compares_an_object_and_updates_the_store() {
     use crate::kinds::{Deployment, DeploymentKind};
-    let store = Store::<DeploymentKind>::default();
+    let store = Store::<DeploymentKind>::new(false);
     let object = |version: u32, uid: &str, replicas: u32, note: &str, ready: u32| {
         let metadata = serde_json::json!({
             "name": "a", "namespace": "ns", "uid": uid, "resourceVersion": version.to_string(), "annotations": {"n": note},

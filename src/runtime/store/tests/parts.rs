@@ -45,7 +45,7 @@ fn every_difference_except_the_version_is_a_change() {
 
 #[test]
 fn the_status_and_a_malformed_spec_of_an_instance_are_changes() {
-    let store: Arc<Store<InstanceKind>> = Arc::new(Store::default());
+    let store: Arc<Store<InstanceKind>> = Arc::new(Store::new(false));
     let count = Arc::new(Mutex::new(0));
     let sink = Arc::clone(&count);
     store.subscribe(move |_| *sink.lock().expect("no panic") += 1);

@@ -72,12 +72,12 @@ impl Bundle {
         names: &[String],
         now: Timestamp,
     ) -> Result<Self> {
-        let serving = authority.sign(names, now)?;
+        let (serving, key) = authority.sign(names, now)?;
         Ok(Self {
             authorities: [vec![authority.certificate.clone()], older].concat(),
             authority_key: authority.key(),
-            chain: [vec![serving.certificate], cross_signed].concat(),
-            key: serving.key,
+            chain: [vec![serving], cross_signed].concat(),
+            key,
         })
     }
 
@@ -111,11 +111,6 @@ impl Bundle {
             (CERTIFICATE.to_owned(), encoded(encode(&self.chain))),
             (KEY.to_owned(), encoded(private(&self.key))),
         ])
-    }
-
-    /// The authorities that clients must trust, in PEM.
-    pub fn trusted(&self) -> String {
-        encode(&self.authorities)
     }
 
     /// The certificate chain with its key, as required by the TLS server.
