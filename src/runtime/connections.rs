@@ -1,8 +1,13 @@
 //! The connections of a server, independent of the protocol. They are accepted, limited in number, and asked to close
 //! when the server stops. When a new connection exceeds the limit, the connection that has waited longest for a complete
-//! request is closed, but none that has waited for less than [`SHORTEST_WAIT`]: its request may have arrived without
-//! being read yet. Idle and slow clients therefore never lock others out, every complete request gets a response, and
-//! streams continue; they do not count.
+//! request is closed. Two kinds of connections are not:
+//!
+//! - a connection that has waited for less than [`SHORTEST_WAIT`]: its request may have arrived without being read yet;
+//! - a connection whose last response promised to keep it: its next request may be on its way at any moment. At most half of
+//!   the connections have this promise ([`Connection::keep`]).
+//!
+//! Idle and slow clients therefore never lock others out, every complete request gets a response, and streams continue;
+//! they do not count.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -64,14 +69,15 @@ pub async fn accept<S: Future<Output = ()> + Send + 'static>(
 
 /// The slots for connections, and the connections that wait for a request.
 struct Connections {
-    limit: usize,
     places: Arc<Semaphore>,
+    /// The connections that may still be promised to be kept.
+    promises: Arc<Semaphore>,
     waiting: Mutex<Waiting>,
     /// Whether the server stops. Each connection has a receiver, and drops it when it closes.
     stopping: watch::Sender<bool>,
 }
 
-/// The connections without a request, ordered by the beginning of their wait.
+/// The connections without a request and without a promise, ordered by the beginning of their wait.
 #[derive(Default)]
 struct Waiting {
     connections: BTreeMap<u64, (Instant, Arc<Notify>)>,
@@ -91,8 +97,8 @@ impl Connections {
     /// Creates slots for this number of connections.
     fn new(limit: usize) -> Arc<Self> {
         let limit = limit.min(Semaphore::MAX_PERMITS);
-        let places = Arc::new(Semaphore::new(limit));
-        Arc::new(Self { limit, places, waiting: Mutex::default(), stopping: watch::Sender::new(false) })
+        let [places, promises] = [limit, limit / 2].map(|number| Arc::new(Semaphore::new(number)));
+        Arc::new(Self { places, promises, waiting: Mutex::default(), stopping: watch::Sender::new(false) })
     }
 
     /// Returns the slot of a new connection. If none is free, asks the connection that has waited longest for a request
@@ -135,6 +141,8 @@ pub struct Connection {
 struct Turn {
     /// Its position among the connections that wait.
     waits: Option<u64>,
+    /// The promise to keep it.
+    promise: Option<OwnedSemaphorePermit>,
     open: Open,
 }
 
@@ -162,11 +170,16 @@ impl Connection {
     /// The response to the request is a stream, which needs no slot: the handler limits the number of streams.
     pub fn stream(&self) {
         drop(self.slot.lock().take());
+        drop(self.turn.lock().promise.take());
     }
 
-    /// Whether more than three quarters of the slots are in use.
-    pub fn is_crowded(&self) -> bool {
-        self.all.places.available_permits() < self.all.limit.div_ceil(4)
+    /// Returns whether the next response may promise to keep the connection for another request.
+    pub fn keep(&self) -> bool {
+        let mut turn = self.turn.lock();
+        if turn.promise.is_none() {
+            turn.promise = Arc::clone(&self.all.promises).try_acquire_owned().ok();
+        }
+        turn.promise.is_some()
     }
 
     /// Returns the data that may be lost if the connection is closed now.
@@ -191,13 +204,14 @@ impl Connection {
     /// The connection waits for a request from now on.
     pub fn wait(&self) {
         self.leave();
-        let mut waiting = self.all.waiting.lock();
-        waiting.next += 1;
-        let next = waiting.next;
-        waiting.connections.insert(next, (Instant::now(), Arc::clone(&self.end)));
-        drop(waiting);
         let mut turn = self.turn.lock();
-        turn.waits = Some(next);
+        if turn.promise.is_none() {
+            let mut waiting = self.all.waiting.lock();
+            waiting.next += 1;
+            let next = waiting.next;
+            waiting.connections.insert(next, (Instant::now(), Arc::clone(&self.end)));
+            turn.waits = Some(next);
+        }
         if turn.open != Open::Fresh {
             turn.open = Open::Answered;
         }
@@ -247,7 +261,6 @@ mod tests {
         assert!(second.ended().now_or_never().is_some());
         drop(second);
         let third = place().expect("the place of the second");
-        assert!(first.is_crowded());
         first.wait();
         assert_eq!(first.open(), Open::Answered);
         advance(SHORTEST_WAIT).await;
@@ -256,10 +269,34 @@ mod tests {
         assert!(first.ended().now_or_never().is_none());
         first.serve();
         first.stream();
-        assert!(!first.is_crowded());
         let fourth = place().expect("a stream has no slot");
         drop((first, third, fourth));
         assert!(connections.waiting.lock().connections.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_kept_connection_is_not_asked_to_close() {
+        let connections = Connections::new(2);
+        let (kept, other) = (connections.place().await, connections.place().await);
+        for connection in [&kept, &other] {
+            connection.serve();
+        }
+        assert!(kept.keep() && kept.keep(), "one promise is enough for all its requests");
+        assert!(!other.keep(), "half of the connections are kept");
+        for connection in [&kept, &other] {
+            connection.wait();
+        }
+        let new = connections.place();
+        let (new, ()) = tokio::join!(new, async {
+            assert!(other.ended().await);
+            drop(other);
+        });
+        assert!(kept.ended().now_or_never().is_none());
+        new.serve();
+        assert!(!new.keep());
+        kept.serve();
+        kept.stream();
+        assert!(new.keep(), "a stream needs no promise");
     }
 
     #[tokio::test(start_paused = true)]

@@ -69,9 +69,8 @@ const READ_BUFFER: usize = 64 << 10;
 /// a request.
 const LAST_ANSWER: Duration = Duration::from_secs(1);
 
-/// The time in which a request that is on its way is still read before its connection closes. It covers the scheduling of
-/// a busy machine.
-const UNREAD: Duration = Duration::from_millis(100);
+/// The time in which the bytes that the kernel has for a connection are read before the connection closes.
+const UNREAD: Duration = Duration::from_millis(20);
 
 /// The limits for clients.
 #[derive(Debug, Clone, Copy)]
@@ -270,9 +269,8 @@ impl Running {
                 return pending().await;
             }
         };
-        if place.is_crowded() && head.status != StatusCode::SWITCHING_PROTOCOLS {
-            // The client has to know before its next request: idle connections close for new ones, and a request may
-            // arrive at the same moment. With few idle connections, few have to close.
+        if head.status != StatusCode::SWITCHING_PROTOCOLS && !place.keep() {
+            // The client has to know before its next request: the connection may have to close for a new one.
             head.headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         place.wait();

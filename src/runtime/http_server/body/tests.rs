@@ -113,7 +113,7 @@ async fn a_stream_needs_no_slot_and_continues_when_new_connections_arrive() {
 }
 
 #[tokio::test]
-async fn a_response_announces_that_its_connection_closes_if_no_slot_is_free() {
+async fn a_response_announces_that_its_connection_closes_unless_it_is_kept() {
     let (address, _begun, _stop, _server) = serve(Limits { connections: 2, ..LIMITS }).await;
     let mut first = ask(address, "GET /page").await;
     assert!(!read_to(&mut first, "a page").await.contains("connection: close"));
