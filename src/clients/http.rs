@@ -86,8 +86,8 @@ pub enum SetupError {
 }
 
 impl HttpClient {
-    /// A client of the server at `url`. The certificate of the server is verified against the certificate authorities
-    /// in `ca_file`, or against those of the platform if it is empty. An exchange may take `timeout` from its
+    /// A client of the server at `url`. The authorities in `ca_file`, or those of the platform if it is empty, verify the
+    /// server's certificate. An exchange may take `timeout` from its
     /// first byte to the last byte of the response. A response may have up to `longest` bytes.
     ///
     /// # Errors

@@ -212,9 +212,11 @@ impl Provider {
             return Err(self.strange("it names no end_session_endpoint"));
         }
         let answer = self.post(&endpoint, &[("refresh_token", refresh_token.expose())]).await?;
+        if answer.status.is_success() {
+            return Ok(());
+        }
         match self.refusal(&answer) {
             Error::Ended(_) => Ok(()),
-            _ if answer.status.is_success() => Ok(()),
             error => Err(error),
         }
     }

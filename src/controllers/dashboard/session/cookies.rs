@@ -6,6 +6,7 @@ use jiff::SignedDuration;
 
 /// The maximum number of bytes in a cookie that browsers keep.
 pub const LONGEST: usize = 4_096;
+
 /// The attributes of all cookies. Browsers accept a name that begins with `__Host-` only with these attributes, and
 /// only from the host itself, so a machine on a sibling host cannot set it.
 const ATTRIBUTES: &str = "Path=/; Secure; HttpOnly; SameSite=Lax";
