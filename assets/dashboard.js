@@ -33,11 +33,13 @@ document.addEventListener("htmx:before:swap", (event) => {
   live(false);
 });
 // If the server is overloaded or does not respond, the page keeps its content and retries after the time in the response.
+// The response of a proxy has no time.
 let waits = false;
 document.addEventListener("htmx:after:request", ({ detail: { ctx: { response } } }) => {
-  const seconds = Number(response.headers.get("retry-after"));
+  const isAway = [502, 503, 504].includes(response.status);
+  const seconds = Number(response.headers.get("retry-after")) || (isAway ? 5 : 0);
   if (seconds) setTimeout(() => document.body.dispatchEvent(new Event("refresh")), seconds * 1000);
-  if (response.status === 503) live(false);
+  if (isAway) live(false);
   else if (waits) live(true);
-  waits = response.status === 503;
+  waits = isAway;
 });

@@ -4,6 +4,8 @@
 use std::fs;
 
 use metrics::gauge;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use tracing::warn;
 
 use crate::runtime::clock;
 use crate::runtime::metrics::precise;
@@ -22,6 +24,16 @@ pub fn identity() -> String {
     let random = fs::read_to_string("/proc/sys/kernel/random/uuid")
         .unwrap_or_else(|_| format!("{}-{}", std::process::id(), clock::now().as_nanosecond()));
     format!("{host}_{}", random.trim())
+}
+
+/// Raises the limit of open files to the maximum that the system allows, as Go programs do. Container runtimes often
+/// allow 1,024, and each open page of the dashboard is a connection.
+pub fn raise_open_files() {
+    let raised = getrlimit(Resource::RLIMIT_NOFILE)
+        .and_then(|(_, maximum)| setrlimit(Resource::RLIMIT_NOFILE, maximum, maximum));
+    if let Err(error) = raised {
+        warn!(%error, "the limit of open files cannot be raised");
+    }
 }
 
 /// Sets the gauges that do not change while the process runs.
@@ -84,6 +96,14 @@ fn field(stat: &str, number: usize) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_limit_of_open_files_is_raised_to_its_maximum() {
+        let (_, maximum) = getrlimit(Resource::RLIMIT_NOFILE).expect("a limit");
+        setrlimit(Resource::RLIMIT_NOFILE, maximum - 1, maximum).expect("lowered");
+        raise_open_files();
+        assert_eq!(getrlimit(Resource::RLIMIT_NOFILE), Ok((maximum, maximum)));
+    }
 
     #[test]
     fn the_cpu_time_has_a_fraction() {

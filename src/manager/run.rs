@@ -95,6 +95,7 @@ struct Started {
 async fn start(options: Options) -> anyhow::Result<Started> {
     let metrics = telemetry::install()?;
     process::record_start();
+    process::raise_open_files();
     let config = Arc::new(options.config);
     let readiness = Readiness::default();
     let exposed: Arc<OnceLock<Exposed>> = Arc::default();

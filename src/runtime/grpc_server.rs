@@ -42,8 +42,8 @@ const END_LIMIT: Duration = Duration::from_secs(5);
 
 /// Serves until `stop` completes, and then for up to 5 s, so that running requests can finish.
 pub async fn serve(listener: TcpListener, handler: Handler, stop: impl Future<Output = ()>) {
-    let serve = |stream, _, place| connection(stream, Arc::clone(&handler), place);
-    accept(listener, CONNECTIONS, stop, serve).await;
+    let serve = move |stream, _, place| connection(stream, Arc::clone(&handler), place);
+    accept(listener, CONNECTIONS, KEEP_ALIVE, |_| false, stop, serve).await;
 }
 
 async fn connection(stream: TcpStream, handler: Handler, place: Connection) {

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use futures::future::{BoxFuture, Either, Ready, ready};
 use http::header::DATE;
-use http::{HeaderName, HeaderValue, Method, Request, Response};
+use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper_util::client::legacy;
@@ -137,19 +137,24 @@ impl Sender {
 
     /// Sends a request and returns the body of the response. Both together take at most `limit`.
     async fn send(&self, request: Request<Full<Bytes>>, limit: Duration) -> Result<Bytes, ApiError> {
+        let answered = self.exchange(request, limit).await?;
+        if answered.code.as_u16() < 400 { Ok(answered.body) } else { Err(refusal(&answered)) }
+    }
+
+    /// Sends a request and returns the response, whatever its status code is.
+    async fn exchange(&self, request: Request<Full<Bytes>>, limit: Duration) -> Result<Answered, ApiError> {
         let method = request.method().clone();
         let begin = Instant::now();
         let exchange = async { self.read(self.service.clone().oneshot(request).await?).await };
         let answer = tokio::time::timeout(limit, exchange).await.unwrap_or_else(|_| Err(LATE.into()));
-        let code = answer.as_ref().ok().map(|answered| answered.code);
+        let code = answer.as_ref().ok().map(|answered| answered.code.as_u16());
         self.metrics.count(&method, code, begin.elapsed());
-        let answered = answer.map_err(|error| ApiError::transient(with_sources(&*error)))?;
-        if answered.code < 400 { Ok(answered.body) } else { Err(refusal(&answered)) }
+        answer.map_err(|error| ApiError::transient(with_sources(&*error)))
     }
 
     /// Reads a response about one object.
     async fn read(&self, answer: Response<Incoming>) -> Result<Answered, BoxError> {
-        let code = answer.status().as_u16();
+        let code = answer.status();
         if let Some(date) = answer.headers().get(DATE).and_then(|date| date.to_str().ok()) {
             clock::state(date);
         }
@@ -161,7 +166,7 @@ impl Sender {
 
 /// A response.
 struct Answered {
-    code: u16,
+    code: StatusCode,
     /// The value of the header `Retry-After`.
     retry_after: Option<Duration>,
     body: Bytes,
@@ -172,8 +177,8 @@ struct Answered {
 fn refusal(Answered { code, retry_after, body }: &Answered) -> ApiError {
     let mut status: Status = serde_json::from_slice(body).unwrap_or_default();
     if status.code == 0 {
-        status.code = *code;
-        status.message = format!("HTTP {code}: {}", String::from_utf8_lossy(body).trim());
+        status.code = code.as_u16();
+        status.message = format!("HTTP {}: {}", code.as_u16(), String::from_utf8_lossy(body).trim());
     }
     match ApiError::from_status(&status) {
         ApiError::Transient { message, retry_after: asked } => {

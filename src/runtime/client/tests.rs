@@ -19,6 +19,7 @@ fn gated<S>(gate: &Gate, inner: S) -> Gated<S> {
 
 fn answered(code: u16, retry_after: u64, body: &str) -> Answered {
     let retry_after = Some(Duration::from_secs(retry_after)).filter(|after| !after.is_zero());
+    let code = StatusCode::from_u16(code).expect("a status code");
     Answered { code, retry_after, body: Bytes::copy_from_slice(body.as_bytes()) }
 }
 

@@ -170,14 +170,16 @@ impl Server {
     /// Serves until `stop` completes, and then until all requests that have arrived got a response. Streams end at the
     /// stop. A client that is slow to send a request or to read its response has one more second.
     pub async fn serve(self, listener: TcpListener, stop: impl Future<Output = ()>) {
-        let limit = self.limits.connections;
+        let (limit, silence) = (self.limits.connections, self.limits.idle_timeout);
         let long_bodies = Arc::new(Semaphore::new(self.limits.long_bodies.max(self.limits.body)));
         let unsent = Unsent::new(self.limits.answers);
         let server = Arc::new(Running { server: self, long_bodies, unsent });
-        let serve = |stream, address: SocketAddr, place| {
+        let serve = move |stream, address: SocketAddr, place| {
             Arc::clone(&server).connection(stream, Peer(address.ip().to_canonical()), place)
         };
-        accept(listener, limit, stop, serve).await;
+        // The first letter of a method. A TLS connection does not show it.
+        let is_write = |first| matches!(first, b'P' | b'D');
+        accept(listener, limit, silence, is_write, stop, serve).await;
     }
 }
 

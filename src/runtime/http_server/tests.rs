@@ -1,5 +1,6 @@
 use std::sync::Mutex;
 
+use futures::future::join_all;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::Notify;
 
@@ -186,4 +187,38 @@ async fn every_request_of_a_burst_gets_a_response() {
         stream.read_exact(&mut begin).await.unwrap_or_else(|error| panic!("client {number}: {error}"));
         assert_eq!(&begin, b"HTTP/1.1 200", "client {number}");
     }
+}
+
+#[tokio::test]
+async fn a_connection_without_a_request_needs_no_slot() {
+    let listener = bind("server.test", ([127, 0, 0, 1], 0).into()).await.expect("a socket");
+    let address = listener.local_addr().expect("an address");
+    let handler = immediate(|_| text(StatusCode::OK, "created"));
+    let limits = Limits { connections: 2, ..Limits::default() };
+    tokio::spawn(Server { limits, ..Server::new(handler) }.serve(listener, std::future::pending()));
+    let mut clients = Vec::new();
+    for _ in 0..10 {
+        clients.push(TcpStream::connect(address).await.expect("a connection"));
+        // Others take both slots after it has connected.
+        for answer in join_all((0..4).map(|_| exchange(address, "GET /page", ""))).await {
+            assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+        }
+    }
+    for (mut stream, number) in clients.into_iter().zip(0..) {
+        stream.write_all(b"GET /page HTTP/1.1\r\nhost: test\r\n\r\n").await.expect("sent");
+        let mut begin = [0; 12];
+        stream.read_exact(&mut begin).await.unwrap_or_else(|error| panic!("client {number}: {error}"));
+        assert_eq!(&begin, b"HTTP/1.1 200", "client {number}");
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_stays_silent_is_closed() {
+    let listener = bind("server.test", ([127, 0, 0, 1], 0).into()).await.expect("a socket");
+    let address = listener.local_addr().expect("an address");
+    let handler = immediate(|_| text(StatusCode::OK, "created"));
+    let limits = Limits { idle_timeout: Duration::from_millis(50), ..Limits::default() };
+    tokio::spawn(Server { limits, ..Server::new(handler) }.serve(listener, std::future::pending()));
+    let mut silent = TcpStream::connect(address).await.expect("a connection");
+    assert_eq!(silent.read(&mut [0]).await.expect("no error"), 0);
 }

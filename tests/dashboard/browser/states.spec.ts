@@ -184,6 +184,26 @@ test("while the API server is away, an open page keeps its content, says that it
   await expect(page.locator("#pretty-name")).toHaveValue("half of a na");
 });
 
+test("while a proxy responds with an error of its own, an open page keeps its content, and then recovers", async ({ page }) => {
+  await clear("ada");
+  await machine("ada", "proxied", { prettyName: "Proxied" });
+  await login(page, "ada", "/machines/tenant-ada/proxied");
+  await page.waitForFunction(() => document.documentElement.dataset.live === "yes");
+  const notice = page.getByRole("status").filter({ hasText: "Not live" });
+  const heading = page.getByRole("heading", { level: 1 });
+  for (const status of [502, 504]) {
+    const path = "**/machines/tenant-ada/proxied";
+    const body = "<html><body><h1>Bad Gateway</h1></body></html>";
+    await page.route(path, (route) => route.fulfill({ status, contentType: "text/html", body }));
+    await page.evaluate(() => document.body.dispatchEvent(new Event("refresh")));
+    await expect(notice).toBeVisible();
+    await expect(heading).toHaveText("Proxied");
+    await page.unroute(path);
+    await expect(notice).toBeHidden({ timeout: 60_000 });
+  }
+  await expect(heading).toHaveText("Proxied");
+});
+
 test("a user without courses is led to the courses page", async ({ page }) => {
   await kubectl("patch", "tenant", "joe", "--type=merge", "-p", '{"spec":{"workspaces":null}}');
   await login(page, "joe");

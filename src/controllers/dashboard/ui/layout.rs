@@ -11,7 +11,7 @@ use crate::controllers::dashboard::texts::texts as in_language;
 
 /// The settings of htmx: the extensions are enabled, no styles are added, updates do not close elements that the user
 /// has opened, and error responses that ask the browser to wait do not replace the content.
-const HTMX: &str = r#"{"extensions":"hx-csp,sse","includeIndicatorCSS":false,"history":false,"morphIgnore":["data-htmx-powered","open"],"noSwap":[204,304,429,503]}"#;
+const HTMX: &str = r#"{"extensions":"hx-csp,sse","includeIndicatorCSS":false,"history":false,"morphIgnore":["data-htmx-powered","open"],"noSwap":[204,304,429,502,503,504]}"#;
 
 /// Renders a page. A screen reader reads `announced` when it changes.
 pub fn page(view: &View<'_>, title: &str, announced: &Markup, content: &Markup) -> Markup {

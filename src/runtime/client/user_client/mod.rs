@@ -3,6 +3,7 @@
 mod credential;
 mod impersonation;
 mod preconditions;
+mod refusal;
 mod rules;
 
 pub use credential::Credential;
@@ -134,9 +135,13 @@ impl UserClient {
     /// Returns the name of the user, as reported by the API server. The claims of the token are never trusted.
     ///
     /// # Errors
-    /// [`ApiError::Forbidden`] also if the API server returns no name.
+    /// [`ApiError::Forbidden`] also if the API server does not accept the token, or returns no name.
     pub async fn name(&self, user: &Credential) -> Result<String, ApiError> {
-        let answer: Value = self.review(user, WHO, &Value::Null).await?;
+        let answered = self.who(user).await?;
+        if !answered.code.is_success() {
+            return Err(Box::pin(self.unnamed(user, &answered)).await);
+        }
+        let answer: Value = decoded(&answered.body)?;
         match answer.pointer("/status/userInfo/username").and_then(Value::as_str) {
             Some(name) if !name.is_empty() => Ok(name.to_owned()),
             _ => Err(ApiError::Forbidden("the API server returned no user name for this token".to_owned())),
@@ -226,8 +231,10 @@ impl UserClient {
             objects.push(decoded(object)?);
             Ok(())
         };
-        self.sender(user)?.list(&listing, &mut take).await?;
-        Ok(objects)
+        match self.sender(user)?.list(&listing, &mut take).await {
+            Ok(()) => Ok(objects),
+            Err(error) => Err(Box::pin(self.confirmed(user, error)).await),
+        }
     }
 
     /// Creates an object. `body` contains everything except `apiVersion` and `kind`.
@@ -287,12 +294,9 @@ impl UserClient {
         review: Review,
         spec: &Value,
     ) -> Result<A, ApiError> {
-        let (group, plural, kind) = review;
-        let mut body = json!({"apiVersion": format!("{group}/v1"), "kind": kind});
-        if !spec.is_null() {
-            body["spec"] = spec.clone();
-        }
-        self.ask(user, Method::POST, &format!("/apis/{group}/v1/{plural}"), Content::json(&body)).await
+        let (path, mut body) = empty(review);
+        body["spec"] = spec.clone();
+        self.ask(user, Method::POST, &path, Content::json(&body)).await
     }
 
     async fn ask<A: DeserializeOwned>(
@@ -310,18 +314,38 @@ impl UserClient {
         user: &Credential,
         method: Method,
         path: &str,
-        Content { media_type, body }: Content,
+        content: Content,
     ) -> Result<Bytes, ApiError> {
-        let request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header(ACCEPT, "application/json")
-            .header(CONTENT_TYPE, media_type)
-            .body(Full::new(body));
-        let mut request = request.map_err(|error| ApiError::Invalid(error.to_string()))?;
-        request.headers_mut().extend(user.headers.clone());
-        self.sender(user)?.send(request, TIMEOUT).await
+        // Boxed, as pages wait for several requests at once.
+        match Box::pin(self.sender(user)?.send(request(user, method, path, content)?, TIMEOUT)).await {
+            Ok(body) => Ok(body),
+            Err(error) => Err(Box::pin(self.confirmed(user, error)).await),
+        }
     }
+}
+
+/// Builds a request of a user.
+fn request(
+    user: &Credential,
+    method: Method,
+    path: &str,
+    Content { media_type, body }: Content,
+) -> Result<Request<Full<Bytes>>, ApiError> {
+    let request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header(ACCEPT, "application/json")
+        .header(CONTENT_TYPE, media_type)
+        .body(Full::new(body));
+    let mut request = request.map_err(|error| ApiError::Invalid(error.to_string()))?;
+    request.headers_mut().extend(user.headers.clone());
+    Ok(request)
+}
+
+/// Returns the path of a review, and its body without `spec`.
+fn empty((group, plural, kind): Review) -> (String, Value) {
+    let body = json!({"apiVersion": format!("{group}/v1"), "kind": kind});
+    (format!("/apis/{group}/v1/{plural}"), body)
 }
 
 /// Returns the path of the objects of a namespace, or of all namespaces if it is empty.

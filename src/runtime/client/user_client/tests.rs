@@ -158,7 +158,10 @@ async fn a_rejected_request_has_the_message_of_the_api_server() {
         (404, "NotFound", "gone", ApiError::NotFound("gone".to_owned())),
         (429, "TooManyRequests", "slowly", slowly),
     ] {
-        let (_api, client) = client(move |_| {
+        let (_api, client) = client(move |asked| {
+            if asked.is("GET /readyz") {
+                return (200, json!("ok"));
+            }
             let (code, mut status) = refused(code, reason, message);
             status["details"] = json!({"retryAfterSeconds": 7});
             (code, status)
