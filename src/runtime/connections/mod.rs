@@ -94,7 +94,7 @@ struct Connections {
     accepted: Slots,
     /// Those with a slot. Those without a request and without a promise wait.
     served: Slots,
-    /// Those of them that begin with a write, until their first response.
+    /// The served ones that begin with a write, until their first response.
     writes: Slots,
     /// The connections that may still be promised to be kept.
     promises: Arc<Semaphore>,
@@ -162,7 +162,7 @@ impl Accepted {
         let first = tokio::select! {
             biased;
             first = arrival() => first,
-            // What has arrived may not be known yet.
+            // Its data may have arrived without being noticed yet.
             () = end.notified() => timeout(ASK_AGAIN, arrival()).await.ok().flatten(),
             () = sleep(silence) => None,
             () = stopped(&mut self.stopping) => None,
@@ -222,7 +222,8 @@ impl Connection {
     /// The response to the request is a stream, which needs no slot: the handler limits the number of streams.
     pub fn stream(&self) {
         drop(self.slot.lock().take());
-        drop(self.turn.lock().promise.take());
+        let mut turn = self.turn.lock();
+        (turn.promise, turn.write) = (None, None);
     }
 
     /// Returns whether the next response may promise to keep the connection for another request.
