@@ -9,7 +9,6 @@ use http::request::Parts;
 use jiff::Timestamp;
 use maud::Markup;
 
-use super::action::outcome::Outcome;
 use super::app::App;
 use super::http::assets;
 use super::http::context::Context;
@@ -18,8 +17,7 @@ use super::live::address::address;
 use super::session::Flash;
 use super::student::read::{Own, Reads};
 use super::student::{Settings, Student};
-use super::texts::texts;
-use super::ui::view::{Live, Notice, Typed, View};
+use super::ui::view::{Live, Typed, View};
 use super::user::{CurrentUser, unread};
 use crate::runtime::error::ApiError;
 
@@ -77,7 +75,7 @@ impl PageRequest {
         let Self { user, app } = self;
         let context = &user.context;
         let flash = context.flash.as_ref();
-        let notice = flash.and_then(|flash| notice(context, flash));
+        let notice = context.notice();
         let form = flash.and_then(|flash| flash.fields.split_first());
         let events = address(&context.keys, app.broadcast.since(context.now), &own.topics);
         let scripts = assets::scripts();
@@ -105,17 +103,4 @@ impl PageRequest {
             true => Live::On,
         }
     }
-}
-
-/// Returns the notice about the last form, which is shown above the page; `None` for an action that is unknown to this
-/// version.
-fn notice(context: &Context, flash: &Flash) -> Option<Notice> {
-    let texts = texts(context.language);
-    let sentence = match &flash.outcome {
-        Outcome::Done(action) => return Some(Notice::Done(texts.actions.get(action)?.done.clone())),
-        Outcome::Failed(problem) => texts.problems.of(*problem).as_str(),
-    };
-    let lost = if flash.is_lost { texts.lost.as_str() } else { "" };
-    let parts = [sentence, &flash.message, lost].into_iter().filter(|part| !part.is_empty());
-    Some(Notice::Failed(parts.collect::<Vec<_>>().join(" ")))
 }

@@ -69,9 +69,11 @@ export async function token(user: string): Promise<string> {
   return answer.id_token;
 }
 
-// Deletes all machines of a user.
+// Deletes all machines of a user, and waits until the quota counts none.
 export async function clear(user: string): Promise<void> {
   await kubectl("delete", "instances.crownlabs.polito.it", "--all", "-n", `tenant-${user}`, "--wait=true");
+  const used = '{.items[*].status.used.count/instances\\.crownlabs\\.polito\\.it}';
+  await expect.poll(() => kubectl("get", "resourcequotas", "-n", `tenant-${user}`, "-o", `jsonpath=${used}`)).toMatch(/^0*$/);
 }
 
 // Creates a machine of a user, as an administrator.

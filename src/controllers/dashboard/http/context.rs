@@ -18,11 +18,13 @@ use super::fields::Fields;
 use super::headers::page_policy;
 use super::response::{see_other, text, with_cookie};
 use crate::config::Language;
+use crate::controllers::dashboard::action::outcome::Outcome;
 use crate::controllers::dashboard::app::App;
 use crate::controllers::dashboard::paths;
 use crate::controllers::dashboard::session::{self, Flash, Keys, Session};
+use crate::controllers::dashboard::texts::texts;
 use crate::controllers::dashboard::ui::state::{State, state};
-use crate::controllers::dashboard::ui::view::{Live, View};
+use crate::controllers::dashboard::ui::view::{Live, Notice, View};
 use crate::runtime::clock;
 
 /// The minimum number of seconds before a page retries.
@@ -146,12 +148,27 @@ impl Data {
         answer
     }
 
+    /// Returns the notice about the last form, which is shown above the page; `None` for an action that is unknown to
+    /// this version.
+    pub fn notice(&self) -> Option<Notice> {
+        let flash = self.flash.as_ref()?;
+        let texts = texts(self.language);
+        let sentence = match &flash.outcome {
+            Outcome::Done(action) => return Some(Notice::Done(texts.actions.get(action)?.done.clone())),
+            Outcome::Failed(problem) => texts.problems.of(*problem).as_str(),
+        };
+        let lost = if flash.is_lost { texts.lost.as_str() } else { "" };
+        let parts = [sentence, &flash.message, lost].into_iter().filter(|part| !part.is_empty());
+        Some(Notice::Failed(parts.collect::<Vec<_>>().join(" ")))
+    }
+
     /// Returns the response with the page for a state. Its link leads to the requested page, or to the `return` page of
-    /// the login.
+    /// the login. The flash message is shown to its user, and kept for the requested page.
     pub fn state(&self, user: &str, of: &State) -> Response {
         let places = [self.path.as_str(), self.query.get("return")];
         let path = places.into_iter().find(|place| paths::is_page(place)).unwrap_or(paths::HOME);
-        let view = View { user, ..self.view(path, &[]) };
+        let notice = self.notice().filter(|_| !user.is_empty());
+        let view = View { user, notice: notice.as_ref(), ..self.view(path, &[]) };
         let code = StatusCode::from_u16(of.code()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut answer = self.page(code, state(&view, of));
         match of {
