@@ -10,6 +10,8 @@ pub const PREFIX: &str = "crownlabs.polito.it/";
 
 // Labels.
 
+/// On Tenants, Workspaces and namespaces: the default key of the daemon's selector.
+pub const OPERATOR_SELECTOR: &str = "crownlabs.polito.it/operator-selector";
 /// On every object that we create: the control loop that manages it.
 pub const MANAGED_BY: &str = "crownlabs.polito.it/managed-by";
 /// Value of [`MANAGED_BY`]: the loops of instances, snapshots and shared volumes.
@@ -153,7 +155,8 @@ pub const SUBMISSION_ATTEMPT: &str = "crownlabs.polito.it/submission-attempt";
 /// it, even if the labels of the object change; and the Lease of that daemon, if it takes part in an election.
 pub const FINALIZED_BY: &str = "crownlabs.polito.it/finalized-by";
 
-/// On the Lease of the leader election: the selector of the daemon that holds it.
+/// On the Lease of the leader election: the selector of the daemon that holds it. On the webhook
+/// configurations: the selector of the daemon that answers them.
 pub const LEASE_SELECTOR: &str = "crownlabs.polito.it/selector";
 
 // Finalizers.

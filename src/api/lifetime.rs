@@ -17,7 +17,7 @@ pub enum Lifetime {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LifetimeError {
     /// The text is neither `never` nor digits followed by a unit.
-    #[error("{0:?} is no duration: expected never, or digits and one of s, m, h, d, such as 30d")]
+    #[error("{0:?} is not a duration: expected never, or digits and one of s, m, h, d, such as 30d")]
     Format(String),
     /// The duration exceeds 292 years: a 64-bit number of nanoseconds, the limit of durations in Go.
     #[error("{0:?} is longer than 106751 days")]

@@ -54,6 +54,15 @@ pub fn reserved_for(environment: &str) -> Option<&'static Part> {
     PARTS.into_iter().find(|part| part.suffix == environment && shares_kind(part))
 }
 
+/// Returns the part of an Instance that may have an object of this kind with this name. Other objects of the
+/// kind must have other names.
+pub fn reserving(kind: &str, name: &str) -> Option<&'static Part> {
+    // Canonical names have no dots.
+    let is_canonical = |begin: &str| begin.ends_with('-') && !begin.contains('.');
+    let has_suffix = |part: &Part| name.strip_suffix(part.suffix).is_some_and(is_canonical);
+    PARTS.into_iter().find(|part| part.kinds.contains(&kind) && has_suffix(part))
+}
+
 /// Returns the label that distinguishes an object from objects with the labels `wanted`, which belong to another part
 /// of the same owner; `None` if they belong to the same part. An object that has lost its labels counts as the same
 /// part.
@@ -79,6 +88,22 @@ mod tests {
         // An environment has no Job, and its Ingress has another name in the layout with `-gui` and `-app`.
         for free in ["submitter", "gui", "app", "desktop", "pe2", ""] {
             assert_eq!(reserved_for(free), None, "{free}");
+        }
+    }
+
+    #[test]
+    fn a_name_with_the_suffix_of_a_part_is_reserved_for_its_kinds() {
+        assert_eq!(reserving("Job", "exam-1-submitter"), Some(&SUBMITTER));
+        assert_eq!(reserving("Service", "exam-1-pe"), Some(&PUBLIC_EXPOSURE));
+        for (kind, free) in [
+            ("Job", "exam-1-pe"),
+            ("Job", "exam-1"),
+            ("Job", "submitter"),
+            ("Job", "exam.1-submitter"),
+            ("Job", "exam-1-submitter-2"),
+            ("Service", "exam-1-submitter"),
+        ] {
+            assert_eq!(reserving(kind, free), None, "{kind} {free}");
         }
     }
 

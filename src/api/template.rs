@@ -197,6 +197,10 @@ fn either<'a>(newer: Option<&'a str>, older: &'a str) -> &'a str {
 /// Observed state of the template.
 #[apply(resource_part)]
 pub struct TemplateStatus {
+    /// Generation of the spec that the status describes. If it is less than `metadata.generation`, the last change
+    /// has not been processed yet.
+    #[schemars(range(min = 0))]
+    pub observed_generation: Option<i64>,
     /// Conditions of the template. `Valid` says whether instances can be made from it at all. `Ready` says whether
     /// its environments can start on this cluster now.
     pub conditions: Optional<Vec<Condition>>,

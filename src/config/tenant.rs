@@ -22,7 +22,7 @@ keys! {
         pub wait_user_verification: bool = true,
         /// The time between two checks whether a Tenant has confirmed their e-mail address, at least `10s`.
         pub verification_poll: ConfigDuration where "10s".. = ConfigDuration::from_secs(300),
-        /// How long a personal namespace without Instances is kept after the last login.
+        /// How long a personal namespace without Instances and Templates is kept after the last login.
         pub keep_alive: ConfigDuration where POSITIVE = ConfigDuration::from_secs(24 * 3600),
         /// The Workspaces that every Tenant is enrolled in; they do not count for the label `no-workspaces`.
         pub base_workspaces: Vec<String> as [formats::OBJECT_NAME],

@@ -20,6 +20,7 @@ use super::{
     SharedVolumeConfig, SnapshotConfig, SshTrackerConfig, SubmissionConfig, TenantConfig, TerminationConfig,
     WebSshConfig, WebhookConfig, formats,
 };
+use crate::api::labels::OPERATOR_SELECTOR;
 
 /// The bound of a duration that is written into a Lease.
 const WHOLE: Bound = Bound::TimeIf(
@@ -39,7 +40,7 @@ keys! {
         pub kind: Kind,
         /// The labels of the namespaces, Tenants and Workspaces that the daemon manages; it ignores all others.
         #[schemars(transform = formats::labels, extend("minProperties" = 1))]
-        pub selector: BTreeMap<String, String> = BTreeMap::from([("crownlabs.polito.it/operator-selector".to_owned(), "production".to_owned())]),
+        pub selector: BTreeMap<String, String> = BTreeMap::from([(OPERATOR_SELECTOR.to_owned(), "production".to_owned())]),
         /// The periodic reconciliation of objects that do not change, which repairs changes that no watch reports.
         pub resync: Resync,
         /// The leader election: only one of several replicas writes to the cluster.

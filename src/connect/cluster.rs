@@ -21,7 +21,7 @@ use crate::loops::enabled;
 use crate::manager::definitions;
 use crate::manager::start_up::{self, ClusterOptions};
 use crate::runtime::client;
-use crate::runtime::cluster::DEFAULT_CLASS;
+use crate::runtime::cluster::{DEFAULT_CLASS, DEFAULT_INGRESS_CLASS};
 use crate::runtime::error::with_sources;
 use crate::runtime::gate::Gate;
 use crate::runtime::outages::System;
@@ -172,8 +172,13 @@ async fn storage_classes(client: &Client, config: &Config) -> Vec<Check> {
     .filter(|(is_used, ..)| *is_used)
     .map(|(_, key, class)| {
         let place = format!("{class} of {key}");
-        if classes.iter().any(|found| name(found) == *class) {
-            return Check::ok(what, place);
+        if let Some(found) = classes.iter().find(|found| name(found) == *class) {
+            let fault = waits_for_consumer(found).then(|| {
+                "its volumeBindingMode is WaitForFirstConsumer, but the first consumer is created only after the volume \
+                 is bound; set the key to a class with volumeBindingMode Immediate"
+                    .to_owned()
+            });
+            return Check { what: what.to_owned(), place, fault };
         }
         let known = classes.iter().map(name).collect::<Vec<_>>().join(", ");
         let fault =
@@ -198,6 +203,11 @@ async fn storage_classes(client: &Client, config: &Config) -> Vec<Check> {
     checks
 }
 
+/// Whether a storage class binds a claim only after a pod uses it.
+fn waits_for_consumer(class: &Value) -> bool {
+    class["volumeBindingMode"] == "WaitForFirstConsumer"
+}
+
 /// Checks the Ingress class, or the Gateways of the configuration.
 async fn exposure(client: &Client, config: &Config) -> Vec<Check> {
     let gateways = &config.controllers.instance.gateway_api;
@@ -211,8 +221,7 @@ async fn exposure(client: &Client, config: &Config) -> Vec<Check> {
         Ok(classes) => classes,
         Err(error) => return vec![Check::failed(what, "all", words(&error))],
     };
-    let annotation = "/metadata/annotations/ingressclass.kubernetes.io~1is-default-class";
-    let is_default = |class: &&Value| class.pointer(annotation).is_some_and(|value| value == "true");
+    let is_default = |class: &&Value| class["metadata"]["annotations"][DEFAULT_INGRESS_CLASS] == "true";
     let names = classes.iter().map(name).collect::<Vec<_>>().join(", ");
     vec![match classes.iter().find(is_default) {
         Some(class) => Check::ok(what, format!("{}, the default", name(class))),

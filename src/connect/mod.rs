@@ -160,16 +160,14 @@ mod tests {
 
     #[tokio::test]
     async fn a_closed_port_is_the_first_cause_of_each_server() {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-        let port = listener.local_addr().expect("an address").port();
-        drop(listener);
-        let checks = checked(&config(port)).await;
+        // Nothing listens at port 1.
+        let checks = checked(&config(1)).await;
         let names: Vec<&str> = checks.iter().map(|check| check.what.as_str()).collect();
         assert_eq!(names, ["Keycloak", "Prometheus", "mail server", "issuer", "registry"]);
         for check in checks {
             let fault = check.fault.expect("a fault");
             assert!(fault.contains("Connection refused"), "{}: {fault}", check.what);
-            assert!(check.place.ends_with(&port.to_string()), "{}", check.place);
+            assert!(check.place.ends_with(":1"), "{}", check.place);
         }
     }
 

@@ -44,7 +44,7 @@ pub async fn checks(client: &Client, config: &Config) -> Vec<Check> {
         Ok(_) => Check::failed(
             "webhook",
             place,
-            "no pod is ready behind it, so the API server refuses writes; start the daemon, or correct server.webhook.serviceName \
+            "no pod is ready behind it, so the API server rejects writes; start the daemon, or correct server.webhook.serviceName \
              and leaderElection.namespace",
         ),
         Err(error) => Check::failed("webhook", place, words(&error)),
@@ -86,7 +86,7 @@ async fn reached(registered: &Value) -> Result<(), String> {
         Err(_) => format!("no answer within {} s", EACH.as_secs()),
     };
     Err(format!(
-        "{fault}, so the API server refuses writes; start the daemon, or correct the URL of the webhooks"
+        "{fault}, so the API server rejects writes; start the daemon, or correct the URL of the webhooks"
     ))
 }
 

@@ -154,9 +154,19 @@ pub trait Definition: Reconciler + Sized {
     /// If the configuration is invalid, although it was validated before.
     fn build(setup: &mut Setup<'_>, stores: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)>;
 
-    /// Messages of `crownlabs plan` about an object, in addition to the problems of its plan.
+    /// Messages of `crownlabs plan` and `crownlabs takeover check` about an object, in addition to the problems of
+    /// its plan.
     fn remarks(_observed: &Self::Observed, _settings: &Self::Settings, _now: Timestamp) -> Vec<String> {
         Vec::new()
+    }
+
+    /// The messages of `crownlabs plan -f`, which queries no cluster and no other system.
+    fn remarks_from_files(
+        observed: &Self::Observed,
+        settings: &Self::Settings,
+        now: Timestamp,
+    ) -> Vec<String> {
+        Self::remarks(observed, settings, now)
     }
 
     /// Objects that the loop creates once other components have done their part, for the loops that `crownlabs plan`

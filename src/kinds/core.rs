@@ -69,9 +69,15 @@ kind!(/// A Secret with a private key, whose data is not shared as interned text
     CertificateSecretKind, CertificateSecret, "", "v1", "Secret", "secrets", namespaced: true,
     BTreeMap<String, String>, Unread, body: "data", largest: 4 << 20);
 
-kind!(/// A storage class. Only the metadata is read: an annotation marks the default class.
+/// The fields of a storage class that we read.
+#[apply(foreign_part)]
+pub struct StorageClassFields {
+    /// `Immediate`, or `WaitForFirstConsumer`: a claim is bound only after a pod uses it.
+    pub volume_binding_mode: Text,
+}
+kind!(/// A storage class. An annotation marks the default class.
     StorageClassKind, StorageClass, "storage.k8s.io", "v1", "StorageClass", "storageclasses", namespaced: false,
-    Unread, Unread);
+    StorageClassFields, Unread, body: "");
 
 /// The fields of a `PersistentVolumeClaim`'s spec that we read.
 #[apply(foreign_part)]

@@ -1,8 +1,9 @@
 //! Kinds of the Gateway API.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use macro_rules_attribute::apply;
 
-use super::{ForeignCondition, Unread, foreign_part, kind};
+use super::{Unread, foreign_part, kind};
 
 /// A Gateway, as referenced by a route.
 #[apply(foreign_part)]
@@ -13,13 +14,29 @@ pub struct RouteParent {
     pub name: String,
 }
 
+/// A condition of a route at one Gateway.
+#[apply(foreign_part)]
+pub struct RouteCondition {
+    /// The type of the condition: `Accepted`, `ResolvedRefs`.
+    #[serde(rename = "type")]
+    pub type_: String,
+    /// `True`, `False` or `Unknown`.
+    pub status: String,
+    /// The reason for the status, as one word.
+    pub reason: String,
+    /// The explanation of the status, as a sentence.
+    pub message: String,
+    /// The time of the last change of the status.
+    pub last_transition_time: Option<Time>,
+}
+
 /// The status of a route at one Gateway.
 #[apply(foreign_part)]
 pub struct RouteParentStatus {
     /// The Gateway.
     pub parent_ref: RouteParent,
-    /// The conditions that the Gateway's controller sets: `Accepted`, `ResolvedRefs`.
-    pub conditions: Vec<ForeignCondition>,
+    /// The conditions that the Gateway's controller sets.
+    pub conditions: Vec<RouteCondition>,
 }
 
 /// The fields of an `HTTPRoute`'s status that we read.

@@ -55,7 +55,7 @@ mod published {
 
 kind!(/// An Ingress.
     IngressKind, Ingress, "networking.k8s.io", "v1", "Ingress", "ingresses", namespaced: true, IngressSpec, IngressStatus);
-kind!(/// An Ingress class. Only the name is read.
+kind!(/// An Ingress class. Only the metadata is read: an annotation marks the default class.
     IngressClassKind, IngressClass, "networking.k8s.io", "v1", "IngressClass", "ingressclasses", namespaced: false,
     Unread, Unread);
 

@@ -253,9 +253,10 @@ impl<R: Definition> BuiltLoop for BuiltReconciler<R> {
             let engine = Engine::new(writer.clone(), self.stores.written.clone(), R::NAME);
             let mut keys = (self.stores.keys)();
             keys.sort();
+            let remarks = |observed: &R::Observed| R::remarks(observed, &self.settings, now);
             let mut previews = Vec::new();
             for key in keys {
-                previews.extend(preview(&self.reconciler, &self.settings, &engine, key, now).await);
+                previews.extend(preview(&self.reconciler, &self.settings, &engine, key, now, remarks).await);
             }
             previews
         }
@@ -303,7 +304,7 @@ mod tests {
                 format!("| `{name}` | {default} | {runs_in} | {} |\n", description.trim())
             })
             .collect();
-        let head = "| key | default | works in | what it does |\n|---|---|---|---|\n";
+        let head = "| key | default | works in | description |\n|---|---|---|---|\n";
         format!("<!-- loops -->\n{head}{}<!-- /loops -->\n", rows.concat())
     }
 

@@ -38,7 +38,7 @@ pub fn simulate<R: Definition>(
             }
             Step::Apply(observed, plan) => {
                 take::<R>(&mut planned, observed, plan);
-                planned.messages.extend(R::remarks(observed, settings, now));
+                planned.messages.extend(R::remarks_from_files(observed, settings, now));
                 planned.foreseen = R::foreseen(observed, settings, plan);
                 Answer::Applied(Applied::default(), Vec::new())
             }

@@ -11,7 +11,6 @@ use crate::runtime::task::Task;
 /// their loops notice the beginning and the end of an outage themselves.
 pub fn tasks(setup: &Setup<'_>) -> Vec<Task> {
     let outages = &setup.outages;
-    outages.announce();
     let mut tasks = Vec::new();
     if let Some(accounts) = setup.accounts.clone() {
         let url = accounts.url().to_owned();

@@ -17,7 +17,7 @@ use tracing::{info, warn};
 
 use super::cluster::{Cluster, gate, is_needed, takes_part};
 use super::configuration_file::configuration_file;
-use super::lease::{Election, Guard, Watchdog};
+use super::lease::{Election, Guard, Leases, Watchdog};
 use super::logging::LogFilter;
 use super::servers::{Exposed, serve, servers};
 use super::start_up::{accounts, mailer, prometheus, stop_signal};
@@ -142,11 +142,12 @@ async fn start(options: Options) -> anyhow::Result<Started> {
     let _ = exposed.set(Exposed { queues, expositions: setup.expositions, gauges: setup.gauges });
     tasks.push(Task::new("files", files::watch(files)));
     let Setup { censuses, notices, rivals, .. } = setup;
-    let former = former::report(censuses, notices, config.selector.clone(), readiness.clone());
+    let leases = cluster.as_ref().map(|it| Leases::new(it.ungated.clone(), &config.leader_election));
+    let former = former::report(censuses, notices, config.selector.clone(), readiness.clone(), leases);
     tasks.push(Task::new("former configuration", former));
-    let guard = cluster.as_ref().map(|Cluster { ungated, .. }| {
-        Guard::new(ungated.clone(), config.leader_election.clone(), rivals, readiness)
-    });
+    let guard = cluster
+        .as_ref()
+        .map(|Cluster { ungated, .. }| Guard::new(ungated.clone(), &config, rivals, readiness));
     let elected = cluster.filter(|_| takes_part(&config));
     let election = elected.map(|it| Election::new(it.ungated, &config, identity, gate.clone()));
     Ok(Started { election, guard, gate, loops, replicas, tasks, webhooks: ending })

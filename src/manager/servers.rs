@@ -44,6 +44,7 @@ pub async fn servers(
     exposed: Arc<OnceLock<Exposed>>,
 ) -> anyhow::Result<Vec<Task>> {
     let (readiness, metrics, upkeep) = (readiness.clone(), metrics.clone(), metrics.clone());
+    let outages = readiness.outages.clone();
     let health = http_server::read_only(move |path| match path {
         "/healthz" | "/livez" => Some(text(StatusCode::OK, "ok\n")),
         "/readyz" | "/ready" => Some(probe(readiness.report())),
@@ -56,6 +57,7 @@ pub async fn servers(
     let exposition = http_server::read_only(move |path| {
         (path == "/metrics").then(|| {
             process::record();
+            outages.measure();
             let exposed = exposed.get();
             exposed.iter().flat_map(|exposed| &exposed.queues).for_each(|queue| queue.measure());
             exposed.iter().flat_map(|exposed| &exposed.gauges).for_each(|measure| measure());

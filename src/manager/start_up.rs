@@ -103,7 +103,7 @@ pub async fn connect(client: &kube::Client) -> anyhow::Result<()> {
                 return Ok(());
             }
             Err(kube::Error::Api(status)) if matches!(status.code, 401 | 403) => {
-                anyhow::bail!("the API server refuses this account: {}", status.message)
+                anyhow::bail!("the API server rejects this account: {}", status.message)
             }
             Err(error) => {
                 let error = crate::runtime::error::with_sources(&error);

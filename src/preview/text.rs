@@ -75,13 +75,13 @@ fn lines<'a>(text: &mut String, heading: &str, lines: impl Iterator<Item = &'a S
     text.push('\n');
 }
 
-/// Appends the writes and problems of one object.
+/// Appends the writes, problems and remarks of one object.
 fn object(text: &mut String, preview: &Previewed, is_shown: &dyn Fn(&Write) -> bool) {
-    let Previewed { controller, kind, key, writes, later, problems } = preview;
+    let Previewed { controller, kind, key, writes, later, problems, remarks } = preview;
     let shown =
         |writes: &[Write]| writes.iter().filter(|write| is_shown(write)).map(written).collect::<String>();
     let (writes, later) = (shown(writes), shown(later));
-    if writes.is_empty() && later.is_empty() && problems.is_empty() {
+    if writes.is_empty() && later.is_empty() && problems.is_empty() && remarks.is_empty() {
         return;
     }
     let _ = writeln!(text, "{kind} {key} ({controller})");
@@ -92,6 +92,9 @@ fn object(text: &mut String, preview: &Previewed, is_shown: &dyn Fn(&Write) -> b
     }
     for problem in problems {
         let _ = writeln!(text, "  problem: {}", message(problem));
+    }
+    for remark in remarks {
+        let _ = writeln!(text, "  note: {}", message(remark));
     }
 }
 

@@ -28,11 +28,11 @@ pub fn takeover(obstacles: &Obstacles, previews: &Previews) -> Value {
 }
 
 fn object(preview: &Previewed) -> Value {
-    let Previewed { controller, kind, key, writes, later, problems } = preview;
+    let Previewed { controller, kind, key, writes, later, problems, remarks } = preview;
     let all = |writes: &[Write]| writes.iter().map(written).collect::<Vec<_>>();
     json!({
         "loop": controller, "kind": kind, "namespace": key.namespace, "name": key.name,
-        "writes": all(writes), "later": all(later), "problems": problems,
+        "writes": all(writes), "later": all(later), "problems": problems, "remarks": remarks,
     })
 }
 

@@ -1,5 +1,5 @@
-//! The stores of the cluster resources that environments need ([`requirements`](crate::api::requirements)). Except for
-//! nodes, only metadata is watched.
+//! The stores of the cluster resources that environments need ([`requirements`](crate::api::requirements)). Except
+//! for nodes and storage classes, only metadata is watched.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,16 +10,20 @@ use super::queue::Queue;
 use super::selection::Selection;
 use super::store::{Change, Store, StoreState};
 use super::store_set::StoreSet;
-use crate::api::requirements::{Cluster, IMPORT_SECRET, NodeRoom, Settings, StorageClasses};
-use crate::api::{GenericRef, Kind, labels};
+use crate::api::requirements::{
+    ClassProperties, Cluster, IMPORT_SECRET, IngressClasses, NodeRoom, Settings, StorageClasses,
+};
+use crate::api::{GenericRef, Kind, Object, labels};
 use crate::kinds::{
-    DataVolumeKind, GatewayKind, IngressClassKind, Node, NodeKind, SecretNameKind, StorageClass,
-    StorageClassKind, Taint, VirtualMachineInstanceKind, VirtualMachineKind,
+    DataVolumeKind, GatewayKind, IngressClass, IngressClassKind, Node, NodeKind, SecretNameKind,
+    StorageClass, StorageClassKind, Taint, VirtualMachineInstanceKind, VirtualMachineKind,
 };
 
 /// The annotations that mark the default storage class; the second one is deprecated but still honoured.
 pub const DEFAULT_CLASS: [&str; 2] =
     ["storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"];
+/// The annotation that marks the default Ingress class.
+pub const DEFAULT_INGRESS_CLASS: &str = "ingressclass.kubernetes.io/is-default-class";
 
 /// The stores of KubeVirt and CDI. They show whether KubeVirt and CDI are installed.
 pub struct MachineStores {
@@ -94,7 +98,7 @@ impl ClusterStores {
                 })
                 .get(),
             storage_classes: storage_classes(set, changed()),
-            ingress_classes: existing(set, &Selection::ALL, changed()),
+            ingress_classes: classes(set, is_default_ingress, changed()),
             gateways: has_gateways.then(|| existing(set, &Selection::ALL, changed())),
             import_secrets: set
                 .store::<SecretNameKind>(&Selection::named(IMPORT_SECRET))
@@ -146,7 +150,7 @@ impl ClusterStores {
             has_cdi: is_synced(&self.of_machines.disks),
             nodes: nodes.map(|node| room(&node)).collect(),
             storage_classes: known_classes(&self.storage_classes),
-            ingress_classes: is_synced(&self.ingress_classes).then(|| self.ingress_classes.keys().len()),
+            ingress_classes: is_synced(&self.ingress_classes).then(|| ingresses(&self.ingress_classes)),
             gateways: gateways.map(|gateways| {
                 gateways.keys().iter().map(|key| GenericRef::new(&key.namespace, &key.name)).collect()
             }),
@@ -189,15 +193,25 @@ fn is_known<T: Kind>(store: &Store<T>) -> bool {
     store.state() != StoreState::Syncing
 }
 
-/// Declares the store of storage classes. `wake` is called when a class is created or deleted, or starts or ceases to
-/// be the default.
+/// Declares the store of storage classes. `wake` is called when a class is created or deleted, or its properties
+/// change.
 pub fn storage_classes(
     set: &mut StoreSet<'_>,
     wake: impl Fn(&Queue) + Send + Sync + 'static,
 ) -> Arc<Store<StorageClassKind>> {
-    let classes = set.store::<StorageClassKind>(&Selection::ALL).optional();
-    let classes = classes.on_change(move |change, queue| {
-        let state = |class: &Option<Arc<StorageClass>>| class.as_deref().map(is_default);
+    classes(set, properties, wake)
+}
+
+/// Declares a store of classes. `wake` is called when a class is created or deleted, or when these properties of a
+/// class change.
+fn classes<T: Kind, P: PartialEq + 'static>(
+    set: &mut StoreSet<'_>,
+    properties: fn(&Object<T>) -> P,
+    wake: impl Fn(&Queue) + Send + Sync + 'static,
+) -> Arc<Store<T>> {
+    let classes = set.store::<T>(&Selection::ALL).optional();
+    let classes = classes.on_change(move |change: &Change<T>, queue| {
+        let state = |class: &Option<Arc<Object<T>>>| class.as_deref().map(properties);
         if state(&change.old) != state(&change.new) {
             wake(queue);
         }
@@ -207,12 +221,30 @@ pub fn storage_classes(
 
 /// Returns the storage classes; `None` while they are unknown.
 pub fn known_classes(classes: &Store<StorageClassKind>) -> Option<StorageClasses> {
-    let entry = |class: Arc<StorageClass>| (class.name().to_owned(), is_default(&class));
+    let entry = |class: Arc<StorageClass>| (class.name().to_owned(), properties(&class));
     is_synced(classes).then(|| classes.objects().map(entry).collect())
 }
 
-fn is_default(class: &StorageClass) -> bool {
-    DEFAULT_CLASS.into_iter().any(|key| class.annotation(key) == Some("true"))
+fn properties(class: &StorageClass) -> ClassProperties {
+    ClassProperties {
+        is_default: DEFAULT_CLASS.into_iter().any(|key| class.annotation(key) == Some("true")),
+        waits_for_consumer: class.spec.volume_binding_mode == "WaitForFirstConsumer",
+    }
+}
+
+/// Returns the Ingress classes in a store.
+fn ingresses(classes: &Store<IngressClassKind>) -> IngressClasses {
+    if classes.objects().any(|class| is_default_ingress(&class)) {
+        IngressClasses::WithDefault
+    } else if classes.is_empty() {
+        IngressClasses::Missing
+    } else {
+        IngressClasses::WithoutDefault
+    }
+}
+
+fn is_default_ingress(class: &IngressClass) -> bool {
+    class.annotation(DEFAULT_INGRESS_CLASS) == Some("true")
 }
 
 /// Returns the part of a node that decides which pods are scheduled to it.

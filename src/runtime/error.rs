@@ -3,7 +3,11 @@
 use std::iter::successors;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use serde::de::DeserializeOwned;
+
+use super::key::ObjectKey;
+use crate::api::text::Text;
 
 /// The error of a failed request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -21,10 +25,10 @@ pub enum ApiError {
     #[error("{0}")]
     QuotaExceeded(String),
     /// The daemon is not authorised to do this (401, 403).
-    #[error("refused by the API server: {0}")]
+    #[error("the API server rejected the request: {0}")]
     Forbidden(String),
     /// The object is invalid (400, 422).
-    #[error("refused by the API server as invalid: {0}")]
+    #[error("the API server rejected the object as invalid: {0}")]
     Invalid(String),
     /// Overload, outage or timeout: the same request may succeed later (429, 5xx, no response).
     #[error("{message}")]
@@ -54,6 +58,34 @@ pub enum ApiError {
         /// The owner, as the end of the message: `belongs to Instance a`.
         owner: String,
     },
+    /// The object is being deleted, or belongs to a deleted owner. It is created again once it is gone.
+    #[error("{0}")]
+    Leaving(Box<Leaving>),
+}
+
+/// An object that must be gone before it can be created again.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Leaving {
+    /// The kind of the object.
+    pub kind: &'static str,
+    /// Its namespace and name.
+    pub key: ObjectKey,
+    /// The kind of the deleted owner that it belongs to; `None` if its owner still exists.
+    pub former_owner: Option<String>,
+    /// The start of its deletion; `None` if the garbage collector has not deleted it yet.
+    pub since: Option<Timestamp>,
+    /// The finalizers that hold it.
+    pub finalizers: Vec<Text>,
+}
+
+impl std::fmt::Display for Leaving {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (kind, name) = (self.kind, &self.key.name);
+        let Some(owner) = &self.former_owner else {
+            return write!(formatter, "{kind} {name} is being deleted and will be recreated");
+        };
+        write!(formatter, "{kind} {name} of a deleted {owner} of the same name is still being removed")
+    }
 }
 
 impl ApiError {
@@ -68,6 +100,7 @@ impl ApiError {
                 | Self::Transient { .. }
                 | Self::Stale(_)
                 | Self::NotLeader
+                | Self::Leaving(_)
         )
     }
 
@@ -238,6 +271,7 @@ mod tests {
             (ApiError::transient(""), true),
             (ApiError::Stale(text()), true),
             (ApiError::NotLeader, true),
+            (ApiError::Leaving(Box::default()), true),
             (ApiError::QuotaExceeded(text()), false),
             (ApiError::Forbidden(text()), false),
             (ApiError::Invalid(text()), false),

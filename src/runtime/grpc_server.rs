@@ -20,7 +20,7 @@ use tonic::Status;
 use tonic::body::Body;
 use tracing::debug;
 
-use super::connections::{Connection, accept};
+use super::connections::{Connection, UNREAD, accept};
 
 /// Handles a request, including its body.
 pub type Handler = Arc<dyn Fn(Request<Incoming>) -> BoxFuture<'static, Response<Body>> + Send + Sync>;
@@ -73,6 +73,9 @@ async fn connection(stream: TcpStream, handler: Handler, place: Connection) {
             debug!(%error, "a connection ended early");
         },
         _ = place.ended() => {
+            if timeout(UNREAD, &mut connection).await.is_ok() {
+                return;
+            }
             connection.as_mut().graceful_shutdown();
             // A connection whose client never completes the handshake would not close otherwise.
             let _ = timeout(END_LIMIT, connection).await;

@@ -94,11 +94,12 @@ struct Outage {
 }
 
 impl Outages {
-    /// Sets the metric to 0 for each system.
-    pub fn announce(&self) {
-        let known = self.known.lock();
+    /// Sets the metric of each system.
+    pub fn measure(&self) {
+        let mut known = self.known.lock();
+        forget(&mut known);
         for system in System::ALL {
-            count(&known, system);
+            gauge!(METRIC, "system" => system.words().1).set(precise(of(&known, system)));
         }
     }
 
@@ -110,7 +111,6 @@ impl Outages {
         }
         let server = shown(url);
         let Some(outage) = known.remove(&(system, server.clone())) else { return };
-        count(&known, system);
         let (system, seconds) = (system.name(), outage.since.elapsed().as_secs());
         warn!(system, server, seconds, "requests to this {system} succeed again");
     }
@@ -125,7 +125,7 @@ impl Outages {
         let (server, now) = (shown(url), Instant::now());
         let error: String = error.to_string().chars().take(LONGEST_ERROR).collect();
         let mut known = self.known.lock();
-        known.retain(|(system, _), outage| outage.is_current(*system));
+        forget(&mut known);
         if let Some(outage) = known.get_mut(&(system, server.clone())) {
             (outage.last, outage.error) = (now, error);
         } else if of(&known, system) < MOST_SERVERS {
@@ -133,7 +133,6 @@ impl Outages {
             warn!(system = name, server, error, "requests to this {name} fail: {effect}");
             known.insert((system, server), Outage { since, last: now, error });
         }
-        count(&known, system);
         drop(known);
         self.changed.send_replace(());
     }
@@ -194,8 +193,9 @@ fn of(known: &Known, system: System) -> usize {
     known.keys().filter(|(of, _)| *of == system).count()
 }
 
-fn count(known: &Known, system: System) {
-    gauge!(METRIC, "system" => system.words().1).set(precise(of(known, system)));
+/// Removes the outages that no request has confirmed for a long time.
+fn forget(known: &mut Known) {
+    known.retain(|(system, _), outage| outage.is_current(*system));
 }
 
 /// Strips possible secrets from a URL: user, password, query and fragment. `host:port` is not changed.
@@ -262,6 +262,35 @@ mod tests {
         assert_eq!(outages.lines(), "");
         outages.failed(System::ExamServer, "new.example.com", &"it is not reachable");
         assert_eq!(outages.lines().lines().count(), 1, "{}", outages.lines());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_metric_counts_the_current_outages_of_each_system() {
+        let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
+        let handle = recorder.handle();
+        let outages = Outages::default();
+        // The values of mail and of exam servers at a scrape.
+        let counted = || {
+            metrics::with_local_recorder(&recorder, || outages.measure());
+            let text = handle.render();
+            ["mail", "exam_server"].map(|system| {
+                let series = format!("{METRIC}{{system=\"{system}\"}} ");
+                let value = text.lines().find_map(|line| line.strip_prefix(series.as_str()));
+                value.and_then(|value| value.parse::<u32>().ok())
+            })
+        };
+        assert_eq!(counted(), [Some(0), Some(0)]);
+        outages.failed(System::ExamServer, "exam-1.example.com", &"it is not reachable");
+        outages.failed(System::ExamServer, "exam-2.example.com", &"it is not reachable");
+        outages.failed(System::Mail, "mail.example.com:25", &"refused");
+        assert_eq!(counted(), [Some(1), Some(2)]);
+        outages.works(System::ExamServer, "exam-2.example.com");
+        assert_eq!(counted(), [Some(1), Some(1)]);
+        // No request confirms the outages.
+        tokio::time::advance(System::ExamServer.forgotten_after()).await;
+        assert_eq!(counted(), [Some(1), Some(0)]);
+        tokio::time::advance(System::Mail.forgotten_after()).await;
+        assert_eq!(counted(), [Some(0), Some(0)]);
     }
 
     #[tokio::test(start_paused = true)]

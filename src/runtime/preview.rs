@@ -9,7 +9,7 @@ use super::plan::{ObjectPatch, Plan, to_value};
 use super::reconcile::{Answer, End, Reconcile, Step};
 use super::reconciler::{EffectOutcome, EffectResult, Reconciler};
 use super::{ObjectKey, merge};
-use crate::api::Kind;
+use crate::api::{Kind, Object};
 
 /// The writes of the reconcile of one object.
 #[derive(Debug)]
@@ -27,28 +27,40 @@ pub struct Previewed {
     pub later: Vec<Write>,
     /// Its problems, and the failed writes.
     pub problems: Vec<String>,
+    /// Sentences that explain the writes; none without a write.
+    pub remarks: Vec<String>,
 }
 
 /// Computes the writes of the driver for an object; `None` if the object is not ours, or is left to the garbage
-/// collector. The gate must be closed: effects are carried out as far as they only read.
+/// collector. The gate must be closed: effects are carried out as far as they only read. `remarks` returns
+/// sentences about the object that explain its writes.
 pub async fn preview<R: Reconciler>(
     reconciler: &R,
     settings: &R::Settings,
     engine: &Engine,
     key: ObjectKey,
     now: Timestamp,
+    remarks: impl Fn(&R::Observed) -> Vec<String>,
 ) -> Option<Previewed> {
     let mut first = Preview::new(reconciler, engine, &key, Vec::new());
     let end = first.run(settings, now).await?;
-    let Preview { own, mut writes, status, problems, .. } = first;
+    let Preview { mut own, mut writes, status, problems, .. } = first;
     writes.extend(status);
     let mut later = Vec::new();
     if end == End::Again {
         let mut second = Preview::new(reconciler, engine, &key, own);
         second.run(settings, now).await;
         later.extend(second.writes.into_iter().chain(second.status).filter(|write| !writes.contains(write)));
+        own = second.own;
     }
-    Some(Previewed { controller: R::NAME, kind: R::Kind::KIND, key, writes, later, problems })
+    let is_written = !writes.is_empty() || !later.is_empty();
+    let last = is_written.then(|| Preview::new(reconciler, engine, &key, own).observe()).flatten();
+    let is_kept = |observed: &&R::Observed| {
+        let object: &Object<R::Kind> = (*observed).as_ref();
+        !object.is_terminating()
+    };
+    let remarks = last.iter().filter(is_kept).flat_map(remarks).collect();
+    Some(Previewed { controller: R::NAME, kind: R::Kind::KIND, key, writes, later, problems, remarks })
 }
 
 /// One reconcile without any write.
@@ -244,26 +256,35 @@ mod tests {
         }
     }
 
+    /// Previews a Deployment with this effect. Returns the requests, too.
+    async fn previewed(effect: Outside) -> (Previewed, Vec<String>) {
+        let api = ApiServer::start(|_| refused(500, "InternalError", "no request is expected")).await;
+        let deployments = Arc::new(Store::new(true));
+        let object = json!({
+            "kind": "Deployment", "status": {"readyReplicas": 1},
+            "metadata": {"name": "a", "namespace": "ns", "uid": "u1", "resourceVersion": "5"},
+        });
+        deployments.list_object(serde_json::from_value(object).expect("a Deployment"));
+        let mut stores = WrittenStores::default();
+        stores.add::<DeploymentKind>(&deployments, &Selection::ALL);
+        let engine = Engine::new(api.writer(), stores, "asking");
+        let asking = Asking { deployments, is_answered: AtomicBool::new(false) };
+        let key = ObjectKey::new("ns", "a");
+        let remarks = |Observed(deployment, _): &Observed| {
+            vec![format!("{:?} replicas are ready", deployment.status.ready_replicas)]
+        };
+        let found = preview(&asking, &effect, &engine, key, Timestamp::UNIX_EPOCH, remarks)
+            .await
+            .expect("the Deployment is ours");
+        (found, api.lines())
+    }
+
     #[tokio::test]
     async fn a_preview_includes_the_writes_after_a_query_and_sends_nothing() {
         for (effect, first, later) in
             [(Outside::Ask, vec![Some("status")], vec![None]), (Outside::Change, vec![], vec![])]
         {
-            let api = ApiServer::start(|_| refused(500, "InternalError", "no request is expected")).await;
-            let deployments = Arc::new(Store::new(true));
-            let object = json!({
-                "kind": "Deployment", "status": {"readyReplicas": 1},
-                "metadata": {"name": "a", "namespace": "ns", "uid": "u1", "resourceVersion": "5"},
-            });
-            deployments.list_object(serde_json::from_value(object).expect("a Deployment"));
-            let mut stores = WrittenStores::default();
-            stores.add::<DeploymentKind>(&deployments, &Selection::ALL);
-            let engine = Engine::new(api.writer(), stores, "asking");
-            let asking = Asking { deployments, is_answered: AtomicBool::new(false) };
-            let key = ObjectKey::new("ns", "a");
-            let found = preview(&asking, &effect, &engine, key, Timestamp::UNIX_EPOCH)
-                .await
-                .expect("the Deployment is ours");
+            let (found, requests) = previewed(effect).await;
             let names = |writes: &[Write]| writes.iter().map(|write| write.subresource).collect::<Vec<_>>();
             assert_eq!((names(&found.writes), names(&found.later)), (first, later), "{found:?}");
             // The second reconcile includes the writes of the first one.
@@ -271,7 +292,15 @@ mod tests {
                 found.later.iter().all(|write| write.body["metadata"]["labels"]["told"] == "true"),
                 "{found:?}"
             );
-            assert_eq!((found.problems, api.lines()), (Vec::new(), Vec::<String>::new()));
+            assert_eq!((found.problems, requests), (Vec::new(), Vec::<String>::new()));
         }
+    }
+
+    #[tokio::test]
+    async fn remarks_describe_the_object_after_its_writes_and_are_absent_without_writes() {
+        let (written, _) = previewed(Outside::Ask).await;
+        assert_eq!(written.remarks, ["Some(7) replicas are ready"]);
+        let (unchanged, _) = previewed(Outside::Change).await;
+        assert_eq!(unchanged.remarks, [""; 0]);
     }
 }

@@ -18,6 +18,7 @@ use tracing::{error, info};
 
 use super::admission::Admission;
 use super::certificate::clients::ClientVerifier;
+use super::certificate::registration::Registration;
 use super::certificate::rotator::{self, Rotator};
 use super::instance::quota;
 use super::lookup::{Lookup, Stores};
@@ -107,7 +108,9 @@ pub async fn set_up(
     let resolver = Arc::new(CertificateResolver::new(SERVED));
     let folder = Path::new(&config.certificate_dir);
     let (mut files, rotator) = if config.certificate_dir.is_empty() {
-        (Vec::new(), Some(rotation(whole, connections, factory, &resolver, names(whole, address))))
+        let registration = Registration::new(readiness.clone());
+        let names = names(whole, address);
+        (Vec::new(), Some(rotation(whole, connections, factory, &resolver, names, registration)))
     } else {
         (folder::watched(CERTIFICATE_DIR, folder, &resolver).into(), None)
     };
@@ -192,6 +195,7 @@ fn rotation(
     factory: &mut StoreFactory,
     resolver: &Arc<CertificateResolver>,
     names: Vec<String>,
+    registration: Registration,
 ) -> ControlLoop {
     let WebhookConfig { service_name, .. } = &config.server.webhook;
     let secret = ObjectKey::new(&config.leader_election.namespace, service_name);
@@ -221,7 +225,7 @@ fn rotation(
     };
     // On a new cluster, none of the objects exists, so no watch event would start the first reconciliation.
     set.queue().add(secret.clone(), Priority::Change);
-    let rotator = Rotator::new(stores, connections.writer.clone(), secret, names);
+    let rotator = Rotator::new(stores, connections.writer.clone(), secret, names, registration);
     ControlLoop::new(rotator, set.finish(), 1)
 }
 

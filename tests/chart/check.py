@@ -22,6 +22,7 @@ BASTION = {"bastion": {"enabled": True}}
 PODS = {"podNetworks": {"enabled": True}}
 EXAMS = {"config": {"controllers": {"examAgent": {"enabled": True, "namespace": "crownlabs-exam"}}}}
 ROLE = "ClusterRole /crownlabs-controller-manager"
+SELECTOR = {"crownlabs.polito.it/selector": "crownlabs.polito.it/operator-selector=production"}
 BASE = ROOT / "manifests/kustomize/base"
 
 
@@ -325,18 +326,20 @@ class Rendering(unittest.TestCase):
         ]
         groups = {"config": {"server": {"webhook": {"bypassGroups": ["site:admins", 'a"b']}}}}
         for document in of_kinds(groups, {"serviceAccount": {"name": "robot"}}):
-            self.assertEqual(document["metadata"]["annotations"], {"helm.sh/resource-policy": "keep"})
+            self.assertEqual(document["metadata"]["annotations"], SELECTOR | {"helm.sh/resource-policy": "keep"})
             found = {webhook["name"]: webhook for webhook in document["webhooks"]}
             users = {name for name in found if not name.startswith("bypass.")}
             self.assertEqual(set(found), users | {f"bypass.{name}" for name in users})
             for name in users:
                 [user, bypass] = found[name], found[f"bypass.{name}"]
-                differing = {key for key in user if user[key] != bypass[key]}
-                self.assertEqual(differing, {"name", "failurePolicy", "matchConditions"})
-                self.assertEqual((user["failurePolicy"], bypass["failurePolicy"]), ("Fail", "Ignore"))
                 # Users may delete without a running daemon. The defaults of Templates are for edits
-                # on the official page.
-                written = ["UPDATE"] if name.startswith("mutate.template.") else ["CREATE", "UPDATE"]
+                # on the official page, which would lose fields without an answer, whoever edits.
+                is_of_page = name.startswith("mutate.template.")
+                differing = {key for key in user if user[key] != bypass[key]}
+                self.assertEqual(differing | {"failurePolicy"}, {"name", "failurePolicy", "matchConditions"})
+                policies = ("Fail", "Fail" if is_of_page else "Ignore")
+                self.assertEqual((user["failurePolicy"], bypass["failurePolicy"]), policies)
+                written = ["UPDATE"] if is_of_page else ["CREATE", "UPDATE"]
                 self.assertEqual([rule["operations"] for rule in user["rules"]], [written])
                 self.assertEqual(user["matchConditions"][:-1], bypass["matchConditions"][:-1])
                 unless, only = user["matchConditions"][-1], bypass["matchConditions"][-1]
@@ -344,7 +347,7 @@ class Rendering(unittest.TestCase):
                 for who in (f'"system:serviceaccount:{NAMESPACE}:robot"', '["site:admins","a\\"b","system:serviceaccounts:kube-system"]'):
                     self.assertIn(who, only["expression"])
         for document in of_kinds({"webhook": {"failurePolicy": "Ignore"}}):
-            self.assertNotIn("annotations", document["metadata"], "it would refuse nothing")
+            self.assertEqual(document["metadata"]["annotations"], SELECTOR, "a kept one would refuse nothing")
             self.assertEqual({webhook["failurePolicy"] for webhook in document["webhooks"]}, {"Ignore"})
         command = "kubectl delete validatingwebhookconfiguration,mutatingwebhookconfiguration crownlabs-webhook"
         for values, expected, is_kept in [
@@ -356,6 +359,54 @@ class Rendering(unittest.TestCase):
                 said = render.notes(render.NETWORK, values)
                 self.assertIn(expected, said)
                 self.assertEqual(command in said, is_kept)
+
+    def test_the_webhooks_check_all_namespaces_except_those_of_other_releases(self):
+        def selectors(*values):
+            found = [document for document in rendered(*values) if document["kind"].endswith("WebhookConfiguration")]
+            webhooks = [webhook for document in found for webhook in document["webhooks"]]
+            scoped = lambda scope: [webhook.get("namespaceSelector") for webhook in webhooks if webhook["rules"][0]["scope"] == scope]
+            self.assertEqual(scoped("Cluster"), [None] * 4, "Tenants have no namespace")
+            return scoped("Namespaced")
+
+        mistake = {"config": {"selector": {"crownlabs.polito.it/operator-selektor": "prodution"}}}
+        for values in ([], [mistake]):
+            self.assertEqual(selectors(*values), [None] * 8)
+        others = {"webhook": {"otherSelectors": [{"crownlabs.polito.it/operator-selector": "staging"}, {"example.com/side": "1"}]}}
+        expected = {"matchExpressions": [
+            {"key": "crownlabs.polito.it/operator-selector", "operator": "NotIn", "values": ["staging"]},
+            {"key": "example.com/side", "operator": "NotIn", "values": ["1"]},
+        ]}
+        self.assertEqual(selectors(others), [expected] * 8)
+        own = {"webhook": {"otherSelectors": [{"crownlabs.polito.it/operator-selector": "production"}]}}
+        self.assertIn("would not check the objects of this release", template(own).stderr)
+
+    def test_the_webhooks_of_another_release_with_the_same_selector_are_a_conflict(self):
+        key, production = "crownlabs.polito.it/selector", SELECTOR["crownlabs.polito.it/selector"]
+        release = {"meta.helm.sh/release-name": "labs", "meta.helm.sh/release-namespace": "campus"}
+
+        def conflict(name, annotations, path, *values):
+            webhooks = [{"clientConfig": {"service": {"path": "/validator-texts"}}}, {"clientConfig": {"service": {"path": path}}}]
+            found = json.dumps([{"metadata": {"name": name, "annotations": annotations}, "webhooks": webhooks}])
+            try:
+                body = f'{{{{ include "crownlabs.webhooks.conflict" (list . (fromJsonArray `{found}`)) }}}}'
+                return render.evaluated(body, render.NETWORK, *values)
+            except AssertionError as error:
+                return str(error)
+
+        tenants = "/validator-v1alpha2-tenant"
+        said = conflict("labs-webhook", {key: production} | release, tenants)
+        for part in ("labs-webhook (release labs in namespace campus)", production, "webhook.otherConfigurations", "docs/operating.md"):
+            self.assertIn(part, said)
+        for name, annotations, path, values in [
+            ("labs-webhook", {key: "crownlabs.polito.it/operator-selector=staging"}, tenants, {}),
+            ("labs-webhook", {key: production}, "/validator-v1alpha2-instance", {}),
+            ("labs-webhook", {key: production}, tenants, {"webhook": {"otherConfigurations": ["labs-webhook"]}}),
+            ("labs-webhook", {key: production}, tenants, {"config": {"selector": {"example.com/side": "staging"}}}),
+            ("crownlabs-webhook", {key: production}, tenants, {}),
+            ("crownlabs-operator", {}, tenants, {}),
+        ]:
+            with self.subTest(name, annotations=annotations, path=path, values=values):
+                self.assertEqual(conflict(name, annotations, path, values), "")
 
     def test_hard_anti_affinity_leaves_room_for_a_rolling_update(self):
         found = by_key(rendered({"podAntiAffinity": "hard"}))[f"Deployment {NAMESPACE}/crownlabs"]["spec"]

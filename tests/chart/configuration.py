@@ -164,8 +164,9 @@ class Configuration(unittest.TestCase):
         found = by_key(rendered(values, BASTION))
         for config in (MAIN, OF_BASTION):
             self.assertEqual(configuration(found[config])["selector"], {"example.com/side": "staging"})
-        of_instances = found["ValidatingWebhookConfiguration /crownlabs-webhook"]["webhooks"][1]["namespaceSelector"]
-        self.assertEqual(of_instances, {"matchLabels": {"example.com/side": "staging"}})
+        for kind in ("Mutating", "Validating"):
+            annotations = found[f"{kind}WebhookConfiguration /crownlabs-webhook"]["metadata"]["annotations"]
+            self.assertEqual(annotations["crownlabs.polito.it/selector"], "example.com/side=staging")
 
     def test_only_a_change_of_the_configuration_rolls_the_pods(self):
         def checksums(*values):
@@ -215,6 +216,7 @@ class Configuration(unittest.TestCase):
             annotations = found[f"{kind}WebhookConfiguration /crownlabs-webhook"]["metadata"]["annotations"]
             self.assertEqual(annotations, {
                 "cert-manager.io/inject-ca-from": f"{NAMESPACE}/crownlabs-webhook", "helm.sh/resource-policy": "keep",
+                "crownlabs.polito.it/selector": "crownlabs.polito.it/operator-selector=production",
             })
         [volume] = [
             volume["secret"]["secretName"]

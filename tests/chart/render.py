@@ -68,15 +68,19 @@ def template(*values, chart=CHART, release="crownlabs", kubernetes=KUBERNETES, n
     return helm("template", release, chart, "-n", NAMESPACE, "--kube-version", kubernetes, *options)
 
 
-def notes(*values):
-    """The notes of `helm install`. Without a cluster, helm renders no notes, so here they are an object."""
+def evaluated(body, *values):
+    """The text of a template that is added to the chart."""
     with tempfile.TemporaryDirectory() as folder:
         chart = Path(shutil.copytree(CHART, Path(folder, "chart")))
-        body = Path(chart, "templates/NOTES.txt").read_text()
-        head = "kind: Notes\nmetadata: {name: notes}\ntext: {{ include \"notes\" . | quote }}\n"
-        Path(chart, "templates/notes.yaml").write_text(f'{{{{- define "notes" }}}}{body}{{{{ end }}}}\n{head}')
-        [found] = [document for document in rendered(*values, chart=chart, network={}) if document["kind"] == "Notes"]
+        head = "kind: Evaluated\nmetadata: {name: text}\ntext: {{ include \"evaluated\" . | quote }}\n"
+        Path(chart, "templates/evaluated.yaml").write_text(f'{{{{- define "evaluated" }}}}{body}{{{{ end }}}}\n{head}')
+        [found] = [document for document in rendered(*values, chart=chart, network={}) if document["kind"] == "Evaluated"]
     return " ".join(found["text"].split())
+
+
+def notes(*values):
+    """The notes of `helm install`. Without a cluster, helm renders no notes, so here they are an object."""
+    return evaluated(Path(CHART, "templates/NOTES.txt").read_text(), *values)
 
 
 # What was rendered with each set of values: many tests read the same objects, and each rendering takes a second.

@@ -19,13 +19,13 @@ pub fn only(loops: &[(&str, &str)]) -> String {
 }
 
 /// The webhook configurations of the project, for a server at that port of this machine in place of a Service, and for
-/// the namespaces with this value of the selector label.
+/// a daemon with this value of the selector label.
 pub fn webhooks(selector: &str, port: u16) -> String {
     let text = include_str!("../../manifests/40-webhooks.yaml");
     let service = "service: {name: crownlabs-webhook, namespace: crownlabs-system, path: ";
     let lines = text.lines().map(|line| match line.trim_start().strip_prefix(service) {
         Some(path) => format!("    url: \"https://127.0.0.1:{port}{}\"", path.trim_end_matches('}')),
-        None => line.replace("operator-selector: production", &format!("operator-selector: {selector}")),
+        None => line.replace("operator-selector=production", &format!("operator-selector={selector}")),
     });
     let text = lines.collect::<Vec<_>>().join("\n");
     text.split("\n---\n").filter(|part| !part.contains("kind: Service")).collect::<Vec<_>>().join("\n---\n")

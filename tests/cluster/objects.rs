@@ -74,7 +74,10 @@ pub async fn furnish(client: &Client) -> Result<()> {
         storage.create(&params, &serde_json::from_value(class)?).await?;
     }
     let ingress: Api<IngressClass> = Api::all(client.clone());
-    let class = json!({"metadata": {"name": "test"}, "spec": {"controller": "example.org/test"}});
+    let default = json!({"ingressclass.kubernetes.io/is-default-class": "true"});
+    let class = json!({
+        "metadata": {"name": "test", "annotations": default}, "spec": {"controller": "example.org/test"},
+    });
     ingress.create(&params, &serde_json::from_value(class)?).await?;
     let secrets: Api<Secret> = Api::namespaced(client.clone(), "default");
     let secret = json!({"metadata": {"name": "registry-credentials-cdi"}});

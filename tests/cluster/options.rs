@@ -32,7 +32,7 @@ pub struct Options {
     /// How many nodes are simulated; one holds 2,000 pods.
     pub nodes: usize,
     /// Whether the cluster has the usual additions of administrators: a default storage class, a storage class for
-    /// MyDrive, an Ingress class, nodes marked by KubeVirt, and the import Secret of CDI.
+    /// MyDrive, a default Ingress class, nodes marked by KubeVirt, and the import Secret of CDI.
     pub furnished: bool,
     /// Whether the CRDs of `KubeVirt` and CDI are installed.
     pub kubevirt: bool,

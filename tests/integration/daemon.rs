@@ -8,6 +8,9 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use super::lab::running;
+pub use super::lab::running::tail;
+
 /// The binary under test.
 const BINARY: &str = env!("CARGO_BIN_EXE_crownlabs");
 
@@ -113,7 +116,8 @@ impl Daemon {
         let dir = TempDir::new().expect("a folder");
         let file = dir.path().join("crownlabs.yaml");
         fs::write(&file, config).expect("written");
-        let log = File::create(dir.path().join("log")).expect("a log");
+        let log_file = dir.path().join("log");
+        let log = File::create(&log_file).expect("a log");
         let child = Command::new(command[0])
             .args(&command[1..])
             .args(["run", "--config"])
@@ -124,7 +128,14 @@ impl Daemon {
             .stderr(log)
             .spawn()
             .expect("the daemon starts");
+        running::add(child.id(), log_file);
         Self { child, dir, host }
+    }
+
+    /// Allows the daemon to end. Otherwise, the waits of its test fail when it has ended.
+    pub fn that_may_end(self) -> Self {
+        running::remove(self.id());
+        self
     }
 
     /// The configuration file.
@@ -189,20 +200,23 @@ impl Daemon {
         self.child.id()
     }
 
-    /// Sends it a signal, for example `TERM`.
+    /// Sends it a signal, for example `TERM`. It may end from then on.
     pub fn signal(&self, name: &str) {
+        running::remove(self.id());
         let status = Command::new("kill").args(["-s", name, &self.id().to_string()]).status();
         assert!(status.expect("kill runs").success(), "kill -s {name}");
     }
 
     /// Kills it, if it runs, and waits for its end.
     pub fn stop(&mut self) {
+        running::remove(self.id());
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 
-    /// Waits until it has ended; `None` if it runs longer than `limit`.
+    /// Waits until it has ended; `None` if it runs longer than `limit`. It may end from then on.
     pub fn wait(&mut self, limit: Duration) -> Option<ExitStatus> {
+        running::remove(self.id());
         let begin = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().expect("it is a child of this process") {
@@ -219,20 +233,13 @@ impl Daemon {
     /// at once when the daemon has ended.
     pub fn wait_for(&self, what: &str, mut condition: impl FnMut(&Self) -> bool) {
         super::lab::wait_until(super::lab::PATIENCE, || {
-            let has_ended = self.has_ended();
+            let has_ended = running::has_ended(self.id());
             if condition(self) {
                 return Ok(());
             }
             assert!(!has_ended, "the daemon has ended, so there will be no {what}");
             Err(format!("{what}; its log:\n{}", tail(&self.log())))
         });
-    }
-
-    /// Whether the process has ended. It is a zombie until it is waited for.
-    fn has_ended(&self) -> bool {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.id())).unwrap_or_default();
-        // The state follows the name of the program, which is in parentheses.
-        stat.rsplit_once(") ").is_none_or(|(_, state)| state.starts_with('Z'))
     }
 }
 
@@ -243,12 +250,6 @@ impl Drop for Daemon {
             eprintln!("the daemon's log:\n{}", tail(&self.log()));
         }
     }
-}
-
-/// The last lines of a log.
-pub fn tail(log: &str) -> String {
-    let lines: Vec<&str> = log.lines().collect();
-    lines[lines.len().saturating_sub(40)..].join("\n")
 }
 
 /// Sends a GET request.

@@ -1,11 +1,13 @@
 //! Leader election between replicas: one is the leader, and another takes over.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crownlabs::testing::clock;
 use jiff::Timestamp;
 
+use crate::course::Course;
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
 use cluster::Options as ClusterOptions;
@@ -26,27 +28,27 @@ fn leads(daemon: &Daemon, name: &str) -> bool {
     daemon.metrics().contains(&format!("leader_election_master_status{{name=\"{name}\"}} 1"))
 }
 
-/// Starts two replicas; the first one is the leader.
-fn pair(lab: &Lab, name: &str) -> (Daemon, Daemon) {
+/// Creates a course with this name, and starts two replicas; the first one is the leader.
+fn pair(lab: &Arc<Lab>, name: &str) -> (Course, Daemon, Daemon) {
     pair_of(lab, name, &lab.admin())
 }
 
 /// The same, where the first one has this kubeconfig.
-fn pair_of(lab: &Lab, name: &str, kubeconfig: &Path) -> (Daemon, Daemon) {
-    lab.create_fixtures(name);
+fn pair_of(lab: &Arc<Lab>, name: &str, kubeconfig: &Path) -> (Course, Daemon, Daemon) {
+    let course = lab.course(name);
     let config = config(name);
     let options = Options { kubeconfig, selector: name, config: &config };
     let first = Daemon::start(&options);
     first.wait_for("leadership", |daemon| leads(daemon, name));
     let second = Daemon::start(&Options { kubeconfig: &lab.admin(), ..options });
     second.wait_for("standby", |daemon| daemon.ready().1.contains("standby"));
-    (first, second)
+    (course, first, second)
 }
 
 #[test]
 fn a_killed_leader_is_replaced_when_its_lease_ends() {
     let lab = Lab::shared();
-    let (leader, standby) = pair(&lab, "killed");
+    let (_course, leader, standby) = pair(&lab, "killed");
     lab.apply(&instance("killed", "one", "standalone"));
     lab.await_phase("tenant-killed", "one", "Ready");
     assert!(!leads(&standby, "killed"), "both lead");
@@ -64,13 +66,12 @@ fn a_killed_leader_is_replaced_when_its_lease_ends() {
         "before the lease expired: {took:?}"
     );
     lab.await_phase("tenant-killed", "two", "Ready");
-    lab.delete_fixtures("killed");
 }
 
 #[test]
 fn a_clean_stop_releases_the_lease() {
     let lab = Lab::shared();
-    let (mut leader, standby) = pair(&lab, "stopped");
+    let (_course, mut leader, standby) = pair(&lab, "stopped");
     // No other replica takes the lease in the meantime.
     standby.signal("STOP");
     leader.signal("TERM");
@@ -79,14 +80,13 @@ fn a_clean_stop_releases_the_lease() {
     assert_eq!(holder(&lab, "stopped").as_deref(), Some(""));
     standby.signal("CONT");
     standby.wait_for("leadership", |daemon| leads(daemon, "stopped"));
-    lab.delete_fixtures("stopped");
 }
 
 #[test]
 fn a_leader_frozen_past_its_lease_stops_writing() {
     let lab = Lab::shared();
     let other = lab.cluster.administrator("the-leader-that-is-frozen").expect("a kubeconfig");
-    let (mut leader, standby) = pair_of(&lab, "frozen", &other);
+    let (_course, mut leader, standby) = pair_of(&lab, "frozen", &other);
     lab.apply(&instance("frozen", "one", "standalone"));
     lab.await_phase("tenant-frozen", "one", "Ready");
     leader.signal("STOP");
@@ -124,19 +124,18 @@ fn a_leader_frozen_past_its_lease_stops_writing() {
     let count = created.len();
     created.dedup();
     assert_eq!(created.len(), count, "{created:?}");
-    lab.delete_fixtures("frozen");
 }
 
 #[test]
 fn both_start_at_once_and_one_leads() {
     let lab = Lab::shared();
-    let _course = lab.course("race");
+    let _course = lab.course("simultaneous");
     let admin = lab.admin();
-    let config = config("race");
-    let options = Options { kubeconfig: &admin, selector: "race", config: &config };
+    let config = config("simultaneous");
+    let options = Options { kubeconfig: &admin, selector: "simultaneous", config: &config };
     let daemons: Vec<Daemon> = (0..3).map(|_| Daemon::spawn(&options)).collect();
     wait_until(PATIENCE, || {
-        let leading = daemons.iter().filter(|daemon| leads(daemon, "race")).count();
+        let leading = daemons.iter().filter(|daemon| leads(daemon, "simultaneous")).count();
         let standing = daemons.iter().filter(|daemon| daemon.ready().1.contains("standby")).count();
         ((leading, standing) == (1, 2))
             .then_some(())
@@ -153,7 +152,7 @@ fn holder(lab: &Lab, name: &str) -> Option<String> {
 #[test]
 fn a_deleted_lease_is_recreated_by_its_holder() {
     let lab = Lab::shared();
-    let (leader, standby) = pair(&lab, "deleted");
+    let (_course, leader, standby) = pair(&lab, "deleted");
     let before = holder(&lab, "deleted").expect("a lease");
     lab.delete("lease", "crownlabs-system", &["deleted"]);
     wait_until(PATIENCE, || {
@@ -170,7 +169,6 @@ fn a_deleted_lease_is_recreated_by_its_holder() {
     assert!(took >= LEASE.checked_sub(Duration::from_secs(1)).unwrap_or_default(), "too early: {took:?}");
     assert!(took <= 2 * LEASE, "{took:?}");
     leader.signal("KILL");
-    lab.delete_fixtures("deleted");
 }
 
 #[test]

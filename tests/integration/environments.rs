@@ -127,9 +127,15 @@ fn routes_replace_ingresses_where_the_gateway_api_is_enabled() {
         accepted.then_some(()).ok_or_else(|| status.to_string())
     });
     drop(daemon);
-    // Without the option, the Ingress is created again, and the route is removed.
+    // Without the option, the Ingress is created again, and the route is removed once the Ingress has an address.
     let _daemon = Daemon::start(&Options { kubeconfig: &admin, selector: "route", config: "" });
     lab.await_value("ingresses", "tenant-route", "web-app", "/kind", "Ingress");
+    let route = lab.get("httproutes", "tenant-route", "web").expect("the Ingress has no address");
+    assert!(route["metadata"]["deletionTimestamp"].is_null(), "{route}");
+    // Ingresses of other tests have the default class, and none of them has an address.
+    lab.patch("ingresses", "tenant-route", "web-app", r#"{"spec": {"ingressClassName": "only-route"}}"#);
+    let published = r#"{"status": {"loadBalancer": {"ingress": [{"ip": "172.18.14.2"}]}}}"#;
+    lab.patch_status("ingresses", "tenant-route", "web-app", published);
     lab.await_gone("httproutes", "tenant-route", "web");
     wait_until(PATIENCE, || {
         let status = lab.get("instances", "tenant-route", "web").ok_or("the Instance")?["status"].clone();
@@ -141,7 +147,7 @@ fn routes_replace_ingresses_where_the_gateway_api_is_enabled() {
 #[test]
 fn an_instance_with_a_rejected_route_is_not_ready_and_shows_the_message_of_the_gateway() {
     let (lab, namespace) = (Lab::shared(), "tenant-refusal");
-    lab.create_fixtures("refusal");
+    let _course = lab.course("refusal");
     let admin = lab.admin();
     let config = "controllers: {instance: {stalledAfter: 5s, gatewayApi: {enabled: true, parentRefs: [{name: labs, namespace: gateways}]}}}\n";
     let _daemon = Daemon::start(&Options { kubeconfig: &admin, selector: "refusal", config });
@@ -178,15 +184,17 @@ fn an_instance_with_a_rejected_route_is_not_ready_and_shows_the_message_of_the_g
             conditions.iter().any(|found| found["type"] == "Stalled" && found["status"] == "True");
         is_stalled.then_some(()).ok_or_else(|| object["status"].to_string())
     });
+    say("Accepted", "Unknown", "Pending", "the controller restarts");
+    let words = "has not decided for 5s: Accepted is unknown: Pending: the controller restarts";
+    ready("False", "RouteIgnored", words);
     say("Accepted", "True", "Accepted", "");
     ready("True", "Ready", "");
-    lab.delete_fixtures("refusal");
 }
 
 #[test]
 fn an_ingress_that_its_controller_ignores_makes_the_instance_not_ready() {
     let (lab, namespace) = (Lab::shared(), "tenant-ignored");
-    lab.create_fixtures("ignored");
+    let _course = lab.course("ignored");
     let admin = lab.admin();
     let config = "controllers: {instance: {stalledAfter: 3s}}\n";
     let _daemon = Daemon::start(&Options { kubeconfig: &admin, selector: "ignored", config });
@@ -211,5 +219,4 @@ fn an_ingress_that_its_controller_ignores_makes_the_instance_not_ready() {
     assert_eq!((&ready["status"], &ready["reason"]), (&"False".into(), &"RouteIgnored".into()));
     lab.patch_status("ingresses", namespace, "left-app", published);
     lab.await_phase(namespace, "left", "Ready");
-    lab.delete_fixtures("ignored");
 }

@@ -100,7 +100,7 @@ fn promtool(metrics: &str) -> String {
 #[test]
 fn promtool_accepts_the_metrics_of_a_daemon_with_every_loop() {
     let (lab, folder, exams) = (Lab::shared(), TempDir::new().expect("a folder"), reserved_port());
-    lab.create_fixtures("exposition");
+    let _course = lab.course("exposition");
     let config = config(folder.path(), exams);
     let daemon =
         Daemon::start(&Options { kubeconfig: &lab.admin(), selector: "exposition", config: &config });
@@ -143,5 +143,4 @@ fn promtool_accepts_the_metrics_of_a_daemon_with_every_loop() {
     ]);
     lab.delete("tenants", "", &["exposition.t"]);
     lab.begin_delete("workspaces", "", &["exposition-course"]);
-    lab.delete_fixtures("exposition");
 }

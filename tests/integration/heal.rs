@@ -37,7 +37,6 @@ fn await_healed(lab: &Lab, kind: &str, name: &str, before: &Value) {
 
 /// Creates the Instances and waits until they are ready.
 fn prepare(lab: &Lab) {
-    lab.create_fixtures("heal");
     for (name, template) in [("vmp", "vm-persistent"), ("vm", "vm"), ("box", "container-persistent")] {
         lab.apply(&instance("heal", name, template));
     }
@@ -51,6 +50,7 @@ fn children_are_repaired() {
     let lab = Lab::shared();
     let kubeconfig = lab.service_account();
     let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "heal", config: "" });
+    let _course = lab.course("heal");
     prepare(&lab);
     for (kind, name) in CHILDREN {
         let before = lab.get(kind, NAMESPACE, name).expect("the child");
@@ -87,7 +87,6 @@ fn children_are_repaired() {
     }
     enforced_fields_are_repaired(&lab);
     other_fields_are_kept(&lab);
-    lab.delete_fixtures("heal");
 }
 
 /// In addition to labels and owner, some fields of each kind are enforced.

@@ -68,6 +68,17 @@ fn await_late_courses(lab: &Lab) {
     lab.delete("workspaces", "", &["kstatus-late"]);
 }
 
+/// A Template of a course that does not exist fails after a while. When its spec names another course, it is no
+/// longer judged by the former spec.
+fn templates(lab: &Lab) {
+    let (namespace, name) = ("workspace-kstatus", "container-persistent");
+    await_kstatus(lab, "templates", namespace, name, "Failed");
+    let course = json!({"spec": {"workspace.crownlabs.polito.it/WorkspaceRef": {"name": "kstatus-course"}}});
+    lab.patch("templates", namespace, name, &course.to_string());
+    let said = await_kstatus(lab, "templates", namespace, name, "Current");
+    assert!(!said.contains(&"Failed"), "{said:?}");
+}
+
 #[test]
 fn kstatus_reports_when_an_object_is_current_or_has_failed() {
     let lab = Lab::shared();
@@ -93,6 +104,7 @@ fn kstatus_reports_when_an_object_is_current_or_has_failed() {
     }
 
     pod_configs(&lab);
+    templates(&lab);
 
     // Stopped, as its spec requires, is as good as running.
     lab.patch("instances", NAMESPACE, "box", r#"{"spec": {"running": false}}"#);

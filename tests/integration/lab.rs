@@ -1,5 +1,8 @@
 //! The control plane that the tests share, and its operations.
 
+#[path = "running.rs"]
+pub mod running;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Weak};
@@ -12,16 +15,22 @@ use serde_json::{Value, json};
 use cluster::{Cluster, Options};
 
 /// Calls `probe` until it returns a value, with growing pauses: otherwise many waiting tests would keep the control
-/// planes busy with their lists. Panics after `limit` with the last error, which names the problem.
+/// planes busy with their lists. Panics after `limit` with the last error, which names the problem, and at once if
+/// a daemon of this test has ended.
 pub fn wait_until<T>(limit: Duration, mut probe: impl FnMut() -> Result<T, String>) -> T {
     const SHORTEST: Duration = Duration::from_millis(50);
     const LONGEST: Duration = Duration::from_millis(500);
     let begin = Instant::now();
     loop {
-        match probe() {
-            Ok(value) => return value,
-            Err(missing) if begin.elapsed() > limit => panic!("after {limit:?} still missing: {missing}"),
-            Err(_) => std::thread::sleep((begin.elapsed() / 4).clamp(SHORTEST, LONGEST)),
+        // Before the probe, which may wait for the last words of a daemon.
+        let ended = running::ended();
+        match (probe(), ended) {
+            (Ok(value), _) => return value,
+            (Err(missing), Some(ended)) => panic!("{ended}\nstill missing: {missing}"),
+            (Err(missing), None) => {
+                assert!(begin.elapsed() <= limit, "after {limit:?} still missing: {missing}");
+                std::thread::sleep((begin.elapsed() / 4).clamp(SHORTEST, LONGEST));
+            }
         }
     }
 }

@@ -24,6 +24,7 @@ mod compatibility;
 mod crash;
 mod definitions;
 mod election;
+mod ended_daemon;
 mod environments;
 mod exam_agent;
 mod exam_server;

@@ -20,7 +20,7 @@ fn stopped(fixtures: &str, name: &str) -> String {
 #[test]
 fn a_snapshot_that_cannot_start_reports_the_reason_and_does_not_block_the_next() {
     let (lab, namespace) = (Lab::shared(), "tenant-snapstuck");
-    lab.create_fixtures("snapstuck");
+    let _course = lab.course("snapstuck");
     let kubeconfig = lab.service_account();
     let config = config(", startDeadline: 30s");
     let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "snapstuck", config: &config });
@@ -46,7 +46,6 @@ spec: {{accessModes: [ReadWriteOnce], storageClassName: disks, resources: {{requ
 "
     ));
     lab.await_value("instancesnapshots", namespace, "second", "/status/phase", "Completed");
-    lab.delete_fixtures("snapstuck");
 }
 
 #[test]

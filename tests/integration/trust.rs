@@ -43,7 +43,7 @@ fn objects(lab: &Lab, namespace: &str) -> Vec<Value> {
 #[test]
 fn a_student_naming_a_manager_as_tenant_gets_no_objects() {
     let (lab, name, namespace) = (Lab::shared(), "trust", "tenant-trust");
-    lab.create_fixtures(name);
+    let _course = lab.course(name);
     let label = json!({"metadata": {"labels": {"crownlabs.polito.it/name": name}}});
     lab.patch("namespaces", "", namespace, &label.to_string());
     lab.apply(
@@ -97,6 +97,5 @@ spec: {firstName: Grace, lastName: Rossi, email: grace@example.org, workspaces: 
     lab.patch("instances", namespace, "sly", &tenant(name));
     lab.await_phase(namespace, "sly", "Ready");
     assert_eq!(condition(&lab, namespace, "sly", "TenantMismatch"), None);
-    lab.delete_fixtures(name);
     lab.delete("tenant", "", &["trust-teacher"]);
 }

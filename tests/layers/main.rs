@@ -1,12 +1,14 @@
 //! Rules about the text of the repository, checked without a cluster in under a second: the allowed imports of each
-//! module ([`imports`]), the imports within the dashboard ([`dashboard`]), the length of files ([`sizes`]), and that comments and documents refer
-//! only to content of the repository ([`references`]).
+//! module ([`imports`]), the imports within the dashboard ([`dashboard`]), the length of files ([`sizes`]), the
+//! choice of ports ([`ports`]), and that comments and documents refer only to content of the repository
+//! ([`references`]).
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
 mod claims;
 mod dashboard;
 mod imports;
+mod ports;
 mod references;
 mod sizes;
 

@@ -9,7 +9,16 @@ root=$PWD
 folder=$(mktemp -d)
 trap 'kill "$registry_pid" 2>/dev/null || true; rm -rf "$folder"' EXIT
 version=$(sed -n 's/^version: //p' manifests/chart/Chart.yaml)
-address=127.0.0.1:$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+# A port that no test of this machine gets while this script runs: the locks are those of tests/cluster/ports.rs.
+locks=${CROWNLABS_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/crownlabs}/ports
+mkdir -p "$locks"
+for ((port = 20000; ; port++)); do
+	((port < 30000)) || { echo "no free port from 20000 on" >&2; exit 1; }
+	exec {lock}>"$locks/$port.lock"
+	if flock --nonblock "$lock" && ! (: <"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then break; fi
+	exec {lock}>&-
+done
+address=127.0.0.1:$port
 registry=$address/crownlabs
 cat >"$folder/registry.yml" <<-END
 	version: 0.1

@@ -130,7 +130,7 @@ controllers:
             Some(path) => {
                 format!("    url: \"https://127.0.0.1:{}{}\"", self.webhook_port, path.trim_end_matches('}'))
             }
-            None => line.replace("operator-selector: production", "operator-selector: bench"),
+            None => line.replace("operator-selector=production", "operator-selector=bench"),
         });
         let text = lines.collect::<Vec<_>>().join("\n");
         let is_wanted = |part: &&str| !part.contains("kind: Service\n");

@@ -107,6 +107,12 @@ reasons! { COURSES, COURSES_ROWS;
     /// A namespace of the object is being deleted. It is created again afterwards.
     NAMESPACE_TERMINATING = "NamespaceTerminating" on [Tenant, Workspace] in [Ready, Reconciled, Event] by Administrator:
         "Wait. If it lasts, `kubectl describe namespace` lists the objects that block the deletion.";
+    /// A child of the object, or of a deleted object of the same name, has been in deletion for more than a minute. It
+    /// is created again afterwards.
+    OBJECT_TERMINATING = "ObjectTerminating" on [PodConfig, SharedVolume, Workspace] in [Ready, Reconciled, Stalled, Event]
+        on [Tenant] in [Ready, Reconciled, Stalled, MyDriveReady, Event]
+        on [Instance] in [Reconciled, Stalled, Event] by Administrator:
+        "The message names the object and its finalizers: check whether the controllers that remove them are running.";
     /// A Workspace does not exist, or does not accept the Tenant in this role. The rest of the Tenant is set up.
     WORKSPACE_NOT_FOUND = "WorkspaceNotFound" on [Tenant] in [Ready, Reconciled, Stalled, Enrolled, Event]
         on [Template] in [Ready, Stalled, Event] by Teacher, Administrator:
@@ -115,7 +121,7 @@ reasons! { COURSES, COURSES_ROWS;
     ENROLLED = "Enrolled" on [Tenant] in [Enrolled] by Nobody: "Nothing.";
     /// The account exists. The rest is set up after the user has confirmed the e-mail address.
     AWAITING_VERIFICATION = "AwaitingVerification" on [Tenant] in [Ready] by Student:
-        "Follow the link in the mail of Keycloak.";
+        "Follow the link in the mail from Keycloak.";
     /// The Tenant has not logged in for a long time, so the personal namespace was removed. It is created again at
     /// the next login.
     INACTIVE = "Inactive" on [Tenant] in [Ready] by Student: "Log in.";
@@ -147,8 +153,8 @@ reasons! { COURSES, COURSES_ROWS;
         "Set `spec.size` to an amount such as `10Gi`, not below the amount in the message.";
     /// The claim is being removed. The volume gets a new one afterwards.
     CLAIM_TERMINATING = "ClaimTerminating" on [SharedVolume] in [Ready, Reconciled, Event] by Administrator:
-        "Wait. If it lasts, a pod still mounts the claim.";
-    /// The volume is being deleted.
+        "Wait. If it lasts, the message names the finalizers: usually a pod still mounts the claim.";
+    /// The object is being deleted.
     DELETING = "Deleting" on [PodConfig, SharedVolume] in [Ready] by Nobody: "Wait, or see `DeletionBlocked`.";
     /// Templates or Instances use the volume.
     IN_USE = "InUse" on [SharedVolume] in [DeletionBlocked] by Teacher:

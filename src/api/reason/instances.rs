@@ -49,10 +49,12 @@ reasons! { INSTANCES, INSTANCES_ROWS;
     /// The pod has failed, for example because its node ran out of disk space. It is replaced by a new pod.
     POD_FAILED = "PodFailed" on [Instance] in [Ready, Event] by Administrator:
         "Wait for the new pod. If it fails, too, the message names the resource that the node lacks.";
-    /// A volume is not bound: its storage class is missing or cannot provision it.
+    /// A volume is not bound: its storage class is missing or cannot provision it, or, for a volume on NFS, waits for
+    /// its first consumer.
     VOLUME_UNBOUND = "VolumeUnbound" on [Instance] in [Ready, Stalled, Event]
-        on [SharedVolume] in [Ready, Reconciled, Event] on [Tenant] in [Reconciled, MyDriveReady, Event] by Administrator:
-        "Run `kubectl describe` on the claim that the message names, and check whether its storage class exists.";
+        on [SharedVolume] in [Ready, Reconciled, Stalled, Event]
+        on [Tenant] in [Reconciled, Stalled, MyDriveReady, Event] by Administrator:
+        "Run `kubectl describe` on the claim that the message names, and check its storage class.";
     /// The virtual machine is paused until a user resumes it.
     MACHINE_PAUSED = "MachinePaused" on [Instance] in [Ready, Event] by Administrator:
         "Resume it (`virtctl unpause vm`). KubeVirt pauses a machine whose disk cannot be written.";
@@ -75,10 +77,10 @@ reasons! { INSTANCES, INSTANCES_ROWS;
     /// A Gateway rejects the route of the web interface, or cannot resolve its backend.
     ROUTE_REFUSED = "RouteRefused" on [Instance] in [Ready, Stalled, Event] by Administrator:
         "The message comes from the Gateway's controller. Check `controllers.instance.gatewayApi.parentRefs` and the listeners of the Gateway.";
-    /// No controller has processed the route or the Ingress of the web interface within
+    /// No controller has accepted the route or the Ingress of the web interface within
     /// `controllers.instance.stalledAfter`.
     ROUTE_IGNORED = "RouteIgnored" on [Instance] in [Ready, Stalled, Event] by Administrator:
-        "Check whether the Gateway, or the class of the Ingress, exists, and read the log of its controller.";
+        "Check whether the Gateway, or a default Ingress class, exists, and read the log of its controller.";
     /// An object of the Instance cannot be created.
     CREATION_LOOP_BACKOFF = "CreationLoopBackoff" on [Instance] in [Ready] by Teacher:
         "The condition `Reconciled` has the reason.";
@@ -92,7 +94,7 @@ reasons! { INSTANCES, INSTANCES_ROWS;
     /// published in addition to the event of the specific reason, because alerts may depend on it.
     ENVIRONMENT_ENFORCEMENT_FAILED = "EnvironmentEnforcementFailed" on [Instance]
         in [Reconciled, Stalled, Event] by Administrator:
-        "The message is the API server's: a missing right, a rule of admission, or an object that it does not accept.";
+        "The message comes from the API server: a missing permission, an admission rule, or an invalid object.";
     /// An environment of type `CloudVM` or `LocalVM` is not persistent, although its image is a disk.
     NOT_PERSISTENT = "NotPersistent" on [Instance] in [Reconciled, Stalled, Event]
         on [Template] in [Valid, Ready, Stalled, Event] by Teacher:
@@ -160,22 +162,25 @@ reasons! { INSTANCES, INSTANCES_ROWS;
     SERVICE_FAILED = "ServiceFailed" on [Instance] in [PublicExposureReady, Event] by Administrator:
         "The message comes from the API server: usually a missing permission, a quota for Services, or an admission rule.";
     /// The Service is being deleted. It will be created again with the same address and ports.
-    SERVICE_LEAVING = "ServiceLeaving" on [Instance] in [PublicExposureReady, Event] by Nobody: "Wait.";
+    SERVICE_LEAVING = "ServiceLeaving" on [Instance] in [PublicExposureReady, Event] by Administrator:
+        "Wait. If it lasts, the message names the finalizers that hold the Service.";
     /// The ports can be reached at the address in the message.
     EXPOSURE_ASSIGNED = "PublicExposureAssigned" on [Instance] in [PublicExposureReady, Event] by Nobody: "Nothing.";
     /// The load balancer has assigned a different address from the requested one.
-    OTHER_ADDRESS = "OtherAddress" on [Instance] in [PublicExposureReady, Event] by Administrator:
+    OTHER_ADDRESS = "OtherAddress" on [Instance] in [Ready, Stalled, PublicExposureReady, Event] by Administrator:
         "Set `ipPool` and `loadBalancerIpsKey` of `controllers.publicExposure` as the load balancer requires.";
     /// The load balancer has not assigned the address yet.
     WAITING_FOR_ADDRESS = "WaitingForAddress" on [Instance] in [PublicExposureReady, Event] by Nobody:
         "Wait a minute.";
     /// The load balancer rejects the Service of the exposure.
-    LOAD_BALANCER_REFUSED = "LoadBalancerRefused" on [Instance] in [PublicExposureReady, Event] by Administrator:
+    LOAD_BALANCER_REFUSED = "LoadBalancerRefused" on [Instance] in [Ready, Stalled, PublicExposureReady, Event]
+        by Administrator:
         "The message comes from the load balancer: usually none of its pools has the address.";
     /// No load balancer has assigned an address to the Service of the exposure within
     /// `controllers.instance.stalledAfter`.
-    LOAD_BALANCER_IGNORED = "LoadBalancerIgnored" on [Instance] in [PublicExposureReady, Event] by Administrator:
-        "Check the events of the Service and the log of the load balancer: usually no load balancer runs, or none of its pools has the address.";
+    LOAD_BALANCER_IGNORED = "LoadBalancerIgnored" on [Instance] in [Ready, Stalled, PublicExposureReady, Event]
+        by Administrator:
+        "The message has the event about the Service, if there is one. Check the log of the load balancer: usually no load balancer runs, or none of its pools has the address.";
 
     /// The request for a snapshot is new and is being checked.
     VALIDATING = "Validating" on [InstanceSnapshot] in [Event] by Nobody: "Nothing.";

@@ -111,7 +111,7 @@ fn causes() -> String {
 }
 
 /// The reasons of objects that are not ready or not reconciled but never become `Stalled`.
-const NEVER_STALLED: [(&str, &str); 26] = [
+const NEVER_STALLED: [(&str, &str); 24] = [
     // The object is in its desired state.
     ("Instance", "EnvironmentRemoved"),
     ("Instance", "InvalidPublicKey"),
@@ -135,9 +135,7 @@ const NEVER_STALLED: [(&str, &str); 26] = [
     ("SharedVolume", "ResourceQuotaExceeded"),
     // A provisioner or a node needs time.
     ("SharedVolume", "Provisioning"),
-    ("SharedVolume", "VolumeUnbound"),
     ("Tenant", "Provisioning"),
-    ("Tenant", "VolumeUnbound"),
     ("Tenant", "KeycloakUnavailable"),
     ("Tenant", "KeycloakUnreachable"),
     ("Tenant", "NamespaceTerminating"),

@@ -56,22 +56,48 @@ pub struct Cluster {
     pub nodes: Vec<NodeRoom>,
     /// The storage classes.
     pub storage_classes: Option<StorageClasses>,
-    /// The number of Ingress classes.
-    pub ingress_classes: Option<usize>,
+    /// The Ingress classes.
+    pub ingress_classes: Option<IngressClasses>,
     /// The Gateways; empty if their CRD is not installed.
     pub gateways: Option<BTreeSet<GenericRef>>,
 }
 
-/// The names of storage classes. The value says whether the class is the default one.
-pub type StorageClasses = BTreeMap<String, bool>;
+/// The storage classes by name.
+pub type StorageClasses = BTreeMap<String, ClassProperties>;
+
+/// The properties of a storage class.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ClassProperties {
+    /// Whether it is the default class.
+    pub is_default: bool,
+    /// Whether a claim is bound only after a pod uses it (`volumeBindingMode: WaitForFirstConsumer`).
+    pub waits_for_consumer: bool,
+}
+
+/// Returns the storage class of a claim, with its name; `None` if it does not exist. An empty name stands for the
+/// default class.
+pub fn class_of<'a>(classes: &'a StorageClasses, class: &str) -> Option<(&'a String, &'a ClassProperties)> {
+    if class.is_empty() {
+        classes.iter().find(|(_, properties)| properties.is_default)
+    } else {
+        classes.get_key_value(class)
+    }
+}
 
 /// Whether the storage class of a claim exists. An empty name stands for the default class.
 pub fn has_class(classes: &StorageClasses, class: &str) -> bool {
-    if class.is_empty() {
-        classes.values().any(|is_default| *is_default)
-    } else {
-        classes.contains_key(class)
-    }
+    class_of(classes, class).is_some()
+}
+
+/// The Ingress classes of a cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IngressClasses {
+    /// There are none.
+    Missing,
+    /// None of them is the default class.
+    WithoutDefault,
+    /// One of them is the default class. The Ingresses of Instances name no class, so they get it.
+    WithDefault,
 }
 
 /// The state of a shared volume.
@@ -243,8 +269,9 @@ fn web(environment: &Environment, cluster: &Cluster) -> Option<Obstacle> {
     }
     let wanted = &cluster.settings.gateways;
     if wanted.is_empty() {
+        // Without a default class, a controller may accept Ingresses without a class, as ingress-nginx for kind does.
         let message = "its web interface cannot be reached: the cluster has no Ingress class; install an Ingress controller";
-        return (cluster.ingress_classes == Some(0))
+        return (cluster.ingress_classes == Some(IngressClasses::Missing))
             .then(|| obstacle(environment, reason::INGRESS_CLASS_MISSING, message));
     }
     let known = cluster.gateways.as_ref()?;

@@ -44,13 +44,13 @@ fn whole() -> Cluster {
         has_cdi: true,
         nodes: vec![node(&[], &json!({}), &json!({}))],
         storage_classes: Some([("fast", false), ("nfs", false), ("usual", true)].map(own).into()),
-        ingress_classes: Some(1),
+        ingress_classes: Some(IngressClasses::WithDefault),
         gateways: None,
     }
 }
 
-fn own((name, is_default): (&str, bool)) -> (String, bool) {
-    (name.to_owned(), is_default)
+fn own((name, is_default): (&str, bool)) -> (String, ClassProperties) {
+    (name.to_owned(), ClassProperties { is_default, ..ClassProperties::default() })
 }
 
 /// The obstacles of a Template in a cluster without shared volumes.
@@ -83,7 +83,7 @@ fn each_missing_part_of_a_bare_cluster_is_named() {
         has_kubevirt: false,
         has_cdi: false,
         storage_classes: Some(BTreeMap::new()),
-        ingress_classes: Some(0),
+        ingress_classes: Some(IngressClasses::Missing),
         ..whole()
     };
     let classes = [reason::STORAGE_CLASS_NOT_FOUND; 2];
@@ -165,9 +165,16 @@ fn a_shared_volume_is_an_obstacle_unless_it_is_exported() {
 }
 
 #[test]
+fn an_ingress_class_that_is_not_the_default_is_no_obstacle() {
+    let cluster = Cluster { ingress_classes: Some(IngressClasses::WithoutDefault), ..whole() };
+    assert_eq!(reasons(&cluster, &json!({})), [""; 0], "a controller may accept Ingresses without a class");
+}
+
+#[test]
 fn a_web_interface_needs_the_gateways_that_are_configured() {
     let wanted = GenericRef::new("gateways", "labs");
-    let mut cluster = Cluster { ingress_classes: Some(0), gateways: Some([].into()), ..whole() };
+    let ingress_classes = Some(IngressClasses::Missing);
+    let mut cluster = Cluster { ingress_classes, gateways: Some([].into()), ..whole() };
     cluster.settings.gateways = vec![wanted.clone()];
     assert_eq!(reasons(&cluster, &json!({})), [reason::GATEWAY_MISSING]);
     assert!(found(&cluster, &json!({}))[0].message.contains("Gateway gateways/labs does not exist"));

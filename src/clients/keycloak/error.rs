@@ -60,7 +60,7 @@ pub enum KeycloakError {
         said: String,
     },
     /// Keycloak rejects the request. A retry would fail, too.
-    #[error("Keycloak refuses to {}: {said}", operation.words())]
+    #[error("Keycloak rejected the request to {}: {said}", operation.words())]
     Rejected {
         /// The operation.
         operation: Operation,
@@ -131,12 +131,22 @@ impl KeycloakError {
         )
     }
 
-    /// Whether Keycloak itself does not respond, so that other calls would fail, too: there is no response, or it
-    /// comes from a proxy or a server that is starting (502, 503, 504).
+    /// Whether other calls would fail, too: there is no response, or it comes from a proxy or a server that is starting
+    /// (502, 503, 504), or the credentials are missing or rejected.
     pub fn is_outage(&self) -> bool {
         match self {
-            Self::Unreachable { .. } => true,
+            Self::Unreachable { .. } | Self::Unauthorized { .. } | Self::SecretUnreadable { .. } => true,
             Self::Unavailable { status, .. } => matches!(status.as_u16(), 502..=504),
+            _ => false,
+        }
+    }
+
+    /// Whether the same operation would fail for other objects, too, and other operations may succeed: the
+    /// account lacks a role, or Keycloak has an internal error.
+    pub(super) fn is_of_the_operation(&self) -> bool {
+        match self {
+            Self::Forbidden { .. } => true,
+            Self::Unavailable { status, .. } => status.is_server_error() && !self.is_outage(),
             _ => false,
         }
     }
@@ -258,9 +268,14 @@ mod tests {
         }
         assert_eq!(error(500, keycloaks, Operation::SendMail), KeycloakError::MailNotSent);
         for (status, expected) in
-            [(500, false), (502, true), (503, true), (504, true), (429, false), (403, false)]
+            [(500, false), (502, true), (503, true), (504, true), (429, false), (401, true), (403, false)]
         {
             assert_eq!(error(status, "", Operation::FindUser).is_outage(), expected, "{status}");
+        }
+        for (status, expected) in
+            [(401, false), (403, true), (409, false), (429, false), (500, true), (503, false)]
+        {
+            assert_eq!(error(status, "", Operation::FindUser).is_of_the_operation(), expected, "{status}");
         }
         assert!(KeycloakError::MailNotSent.is_transient());
     }
@@ -283,12 +298,12 @@ mod tests {
                 "{\"field\":\"lastName\",\"errorMessage\":\"error-a\",\"params\":[\"ada\"]}",
                 Operation::UpdateUser
             ),
-            "Keycloak refuses to update a user: lastName: error-a"
+            "Keycloak rejected the request to update a user: lastName: error-a"
         );
         let two = "{\"errors\":[{\"field\":\"email\",\"errorMessage\":\"a\"},{\"field\":\"lastName\",\"errorMessage\":\"b\"}]}";
         assert_eq!(
             said(400, two, Operation::UpdateUser),
-            "Keycloak refuses to update a user: email: a; lastName: b"
+            "Keycloak rejected the request to update a user: email: a; lastName: b"
         );
         assert_eq!(
             said(503, "", Operation::FindUser),

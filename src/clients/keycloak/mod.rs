@@ -11,6 +11,7 @@
 //! held. Errors and logs contain no secrets and no personal data.
 
 mod error;
+mod failing;
 mod operation;
 mod roles;
 mod settings;
@@ -33,8 +34,10 @@ use serde::de::DeserializeOwned;
 use crate::clients::http::{Answer, HttpClient, HttpError};
 use crate::config::KeycloakConfig;
 use crate::runtime::gate::Gate;
+use crate::runtime::outages::{Outages, System};
 use crate::runtime::single_flight::SingleFlight;
 use error::Refusal;
+use failing::Failing;
 use settings::Account;
 use token::{Login, Token};
 
@@ -57,6 +60,7 @@ type Changed = Result<DefaultResponse, CrateError>;
 #[debug("Keycloak({}, realm {})", shared.config.url, shared.config.realm)] // leaves out the token
 pub struct Keycloak {
     shared: Arc<Shared>,
+    outages: Outages,
 }
 
 struct Shared {
@@ -69,6 +73,7 @@ struct Shared {
     token: SingleFlight<Token, KeycloakError>,
     /// The identifier of the client that holds the roles, after the first request for it.
     roles_client: Mutex<Option<String>>,
+    failing: Failing,
 }
 
 impl Keycloak {
@@ -81,8 +86,15 @@ impl Keycloak {
         let url: Uri = base.parse().map_err(|error| anyhow!("integrations.keycloak.url: {error}"))?;
         let http = HttpClient::new(&url, &config.ca_file, config.timeout.get(), LONGEST_ANSWER)
             .map_err(|error| anyhow!("integrations.keycloak: {error}"))?;
-        let (token, roles_client) = (SingleFlight::default(), Mutex::default());
-        Ok(Self { shared: Arc::new(Shared { config, base, http, gate, token, roles_client }) })
+        let (token, roles_client, failing) = (SingleFlight::default(), Mutex::default(), Failing::default());
+        let shared = Arc::new(Shared { config, base, http, gate, token, roles_client, failing });
+        Ok(Self { shared, outages: Outages::default() })
+    }
+
+    /// Returns the client, which then reports operations that fail for every object to `outages`.
+    #[must_use]
+    pub fn reporting_to(self, outages: &Outages) -> Self {
+        Self { outages: outages.clone(), ..self }
     }
 
     fn realm(&self) -> &str {
@@ -119,10 +131,26 @@ impl Keycloak {
         self.call(operation, request).await
     }
 
-    /// Sends a request with the token. If the token is rejected, sends it again with a new token, because the token
-    /// may have been revoked or the server restarted. Returns `None` if the object does not exist and the operation
-    /// allows that.
+    /// Sends a request with the token, and reports an operation that fails for every object. Returns `None`
+    /// if the object does not exist and the operation allows that.
     async fn call<F: Future<Output = Result<Answer, HttpError>>>(
+        &self,
+        operation: Operation,
+        request: impl Fn(Token) -> F,
+    ) -> Result<Option<Answer>, KeycloakError> {
+        let result = self.send(operation, request).await;
+        self.shared.failing.record(operation, &result);
+        if let Err(error) = &result
+            && error.is_of_the_operation()
+        {
+            self.outages.failed(System::Keycloak, self.url(), error);
+        }
+        result
+    }
+
+    /// Sends a request with the token. If the token is rejected, sends it again with a new token, because the
+    /// token may have been revoked or the server restarted.
+    async fn send<F: Future<Output = Result<Answer, HttpError>>>(
         &self,
         operation: Operation,
         request: impl Fn(Token) -> F,
@@ -211,9 +239,11 @@ impl Keycloak {
         &self.shared.config.url
     }
 
-    /// Sends a request that changes nothing, to check whether the server responds.
+    /// Sends a request that changes nothing, to check whether the server responds. Also fails while an
+    /// operation fails for every object.
     pub async fn ask(&self) -> Result<(), KeycloakError> {
-        self.find_client(settings::roles_client(&self.shared.config)).await.map(drop)
+        self.find_client(settings::roles_client(&self.shared.config)).await?;
+        self.shared.failing.error().map_or(Ok(()), Err)
     }
 
     /// Returns the identifier of the client that holds the roles.

@@ -153,7 +153,7 @@ mod tests {
             ..KeycloakConfig::default()
         };
         let fault = || Login::read(&config("operator")).err().unwrap();
-        assert_eq!(fault().reason(), "KeycloakSecretUnreadable");
+        assert_eq!((fault().reason().as_str(), fault().is_outage()), ("KeycloakSecretUnreadable", true));
         assert!(
             fault().to_string().starts_with(&format!("clientSecretFile {} ", file.display())),
             "{}",

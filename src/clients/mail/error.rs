@@ -102,11 +102,11 @@ impl Subject {
     /// The phrase for a rejection of the subject.
     fn refused(self) -> &'static str {
         match self {
-            Self::Client => "refuses mail from this installation",
+            Self::Client => "rejects mail from this installation",
             Self::Login => "does not accept the login",
-            Self::Sender => "refuses the sender",
-            Self::Recipient => "refuses the recipient",
-            Self::Mail => "refuses the mail",
+            Self::Sender => "rejects the sender",
+            Self::Recipient => "rejects the recipient",
+            Self::Mail => "rejects the mail",
         }
     }
 

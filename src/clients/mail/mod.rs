@@ -151,9 +151,10 @@ impl Mailer {
     /// Checks whether the mail server accepts this client, its login and the sender. No mail is sent.
     ///
     /// # Errors
-    /// When the server rejects one of them, or does not respond within the configured time limit.
+    /// When the server rejects one of them, does not respond within the configured time limit, or has
+    /// rejected the last mail because of this installation only after its content.
     pub async fn ask(&self) -> Result<(), MailError> {
-        let Transport::Smtp { server, .. } = &self.shared.transport else { return Ok(()) };
+        let Transport::Smtp { connections, server } = &self.shared.transport else { return Ok(()) };
         let (server, limit) = (server.clone(), Duration::from(self.shared.config.timeout));
         let asked = async {
             let settings =
@@ -161,7 +162,8 @@ impl Mailer {
             smtp::ask(settings.await?).await
         };
         let timeout = |_| Err(MailError::Timeout { server, limit });
-        tokio::time::timeout(limit, asked).await.unwrap_or_else(timeout)
+        tokio::time::timeout(limit, asked).await.unwrap_or_else(timeout)?;
+        connections.rejection().map_or(Ok(()), Err)
     }
 
     /// Sends a mail. Success means that the server has accepted it, or that it is in the folder. The configured time
@@ -180,7 +182,7 @@ impl Mailer {
 
     /// Reports an outage of the mail server, or its end, after the result of a mail.
     fn report(&self, mail: &Mail, result: &Result<(), MailError>) {
-        let Transport::Smtp { server, .. } = &self.shared.transport else { return };
+        let Transport::Smtp { connections, server } = &self.shared.transport else { return };
         match result {
             Err(
                 MailError::NotLeader
@@ -188,6 +190,9 @@ impl Mailer {
                 | MailError::Template(_)
                 | MailError::Unavailable { subject: Subject::Recipient | Subject::Mail, .. },
             ) => {}
+            // Whether the server accepts the content of mails again is unknown.
+            Err(MailError::Refused { subject: Subject::Recipient, .. })
+                if connections.rejection().is_some() => {}
             // The server rejects only this mailbox.
             Ok(()) | Err(MailError::Refused { subject: Subject::Recipient, .. }) => {
                 self.outages.works(System::Mail, server);

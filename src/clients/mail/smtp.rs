@@ -7,7 +7,7 @@
 use std::error::Error as _;
 use std::iter::successors;
 use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use lettre::Address;
 use lettre::transport::smtp::Error as SmtpError;
@@ -15,7 +15,9 @@ use lettre::transport::smtp::authentication::{Credentials, Mechanism};
 use lettre::transport::smtp::client::{AsyncSmtpConnection, Certificate, CertificateStore, TlsParameters};
 use lettre::transport::smtp::commands::{Data, Mail, Rcpt};
 use lettre::transport::smtp::extension::{Extension, MailBodyParameter, MailParameter};
+use parking_lot::Mutex as Lock;
 use tokio::sync::{Mutex, Semaphore};
+use tokio::time::Instant;
 
 use super::error::{MailError, Subject};
 use super::response::{Stage, subject};
@@ -31,11 +33,15 @@ const CONNECTIONS: usize = 4;
 const IDLE: Duration = Duration::from_secs(30);
 /// The time limit for the responses to NOOP and QUIT.
 const BRIEFLY: Duration = Duration::from_secs(2);
+/// How long a rejection in the response to the content counts. Rejected mails are retried within 5 minutes.
+const REJECTION: Duration = Duration::from_mins(15);
 
 /// The connections to the mail server.
 pub(super) struct Smtp {
     permits: Semaphore,
     kept: Mutex<Kept>,
+    /// The last rejection of this installation in the response to the content, and its time.
+    rejection: Lock<Option<(MailError, Instant)>>,
 }
 
 /// The connections that are open for the next mail.
@@ -55,7 +61,7 @@ struct Session {
 
 impl Default for Smtp {
     fn default() -> Self {
-        Self { permits: Semaphore::new(CONNECTIONS), kept: Mutex::default() }
+        Self { permits: Semaphore::new(CONNECTIONS), kept: Mutex::default(), rejection: Lock::default() }
     }
 }
 
@@ -74,9 +80,39 @@ impl Smtp {
             Some(session) => session,
             None => Session::open(settings).await?,
         };
-        session.converse(recipient, message, gate).await?;
+        session.announce(recipient, message).await?;
+        // Checked last, because opening the connection may have taken some time.
+        if !gate.is_open() {
+            return Err(MailError::NotLeader);
+        }
+        let result = session.deliver(message).await;
+        self.note(&result);
+        result?;
         self.keep(session).await;
         Ok(())
+    }
+
+    /// Returns the rejection of this installation in the response to the content of a mail, unless a later
+    /// mail was accepted, or it is too old. A request without a mail does not show its end.
+    pub(super) fn rejection(&self) -> Option<MailError> {
+        let rejection = self.rejection.lock();
+        let (error, since) = rejection.as_ref()?;
+        (since.elapsed() < REJECTION).then(|| error.clone())
+    }
+
+    /// Records the result of a mail whose recipient was accepted.
+    fn note(&self, result: &Result<(), MailError>) {
+        let subject = match result {
+            Ok(()) => None,
+            Err(MailError::Refused { subject, .. } | MailError::Unavailable { subject, .. }) => {
+                Some(*subject)
+            }
+            Err(_) => return,
+        };
+        // The server may accept another mail.
+        if !matches!(subject, Some(Subject::Recipient | Subject::Mail)) {
+            *self.rejection.lock() = result.clone().err().map(|error| (error, Instant::now()));
+        }
     }
 
     /// Returns an open connection to this server with this login, if the server still responds on it.
@@ -194,18 +230,18 @@ impl Session {
         answer.map(drop).map_err(self.failed(Stage::Login))
     }
 
-    /// Sends a message.
-    async fn converse(&mut self, to: &Address, message: &[u8], gate: &Gate) -> Result<(), MailError> {
+    /// Sends the sender and the recipient of a message.
+    async fn announce(&mut self, to: &Address, message: &[u8]) -> Result<(), MailError> {
         let mut parameters = Vec::new();
         // A server that does not announce 8BITMIME usually accepts eight-bit data anyway.
         if !message.is_ascii() && self.connection.server_info().supports_feature(Extension::EightBitMime) {
             parameters.push(MailParameter::Body(MailBodyParameter::EightBitMime));
         }
-        self.envelope(to, parameters).await?;
-        // Checked last, because opening the connection may have taken some time.
-        if !gate.is_open() {
-            return Err(MailError::NotLeader);
-        }
+        self.envelope(to, parameters).await
+    }
+
+    /// Sends the message.
+    async fn deliver(&mut self, message: &[u8]) -> Result<(), MailError> {
         self.connection.command(Data).await.map_err(self.failed(Stage::Data))?;
         // lettre sends a line end before the final dot.
         let message = message.strip_suffix(b"\r\n").unwrap_or(message);

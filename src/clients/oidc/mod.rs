@@ -9,6 +9,7 @@ mod attempt;
 mod claims;
 mod endpoints;
 mod error;
+mod health;
 mod keys;
 mod secret;
 #[cfg(test)]
@@ -29,6 +30,7 @@ use self::claims::Claims;
 use self::endpoints::Endpoints;
 pub use self::error::Error;
 use self::error::{Refusal, Result};
+use self::health::{Health, Part};
 use self::keys::{Keys, Signed};
 pub use self::secret::Secret;
 pub use self::token_user::TokenUser;
@@ -89,6 +91,7 @@ struct Shared {
     endpoints: SingleFlight<Endpoints, Error>,
     /// The keys that the provider signs tokens with.
     keys: SingleFlight<Keys, Error>,
+    health: Health,
 }
 
 /// The response of the token endpoint. It has no `Debug`, because it is a secret.
@@ -119,7 +122,8 @@ impl Provider {
             "controllers.dashboard.clientSecretFile contains no secret: users cannot log in at the dashboard",
         );
         let (endpoints, keys) = (SingleFlight::default(), SingleFlight::default());
-        let shared = Arc::new(Shared { settings, http, secret, endpoints, keys });
+        let health = Health::default();
+        let shared = Arc::new(Shared { settings, http, secret, endpoints, keys, health });
         Ok((Self { shared, outages: Outages::default() }, file))
     }
 
@@ -134,22 +138,26 @@ impl Provider {
         &self.shared.settings.issuer
     }
 
-    /// Checks whether the provider accepts this client, with a request that contains an invalid refresh token.
+    /// Checks whether the provider publishes its keys, and whether it accepts this client, with a request
+    /// that contains an invalid refresh token.
     ///
     /// # Errors
     /// See [`Error`].
     pub async fn ask(&self) -> Result<()> {
+        let endpoints = self.endpoints().await?;
+        self.reported(Part::Keys, self.ask_for_keys().await)?;
         let form = [("grant_type", "refresh_token"), ("refresh_token", "none")];
-        let answer = self.post(&self.endpoints().await?.token, &form).await?;
+        let answer = self.post(&endpoints.token, &form).await?;
         match self.refusal(&answer) {
             Error::Ended(_) => Ok(()),
             error => Err(error),
         }
     }
 
-    /// Reports the result of a request as an outage or its end.
-    fn reported<T>(&self, result: Result<T>) -> Result<T> {
-        self.outages.record(System::Issuer, self.issuer(), &result);
+    /// Reports the result of a request to a part as an outage or its end.
+    fn reported<T>(&self, part: Part, result: Result<T>) -> Result<T> {
+        let health = self.shared.health.record(part, &result);
+        self.outages.record(System::Issuer, self.issuer(), &health);
         result
     }
 
@@ -230,13 +238,13 @@ impl Provider {
         let signed = Signed::of(id_token.expose());
         let signed = signed.ok_or_else(|| self.strange("its ID token is not a signed JSON Web Token"))?;
         // If the signing key is unknown, it may be new. The keys are requested once more.
-        let ask = async || self.reported(self.ask_for_keys().await);
+        let ask = async || self.reported(Part::Keys, self.ask_for_keys().await);
         let keys = self.shared.keys.get(|keys| keys.have_signed(&signed), ask).await?;
         if !keys.have_signed(&signed) {
             return Err(self.strange("none of its keys has signed its ID token"));
         }
         TokenUser::of(&signed).ok_or_else(|| {
-            self.strange("its ID token has no preferred_username, or its groups are not a list of texts")
+            self.strange("its ID token has no preferred_username, or its groups are not a list of strings")
         })
     }
 
@@ -279,7 +287,7 @@ impl Provider {
                 _ => Ok(answer),
             }
         };
-        self.reported(result.await)
+        self.reported(Part::Tokens, result.await)
     }
 
     /// Builds a request with a form and the credentials of the client.
@@ -348,7 +356,8 @@ impl Provider {
 
     /// Returns the endpoints of the provider, from the cache if possible.
     async fn endpoints(&self) -> Result<Endpoints> {
-        self.shared.endpoints.get(|_| true, async || self.reported(self.discover().await)).await
+        let ask = async || self.reported(Part::Description, self.discover().await);
+        self.shared.endpoints.get(|_| true, ask).await
     }
 
     /// Requests the endpoints of the provider.

@@ -32,7 +32,6 @@ use std::time::Duration;
 use anyhow::anyhow;
 use http::Uri;
 use jiff::Timestamp;
-use parking_lot::Mutex;
 
 use crate::clients::http::HttpClient;
 use crate::config::{PrometheusConfig, QueryTemplate, Signal};
@@ -131,7 +130,8 @@ impl Prometheus {
     /// A sentence about the error.
     pub async fn ask(&self) -> Result<(), String> {
         let now = clock::now();
-        let result = async { self.healthy_round(now, now).await?.answers_queries().await };
+        let sources = &self.shared.sources;
+        let result = async { self.healthy_round(now, now).await?.answers_queries(sources).await };
         result.await.map_err(|error: QueryError| error.to_string())
     }
 
@@ -142,31 +142,29 @@ impl Prometheus {
         let configured = &self.shared.sources;
         let mut sources: Vec<SourceActivity> =
             configured.iter().map(|source| SourceActivity::new(source.name, source.labels.len())).collect();
-        let error = match self.healthy_round(since, now).await {
+        let result = match self.healthy_round(since, now).await {
             Ok(round) => {
                 let grid = Grid::new(since, now, self.shared.step);
                 for (source, activity) in configured.iter().zip(&mut sources) {
                     round.source(source, &grid, activity).await;
                 }
-                round.server_error.into_inner()
+                round.result()
             }
             Err(error) => {
                 for activity in &mut sources {
                     activity.fails(self.url(), &error);
                 }
-                Some(error)
+                Some(Err(error))
             }
         };
-        match error {
-            Some(error) => self.outages.failed(System::Prometheus, self.url(), &error),
-            None => self.outages.works(System::Prometheus, self.url()),
+        if let Some(result) = result {
+            self.outages.record(System::Prometheus, self.url(), &result);
         }
         Activity { since, until: now, answered: clock::now(), sources }
     }
 
     async fn healthy_round(&self, since: Timestamp, now: Timestamp) -> Result<Round<'_>> {
-        let (token, known, server_error) = (self.token()?, Mutex::default(), Mutex::default());
-        let round = Round { shared: &self.shared, token, now, since, known, server_error };
+        let round = Round::new(&self.shared, self.token()?, (since, now));
         round.health().await?;
         Ok(round)
     }

@@ -1,7 +1,7 @@
 //! The requests of one round.
 
 use std::collections::HashMap;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use http::StatusCode;
@@ -27,14 +27,32 @@ pub(super) struct Round<'a> {
     pub now: Timestamp,
     /// The results of number queries, by query and time. Sources may share an availability query.
     pub known: Mutex<HashMap<(String, i64), Number>>,
-    /// The first error that would affect other queries, too.
-    pub server_error: Mutex<Option<QueryError>>,
+    /// Whether a query had a result.
+    is_answered: AtomicBool,
+    /// The first error of a query, and whether it would affect other queries, too.
+    error: Mutex<Option<(QueryError, bool)>>,
 }
 
 /// The value of the first series of a response, and the warnings of Prometheus.
 type Number = (Option<f64>, Vec<String>);
 
-impl Round<'_> {
+impl<'a> Round<'a> {
+    /// A round for the uses from `since` to `now`.
+    pub fn new(shared: &'a Shared, token: Option<String>, (since, now): (Timestamp, Timestamp)) -> Self {
+        let (known, is_answered, error) = (Mutex::default(), AtomicBool::default(), Mutex::default());
+        Self { shared, token, since, now, known, is_answered, error }
+    }
+
+    /// Returns whether Prometheus works: `Ok` if a query had a result, and an error if every query failed.
+    /// `None` if this is not certain: there are no sources, or the server failed during the round.
+    pub fn result(self) -> Option<Result<()>> {
+        match (self.is_answered.into_inner(), self.error.into_inner()) {
+            (true, None | Some((_, false))) => Some(Ok(())),
+            (true, Some((_, true))) | (false, None) => None,
+            (false, Some((error, _))) => Some(Err(error)),
+        }
+    }
+
     /// Checks whether Prometheus can answer queries.
     pub async fn health(&self) -> Result<()> {
         let Shared { http, base, .. } = self.shared;
@@ -45,10 +63,19 @@ impl Round<'_> {
         }
     }
 
-    /// Checks whether Prometheus answers queries with this token.
-    pub async fn answers_queries(&self) -> Result<()> {
-        let answer = self.query("available", "vector(1)", self.now.as_millisecond()).await?;
-        vector(&answer, &mut Vec::new()).map(drop)
+    /// Checks whether Prometheus answers the query that a round of these sources begins with.
+    pub async fn answers_queries(&self, sources: &[Source]) -> Result<()> {
+        let mut refusal = None;
+        for source in sources {
+            let answer = self.query("available", &source.available, self.now.as_millisecond()).await?;
+            match vector(&answer, &mut Vec::new()) {
+                Ok(_) => return Ok(()),
+                Err(error) if error.is_of_the_server() => return Err(error),
+                // The query of another source may be valid.
+                Err(error) => refusal = refusal.or(Some(error)),
+            }
+        }
+        refusal.map_or(Ok(()), Err)
     }
 
     /// Adds the uses that a source has recorded.
@@ -59,11 +86,19 @@ impl Round<'_> {
             self.uses(source, grid, &beginnings, activity).await
         };
         if let Err(error) = result.await {
-            activity.fails(&self.shared.base, &error);
-            // A timeout of one query does not affect other queries.
-            if error.is_of_the_server() && !matches!(error, QueryError::Http(HttpError::Timeout(_))) {
-                self.server_error.lock().get_or_insert(error);
-            }
+            self.failed(error, activity);
+        }
+    }
+
+    /// Records that a query of a source failed.
+    fn failed(&self, error: QueryError, activity: &mut SourceActivity) {
+        activity.fails(&self.shared.base, &error);
+        // A timeout of one query does not affect other queries.
+        let is_timeout = matches!(error, QueryError::Http(HttpError::Timeout(_)));
+        let is_of_the_server = error.is_of_the_server() && !is_timeout;
+        let mut known = self.error.lock();
+        if known.as_ref().is_none_or(|(_, is_of_the_server)| !is_of_the_server) {
+            *known = Some((error, is_of_the_server));
         }
     }
 
@@ -81,7 +116,7 @@ impl Round<'_> {
             Ok(Some(count)) if count >= 1.0 => {}
             Ok(_) => activity.is_missing(available),
             Err(error) if error.is_of_the_server() => return Err(error),
-            Err(error) => activity.fails(&self.shared.base, &error),
+            Err(error) => self.failed(error, activity),
         }
         // If Prometheus rejects this query, it rejects the queries that are made from it, too.
         let (mut first, end) = (None, grid.last_past * 1_000);
@@ -117,7 +152,7 @@ impl Round<'_> {
             };
             let answer = self.query("uses", &query, part.last * 1_000).await?;
             let mut warnings = Vec::new();
-            for sample in vector(&answer, &mut warnings)? {
+            for sample in self.series(&answer, &mut warnings)? {
                 activity.uses.add(&sample, &source.labels);
             }
             activity.warned(&warnings);
@@ -140,12 +175,19 @@ impl Round<'_> {
         } else {
             let answer = self.query(operation, query, millisecond).await?;
             let mut warnings = Vec::new();
-            let number = vector(&answer, &mut warnings)?.first().map(Sample::value);
+            let number = self.series(&answer, &mut warnings)?.first().map(Sample::value);
             self.known.lock().insert(key, (number, warnings.clone()));
             (number, warnings)
         };
         activity.warned(&warnings);
         Ok(number)
+    }
+
+    /// Parses the series in the response to a query. Records that Prometheus has answered it.
+    fn series<'b>(&self, answer: &'b Answer, warnings: &mut Vec<String>) -> Result<Vec<Sample<'b>>> {
+        let series = vector(answer, warnings)?;
+        self.is_answered.store(true, Ordering::Relaxed);
+        Ok(series)
     }
 
     /// Returns the response to an instant query, whatever it contains.

@@ -319,3 +319,59 @@ async fn a_server_that_refuses_queries_is_an_outage_until_it_answers_one() {
     assert_eq!(outages.lines(), "");
     assert_eq!(prometheus.ask().await, Ok(()));
 }
+
+#[tokio::test]
+async fn a_server_whose_queries_all_fail_is_an_outage_until_it_answers_one() {
+    let busy = json!({"status": "error", "errorType": "timeout", "error": "query timed out"});
+    // The response to all queries, or to all but some, and the end of the line about the outage.
+    for (status, body, error) in [
+        (SILENT, Value::Null, "no answer within 300ms"),
+        (503, busy, "query timed out"),
+        (502, json!("<html>"), "the answer is HTTP 502 Bad Gateway"),
+    ] {
+        let answers = Arc::new(AtomicBool::new(false));
+        let does_answer = Arc::clone(&answers);
+        let mut server = Scripted::start(move |seen| {
+            let is_one = seen.is_for("webssh") && does_answer.load(Ordering::SeqCst);
+            if seen.is_for("query=") && !is_one { (status, body.clone()) } else { healthy(seen) }
+        })
+        .await;
+        if status == SILENT {
+            server.config.timeout = ConfigDuration::from_millis(300);
+        }
+        let outages = Outages::default();
+        let prometheus = Prometheus::new(&server.config).unwrap().reporting_to(&outages);
+        let round = async || {
+            prometheus.activity(at(NOW - 3_600), at(NOW)).await;
+            outages.lines()
+        };
+        let ends = |lines: &str| lines.lines().count() == 1 && lines.trim_end().ends_with(error);
+        let lines = round().await;
+        assert!(ends(&lines), "{lines}");
+        // Prometheus is healthy, but that does not end the outage.
+        let lines = round().await;
+        assert!(ends(&lines), "{lines}");
+        assert!(prometheus.ask().await.is_err(), "{error}");
+        answers.store(true, Ordering::SeqCst);
+        let lines = round().await;
+        // A proxy without a server behind it would affect all queries.
+        assert_eq!(lines.is_empty(), status != 502, "{lines}");
+    }
+}
+
+#[tokio::test]
+async fn a_check_of_the_connection_needs_one_query_that_has_a_result() {
+    let refusal = json!({"status": "error", "errorType": "bad_data", "error": "parse error"});
+    for (refused, expected) in [("nginx", true), ("query=", false)] {
+        let refusal = refusal.clone();
+        let server =
+            Scripted::start(
+                move |seen| {
+                    if seen.is_for(refused) { (400, refusal.clone()) } else { healthy(seen) }
+                },
+            )
+            .await;
+        let result = Prometheus::new(&server.config).unwrap().ask().await;
+        assert_eq!(result.is_ok(), expected, "{refused}: {result:?}");
+    }
+}

@@ -36,7 +36,7 @@ use reqwest::Url;
 
 use crate::clients::http::{HttpClient, SetupError};
 use crate::config::{RegistryConfig, RegistryType};
-use crate::runtime::outages::{Outages, System};
+use crate::runtime::outages::{Outages, System, shown};
 use error::Result;
 use session::Session;
 
@@ -81,11 +81,21 @@ impl Registry {
         let result = self.list_within(QUERY_TIMEOUT).await;
         match &result {
             Err(error) if error.is_of_the_registry() => {
-                self.outages.failed(System::Registry, &self.config.url, error);
+                self.outages.failed(System::Registry, &self.place(), error);
             }
-            _ => self.outages.works(System::Registry, &self.config.url),
+            _ => self.outages.works(System::Registry, &self.place()),
         }
         result
+    }
+
+    /// The place of outages. It contains the list, because each list of a registry has its own project and
+    /// password.
+    fn place(&self) -> String {
+        let RegistryConfig { url, project, image_list_name: list, .. } = &self.config;
+        let url = shown(url);
+        let server = url.split_once("://").map_or(&*url, |(_, server)| server);
+        let slash = if project.is_empty() { "" } else { "/" };
+        format!("{server}{slash}{project} of ImageList {list}")
     }
 
     async fn list_within(&self, limit: Duration) -> Result<Listing> {

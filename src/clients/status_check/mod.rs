@@ -6,7 +6,7 @@ mod tests;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use reqwest::Url;
+use reqwest::{Response, Url};
 use serde_json::Value;
 use tracing::info;
 
@@ -73,24 +73,37 @@ impl StatusClient {
             return failed("it is not an http or https URL");
         };
         let host = host_and_port(&url).unwrap_or_default();
-        let verdict = self.query(url, &host).await;
+        let (verdict, works) = self.query(url, &host).await;
         // The log contains only the server, with the same text as in the status, because the rest of the URL may
         // contain a secret.
         match &verdict {
-            Verdict::Failed { reason, .. } => self.outages.failed(System::ExamServer, &host, reason),
-            Verdict::Keep { .. } | Verdict::Gone { .. } => self.outages.works(System::ExamServer, &host),
+            Verdict::Failed { reason, .. } if !works => {
+                self.outages.failed(System::ExamServer, &host, reason);
+            }
+            _ => self.outages.works(System::ExamServer, &host),
         }
         verdict
     }
 
-    async fn query(&self, url: Url, host: &str) -> Verdict {
+    /// Returns the verdict, and whether the server works. It does if it answers with a status below 500:
+    /// other status URLs of the server may be valid even if it rejects this one.
+    async fn query(&self, url: Url, host: &str) -> (Verdict, bool) {
         if let Err(refused) = self.rules.check(&url) {
-            return failed(told(host, HttpError::NoAnswer(refused.to_string())));
+            return (failed(told(host, HttpError::NoAnswer(refused.to_string()))), false);
         }
-        let response = match self.http.begin(self.http.client.get(url)).await {
-            Ok(response) => response,
-            Err(error) => return failed(told(host, error)),
-        };
+        match self.http.begin(self.http.client.get(url)).await {
+            Ok(response) => {
+                let works = response.status().as_u16() < 500;
+                (self.verdict(response, host).await, works)
+            }
+            Err(error) => {
+                let works = matches!(error, HttpError::Redirect(_));
+                (failed(told(host, error)), works)
+            }
+        }
+    }
+
+    async fn verdict(&self, response: Response, host: &str) -> Verdict {
         let status = response.status();
         let code = status.as_u16();
         if matches!(code, 404 | 410) {

@@ -2,7 +2,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::fixtures::time;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use super::*;
 
@@ -197,9 +197,10 @@ async fn each_response_has_one_verdict() {
 
 #[tokio::test]
 async fn the_error_of_an_unreachable_server_omits_the_url() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    let address = listener.local_addr().expect("an address");
-    drop(listener);
+    // A socket that does not listen yet keeps its port, and rejects connections.
+    let socket = TcpSocket::new_v4().expect("a socket");
+    socket.bind(([127, 0, 0, 1], 0).into()).expect("a port");
+    let address = socket.local_addr().expect("an address");
     let outages = Outages::default();
     let client = client().reporting_to(&outages);
     let verdict = client.check(&format!("http://{address}/a?key=secret")).await;
@@ -207,13 +208,33 @@ async fn the_error_of_an_unreachable_server_omits_the_url() {
     let line =
         format!("[!] exam server {address}: failing for 0 s, its Instances are kept: it is not reachable\n");
     assert_eq!(outages.lines(), line);
-    let listener = TcpListener::bind(address).await.expect("the same port");
+    let listener = socket.listen(1).expect("it listens");
     tokio::spawn(async move {
         let (stream, _) = listener.accept().await.expect("a connection");
         exchange(stream, answers, Arc::default()).await;
     });
     assert_eq!(client.check(&format!("http://{address}/404")).await, Verdict::Gone { code: 404 });
     assert_eq!(outages.lines(), "");
+}
+
+#[tokio::test]
+async fn a_server_that_answers_below_500_works() {
+    let (address, _) = serve(answers).await;
+    let outages = Outages::default();
+    let client = client().reporting_to(&outages);
+    for (path, works) in [
+        ("/500", false),
+        ("/304", true),
+        ("/503", false),
+        ("/file", true),
+        ("/hang", false),
+        ("/elsewhere", true),
+        ("/500", false),
+        ("/page", true),
+    ] {
+        client.check(&format!("http://{address}{path}")).await;
+        assert_eq!(outages.lines().is_empty(), works, "{path}: {}", outages.lines());
+    }
 }
 
 #[tokio::test]

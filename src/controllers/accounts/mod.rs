@@ -9,6 +9,8 @@
 //! | [`outage`] | the circuit breaker in front of Keycloak |
 //! | [`internal_errors`] | a metric of the loops of Tenants and Workspaces |
 
+#[cfg(test)]
+mod faults;
 pub mod internal_errors;
 pub mod outage;
 pub mod telemetry;
@@ -66,7 +68,7 @@ impl Accounts {
     /// The same accounts, with outages reported to `outages`.
     #[must_use]
     pub fn reporting_to(self, outages: &Outages) -> Self {
-        Self { outages: outages.clone(), ..self }
+        Self { keycloak: self.keycloak.reporting_to(outages), outages: outages.clone(), ..self }
     }
 
     /// The URL of Keycloak.
@@ -94,8 +96,7 @@ impl Accounts {
         let ask = || async {
             match self.keycloak.ask().await {
                 Err(error) if error.is_outage() => Err(error),
-                // A rejection is an answer, too.
-                _ => Ok(()),
+                answered => Ok(answered),
             }
         };
         self.outage.watch(ask, (&self.outages, self.url())).await;

@@ -6,7 +6,7 @@ declare_metrics! {
     /// The metrics of the server.
     OUTAGES;
     Gauge => "keycloak_up" by {}
-        "Whether Keycloak answers: 1, or 0 while it does not"
+        "Whether Keycloak answers and accepts the credentials: 1, or 0 while it does not"
         "0: accounts and roles wait; everything else continues.";
 }
 

@@ -1,8 +1,10 @@
 //! The state that all handlers share.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Semaphore, SemaphorePermit, watch};
+use tokio::time::timeout;
 
 use super::home::last_seen::{LastSeen, MOST_OBJECTS};
 use super::live::broadcast::Broadcast;
@@ -20,6 +22,9 @@ const OPENED: usize = 64;
 const OPEN: usize = 16;
 /// The maximum number of concurrent actions.
 const FORMS: usize = 16;
+/// The maximum time that a page or a form waits for others. Each of them holds a connection, and the dashboard
+/// has twice as many connections as pages that it reads at the same time.
+const MOST_WAIT: Duration = Duration::from_secs(5);
 
 /// The state that all handlers share.
 pub struct App {
@@ -63,6 +68,12 @@ impl App {
         // The first two slashes are those of `https://`.
         url.match_indices('/').nth(2).map_or(url, |(end, _)| &url[..end])
     }
+}
+
+/// Waits for a permit; `None` if none is free in time.
+pub async fn permit(of: &Semaphore) -> Option<SemaphorePermit<'_>> {
+    // The semaphore is never closed.
+    timeout(MOST_WAIT, of.acquire()).await.ok()?.ok()
 }
 
 /// Returns the settings of the pages for a configuration.

@@ -9,17 +9,42 @@ use http::request::Parts;
 use jiff::Timestamp;
 use maud::Markup;
 
-use super::app::App;
+use super::app::{App, permit};
 use super::http::assets;
-use super::http::context::Context;
-use super::http::response::with_cookie;
+use super::http::context::{Context, RETRY};
+use super::http::response::{with_cookie, with_refresh};
 use super::live::address::address;
 use super::session::Flash;
 use super::student::read::{Own, Reads};
 use super::student::{Settings, Student};
+use super::ui::state::State;
 use super::ui::view::{Live, Typed, View};
 use super::user::{CurrentUser, unread};
 use crate::runtime::error::ApiError;
+
+/// Why the content of a page could not be read.
+#[derive(Debug)]
+pub enum Unread {
+    /// Other pages were read for too long.
+    Busy,
+    /// The error of the API server.
+    Api(ApiError),
+}
+
+impl Unread {
+    /// Returns the page that replaces the requested page.
+    pub fn state(&self, now: Timestamp) -> State {
+        match self {
+            Self::Busy => State::TooMany(RETRY),
+            Self::Api(error) => unread(error, now),
+        }
+    }
+
+    /// Whether the last content of the page can be shown instead.
+    pub fn is_away(&self, now: Timestamp) -> bool {
+        matches!(self, Self::Busy) || matches!(self.state(now), State::Away(_))
+    }
+}
 
 /// The request for a page, as an extractor.
 pub struct PageRequest {
@@ -45,26 +70,26 @@ impl PageRequest {
     /// Reads the content of the page. A semaphore limits the number of concurrent reads.
     ///
     /// # Errors
-    /// The error of the API server.
+    /// See [`Unread`].
     pub async fn read<C>(
         &self,
         read: impl AsyncFnOnce(Reads<'_>) -> Result<C, ApiError>,
-    ) -> Result<C, ApiError> {
+    ) -> Result<C, Unread> {
         let Self { user, app } = self;
         let semaphore = if user.context.is_by_script { &app.open } else { &app.opened };
-        // The semaphore is never closed.
-        let _permit = semaphore.acquire().await.ok();
+        let Some(_permit) = permit(semaphore).await else { return Err(Unread::Busy) };
         // Boxed after the permit, so that a waiting page does not hold the future of its reads.
-        Box::pin(read(Reads { users: &app.users, user: &user.user })).await
+        Box::pin(read(Reads { users: &app.users, user: &user.user })).await.map_err(Unread::Api)
     }
 
     /// Returns the response for content that could not be read.
-    pub fn failed(&self, error: &ApiError) -> Response {
+    pub fn failed(&self, error: &Unread) -> Response {
         let context = &self.user.context;
-        self.user.answer(context.state(&self.user.user.name, &unread(error, context.now)))
+        self.user.answer(context.state(&self.user.user.name, &error.state(context.now)))
     }
 
-    /// Returns the response with a page. `old` is the time of the content, if the API server does not respond now.
+    /// Returns the response with a page. `old` is the time of the content, if the API server does not respond now:
+    /// the browser then loads the page again soon.
     pub fn answer(
         &self,
         own: &Own,
@@ -89,7 +114,10 @@ impl PageRequest {
             ..context.view(&context.path, &scripts)
         };
         let student = Student::new(&own.known, settings, &own.rules, old);
-        let answer = context.page(StatusCode::OK, render(&view, &student));
+        let mut answer = context.page(StatusCode::OK, render(&view, &student));
+        if old.is_some() {
+            answer = with_refresh(answer, context.retry_in(), &context.path);
+        }
         // A live update and a page with old content keep the flash message for the next page.
         let is_shown = flash.is_some() && !context.is_by_script && old.is_none();
         user.answer(if is_shown { with_cookie(answer, &Flash::ended()) } else { answer })

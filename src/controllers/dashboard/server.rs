@@ -159,13 +159,17 @@ impl ReplicaLoop for DashboardLoop {
         }
         let users = Users::new(client, provider, config.identity);
         let app = Arc::new(App::new(config, settings, users, keys.subscribe(), broadcast));
-        let server = Server { limits: LIMITS, ..Server::new(handler(&router(app))) };
         health.ready();
         tokio::select! {
-            () = server.serve(listener, stop.asked()) => {}
+            () = server(app).serve(listener, stop.asked()) => {}
             () = async { stop.asked().await; sleep(STOP_LIMIT).await } => warn!("some requests of the dashboard did not end in time"),
         }
     }
+}
+
+/// Creates the server with its limits.
+fn server(app: Arc<App>) -> Server {
+    Server { limits: LIMITS, ..Server::new(handler(&router(app))) }
 }
 
 /// Serves a router, and measures its responses.
@@ -196,4 +200,62 @@ async fn whole_or_stream(body: axum::body::Body) -> Body {
     }
     // A body of the dashboard does not fail.
     Body::stream(body.into_data_stream().filter_map(|piece| ready(piece.ok())))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+    use std::net::SocketAddr;
+
+    use serde_json::Value;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpStream;
+
+    use super::*;
+    use crate::controllers::dashboard::account::actions::ADD_KEY;
+    use crate::runtime::api_server::ApiServer;
+    use crate::runtime::http_server::bind;
+
+    /// Returns the state of a dashboard without users.
+    async fn app() -> Arc<App> {
+        let api = ApiServer::start(|_| (404, Value::Null)).await;
+        let client = UserClient::new(&api.config).expect("a client");
+        let (provider, _file) = Provider::new(Settings {
+            issuer: "https://auth.example.com".to_owned(),
+            client_id: "dashboard".to_owned(),
+            client_secret_file: String::new(),
+            ca_file: String::new(),
+            redirect_uri: String::new(),
+        })
+        .expect("a provider");
+        let key = b"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+        let (_, keys) = watch::channel(Some(Arc::new(Keys::parse(key).expect("a key"))));
+        let users = Users::new(client, provider, Identity::Token);
+        let (config, settings) = (DashboardConfig::default(), PageSettings::default());
+        Arc::new(App::new(config, settings, users, keys, Broadcast::new(1)))
+    }
+
+    /// Sends a form of the dashboard with a body of this length. Returns the status line of the response.
+    async fn send(address: SocketAddr, path: &str, length: usize) -> String {
+        let mut stream = TcpStream::connect(address).await.expect("a connection");
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nhost: test\r\nsec-fetch-site: same-origin\r\nconnection: close\r\n\
+             content-type: application/x-www-form-urlencoded\r\ncontent-length: {length}\r\n\r\n"
+        );
+        let body = format!("key={}", "x".repeat(length - 4));
+        stream.write_all((head + &body).as_bytes()).await.expect("sent");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.expect("an answer");
+        answer.lines().next().unwrap_or_default().to_owned()
+    }
+
+    #[tokio::test]
+    async fn a_form_of_more_than_64_kib_is_rejected() {
+        let listener = bind("test", ([127, 0, 0, 1], 0).into()).await.expect("a socket");
+        let address = listener.local_addr().expect("an address");
+        tokio::spawn(server(app().await).serve(listener, pending()));
+        for (length, status) in [(64 << 10, "303 See Other"), ((64 << 10) + 1, "413 Payload Too Large")] {
+            assert_eq!(send(address, ADD_KEY.path, length).await, format!("HTTP/1.1 {status}"), "{length}");
+        }
+    }
 }

@@ -21,7 +21,7 @@ pub fn description(base: &str) -> Value {
         "info": {
             "title": "CrownLabs exam agent",
             "description": "Exam servers create, watch and delete Instances, and browsers are redirected to them. Paths may also be \
-                written in the singular, and with or without a trailing slash.",
+                written in the singular, and the paths of the two lists with or without a trailing slash.",
             "version": env!("CARGO_PKG_VERSION"),
         },
         "servers": [{"url": base}],

@@ -36,7 +36,7 @@ impl Definition for ImageListReconciler {
         Ok((Self { lists, registries }, config))
     }
 
-    fn remarks(observed: &Observed, config: &ImageListConfig, _: Timestamp) -> Vec<String> {
+    fn remarks_from_files(observed: &Observed, config: &ImageListConfig, _: Timestamp) -> Vec<String> {
         let remark = registry(&observed.list, config).map(|registry| {
             let (url, interval) = (&registry.url, config.update_interval);
             format!(

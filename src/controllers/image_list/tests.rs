@@ -288,7 +288,7 @@ fn unknown_states_are_not_reported() {
     let current = observed(stored(&json!({})), Some(ended(Ok(listing()))));
     unchanged(&current, &of(ApiError::Conflict("it changed".to_owned())));
     let (condition, last, _) = told(&reported(&current, &of(ApiError::Invalid("too large".to_owned()))));
-    let end = "could not be written: refused by the API server as invalid: too large";
+    let end = "could not be written: the API server rejected the object as invalid: too large";
     assert!(
         condition.starts_with(&format!("True {IMAGE_LIST_NOT_WRITTEN}")) && condition.ends_with(end),
         "{condition}"

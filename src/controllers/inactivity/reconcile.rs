@@ -50,7 +50,11 @@ impl Definition for InactivityReconciler {
     }
 
     fn remarks(observed: &Observed, settings: &Settings, now: Timestamp) -> Vec<String> {
-        let mut remarks = remarks(observed.ending(settings, now), now);
+        remarks(observed.ending(settings, now), now)
+    }
+
+    fn remarks_from_files(observed: &Observed, settings: &Settings, now: Timestamp) -> Vec<String> {
+        let mut remarks = Self::remarks(observed, settings, now);
         if observed.instance.spec.running {
             for remark in &mut remarks {
                 remark.push_str("; Prometheus was not queried and may have data about a later use");

@@ -30,12 +30,14 @@ pub struct Cause {
     pub row: &'static CauseRow,
     /// The message: kind and name of the object, and its words.
     pub message: String,
+    /// How much longer it has to last before it counts as stalled, because events may still explain it.
+    pub grace: Duration,
 }
 
 impl Cause {
     /// Creates a cause from the word in a field.
     pub fn new(source: Source, word: &str, message: String) -> Self {
-        Self { row: CauseRow::of(source, word), message }
+        Self { row: CauseRow::of(source, word), message, grace: Duration::ZERO }
     }
 
     /// Creates a cause from the word in a field of an object. The message has further `detail`, which may be empty.
@@ -59,7 +61,7 @@ impl Cause {
         now: Timestamp,
     ) -> Option<Duration> {
         self.row.lasting.as_ref()?;
-        stalls_in(conditions, self.row.reason, config.stalled_after.get(), now)
+        stalls_in(conditions, self.row.reason, config.stalled_after.get() + self.grace, now)
     }
 
     /// Whether the cause requires human action and has lasted.
@@ -139,8 +141,12 @@ pub fn of_machine(observed: &Observed, machine: &VirtualMachine) -> Option<Cause
             let message = message_of(&machine.status.conditions, state);
             let cause = Cause::of(Source::Machine, machine, state, message);
             // The other objects provide more detail than the state.
-            let words = below().filter(|below| below.row.lasting.is_some() && cause.row.lasting.is_some());
-            Some(Cause { message: words.map_or(cause.message, |words| words.message), ..cause })
+            match below().filter(|below| below.row.lasting.is_some() && cause.row.lasting.is_some()) {
+                // An autoscaler may add a node.
+                Some(below) if below.row.source == Source::Scheduling => Some(below),
+                Some(below) => Some(Cause { message: below.message, ..cause }),
+                None => Some(cause),
+            }
         }
     }
 }
@@ -220,8 +226,8 @@ fn of_disk(disk: &DataVolume) -> Option<Cause> {
     }
 }
 
-/// The cause according to the claim of a pod: the claim is lost, or it is not bound while the pod cannot be scheduled.
-/// Otherwise, an unbound claim may still be bound by the first pod that needs it.
+/// The cause according to the claim of a pod: the claim is lost, or it is not bound and the pod cannot be scheduled for
+/// that reason. Otherwise, an unbound claim may still be bound by the first pod that needs it.
 fn of_claim(observed: &Observed, claim: &PersistentVolumeClaim, pod: Option<&Cause>) -> Option<Cause> {
     let phase = &*claim.status.phase;
     let waits = pod.filter(|pod| pod.row.source == Source::Scheduling);
@@ -230,6 +236,11 @@ fn of_claim(observed: &Observed, claim: &PersistentVolumeClaim, pod: Option<&Cau
         ("Pending", Some(pod)) => {
             let class = claim.spec.storage_class_name.as_deref().unwrap_or_default();
             let fault = class_fault(observed.cluster.storage_classes.as_ref(), class);
+            // The scheduler lists what each node lacks, such as processor cores or a volume.
+            let lacks_volume = pod.message.to_ascii_lowercase().contains("volume");
+            if fault.is_none() && !lacks_volume {
+                return None;
+            }
             let class = fault.unwrap_or_else(|| match class {
                 "" => "it names no storage class".to_owned(),
                 class => format!("storage class {class}"),
@@ -254,7 +265,7 @@ fn refusal<T: Kind>(
 }
 
 /// The pods of a workload that are not being deleted. The pods of a Deployment belong to a `ReplicaSet`.
-fn pods_of<'a, T: Kind>(
+pub fn pods_of<'a, T: Kind>(
     observed: &'a Observed,
     workload: &'a Object<T>,
 ) -> impl Iterator<Item = &'a Pod> + Clone {

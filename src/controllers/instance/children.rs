@@ -17,6 +17,7 @@ use super::{container, exposure, machine};
 use crate::api::environment::EnvironmentType;
 use crate::api::instance::{Instance, InstanceKind};
 use crate::api::names::CanonicalName;
+use crate::api::parts::OAUTH2_PROXY;
 use crate::api::template::Template;
 use crate::api::{Kind, Object, labels};
 use crate::config::InstanceConfig;
@@ -57,7 +58,8 @@ pub struct Declared {
     pub ingresses: Arc<Store<IngressKind>>,
 }
 
-/// Declares the stores. If no `HTTPRoute`s are configured, existing ones are removed.
+/// Declares the stores. If no `HTTPRoute`s are configured, existing ones are removed once their Ingresses have an
+/// address.
 pub fn declare(
     set: &mut StoreSet<'_>,
     instances: &Arc<Store<InstanceKind>>,
@@ -84,12 +86,13 @@ pub fn declare(
     Declared { all, of_machines: MachineStores { machines, machine_instances, disks }, routes, ingresses }
 }
 
-/// The possible names of the Services and workloads of an Instance.
-pub fn names(instance: &Instance, template: Option<&Template>) -> Vec<CanonicalName> {
+/// The possible names of the Services and workloads of an Instance, with its OAuth2 proxy if it may have one.
+pub fn names(instance: &Instance, template: Option<&Template>, has_proxy: bool) -> Vec<CanonicalName> {
     let canonical = CanonicalName::of(instance.name());
     let environments = template.map_or(&[][..], |template| &template.spec.environment_list);
     let suffixed = environments.iter().map(|environment| canonical.environment(&environment.name));
-    std::iter::once(canonical.clone()).chain(suffixed).collect()
+    let proxy = has_proxy.then(|| CanonicalName::of(&canonical.part(&OAUTH2_PROXY)));
+    std::iter::once(canonical.clone()).chain(suffixed).chain(proxy).collect()
 }
 
 /// The possible keys of the objects of an Instance with these names.
@@ -100,6 +103,9 @@ pub fn keys(instance: &Instance, names: &[CanonicalName]) -> Vec<ObjectKey> {
 
 /// A kind of object that has the name of an environment.
 struct ChildKind {
+    /// Its name.
+    #[cfg(test)]
+    kind: &'static str,
     /// Describes the foreign object of this kind that has the name of an object of the environment; see
     /// [`Parent::conflict`].
     conflict: fn(&EnvironmentContext<'_>) -> Option<String>,
@@ -121,14 +127,22 @@ impl ChildKind {
             let own = children.own::<T, _>(instance, name);
             own.is_some_and(|object| object.label(labels::COMPONENT).is_none())
         };
-        Self { conflict, has, shows_naming, needed_by }
+        Self {
+            #[cfg(test)]
+            kind: T::KIND,
+            conflict,
+            has,
+            shows_naming,
+            needed_by,
+        }
     }
 }
 
 /// The kinds, in the order in which their conflicts are reported. A Secret does not show the naming, because the Go
 /// operator with several environments creates one Secret for all of them. A stopped Instance has no Service, but its
-/// workload needs the name of the Service, of the Ingress, and of both persistent workloads. KubeVirt creates the disk.
-const KINDS: [ChildKind; 8] = [
+/// workload needs the name of the Service, of the Ingress, and of both persistent workloads. An `HTTPRoute` has the name
+/// of the Service, whose conflict is reported. KubeVirt creates the disk.
+const KINDS: [ChildKind; 9] = [
     ChildKind::of::<ServiceKind>(true, &Workload::ALL),
     ChildKind::of::<IngressKind>(false, &Workload::ALL),
     ChildKind::of::<DeploymentKind>(true, &Workload::ALL),
@@ -136,6 +150,7 @@ const KINDS: [ChildKind; 8] = [
     ChildKind::of::<PersistentVolumeClaimKind>(true, &[Workload::Deployment]),
     ChildKind::of::<VirtualMachineInstanceKind>(true, &[Workload::VirtualMachineInstance]),
     ChildKind::of::<SecretKind>(false, &[Workload::VirtualMachine, Workload::VirtualMachineInstance]),
+    ChildKind::of::<HttpRouteKind>(false, &[]),
     ChildKind::of::<DataVolumeKind>(true, &[]),
 ];
 
@@ -284,4 +299,25 @@ fn claim(disk: &str, class: &str) -> Value {
         spec["storageClassName"] = class.into();
     }
     spec
+}
+
+#[cfg(test)]
+mod unit_tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::runtime::store::StoreFactory;
+
+    #[test]
+    fn the_table_has_every_declared_kind_and_the_disk() {
+        let mut factory = StoreFactory::default();
+        let mut set = StoreSet::new("instance", &mut factory);
+        let instances = set.store::<InstanceKind>(&Selection::ALL).get();
+        declare(&mut set, &instances, &InstanceConfig::classic());
+        drop(set);
+        let created = factory.rights["instance"].iter().filter(|(_, verbs)| verbs.contains("create"));
+        let created = created.map(|((kind, _), _)| kind.kind).chain([DataVolumeKind::KIND]);
+        let known: BTreeSet<&str> = KINDS.iter().map(|kind| kind.kind).collect();
+        assert_eq!(created.collect::<BTreeSet<&str>>(), known);
+    }
 }

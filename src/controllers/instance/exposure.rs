@@ -3,11 +3,12 @@
 use serde_json::{Value, json};
 
 use super::access;
-use super::cause::condition;
 use super::environment::EnvironmentContext;
 use crate::api::environment::EnvironmentType;
 use crate::config::AccessMode;
-use crate::kinds::{HttpRoute, IMPLEMENTATION_SPECIFIC, Ingress, has_wrong_type, is_regex_path};
+use crate::kinds::{
+    HttpRoute, IMPLEMENTATION_SPECIFIC, Ingress, RouteCondition, has_wrong_type, is_regex_path,
+};
 
 /// The port of the web interface.
 pub const GUI_PORT: u16 = 6080;
@@ -113,7 +114,8 @@ pub fn route(context: &EnvironmentContext<'_>) -> Value {
 
 /// Whether the route has at least one Gateway, and all its Gateways have accepted it.
 pub fn is_accepted(route: &HttpRoute) -> bool {
+    let is_accepted =
+        |condition: &RouteCondition| condition.type_ == "Accepted" && condition.status == "True";
     let mut parents = route.status.parents.iter();
-    !route.status.parents.is_empty()
-        && parents.all(|parent| condition(&parent.conditions, ("Accepted", "True")).is_some())
+    !route.status.parents.is_empty() && parents.all(|parent| parent.conditions.iter().any(is_accepted))
 }

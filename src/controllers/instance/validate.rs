@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use super::access;
 use super::children::shows_naming;
 use super::cloud_init::Keys;
 use super::environment::EnvironmentContext;
@@ -133,19 +134,21 @@ fn invalid_name(context: &EnvironmentContext<'_>) -> Option<Problem> {
     Some(Problem::fault(Component::environment(&environment.name), reason::INVALID_TEMPLATE, message))
 }
 
-/// The name conflict of an environment: a foreign object has the name of one of its objects, or another Instance owns
-/// the name of its Service.
+/// The name conflict of an environment: a foreign object has the name of one of its objects or of the proxy
+/// that it needs, or another Instance owns the name of one of their Services.
 fn conflict(context: &EnvironmentContext<'_>) -> Option<Problem> {
-    let existing = context
-        .conflict()
-        .map(|taken| format!("{taken}: it is not changed, and nothing is created for this Instance"));
+    let existing = context.conflict().or_else(|| access::conflict(context));
+    let existing =
+        existing.map(|taken| format!("{taken}: it is not changed, and nothing is created for this Instance"));
     let message = existing.or_else(|| {
-        let owner = context.observed.taken.get(&*context.name)?;
-        Some(format!(
-            "Service {} belongs to Instance {owner}, which is older: nothing is created for this Instance; create it again under \
-             another name",
-            context.name
-        ))
+        let mut names = [Some(context.name.to_string()), access::name(context)].into_iter().flatten();
+        names.find_map(|name| {
+            let owner = context.observed.taken.get(&name)?;
+            Some(format!(
+                "Service {name} belongs to Instance {owner}, which is older: nothing is created for this Instance; create it \
+                 again under another name"
+            ))
+        })
     })?;
     Some(Problem::fault(context.component(), reason::NAME_CONFLICT, message))
 }

@@ -50,7 +50,7 @@ pub fn report(
         return leaving(observed, now);
     }
     let old = &config.status;
-    let mut problems = problems::problems(plan, outcome, problems::describe);
+    let mut problems = problems::problems(plan, outcome, now, problems::describe);
     for problem in &mut problems {
         if problem.component == SAMPLE && problem.reason == reason::NAME_CONFLICT {
             *problem = conflict(observed);

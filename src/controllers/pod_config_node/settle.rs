@@ -44,7 +44,7 @@ pub fn settle<P: Fn(&Observed) -> Plan>(
         for change in &changes {
             let Err(error) = carry_out(&mut socket, change) else { continue };
             refused.push(change.clone());
-            warn!(?change, %error, "the kernel refuses a change of a link");
+            warn!(?change, %error, "the kernel rejects a change of a link");
             counter!("pod_network_failures_total", "reason" => LINK_FAILED.as_str()).increment(1);
             let (key, what) = match change {
                 LinkChange::DeletePair { mark, .. } => (&mark.key, "the link cannot be removed"),

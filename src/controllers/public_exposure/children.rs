@@ -72,7 +72,7 @@ impl Observed {
 
     /// Its Service, if the Instance is its controller.
     pub fn own_service(&self) -> Option<&LoadBalancerService> {
-        self.service().filter(|service| service.is_controlled_by(&self.instance))
+        self.children.own(&self.instance, &service_name(self.instance.name()))
     }
 
     /// The object with the name of its `NetworkPolicy`, regardless of its owner.

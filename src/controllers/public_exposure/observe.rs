@@ -17,6 +17,7 @@ use crate::config::pool;
 use crate::kinds::LoadBalancerService;
 use crate::runtime::ObjectKey;
 use crate::runtime::children::Children;
+use crate::runtime::object_events::Events;
 
 /// All inputs of the plan and the report.
 #[derive(Debug, Clone, AsRef, AsMut)]
@@ -36,6 +37,8 @@ pub struct Observed {
     /// The time since which the load balancer has assigned another address than the requested one; `None` if it has
     /// not.
     pub other_since: Option<Timestamp>,
+    /// The events about its Service, if load balancers have ignored it for long.
+    pub events: Events,
 }
 
 /// The address and ports of an Instance.

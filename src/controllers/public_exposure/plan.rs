@@ -12,7 +12,7 @@ use crate::api::reason;
 use crate::api::template::TemplateKind;
 use crate::controllers::shared::children::Child;
 use crate::controllers::shared::references::template_key;
-use crate::controllers::shared::waits::passed;
+use crate::controllers::shared::waits::{self, passed};
 use crate::kinds::{LoadBalancerService, LoadBalancerServiceKind};
 use crate::runtime::ObjectKey;
 use crate::runtime::plan::{KindInfo, Plan, Precondition, Removal, Requeue};
@@ -59,9 +59,14 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan {
 /// Plans the Service and the `NetworkPolicy`.
 fn expose(observed: &Observed, settings: &Settings, allocated: &Allocation, now: Timestamp, plan: &mut Plan) {
     let grace = observed.other_since.map(|since| grace_left(since, now));
-    let left = [grace, ignored_in(observed, settings, now)].into_iter().flatten();
+    let service = observed.own_service();
+    let leaving = service.and_then(|service| service.metadata.deletion_timestamp.as_ref());
+    let held = leaving.map(|since| waits::held_in(since.0, now));
+    let left = [grace, held, ignored_in(observed, settings, now)].into_iter().flatten();
     left.filter(|left| !left.is_zero()).for_each(|left| plan.requeue_after(left));
-    match observed.own_service() {
+    let ignored = ignored(observed, settings, now);
+    plan.awaited = ignored.map(|service| waits::about(service.namespace(), service.uid()));
+    match service {
         // Its deletion triggers the next reconcile, which creates it again.
         Some(leaving) if leaving.is_terminating() => {}
         Some(existing) if cannot_be_changed(existing, allocated) => {
@@ -111,6 +116,18 @@ pub fn ignored_in(observed: &Observed, settings: &Settings, now: Timestamp) -> O
     let service = observed.own_service().filter(is_waited_for)?;
     let made = service.metadata.creation_timestamp.as_ref()?.0;
     Some(settings.stalled_after.get().saturating_sub(passed(made, now)))
+}
+
+/// The Service that load balancers have ignored for `stalledAfter`, without a condition that says why.
+fn ignored<'a>(
+    observed: &'a Observed,
+    settings: &Settings,
+    now: Timestamp,
+) -> Option<&'a LoadBalancerService> {
+    let is_ignored = ignored_in(observed, settings, now).is_some_and(|left| left.is_zero());
+    let is_silent =
+        |service: &&LoadBalancerService| !service.is_terminating() && service.status.conditions.is_empty();
+    observed.own_service().filter(|_| is_ignored).filter(is_silent)
 }
 
 /// The removals of the existing Service and `NetworkPolicy`.

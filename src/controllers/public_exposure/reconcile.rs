@@ -24,6 +24,7 @@ use crate::controllers::setup::{Definition, Notice, Setup};
 use crate::kinds::LoadBalancerServiceKind;
 use crate::runtime::apply::Failure;
 use crate::runtime::metrics::precise;
+use crate::runtime::object_events::ObjectEvents;
 use crate::runtime::plan::{KindInfo, Plan};
 use crate::runtime::reconciler::{Outcome, Reconciled, Reconciler, Report};
 use crate::runtime::store_set::StoreSet;
@@ -36,6 +37,7 @@ pub struct PublicExposureReconciler {
     /// The allocator. `observe` calls it: an allocation is kept in memory until the store shows it.
     addresses: Arc<Addresses>,
     settings: Arc<Settings>,
+    events: ObjectEvents,
 }
 
 impl Definition for PublicExposureReconciler {
@@ -53,7 +55,8 @@ impl Definition for PublicExposureReconciler {
         gauge!("public_exposure_pool_addresses").set(precise(settings.pool.addresses().count()));
         let measured = Arc::clone(&addresses);
         setup.gauges.push(Box::new(move || measured.measure()));
-        Ok((Self { stores, addresses, settings: Arc::clone(&settings) }, settings))
+        let events = ObjectEvents::declare(&setup.events, set);
+        Ok((Self { stores, addresses, settings: Arc::clone(&settings), events }, settings))
     }
 }
 
@@ -81,6 +84,7 @@ impl Reconciler for PublicExposureReconciler {
     fn observe(&self, key: &ObjectKey) -> Option<Observed> {
         let mut observed = self.stores.observe(key, &self.settings)?;
         observed.is_unanswered = self.addresses.is_unanswered(key);
+        observed.events = self.events.of(key);
         match &observed.request {
             Validated::Ports(wanted) if !observed.instance.is_terminating() => {
                 let existing = observed.own_service();
@@ -96,6 +100,10 @@ impl Reconciler for PublicExposureReconciler {
             _ => self.addresses.forget_waiting(key),
         }
         Some(observed)
+    }
+
+    fn object_events(&self) -> Option<&ObjectEvents> {
+        Some(&self.events)
     }
 
     fn forget(&self, key: &ObjectKey) {

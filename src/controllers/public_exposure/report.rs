@@ -14,6 +14,7 @@ use crate::api::instance::{ExposedPort, ExposurePhase, InstanceKind, PublicExpos
 use crate::api::reason::{self, Reason};
 use crate::api::{Kind, shown};
 use crate::config::pool;
+use crate::controllers::shared::waits;
 use crate::kinds::NetworkPolicyKind;
 use crate::runtime::apply::Failure;
 use crate::runtime::conditions::{self, Observation};
@@ -51,7 +52,10 @@ pub fn report(
     let unchanged = || Report::unchanged(&observed.instance);
     let (state, address, ports) = match (&observed.request, &observed.allocation, failure) {
         (Validated::Unknown, ..) => return unchanged(),
-        (_, _, Some(failure)) if failure.error.is_transient() => return unchanged(),
+        (_, _, Some(failure)) if failure.error.is_transient() => match leaving(failure, now) {
+            Some(state) => (state, before.external_ip, before.ports),
+            None => return unchanged(),
+        },
         (Validated::Nothing | Validated::Denied(_), _, Some(_)) => return unchanged(),
         (Validated::Nothing, ..) => {
             let mut status = old.clone();
@@ -113,13 +117,22 @@ fn failed(reason: Reason, message: &str, failure: &Failure) -> State {
     State { detail: format!("{message} {failure}"), ..State::new(ExposurePhase::Error, reason, message) }
 }
 
+/// The state while an object with the name of a child is being deleted, if that has lasted.
+fn leaving(failure: &Failure, now: Timestamp) -> Option<State> {
+    let ApiError::Leaving(leaving) = &failure.error else { return None };
+    let problem = waits::of_leaving(leaving, failure.component.clone(), now)?;
+    Some(State::new(ExposurePhase::Provisioning, reason::SERVICE_LEAVING, problem.message))
+}
+
 /// The state after address and ports were allocated: whether the load balancer has assigned the address.
 fn assigned(observed: &Observed, settings: &Settings, allocation: &Allocation, now: Timestamp) -> State {
     let address = allocation.address.to_string();
     let service = observed.own_service();
-    if let Some(leaving) = service.filter(|service| service.is_terminating()) {
+    let deleted = service.and_then(|service| Some((service, service.metadata.deletion_timestamp.as_ref()?)));
+    if let Some((leaving, since)) = deleted {
+        let held = waits::held(since.0, &leaving.metadata.finalizers, now);
         let message = format!(
-            "Service {} is being deleted and will be recreated with the same address and ports.",
+            "Service {} is being deleted{held} and will be recreated with the same address and ports.",
             leaving.name()
         );
         return State::new(ExposurePhase::Provisioning, reason::SERVICE_LEAVING, message);
@@ -158,19 +171,21 @@ fn unassigned(observed: &Observed, settings: &Settings, address: IpAddr, now: Ti
     let waits = status.filter(|status| status.load_balancer.ingress.is_empty());
     if let Some(refused) = waits.and_then(|status| status.conditions.first()) {
         let message = format!(
-            "The load balancer refuses the Service, which requests {address}: {}: {}",
+            "The load balancer rejects the Service, which requests {address}: {}: {}",
             refused.reason, refused.message
         );
         let message = message.trim_end_matches(": ");
         return State::new(ExposurePhase::Error, reason::LOAD_BALANCER_REFUSED, shown::message(message));
     }
     if ignored_in(observed, settings, now).is_some_and(|left| left.is_zero()) {
-        let message = format!(
-            "No load balancer has assigned {address} in {}: contact the administrator (the events of the Service and the log \
-             of the load balancer say why)",
-            settings.stalled_after
-        );
-        return State::new(ExposurePhase::Error, reason::LOAD_BALANCER_IGNORED, message);
+        let reason = reason::LOAD_BALANCER_IGNORED;
+        let subject = format!("No load balancer has assigned {address} in {}", settings.stalled_after);
+        let stored = stored_condition(&observed.instance);
+        let message = waits::explained(&subject, reason, &observed.events, stored).unwrap_or_else(|| {
+            let events = "the events of the Service and the log of the load balancer say why";
+            format!("{subject}: contact the administrator ({events})")
+        });
+        return State::new(ExposurePhase::Error, reason, shown::message(&message));
     }
     let detail = format!("Waiting for LoadBalancer IP to be assigned: {address} is requested");
     let message = "Waiting for LoadBalancer IP to be assigned.";

@@ -175,7 +175,8 @@ fn wanted(ports: &[ExposedPort]) -> Result<Vec<WantedPort>, String> {
 }
 
 /// The public ports of a Service, in the order of `wanted`, if the Service has an address (inside or outside of the
-/// pool) and exactly the requested ports. An automatic port must be within its range. Otherwise `None`.
+/// pool) and exactly the requested ports. Any number fulfils the request for an automatic port: a change of
+/// `automaticPortRange` moves no port. Otherwise `None`.
 pub fn held(service: &LoadBalancerService, wanted: &[WantedPort], settings: &Settings) -> Option<Vec<u16>> {
     if address(service, settings).is_none()
         || service.spec.ports.len() != wanted.len()
@@ -184,13 +185,11 @@ pub fn held(service: &LoadBalancerService, wanted: &[WantedPort], settings: &Set
         return None;
     }
     let ports: Vec<WantedPort> = service.spec.ports.iter().filter_map(WantedPort::of_service).collect();
-    let automatic = settings.config.automatic_port_range.ports();
     wanted
         .iter()
         .map(|port| {
             let found = ports.iter().find(|found| port.is(found))?.port?;
-            let fits = port.port.map_or_else(|| automatic.contains(&found), |port| port == found);
-            fits.then_some(found)
+            port.port.is_none_or(|port| port == found).then_some(found)
         })
         .collect()
 }

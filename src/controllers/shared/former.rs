@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::responsibility::Responsibility;
-use crate::api::labels::selector_string;
+use super::responsibility::{Origin, Responsibility};
+use crate::api::labels::{FINALIZED_BY, selector_string};
 use crate::api::{Kind, Object};
 use crate::runtime::store::{Store, StoreState};
 
@@ -25,8 +25,29 @@ pub struct Census {
 pub struct Count {
     /// The number of objects that the current selector matches.
     pub selected: usize,
-    /// The number of other objects with this daemon's finalizer, by the selector that was in use when they were taken.
-    pub former: BTreeMap<String, usize>,
+    /// The number of other objects with this daemon's finalizer, by the selector that was in use when they were taken;
+    /// `None` if they have no mark.
+    pub former: BTreeMap<Option<String>, usize>,
+    /// The number of objects that daemons with other Leases may manage.
+    pub others: BTreeMap<Origin, usize>,
+}
+
+impl Count {
+    /// The number of objects of former selectors.
+    pub fn left(&self) -> usize {
+        self.former.values().sum()
+    }
+
+    /// Counts the objects of this origin as objects of a former selector, because no daemon manages them any more.
+    pub fn add(&mut self, origin: &Origin) {
+        let Some(number) = self.others.remove(origin) else { return };
+        let selector = match origin {
+            Origin::Elected(rival) => Some(rival.selector.clone()),
+            Origin::Unelected(selector) => Some(selector.clone()),
+            Origin::Unmarked => None,
+        };
+        *self.former.entry(selector).or_default() += number;
+    }
 }
 
 impl Census {
@@ -45,7 +66,10 @@ impl Census {
                 let is_selected = is_selected(&object);
                 count.selected += usize::from(is_selected);
                 if let Some(former) = responsibility.former_selector(&object, finalizer, is_selected) {
-                    *count.former.entry(former.to_owned()).or_default() += 1;
+                    *count.former.entry(Some(former.to_owned())).or_default() += 1;
+                }
+                if let Some(origin) = responsibility.origin(&object, finalizer, is_selected) {
+                    *count.others.entry(origin).or_default() += 1;
                 }
             }
             (store.state() != StoreState::Syncing).then_some(count)
@@ -56,29 +80,38 @@ impl Census {
 
 /// A sentence about the objects of former selectors; `None` if there are no such objects.
 pub fn sentence(selector: &BTreeMap<String, String>, counts: &[(&str, Count)]) -> Option<String> {
-    let of_kinds = counts.iter().filter(|(_, count)| !count.former.is_empty()).map(|(kind, count)| {
-        let former: usize = count.former.values().sum();
-        format!("matches {} {kind}; {former} carry this installation's finalizer", count.selected)
+    let of_kinds = counts.iter().filter(|(_, count)| count.left() > 0).map(|(kind, count)| {
+        format!("matches {} {kind}; {} carry this installation's finalizer", count.selected, count.left())
     });
     let of_kinds = of_kinds.collect::<Vec<_>>().join(", and ");
-    let former: BTreeSet<&str> =
-        counts.iter().flat_map(|(_, count)| count.former.keys().map(String::as_str)).collect();
-    let named = former.iter().take(NAMED).copied().collect::<Vec<_>>().join(" and ");
-    let first = former.first()?;
-    Some(format!(
-        "selector {} {of_kinds} and were taken under {named}. They stay as they are. Correct the selector; or, if the change is \
-         intended, change their labels, or release them: crownlabs release --selector {first}",
-        selector_string(selector)
-    ))
+    let former: BTreeSet<Option<&str>> =
+        counts.iter().flat_map(|(_, count)| count.former.keys().map(Option::as_deref)).collect();
+    let marked: Vec<&str> = former.iter().copied().flatten().take(NAMED).collect();
+    let unmarked = former.contains(&None::<&str>).then(|| format!("have no annotation {FINALIZED_BY}"));
+    let taken = marked.first().map(|_| format!("were taken under {}", marked.join(" and ")));
+    let taken: Vec<String> = taken.into_iter().chain(unmarked).collect();
+    let release =
+        marked.first().map(|first| format!(", or release them: crownlabs release --selector {first}"));
+    (!taken.is_empty()).then(|| {
+        format!(
+            "selector {} {of_kinds} and {}. They stay as they are. Correct the selector; or, if the change is intended, change \
+             their labels{}",
+            selector_string(selector),
+            taken.join(" or "),
+            release.unwrap_or_default()
+        )
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::controllers::shared::rivals::Rival;
 
     fn count(selected: usize, former: &[(&str, usize)]) -> Count {
-        let former = former.iter().map(|(selector, number)| ((*selector).to_owned(), *number)).collect();
-        Count { selected, former }
+        let former =
+            former.iter().map(|(selector, number)| (Some((*selector).to_owned()), *number)).collect();
+        Count { selected, former, ..Count::default() }
     }
 
     #[test]
@@ -94,6 +127,35 @@ mod tests {
         }
         let counts = [("Tenants", count(0, &[])), ("Workspaces", count(7, &[]))];
         assert_eq!(sentence(&selector, &counts), None, "in a new cluster, a selector matches nothing");
+    }
+
+    #[test]
+    fn objects_of_other_origins_are_named_once_they_are_added() {
+        let rival = Rival { lease: "a/crownlabs".to_owned(), selector: "sel=production".to_owned() };
+        let (elected, unmarked) = (Origin::Elected(rival), Origin::Unmarked);
+        let others =
+            [(elected.clone(), 3), (unmarked.clone(), 2), (Origin::Unelected("sel=b".to_owned()), 1)];
+        let mut count = Count { others: others.into(), ..Count::default() };
+        let selector = BTreeMap::from([("sel".to_owned(), "prodution".to_owned())]);
+        let said = |count: &Count| sentence(&selector, &[("Tenants", count.clone())]);
+        assert_eq!(said(&count), None, "their daemons may run");
+        count.add(&unmarked);
+        let unknown = said(&count).expect("a sentence");
+        assert!(
+            unknown.contains("2 carry this installation's finalizer and have no annotation"),
+            "{unknown}"
+        );
+        assert!(unknown.ends_with("if the change is intended, change their labels"), "{unknown}");
+        count.add(&elected);
+        count.add(&elected);
+        let known = said(&count).expect("a sentence");
+        for part in [
+            "; 5 carry",
+            "were taken under sel=production or have no annotation",
+            "--selector sel=production",
+        ] {
+            assert!(known.contains(part), "{part} is not in {known}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::waits::passed;
+use super::waits::{self, passed};
 use crate::api::condition::{
     ACCOUNT_EXISTS, Condition, ConditionType, NAME_CONFLICT, READY, RECONCILED, STALLED, TENANT_MISMATCH,
 };
@@ -30,28 +30,41 @@ const TRANSIENT: [Reason; 3] =
     [reason::QUOTA_EXCEEDED, reason::KEYCLOAK_UNREACHABLE, reason::KEYCLOAK_UNAVAILABLE];
 
 /// The reasons of problems that resolve without a change to the object but need an administrator.
-const OF_ADMINISTRATORS: [Reason; 2] = [reason::KUBEVIRT_MISSING, reason::VOLUME_MISSING];
+const OF_ADMINISTRATORS: [Reason; 3] =
+    [reason::KUBEVIRT_MISSING, reason::VOLUME_MISSING, reason::OBJECT_TERMINATING];
 
 /// The problems of the plan, and the failed writes and effects. Transient failures are left out: the next attempt
-/// usually succeeds, and their condition would disappear again at once. `describe` returns the reason and message of a
-/// failure, except for a name conflict.
+/// usually succeeds, and their condition would disappear again at once. An object that is being deleted is reported
+/// once that has lasted, unless the plan reports it. `describe` returns the reason and message of other failures,
+/// except for a name conflict.
 pub fn problems<E, R>(
     plan: &Plan<E>,
     outcome: &Outcome<R>,
+    now: Timestamp,
     describe: impl Fn(&Failure) -> (Reason, String),
 ) -> Vec<Problem> {
     let planned = plan.problems.iter().cloned();
-    let failed = outcome.failures.iter().filter(|failure| !failure.error.is_transient()).map(|failure| {
-        let (reason, message) = match &failure.error {
-            error @ ApiError::NameConflict { .. } => {
-                (reason::NAME_CONFLICT, format!("{error}: it is left alone"))
-            }
-            _ => describe(failure),
-        };
-        let stalled = matches!(failure.error, ApiError::NameConflict { .. } | ApiError::Invalid(_));
-        Problem { stalled, ..Problem::fault(failure.component.clone(), reason, message) }
+    let failed = outcome.failures.iter().filter_map(|failure| match &failure.error {
+        ApiError::Leaving(leaving) => {
+            let object = format!("{} {} ", leaving.kind, leaving.key);
+            let is_planned = plan.problems.iter().any(|planned| planned.message.contains(&object));
+            waits::of_leaving(leaving, failure.component.clone(), now).filter(|_| !is_planned)
+        }
+        error if error.is_transient() => None,
+        _ => Some(of_failure(failure, &describe)),
     });
     planned.chain(failed).chain(outcome.effect_problems().cloned()).collect()
+}
+
+/// The problem of a failed write that is not transient.
+fn of_failure(failure: &Failure, describe: impl Fn(&Failure) -> (Reason, String)) -> Problem {
+    let component = failure.component.clone();
+    if let error @ ApiError::NameConflict { .. } = &failure.error {
+        return Problem::fault(component, reason::NAME_CONFLICT, format!("{error}: it is left alone"));
+    }
+    let (reason, message) = describe(failure);
+    let stalled = matches!(failure.error, ApiError::Invalid(_));
+    Problem { stalled, ..Problem::fault(component, reason, message) }
 }
 
 /// The reason and message of a failed write, for loops that do not distinguish kinds of failures.
@@ -190,7 +203,9 @@ mod tests {
     use super::*;
     use crate::api::instance::InstanceKind;
     use crate::fixtures::at;
+    use crate::runtime::ObjectKey;
     use crate::runtime::component::Component;
+    use crate::runtime::error::Leaving;
 
     const STALLED_AFTER: Duration = Duration::from_mins(2);
 
@@ -239,6 +254,27 @@ mod tests {
     }
 
     #[test]
+    fn a_deletion_that_lasts_is_reported_unless_the_plan_reports_it() {
+        let (kind, key) = ("Secret", ObjectKey::new("ns", "a"));
+        let leaving = Leaving { kind, key, since: Some(at(0)), ..Leaving::default() };
+        let failed =
+            |error| Failure { component: Component::Whole, kind: "Secret", name: "a".to_owned(), error };
+        let failures =
+            vec![failed(ApiError::transient("no answer")), failed(ApiError::Leaving(Box::new(leaving)))];
+        let outcome = Outcome::<()>::of(failures);
+        let found = |plan: &Plan, seconds| -> Vec<Reason> {
+            let found = problems(plan, &outcome, at(seconds), describe);
+            found.iter().map(|problem| problem.reason).collect()
+        };
+        assert!(found(&Plan::default(), 59).is_empty());
+        assert_eq!(found(&Plan::default(), 60), [reason::OBJECT_TERMINATING]);
+        let message = "Secret ns/a is being removed";
+        let planned = Problem::waiting(Component::Whole, reason::CLAIM_TERMINATING, message);
+        let plan = Plan { problems: vec![planned], ..Plan::default() };
+        assert_eq!(found(&plan, 60), [reason::CLAIM_TERMINATING]);
+    }
+
+    #[test]
     fn a_cause_and_a_problem_that_both_last_do_not_take_turns() {
         let object = crate::fixtures::object::<InstanceKind>(json!({}));
         let problem = Problem::elsewhere(Component::Whole, reason::NO_NODE, "no node");
@@ -269,6 +305,7 @@ mod tests {
             (reason::KEYCLOAK_FORBIDDEN, false, Some("True KeycloakForbidden")),
             (reason::KUBEVIRT_MISSING, true, Some("True KubeVirtMissing")),
             (reason::VOLUME_MISSING, true, Some("True VolumeMissing")),
+            (reason::OBJECT_TERMINATING, true, Some("True ObjectTerminating")),
             (reason::CLAIM_TERMINATING, true, None),
         ] {
             let problem = Problem { waiting, ..Problem::elsewhere(Component::Whole, reason, "why") };

@@ -48,6 +48,17 @@ pub struct Mark<'a> {
     pub lease: Option<&'a str>,
 }
 
+/// The daemon that took an object under another selector, if it had another Lease than this daemon.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Origin {
+    /// A daemon with this Lease and selector.
+    Elected(Rival),
+    /// A daemon without an election, with this selector.
+    Unelected(String),
+    /// Unknown: the object has the finalizer and no mark, as the objects of Go operators.
+    Unmarked,
+}
+
 /// The text of a mark between the selector and the Lease.
 const LEASE: &str = " (lease ";
 
@@ -110,6 +121,21 @@ impl Responsibility {
         let is_former =
             mark.lease == self.lease.as_deref() && mark.selector != selector_string(&self.selector);
         is_former.then_some(mark.selector)
+    }
+
+    /// The origin of an object that is not selected and that a daemon with this Lease did not take. Such a daemon may run.
+    pub fn origin<T: Kind>(&self, object: &Object<T>, finalizer: &str, is_selected: bool) -> Option<Origin> {
+        if is_selected || !finalizer::holds(object, finalizer) {
+            return None;
+        }
+        let Some(mark) = Mark::of(object) else { return Some(Origin::Unmarked) };
+        let is_other =
+            mark.lease != self.lease.as_deref() && mark.selector != selector_string(&self.selector);
+        let selector = mark.selector.to_owned();
+        is_other.then(|| match mark.lease {
+            Some(lease) => Origin::Elected(Rival { lease: lease.to_owned(), selector }),
+            None => Origin::Unelected(selector),
+        })
     }
 
     /// The other installation that has taken an object.
@@ -237,6 +263,32 @@ mod tests {
             assert_eq!(former(&object, false), is_former.then(|| "sel=x".to_owned()), "{case}");
             assert_eq!(former(&object, true), None, "{case}: it is taken over");
             assert_eq!(former(&held(&holder, &json!({"finalizers": null})), false), None, "{case}");
+        }
+    }
+
+    #[test]
+    fn the_origin_of_an_object_that_is_not_selected_is_another_lease_or_none() {
+        let (first, second) = (Some("crownlabs/a"), Some("crownlabs/b"));
+        let elected =
+            Origin::Elected(Rival { lease: "crownlabs/a".to_owned(), selector: "sel=x".to_owned() });
+        let unelected = Origin::Unelected("sel=x".to_owned());
+        for (holder, now, origin) in [
+            (daemon("x", first), daemon("y", second), Some(&elected)),
+            (daemon("x", first), daemon("y", None), Some(&elected)),
+            (daemon("x", None), daemon("y", first), Some(&unelected)),
+            // This daemon took it, or its labels were changed.
+            (daemon("x", first), daemon("y", first), None),
+            (daemon("x", None), daemon("y", None), None),
+            (daemon("x", first), daemon("x", second), None),
+        ] {
+            let case = format!("{holder:?} {now:?}");
+            let object = held(&holder, &json!({}));
+            assert_eq!(now.origin(&object, FINALIZER, false).as_ref(), origin, "{case}");
+            assert_eq!(now.origin(&object, FINALIZER, true), None, "{case}: it is taken over");
+            let unmarked = held(&holder, &json!({"annotations": null}));
+            assert_eq!(now.origin(&unmarked, FINALIZER, false), Some(Origin::Unmarked), "{case}");
+            let free = held(&holder, &json!({"finalizers": null}));
+            assert_eq!(now.origin(&free, FINALIZER, false), None, "{case}");
         }
     }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 use tokio::sync::watch;
 
-use super::responsibility::Responsibility;
-use crate::api::Kind;
+use super::responsibility::{Mark, Responsibility};
+use crate::api::{Kind, Object};
 use crate::runtime::ObjectKey;
 use crate::runtime::queue::Priority;
 use crate::runtime::store::Store;
@@ -43,7 +43,7 @@ struct Shared {
 type Listener = Box<dyn Fn(&Rival) + Send + Sync>;
 
 /// Collects the installations that the objects of a store name from now on. The objects of one that no longer runs are
-/// added to the queue of the loop, which replaces their marks.
+/// added to the queue of the loop, which replaces their marks. If an installation replaces a mark of this one, it runs.
 pub fn follow<T: Kind>(set: &StoreSet<'_>, store: &Arc<Store<T>>, responsibility: &Responsibility) {
     let (marked, queue) = (Arc::clone(store), Arc::clone(set.queue()));
     let ours = Responsibility { rivals: Rivals::default(), ..responsibility.clone() };
@@ -54,14 +54,20 @@ pub fn follow<T: Kind>(set: &StoreSet<'_>, store: &Arc<Store<T>>, responsibility
     }));
     let responsibility = responsibility.clone();
     store.subscribe(move |change| {
-        if let Some(rival) = change.new.as_deref().and_then(|object| responsibility.rival(object)) {
-            responsibility.rivals.add(rival);
+        let found = change.new.as_deref().and_then(|object| responsibility.rival(object));
+        let Some(rival) = found else { return };
+        let lease = |object: &Object<T>| Mark::of(object)?.lease.map(str::to_owned);
+        let before = change.old.as_deref().and_then(lease);
+        if before.is_some() && before == responsibility.lease {
+            responsibility.rivals.set_running(&rival);
         }
+        responsibility.rivals.add(rival);
     });
 }
 
 impl Rivals {
-    fn add(&self, rival: Rival) {
+    /// Adds an installation that a mark names.
+    pub fn add(&self, rival: Rival) {
         self.0.found.send_if_modified(|found| found.len() < MOST && found.insert(rival));
     }
 
@@ -74,6 +80,13 @@ impl Rivals {
     pub fn set_gone(&self, rival: &Rival) {
         self.0.gone.write().insert(rival.clone());
         self.0.listeners.read().iter().for_each(|listener| listener(rival));
+    }
+
+    /// Records that an installation runs again, and notifies the receivers of [`Rivals::found`].
+    pub fn set_running(&self, rival: &Rival) {
+        if self.0.gone.write().remove(rival) {
+            self.0.found.send_modify(|_| {});
+        }
     }
 
     /// Whether an installation no longer runs.
@@ -122,6 +135,39 @@ mod tests {
         let job = queue.next().await.expect("the queue is open");
         assert_eq!(&*job.key.name, "theirs");
         queue.done(job, Action::AwaitChange);
+    }
+
+    #[test]
+    fn an_installation_that_replaces_a_mark_of_this_one_runs() {
+        let mut factory = StoreFactory::default();
+        let mut set = StoreSet::new("test", &mut factory);
+        let namespaces = set.store::<NamespaceKind>(&Selection::ALL).get();
+        let selector = BTreeMap::from([("sel".to_owned(), "x".to_owned())]);
+        let ours =
+            Responsibility { selector, lease: Some("a/crownlabs".to_owned()), rivals: Rivals::default() };
+        follow(&set, &namespaces, &ours);
+        let version = std::cell::Cell::new(0_u32);
+        let mark = |lease: &str| {
+            version.set(version.get() + 1);
+            let object = json!({"metadata": {
+                "name": "shared", "uid": "u1", "labels": {"sel": "x"}, "resourceVersion": version.get().to_string(),
+                "annotations": {"crownlabs.polito.it/finalized-by": format!("sel=x (lease {lease})")},
+            }});
+            namespaces.apply_event(serde_json::from_value(object).expect("a namespace"));
+        };
+        let theirs = Rival { lease: "b/crownlabs".to_owned(), selector: "sel=x".to_owned() };
+        mark("b/crownlabs");
+        ours.rivals.set_gone(&theirs);
+        let mut found = ours.rivals.found();
+        mark("a/crownlabs");
+        assert!(ours.rivals.has_gone(&theirs) && !found.has_changed().expect("open"));
+        mark("b/crownlabs");
+        assert!(!ours.rivals.has_gone(&theirs) && found.has_changed().expect("open"));
+        drop(found.borrow_and_update());
+        // A former mark, not a replaced one.
+        ours.rivals.set_gone(&theirs);
+        mark("b/crownlabs");
+        assert!(ours.rivals.has_gone(&theirs) && !found.has_changed().expect("open"));
     }
 
     #[test]

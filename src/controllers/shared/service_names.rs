@@ -1,13 +1,14 @@
 //! Instances whose Services would have the same name. The Service of an environment is named `<c>` or
-//! `<c>-<environment>`, and the Service of a public exposure `<c>-pe`. So Instance `a` with an environment `b` and
-//! Instance `a-b` may need the same name.
+//! `<c>-<environment>`, the Service of a public exposure `<c>-pe`, and the Service of an OAuth2 proxy
+//! `<c>-oauth2-proxy`. So Instance `a` with an environment `b` and Instance `a-b` may need the same name.
 
 use std::sync::Arc;
 
 use super::environments::choose;
 use super::references::{ByCanonicalName, template_of};
+use crate::api::environment::{Environment, EnvironmentMode};
 use crate::api::instance::{Instance, InstanceKind};
-use crate::api::parts::PUBLIC_EXPOSURE;
+use crate::api::parts::{OAUTH2_PROXY, PUBLIC_EXPOSURE};
 use crate::api::template::TemplateKind;
 use crate::config::Layout;
 use crate::runtime::ObjectKey;
@@ -23,6 +24,8 @@ pub struct ServiceNames<'a> {
     pub layout: Layout,
     /// Whether public exposures count, too.
     pub with_exposures: bool,
+    /// Whether OAuth2 proxies of Instances count, too.
+    pub with_proxies: bool,
 }
 
 impl ServiceNames<'_> {
@@ -56,6 +59,14 @@ impl ServiceNames<'_> {
         }
         let Some(template) = template_of(other, self.templates) else { return false };
         let environments = &template.spec.environment_list;
+        // A Standard environment with a web interface needs the proxy.
+        let is_guarded = |environment: &Environment| {
+            environment.mode == EnvironmentMode::Standard && environment.gui_enabled
+        };
+        let is_proxy = self.with_proxies && end == Some(OAUTH2_PROXY.suffix);
+        if is_proxy && environments.iter().any(is_guarded) {
+            return true;
+        }
         let (chosen, _) = choose(other, environments, self.layout, |name| has_object(other, name));
         chosen.iter().any(|chosen| match end {
             None => chosen.classic,

@@ -66,12 +66,12 @@ impl Observed {
 
     /// Its claim, if the shared volume is its controller.
     pub fn own_claim(&self) -> Option<&NfsClaim> {
-        self.claim().filter(|claim| claim.is_controlled_by(&self.volume))
+        self.children.own(&self.volume, &claim_name(self.volume.name()))
     }
 
     /// Its Job, if the shared volume is its controller.
     pub fn own_job(&self) -> Option<&Job> {
-        self.job().1.filter(|job| job.is_controlled_by(&self.volume))
+        self.children.own(&self.volume, &self.job().0)
     }
 }
 

@@ -7,6 +7,7 @@ use derive_more::{AsMut, AsRef};
 
 use crate::api::shared_volume::SharedVolume;
 use crate::controllers::shared::responsibility::Standing;
+use crate::controllers::shared::waits::ClassFault;
 use crate::kinds::PersistentVolume;
 use crate::runtime::ObjectKey;
 use crate::runtime::children::Children;
@@ -26,7 +27,7 @@ pub struct Observed {
     /// The `PersistentVolume` that the claim is bound to.
     pub persistent_volume: Option<Arc<PersistentVolume>>,
     /// The reason why the storage class cannot provision a volume for the claim, if it cannot.
-    pub class_fault: Option<String>,
+    pub class_fault: Option<ClassFault>,
     /// The events about the claim or the Job, if the volume waits for long.
     pub events: Events,
     /// The Templates that mount it.

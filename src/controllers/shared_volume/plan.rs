@@ -46,13 +46,13 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan {
     };
     children::claim(observed, config, &size, provisioned).ensure(&mut plan);
     let Some(claim) = claim.filter(|claim| !claim.is_terminating()) else {
-        remove_job_first(observed, config, &mut plan);
+        remove_job_first(observed, config, now, &mut plan);
         return plan;
     };
     plan.patches.extend(growth(claim, &size, VOLUME));
     plan.problems.extend(shrinks(claim, &size));
     if !is_bound(claim) {
-        let (fault, events) = (observed.class_fault.as_deref(), &observed.events);
+        let (fault, events) = (observed.class_fault.as_ref(), &observed.events);
         waits::of_claim(claim, VOLUME, fault, events, stored(observed), now).join(&mut plan);
         return plan;
     }
@@ -119,14 +119,15 @@ fn own_patch(observed: &Observed, responsibility: &Responsibility, is_complete: 
 /// Plans the end of the Job if its claim is being deleted, or belongs to a former volume with the same name: a pod uses
 /// its claim even after it has succeeded. The engine deletes the Job of a former volume if the garbage collector does
 /// not. The next claim needs its own Job.
-fn remove_job_first(observed: &Observed, config: &SharedVolumeConfig, plan: &mut Plan) {
+fn remove_job_first(observed: &Observed, config: &SharedVolumeConfig, now: Timestamp, plan: &mut Plan) {
     // The new claim is checked then.
     plan.requeue_after(waits::GRACE);
     let Some(claim) = observed.claim() else { return };
-    if claim.is_terminating() {
+    if let Some(since) = &claim.metadata.deletion_timestamp {
         let (namespace, name) = (claim.namespace(), claim.name());
+        let held = waits::held(since.0, &claim.metadata.finalizers, now);
         let message = format!(
-            "PersistentVolumeClaim {namespace}/{name} is being removed; the volume gets a new one after that"
+            "PersistentVolumeClaim {namespace}/{name} is being removed{held}; the volume gets a new one after that"
         );
         plan.problems.push(Problem::waiting(VOLUME, reason::CLAIM_TERMINATING, message));
     }

@@ -40,7 +40,7 @@ pub fn report(done: &Reconciled<'_, Observed, Settings>) -> Report<SharedVolumeK
         return deleting(observed, now);
     }
     let old = &observed.volume.status;
-    let problems = problems::problems(plan, outcome, describe);
+    let problems = problems::problems(plan, outcome, now, describe);
     let mut status = old.clone();
     let storage =
         observed.own_claim().filter(|claim| is_bound(claim)).and(observed.persistent_volume.as_deref());
@@ -64,7 +64,9 @@ fn phase(observed: &Observed, problems: &[Problem]) -> SharedVolumePhase {
     if problems.iter().any(|problem| problem.reason == reason::QUOTA_EXCEEDED) {
         return SharedVolumePhase::ResourceQuotaExceeded;
     }
-    let is_pending = |problem: &Problem| problem.waiting || problem.reason == reason::STORAGE_CLASS_NOT_FOUND;
+    let is_pending = |problem: &Problem| {
+        problem.waiting || [reason::STORAGE_CLASS_NOT_FOUND, reason::VOLUME_UNBOUND].contains(&problem.reason)
+    };
     if !problems.iter().all(is_pending) {
         return SharedVolumePhase::Error;
     }

@@ -14,7 +14,7 @@ use crate::controllers::shared::former::Census;
 use crate::controllers::shared::nfs_volume::ByVolume;
 use crate::controllers::shared::references::{BySharedVolume, instance_of, mounted_volumes};
 use crate::controllers::shared::responsibility::Responsibility;
-use crate::controllers::shared::waits::class_fault;
+use crate::controllers::shared::waits::nfs_class_fault;
 use crate::kinds::{
     DeploymentKind, NamespaceKind, PersistentVolumeKind, SecretNameKind, StorageClassKind, UsedQuota,
     UsedQuotaKind,
@@ -136,7 +136,7 @@ impl Stores {
         let bound = observed.claim().and_then(|claim| claim.spec.volume_name.clone());
         let class = observed.claim().map(|claim| claim.spec.storage_class_name.clone().unwrap_or_default());
         observed.class_fault =
-            class.and_then(|class| class_fault(known_classes(&self.storage_classes).as_ref(), &class));
+            class.and_then(|class| nfs_class_fault(known_classes(&self.storage_classes).as_ref(), &class));
         observed.persistent_volume = bound.and_then(|name| self.persistent_volumes.get("", &name));
         Some(observed)
     }

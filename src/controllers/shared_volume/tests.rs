@@ -1,6 +1,6 @@
 //! Tests of plans and reports, with JSON as the API server returns it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures::FutureExt as _;
@@ -14,6 +14,7 @@ use super::stores::Stores;
 use crate::api::Object;
 use crate::api::shared_volume::{SharedVolumeKind, SharedVolumePhase};
 use crate::controllers::shared::responsibility::{Responsibility, Standing};
+use crate::controllers::shared::waits::nfs_class_fault;
 use crate::fixtures::{now, object};
 use crate::kinds::{JobKind, NfsClaim};
 use crate::runtime::apply::Failure;
@@ -349,7 +350,7 @@ fn the_job_of_a_claim_being_deleted_is_removed_first() {
             json!({"metadata": {"name": "shvol-data-one-provision", "namespace": "workspace-tea", "uid": "j1", "ownerReferences": owners}}),
         )
     };
-    let deleted = json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}});
+    let deleted = json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["a.b/c"]}});
     let mut former = json!({"metadata": {"ownerReferences": owners()}});
     former["metadata"]["ownerReferences"][0]["uid"] = "v0".into();
     for claim in [&deleted, &former] {
@@ -365,6 +366,7 @@ fn the_job_of_a_claim_being_deleted_is_removed_first() {
         let reasons: Vec<&str> = plan.problems.iter().map(|problem| problem.reason.as_str()).collect();
         let told: &[&str] = if claim == &deleted { &["ClaimTerminating"] } else { &[] };
         assert_eq!(reasons, told, "{claim}");
+        assert!(plan.problems.iter().all(|problem| problem.message.contains("remain: a.b/c")), "{claim}");
         observed.children.set::<JobKind>([job("v1")]);
         assert_eq!(kinds(&planned(&observed)), [vec!["PersistentVolumeClaim"], vec!["Job"]], "{claim}");
         // The Job of a former volume blocks the new one.
@@ -381,7 +383,7 @@ fn the_cause_of_an_unbound_claim_is_reported() {
         "metadata": {"creationTimestamp": "2026-03-04T05:06:00Z"}}),
     );
     observed.persistent_volume = None;
-    observed.class_fault = Some("storageclass \"rook-nfs\" not found".to_owned());
+    observed.class_fault = nfs_class_fault(Some(&BTreeMap::new()), "rook-nfs");
     let report = report(&Reconciled::of(
         &observed,
         &Settings::default(),

@@ -11,10 +11,11 @@ use crate::api::condition::{Condition, READY};
 use crate::api::environment::{Environment, EnvironmentType};
 use crate::api::instance::Instance;
 use crate::api::instance_snapshot::{InstanceSnapshot, InstanceSnapshotKind, SnapshotPhase};
+use crate::api::parts::reserving;
 use crate::api::reason::{self, Reason};
 use crate::api::{Kind, labels};
 use crate::config::SnapshotConfig;
-use crate::kinds::{DataVolume, Job, JobEnd};
+use crate::kinds::{DataVolume, Job, JobEnd, JobKind};
 use crate::runtime::ObjectKey;
 
 /// The decision about a snapshot.
@@ -202,6 +203,13 @@ fn judge(observed: &Observed, config: &SnapshotConfig, now: Timestamp) -> Result
     let snapshot = &observed.snapshot;
     if let Some(reason) = &snapshot.malformed {
         return Err(format!("the spec cannot be read: {reason}."));
+    }
+    let job = children::job_name(snapshot.name());
+    if let Some(part) = reserving(JobKind::KIND, &job) {
+        return Err(format!(
+            "the name of the Job, {job}, is reserved for {} of an Instance: give the snapshot another name.",
+            part.called
+        ));
     }
     let key = instance_key(snapshot);
     if key.namespace != snapshot.namespace() {

@@ -117,14 +117,12 @@ fn progress(
     }
     if !plan.effects.is_empty() {
         let stored = stored_condition(&observed.instance);
-        match &observed.events {
-            Events::Read(Some(told)) => {
-                return Some(open(reason::POD_NOT_STARTED, format!("the upload waits: {told}")));
-            }
-            Events::Unknown if stored.is_some_and(|stored| stored.reason == reason::POD_NOT_STARTED) => {
-                return None;
-            }
-            Events::Unknown | Events::Read(None) => {}
+        if let Some(told) = observed.events.told() {
+            return Some(open(reason::POD_NOT_STARTED, format!("the upload waits: {told}")));
+        }
+        let is_stored = stored.is_some_and(|stored| stored.reason == reason::POD_NOT_STARTED);
+        if observed.events == Events::Unknown && is_stored {
+            return None;
         }
     }
     let running = work.uploads.iter().filter(|(_, stage)| *stage == Stage::Running);

@@ -42,10 +42,11 @@ pub fn report(
     let stalled = problems::stalled(old, &plan.problems, stalled_after, now);
     let retired = if stalled.is_some() { &[][..] } else { &[STALLED] };
     let own: Vec<Observation> = [valid, ready].into_iter().chain(stalled).collect();
-    let conditions = merge(old, &own, retired, template.metadata.generation, now);
+    let observed_generation = template.metadata.generation;
+    let conditions = merge(old, &own, retired, observed_generation, now);
     let events = plan.problems.iter().filter(|problem| !is_said(old, problem)).map(problems::event).collect();
     let requeue_after = problems::requeue_after(&conditions, stalled_after, now);
-    Report { requeue_after, ..Report::new(TemplateStatus { conditions }, events) }
+    Report { requeue_after, ..Report::new(TemplateStatus { observed_generation, conditions }, events) }
 }
 
 fn can_be_made(remarks: &[String]) -> String {

@@ -13,7 +13,7 @@ use super::report::report;
 use super::stores::Stores;
 use crate::api::GenericRef;
 use crate::api::reason::{self, Reason};
-use crate::api::requirements::{Cluster, NodeRoom, Pool, Settings, VolumeState};
+use crate::api::requirements::{ClassProperties, Cluster, NodeRoom, Pool, Settings, VolumeState};
 use crate::api::template::TemplateKind;
 use crate::api::workspace::WorkspaceKind;
 use crate::config::LocalVm;
@@ -69,7 +69,8 @@ fn a_valid_template_without_its_class_and_volume_is_not_ready() {
     observed.volumes = [(volume.clone(), VolumeState::Exported)].into();
     assert_eq!(problems(&observed), []);
     observed.volumes = [(volume, VolumeState::Waiting(String::new()))].into();
-    Arc::make_mut(&mut observed.cluster).storage_classes = Some([("slow".to_owned(), true)].into());
+    let slow = ("slow".to_owned(), ClassProperties::default());
+    Arc::make_mut(&mut observed.cluster).storage_classes = Some([slow].into());
     let found = problems(&observed);
     let reasons: Vec<Reason> = found.iter().map(|(reason, _)| *reason).collect();
     assert_eq!(reasons, [reason::STORAGE_CLASS_NOT_FOUND, reason::SHARED_VOLUME_NOT_READY]);
@@ -160,6 +161,7 @@ fn a_fault_stalls_the_template_until_it_is_corrected() {
     let status = |observed: &Observed| {
         report(observed, STALLED_AFTER, &plan(observed, &LocalVm::default()), now).status
     };
+    assert_eq!(status(&faulty).observed_generation, Some(3));
     // Reported once.
     let mut again = faulty.clone();
     Arc::make_mut(&mut again.template).status = status(&faulty);

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::Settings;
+use super::claims::ByTenant;
 use super::observe::Observed;
 use super::quota::{QUOTA, Quota, spelled};
 use crate::api::meta::Metadata;
@@ -73,7 +74,7 @@ pub fn declare(
             enqueue_owners(metadata, queue);
         }
     });
-    let claims = all.add(set.store::<NfsClaimKind>(&ours).index::<ByVolume>());
+    let claims = all.add(set.store::<NfsClaimKind>(&ours).index::<ByVolume>().index::<ByTenant>());
     let namespaces = all.add(set.store::<NamespaceKind>(&every).on_foreign_change(freed));
     all.add(set.store::<ClusterRoleKind>(&ours));
     all.add(set.store::<ClusterRoleBindingKind>(&ours));
@@ -271,16 +272,27 @@ impl<'a> Children<'a> {
         self.in_sandbox([].into()).child::<LimitRangeKind>(SANDBOX_LIMITS, &SANDBOX, 1, body).enforced()
     }
 
+    /// The `ClusterRole` of the Tenant in its sandbox. The role of a binding is immutable, so a binding with another
+    /// role is deleted. It keeps its role until the configured one exists.
+    fn sandbox_role(self) -> &'a str {
+        let configured = &self.settings.config.sandbox_cluster_role;
+        let existing = self.observed.named::<RoleBindingKind>(SANDBOX_EDITOR);
+        let own = existing.filter(|binding| binding.is_controlled_by(&self.observed.tenant));
+        let bound = own.map(|binding| &binding.spec.role_ref).filter(|role| role["kind"] == "ClusterRole");
+        let former = bound.and_then(|role| role["name"].as_str());
+        former.filter(|_| !self.observed.has_sandbox_role).unwrap_or(configured)
+    }
+
     /// The binding that lets the Tenant edit its sandbox.
     pub fn sandbox_binding(self) -> Child<'a> {
-        let body = move || self.bound(&self.settings.config.sandbox_cluster_role);
+        let body = move || self.bound(self.sandbox_role());
         self.in_sandbox([].into()).child::<RoleBindingKind>(SANDBOX_EDITOR, &SANDBOX, 2, body)
     }
 
     /// The claim of the personal volume. `provisioned` is the value of its label.
     pub fn claim(self, provisioned: Option<&str>) -> Child<'a> {
         let (tenant, config) = (&self.observed.tenant, &self.settings.config.my_drive);
-        let parent = self.parent().within(&config.namespace);
+        let parent = self.parent().within(&self.observed.volume_namespace);
         let made_here = parent.labels.clone();
         let body = move || claim_spec(&config.storage_class_name, &config.size);
         let state = provisioned.map(|state| (labels::VOLUME_PROVISIONING, state));
@@ -304,7 +316,7 @@ impl<'a> Children<'a> {
     /// The Job that prepares the volume.
     pub fn job(self) -> Child<'a> {
         let (names, config) = (self.observed.names(), &self.settings.config.my_drive);
-        let parent = self.parent().within(&config.namespace);
+        let parent = self.parent().within(&self.observed.volume_namespace);
         nfs_volume::job(&parent, &names.provision, &MY_DRIVE, names.claim, &config.provisioning_image)
     }
 
@@ -334,4 +346,44 @@ pub fn sandbox_hard(counts: &CountQuotas) -> Value {
         quota["spec"]["hard"][name] = limit.to_string().into();
     }
     quota
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::controllers::tenant::fixtures::{observed, owners, settings};
+    use crate::controllers::tenant::plan::plan;
+    use crate::fixtures::{at, object};
+
+    #[test]
+    fn a_sandbox_keeps_its_role_until_the_configured_one_exists() {
+        let mut settings = settings();
+        settings.config.sandbox_cluster_role = "other".to_owned();
+        let mut observed = observed(&json!({"createSandbox": true}), &[]);
+        // The number of deleted bindings, the role of a created one, and the repaired fields of an existing one.
+        let planned = |observed: &Observed| {
+            let plan = plan(observed, &settings, at(0));
+            let removed = plan.remove.iter().filter(|removal| removal.key.name == SANDBOX_EDITOR).count();
+            let made = plan.ensure.into_iter().find(|desired| desired.key.name == SANDBOX_EDITOR);
+            let created = made.as_ref().and_then(|made| made.manifest.as_ref());
+            let role = created.map(|created| created.json()["roleRef"]["name"].clone());
+            (removed, role, made.map(|made| made.fields))
+        };
+        observed.has_sandbox_role = false;
+        assert_eq!(planned(&observed), (0, Some(json!("other")), Some(Value::Null)), "a new sandbox");
+        let existing = |subject: &str| {
+            let mut existing = binding("crownlabs-sandbox", "User", subject);
+            existing["metadata"] = json!({
+                "name": SANDBOX_EDITOR, "namespace": "sandbox-ada-rossi", "uid": "b1", "ownerReferences": owners("u1"),
+            });
+            object::<RoleBindingKind>(existing)
+        };
+        observed.children.set::<RoleBindingKind>([existing("ada.rossi")]);
+        assert_eq!(planned(&observed), (0, None, Some(Value::Null)), "it stays");
+        observed.children.set::<RoleBindingKind>([existing("mallory")]);
+        let (removed, _, fields) = planned(&observed);
+        assert_eq!((removed, &fields.expect("kept")["subjects"][0]["name"]), (0, &json!("ada.rossi")));
+        observed.has_sandbox_role = true;
+        assert_eq!(planned(&observed), (1, None, None), "it is replaced");
+    }
 }

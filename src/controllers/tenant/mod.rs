@@ -15,6 +15,7 @@
 
 mod account_events;
 mod children;
+mod claims;
 mod enrolment;
 #[cfg(test)]
 mod fixtures;

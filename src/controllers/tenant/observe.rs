@@ -9,6 +9,7 @@ use super::names::Names;
 use crate::api::tenant::Tenant;
 use crate::api::workspace::Workspace;
 use crate::controllers::shared::responsibility::Standing;
+use crate::controllers::shared::waits::ClassFault;
 use crate::kinds::PersistentVolume;
 use crate::runtime::children::Children;
 use crate::runtime::object_events::Events;
@@ -30,12 +31,16 @@ pub struct Observed {
     pub instances: usize,
     /// The number of Templates in its personal namespace.
     pub templates: usize,
-    /// Whether the namespace of personal volumes exists.
+    /// The namespace of its personal volume: the one with its claim, or the configured one.
+    pub volume_namespace: String,
+    /// Whether that namespace exists.
     pub has_my_drive_namespace: bool,
+    /// Whether the configured `ClusterRole` of sandboxes exists.
+    pub has_sandbox_role: bool,
     /// The objects with the names of its children, whatever their owner.
     pub children: Children,
     /// The reason why the storage class cannot provision a volume for the claim, if it cannot.
-    pub class_fault: Option<String>,
+    pub class_fault: Option<ClassFault>,
     /// The events about the personal volume, if it has waited for long.
     pub events: Events,
     /// The `PersistentVolume` that the claim of the personal volume is bound to.

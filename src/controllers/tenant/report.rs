@@ -40,7 +40,7 @@ pub fn report(done: &Reconciled<'_, Observed, Settings, Effect>) -> Report<Tenan
         return Report::unchanged(&observed.tenant);
     }
     let old = &observed.tenant.status;
-    let problems = problems::problems(plan, outcome, problems::describe);
+    let problems = problems::problems(plan, outcome, now, problems::describe);
     let mut status = old.clone();
     account(outcome, &mut status);
     let enrolment = Enrolment::of(observed);

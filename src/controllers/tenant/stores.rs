@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::Settings;
 use super::children::{self, enqueue_owners};
+use super::claims::Claims;
 use super::gauges::QuotaUse;
 use super::names::Names;
 use super::observe::Observed;
@@ -18,14 +19,14 @@ use crate::controllers::shared::former::Census;
 use crate::controllers::shared::nfs_volume::ByVolume;
 use crate::controllers::shared::references::{ByWorkspace, template_of};
 use crate::controllers::shared::rivals::follow;
-use crate::controllers::shared::waits::class_fault;
-use crate::kinds::{NamespaceKind, PersistentVolumeKind, StorageClassKind};
+use crate::controllers::shared::waits::nfs_class_fault;
+use crate::kinds::{ClusterRoleKind, NamespaceKind, PersistentVolumeKind, StorageClassKind};
 use crate::runtime::ObjectKey;
 use crate::runtime::children::{ChildStores, Children};
 use crate::runtime::cluster::{known_classes, storage_classes};
 use crate::runtime::object_events::Events;
 use crate::runtime::queue::{Priority, Queue};
-use crate::runtime::store::{ByNamespace, Change, Store, index};
+use crate::runtime::store::{ByNamespace, Change, Store, StoreState, index};
 use crate::runtime::store_set::{Declaration, StoreSet, enqueue_all};
 use crate::runtime::watch::Selection;
 
@@ -39,6 +40,9 @@ pub struct Stores {
     namespaces: Arc<Store<NamespaceKind>>,
     persistent_volumes: Arc<Store<PersistentVolumeKind>>,
     storage_classes: Arc<Store<StorageClassKind>>,
+    /// The configured `ClusterRole` of sandboxes.
+    sandbox_roles: Arc<Store<ClusterRoleKind>>,
+    claims: Claims,
     children: ChildStores,
 }
 
@@ -58,8 +62,9 @@ impl Stores {
         follow(set, &tenants, &settings.responsibility);
         let (children, claims, namespaces) = children::declare(set, freed(&tenants, settings));
         let named = Arc::clone(&tenants);
-        let has_templates = settings.config.personal_workspace.enabled;
+        let drives = Claims::new(&claims, &namespaces, &settings.config.my_drive.namespace);
         Self {
+            claims: drives,
             workspaces: set
                 .store::<WorkspaceKind>(&all)
                 .on_change(move |change, queue| {
@@ -72,8 +77,8 @@ impl Stores {
                     }
                 })
                 .get(),
-            instances: in_namespaces(set.store(&all), &tenants, true),
-            templates: in_namespaces(set.store(&all), &tenants, has_templates),
+            instances: in_namespaces(set.store(&all), &tenants),
+            templates: in_namespaces(set.store(&all), &tenants),
             namespaces,
             children,
             persistent_volumes: set
@@ -86,6 +91,7 @@ impl Stores {
                 })
                 .get(),
             storage_classes: storage_classes(set, enqueue_all(&tenants)),
+            sandbox_roles: sandbox_roles(set, &tenants, &settings.config.sandbox_cluster_role),
             settings: settings.clone(),
             tenants,
         }
@@ -103,14 +109,17 @@ impl Stores {
         let workspaces = entries
             .filter_map(|entry| Some((entry.name.clone(), self.workspaces.get("", &entry.name)?)))
             .collect();
-        let volumes = &self.settings.config.my_drive.namespace;
+        let volume_namespace = self.claims.namespace(&tenant);
+        let role = &self.settings.config.sandbox_cluster_role;
         let mut observed = Observed {
             standing,
             name_owner: None,
             workspaces,
             instances: self.instances.keys_by::<ByNamespace>(names.namespace.as_str()).len(),
             templates: self.templates.keys_by::<ByNamespace>(names.namespace.as_str()).len(),
-            has_my_drive_namespace: self.namespaces.get("", volumes).is_some(),
+            has_my_drive_namespace: self.namespaces.get("", &volume_namespace).is_some(),
+            volume_namespace,
+            has_sandbox_role: self.sandbox_roles.get("", role).is_some(),
             children: Children::default(),
             class_fault: None,
             // The reconciler adds them.
@@ -126,7 +135,7 @@ impl Stores {
             name_owner(&observed.tenant, &siblings, &observed.children.controllers().collect());
         let class = observed.claim().map(|claim| claim.spec.storage_class_name.clone().unwrap_or_default());
         observed.class_fault =
-            class.and_then(|class| class_fault(known_classes(&self.storage_classes).as_ref(), &class));
+            class.and_then(|class| nfs_class_fault(known_classes(&self.storage_classes).as_ref(), &class));
         let bound = observed.claim().and_then(|claim| claim.spec.volume_name.clone());
         observed.volume = bound.and_then(|name| self.persistent_volumes.get("", &name));
         Some(observed)
@@ -138,6 +147,29 @@ impl Stores {
         let selector = responsibility.selector.clone();
         let is_selected = move |tenant: &Tenant| tenant.has_labels(&selector);
         Census::new("Tenants", &self.tenants, labels::TENANT_FINALIZER, responsibility, is_selected)
+    }
+
+    /// A message about personal volumes in other namespaces than the configured one.
+    pub fn outside(&self) -> Option<String> {
+        let selector = &self.settings.responsibility.selector;
+        self.claims.outside(|name| self.tenants.get("", name).filter(|tenant| tenant.has_labels(selector)))
+    }
+
+    /// A message about sandboxes if their `ClusterRole` does not exist.
+    pub fn without_role(&self) -> Option<String> {
+        let role = &self.settings.config.sandbox_cluster_role;
+        let roles = &self.sandbox_roles;
+        if roles.state() == StoreState::Syncing || roles.get("", role).is_some() {
+            return None;
+        }
+        let selector = &self.settings.responsibility.selector;
+        let has_sandbox = |tenant: &Arc<Tenant>| tenant.spec.create_sandbox && tenant.has_labels(selector);
+        let sandboxes = self.tenants.objects().filter(has_sandbox).count();
+        let message = format!(
+            "ClusterRole {role} (controllers.tenant.sandboxClusterRole) does not exist, so {sandboxes} Tenants keep their \
+             former role in their sandbox, or have none. Correct the key, or create the ClusterRole"
+        );
+        (sandboxes > 0).then_some(message)
     }
 
     /// The use of the quotas of the selected Workspaces and Tenants.
@@ -186,17 +218,28 @@ fn freed(
     }
 }
 
-/// Declares the store of a kind of objects in personal namespaces. If `waited_for`, the deletion of an object adds the
-/// Tenant of the namespace, because this object may be the last reason to keep the namespace. The objects are listed
-/// before a namespace is deleted.
-fn in_namespaces<T: Kind>(
-    store: Declaration<'_, '_, T>,
+/// Declares the store of the `ClusterRole` of sandboxes. Its creation or deletion adds all Tenants to the queue.
+fn sandbox_roles(
+    set: &mut StoreSet<'_>,
     tenants: &Arc<Store<TenantKind>>,
-    waited_for: bool,
-) -> Arc<Store<T>> {
+    name: &str,
+) -> Arc<Store<ClusterRoleKind>> {
+    let wake = enqueue_all(tenants);
+    let roles = set.store::<ClusterRoleKind>(&Selection::named(name)).on_change(move |change, queue| {
+        if change.old.is_some() != change.new.is_some() {
+            wake(queue);
+        }
+    });
+    roles.get()
+}
+
+/// Declares the store of a kind of objects in personal namespaces. The deletion of an object adds the Tenant of
+/// the namespace, because this object may be the last reason to keep the namespace. The objects are listed before
+/// a namespace is deleted.
+fn in_namespaces<T: Kind>(store: Declaration<'_, '_, T>, tenants: &Arc<Store<TenantKind>>) -> Arc<Store<T>> {
     let store = store.requests("list").index::<ByNamespace>();
-    let store = store.wakes_by::<ByCanonicalName, _, _>(tenants, move |change| {
-        let gone = change.old.as_ref().filter(|_| waited_for && change.new.is_none())?;
+    let store = store.wakes_by::<ByCanonicalName, _, _>(tenants, |change| {
+        let gone = change.old.as_ref().filter(|_| change.new.is_none())?;
         Some(CanonicalName::of(gone.namespace().strip_prefix("tenant-")?))
     });
     store.get()

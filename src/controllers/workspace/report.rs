@@ -20,7 +20,7 @@ pub fn report(done: &Reconciled<'_, Observed, Settings, Effect>) -> Report<Works
         return Report::unchanged(&observed.workspace);
     }
     let old = &observed.workspace.status;
-    let problems = problems::problems(plan, outcome, problems::describe);
+    let problems = problems::problems(plan, outcome, now, problems::describe);
     let mut status = old.clone();
     status.namespace = namespace_status(&observed.workspace, observed.namespace());
     // As in the Go operator, the subscription is `Failed` if Keycloak is not configured, but the Workspace can still be

@@ -33,9 +33,11 @@ use crate::runtime::clock;
 use crate::runtime::error::with_sources;
 use crate::runtime::gate::Gate;
 
+mod leases;
 mod rivals;
 mod watchdog;
 
+pub use leases::Leases;
 pub use rivals::Guard;
 pub use watchdog::Watchdog;
 

@@ -83,6 +83,7 @@ fn printed(object: &Value) -> Vec<String> {
         key,
         writes: vec![write.clone()],
         later: vec![write],
+        remarks: problems.clone(),
         problems,
     };
     let mut texts = vec![preview::text::changes(&[preview], &[text(object, "/spec/prettyName")])];

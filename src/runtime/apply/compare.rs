@@ -9,7 +9,7 @@ use crate::api::meta::{Metadata, TextMap, kept_annotation, kept_data};
 use crate::api::parts::other_part;
 use crate::kinds::SecretKind;
 use crate::runtime::component::Component;
-use crate::runtime::error::ApiError;
+use crate::runtime::error::{ApiError, Leaving};
 use crate::runtime::merge;
 use crate::runtime::plan::{Desired, KindInfo, ObjectPatch, Ownership, to_value};
 use crate::runtime::store::AnyObject;
@@ -72,19 +72,13 @@ pub fn needed(desired: &Desired, seen: &dyn AnyObject) -> Result<Option<ObjectPa
     let (metadata, kind, name) = (seen.metadata(), desired.kind.kind, &desired.key.name);
     match owner_of(metadata, desired) {
         Owner::Us => {}
-        Owner::Predecessor => {
-            let message = format!(
-                "{kind} {name} of a deleted {} of the same name is still being removed",
-                desired.owner.kind
-            );
-            return Err(ApiError::transient(message));
-        }
+        Owner::Predecessor => return Err(leaving(desired, metadata, Some(desired.owner.kind.clone()))),
         Owner::Foreign(owner) => {
             return Err(ApiError::NameConflict { kind, name: name.to_string(), owner });
         }
     }
     if metadata.deletion_timestamp.is_some() {
-        return Err(ApiError::transient(format!("{kind} {name} is being deleted and will be recreated")));
+        return Err(leaving(desired, metadata, None));
     }
     let version = || metadata.resource_version.as_ref().map(ToString::to_string);
     Ok(repair(desired, seen).map(|(patch, exact)| ObjectPatch {
@@ -95,6 +89,17 @@ pub fn needed(desired: &Desired, seen: &dyn AnyObject) -> Result<Option<ObjectPa
         uid: metadata.uid.to_string(),
         resource_version: exact.then(version).flatten(),
         patch,
+    }))
+}
+
+/// Returns the error that the existing object with this metadata must be gone before it can be created again.
+fn leaving(desired: &Desired, metadata: &Metadata, former_owner: Option<String>) -> ApiError {
+    ApiError::Leaving(Box::new(Leaving {
+        kind: desired.kind.kind,
+        key: desired.key.clone(),
+        former_owner,
+        since: metadata.deletion_timestamp.as_ref().map(|since| since.0),
+        finalizers: metadata.finalizers.to_vec(),
     }))
 }
 

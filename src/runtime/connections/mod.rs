@@ -13,7 +13,7 @@
 //! first response. So the page that follows a form does not wait for the forms of all others.
 //!
 //! Idle and slow clients therefore never lock others out, every complete request gets a response, and streams continue;
-//! they do not count.
+//! they do not count. At a stop, a complete request that waits for a slot still gets one.
 
 mod slots;
 
@@ -29,11 +29,14 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{sleep, timeout};
 use tracing::debug;
 
-use self::slots::{ASK_AGAIN, Slots};
+use self::slots::Slots;
 
 /// The maximum number of accepted connections that have no slot: their clients have sent nothing, or all slots are taken.
 /// Others wait in the kernel. Above it, the connection that has been silent longest is closed.
 const MOST_WITHOUT_SLOT: usize = 2_048;
+
+/// The time in which the bytes that the kernel has for a connection are read before the connection closes.
+pub const UNREAD: Duration = Duration::from_millis(20);
 
 /// The pause after a connection could not be accepted.
 const REFUSED: Duration = Duration::from_millis(100);
@@ -159,21 +162,22 @@ impl Accepted {
             let mut first = [0];
             stream.peek(&mut first).await.ok().filter(|length| *length > 0).map(|_| first[0])
         };
+        let asked_to_close = async {
+            tokio::select! {
+                () = end.notified() => {}
+                () = stopped(&mut self.stopping) => {}
+            }
+        };
         let first = tokio::select! {
             biased;
             first = arrival() => first,
             // Its data may have arrived without being noticed yet.
-            () = end.notified() => timeout(ASK_AGAIN, arrival()).await.ok().flatten(),
+            () = asked_to_close => timeout(UNREAD, arrival()).await.ok().flatten(),
             () = sleep(silence) => None,
-            () = stopped(&mut self.stopping) => None,
         };
         self.all.accepted.leave(position);
-        let is_write = is_write(first?);
-        tokio::select! {
-            biased;
-            place = self.all.place(is_write) => Some(place),
-            () = stopped(&mut self.stopping) => None,
-        }
+        // Its request may be complete, so it waits for a slot also at a stop. Slots are then released soon.
+        Some(self.all.place(is_write(first?)).await)
     }
 }
 
@@ -195,6 +199,8 @@ struct Turn {
     promise: Option<OwnedSemaphorePermit>,
     /// Its slot among the writes.
     write: Option<OwnedSemaphorePermit>,
+    /// Whether it was asked to close.
+    is_asked: bool,
     open: Open,
 }
 
@@ -226,9 +232,13 @@ impl Connection {
         (turn.promise, turn.write) = (None, None);
     }
 
-    /// Returns whether the next response may promise to keep the connection for another request.
+    /// Returns whether the next response may promise to keep the connection for another request. It may not after
+    /// the connection was asked to close, or while the server stops.
     pub fn keep(&self) -> bool {
         let mut turn = self.turn.lock();
+        if turn.is_asked || *self.stopping.borrow() {
+            return false;
+        }
         if turn.promise.is_none() {
             turn.promise = Arc::clone(&self.all.promises).try_acquire_owned().ok();
         }
@@ -242,15 +252,17 @@ impl Connection {
 
     /// Asks the connection to close at once, and gives up the unread response.
     pub fn end(&self) {
-        self.turn.lock().open = Open::Untaken;
+        let mut turn = self.turn.lock();
+        (turn.open, turn.is_asked) = (Open::Untaken, true);
+        drop(turn);
         self.end.notify_one();
     }
 
     /// Removes the connection from the waiting ones.
     fn leave(&self) {
-        let waits = self.turn.lock().waits.take();
-        if let Some(turn) = waits {
-            self.all.served.leave(turn);
+        let mut turn = self.turn.lock();
+        if let Some(position) = turn.waits.take() {
+            turn.is_asked |= !self.all.served.leave(position);
         }
     }
 
@@ -258,7 +270,7 @@ impl Connection {
     pub fn wait(&self) {
         self.leave();
         let mut turn = self.turn.lock();
-        if turn.promise.is_none() {
+        if turn.promise.is_none() && !turn.is_asked {
             turn.waits = Some(self.all.served.wait(&self.end));
         }
         if turn.open != Open::Fresh {

@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout};
 
 /// The time that a new connection waits for an idle one to close before the next idle one is asked as well. Closing
 /// usually takes less, unless the client does not read its last response.
-pub const ASK_AGAIN: Duration = Duration::from_millis(20);
+const ASK_AGAIN: Duration = Duration::from_millis(20);
 
 /// The time in which a connection may wait for a request without being asked to close.
 pub const SHORTEST_WAIT: Duration = Duration::from_millis(100);
@@ -78,8 +78,9 @@ impl Slots {
         next
     }
 
-    /// The connection at this position does not wait any more.
-    pub fn leave(&self, position: u64) {
-        self.waiting.lock().connections.remove(&position);
+    /// The connection at this position does not wait any more. Returns whether it still did: a connection that is
+    /// asked to close does not.
+    pub fn leave(&self, position: u64) -> bool {
+        self.waiting.lock().connections.remove(&position).is_some()
     }
 }

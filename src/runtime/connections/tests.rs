@@ -1,5 +1,6 @@
 use futures::FutureExt;
 use tokio::io::AsyncWriteExt;
+use tokio::task::yield_now;
 use tokio::time::advance;
 
 use super::slots::SHORTEST_WAIT;
@@ -60,6 +61,22 @@ async fn a_kept_connection_is_not_asked_to_close() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_connection_that_is_asked_to_close_gets_no_promise() {
+    let connections = Connections::new(2, 1);
+    let (asked, other) = (connections.place(false).await, connections.place(false).await);
+    other.serve();
+    advance(SHORTEST_WAIT).await;
+    assert!(connections.place(false).now_or_never().is_none(), "both slots are taken");
+    // Its request arrives at this moment.
+    asked.serve();
+    assert!(!asked.keep() && other.keep());
+    asked.wait();
+    assert!(connections.served.waiting.lock().connections.is_empty(), "it is not asked again");
+    connections.stopping.send_replace(true);
+    assert!(!other.keep(), "the server stops");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_connection_that_does_not_close_delays_a_new_one_only_briefly() {
     let connections = Connections::new(3, 1);
     let (stuck, other, serving) =
@@ -91,6 +108,45 @@ async fn writes_take_half_of_the_slots_until_their_first_response() {
     assert!(place(true).is_none());
     assert!(second.ended().now_or_never().is_some());
     drop((first, second, third, read));
+}
+
+#[tokio::test]
+async fn a_connection_that_waits_for_a_slot_gets_one_after_a_stop() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a socket");
+    let address = listener.local_addr().expect("an address");
+    let mut client = TcpStream::connect(address).await.expect("a connection");
+    let (stream, _) = listener.accept().await.expect("a connection");
+    let connections = Connections::new(1, 1);
+    let serving = connections.place(false).await;
+    serving.serve();
+    let accepted = connections.accepted().await;
+    let hour = Duration::from_hours(1);
+    let waiting = tokio::spawn(async move { accepted.place(&stream, hour, |_| false).await.is_some() });
+    let is_silent = || !connections.accepted.waiting.lock().connections.is_empty();
+    while !is_silent() {
+        yield_now().await;
+    }
+    client.write_all(b"GET").await.expect("sent");
+    while is_silent() {
+        yield_now().await;
+    }
+    connections.stopping.send_replace(true);
+    yield_now().await;
+    drop(serving);
+    assert!(waiting.await.expect("no panic"), "its request may be complete");
+}
+
+#[tokio::test]
+async fn data_that_has_arrived_before_a_stop_is_noticed() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a socket");
+    let address = listener.local_addr().expect("an address");
+    let mut client = TcpStream::connect(address).await.expect("a connection");
+    let (stream, _) = listener.accept().await.expect("a connection");
+    let connections = Connections::new(1, 1);
+    let accepted = connections.accepted().await;
+    client.write_all(b"GET").await.expect("sent");
+    connections.stopping.send_replace(true);
+    assert!(accepted.place(&stream, Duration::from_hours(1), |_| false).await.is_some());
 }
 
 #[tokio::test]

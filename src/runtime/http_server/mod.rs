@@ -46,7 +46,7 @@ use tracing::{debug, error, warn};
 use self::progress::{Progress, prepare};
 use self::streams::Streaming;
 use self::unsent::Unsent;
-use super::connections::{Connection, Open, accept};
+use super::connections::{Connection, Open, UNREAD, accept};
 
 /// Handles a request whose body was read. A panic results in a 500 response.
 pub type Handler = Arc<dyn Fn(Request<Bytes>) -> BoxFuture<'static, Response<Body>> + Send + Sync>;
@@ -68,9 +68,6 @@ const READ_BUFFER: usize = 64 << 10;
 /// The time that a client has, when its connection has to close, to read the rest of a response or to send the rest of
 /// a request.
 const LAST_ANSWER: Duration = Duration::from_secs(1);
-
-/// The time in which the bytes that the kernel has for a connection are read before the connection closes.
-const UNREAD: Duration = Duration::from_millis(20);
 
 /// The limits for clients.
 #[derive(Debug, Clone, Copy)]
@@ -227,7 +224,7 @@ impl Running {
             tokio::select! {
                 ended = &mut connection => ended,
                 is_in_the_way = place.ended() => {
-                    if is_in_the_way && place.open() != Open::Untaken
+                    if place.open() != Open::Untaken
                         && let Ok(ended) = timeout(UNREAD, &mut connection).await
                     {
                         return ended;

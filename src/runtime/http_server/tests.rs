@@ -167,6 +167,31 @@ async fn an_incomplete_request_does_not_delay_a_stop_and_a_complete_one_is_answe
 }
 
 #[tokio::test]
+async fn a_request_that_has_arrived_before_a_stop_is_answered() {
+    let listener = bind("server.test", ([127, 0, 0, 1], 0).into()).await.expect("a socket");
+    let address = listener.local_addr().expect("an address");
+    let stop = Arc::new(Notify::new());
+    let asked = Arc::clone(&stop);
+    let server = Server::new(immediate(|_| text(StatusCode::OK, "answered")));
+    let task = tokio::spawn(server.serve(listener, async move { asked.notified().await }));
+    let request = b"GET /page HTTP/1.1\r\nhost: test\r\n\r\n";
+    let mut stream = TcpStream::connect(address).await.expect("a connection");
+    stream.write_all(request).await.expect("sent");
+    let mut first = Vec::new();
+    while !first.ends_with(b"answered") {
+        assert!(stream.read_buf(&mut first).await.expect("an answer") > 0, "the connection is kept");
+    }
+    // The server notices the request only after the stop, because no other task runs in between.
+    stream.write_all(request).await.expect("sent");
+    stop.notify_one();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.expect("an answer");
+    assert!(answer.starts_with("HTTP/1.1 200 ") && answer.ends_with("answered"), "{answer}");
+    assert!(answer.contains("connection: close\r\n"), "{answer}");
+    task.await.expect("no panic");
+}
+
+#[tokio::test]
 async fn every_request_of_a_burst_gets_a_response() {
     let listener = bind("server.test", ([127, 0, 0, 1], 0).into()).await.expect("a socket");
     let address = listener.local_addr().expect("an address");

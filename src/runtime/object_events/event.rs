@@ -12,6 +12,8 @@ use crate::api::wire::Optional;
 
 /// The maximum length of a stored message in bytes.
 const LONGEST: usize = 500;
+/// The maximum number of stored events about the objects of one wait.
+const MOST: usize = 8;
 
 /// The fields of an event that are read.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -56,7 +58,8 @@ pub struct Series {
 }
 
 impl Event {
-    fn at(&self) -> Timestamp {
+    /// The time of the last occurrence; the minimum if the event has no time.
+    pub fn at(&self) -> Timestamp {
         let seen = self.series.as_ref().and_then(|series| series.last_observed_time.as_ref());
         let times = seen.or(self.last_timestamp.as_ref()).or(self.first_time.as_ref());
         times.map_or(Timestamp::MIN, |time| time.0)
@@ -72,6 +75,8 @@ pub struct Told {
     pub kind: Text,
     /// The name of the object.
     pub name: Text,
+    /// The uid of the object.
+    pub uid: Text,
     /// Its message.
     pub message: Text,
 }
@@ -84,6 +89,7 @@ impl Told {
             word: Text::interned(&event.reason),
             kind: Text::interned(&event.involved_object.kind),
             name: Text::from(&*event.involved_object.name),
+            uid: Text::from(&*event.involved_object.uid),
             message: Text::from(cut),
         }
     }
@@ -91,7 +97,7 @@ impl Told {
 
 impl std::fmt::Display for Told {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { word, kind, name, message } = self;
+        let Self { word, kind, name, message, .. } = self;
         write!(formatter, "{kind} {name}: {word}: {message}")
     }
 }
@@ -163,8 +169,8 @@ impl Newest {
         }
     }
 
-    /// The newest cause; otherwise the newest wait.
-    pub fn told(self) -> Option<Told> {
+    /// The causes, then the waits, each from the newest to the oldest, at most [`MOST`].
+    pub fn told(self) -> Vec<Told> {
         let (mut causes, mut waits) = (Vec::new(), Vec::new());
         for Last { decisive, waits: waiting } in self.0.into_values() {
             match decisive {
@@ -174,10 +180,10 @@ impl Newest {
                 None => waits.extend(waiting),
             }
         }
-        let newest = |found: Vec<(Timestamp, Told)>| {
-            found.into_iter().max_by(|a, b| (a.0, &a.1.name).cmp(&(b.0, &b.1.name))).map(|(_, told)| told)
-        };
-        newest(causes).or_else(|| newest(waits))
+        for found in [&mut causes, &mut waits] {
+            found.sort_unstable_by(|a, b| (b.0, &b.1.name).cmp(&(a.0, &a.1.name)));
+        }
+        causes.into_iter().chain(waits).map(|(_, told)| told).take(MOST).collect()
     }
 }
 
@@ -202,7 +208,7 @@ mod tests {
         for event in events {
             newest.take(&serde_json::from_value(event.clone()).expect("an event"));
         }
-        newest.told().map(|told| told.to_string())
+        newest.told().first().map(Told::to_string)
     }
 
     #[test]

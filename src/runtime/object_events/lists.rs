@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -21,6 +22,8 @@ use crate::runtime::pieces::Piece;
 const EVERY: Duration = Duration::from_mins(2);
 /// The time limit of a list.
 const DEADLINE: Duration = Duration::from_secs(15);
+/// The time within which a question is answered, unless the events cannot be read.
+pub const LONGEST_WAIT: Duration = EVERY.saturating_add(DEADLINE);
 /// The maximum number of namespaces that are listed at the same time.
 const MOST_AT_ONCE: usize = 4;
 /// The maximum number of events that are read from a namespace.
@@ -32,13 +35,14 @@ const MOST_BYTES: usize = 1 << 20;
 pub(super) type Asker = (&'static str, ObjectKey);
 
 /// Takes the events about an object of a loop.
-pub(super) type Deliver = Arc<dyn Fn(&ObjectKey, Option<Told>) + Send + Sync>;
+pub(super) type Deliver = Arc<dyn Fn(&ObjectKey, Vec<Told>) + Send + Sync>;
 
 /// A question to the lists of a namespace, until it is withdrawn.
 #[derive(Clone)]
 pub(super) struct Question {
-    /// The hashes of the objects that the events are about: ten thousand Instances may wait at the same time.
-    pub about: Arc<[u64]>,
+    /// The hashes of the objects that the events are about, and the earliest second of the events: ten thousand
+    /// Instances may wait at the same time.
+    pub about: Arc<[(u64, i64)]>,
     /// Takes the events.
     pub deliver: Deliver,
 }
@@ -46,9 +50,9 @@ pub(super) struct Question {
 impl Question {
     /// Creates a question about these objects.
     pub fn new(about: &About, deliver: &Deliver) -> Self {
-        let uids = about.uids.iter().map(|uid| hash("uid", uid));
-        let claims = about.claims.iter().map(|name| hash("claim", name));
-        let jobs = about.jobs.iter().map(|name| hash("job", name));
+        let uids = about.uids.iter().map(|uid| (hash("uid", uid), i64::MIN));
+        let claims = about.claims.iter().map(|(name, since)| (hash("claim", name), since.as_second()));
+        let jobs = about.jobs.iter().map(|(name, since)| (hash("job", name), since.as_second()));
         Self { about: uids.chain(claims).chain(jobs).collect(), deliver: Arc::clone(deliver) }
     }
 }
@@ -153,7 +157,7 @@ impl Shared {
             self.note(namespace, read.as_ref().err());
             let Ok(mut newest) = read else { continue };
             for (position, (asker, question)) in questions.into_iter().enumerate() {
-                let told = newest.remove(&position).and_then(Newest::told);
+                let told = newest.remove(&position).map(Newest::told).unwrap_or_default();
                 (question.deliver)(&asker.1, told);
             }
         }
@@ -214,24 +218,31 @@ async fn read(
 
 /// The events of a list for each question. Thousands of objects may wait in the namespace of personal volumes.
 struct Found {
-    /// The hashes of all questions with the positions of the questions, in order.
-    positions: Vec<(u64, usize)>,
+    /// The hashes of all questions, the earliest second of the events and the positions of the questions, in order.
+    positions: Vec<(u64, i64, usize)>,
     newest: HashMap<usize, Newest>,
 }
 
 impl Found {
     fn new(questions: &[(Asker, Question)]) -> Self {
         let all = questions.iter().enumerate();
-        let mut positions: Vec<(u64, usize)> =
-            all.flat_map(|(at, (_, question))| question.about.iter().map(move |hash| (*hash, at))).collect();
+        let mut positions: Vec<(u64, i64, usize)> = all
+            .flat_map(|(at, (_, question))| {
+                question.about.iter().map(move |(hash, since)| (*hash, *since, at))
+            })
+            .collect();
         positions.sort_unstable();
         Self { positions, newest: HashMap::new() }
     }
 
     fn take(&mut self, event: &Event) {
+        let at = event.at();
+        let second = if at == Timestamp::MIN { i64::MAX } else { at.as_second() };
         let asked = |hash: u64| {
-            let from = self.positions.partition_point(|(known, _)| *known < hash);
-            self.positions[from..].iter().take_while(move |(known, _)| *known == hash).map(|(_, at)| *at)
+            let from = self.positions.partition_point(|(known, ..)| *known < hash);
+            let same = self.positions[from..].iter().take_while(move |(known, ..)| *known == hash);
+            // An older event is about a deleted object of the same name.
+            same.filter(move |(_, since, _)| *since <= second).map(|(.., at)| *at)
         };
         let positions: BTreeSet<usize> = hashes(&event.involved_object).flat_map(asked).collect();
         for at in positions {
@@ -242,9 +253,12 @@ impl Found {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use serde_json::json;
 
     use super::*;
+    use crate::fixtures::time;
 
     fn question(name: &str, about: &About) -> (Asker, Question) {
         let asker = ("instance", ObjectKey::new("tenant-ada", name));
@@ -254,19 +268,20 @@ mod tests {
 
     #[test]
     fn an_event_counts_for_every_wait_for_its_object() {
-        let set = |text: &str| BTreeSet::from([text.to_owned()]);
+        let since = |name: &str| BTreeMap::from([(name.to_owned(), time("2026-01-01T00:00:30Z"))]);
         let questions = [
-            question("a", &About { uids: set("u1"), ..About::default() }),
-            question("b", &About { claims: set("disk"), ..About::default() }),
-            question("c", &About { jobs: set("copy"), ..About::default() }),
+            question("a", &About { uids: BTreeSet::from(["u1".to_owned()]), ..About::default() }),
+            question("b", &About { claims: since("disk"), ..About::default() }),
+            question("c", &About { jobs: since("copy"), ..About::default() }),
         ];
-        let heard = |kind: &str, name: &str, uid: &str| {
+        let heard_at = |second: u32, kind: &str, name: &str, uid: &str| {
             let mut found = Found::new(&questions);
             let event = json!({"involvedObject": {"kind": kind, "name": name, "uid": uid}, "type": "Warning",
-                "reason": "FailedMount", "message": "no"});
+                "reason": "FailedMount", "message": "no", "lastTimestamp": format!("2026-01-01T00:00:{second}Z")});
             found.take(&serde_json::from_value(event).expect("an event"));
-            [0, 1, 2].map(|at| found.newest.remove(&at).and_then(Newest::told).is_some())
+            [0, 1, 2].map(|at| found.newest.contains_key(&at))
         };
+        let heard = |kind: &str, name: &str, uid: &str| heard_at(30, kind, name, uid);
         assert_eq!(heard("Pod", "x", "u1"), [true, false, false]);
         assert_eq!(heard("Pod", "x", "u2"), [false, false, false], "of another uid");
         assert_eq!(heard("PersistentVolumeClaim", "disk", "u3"), [false, true, false]);
@@ -274,6 +289,10 @@ mod tests {
         assert_eq!(heard("Pod", "copy-x7f", "u3"), [false, false, true]);
         assert_eq!(heard("Pod", "copyist-x7f", "u3"), [false, false, false]);
         assert_eq!(heard("Pod", "u1", "u1-x"), [false, false, false], "a name is no uid");
+        // These events are about deleted objects of the same names.
+        assert_eq!(heard_at(29, "PersistentVolumeClaim", "disk", "u3"), [false, false, false]);
+        assert_eq!(heard_at(29, "Pod", "copy-x7f", "u3"), [false, false, false]);
+        assert_eq!(heard_at(29, "Pod", "x", "u1"), [true, false, false], "clocks may differ");
     }
 
     #[tokio::test(start_paused = true)]

@@ -8,15 +8,16 @@
 mod event;
 mod lists;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use parking_lot::Mutex;
 
 pub use self::event::Told;
 use self::event::{Event, Involved, Newest};
-pub use self::lists::EventLists;
 use self::lists::{Deliver, Question};
+pub use self::lists::{EventLists, LONGEST_WAIT};
 use super::ObjectKey;
 use super::plan::KindInfo;
 use super::queue::Priority;
@@ -33,12 +34,21 @@ pub struct About {
     pub namespace: String,
     /// The uids of the objects.
     pub uids: BTreeSet<String>,
-    /// The claims that are known by name only, because other controllers create them.
-    pub claims: BTreeSet<String>,
-    /// The Jobs that are known by name only, for their pods.
-    pub jobs: BTreeSet<String>,
+    /// The claims that are known by name only, because other controllers create them. Events before the time are about
+    /// others of the same name.
+    pub claims: BTreeMap<String, Timestamp>,
+    /// The Jobs whose pods are known by the name of the Job only, with the times of creation.
+    pub jobs: BTreeMap<String, Timestamp>,
     /// Whether the status has no cause of an earlier event: then a list without an event is no news.
     pub is_unexplained: bool,
+}
+
+impl About {
+    /// Whether the events about this object count.
+    pub fn means(&self, told: &Told) -> bool {
+        let is_claim = *told.kind == *"PersistentVolumeClaim" && self.claims.contains_key(&*told.name);
+        self.uids.contains(&*told.uid) || is_claim
+    }
 }
 
 /// The events about the objects of a wait, as far as they are known.
@@ -47,16 +57,16 @@ pub enum Events {
     /// This process has not listed them.
     #[default]
     Unknown,
-    /// The newest event that explains the wait; `None` if no event does.
-    Read(Option<Told>),
+    /// The events that explain the wait, from the best explanation on.
+    Read(Vec<Told>),
 }
 
 impl Events {
-    /// The event that explains the wait.
+    /// The event that explains the wait best: of each object the newest one, and of these the newest.
     pub fn told(&self) -> Option<&Told> {
         match self {
             Self::Unknown => None,
-            Self::Read(told) => told.as_ref(),
+            Self::Read(told) => told.first(),
         }
     }
 }
@@ -91,7 +101,7 @@ impl ObjectEvents {
         let waits = Waits::default();
         let [explained, unexplained] = [false, true].map(|is_unexplained| -> Deliver {
             let (waits, queue) = (Arc::clone(&waits), Arc::clone(set.queue()));
-            Arc::new(move |key: &ObjectKey, told: Option<Told>| {
+            Arc::new(move |key: &ObjectKey, told: Vec<Told>| {
                 let mut waits = waits.lock();
                 // An object that no longer waits needs no answer.
                 let Some(asked) = waits.get_mut(key) else { return };

@@ -127,7 +127,7 @@ impl LoopState {
 pub struct Readiness {
     loops: Arc<Mutex<BTreeMap<&'static str, LoopState>>>,
     /// The faults: of watches that have been broken for some time (`false`), by the plural name of their kind, and of
-    /// the CRDs (`true`), each under its own name.
+    /// the cluster (`true`), such as those of the CRDs, each under its own name.
     faults: Arc<Mutex<BTreeMap<(bool, &'static str), String>>>,
     /// The outages of systems outside the cluster.
     pub outages: Outages,
@@ -153,7 +153,7 @@ impl Readiness {
         self.set_fault((false, kind), broken)
     }
 
-    /// Records a fault of the CRDs; `None` clears it. The replica stays ready.
+    /// Records a fault of the cluster, such as those of the CRDs; `None` clears it. The replica stays ready.
     pub fn set_notice(&self, name: &'static str, wrong: Option<String>) {
         self.set_fault((true, name), wrong);
     }

@@ -4,6 +4,7 @@
 pub mod authority;
 pub mod bundle;
 pub mod clients;
+pub mod registration;
 pub mod rotator;
 
 use std::collections::BTreeMap;

@@ -14,6 +14,7 @@ use tracing::{info, warn};
 
 use super::Data;
 use super::bundle::{Bundle, CA_CERTIFICATE, renewed};
+use super::registration::Registration;
 use crate::api::{Kind, Object};
 use crate::kinds::{
     CertificateSecret, CertificateSecretKind, MutatingWebhookConfigurationKind,
@@ -54,12 +55,15 @@ pub struct Rotator {
     /// The last data of the Secret that could be read. If the Secret is deleted, it is created again with this data, so
     /// that API servers and replicas still agree on it.
     known: Mutex<Option<Data>>,
+    /// Reports missing webhook configurations.
+    registration: Registration,
 }
 
 impl ReconcileKey for Rotator {
     const NAME: &'static str = "webhook-certificate";
 
     async fn reconcile(&self, _: &ObjectKey) -> Result<Action, ReconcileError> {
+        self.registration.report(&self.stores, &self.secret.name);
         self.rotate(clock::now()).await?;
         Ok(Action::RequeueAfter(PERIOD))
     }
@@ -67,9 +71,15 @@ impl ReconcileKey for Rotator {
 
 impl Rotator {
     /// Rotates the certificate for `names` in `secret`, and publishes its authorities in the webhook
-    /// configurations of the same name.
-    pub fn new(stores: Stores, writer: Writer, secret: ObjectKey, names: Vec<String>) -> Self {
-        Self { stores, writer, secret, names, known: Mutex::default() }
+    /// configurations of the same name. `registration` reports the configurations that are missing.
+    pub fn new(
+        stores: Stores,
+        writer: Writer,
+        secret: ObjectKey,
+        names: Vec<String>,
+        registration: Registration,
+    ) -> Self {
+        Self { stores, writer, secret, names, known: Mutex::default(), registration }
     }
 
     async fn rotate(&self, now: Timestamp) -> Result<(), String> {
@@ -128,7 +138,7 @@ impl Rotator {
     }
 
     /// Writes the authorities (PEM in base64) into the `caBundle` of each webhook of a configuration that does not have
-    /// them yet. A configuration that does not exist is not an error.
+    /// them yet. A configuration that does not exist is [reported](Registration), and is not an error.
     async fn publish<T>(&self, store: &Store<T>, trusted: &str) -> Result<(), String>
     where
         T: Kind<Spec = WebhookEntries>,

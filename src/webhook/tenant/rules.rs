@@ -9,6 +9,8 @@
 //!
 //! Values that are invalid for every user are in [`super::input`].
 
+use std::collections::BTreeMap;
+
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
@@ -16,7 +18,7 @@ use super::changes::{Enrolment, changed_member, changed_metadata, enrolments};
 use super::defaults::label;
 use super::{SERVICE_TENANT, Settings, input};
 use crate::api::Tenant;
-use crate::api::labels::{ADOPT_ACCOUNT, FINALIZED_BY, TENANT_FINALIZER};
+use crate::api::labels::{ADOPT_ACCOUNT, FINALIZED_BY, OPERATOR_SELECTOR, TENANT_FINALIZER};
 use crate::api::names::CanonicalName;
 use crate::api::tenant::{Role, TenantSpec};
 use crate::api::workspace::AutoEnroll;
@@ -130,12 +132,25 @@ impl<'a> Edit<'a> {
             .collect()
     }
 
-    /// Refuses to change the label that this daemon selects the Tenant by, and to remove its finalizer: either change
+    /// Returns the labels that users may not change, with the values that a new Tenant may have: the labels of
+    /// the selector. A mistake in a key of the selector must not allow users to change the real label. So the
+    /// default key and the keys of the selector under which the Tenant was taken are reserved, too. A new Tenant
+    /// does not have them.
+    fn reserved_labels(&self) -> BTreeMap<&str, &str> {
+        let mark = self.old_json["metadata"]["annotations"][FINALIZED_BY].as_str().unwrap_or_default();
+        let taken = mark.split(' ').next().unwrap_or_default().split(',');
+        let mut reserved = BTreeMap::from([(OPERATOR_SELECTOR, "")]);
+        reserved.extend(taken.filter_map(|label| label.split_once('=')).map(|(key, _)| (key, "")));
+        reserved.extend(self.settings.selector.iter().map(|(key, ours)| (key.as_str(), ours.as_str())));
+        reserved
+    }
+
+    /// Refuses to change a label that daemons select the Tenant by, and to remove its finalizer: either change
     /// would withdraw the Tenant from reconciliation. Also refuses to change two annotations. With one of them, an
     /// administrator gives the Tenant the account of another person. The other one names the installation of the
     /// Tenant: a daemon does not lead beside another installation.
     fn keeps_reserved_metadata(&self) -> Result<(), Denial> {
-        for (key, ours) in &self.settings.selector {
+        for (key, ours) in self.reserved_labels() {
             let new = label(self.new_json, key)?.unwrap_or_default();
             let is_kept = if self.old.is_some() {
                 new == label(self.old_json, key)?.unwrap_or_default()

@@ -1,5 +1,5 @@
 // The actions of a student, from the first login on, with and without scripts.
-import { expect, test, type Page } from "@playwright/test";
+import { expect, test, type Locator, type Page } from "@playwright/test";
 import { clear, get, kubectl, login, machine, template } from "./site";
 
 // Returns the card of the machine with this title.
@@ -54,13 +54,46 @@ for (const [how, javaScriptEnabled] of [["with scripts", true], ["without script
       await awaited(page, javaScriptEnabled, () => expect(card(page, "Two & <three>")).toHaveCount(0, visible));
     });
 
+    test("a running machine that keeps its disk is restarted", async ({ page }) => {
+      await clear("ada");
+      const { environmentList } = (await get("templates.crownlabs.polito.it", "workspace-tea", "desktop")).spec;
+      const loose = await template("loose", { environmentList: [{ ...environmentList[0], persistent: false }] });
+      await machine("ada", "one", { prettyName: "One" });
+      await machine("ada", "loose", { prettyName: "Loose", ...loose });
+      // The virtual machine that runs for the Instance; a restart replaces it.
+      const running = async () => {
+        const label = "crownlabs.polito.it/instance=one";
+        const { items } = JSON.parse(await kubectl("get", "vmi", "-n", "tenant-ada", "-l", label, "-o", "json"));
+        return items[0]?.metadata;
+      };
+      await login(page, "ada");
+      const one = card(page, "One");
+      const restart = (of: Locator) => of.locator("summary", { hasText: "Restart" });
+      await awaited(page, javaScriptEnabled, () => expect(one.getByText("Ready", { exact: true })).toBeVisible(visible));
+      await expect(card(page, "Loose").locator("summary", { hasText: "Delete" })).toBeVisible();
+      await expect(restart(card(page, "Loose"))).toHaveCount(0);
+      const { uid, creationTimestamp } = await running();
+      // Creation times have whole seconds. A request restarts only machines that are older.
+      await expect.poll(() => Date.now() - Date.parse(creationTimestamp)).toBeGreaterThan(1_000);
+      await restart(one).click();
+      await one.getByRole("button", { name: "Restart One" }).click();
+      await expect(page.getByText("The machine is restarting.")).toBeVisible();
+      await expect.poll(async () => (await running())?.uid ?? uid).not.toBe(uid);
+      await awaited(page, javaScriptEnabled, () => expect(one.getByText("Ready", { exact: true })).toBeVisible(visible));
+      await one.getByRole("button", { name: "Stop" }).click();
+      await awaited(page, javaScriptEnabled, () => expect(one.getByText("Off", { exact: true })).toBeVisible(visible));
+      await expect(restart(one)).toHaveCount(0);
+      await clear("ada");
+      await kubectl("delete", "templates.crownlabs.polito.it", "loose", "-n", "workspace-tea");
+    });
+
     test("an unused machine that is kept loses its deadline", async ({ page }) => {
       await clear("ada");
       const short = await template("short", { cleanup: { deleteAfterInactivity: "1s" } });
       await machine("ada", "unused", { prettyName: "Unused", running: false, ...short });
       await login(page, "ada");
       const unused = card(page, "Unused");
-      const deadline = unused.getByText(/^It stays off and will be deleted with all its data in \d days/);
+      const deadline = unused.getByText(/^It has been off for a long time and will be deleted, with all its data, in \d days/);
       await awaited(page, javaScriptEnabled, () => expect(deadline).toBeVisible(visible));
       await unused.getByRole("button", { name: "Keep" }).click();
       await expect(page.getByText("The machine counts as in use now.")).toBeVisible();

@@ -48,6 +48,11 @@ const journeys: [what: string, user: string, path: string, (page: Page) => Promi
     await press(page, button(page, "Start Mine"));
     await said(page, "The machine is starting.");
   }],
+  ["a machine is restarted", "ada", "/", async (page) => {
+    await press(page, summary(page, "Restart"));
+    await press(page, button(page, "Restart Mine"));
+    await said(page, "The machine is restarting.");
+  }],
   ["a machine is kept", "ada", "/", async (page) => {
     await press(page, button(page, "Keep Unused"));
     await said(page, "The machine counts as in use now.");

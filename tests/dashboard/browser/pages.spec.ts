@@ -1,9 +1,12 @@
 // The layout and the accessibility of each page: on a phone and on a desktop, in the light and the dark scheme, in each language.
+import { readdirSync } from "node:fs";
 import { expect, test, type Page } from "@playwright/test";
 import { faults } from "./axe";
 import { clear, kubectl, login, machine } from "./site";
 
 const paths = ["/", "/machines/tenant-max/router", "/courses", "/account"];
+const texts = readdirSync("../../../src/controllers/dashboard/texts").filter((file) => file.endsWith(".yaml"));
+const languages = texts.map((file) => file.replace(".yaml", ""));
 
 // Asserts that no element extends beyond the right edge.
 async function fits(page: Page): Promise<void> {
@@ -15,6 +18,8 @@ async function fits(page: Page): Promise<void> {
 }
 
 test("every page is accessible and fits the screen, in each size, color scheme and language", async ({ page }) => {
+  // Hundreds of pages are checked.
+  test.setTimeout(900_000);
   await clear("max");
   await machine("max", "router", { prettyName: "My router" });
   await machine("max", "off", { running: false });
@@ -22,7 +27,7 @@ test("every page is accessible and fits the screen, in each size, color scheme a
   await kubectl("patch", "tenant", "max", "--type=merge", "-p", JSON.stringify({ spec: { publicKeys: [key] } }));
   await login(page, "max");
   await expect(page.getByRole("link", { name: /^Connect/ })).toBeVisible();
-  for (const language of ["en", "it"]) {
+  for (const language of languages) {
     await page.goto(`/?lang=${language}`);
     await expect(page.locator("html")).toHaveAttribute("lang", language);
     for (const colorScheme of ["light", "dark"] as const) {

@@ -53,8 +53,19 @@ fn a_missing_storage_class_is_named_by_the_tenant_the_shared_volume_and_the_inst
         .output();
     let why = String::from_utf8(why.expect("it starts").stdout).expect("text");
     assert!(why.contains(FIRST), "{why}");
-    // An administrator follows these instructions.
-    lab.apply("{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: chain-nfs}, provisioner: example.org/none}");
+    // An administrator follows these instructions, with a class that waits for a pod at first.
+    let create_class = |mode: &str| {
+        lab.apply(&format!(
+            "{{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {{name: chain-nfs}}, \
+             provisioner: example.org/none, volumeBindingMode: {mode}}}"
+        ));
+    };
+    create_class("WaitForFirstConsumer");
+    let message = lab.await_condition("tenants", "chain", "MyDriveReady", "VolumeUnbound");
+    let words = "storageclass \"chain-nfs\" has volumeBindingMode WaitForFirstConsumer";
+    assert!(message.starts_with(&format!("{claim}: {words}")), "{message}");
+    lab.delete("storageclasses", "", &["chain-nfs"]);
+    create_class("Immediate");
     wait_until(PATIENCE, || {
         let tenant = lab.get("tenants", "", "chain").ok_or("the Tenant")?;
         let conditions = tenant["status"]["conditions"].to_string();

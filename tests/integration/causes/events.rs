@@ -2,10 +2,12 @@
 //! listed rarely.
 
 use std::process::Command;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use super::condition;
+use crate::course::Course;
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
 use cluster::audit::AuditEntry;
@@ -47,15 +49,17 @@ fn await_ready(lab: &Lab, namespace: &str, name: &str, reason: &str) -> Value {
     })
 }
 
-/// Creates fixtures that one daemon is responsible for.
-fn create_fixtures(lab: &Lab, selector: &str, fixtures: &[&str]) {
-    for fixtures in fixtures {
-        lab.create_fixtures(fixtures);
-        let label = format!("crownlabs.polito.it/operator-selector={selector}");
-        for namespace in [format!("tenant-{fixtures}"), format!("workspace-{fixtures}")] {
+/// Creates courses that one daemon is responsible for.
+fn create_courses(lab: &Arc<Lab>, selector: &str, names: &[&str]) -> Vec<Course> {
+    let label = format!("crownlabs.polito.it/operator-selector={selector}");
+    let create = |name: &&str| {
+        let course = lab.course(name);
+        for namespace in [format!("tenant-{name}"), format!("workspace-{name}")] {
             lab.kubectl(&["label", "--overwrite", "namespace", &namespace, &label]);
         }
-    }
+        course
+    };
+    names.iter().map(create).collect()
 }
 
 /// The conditions `Ready` of the Instances in a namespace that wait for a volume.
@@ -69,7 +73,7 @@ fn told(lab: &Lab, namespace: &str) -> Vec<Value> {
 fn a_volume_that_cannot_be_mounted_is_reported_with_the_message_of_its_event() {
     let lab = Lab::shared_unsimulated();
     let (name, namespace, other) = ("told", "tenant-told", "tenant-toldready");
-    create_fixtures(&lab, name, &[name, "toldready"]);
+    let _courses = create_courses(&lab, name, &[name, "toldready"]);
     let mark = lab.cluster.audit().mark().expect("the audit log");
     let (kubeconfig, config) = (lab.service_account(), "controllers: {instance: {stalledAfter: 10s}}\n");
     let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: name, config });
@@ -117,8 +121,6 @@ fn a_volume_that_cannot_be_mounted_is_reported_with_the_message_of_its_event() {
     daemon.wait_for("its first reconciles", |daemon| daemon.reconciles("instance") >= 3);
     let after = told(&lab, namespace);
     assert!(before.iter().all(|told| after.contains(told)), "{before:?} {after:?}");
-    lab.delete_fixtures(name);
-    lab.delete_fixtures("toldready");
 }
 
 #[test]
@@ -141,7 +143,7 @@ fn an_autoscaler_that_adds_a_node_is_waited_for_and_one_that_cannot_is_the_cause
             "False",
         ),
     ];
-    create_fixtures(&lab, name, &scaled.map(|(fixtures, ..)| fixtures));
+    let _courses = create_courses(&lab, name, &scaled.map(|(fixtures, ..)| fixtures));
     let config = "controllers: {instance: {stalledAfter: 10s}}\n";
     let _daemon = Daemon::start(&Options { kubeconfig: &admin, selector: name, config });
     for (fixtures, word, message, ..) in scaled {
@@ -172,6 +174,5 @@ fn an_autoscaler_that_adds_a_node_is_waited_for_and_one_that_cannot_is_the_cause
             .output();
         let why = String::from_utf8(why.expect("it starts").stdout).expect("text");
         assert!(why.contains(message), "{why}");
-        lab.delete_fixtures(fixtures);
     }
 }

@@ -80,9 +80,9 @@ fn a_rejected_pod_is_reported_with_the_message_of_the_api_server() {
     let lab = Lab::shared_unsimulated();
     let admin = lab.admin();
     let name = |number: usize| format!("refused{number}");
+    let _courses: Vec<_> = (0..RULES.len()).map(|number| lab.course(&name(number))).collect();
     for (number, (rule, ..)) in RULES.iter().enumerate() {
         let name = name(number);
-        lab.create_fixtures(&name);
         let label = "crownlabs.polito.it/operator-selector=refused";
         for namespace in [format!("tenant-{name}"), format!("workspace-{name}")] {
             lab.kubectl(&["label", "--overwrite", "namespace", &namespace, label]);
@@ -115,6 +115,5 @@ fn a_rejected_pod_is_reported_with_the_message_of_the_api_server() {
     for (number, (rule, ..)) in RULES.iter().enumerate() {
         let rule = rule.replace("NAMESPACE", &format!("tenant-{}", name(number)));
         lab.try_kubectl(&["delete", "--wait=false", "-f", "-"], &rule).expect("it is there");
-        lab.delete_fixtures(&name(number));
     }
 }

@@ -242,7 +242,7 @@ struct Victim {
 
 impl Victim {
     fn start(lab: &Lab, proxy: &Proxy, scenario: &Scenario<'_>, moment: Moment<'_>) -> Self {
-        let daemon = scenario.start(lab, proxy, 0);
+        let daemon = scenario.start(lab, proxy, 0).that_may_end();
         daemon.await_ready();
         let (sender, killed) = mpsc::channel();
         let id = Arc::new(AtomicU32::new(daemon.id()));
@@ -283,7 +283,7 @@ fn run_with_crash(
     for (number, (step, expected)) in scenario.steps.iter().zip(expected).enumerate() {
         if scenario.has_new_config(number) {
             victim.daemon.stop();
-            victim.replace(scenario.start(lab, proxy, number));
+            victim.replace(scenario.start(lab, proxy, number).that_may_end());
         }
         step(lab);
         let mut writes = None;

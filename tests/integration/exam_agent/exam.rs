@@ -13,7 +13,7 @@ const COMPLETED: &str = "/metadata/labels/crownlabs.polito.it~1instance-submissi
 #[test]
 fn an_exam_is_started_stopped_and_uploaded() {
     let (lab, name, server) = (Lab::shared(), "exam-whole", ExamServer::start());
-    lab.create_fixtures(name);
+    let _course = lab.course(name);
     let namespace = &*format!("workspace-{name}");
     lab.apply(&format!(
         "apiVersion: v1
@@ -67,6 +67,4 @@ subjects: [{{kind: ServiceAccount, name: crownlabs, namespace: crownlabs-system}
     assert_eq!(send(port, "DELETE", path, &[("X-Forwarded-For", SERVER)], "").status, 200);
     lab.await_gone("instances", namespace, "exam-s123456");
     assert!(!daemon.log().contains("hunter2"), "the log has a secret");
-    drop(daemon);
-    lab.delete_fixtures(name);
 }

@@ -1,6 +1,7 @@
 //! Public exposure: ports of Instances on public addresses. The stand-in gives the addresses, as `MetalLB` does.
 
 mod concurrency;
+mod ignored;
 mod life;
 mod names;
 mod recorder;

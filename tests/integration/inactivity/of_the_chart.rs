@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{IDLE, allow_idle};
+use crate::course::Course;
 use crate::daemon::{Daemon, reserved_port};
 use crate::expiration::mails;
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
@@ -102,6 +103,7 @@ impl Chart {
 
 /// Two Instances of the fixtures `name`, and an NGINX as ingress-nginx installs it.
 struct Site {
+    _course: Course,
     lab: Arc<Lab>,
     name: &'static str,
     namespace: String,
@@ -115,11 +117,12 @@ struct Site {
 impl Site {
     fn create(name: &'static str, instances: [&str; 2]) -> Self {
         let lab = Lab::shared();
-        lab.create_fixtures(name);
+        let course = lab.course(name);
         for one in instances {
             lab.apply(&instance(name, one, "container-persistent"));
         }
         Self {
+            _course: course,
             lab,
             name,
             namespace: format!("tenant-{name}"),
@@ -225,8 +228,6 @@ fn with_the_default_values_an_unused_machine_is_warned_and_stopped_and_a_used_on
         r#"automation_instances{{namespace="{NAMESPACE}", container="crownlabs", controller="inactivity", witness="ingress"}}"#
     );
     await_value(&prometheus, &used, 1.0, &daemon);
-    drop(daemon);
-    site.lab.delete_fixtures(site.name);
 }
 
 /// Starts the daemon of the bastion, whose metrics are served at this port.
@@ -277,6 +278,4 @@ fn with_the_bastion_of_the_chart_a_machine_used_over_ssh_is_warned_about_later()
     let accepted = site.mails("tunnelled")[0].0;
     assert!(accepted >= last + IDLE, "a warning at {accepted}, was used at {last}");
     site.lab.await_value("instances", &site.namespace, "tunnelled", "/status/inactivity/witness", "ssh");
-    drop((daemon, bastion));
-    site.lab.delete_fixtures(site.name);
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
 
 use super::{ask, lab_pod, only_metrics, series, start, until};
-use crate::daemon::Daemon;
+use crate::daemon::{Daemon, reserved_port};
 use cluster::containerd::Containerd;
 use cluster::network::Namespace;
 
@@ -106,10 +106,10 @@ async fn an_occupied_port_is_reported_and_the_metrics_are_still_served() {
     let pod = lab_pod("tenant-a", "pod");
     let sandbox = node.run_pod(&pod).await.expect("a pod");
     node.run_container(&pod, &sandbox, "app", &["0"]).await.expect("a container");
-    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = taken.local_addr().expect("its address");
+    let address = format!("127.0.0.1:{}", reserved_port());
+    let taken = TcpListener::bind(&address).expect("the port is free");
     let keys = format!("updatePeriod: 200ms, runtimeEndpoint: \"{}\"", node.socket().display());
-    let config = only_metrics(&address.to_string(), &keys);
+    let config = only_metrics(&address, &keys);
     let command = [env!("CARGO_BIN_EXE_crownlabs")];
     let nowhere = std::path::Path::new("/nonexistent/kubeconfig");
     let daemon = Daemon::launch(&command, &config, nowhere, "127.0.0.1".to_owned());

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tonic::Status;
 
 use crate::daemon::{Daemon, config};
-use crate::lab::PATIENCE;
+use crate::lab::{PATIENCE, running};
 use cluster::config::only;
 use cluster::containerd::Pod;
 use cluster::instance_metrics::{self, ContainerMetrics};
@@ -65,6 +65,7 @@ async fn until<T>(what: &str, mut probe: impl AsyncFnMut() -> Option<T>) -> T {
         if let Some(value) = probe().await {
             return value;
         }
+        running::check(what);
         assert!(begin.elapsed() < PATIENCE, "still missing: {what}");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }

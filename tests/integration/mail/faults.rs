@@ -9,6 +9,7 @@ use tokio::net::TcpListener;
 
 use super::mail_to;
 use super::server::{Kind, MailServer, PASSWORD, certificates};
+use crate::daemon::reserved_port;
 
 /// The error of a mail to that recipient.
 async fn error(mailer: &Mailer, recipient: &str) -> MailError {
@@ -62,7 +63,7 @@ async fn nothing_is_sent_where_starttls_is_not_offered() {
     let server = MailServer::start(Kind { tls: MailTls::None, ..Kind::default() });
     let error = error_with(&server, |config| config.tls = MailTls::Starttls).await;
     assert_eq!((error.reason().as_str(), error.is_transient()), ("MailConnectionRefused", false));
-    let said = "refuses mail from this installation: it does not offer STARTTLS; ";
+    let said = "rejects mail from this installation: it does not offer STARTTLS; ";
     assert!(error.to_string().contains(said), "{error}");
 }
 
@@ -73,13 +74,13 @@ async fn the_rejected_command_is_reported() {
     let at = server.address();
     let recipient = error(&mailer, "refused").await;
     assert_eq!((recipient.reason().as_str(), recipient.is_transient()), ("MailRecipientRefused", false));
-    let said = format!("the mail server {at} refuses the recipient: 550 5.1.1 no such mailbox");
+    let said = format!("the mail server {at} rejects the recipient: 550 5.1.1 no such mailbox");
     assert_eq!(recipient.to_string(), said);
     let full = error(&mailer, "full").await;
     assert_eq!((full.reason().as_str(), full.is_undeliverable()), ("MailRecipientRefused", true));
     assert_eq!(
         full.to_string(),
-        format!("the mail server {at} refuses the recipient: 552 5.2.2 the mailbox is full")
+        format!("the mail server {at} rejects the recipient: 552 5.2.2 the mailbox is full")
     );
     let sender = error_with(&server, |config| config.from = "refused@example.org".to_owned()).await;
     assert_eq!((sender.reason().as_str(), sender.is_transient()), ("MailSenderRefused", false));
@@ -95,7 +96,7 @@ async fn a_rejected_client_is_not_a_rejected_recipient() {
             ("MailConnectionRefused", false),
             "{refuses}: {error}"
         );
-        let said = format!("the mail server {} refuses mail from this installation: 5", server.address());
+        let said = format!("the mail server {} rejects mail from this installation: 5", server.address());
         let advice = "; allow the addresses of the pods there, or check ehloName, username and tls";
         assert!(error.to_string().starts_with(&said) && error.to_string().ends_with(advice), "{error}");
     }
@@ -122,10 +123,7 @@ async fn a_broken_connection_is_transient() {
         ("MailServerUnreachable", true),
         "{broken}"
     );
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    let port = listener.local_addr().expect("an address").port();
-    drop(listener);
-    let refused = error_with(&server, |config| config.port = port).await;
+    let refused = error_with(&server, |config| config.port = reserved_port()).await;
     assert_eq!((refused.reason().as_str(), refused.is_transient()), ("MailServerUnreachable", true));
     assert!(refused.to_string().contains("refused"), "{refused}");
     let unknown = error_with(&server, |config| config.host = "mail.invalid".to_owned()).await;
@@ -163,7 +161,7 @@ async fn a_server_that_never_greets_times_out() {
     let server = MailServer::start(Kind { tls: MailTls::None, ..Kind::default() });
     for tls in [MailTls::Implicit, MailTls::Starttls, MailTls::None] {
         let error = error_with(&server, |config| {
-            (config.port, config.tls, config.timeout) = (port, tls, ConfigDuration::from_millis(300));
+            (config.port, config.tls, config.timeout) = (port, tls, ConfigDuration::from_secs(2));
         });
         assert_eq!(error.await.reason(), "MailTimeout", "{tls:?}");
     }

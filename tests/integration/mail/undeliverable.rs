@@ -1,10 +1,12 @@
 //! Warnings that a mail server rejects permanently, and Tenants that try to get more warnings than the limit.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crownlabs::testing::{MailTls, clock};
 
 use super::server::{Accepted, Kind, MailServer};
+use crate::course::Course;
 use crate::daemon::{Daemon, Options};
 use crate::expiration::{config, expire};
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
@@ -75,7 +77,7 @@ fn a_name_rejected_by_a_mail_filter_does_not_keep_its_instance_alive() {
         assert_eq!(mail.to, ["spam@example.org"]);
         assert!(!mail.text.to_lowercase().contains("casino"), "{}", mail.text);
         assert!(
-            mail.text.contains("One of your instances") && mail.text.contains("tenant-spam"),
+            mail.text.contains("One of your machines") && mail.text.contains("tenant-spam"),
             "{}",
             mail.text
         );
@@ -84,11 +86,12 @@ fn a_name_rejected_by_a_mail_filter_does_not_keep_its_instance_alive() {
     assert_eq!(refused, 1, "it was first sent as the template has it");
 }
 
-/// Fixtures whose Tenant has a closed mailbox, and whose course has a manager.
-fn unreachable(lab: &Lab, name: &str) {
-    lab.create_fixtures(name);
+/// Creates a course whose student has a closed mailbox.
+fn unreachable(lab: &Arc<Lab>, name: &str) -> Course {
+    let course = lab.course(name);
     lab.patch("tenants", "", name, r#"{"spec": {"email": "refused@example.org"}}"#);
     expire(lab, name, "container", "1s");
+    course
 }
 
 #[test]
@@ -96,7 +99,7 @@ fn an_unreachable_tenant_keeps_the_machine_and_the_managers_get_one_mail() {
     let lab = Lab::shared();
     let name = "closedbox";
     let server = server();
-    unreachable(&lab, name);
+    let _course = unreachable(&lab, name);
     lab.apply(&manager(name, "grace@example.org"));
     let daemon = Daemon::start(&Options {
         kubeconfig: &lab.service_account(),
@@ -140,7 +143,6 @@ fn an_unreachable_tenant_keeps_the_machine_and_the_managers_get_one_mail() {
     assert_eq!(mails_to(&server, "grace@example.org").len(), 1);
     drop(daemon);
     lab.delete("tenants", "", &["grace-closedbox"]);
-    lab.delete_fixtures(name);
 }
 
 #[test]
@@ -157,7 +159,7 @@ fn a_rejection_of_this_installation_does_not_count_as_a_bad_recipient() {
     let namespace = "tenant-relay";
     let condition = await_condition(&lab, namespace, "kept", "Expiring", "MailConnectionRefused");
     let message = condition["message"].as_str().unwrap_or_default();
-    assert!(message.contains("refuses mail from this installation: 554 5.7.1"), "{message}");
+    assert!(message.contains("rejects mail from this installation: 554 5.7.1"), "{message}");
     let (status, ready) = daemon.ready();
     let line = format!("[!] mail server {}: failing for ", server.address());
     assert!(status == 200 && ready.contains(&line), "{ready}");
@@ -181,7 +183,7 @@ fn with_proceed_the_deadline_counts_from_the_mail_to_the_managers() {
     let lab = Lab::shared();
     let name = "proceedbox";
     let (server, interval) = (server(), Duration::from_secs(3));
-    unreachable(&lab, name);
+    let _course = unreachable(&lab, name);
     let daemon = Daemon::start(&Options {
         kubeconfig: &lab.service_account(),
         selector: name,
@@ -206,7 +208,6 @@ fn with_proceed_the_deadline_counts_from_the_mail_to_the_managers() {
     assert!(passed >= interval, "{passed:?} after the manager was there");
     drop(daemon);
     lab.delete("tenants", "", &["grace-proceedbox"]);
-    lab.delete_fixtures(name);
 }
 
 /// The annotation with the time of a Tenant's warning.

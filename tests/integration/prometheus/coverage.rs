@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use tokio::net::TcpListener;
 
 use super::{DAY, HOUR, MINUTE, NOW, STEP, Samples, by_address, client, end_of_step, scraped, seen, shared};
+use crate::daemon::reserved_port;
 
 /// The start of the source `late`.
 const LATE: i64 = NOW - 6 * HOUR;
@@ -164,9 +165,7 @@ async fn a_silent_prometheus_takes_one_time_limit() {
 
 #[tokio::test]
 async fn an_unreachable_prometheus_is_reported() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    let url = format!("http://{}", listener.local_addr().expect("an address"));
-    drop(listener);
+    let url = format!("http://127.0.0.1:{}", reserved_port());
     let activity = seen(&client(&url, ""), NOW - DAY).await;
     assert!(!activity.is_complete());
     assert!(activity.problems()[0].contains("Connection refused"), "{:?}", activity.problems());

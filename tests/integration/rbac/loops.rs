@@ -45,9 +45,10 @@ const LOOPS: [(&str, &str); 12] = [
 ];
 
 /// Rights whose use only the test of all loops together shows: repairs of a Job or Secret while a watch is late, or
-/// before the Job has ended; and repairs of a claim or a Job that waits for more than a minute.
-const ELSEWHERE: [(&str, &str); 9] = [
+/// before the Job has ended; and the events about a claim, a Job or a Service that waits for more than a minute.
+const ELSEWHERE: [(&str, &str); 10] = [
     ("tenant", "list /events"),
+    ("publicExposure", "list /events"),
     ("sharedVolume", "list /events"),
     ("snapshot", "list /events"),
     ("submission", "list /events"),

@@ -202,8 +202,9 @@ impl<'a> Replicas<'a> {
     }
 }
 
+/// Starts a daemon, which ends when it loses its lease.
 fn spawn(kubeconfig: &std::path::Path) -> Daemon {
-    Daemon::spawn(&Options { kubeconfig, selector: COURSE, config: CONFIG })
+    Daemon::spawn(&Options { kubeconfig, selector: COURSE, config: CONFIG }).that_may_end()
 }
 
 /// A random share of all requests, one of `of`.

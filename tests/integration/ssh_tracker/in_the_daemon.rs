@@ -50,7 +50,7 @@ spec: {{ports: [{{port: 22}}]}}\n"
 #[test]
 fn connections_are_counted_by_destination_and_by_instance() {
     let (lab, name, port) = (Lab::shared(), "tracked", reserved_port());
-    lab.create_fixtures(name);
+    let _course = lab.course(name);
     let (kubeconfig, config) = (lab.service_account(), config(port));
     let mut daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: name, config: &config });
     let ready = daemon.ready().1;
@@ -103,14 +103,12 @@ fn connections_are_counted_by_destination_and_by_instance() {
     daemon.signal("TERM");
     assert!(daemon.wait(PATIENCE).expect("it ends").success());
     assert!(!daemon.log().contains("did not end in time"), "{}", daemon.log());
-    drop(daemon);
-    lab.delete_fixtures(name);
 }
 
 #[test]
 fn the_first_connection_is_an_increase_for_prometheus() {
     let (lab, name, port) = (Lab::shared(), "increase", reserved_port());
-    lab.create_fixtures(name);
+    let _course = lab.course(name);
     let (kubeconfig, config) = (lab.service_account(), config(port));
     let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: name, config: &config });
     await_metric(&daemon, "bastion_ssh_tracker_running", 1);
@@ -128,14 +126,12 @@ fn the_first_connection_is_an_increase_for_prometheus() {
         Some(more) if more > 0.0 => Ok(()),
         other => Err(format!("{increase} is {other:?}")),
     });
-    drop(daemon);
-    lab.delete_fixtures(name);
 }
 
 #[test]
 fn a_connection_that_the_daemon_saw_is_a_use_while_prometheus_is_away() {
     let (lab, name, port) = (Lab::shared(), "witnessed", reserved_port());
-    lab.create_fixtures(name);
+    let _course = lab.course(name);
     // Overdue at once: it is checked every second, and left running while its usage is unknown.
     allow_idle(&lab, name, "container", "1s");
     lab.apply(&instance(name, "one", "container"));
@@ -153,14 +149,12 @@ integrations: {{mail: {{transport: file, folder: \"{}\", from: labs@example.org}
     await_metric(&daemon, "bastion_ssh_tracker_running", 1);
     Sender::new("lo").send(&syn(object["status"]["ip"].as_str().expect("an address"), port, 1));
     await_metric(&daemon, r#"automation_instances{controller="inactivity",witness="ssh"}"#, 1);
-    drop(daemon);
-    lab.delete_fixtures(name);
 }
 
 #[test]
 fn a_missing_capability_is_reported_and_other_loops_work() {
     let (lab, name) = (Lab::shared(), "no-right");
-    lab.create_fixtures(name);
+    let _course = lab.course(name);
     let (kubeconfig, config) = (lab.service_account(), config(reserved_port()));
     let without = ["setpriv", "--bounding-set=-net_raw", "--inh-caps=-net_raw"];
     let options = Options { kubeconfig: &kubeconfig, selector: name, config: &config };
@@ -177,14 +171,12 @@ fn a_missing_capability_is_reported_and_other_loops_work() {
     });
     assert_eq!(daemon.page("/readyz/sshTracker").0, 503);
     assert_eq!(daemon.log().matches("NET_RAW").count(), 1, "{}", daemon.log());
-    drop(daemon);
-    lab.delete_fixtures(name);
 }
 
 #[test]
 fn without_the_toggle_no_capability_and_no_library_is_needed() {
     let (lab, name) = (Lab::shared(), "no-tracker");
-    lab.create_fixtures(name);
+    let _course = lab.course(name);
     let kubeconfig = lab.service_account();
     let without = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", "--no-new-privs"];
     let options = Options { kubeconfig: &kubeconfig, selector: name, config: "" };
@@ -214,6 +206,4 @@ fn without_the_toggle_no_capability_and_no_library_is_needed() {
         .collect();
     let allowed = ["ld", "libc", "libgcc_s", "libm"].map(str::to_owned).into();
     assert!(libraries.is_subset(&allowed), "{libraries:?}");
-    drop(daemon);
-    lab.delete_fixtures(name);
 }

@@ -134,7 +134,7 @@ fn scraping(daemon: &Daemon) -> PrometheusServer {
 fn a_long_session_is_a_use_until_it_is_closed() {
     let (lab, name, port) = (Lab::shared(), "sitting", reserved_port());
     let namespace = "tenant-sitting";
-    lab.create_fixtures(name);
+    let _course = lab.course(name);
     let idle = Duration::from_secs(30);
     allow_idle(&lab, name, "container-persistent", &format!("{}s", idle.as_secs()));
     let config = format!("controllers: {{sshTracker: {{enabled: true, port: {port}}}}}");
@@ -185,14 +185,12 @@ fn a_long_session_is_a_use_until_it_is_closed() {
     // Closed connections have no series.
     let metrics = tracker.metrics();
     assert!(!metrics.contains(&series(held.0)), "{metrics}");
-    drop((daemon, tracker));
-    lab.delete_fixtures(name);
 }
 
 #[test]
 fn a_session_that_the_daemon_sees_itself_is_a_use_while_prometheus_is_away() {
     let (lab, name, port) = (Lab::shared(), "watched", reserved_port());
-    lab.create_fixtures(name);
+    let _course = lab.course(name);
     allow_idle(&lab, name, "container", "1s");
     lab.apply(&instance(name, "one", "container"));
     let folder = tempfile::tempdir().expect("a folder");
@@ -211,8 +209,6 @@ integrations: {{mail: {{transport: file, folder: \"{}\", from: labs@example.org}
     let _server = TcpListener::bind((address, port)).expect("a server");
     let _open = TcpStream::connect((address, port)).expect("connected");
     await_metric(&daemon, r#"automation_instances{controller="inactivity",witness="open"}"#, 1);
-    drop(daemon);
-    lab.delete_fixtures(name);
 }
 
 #[test]

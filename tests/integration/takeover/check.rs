@@ -19,7 +19,7 @@ const CHILDREN: &str = "services,ingresses,secrets,persistentvolumeclaims,deploy
                         virtualmachineinstances.kubevirt.io";
 
 /// Runs a command of the binary. Returns its exit code and its output.
-fn crownlabs(arguments: &[&str], config: &Path, kubeconfig: &Path) -> (i32, String) {
+pub fn crownlabs(arguments: &[&str], config: &Path, kubeconfig: &Path) -> (i32, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_crownlabs"))
         .args(arguments)
         .arg("--config")

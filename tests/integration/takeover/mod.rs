@@ -1,6 +1,7 @@
 //! Instances that a Go operator has created, and that the daemon takes over.
 
 pub mod check;
+mod explained;
 pub mod newest;
 
 use std::collections::BTreeMap;

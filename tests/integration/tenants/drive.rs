@@ -146,3 +146,31 @@ fn a_missing_namespace_of_volumes_is_reported_until_it_exists() {
     lab.delete("tenant", "", &["nodrive"]);
     lab.begin_delete("namespace", "", &["later-drives"]);
 }
+
+#[test]
+fn a_tenant_keeps_its_volume_when_the_namespace_of_volumes_changes() {
+    let lab = Lab::shared();
+    let admin = lab.admin();
+    let options = Options { kubeconfig: &admin, selector: "movedrives", config: "" };
+    let daemon = Daemon::start(&options);
+    lab.apply(&tenant("movedrives", "settled", ""));
+    let before = lab.await_value("secrets", "tenant-settled", "mydrive-info", "/type", "Opaque");
+    drop(daemon);
+    lab.apply("{apiVersion: v1, kind: Namespace, metadata: {name: other-drives}}");
+    let config = "controllers: {tenant: {myDrive: {namespace: other-drives}}}\n";
+    let daemon = Daemon::start(&Options { config, ..options });
+    lab.apply(&tenant("movedrives", "newcomer", ""));
+    let name = "/metadata/name";
+    lab.await_value("persistentvolumeclaims", "other-drives", "newcomer-drive", name, "newcomer-drive");
+    let said = "[!] myDrive: 1 personal volumes are outside of namespace other-drives";
+    daemon.wait_for("the line about the volume", |daemon| daemon.ready().1.contains(said));
+    // The claim is still up to date.
+    lab.patch("tenant", "", "settled", r#"{"spec": {"email": "s@example.org"}}"#);
+    let email = "/metadata/annotations/crownlabs.polito.it~1mydrive-email";
+    lab.await_value("persistentvolumeclaims", DRIVES, "settled-drive", email, "s@example.org");
+    assert!(lab.get("persistentvolumeclaims", "other-drives", "settled-drive").is_none());
+    let after = lab.get("secrets", "tenant-settled", "mydrive-info").expect("the Secret");
+    assert_eq!(after["data"], before["data"]);
+    lab.delete("tenant", "", &["settled", "newcomer"]);
+    lab.begin_delete("namespace", "", &["other-drives"]);
+}

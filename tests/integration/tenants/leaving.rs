@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::{tenant, workspace};
 use crate::daemon::{Daemon, Options};
-use crate::lab::{Lab, PATIENCE};
+use crate::lab::{Lab, PATIENCE, running};
 
 /// The time within which a deleted object is created again.
 const SOON: Duration = Duration::from_secs(4);
@@ -31,6 +31,7 @@ fn await_recreated(lab: &Lab, kind: &str, namespace: &str, name: &str, former: &
     loop {
         match uid(lab, kind, namespace, name) {
             Some(now) if now == former => {
+                running::check(&format!("the end of {kind} {name}"));
                 assert!(begin.elapsed() < PATIENCE, "{kind} {name} does not end");
                 gone = Some(Instant::now());
             }

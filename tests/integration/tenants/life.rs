@@ -81,16 +81,20 @@ fn a_sandbox_is_created_and_deleted() {
     let label = "/metadata/labels/pod-security.kubernetes.io~1enforce";
     lab.await_value("namespaces", "default", "sandbox-sandy", label, "baseline");
     drop(daemon);
-    // Another role in the configuration: the role of a binding cannot be changed, so a new binding is created.
-    let config = "controllers: {tenant: {sandboxClusterRole: crownlabs-view-instances}}\n";
-    let _daemon = Daemon::start(&Options { config, ..options });
-    lab.await_value(
-        "rolebindings",
-        "sandbox-sandy",
-        "sandbox-editor",
-        "/roleRef/name",
-        "crownlabs-view-instances",
-    );
+    // Another role in the configuration, which does not exist yet: the binding stays. The role of a binding cannot be
+    // changed, so a new binding is created later.
+    let config = "controllers: {tenant: {sandboxClusterRole: sandbox-later}}\n";
+    let daemon = Daemon::start(&Options { config, ..options });
+    let said = "[!] sandboxClusterRole: ClusterRole sandbox-later (controllers.tenant.sandboxClusterRole) does not exist, \
+                so 1 Tenants keep their former role";
+    daemon.wait_for("the line about the role", |daemon| daemon.ready().1.contains(said));
+    daemon.wait_for("a reconcile", |daemon| daemon.reconciles("tenant") > 0);
+    let binding = lab.get("rolebindings", "sandbox-sandy", "sandbox-editor").expect("it stays");
+    assert_eq!(binding["roleRef"]["name"], "crownlabs-sandbox");
+    let role = "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: sandbox-later}, rules: []}";
+    lab.apply(role);
+    lab.await_value("rolebindings", "sandbox-sandy", "sandbox-editor", "/roleRef/name", "sandbox-later");
+    daemon.wait_for("no line about the role", |daemon| !daemon.ready().1.contains("sandboxClusterRole"));
     patch(&lab, "tenant", "sandy", r#"{"spec": {"createSandbox": false}}"#);
     lab.await_gone("namespaces", "default", "sandbox-sandy");
     wait_until(PATIENCE, || {
@@ -99,6 +103,7 @@ fn a_sandbox_is_created_and_deleted() {
         (status == json!({"created": false})).then_some(()).ok_or_else(|| status.to_string())
     });
     lab.delete("tenant", "", &["sandy"]);
+    lab.delete("clusterrole", "", &["sandbox-later"]);
 }
 
 #[test]

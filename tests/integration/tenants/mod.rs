@@ -38,6 +38,27 @@ spec: {{firstName: Ada, lastName: Rossi, email: {name}@example.org, lastLogin: \
     )
 }
 
+/// A Template in a personal workspace.
+pub fn own_template(namespace: &str, name: &str) -> String {
+    format!(
+        "---
+apiVersion: crownlabs.polito.it/v1alpha2
+kind: Template
+metadata: {{name: {name}, namespace: {namespace}}}
+spec:
+  prettyName: Own
+  description: for the tests
+  workspace.crownlabs.polito.it/WorkspaceRef: {{name: personal}}
+  environmentList:
+  - name: main
+    environmentType: Standalone
+    image: r.example.org/app:1
+    mountMyDriveVolume: false
+    resources: {{cpu: 1, reservedCPUPercentage: 10, memory: 64Mi}}
+"
+    )
+}
+
 /// A Workspace with a quota of 2 cores, 4 GiB and 2 Instances.
 pub fn workspace(selector: &str, name: &str, auto_enroll: &str) -> String {
     format!(
@@ -111,6 +132,10 @@ fn objects_of_tenants_equal_the_recorded_ones() {
     let objects = objects.into_iter().filter_map(|object| golden::normalised_tenant(object, &uids));
     golden::assert_equal(&golden::expected_tenants(), &golden::by_place(objects.collect()));
 
+    // The claims are young at first.
+    for tenant in ["ada.rossi", "bob.bianchi", "carl.verdi"] {
+        lab.await_condition("tenants", tenant, "MyDriveReady", "StorageClassNotFound");
+    }
     // After a restart nothing has changed, and nothing is written.
     let audit = lab.cluster.audit();
     drop(daemon);

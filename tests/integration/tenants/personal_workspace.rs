@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::tenant;
+use super::life::login;
+use super::{own_template, tenant};
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, wait_until};
 
@@ -21,6 +22,18 @@ fn condition(lab: &Lab) -> Option<Value> {
     let tenant = lab.get("tenants", "default", "own.ada").expect("the Tenant");
     let conditions = tenant["status"]["conditions"].as_array().cloned().unwrap_or_default();
     conditions.into_iter().find(|condition| condition["type"] == "SwitchedOff")
+}
+
+/// Sets the last login to two days ago, and waits for the next reconcile.
+fn leave(lab: &Lab) {
+    login(lab, "own.ada", -2 * 24 * 3600);
+    lab.await_observed("tenants", "default", "own.ada", "Ready");
+}
+
+/// Whether the personal namespace exists and is not being deleted.
+fn has_namespace(lab: &Lab) -> bool {
+    let namespace = lab.get("namespaces", "", NAMESPACE);
+    namespace.is_some_and(|namespace| namespace["metadata"]["deletionTimestamp"].is_null())
 }
 
 /// Waits until the role binding exists, or does not exist.
@@ -48,8 +61,16 @@ fn a_personal_workspace_outlives_a_configuration_that_turns_it_off() {
     });
     assert!(message.starts_with(OFF), "{message}");
     await_binding(&lab, true);
-    // The binding ends with the field of the Tenant.
+    // Templates keep the namespace, although no login does.
+    lab.apply(&own_template(NAMESPACE, "mine"));
+    leave(&lab);
+    assert!(has_namespace(&lab));
+    // The binding ends with the field of the Tenant, and the Templates stay.
     let patch = r#"{"spec": {"personalWorkspace": null}}"#;
     lab.kubectl(&["patch", "tenant", "own.ada", "--type=merge", "-p", patch]);
     await_binding(&lab, false);
+    lab.await_observed("tenants", "default", "own.ada", "Ready");
+    assert!(has_namespace(&lab));
+    lab.delete("templates", NAMESPACE, &["mine"]);
+    lab.await_gone("namespaces", "", NAMESPACE);
 }

@@ -10,6 +10,7 @@ use super::{tenant, workspace};
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, wait_until};
 use crate::shared_volumes::shared_volume;
+use cluster::Options as ClusterOptions;
 
 /// The annotation with the daemon that holds an object.
 const MARK: &str = "crownlabs.polito.it/finalized-by";
@@ -121,13 +122,16 @@ fn await_leading(daemon: &Daemon) {
 
 #[test]
 fn a_typo_in_the_selector_changes_no_object_and_can_be_corrected() {
-    let lab = Lab::shared();
-    let ours = election("slip");
+    // A daemon whose selector matches nothing also counts the objects of other tests.
+    let lab = Lab::start(ClusterOptions::default());
+    let (ours, moved) = (election("slip"), election("slip-moved"));
     let taken = Taken::by(&lab, "slip", &ours);
     let before = taken.versions(&lab);
-    // A typo, and an additional label.
-    for (selector, shown) in [("slpi", "slpi"), ("slip, example.org/zone: north", "north")] {
-        let options = Options { kubeconfig: &lab.admin(), selector, config: &ours };
+    // A typo, an additional label, and a typo in an installation that has another Lease now.
+    for (selector, shown, config) in
+        [("slpi", "slpi", &ours), ("slip, example.org/zone: north", "north", &ours), ("slpi", "slpi", &moved)]
+    {
+        let options = Options { kubeconfig: &lab.admin(), selector, config };
         let mut leader = Daemon::start(&options);
         await_leading(&leader);
         let standby = Daemon::start(&options);
@@ -157,7 +161,7 @@ fn a_typo_in_the_selector_changes_no_object_and_can_be_corrected() {
 
 #[test]
 fn objects_of_a_former_selector_are_released_only_by_the_command() {
-    let lab = Lab::shared();
+    let lab = Lab::start(ClusterOptions::default());
     let ours = election("left-ours");
     // Another daemon of this cluster: its replicas have their own Lease.
     let others = election("left-others");

@@ -46,7 +46,7 @@ fn the_right_to_read_an_instance_does_not_open_its_machine() {
         is_logged(refused_as, who, "neither its Tenant nor a manager of the Workspace of its Template");
     }
     assert_eq!(site.answer(&site.request_of("nobody")), refused());
-    is_logged(refused_as, "nobody", "refused by the API server");
+    is_logged(refused_as, "nobody", "the API server rejected the request");
     // A manager of another course who claims to own the machine.
     let named = format!(
         r#"{{"spec": {{"tenant.crownlabs.polito.it/TenantRef": {{"name": "{}-other"}}}}}}"#,

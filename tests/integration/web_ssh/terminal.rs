@@ -7,7 +7,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::Site;
-use crate::daemon::{Daemon, Options};
+use crate::daemon::{Daemon, Options, reserved_port};
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
 use cluster::browser::{Browser, Received, request};
 use cluster::sshd::{LocalAddress, Sshd, key_pair};
@@ -218,8 +218,8 @@ fn the_environment_chooses_the_machine() {
 
 #[test]
 fn the_address_is_tried_until_it_is_free() {
-    let other = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let port = other.local_addr().expect("an address").port();
+    let port = reserved_port();
+    let other = TcpListener::bind(("127.0.0.1", port)).expect("the port is free");
     let lab = Lab::shared();
     let folder = TempDir::new().expect("a folder");
     let key = key_pair(&folder.path().join("key")).expect("a key");

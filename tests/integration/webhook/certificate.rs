@@ -17,6 +17,7 @@ use super::{
     ENTRIES, Editor, SELECTOR, await_metric, configurations, daemon, edit, is_late, lab, reserved_port,
     trusted, validator,
 };
+use crate::daemon::Daemon;
 use crate::lab::{Lab, PATIENCE, wait_until};
 use crate::tenants::tenant;
 use cluster::audit::{Mark, writes};
@@ -128,6 +129,7 @@ fn a_new_authority_breaks_no_request() {
 
     repaired(&lab, &renewed, port, &data["ca.crt"]);
     only_bundles_are_written(&lab);
+    reported_while_missing(&lab, &daemon, port);
 }
 
 /// Creates the objects that another leader would have left: the Secret with a certificate of an authority that expires
@@ -218,6 +220,17 @@ fn only_bundles_are_written(lab: &Lab) {
     }
 }
 
+/// Readiness and log report a missing webhook configuration, until it exists again.
+fn reported_while_missing(lab: &Lab, daemon: &Daemon, port: u16) {
+    let said = "MutatingWebhookConfiguration crownlabs-webhook does not exist";
+    let line = format!("[!] webhook configurations: {said}");
+    lab.delete("mutatingwebhookconfiguration", "", &["crownlabs-webhook"]);
+    daemon.wait_for("the line about the configuration", |daemon| daemon.ready().1.contains(&line));
+    lab.apply(&configurations(SELECTOR, port, None));
+    daemon.wait_for("the line is gone", |daemon| !daemon.ready().1.contains("webhook configurations"));
+    assert_eq!(daemon.log().matches(said).count(), 1, "{}", daemon.log());
+}
+
 fn pem(der: &[u8]) -> String {
     pem::encode(&pem::Pem::new("CERTIFICATE", der))
 }
@@ -253,7 +266,7 @@ fn a_certificate_from_a_folder_is_replaced_while_requests_run() {
     let traffic = Traffic::start(&lab, "ada");
     traffic.await_answers(20);
     write_files(folder.path(), &bundles[1]);
-    let served = |daemon: &crate::daemon::Daemon| daemon.log().matches("with a new certificate").count();
+    let served = |daemon: &Daemon| daemon.log().matches("with a new certificate").count();
     daemon.wait_for("the second certificate", |daemon| served(daemon) == 2);
     traffic.await_answers(20);
     traffic.end();

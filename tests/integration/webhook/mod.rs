@@ -57,7 +57,7 @@ pub fn configurations(selector: &str, port: u16, trusted: Option<&str>) -> Strin
     let service = "service: {name: crownlabs-webhook, namespace: crownlabs-system, path: ";
     let lines = text.lines().map(|line| match line.trim_start().strip_prefix(service) {
         Some(path) => format!("    url: \"https://127.0.0.1:{port}{}\"{ca}", path.trim_end_matches('}')),
-        None => line.replace("operator-selector: production", &format!("operator-selector: {selector}")),
+        None => line.replace("operator-selector=production", &format!("operator-selector={selector}")),
     });
     let text = lines.collect::<Vec<_>>().join("\n");
     let documents: Vec<&str> = text.split("\n---\n").filter(|part| !part.contains("kind: Service")).collect();

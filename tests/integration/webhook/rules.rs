@@ -302,6 +302,14 @@ fn the_rules_hold_behind_a_real_api_server() {
     let status = daemon.wait(Duration::from_secs(30)).expect("it ends");
     assert!(status.success(), "{status}");
     expect("without it", edit(&lab, "ada", "ada", &patch), "failed calling webhook");
-    // An administrator can still make changes.
+    // An administrator can still make changes, except on the official page, where fields would be lost.
     lab.patch("tenants", "", "ada", r#"{"metadata": {"annotations": {"note": "later"}}}"#);
+    let rename = json!({"spec": {"prettyName": "Renamed"}}).to_string();
+    let patch = ["patch", "template", "small", "-n", "workspace-closed", "--type=merge", "-p", &rename];
+    let as_client = |manager: &str| {
+        let manager = format!("--field-manager={manager}");
+        lab.try_kubectl(&[&patch[..], &[manager.as_str()]].concat(), "")
+    };
+    expect("the page", as_client("frontend-template-patch"), "failed calling webhook");
+    expect("another client", as_client("kubectl-patch"), "");
 }

@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn plain_values_are_not_changed() {
-        for value in ["", "a", "[CrownLabs] Your  instance $x will be \"stopped\"", "=?UTF-8?B?w6Q=?="] {
+        for value in ["", "a", "[CrownLabs] Your  machine $x will be \"stopped\"", "=?UTF-8?B?w6Q=?="] {
             assert_eq!(text(value, 9), value);
             assert_eq!(mailbox(value, 4), value);
         }

@@ -30,26 +30,29 @@ pub(super) fn content(mail: &Mail, zone: &TimeZone, zone_name: &str) -> BTreeMap
         Wording::Templates | Wording::Plain => {
             let number = mail.warning.map_or("", |_| " This is warning { warning }.");
             let what = format!(
-                "One of your instances {which} {seen}. It {done} on {{ deadline }}, {{ data }}.{number}"
+                "One of your machines {which} {seen}. It {done} on {{ deadline }}, {{ data }}.{number}"
             );
             let paragraphs = vec!["{ greeting }".to_owned(), what];
-            (format!("One of your instances {done}"), paragraphs)
+            (format!("One of your machines {done}"), paragraphs)
         }
         Wording::Manager { course, is_kept, .. } => {
             let rest = if *is_kept {
-                "The instance is kept until a mail is accepted. Please find out the correct address and have it \
-                 updated, or delete the instance."
+                "The machine is kept until a mail is accepted. Please find out the correct address and have it \
+                 updated, or delete the machine."
             } else {
-                "This happens regardless, because you have been informed. Please inform { tenantName }, or find out \
-                 the correct address and have it updated."
+                "This mail counts as the warning, so the machine will not be kept. Please inform { tenantName }, \
+                 or find out the correct address and have it updated."
             };
-            let refused = "The mail server permanently rejects mail to { tenantName }, who has an instance of your \
+            let refused = "The mail server permanently rejects mail to { tenantName }, who has a machine of your \
                            course";
             let what = format!(
-                "{refused} {course}. The instance {which} {seen}. It {done} on {{ deadline }}, {{ data }}."
+                "{refused} {course}. The machine {which} {seen}. It {done} on {{ deadline }}, {{ data }}."
             );
-            let what =
-                if *is_kept { what.replace(" on { deadline }", " once the tenant is warned") } else { what };
+            let what = if *is_kept {
+                what.replace(" on { deadline }", " once the tenant has been warned")
+            } else {
+                what
+            };
             let paragraphs: Vec<String> = vec!["{ greeting }".to_owned(), what, rest.to_owned()];
             ("Mails to a tenant of your course cannot be delivered".to_owned(), paragraphs)
         }

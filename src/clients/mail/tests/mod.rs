@@ -1,6 +1,7 @@
 //! Tests of rendered mails, settings, and the Maildir folder. Tests that need a mail server are in
 //! `tests/integration/mail`.
 
+mod content;
 mod golden;
 mod plain;
 mod properties;

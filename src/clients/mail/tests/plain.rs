@@ -64,7 +64,7 @@ fn a_plain_mail_states_the_action_and_the_deadline() {
         assert_eq!(text.matches(&what).count(), 2, "{text}");
         assert_eq!(text.matches("This is warning 1 of 3.").count(), if kind.is_warning() { 2 } else { 0 });
         assert!(
-            text.contains(&format!("\r\nSubject: [CrownLabs] One of your instances {done}\r\n")),
+            text.contains(&format!("\r\nSubject: [CrownLabs] One of your machines {done}\r\n")),
             "{text}"
         );
         assert_eq!(kind.is_warning(), done.starts_with("will"));
@@ -80,7 +80,11 @@ fn a_mail_to_a_manager_names_the_tenant_and_the_fate_of_the_instance() {
     };
     let mail = refused(MailKind::ExpirationWarning);
     for (is_kept, said, not_said) in [
-        (true, "It will be deleted once the tenant is warned, with all data in it. ", "Friday 20 November"),
+        (
+            true,
+            "It will be deleted once the tenant has been warned, with all data in it. ",
+            "Friday 20 November",
+        ),
         (
             false,
             "It will be deleted on Friday 20 November at 18:00 Europe/Rome, with all data in it.",

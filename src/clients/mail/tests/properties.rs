@@ -111,7 +111,7 @@ proptest! {
         let words = |text: &str| text.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
         let name = crate::api::shown::cut(&mail.pretty_name, 300);
         let name = name.replace(is_control, " ").replace("=?", "= ?");
-        let meant = format!("[CrownLabs] Your instance {name} will be stopped");
+        let meant = format!("[CrownLabs] Your machine {name} will be stopped");
         prop_assert_eq!(words(&decoded(&subject)), words(&meant));
     }
 }

@@ -345,6 +345,7 @@ async fn a_refused_client_is_an_outage_and_an_expired_code_is_not() {
     let issuer = Issuer::start().await;
     let outages = Outages::default();
     let provider = issuer.provider.clone().reporting_to(&outages);
+    issuer.has_keys(Reply::Json(200, json!({"keys": []})));
     let refusal = |status, error: &str| issuer.answers(Reply::Json(status, json!({"error": error})));
     refusal(400, "invalid_grant");
     provider.ask().await.unwrap();
@@ -357,5 +358,29 @@ async fn a_refused_client_is_an_outage_and_an_expired_code_is_not() {
         refusal(400, "invalid_grant");
         provider.ask().await.unwrap();
         assert_eq!(outages.lines(), "", "{error}");
+    }
+}
+
+#[tokio::test]
+async fn keys_that_cannot_be_read_are_an_outage_that_no_login_ends() {
+    let issuer = Issuer::start().await;
+    let outages = Outages::default();
+    let provider = issuer.provider.clone().reporting_to(&outages);
+    let (invalid, keys) = (json!({"error": "invalid_grant"}), json!({"keys": []}));
+    for reply in [Reply::Text(503, String::new()), Reply::Text(200, "<html>".to_owned())] {
+        issuer.has_keys(reply);
+        issuer.answers(Reply::Json(400, invalid.clone()));
+        provider.ask().await.unwrap_err();
+        let first = outages.lines();
+        assert!(first.starts_with(&format!("[!] issuer {}: failing for ", issuer.url)), "{first}");
+        issuer.answers(Reply::Json(200, issuer.tokens(&json!({}))));
+        let tokens = provider.exchange(CODE, &attempt(), now()).await.unwrap();
+        assert_eq!(outages.lines().lines().count(), 1);
+        provider.user(&tokens.id_token).await.unwrap_err();
+        assert_eq!(outages.lines().lines().count(), 1);
+        issuer.has_keys(Reply::Json(200, keys.clone()));
+        issuer.answers(Reply::Json(400, invalid.clone()));
+        provider.ask().await.unwrap();
+        assert_eq!(outages.lines(), "");
     }
 }

@@ -175,6 +175,33 @@ async fn a_query_with_slow_responses_times_out() {
 }
 
 #[tokio::test]
+async fn each_list_of_a_registry_has_its_own_outage() {
+    let server = Server::start(|asked| match asked.path.as_str() {
+        "/v2/_catalog" if asked.login.is_empty() => found(r#"{"repositories": ["labs/a"]}"#),
+        "/v2/_catalog" => with("401 No", r#"{"errors": [{"code": "UNAUTHORIZED"}]}"#),
+        _ => found(r#"{"name": "labs/a", "tags": ["1"]}"#),
+    })
+    .await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("password").display().to_string();
+    std::fs::write(&file, "expired").unwrap();
+    let outages = Outages::default();
+    let registry = |keys: serde_json::Value| Registry::new(config(&server.url, &keys)).reporting_to(&outages);
+    let other = registry(json!({"imageListName": "labs", "project": "labs"}));
+    let expired = registry(json!({
+        "imageListName": "exams", "project": "labs", "username": "ada", "passwordFile": file,
+    }));
+    let host = server.url.trim_start_matches("http://");
+    let begin = format!("[!] registry {host}/labs of ImageList exams: failing for ");
+    for _ in 0..2 {
+        assert!(expired.list().await.is_err());
+        other.list().await.expect("a listing");
+        let lines = outages.lines();
+        assert!(lines.starts_with(&begin) && lines.lines().count() == 1, "{lines}");
+    }
+}
+
+#[tokio::test]
 async fn errors_name_files_that_cannot_be_used() {
     let server = Server::start(|asked| panic!("{asked:?}")).await;
     let folder = tempfile::tempdir().unwrap();

@@ -72,7 +72,7 @@ struct Subject<E> {
 /// The end of a task.
 enum WorkResult<R> {
     Done(EffectOutcome<R>),
-    /// Keycloak has not answered.
+    /// Keycloak has not answered, or rejects the credentials.
     Outage(KeycloakError),
 }
 

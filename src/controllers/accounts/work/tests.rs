@@ -144,7 +144,7 @@ async fn waiting_work_continues_when_keycloak_answers_again() {
     assert_eq!((bed.begun(), bed.queue.waiting()), (1, 0), "neither is tried again during the outage");
     let outages = Outages::default();
     let back = Instant::now() + Duration::from_mins(10);
-    let ask = || async { if Instant::now() < back { Err(silence()) } else { Ok(()) } };
+    let ask = || async { if Instant::now() < back { Err(silence()) } else { Ok(Ok(())) } };
     let woken = async {
         let mut names = Vec::new();
         for _ in 0..2 {

@@ -100,7 +100,7 @@ pub async fn deliver(
     };
     let mut words = error.to_string();
     if !matches!(error, MailError::BadRecipient { .. }) {
-        words.push_str("; it is also refused without any text of the user");
+        words.push_str("; the server also rejects a mail without any text of the user");
     }
     let mut sent = Sent { accepted: None, refused: Some(whole(post.now())) };
     if notice.mail.kind.is_warning() {

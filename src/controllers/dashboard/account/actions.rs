@@ -2,13 +2,17 @@
 
 #![expect(clippy::unnecessary_wraps, reason = "all plans have one type")]
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ring::digest::{SHA256, digest};
 use serde_json::Value;
 
-use super::model::entry;
 use crate::api::instance::InstanceKind;
 use crate::api::public_key::canonical;
 use crate::api::tenant::{Tenant, TenantKind};
-use crate::controllers::dashboard::action::entry::{Action, Field, Form, Input, NewInstance, Plan, Right};
+use crate::controllers::dashboard::action::entry::{
+    Action, Field, Form, Input, NewInstance, Place, Plan, Right,
+};
 use crate::controllers::dashboard::action::json_patch::{append, remove};
 use crate::controllers::dashboard::paths;
 use crate::controllers::dashboard::texts::Problem;
@@ -19,6 +23,7 @@ pub const ADD_KEY: Action = Action {
     path: "/account/keys/add",
     page: paths::ACCOUNT,
     right: Right::to::<TenantKind>("patch"),
+    place: Place::Section,
     fields: &[Field { name: "key", id: "key", input: Input::Lines }],
     plan: Plan::PatchTenant(add_key),
 };
@@ -28,6 +33,7 @@ pub const REMOVE_KEY: Action = Action {
     path: "/account/keys/remove",
     page: paths::ACCOUNT,
     right: Right::to::<TenantKind>("patch"),
+    place: Place::Section,
     fields: &[],
     plan: Plan::PatchTenant(remove_key),
 };
@@ -37,12 +43,18 @@ pub const OPEN_DRIVE: Action = Action {
     path: "/account/drive/start",
     page: paths::ACCOUNT,
     right: Right::to::<InstanceKind>("create"),
+    place: Place::Main,
     fields: &[],
     plan: Plan::CreateInstance(open_drive),
 };
 
 /// All actions of the page.
 pub const ACTIONS: &[&Action] = &[&ADD_KEY, &REMOVE_KEY, &OPEN_DRIVE];
+
+/// Returns the identifier of an entry of `spec.publicKeys` in a form: the SHA-256 of its text.
+pub fn entry(text: &str) -> String {
+    URL_SAFE_NO_PAD.encode(digest(&SHA256, text.as_bytes()))
+}
 
 fn add_key(tenant: &Tenant, form: &Form<'_>) -> Result<Option<Vec<Value>>, Problem> {
     let text = form.get("key").trim();

@@ -1,16 +1,10 @@
 //! The model of the account page.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use ring::digest::{SHA256, digest};
-
-use crate::api::instance::InstanceKind;
+use super::actions::{ADD_KEY, OPEN_DRIVE, REMOVE_KEY, entry};
 use crate::api::public_key::{Description, PublicKeyError, describe, within_limits};
 use crate::api::quota::Scope;
-use crate::api::tenant::TenantKind;
 use crate::api::usage::{Measure, Share, Usage};
 use crate::api::workspace::WorkspaceQuota;
-use crate::controllers::dashboard::action::entry::Right;
 use crate::controllers::dashboard::home::model::Offer;
 use crate::controllers::dashboard::student::Student;
 use crate::controllers::dashboard::ui::view::View;
@@ -26,8 +20,8 @@ pub struct Account {
     pub user: String,
     /// The SSH keys, in the order of the Tenant.
     pub keys: Vec<Key>,
-    /// Whether they can be changed.
-    pub can_change: bool,
+    /// Whether the user can add a key.
+    pub can_add: bool,
     /// The usage and the limits of all courses together.
     pub all: Vec<Share>,
     /// The usage and the limits of each course and of the personal workspace, by title.
@@ -45,6 +39,8 @@ pub struct Key {
     pub description: Result<Description, PublicKeyError>,
     /// Whether it is within the limits.
     pub is_used: bool,
+    /// Whether the user can remove it.
+    pub can_remove: bool,
 }
 
 /// `MyDrive`.
@@ -58,21 +54,18 @@ pub struct Drive {
     pub machine: Option<(String, String)>,
 }
 
-/// Returns the identifier of an entry of `spec.publicKeys` in a form: the SHA-256 of its text.
-pub fn entry(text: &str) -> String {
-    URL_SAFE_NO_PAD.encode(digest(&SHA256, text.as_bytes()))
-}
-
 impl Account {
     /// Returns the page of a user.
     pub fn of(view: &View<'_>, student: &Student<'_>) -> Self {
         let tenant = student.tenant();
         let spec = &tenant.spec;
         let used = within_limits(&spec.public_keys).len();
+        let can_remove = student.may(&REMOVE_KEY.right, "");
         let key = |(at, text): (usize, &String)| Key {
             entry: entry(text),
             description: describe(text),
             is_used: at < used,
+            can_remove,
         };
         let course = |scope: &Scope| (student.scope_title(view.texts(), scope), student.shares(scope));
         let granted = &tenant.status.quota;
@@ -90,7 +83,7 @@ impl Account {
             email: spec.email.clone(),
             user: tenant.name().to_owned(),
             keys: spec.public_keys.iter().enumerate().map(key).collect(),
-            can_change: student.may(&Right::to::<TenantKind>("patch"), ""),
+            can_add: student.may(&ADD_KEY.right, ""),
             all,
             courses: student.scopes().iter().map(course).collect(),
             drive: drive(view, student),
@@ -114,10 +107,10 @@ fn drive(view: &View<'_>, student: &Student<'_>) -> Drive {
     let reference = settings.drive_template.as_ref();
     let template = reference.and_then(|reference| student.template(reference));
     let machine = student.instances().find(|instance| reference == Some(&instance.spec.template_ref));
-    let may = student.may(&Right::to::<InstanceKind>("create"), student.namespace);
+    let may = student.may(&OPEN_DRIVE.right, student.namespace);
     Drive {
         size: settings.drive_size.clone(),
-        offer: template.filter(|_| may).map(|template| Offer::of(view, student, template)),
+        offer: template.filter(|_| may).map(|template| Offer::of(view, student, template, &OPEN_DRIVE)),
         machine: machine.map(|instance| (instance.namespace().to_owned(), instance.name().to_owned())),
     }
 }

@@ -6,6 +6,7 @@ use super::actions::{ADD_KEY, OPEN_DRIVE, REMOVE_KEY};
 use super::model::{Account, Drive, Key};
 use crate::api::shown::{escaped, shown};
 use crate::api::usage::Measure;
+use crate::controllers::dashboard::home::model::Offer;
 use crate::controllers::dashboard::paths;
 use crate::controllers::dashboard::ui::field::{Form, form};
 use crate::controllers::dashboard::ui::parts::{self, Button};
@@ -46,19 +47,24 @@ fn keys(view: &View<'_>, account: &Account) -> Markup {
             h2 #keys { (texts.keys) }
             p.hint { (texts.keys_hint) }
             @if account.keys.is_empty() { p.empty { (texts.no_keys) } }
-            ul.rows { @for of in &account.keys { li { (key(view, account.can_change, of)) } } }
-            @if account.can_change { (form(view, &add)) }
+            ul.rows { @for of in &account.keys { li { (key(view, of)) } } }
+            @if account.can_add { (form(view, &add)) }
         }
     }
 }
 
-fn key(view: &View<'_>, can_change: bool, key: &Key) -> Markup {
+fn key(view: &View<'_>, key: &Key) -> Markup {
     let texts = view.texts();
     let comment = key.description.as_ref().map_or("", |key| key.comment.as_str());
     let name = if comment.is_empty() { texts.key_without_name.as_str() } else { comment };
-    let fields = [("entry", key.entry.as_str())];
-    let label = &view.action(&REMOVE_KEY).label;
-    let remove = Button { action: REMOVE_KEY.path, label, about: name, class: "", fields: &fields };
+    let remove = Button {
+        action: &REMOVE_KEY,
+        path: REMOVE_KEY.path,
+        about: name,
+        key: &key.entry,
+        fields: &[("entry", &key.entry)],
+        warning: None,
+    };
     html! {
         div.row {
             div {
@@ -71,13 +77,13 @@ fn key(view: &View<'_>, can_change: bool, key: &Key) -> Markup {
                 }
                 @if !key.is_used { p.error { (texts.key_unused) } }
             }
-            @if can_change { (parts::button(&remove)) }
+            @if key.can_remove { (parts::button(view, &remove)) }
         }
     }
 }
 
 fn drive(view: &View<'_>, drive: &Drive) -> Markup {
-    let (texts, open) = (view.texts(), view.action(&OPEN_DRIVE));
+    let texts = view.texts();
     html! {
         section aria-labelledby="drive" {
             h2 #drive { (texts.drive) }
@@ -85,18 +91,25 @@ fn drive(view: &View<'_>, drive: &Drive) -> Markup {
             @if let Some((namespace, name)) = &drive.machine {
                 p { a href=(links::of_machine(paths::MACHINE, namespace, name)) { (texts.drive_is_open) } }
             } @else if let Some(offer) = &drive.offer {
-                div.actions {
-                    @match &offer.blocked {
-                        None => {
-                            @let fields = [("name", offer.instance.as_str())];
-                            @let start = Button { action: OPEN_DRIVE.path, label: &open.label, about: "", class: "main", fields: &fields };
-                            (parts::button(&start))
-                        },
-                        Some(blocked) => { (parts::refused(view, "drive-blocked", &open.label, "", blocked)) },
-                    }
-                }
+                div.actions { (open(view, offer)) }
             }
         }
+    }
+}
+
+/// The button that creates the machine that opens `MyDrive`.
+fn open(view: &View<'_>, offer: &Offer) -> Markup {
+    let button = Button {
+        action: &OPEN_DRIVE,
+        path: OPEN_DRIVE.path,
+        about: "",
+        key: "drive",
+        fields: &[("name", &offer.instance)],
+        warning: offer.warning.as_ref(),
+    };
+    match &offer.blocked {
+        None => parts::button(view, &button),
+        Some(blocked) => parts::refused(view, &button, blocked),
     }
 }
 

@@ -1,4 +1,4 @@
-//! An action: its path, the right that it needs, its fields, and what it changes.
+//! An action: its path, the right that it needs, the place of its form, its fields, and what it changes.
 
 use serde_json::Value;
 
@@ -20,6 +20,8 @@ pub struct Action {
     pub page: &'static str,
     /// The right that it needs. Pages offer it only to users with this right; the API server enforces it.
     pub right: Right,
+    /// The place of its form, which decides how its button looks and which texts it has.
+    pub place: Place,
     /// The fields that the user fills in.
     pub fields: &'static [Field],
     /// The change.
@@ -42,6 +44,21 @@ impl Right {
     pub const fn to<T: Kind>(verb: &'static str) -> Self {
         Self { verb, group: T::GROUP, resource: T::PLURAL }
     }
+}
+
+/// The place of a form on its page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// The main button of a card, which can have a warning.
+    Main,
+    /// A button of a card.
+    Card,
+    /// A button of a card that asks a question first.
+    Question,
+    /// A section of the page.
+    Section,
+    /// A section of the page, below a question that opens the form.
+    Folded,
 }
 
 /// A field that the user fills in.

@@ -7,8 +7,9 @@ use axum::response::Response;
 use http::StatusCode;
 
 use super::entry::{Action, Form, Plan};
-use super::outcome::Outcome;
 use super::request::Requests;
+use super::result::Outcome;
+use crate::controllers::dashboard::app::permit;
 use crate::controllers::dashboard::http::context::Context;
 use crate::controllers::dashboard::http::csrf::SameOrigin;
 use crate::controllers::dashboard::http::fields::Fields;
@@ -50,10 +51,10 @@ pub async fn handle(
         }
     };
     let requests = Requests { client: &app.users.client, user: &user.user };
-    // The semaphore is never closed.
-    let permit = app.forms.acquire().await.ok();
-    let done = Box::pin(requests.carry_out(action, &form)).await;
-    drop(permit);
+    let done = match permit(&app.forms).await {
+        Some(_permit) => Box::pin(requests.carry_out(action, &form)).await,
+        None => Err(Problem::NotNow.into()),
+    };
     let flash = match done {
         Ok(done) => {
             let is_gone = matches!(action.plan, Plan::DeleteInstance);

@@ -4,7 +4,7 @@
 pub mod entry;
 pub mod handler;
 pub mod json_patch;
-pub mod outcome;
 pub mod request;
+pub mod result;
 #[cfg(test)]
 mod tests;

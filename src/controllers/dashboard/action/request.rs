@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::entry::{Action, Enrolment, Form, NewInstance, Plan};
-use super::outcome::Failure;
+use super::result::Failure;
 use crate::api::instance::InstanceKind;
 use crate::api::instance_snapshot::InstanceSnapshotKind;
 use crate::api::names::{CanonicalName, check_dns_label};

@@ -7,16 +7,15 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::entry::{Action, Form};
-use super::outcome::Failure;
 use super::request::Requests;
+use super::result::Failure;
 use crate::api::labels;
-use crate::controllers::dashboard::account::actions::{ADD_KEY, OPEN_DRIVE, REMOVE_KEY};
-use crate::controllers::dashboard::account::model::entry;
+use crate::controllers::dashboard::account::actions::{ADD_KEY, OPEN_DRIVE, REMOVE_KEY, entry};
 use crate::controllers::dashboard::courses::actions::{ASK, JOIN, LEAVE};
 use crate::controllers::dashboard::home::actions::CREATE;
 use crate::controllers::dashboard::http::fields::Fields;
 use crate::controllers::dashboard::machine::actions::{
-    DELETE, EXPOSE, KEEP, RENAME, SAVE, START, STOP, UNEXPOSE,
+    DELETE, EXPOSE, KEEP, RENAME, RESTART, SAVE, START, STOP, UNEXPOSE,
 };
 use crate::controllers::dashboard::router::actions;
 use crate::controllers::dashboard::session::login::record;
@@ -186,11 +185,14 @@ async fn each_action_sends_only_its_change() {
         assert!(done.is_ok(), "{done:?}");
         assert_eq!(changes, [expected], "{form}");
     }
-    let (done, changes) = carry_out(instance(&json!({})), 200, &KEEP.action, "uid=u1").await;
-    assert!(done.is_ok(), "{done:?}");
-    let kept = changes[0]["metadata"]["annotations"][labels::KEPT_AT].as_str().expect("a time");
-    let kept: Timestamp = kept.parse().expect("a time");
-    assert!(kept <= clock::now(), "never in the future");
+    for (of, annotation) in [(&KEEP, labels::KEPT_AT), (&RESTART, labels::RESTARTED_AT)] {
+        let (done, changes) = carry_out(instance(&json!({})), 200, &of.action, "uid=u1").await;
+        assert!(done.is_ok(), "{done:?}");
+        let text = changes[0]["metadata"]["annotations"][annotation].as_str().expect("a time");
+        assert_eq!(changes, [json!({"metadata": {"annotations": {annotation: text}}})]);
+        let time: Timestamp = text.parse().expect("a time");
+        assert!(time <= clock::now(), "never in the future");
+    }
     let long = format!("uid=u1&prettyName={}", "x".repeat(201));
     assert_eq!(problem(carry_out(instance(&json!({})), 200, &RENAME.action, &long).await.0), Problem::Name);
 }

@@ -2,33 +2,34 @@
 
 use serde_json::json;
 
-use super::model::{Part, enrolment};
+use super::enrolment::{Part, enrolment};
 use crate::api::Workspace;
 use crate::api::tenant::{Tenant, TenantKind};
-use crate::controllers::dashboard::action::entry::{Action, Enrolment, Form, Plan, Right};
+use crate::controllers::dashboard::action::entry::{Action, Enrolment, Form, Place, Plan, Right};
 use crate::controllers::dashboard::action::json_patch::{append, remove};
 use crate::controllers::dashboard::paths;
 use crate::controllers::dashboard::texts::Problem;
 
 /// Joins a course that everyone can join.
-pub const JOIN: Action = action("course.join", "/courses/{course}/join", Plan::Enrol(enrol));
+pub const JOIN: Action = action("course.join", "/courses/{course}/join", Place::Main, Plan::Enrol(enrol));
 /// Asks to join a course that requires the approval of a manager.
-pub const ASK: Action = action("course.ask", "/courses/{course}/ask", Plan::Enrol(enrol));
+pub const ASK: Action = action("course.ask", "/courses/{course}/ask", Place::Main, Plan::Enrol(enrol));
 /// Withdraws the request to join a course.
 pub const WITHDRAW: Action =
-    action("course.withdraw", "/courses/{course}/withdraw", Plan::PatchTenant(leave));
+    action("course.withdraw", "/courses/{course}/withdraw", Place::Card, Plan::PatchTenant(leave));
 /// Leaves a course.
-pub const LEAVE: Action = action("course.leave", "/courses/{course}/leave", Plan::PatchTenant(leave));
+pub const LEAVE: Action =
+    action("course.leave", "/courses/{course}/leave", Place::Question, Plan::PatchTenant(leave));
 
 /// All actions of the page.
 pub const ACTIONS: &[&Action] = &[&JOIN, &ASK, &WITHDRAW, &LEAVE];
 
-const fn action(name: &'static str, path: &'static str, plan: Plan) -> Action {
+const fn action(name: &'static str, path: &'static str, place: Place, plan: Plan) -> Action {
     let right = Right::to::<TenantKind>("patch");
-    Action { name, path, page: paths::COURSES, right, fields: &[], plan }
+    Action { name, path, page: paths::COURSES, right, place, fields: &[], plan }
 }
 
-/// Returns the action that the page offers to a user.
+/// Returns the action that changes the relation of a user to a course.
 pub const fn of(part: Part) -> Option<&'static Action> {
     match part {
         Part::CanJoin => Some(&JOIN),

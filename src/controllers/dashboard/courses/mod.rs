@@ -1,6 +1,7 @@
 //! The courses page.
 
 pub mod actions;
+pub mod enrolment;
 pub mod model;
 pub mod view;
 

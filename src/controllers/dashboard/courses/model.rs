@@ -1,10 +1,11 @@
 //! The model of the courses page.
 
+use super::actions;
+use super::enrolment::{Part, enrolment};
 use crate::api::Workspace;
-use crate::api::tenant::{Role, TenantKind};
+use crate::api::tenant::Role;
 use crate::api::usage::{Share, Usage};
-use crate::api::workspace::AutoEnroll;
-use crate::controllers::dashboard::action::entry::Right;
+use crate::controllers::dashboard::action::entry::Action;
 use crate::controllers::dashboard::student::Student;
 
 /// The courses page.
@@ -14,21 +15,6 @@ pub struct Courses {
     pub mine: Vec<Course>,
     /// The courses that the user can join.
     pub others: Vec<Course>,
-}
-
-/// The relation of a user to a course.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
-    /// A student.
-    User,
-    /// A manager.
-    Manager,
-    /// Asked to join; a manager decides.
-    Candidate,
-    /// Not enrolled; can join.
-    CanJoin,
-    /// Not enrolled; can ask to join.
-    CanAsk,
 }
 
 /// A course.
@@ -44,15 +30,15 @@ pub struct Course {
     pub is_failing: bool,
     /// The quota of each of its users.
     pub gives: Vec<Share>,
-    /// Whether the user can join it, ask to join it, or leave it now.
-    pub can_change: bool,
+    /// The action that the user can do now: join it, ask to join it, or leave it.
+    pub action: Option<&'static Action>,
 }
 
 impl Courses {
     /// Returns the page of a user.
     pub fn of(student: &Student<'_>) -> Self {
         let tenant = student.tenant();
-        let can_change = student.may(&Right::to::<TenantKind>("patch"), "");
+        let action = |part| actions::of(part).filter(|action| student.may(&action.right, ""));
         let mine = tenant.spec.workspaces.iter().filter_map(|entry| {
             let part = match entry.role {
                 Role::User => Part::User,
@@ -69,7 +55,7 @@ impl Courses {
                 part,
                 is_failing: tenant.status.failing_workspaces.contains(&entry.name),
                 gives: workspace.map_or_else(Vec::new, gives),
-                can_change: can_change && part != Part::Manager && (is_open || part == Part::Candidate),
+                action: action(part).filter(|_| is_open || part == Part::Candidate),
             })
         });
         let others = student.workspaces().filter_map(|workspace| {
@@ -80,7 +66,7 @@ impl Courses {
                 part,
                 is_failing: false,
                 gives: gives(workspace),
-                can_change,
+                action: action(part),
             })
         });
         Self { mine: sorted(mine), others: sorted(others) }
@@ -92,16 +78,6 @@ fn sorted(courses: impl Iterator<Item = Course>) -> Vec<Course> {
     let mut courses: Vec<Course> = courses.collect();
     courses.sort_by_cached_key(|course| (course.title.to_lowercase(), course.name.clone()));
     courses
-}
-
-/// Returns how users enrol themselves in a course; `None` if they cannot.
-pub fn enrolment(workspace: &Workspace) -> Option<Part> {
-    let is_there = !workspace.is_terminating() && workspace.malformed.is_none();
-    match workspace.spec.auto_enroll {
-        AutoEnroll::Immediate if is_there => Some(Part::CanJoin),
-        AutoEnroll::WithApproval if is_there => Some(Part::CanAsk),
-        _ => None,
-    }
 }
 
 /// Returns the quota of each user of a course.

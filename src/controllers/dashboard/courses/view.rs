@@ -2,10 +2,11 @@
 
 use maud::{Markup, html};
 
-use super::actions;
-use super::model::{Course, Courses, Part};
+use super::enrolment::Part;
+use super::model::{Course, Courses};
 use crate::api::shown::{escaped, shown};
 use crate::api::usage::Share;
+use crate::controllers::dashboard::action::entry::Action;
 use crate::controllers::dashboard::paths;
 use crate::controllers::dashboard::ui::parts::{self, Button};
 use crate::controllers::dashboard::ui::view::View;
@@ -53,7 +54,7 @@ fn course(view: &View<'_>, course: &Course) -> Markup {
             p { (explanation(view, course.part)) }
             @if course.is_failing { p.error { (texts.failing) } }
             @if !course.gives.is_empty() { p.soft { (texts.gives) ": " (escaped(&gives(view, &course.gives))) "." } }
-            @if course.can_change { div.actions { (change(view, course)) } }
+            @if let Some(action) = course.action { div.actions { (change(view, course, action)) } }
         }
     }
 }
@@ -65,15 +66,9 @@ fn gives(view: &View<'_>, shares: &[Share]) -> String {
     shares.iter().filter_map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// The button of the action that the page offers.
-fn change(view: &View<'_>, course: &Course) -> Markup {
-    let Some(action) = actions::of(course.part) else { return Markup::default() };
-    let texts = view.action(action);
+/// The button of an action on a course.
+fn change(view: &View<'_>, course: &Course, action: &Action) -> Markup {
     let path = paths::fill(action.path, |_| links::encoded(&course.name));
-    let class = if matches!(course.part, Part::CanJoin | Part::CanAsk) { "main" } else { "" };
-    let button = Button { action: &path, label: &texts.label, about: &course.title, class, fields: &[] };
-    if texts.question.is_none() {
-        return parts::button(&button);
-    }
-    parts::confirm(view, &parts::id("leave", &course.name), texts, &button)
+    let (about, key) = (course.title.as_str(), course.name.as_str());
+    parts::button(view, &Button { action, path: &path, about, key, fields: &[], warning: None })
 }

@@ -1,7 +1,7 @@
 //! The actions of the home page.
 
 use crate::api::instance::InstanceKind;
-use crate::controllers::dashboard::action::entry::{Action, Form, NewInstance, Plan, Right};
+use crate::controllers::dashboard::action::entry::{Action, Form, NewInstance, Place, Plan, Right};
 use crate::controllers::dashboard::paths;
 use crate::controllers::dashboard::texts::Problem;
 
@@ -11,6 +11,7 @@ pub const CREATE: Action = Action {
     path: "/machines",
     page: paths::HOME,
     right: Right::to::<InstanceKind>("create"),
+    place: Place::Main,
     fields: &[],
     plan: Plan::CreateInstance(create),
 };

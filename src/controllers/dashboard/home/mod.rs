@@ -12,10 +12,10 @@ use axum::response::Response;
 
 use self::model::Home;
 use super::page::PageRequest;
-use super::ui::state::{State, state};
-use super::user::unread;
+use super::ui::state::state;
 
-/// Serves the page. While the API server does not respond, it shows its last content.
+/// Serves the page. While the API server does not respond, or too many pages are read, it shows its last
+/// content.
 pub async fn page(request: PageRequest) -> Response {
     let (app, user) = (&request.app, &request.user);
     let context = &user.context;
@@ -27,7 +27,7 @@ pub async fn page(request: PageRequest) -> Response {
         }
         Err(error) => {
             // An open page keeps its content anyway.
-            let is_away = matches!(unread(&error, context.now), State::Away(_)) && !context.is_by_script;
+            let is_away = error.is_away(context.now) && !context.is_by_script;
             match app.last_seen.get(user.user.number).filter(|_| is_away) {
                 Some((since, own)) => (own, Some(since)),
                 None => return request.failed(&error),

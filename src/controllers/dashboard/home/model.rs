@@ -1,9 +1,11 @@
 //! The model of the home page.
 
+use super::actions::CREATE;
 use crate::api::names::check_instance;
 use crate::api::quota::Scope;
 use crate::api::usage::{self, Share};
 use crate::api::{Condition, Template};
+use crate::controllers::dashboard::action::entry::Action;
 use crate::controllers::dashboard::machine::card::Card;
 use crate::controllers::dashboard::student::{self, Blocked, Student, template_title};
 use crate::controllers::dashboard::ui::view::View;
@@ -65,16 +67,19 @@ impl Course {
         let mut left = student.shares(scope);
         left.retain(|share| share.limit.is_some());
         let is_of = |template: &&Template| student.scope(template).as_ref() == Some(scope);
-        let mut offers: Vec<Offer> =
-            student.templates().filter(is_of).map(|template| Offer::of(view, student, template)).collect();
+        let mut offers: Vec<Offer> = student
+            .templates()
+            .filter(is_of)
+            .map(|template| Offer::of(view, student, template, &CREATE))
+            .collect();
         offers.sort_by_cached_key(|offer| (offer.title.to_lowercase(), offer.name.clone()));
         Self { title: student.scope_title(view.texts(), scope), left, offers }
     }
 }
 
 impl Offer {
-    /// Returns the offer of a Template.
-    pub fn of(view: &View<'_>, student: &Student<'_>, template: &Template) -> Self {
+    /// Returns the offer of a Template, from which an action creates a machine.
+    pub fn of(view: &View<'_>, student: &Student<'_>, template: &Template, action: &Action) -> Self {
         Self {
             namespace: template.namespace().to_owned(),
             name: template.name().to_owned(),
@@ -82,7 +87,7 @@ impl Offer {
             description: template.spec.description.clone(),
             size: usage::size(&template.spec),
             is_persistent: template.spec.is_persistent(),
-            blocked: student.can_create(template).err(),
+            blocked: student.can_create(template, &action.right).err(),
             warning: student::warning(template).cloned(),
             instance: new_name(template, view.fresh),
         }

@@ -48,8 +48,14 @@ fn offer(view: &View<'_>, number: &str, offer: &Offer) -> Markup {
         ("templateNamespace", offer.namespace.as_str()),
         ("template", offer.name.as_str()),
     ];
-    let label = &view.action(&CREATE).label;
-    let start = parts::Button { action: CREATE.path, label, about: title, class: "main", fields: &fields };
+    let start = parts::Button {
+        action: &CREATE,
+        path: CREATE.path,
+        about: title,
+        key: number,
+        fields: &fields,
+        warning: offer.warning.as_ref(),
+    };
     html! {
         article aria-labelledby=(parts::id("offer", number)) {
             h4 id=(parts::id("offer", number)) { (shown(title)) }
@@ -60,8 +66,8 @@ fn offer(view: &View<'_>, number: &str, offer: &Offer) -> Markup {
             p.soft { @if offer.is_persistent { (texts.keeps_disk) } @else { (texts.loses_disk) } "." }
             div.actions {
                 @match &offer.blocked {
-                    None => { (parts::start(view, &parts::id("offer-warning", number), &start, offer.warning.as_ref())) },
-                    Some(blocked) => { (parts::refused(view, &parts::id("offer-blocked", number), label, title, blocked)) },
+                    None => { (parts::button(view, &start)) },
+                    Some(blocked) => { (parts::refused(view, &start, blocked)) },
                 }
             }
         }

@@ -16,9 +16,9 @@ use maud::Markup;
 use super::assets;
 use super::fields::Fields;
 use super::headers::page_policy;
-use super::response::{see_other, text, with_cookie};
+use super::response::{see_other, text, with_cookie, with_refresh};
 use crate::config::Language;
-use crate::controllers::dashboard::action::outcome::Outcome;
+use crate::controllers::dashboard::action::result::Outcome;
 use crate::controllers::dashboard::app::App;
 use crate::controllers::dashboard::paths;
 use crate::controllers::dashboard::session::{self, Flash, Keys, Session};
@@ -162,29 +162,31 @@ impl Data {
         Some(Notice::Failed(parts.collect::<Vec<_>>().join(" ")))
     }
 
+    /// Returns the number of seconds after which a page loads again during an outage: from 15 to 30, so that not
+    /// all pages do so at the same time.
+    pub fn retry_in(&self) -> u64 {
+        // The nonce is random.
+        15 + self.nonce.bytes().map(u64::from).sum::<u64>() % 16
+    }
+
     /// Returns the response with the page for a state. Its link leads to the requested page, or to the `return` page of
-    /// the login. The flash message is shown to its user, and kept for the requested page.
+    /// the login. The flash message is shown to its user, and kept for the requested page. An open page that gets
+    /// it as an update continues to update.
     pub fn state(&self, user: &str, of: &State) -> Response {
         let places = [self.path.as_str(), self.query.get("return")];
         let path = places.into_iter().find(|place| paths::is_page(place)).unwrap_or(paths::HOME);
         let notice = self.notice().filter(|_| !user.is_empty());
-        let view = View { user, notice: notice.as_ref(), ..self.view(path, &[]) };
+        let live = if self.is_by_script { Live::On } else { Live::Never };
+        let view = View { user, live, notice: notice.as_ref(), ..self.view(path, &[]) };
         let code = StatusCode::from_u16(of.code()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut answer = self.page(code, state(&view, of));
-        match of {
-            State::TooMany(seconds) => {
-                answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from(*seconds));
-                // A browser without scripts retries, too. Paths of pages are plain text.
-                if let Ok(refresh) = HeaderValue::try_from(format!("{seconds}; url={path}")) {
-                    answer.headers_mut().insert("refresh", refresh);
-                }
-            }
-            State::Away(_) | State::LoginAway => {
-                answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from(RETRY));
-            }
-            _ => {}
-        }
-        answer
+        let (after, refresh) = match of {
+            State::TooMany(seconds) => (*seconds, *seconds),
+            State::Away(_) | State::LoginAway => (RETRY, self.retry_in()),
+            _ => return answer,
+        };
+        answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from(after));
+        with_refresh(answer, refresh, path)
     }
 }
 

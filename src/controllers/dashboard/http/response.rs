@@ -20,6 +20,15 @@ pub fn see_other(place: &str) -> Response {
     answer
 }
 
+/// Makes the browser load a page after a number of seconds, also without scripts. Paths of pages are plain
+/// text.
+pub fn with_refresh(mut answer: Response, seconds: u64, path: &str) -> Response {
+    if let Ok(refresh) = HeaderValue::try_from(format!("{seconds}; url={path}")) {
+        answer.headers_mut().insert("refresh", refresh);
+    }
+    answer
+}
+
 /// Adds a cookie to a response.
 pub fn with_cookie(mut answer: Response, cookie: &str) -> Response {
     if let Ok(cookie) = HeaderValue::try_from(cookie) {

@@ -9,7 +9,7 @@ use crate::api::instance::{Instance, InstanceKind};
 use crate::api::instance_snapshot::InstanceSnapshotKind;
 use crate::api::names::check_dns_label;
 use crate::api::{Template, labels};
-use crate::controllers::dashboard::action::entry::{Action, Field, Form, Input, Plan, Right};
+use crate::controllers::dashboard::action::entry::{Action, Field, Form, Input, Place, Plan, Right};
 use crate::controllers::dashboard::paths;
 use crate::controllers::dashboard::standing::Standing;
 use crate::controllers::dashboard::student::{Blocked, Student};
@@ -28,23 +28,8 @@ const IMAGE_NAME: &str = "[a-z0-9]+([._-][a-z0-9]+)*";
 pub struct MachineAction {
     /// The action.
     pub action: Action,
-    /// The place of its form.
-    pub place: Place,
     /// Whether the page offers it to a user with the right.
     pub offer: fn(&Situation<'_>) -> Offer,
-}
-
-/// The place of a form.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
-    /// The main button on the card, which can have a warning.
-    Main,
-    /// A button on the card.
-    Card,
-    /// A button on the card that asks a question first.
-    Question,
-    /// A section of the page of the machine.
-    Section,
 }
 
 /// Whether an action is offered.
@@ -68,42 +53,62 @@ pub struct Situation<'a> {
     pub template: Option<&'a Template>,
 }
 
-const fn action(name: &'static str, path: &'static str, plan: Plan) -> Action {
+const fn action(name: &'static str, path: &'static str, place: Place, plan: Plan) -> Action {
     let right = Right::to::<InstanceKind>("patch");
-    Action { name, path, page: paths::MACHINE, right, fields: &[], plan }
+    Action { name, path, page: paths::MACHINE, right, place, fields: &[], plan }
 }
 
 /// Starts the machine.
 pub const START: MachineAction = MachineAction {
-    action: action("machine.start", "/machines/{namespace}/{name}/start", Plan::PatchInstance(start)),
-    place: Place::Main,
+    action: action(
+        "machine.start",
+        "/machines/{namespace}/{name}/start",
+        Place::Main,
+        Plan::PatchInstance(start),
+    ),
     offer: can_start,
 };
 /// Stops the machine.
 pub const STOP: MachineAction = MachineAction {
-    action: action("machine.stop", "/machines/{namespace}/{name}/stop", Plan::PatchInstance(stop)),
-    place: Place::Card,
+    action: action(
+        "machine.stop",
+        "/machines/{namespace}/{name}/stop",
+        Place::Card,
+        Plan::PatchInstance(stop),
+    ),
     offer: |of| Offer::when(of.exists() && of.instance.spec.running && of.keeps_disk()),
 };
 /// Restarts the machine, which keeps its disk.
 pub const RESTART: MachineAction = MachineAction {
-    action: action("machine.restart", "/machines/{namespace}/{name}/restart", Plan::PatchInstance(restart)),
-    place: Place::Question,
+    action: action(
+        "machine.restart",
+        "/machines/{namespace}/{name}/restart",
+        Place::Question,
+        Plan::PatchInstance(restart),
+    ),
     offer: |of| Offer::when(of.exists() && of.instance.spec.running && of.keeps_disk()),
 };
 /// Counts as a use of the machine, which moves its deadlines.
 pub const KEEP: MachineAction = MachineAction {
-    action: action("machine.keep", "/machines/{namespace}/{name}/keep", Plan::PatchInstance(keep)),
-    place: Place::Card,
+    action: action(
+        "machine.keep",
+        "/machines/{namespace}/{name}/keep",
+        Place::Card,
+        Plan::PatchInstance(keep),
+    ),
     offer: |of| Offer::when(of.exists() && of.has_deadline()),
 };
 /// Deletes the machine.
 pub const DELETE: MachineAction = MachineAction {
     action: Action {
         right: Right::to::<InstanceKind>("delete"),
-        ..action("machine.delete", "/machines/{namespace}/{name}/delete", Plan::DeleteInstance)
+        ..action(
+            "machine.delete",
+            "/machines/{namespace}/{name}/delete",
+            Place::Question,
+            Plan::DeleteInstance,
+        )
     },
-    place: Place::Question,
     offer: |of| Offer::when(of.exists()),
 };
 /// Changes its display name.
@@ -114,9 +119,13 @@ pub const RENAME: MachineAction = MachineAction {
             id: "pretty-name",
             input: Input::Line { max: MAX_NAME, pattern: "" },
         }],
-        ..action("machine.rename", "/machines/{namespace}/{name}/rename", Plan::PatchInstance(rename))
+        ..action(
+            "machine.rename",
+            "/machines/{namespace}/{name}/rename",
+            Place::Section,
+            Plan::PatchInstance(rename),
+        )
     },
-    place: Place::Section,
     offer: |_| Offer::Yes,
 };
 /// Makes a port public.
@@ -128,9 +137,13 @@ pub const EXPOSE: MachineAction = MachineAction {
             Field { name: "port", id: "port-outside", input: Input::Number { min: 0, max: 65_535 } },
             Field { name: "protocol", id: "port-protocol", input: Input::OneOf(&["TCP", "UDP"]) },
         ],
-        ..action("machine.expose", "/machines/{namespace}/{name}/expose", Plan::PatchInstance(expose))
+        ..action(
+            "machine.expose",
+            "/machines/{namespace}/{name}/expose",
+            Place::Folded,
+            Plan::PatchInstance(expose),
+        )
     },
-    place: Place::Section,
     offer: |_| Offer::Yes,
 };
 /// Makes a port private again.
@@ -138,9 +151,9 @@ pub const UNEXPOSE: MachineAction = MachineAction {
     action: action(
         "machine.unexpose",
         "/machines/{namespace}/{name}/unexpose",
+        Place::Section,
         Plan::PatchInstance(unexpose),
     ),
-    place: Place::Section,
     offer: |_| Offer::Yes,
 };
 /// Creates an image of its disk.
@@ -152,9 +165,13 @@ pub const SAVE: MachineAction = MachineAction {
             id: "image-name",
             input: Input::Line { max: 128, pattern: IMAGE_NAME },
         }],
-        ..action("machine.save", "/machines/{namespace}/{name}/save", Plan::CreateSnapshot(save))
+        ..action(
+            "machine.save",
+            "/machines/{namespace}/{name}/save",
+            Place::Section,
+            Plan::CreateSnapshot(save),
+        )
     },
-    place: Place::Section,
     offer: |of| Offer::when(Standing::of(of.instance) == Standing::Off),
 };
 
@@ -206,7 +223,7 @@ fn can_start(of: &Situation<'_>) -> Offer {
     if of.instance.spec.running || !of.exists() {
         return Offer::No;
     }
-    match of.student.can_start(of.instance) {
+    match of.student.can_start(of.instance, &START.action.right) {
         Ok(()) => Offer::Yes,
         Err(Blocked::NoRight) => Offer::No,
         Err(blocked) => Offer::Blocked(blocked),

@@ -2,9 +2,10 @@
 
 use maud::{Markup, html};
 
-use super::actions::{MachineAction, Offer, Place};
+use super::actions::{MachineAction, Offer};
 use super::card::Card;
 use crate::api::why::{Next, Step};
+use crate::controllers::dashboard::action::entry::Place;
 use crate::controllers::dashboard::texts::Ending;
 use crate::controllers::dashboard::ui::parts::{self, Button};
 use crate::controllers::dashboard::ui::time;
@@ -43,20 +44,19 @@ pub fn actions(view: &View<'_>, card: &Card) -> Markup {
 }
 
 fn button(view: &View<'_>, card: &Card, action: &MachineAction, offer: &Offer) -> Markup {
-    let texts = view.action(&action.action);
-    let (title, path) = (card.title.as_str(), card.path(action.action.path));
-    let word = action.action.name.rsplit('.').next().unwrap_or_default();
-    let id = |part: &str| parts::id(&format!("{word}{part}"), &card.name);
-    let fields = [("uid", card.uid.as_str())];
-    let button = |class| Button { action: &path, label: &texts.label, about: title, class, fields: &fields };
+    let action = &action.action;
+    let button = Button {
+        action,
+        path: &card.path(action.path),
+        about: &card.title,
+        key: &card.name,
+        fields: &[("uid", &card.uid)],
+        warning: card.warning.as_ref(),
+    };
     match (action.place, offer) {
-        (Place::Section, _) | (_, Offer::No) => Markup::default(),
-        (_, Offer::Blocked(blocked)) => parts::refused(view, &id("-blocked"), &texts.label, title, blocked),
-        (Place::Main, Offer::Yes) => {
-            parts::start(view, &id("-warning"), &button("main"), card.warning.as_ref())
-        }
-        (Place::Card, Offer::Yes) => parts::button(&button("")),
-        (Place::Question, Offer::Yes) => parts::confirm(view, &id(""), texts, &button("")),
+        (Place::Section | Place::Folded, _) | (_, Offer::No) => Markup::default(),
+        (_, Offer::Blocked(blocked)) => parts::refused(view, &button, blocked),
+        (_, Offer::Yes) => parts::button(view, &button),
     }
 }
 

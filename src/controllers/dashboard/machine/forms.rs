@@ -46,11 +46,15 @@ pub fn ports(view: &View<'_>, machine: &Machine) -> Markup {
 
 fn port(view: &View<'_>, card: &Card, port: &Port) -> Markup {
     let texts = view.texts();
-    let action = card.path(UNEXPOSE.action.path);
-    let fields = [("uid", card.uid.as_str()), ("name", port.name.as_str())];
     let line = texts.port_line.fill(&[("port", &port.inside.to_string())]);
-    let label = &view.action(&UNEXPOSE.action).label;
-    let remove = Button { action: &action, label, about: &port.name, class: "", fields: &fields };
+    let remove = Button {
+        action: &UNEXPOSE.action,
+        path: &card.path(UNEXPOSE.action.path),
+        about: &port.name,
+        key: &port.name,
+        fields: &[("uid", &card.uid), ("name", &port.name)],
+        warning: None,
+    };
     html! {
         div.row {
             p {
@@ -61,7 +65,7 @@ fn port(view: &View<'_>, card: &Card, port: &Port) -> Markup {
                 }
                 " (" (shown(&port.protocol)) ")"
             }
-            @if card.offer(&UNEXPOSE).is_some() { (parts::button(&remove)) }
+            @if card.offer(&UNEXPOSE).is_some() { (parts::button(view, &remove)) }
         }
     }
 }

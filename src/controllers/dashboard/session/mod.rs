@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::cookies::{deleted, given, plain};
 pub use self::keys::Keys;
-use super::action::outcome::Outcome;
+use super::action::result::Outcome;
 use crate::clients::oidc::{Attempt, Secret};
 
 /// The maximum duration of a login, and of a form that waits for a login.

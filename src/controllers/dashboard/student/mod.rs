@@ -8,7 +8,6 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::api::condition::{READY, VALID};
-use crate::api::instance::InstanceKind;
 use crate::api::names::CanonicalName;
 use crate::api::quota::{Objects, Quotas, Refusal, Rule, Running, Scope};
 use crate::api::tenant::Role;
@@ -245,29 +244,29 @@ impl<'a> Student<'a> {
         quotas.shares(scope, self.tenant().name(), &used).unwrap_or_default()
     }
 
-    /// Checks whether the user can create an Instance of a Template.
-    pub fn can_create(&self, template: &Template) -> Result<(), Blocked> {
+    /// Checks whether the user can create an Instance of a Template with an action that needs this right.
+    pub fn can_create(&self, template: &Template, right: &Right) -> Result<(), Blocked> {
         let reference = GenericRef::new(template.namespace(), template.name());
-        self.can(&reference, Right::to::<InstanceKind>("create"), "")?;
+        self.can(&reference, right, "")?;
         let most = self.known.tenant.status.quota.instances;
         let count = i64::try_from(self.known.instances.len()).unwrap_or(i64::MAX);
         // The limit of the `ResourceQuota` of the namespace, which the Tenant has in its status.
         if count >= most { Err(Blocked::Full(most)) } else { Ok(()) }
     }
 
-    /// Checks whether the user can start a stopped Instance.
-    pub fn can_start(&self, instance: &Instance) -> Result<(), Blocked> {
-        self.can(&instance.spec.template_ref, Right::to::<InstanceKind>("patch"), instance.name())
+    /// Checks whether the user can start a stopped Instance with an action that needs this right.
+    pub fn can_start(&self, instance: &Instance, right: &Right) -> Result<(), Blocked> {
+        self.can(&instance.spec.template_ref, right, instance.name())
     }
 
-    fn can(&self, reference: &GenericRef, right: Right, name: &str) -> Result<(), Blocked> {
+    fn can(&self, reference: &GenericRef, right: &Right, name: &str) -> Result<(), Blocked> {
         if self.is_away {
             return Err(Blocked::Away);
         }
         if self.namespace.is_empty() {
             return Err(Blocked::NoNamespace);
         }
-        if !self.may(&right, self.namespace) {
+        if !self.may(right, self.namespace) {
             return Err(Blocked::NoRight);
         }
         let template = self.template(reference);

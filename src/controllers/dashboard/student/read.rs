@@ -14,7 +14,7 @@ use crate::api::template::TemplateKind;
 use crate::api::tenant::{Role, TenantKind, TenantSpec};
 use crate::api::why::{Event, WARNINGS, Warning, is_waiting, pods_of, warnings};
 use crate::api::workspace::WorkspaceKind;
-use crate::api::{Instance, Kind, Object, Tenant, Workspace};
+use crate::api::{Instance, InstanceSnapshot, Kind, Object, Tenant, Workspace};
 use crate::controllers::dashboard::action::entry::Right;
 use crate::controllers::dashboard::live::broadcast::Topic;
 use crate::controllers::dashboard::paths;
@@ -184,30 +184,44 @@ impl Reads<'_> {
     pub async fn machine(&self, machine: &ObjectKey) -> Result<OneMachine, ApiError> {
         let namespace = &*machine.namespace;
         let instance = self.users.client.get::<InstanceKind>(&self.user.credential, machine);
-        let (instance, tenant, workspaces, instances, snapshots, rules) = join!(
+        let (instance, tenant, workspaces, instances, rules) = join!(
             instance,
             self.tenant(),
             self.list::<WorkspaceKind>(""),
             self.list::<InstanceKind>(namespace),
-            self.list::<InstanceSnapshotKind>(namespace),
             self.rules(namespace),
         );
-        let instance = instance?;
+        let (instance, rules) = (instance?, rules?);
         let reference = &instance.spec.template_ref;
-        let template = match paths::machine(&reference.namespace, &reference.name) {
-            Some(key) => self.users.client.get::<TemplateKind>(&self.user.credential, &key).await,
-            None => Err(ApiError::NotFound(String::new())),
+        let template = async {
+            match paths::machine(&reference.namespace, &reference.name) {
+                Some(key) => self.users.client.get::<TemplateKind>(&self.user.credential, &key).await,
+                None => Err(ApiError::NotFound(String::new())),
+            }
         };
-        let rules = rules?;
+        let (template, snapshots) = join!(template, self.snapshots(&rules));
         let warnings = self.warnings(&instance, &rules).await.map_err(|error| error.to_string());
         let is_template_gone = matches!(template, Err(ApiError::NotFound(_)));
         let templates = or_none(template)?.into_iter().collect();
         let (tenant, without_tenant) = tenant?;
-        let topics =
-            vec![Topic::Instance(machine.clone()), Topic::Templates(reference.namespace.to_string())];
+        let topics = vec![
+            topic_of(machine, &rules),
+            Topic::Tenant(self.user.name.clone()),
+            Topic::Templates(reference.namespace.to_string()),
+        ];
         let known = Known::new(tenant, instances?, templates, workspaces?, snapshots?);
         let own = Own { known, without_tenant, rules, topics };
         Ok(OneMachine { instance, is_template_gone, own, is_own: namespace == self.namespace(), warnings })
+    }
+
+    /// Lists the snapshots of a namespace; empty if the user may not list them, like most students. Without this
+    /// check, the API server would refuse a request of each of their pages, and each refusal costs a probe.
+    async fn snapshots(&self, rules: &NamespaceRules) -> Result<Vec<InstanceSnapshot>, ApiError> {
+        let namespace = rules.namespace.as_str();
+        if !rules.may(namespace, &Right::to::<InstanceSnapshotKind>("list")) {
+            return Ok(Vec::new());
+        }
+        self.list::<InstanceSnapshotKind>(namespace).await
     }
 
     /// Reads the warnings about the objects of a machine that is not ready.
@@ -232,6 +246,16 @@ fn has_own_templates(tenant: &Tenant) -> bool {
     tenant.spec.has_personal_workspace() && tenant.status.personal_workspace_created == Some(true)
 }
 
+/// Returns the topic of the page of a machine: all Instances of its namespace, because they use the quota that a
+/// start needs, or the machine alone if the user may not list them.
+fn topic_of(machine: &ObjectKey, rules: &NamespaceRules) -> Topic {
+    if rules.may(&machine.namespace, &Right::to::<InstanceKind>("list")) {
+        Topic::Instances(machine.namespace.to_string())
+    } else {
+        Topic::Instance(machine.clone())
+    }
+}
+
 /// Returns the namespace of the Templates of a course.
 fn namespace_of(course: &str, workspaces: &[Workspace]) -> String {
     let known = workspaces.iter().find(|workspace| workspace.name() == course);
@@ -245,5 +269,70 @@ fn or_none<T>(answer: Result<T, ApiError>) -> Result<Option<T>, ApiError> {
         Ok(found) => Ok(Some(found)),
         Err(ApiError::NotFound(_) | ApiError::Forbidden(_)) => Ok(None),
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::clients::oidc::{Provider, Settings};
+    use crate::config::Identity;
+    use crate::runtime::api_server::{ApiServer, Asked, refused};
+    use crate::runtime::client::{Credential, UserClient};
+
+    /// An API server with one machine, whose user may do everything with these resources.
+    fn answer(asked: &Asked, resources: &Value) -> (u16, Value) {
+        if asked.is("POST ") {
+            let rule = json!({"verbs": ["*"], "apiGroups": ["crownlabs.polito.it"], "resources": resources});
+            return (201, json!({"status": {"resourceRules": [rule]}}));
+        }
+        match asked.name() {
+            "vm" => {
+                let metadata =
+                    json!({"name": "vm", "namespace": "tenant-ada", "uid": "u1", "resourceVersion": "7"});
+                let reference = json!({"name": "desktop", "namespace": "workspace-tea"});
+                let spec = json!({"template.crownlabs.polito.it/TemplateRef": reference});
+                (200, json!({"metadata": metadata, "spec": spec}))
+            }
+            "instances" | "workspaces" | "instancesnapshots" => (200, json!({"metadata": {}, "items": []})),
+            _ => refused(404, "NotFound", "it is not there"),
+        }
+    }
+
+    /// Returns the topics of the page of the machine, and whether the snapshots were requested.
+    async fn read(resources: Value) -> (Vec<Topic>, bool) {
+        let api = ApiServer::start(move |asked| answer(asked, &resources)).await;
+        let (provider, _file) = Provider::new(Settings {
+            issuer: "https://auth.example.com".to_owned(),
+            client_id: "dashboard".to_owned(),
+            client_secret_file: String::new(),
+            ca_file: String::new(),
+            redirect_uri: String::new(),
+        })
+        .expect("a provider");
+        let users = Users::new(UserClient::new(&api.config).expect("a client"), provider, Identity::Token);
+        let credential = Credential::token("token").expect("a token");
+        let user = User::new(credential, "ada".to_owned(), Timestamp::MAX);
+        let machine = Reads { users: &users, user: &user }.machine(&ObjectKey::new("tenant-ada", "vm")).await;
+        let topics = machine.expect("a machine").own.topics;
+        (topics, api.lines().iter().any(|line| line.contains("instancesnapshots")))
+    }
+
+    #[tokio::test]
+    async fn the_page_of_a_machine_reads_and_follows_what_the_user_may_list() {
+        let instances = Topic::Instances("tenant-ada".to_owned());
+        let instance = Topic::Instance(ObjectKey::new("tenant-ada", "vm"));
+        for (resources, topic, has_snapshots) in [
+            (json!(["instances"]), instances.clone(), false),
+            (json!(["instances", "instancesnapshots"]), instances, true),
+            (json!(["instancesnapshots"]), instance, true),
+        ] {
+            let others = [Topic::Tenant("ada".to_owned()), Topic::Templates("workspace-tea".to_owned())];
+            let expected = [vec![topic], others.to_vec()].concat();
+            assert_eq!(read(resources.clone()).await, (expected, has_snapshots), "{resources}");
+        }
     }
 }

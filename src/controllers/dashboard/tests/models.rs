@@ -8,9 +8,10 @@ use super::fixtures::{
 use crate::api::{GenericRef, Instance};
 use crate::config::Language;
 use crate::controllers::dashboard::account::model::Account;
-use crate::controllers::dashboard::courses::model::{Courses, Part};
+use crate::controllers::dashboard::courses::enrolment::Part;
+use crate::controllers::dashboard::courses::model::{Course, Courses};
 use crate::controllers::dashboard::home::model::{Home, new_name};
-use crate::controllers::dashboard::machine::actions::{DELETE, KEEP, Offer, START, STOP};
+use crate::controllers::dashboard::machine::actions::{DELETE, KEEP, Offer, RESTART, START, STOP};
 use crate::controllers::dashboard::machine::card::Card;
 use crate::controllers::dashboard::machine::model::Machine;
 use crate::controllers::dashboard::standing::Standing;
@@ -68,17 +69,18 @@ fn card(known: &Known, may: bool, is_away: bool) -> Card {
 
 #[test]
 fn actions_are_offered_by_state_and_right() {
-    // Running, phase, may: connect, start, stop, keep, delete.
+    // Running, phase, may: connect, start, stop, restart, keep, delete.
     for (running, phase, may, offered) in [
-        (true, "Ready", true, [true, false, true, false, true]),
-        (true, "Starting", true, [false, false, true, false, true]),
-        (false, "Off", true, [false, true, false, false, true]),
-        (true, "Ready", false, [true, false, false, false, false]),
-        (false, "Off", false, [false, false, false, false, false]),
+        (true, "Ready", true, [true, false, true, true, false, true]),
+        (true, "Starting", true, [false, false, true, true, false, true]),
+        (false, "Off", true, [false, true, false, false, false, true]),
+        (true, "Ready", false, [true, false, false, false, false, false]),
+        (false, "Off", false, [false, false, false, false, false, false]),
     ] {
         let card = card(&student(vec![machine("a", running, phase)], 9), may, false);
         let can = |action| card.offer(action) == Some(&Offer::Yes);
-        let found = [card.connect.is_some(), can(&START), can(&STOP), can(&KEEP), can(&DELETE)];
+        let found =
+            [card.connect.is_some(), can(&START), can(&STOP), can(&RESTART), can(&KEEP), can(&DELETE)];
         assert_eq!(found, offered, "{running} {phase} {may}");
     }
     let away = card(&student(vec![machine("a", false, "Off")], 9), true, true);
@@ -87,7 +89,7 @@ fn actions_are_offered_by_state_and_right() {
 }
 
 #[test]
-fn only_machines_with_a_persistent_disk_can_be_stopped() {
+fn only_machines_with_a_persistent_disk_can_be_stopped_and_restarted() {
     let container = vec![template("net", "desktop", "Desktop", &json!({"kinds": ["Container"]}))];
     let spec = tenant(&json!([{"name": "net", "role": "user"}]), 9);
     let known = Known::new(
@@ -97,13 +99,17 @@ fn only_machines_with_a_persistent_disk_can_be_stopped() {
         vec![workspace("net", "", "", 3)],
         vec![],
     );
-    assert_eq!(card(&known, true, false).offer(&STOP), None);
+    let offers = |known: &Known| {
+        let card = card(known, true, false);
+        [&STOP, &RESTART].map(|action| card.offer(action).cloned())
+    };
+    assert_eq!(offers(&known), [None, None]);
     // If the Template is missing, the label decides.
     let mut labelled = machine("a", true, "Ready");
     labelled.metadata.labels = read(json!({"crownlabs.polito.it/persistent": "true"}));
     let gone = |instance| Known::new(tenant(&json!([]), 9), vec![instance], vec![], vec![], vec![]);
-    assert_eq!(card(&gone(labelled), true, false).offer(&STOP), Some(&Offer::Yes));
-    assert_eq!(card(&gone(machine("a", true, "Ready")), true, false).offer(&STOP), None);
+    assert_eq!(offers(&gone(labelled)), [Some(Offer::Yes), Some(Offer::Yes)]);
+    assert_eq!(offers(&gone(machine("a", true, "Ready"))), [None, None]);
 }
 
 fn blocked(known: &Known, may: bool, is_away: bool) -> Option<Blocked> {
@@ -198,23 +204,25 @@ fn the_name_of_a_new_machine_fits_its_objects() {
     }
 }
 
+/// Returns the name of each course, the relation of the user to it, and the name of the offered action.
+fn offered(courses: &[Course]) -> Vec<(&str, Part, Option<&str>)> {
+    let action = |course: &Course| course.action.map(|action| action.name);
+    courses.iter().map(|course| (course.name.as_str(), course.part, action(course))).collect()
+}
+
 #[test]
 fn courses_offer_join_ask_and_leave_where_possible() {
     let (known, settings, all) = (known(), settings(), Everything(true));
     let courses = Courses::of(&Student::new(&known, &settings, &all, None));
-    let of =
-        |courses: &[crate::controllers::dashboard::courses::model::Course]| -> Vec<(String, Part, bool)> {
-            courses.iter().map(|course| (course.name.clone(), course.part, course.can_change)).collect()
-        };
     let expected = [
-        ("net", Part::User, true),
-        ("data", Part::Manager, false),
-        ("ml", Part::Candidate, true),
-        ("old", Part::User, false),
+        ("net", Part::User, Some("course.leave")),
+        ("data", Part::Manager, None),
+        ("ml", Part::Candidate, Some("course.withdraw")),
+        ("old", Part::User, None),
     ];
-    assert_eq!(of(&courses.mine), expected.map(|(name, part, can)| (name.to_owned(), part, can)));
-    let expected = [("os", Part::CanJoin, true), ("sec", Part::CanAsk, true)];
-    assert_eq!(of(&courses.others), expected.map(|(name, part, can)| (name.to_owned(), part, can)));
+    assert_eq!(offered(&courses.mine), expected);
+    let expected = [("os", Part::CanJoin, Some("course.join")), ("sec", Part::CanAsk, Some("course.ask"))];
+    assert_eq!(offered(&courses.others), expected);
     assert!(courses.mine[3].is_failing);
 }
 

@@ -15,7 +15,7 @@ table_key! {
         Gone,
         /// The name is in use.
         Taken,
-        /// The user could not be determined, so nothing was tried.
+        /// The user could not be determined, or too many other forms were processed, so nothing was tried.
         NotNow,
         /// The API server did not confirm the change: a write that timed out may be done.
         Unknown,

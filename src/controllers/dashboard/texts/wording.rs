@@ -23,7 +23,7 @@ impl Texts {
         }
     }
 
-    /// Lists shares that are above their limits: `Memory: 5 GiB instead of 4 GiB`.
+    /// Lists shares that are above their limits: `Memory: 5 GiB (limit: 4 GiB)`.
     fn exceeded(&self, shares: &[Share]) -> String {
         let one = |share: &Share| {
             let used = self.quantity(&share.measure, &share.used);

@@ -13,9 +13,14 @@ use crate::controllers::dashboard::texts::texts as in_language;
 /// has opened, and error responses that ask the browser to wait do not replace the content.
 const HTMX: &str = r#"{"extensions":"hx-csp,sse","includeIndicatorCSS":false,"history":false,"morphIgnore":["data-htmx-powered","open"],"noSwap":[204,304,429,502,503,504]}"#;
 
+/// The events that update the content: a change, which the stream sends, and the end of a wait after an error.
+const UPDATES: &str = "refresh from:body throttle:500ms, retry";
+/// The events that open the stream, unless it is open or being opened.
+const OPENS: &str = "load, retry";
+
 /// Renders a page. A screen reader reads `announced` when it changes.
 pub fn page(view: &View<'_>, title: &str, announced: &Markup, content: &Markup) -> Markup {
-    let live = (view.live == Live::On).then_some("refresh from:body throttle:500ms");
+    let live = (view.live == Live::On).then_some(UPDATES);
     html! {
         (DOCTYPE)
         html lang=(view.language.code()) {
@@ -24,7 +29,10 @@ pub fn page(view: &View<'_>, title: &str, announced: &Markup, content: &Markup) 
                 a.skip href="#content" { (view.texts().skip) }
                 (header(view))
                 (notices(view))
-                @if live.is_some() { div hx-sse:connect=(view.events) hx-nonce=(view.nonce) {} }
+                @if live.is_some() {
+                    div hx-sse:connect=(view.events) hx-trigger=(OPENS) hx-sync="drop" hx-swap="none"
+                        hx-nonce=(view.nonce) {}
+                }
                 main #content tabindex="-1" hx-get=[live.map(|_| view.path)] hx-trigger=[live] hx-select=[live.map(|_| "#content")]
                     hx-swap=[live.map(|_| "outerMorph")] hx-nonce=(view.nonce) {
                     p.unseen #changes role="status" aria-live="polite" { (announced) }

@@ -7,6 +7,7 @@ use super::view::View;
 use crate::api::condition::Condition;
 use crate::api::shown::{self, cut, escaped, escaped_lines, shown};
 use crate::api::usage::Share;
+use crate::controllers::dashboard::action::entry::{Action, Place};
 use crate::controllers::dashboard::standing::Standing;
 use crate::controllers::dashboard::student::Blocked;
 use crate::controllers::dashboard::texts::ActionTexts;
@@ -48,45 +49,76 @@ pub fn unseen(text: &str) -> Markup {
     html! { span.unseen { " " (escaped(text)) } }
 }
 
-/// A button that sends fields.
+/// The button of an action.
 pub struct Button<'a> {
-    /// The path that receives them.
-    pub action: &'a str,
-    /// The label.
-    pub label: &'a str,
+    /// The action.
+    pub action: &'a Action,
+    /// The path that receives its form.
+    pub path: &'a str,
     /// The subject, for screen readers.
     pub about: &'a str,
-    /// The class: `main`, `danger`, or empty.
-    pub class: &'a str,
+    /// The part of its id that distinguishes it from other buttons of the action on the page.
+    pub key: &'a str,
     /// The fields.
     pub fields: &'a [(&'a str, &'a str)],
+    /// The condition that says why a machine may not start immediately.
+    pub warning: Option<&'a Condition>,
 }
 
-/// A form that is a button.
-pub fn button(button: &Button<'_>) -> Markup {
-    described(button, None)
+impl Button<'_> {
+    /// Returns the id of an element of the button.
+    fn id(&self, element: &str) -> String {
+        let word = self.action.name.rsplit('.').next().unwrap_or_default();
+        id(&format!("{word}{element}"), self.key)
+    }
 }
 
-/// A form that is a button, with the id of the element that describes it.
-fn described(button: &Button<'_>, by: Option<&str>) -> Markup {
-    let Button { action, label, about, class, fields } = button;
+/// The button of an action, as its place requires.
+pub fn button(view: &View<'_>, button: &Button<'_>) -> Markup {
+    let label = &view.action(button.action).label;
+    match button.action.place {
+        Place::Main => main_button(view, button),
+        Place::Question => confirm(view, button),
+        Place::Card | Place::Section | Place::Folded => submit(button, label, None, None),
+    }
+}
+
+/// A form with one button, which has a label, a class, and the id of the element that describes it.
+fn submit(button: &Button<'_>, label: &str, class: Option<&str>, described: Option<&str>) -> Markup {
     html! {
-        form method="post" action=(action) {
-            (hidden(fields))
-            button type="submit" class=[Some(*class).filter(|class| !class.is_empty())] aria-describedby=[by] {
-                (label) (unseen(about))
-            }
+        form method="post" action=(button.path) {
+            (hidden(button.fields))
+            button type="submit" class=[class] aria-describedby=[described] { (label) (unseen(button.about)) }
         }
     }
 }
 
-/// A button that starts a machine, with the warning that the machine may not start immediately.
-pub fn start(view: &View<'_>, id: &str, button: &Button<'_>, warning: Option<&Condition>) -> Markup {
-    let Some(warning) = warning else { return self::button(button) };
+/// The main button of a card, with its warning.
+fn main_button(view: &View<'_>, button: &Button<'_>) -> Markup {
+    let label = &view.action(button.action).label;
+    let Some(warning) = button.warning else { return submit(button, label, Some("main"), None) };
+    let id = button.id("-warning");
     html! {
         div.warned {
-            (described(button, Some(id)))
+            (submit(button, label, Some("main"), Some(&id)))
             p id=(id) { (view.texts().may_wait) " " (sentence(view, warning)) }
+        }
+    }
+}
+
+/// A question before an action that cannot be undone, in a `details` element, which opens without scripts. It names
+/// the subject of the button.
+fn confirm(view: &View<'_>, button: &Button<'_>) -> Markup {
+    let ActionTexts { label, question, consequence, confirm, .. } = view.action(button.action);
+    html! {
+        details.confirm id=(button.id("")) hx-nonce=(view.nonce) {
+            summary.button.danger { (label) (unseen(button.about)) }
+            div.question {
+                @if let Some(question) = question {
+                    p { strong { (question.fill(&[("name", &shown(button.about))])) } " " (consequence.as_deref().unwrap_or_default()) }
+                }
+                (submit(button, confirm.as_deref().unwrap_or(label), Some("danger"), None))
+            }
         }
     }
 }
@@ -96,12 +128,13 @@ pub fn hidden(fields: &[(&str, &str)]) -> Markup {
     html! { @for (name, value) in fields { input type="hidden" name=(name) value=(value); } }
 }
 
-/// A disabled button, with the reason why a machine cannot be started.
-pub fn refused(view: &View<'_>, id: &str, label: &str, about: &str, blocked: &Blocked) -> Markup {
-    let texts = view.texts();
+/// The disabled button of an action, with the reason why a machine cannot be started.
+pub fn refused(view: &View<'_>, button: &Button<'_>, blocked: &Blocked) -> Markup {
+    let (texts, id) = (view.texts(), button.id("-blocked"));
+    let label = &view.action(button.action).label;
     html! {
         div.refused {
-            button type="button" disabled aria-describedby=(id) { (label) (unseen(about)) }
+            button type="button" disabled aria-describedby=(id) { (label) (unseen(button.about)) }
             p id=(id) {
                 @match blocked {
                     Blocked::Away => { (texts.away) },
@@ -166,24 +199,6 @@ pub fn quota_table(view: &View<'_>, caption: &str, shares: &[Share]) -> Markup {
                         }
                     }
                 }
-            }
-        }
-    }
-}
-
-/// A question before an action that cannot be undone, in a `details` element, which opens without scripts. The question
-/// names the subject of the button.
-pub fn confirm(view: &View<'_>, id: &str, texts: &ActionTexts, button: &Button<'_>) -> Markup {
-    let ActionTexts { label, question, consequence, confirm, .. } = texts;
-    let yes = Button { label: confirm.as_deref().unwrap_or(label), class: "danger", ..*button };
-    html! {
-        details.confirm id=(id) hx-nonce=(view.nonce) {
-            summary.button.(yes.class) { (label) (unseen(yes.about)) }
-            div.question {
-                @if let Some(question) = question {
-                    p { strong { (question.fill(&[("name", &shown(yes.about))])) } " " (consequence.as_deref().unwrap_or_default()) }
-                }
-                (self::button(&yes))
             }
         }
     }

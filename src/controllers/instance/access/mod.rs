@@ -93,8 +93,7 @@ pub fn plan(
     contexts: &[&EnvironmentContext<'_>],
     plan: &mut Plan,
 ) {
-    let per_instance = config.access.mode == AccessMode::PerInstance;
-    let guarded = contexts.iter().find(|context| per_instance && is_guarded(context));
+    let guarded = contexts.iter().find(|context| is_guarded(context));
     let running = guarded.filter(|_| observed.instance.spec.running);
     if running.is_none() {
         plan.remove.extend(removals::<DeploymentKind>(observed));
@@ -113,10 +112,35 @@ pub fn plan(
     }
 }
 
-/// Whether users of an environment must log in. This applies if it is neither an exam nor an exercise and has a web
-/// interface, or still has an Ingress from a former web interface.
+/// Whether users of an environment must log in at the proxy. This applies if it is neither an exam nor an
+/// exercise and has a web interface, or still has an Ingress from a former web interface.
 fn is_guarded(context: &EnvironmentContext<'_>) -> bool {
-    context.is_standard() && (context.environment.gui_enabled || context.own::<IngressKind>().is_some())
+    context.config.access.mode == AccessMode::PerInstance
+        && context.is_standard()
+        && (context.environment.gui_enabled || context.own::<IngressKind>().is_some())
+}
+
+/// The name of the proxy's objects; `None` if an environment needs no proxy.
+pub fn name(context: &EnvironmentContext<'_>) -> Option<String> {
+    is_guarded(context).then(|| context.observed.canonical().part(&OAUTH2_PROXY))
+}
+
+/// Describes an object of another owner that has the name of one of the proxy's objects, if an environment
+/// needs the proxy and it does not exist yet.
+pub fn conflict(context: &EnvironmentContext<'_>) -> Option<String> {
+    let name = name(context)?;
+    if context.observed.own::<ServiceKind>(&name).is_some() {
+        return None;
+    }
+    let kinds: [fn(&EnvironmentContext<'_>, &str) -> Option<String>; 4] =
+        [foreign::<ServiceKind>, foreign::<SecretKind>, foreign::<IngressKind>, foreign::<DeploymentKind>];
+    kinds.into_iter().find_map(|foreign| foreign(context, &name))
+}
+
+/// Describes the object of a kind with this name if the Instance is not its controller.
+fn foreign<T: Kind>(context: &EnvironmentContext<'_>, name: &str) -> Option<String> {
+    let is_own = context.observed.own::<T>(name).is_some();
+    if is_own { None } else { context.parent.conflict::<T>(name) }
 }
 
 /// The removals of the proxy's objects.

@@ -326,3 +326,38 @@ fn the_desktop_of_a_machine_is_opened_through_the_login() {
         "https://crownlabs.example.com/instance/u1/_oauth2/start?rd=/instance/u1/"
     );
 }
+
+#[test]
+fn nothing_is_created_while_another_instance_owns_the_name_of_the_proxy() {
+    let name = "my-lab-oauth2-proxy";
+    let other = json!({"metadata": {"ownerReferences": [
+        {"apiVersion": "a/v1", "kind": "Instance", "name": name, "uid": "u2", "controller": true},
+    ]}});
+    let mut with_object = ready(web());
+    with_object.children.set::<DeploymentKind>(vec![edit(&owned::<DeploymentKind>(name, json!({})), &other)]);
+    // Its objects do not exist yet.
+    let mut without_object = ready(web());
+    without_object.taken = BTreeMap::from([(name.to_owned(), name.to_owned())]);
+    for (mut observed, begin) in [
+        (with_object, format!("Deployment {name} belongs to Instance {name}: it is not changed")),
+        (without_object, format!("Service {name} belongs to Instance {name}, which is older")),
+    ] {
+        let plan = plan_of(&observed, AccessMode::PerInstance);
+        assert!(plan.ensure.is_empty(), "{:?}", plan.ensure);
+        let problem = &plan.problems[0];
+        assert_eq!(problem.reason, "NameConflict");
+        assert!(problem.message.starts_with(&begin), "{}", problem.message);
+        // Instances without a proxy do not need the name.
+        assert!(plan_of(&observed, AccessMode::Shared).problems.is_empty());
+        let exam = json!([environment("main", "Standalone", json!({"mode": "Exam"}))]);
+        observed.template = ready(exam).template;
+        assert!(plan_of(&observed, AccessMode::PerInstance).problems.is_empty());
+    }
+    // An existing proxy keeps its name.
+    let mut existing = ready(web());
+    let plan = plan_of(&existing, AccessMode::PerInstance);
+    make(&mut existing, &plan);
+    existing.children.set::<SecretKind>(vec![edit(existing.children.first::<SecretKind>(), &other)]);
+    let plan = plan_of(&existing, AccessMode::PerInstance);
+    assert!(plan.problems.is_empty() && plan.remove.is_empty(), "{:?}", plan.problems);
+}

@@ -140,6 +140,56 @@ fn a_route_without_a_status_counts_as_ignored_after_a_time() {
 }
 
 #[test]
+fn a_route_that_is_neither_accepted_nor_refused_counts_as_ignored_after_a_time() {
+    let pending = |changed: &str| {
+        let mut pending = condition("Accepted", "Unknown", "Pending", "waiting for the controller");
+        pending["lastTransitionTime"] = changed.into();
+        json!([pending])
+    };
+    let resolved = json!([condition("ResolvedRefs", "True", "ResolvedRefs", "")]);
+    let gateway = "HTTPRoute my-lab: Gateway gateways/labs";
+    let undecided = "has not decided for 2m: Accepted is unknown: Pending: waiting for the controller";
+    for (conditions, second, said) in [
+        (pending("2025-01-01T00:00:00Z"), 120, undecided),
+        // It was accepted before.
+        (pending("2026-01-01T00:05:00Z"), 420, undecided),
+        (resolved, 120, "has not accepted it for 2m"),
+    ] {
+        let world = world(Some(parent(&conditions)), Some(json!({})));
+        let (early, requeue) = reported(&world, at(second - 1));
+        assert_eq!(self::said(&early, "Ready"), is_ready(), "{conditions}");
+        assert_eq!(requeue, Requeue::After(Duration::from_secs(1)), "{conditions}");
+        let message = format!("{gateway} {said}");
+        let expected = ("Running".into(), "False".into(), "RouteIgnored".into(), message);
+        assert_eq!(ready(&world, at(second)), expected, "{conditions}");
+    }
+}
+
+#[test]
+fn an_ingress_without_a_class_is_ignored_unless_a_class_is_the_default() {
+    let mut world = world(None, None);
+    world.children.set::<IngressKind>([created("my-lab-gui", json!({}), &json!({}))]);
+    for (classes, is_ignored) in [
+        (None, false),
+        (Some(IngressClasses::WithDefault), false),
+        (Some(IngressClasses::WithoutDefault), true),
+        (Some(IngressClasses::Missing), true),
+    ] {
+        std::sync::Arc::make_mut(&mut world.cluster).ingress_classes = classes;
+        assert_eq!(ready(&world, at(119)), is_ready());
+        let (phase, status, reason, message) = ready(&world, at(120));
+        let expected =
+            if is_ignored { ["Running", "False", "RouteIgnored"] } else { ["Ready", "True", "Ready"] };
+        assert_eq!([&*phase, &*status, &*reason], expected, "{classes:?}");
+        assert_eq!(message.contains("no Ingress class is the default"), is_ignored, "{message}");
+    }
+    // A controller serves Ingresses of a class that is not the default.
+    let mut other = self::world(None, Some(json!({})));
+    other.cluster = world.cluster;
+    assert_eq!(ready(&other, at(600)), is_ready());
+}
+
+#[test]
 fn an_ingress_is_ignored_where_its_controller_publishes_addresses() {
     let mut without = world(None, Some(json!({})));
     // About a controller that publishes no address, nothing is known.

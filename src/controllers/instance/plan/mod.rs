@@ -14,7 +14,7 @@ use super::{access, exposure, exposure_status, phase, requirements, restart, tol
 use crate::api::names::{check_label_value, label_sized};
 use crate::api::{labels, reason};
 use crate::config::InstanceConfig;
-use crate::kinds::HttpRouteKind;
+use crate::kinds::{HttpRouteKind, IngressKind};
 use crate::runtime::clock::rfc3339;
 use crate::runtime::component::Component;
 use crate::runtime::merge;
@@ -124,10 +124,12 @@ fn expose(context: &EnvironmentContext<'_>, plan: &mut Plan) {
     service.ensure(plan);
     let gui = context.environment.gui_enabled;
     let is_routed = context.config.gateway_api.enabled && context.observed.has_routes;
-    if !is_routed {
-        route.remove(plan);
-    } else if gui {
+    let is_served = context.own::<IngressKind>().is_some_and(|ingress| ingress.status.is_published);
+    if is_routed && gui {
         route.ensure(plan);
+    } else if !is_routed && is_served {
+        // An Ingress without an address may lead nowhere: the route of a former configuration stays until it has one.
+        route.remove(plan);
     }
     if gui && is_routed && context.own::<HttpRouteKind>().is_some_and(exposure::is_accepted) {
         ingress.remove(plan);

@@ -13,7 +13,7 @@ use super::{events, exposure, exposure_status, phase};
 use crate::api::condition::{Condition, PUBLIC_EXPOSURE_READY, READY, STALLED};
 use crate::api::environment::Environment;
 use crate::api::instance::{EnvironmentStatus, InstanceKind, InstancePhase as Phase, InstanceStatus};
-use crate::api::reason::{self, Reason};
+use crate::api::reason::{self, Reason, Source};
 use crate::api::text::Text;
 use crate::config::InstanceConfig;
 use crate::controllers::shared::problems;
@@ -31,6 +31,9 @@ const READY_TIME_LIMIT: i64 = 30 * 60;
 const SCHEDULABLE: &str = "kubevirt.io/schedulable";
 /// The cluster address of a Service without one.
 const HEADLESS: &str = "None";
+/// The reasons of the exposure loop that a load balancer does not serve the public ports.
+const OF_BALANCERS: [Reason; 3] =
+    [reason::LOAD_BALANCER_REFUSED, reason::LOAD_BALANCER_IGNORED, reason::OTHER_ADDRESS];
 
 /// The report of a reconcile.
 pub fn report(
@@ -41,7 +44,7 @@ pub fn report(
     now: Timestamp,
 ) -> Report<InstanceKind> {
     let old = &observed.instance.status;
-    let problems = problems::problems(plan, outcome, events::describe);
+    let problems = problems::problems(plan, outcome, now, events::describe);
     let mut status = old.clone();
     let mut first_ready = Vec::new();
     let mut causes = Vec::new();
@@ -70,18 +73,9 @@ pub fn report(
     status.observed_generation = observed.instance.metadata.generation;
     let is_hindered = !problems.is_empty();
     let ready = ready(&status, observed.instance.spec.running, is_hindered, &causes, &old.conditions);
-    let mut own = vec![];
-    let needy = causes.iter().find(|cause| cause.row.lasting.is_some());
-    if let Some(cause) = needy {
-        let has_lasted = cause.has_lasted(&old.conditions, config, now);
-        let before = old.conditions.iter().find(|condition| condition.type_ == STALLED);
-        own.push(Observation::new(STALLED, has_lasted, cause.row.reason, cause.words(before)));
-    } else if status.phase == Phase::Failed {
-        own.push(Observation { type_: STALLED, holds: Some(true), ..ready.clone() });
-    } else if let Some(conflict) = exposure_conflict(&old.conditions) {
-        own.push(Observation::new(STALLED, true, reason::NAME_CONFLICT, &*conflict.message));
-    }
-    own.push(ready);
+    let ready = with_balancer(observed, ready);
+    let stalled = stalled(observed, config, &status.phase, &causes, &ready, now);
+    let own = stalled.into_iter().chain([ready]).collect();
     let (instance, after) = (&observed.instance, config.stalled_after.get());
     let well = "All objects of the Instance are up to date";
     status.conditions = problems::conditions(instance, &old.conditions, own, &problems, well, after, now);
@@ -95,10 +89,52 @@ pub fn report(
     Report { log, measurements: first_ready, requeue_after, ..Report::new(status, events) }
 }
 
-/// The condition of the exposure loop that another Instance owns the name of its Service.
-fn exposure_conflict(conditions: &[Condition]) -> Option<&Condition> {
-    let mut exposures = conditions.iter().filter(|condition| condition.type_ == PUBLIC_EXPOSURE_READY);
-    exposures.find(|exposure| exposure.reason == *reason::NAME_CONFLICT)
+/// The condition [`STALLED`] of an Instance with these causes, if one of them, its phase or its public exposure
+/// needs human action.
+fn stalled(
+    observed: &Observed,
+    config: &InstanceConfig,
+    phase: &Phase,
+    causes: &[Cause],
+    ready: &Observation,
+    now: Timestamp,
+) -> Option<Observation> {
+    let old = &observed.instance.status.conditions;
+    if let Some(cause) = causes.iter().find(|cause| cause.row.lasting.is_some()) {
+        let has_lasted = cause.has_lasted(old, config, now);
+        let before = old.iter().find(|condition| condition.type_ == STALLED);
+        return Some(Observation::new(STALLED, has_lasted, cause.row.reason, cause.words(before)));
+    }
+    if *phase == Phase::Failed {
+        return Some(Observation { type_: STALLED, holds: Some(true), ..ready.clone() });
+    }
+    if OF_BALANCERS.contains(&ready.reason) {
+        let left = problems::stalls_in(old, ready.reason, config.stalled_after.get(), now);
+        return Some(Observation { type_: STALLED, holds: Some(left.is_none()), ..ready.clone() });
+    }
+    let conflict = exposure_ready(old).filter(|exposure| exposure.reason == *reason::NAME_CONFLICT)?;
+    Some(Observation::new(STALLED, true, reason::NAME_CONFLICT, &*conflict.message))
+}
+
+/// The condition `Ready` of an Instance whose environments have the condition `ready`. An Instance is not ready if a
+/// load balancer does not serve its public ports, although its environments can be used.
+fn with_balancer(observed: &Observed, ready: Observation) -> Observation {
+    let spec = &observed.instance.spec;
+    let is_exposed = spec.public_exposure.as_ref().is_some_and(|exposure| !exposure.ports.is_empty());
+    if ready.holds != Some(true) || !spec.running || !is_exposed {
+        return ready;
+    }
+    let stored = exposure_ready(&observed.instance.status.conditions);
+    let fault = stored.filter(|exposure| exposure.status == "False").and_then(|exposure| {
+        let reason = OF_BALANCERS.into_iter().find(|reason| exposure.reason == **reason)?;
+        Some(Observation::new(READY, false, reason, &*exposure.message))
+    });
+    fault.unwrap_or(ready)
+}
+
+/// The condition that the exposure loop writes.
+fn exposure_ready(conditions: &[Condition]) -> Option<&Condition> {
+    conditions.iter().find(|condition| condition.type_ == PUBLIC_EXPOSURE_READY)
 }
 
 /// The previous status of an environment. If the Instance has a single environment, its status is used regardless of
@@ -240,6 +276,14 @@ fn phased(context: &EnvironmentContext<'_>, problems: &[Problem]) -> (Phase, Opt
         Phase::Starting
     };
     let (phase, cause) = phase::of_workload(context).unwrap_or((without, None));
+    let on_demand = mine.iter().find(|problem| problem.reason == reason::NODE_ON_DEMAND);
+    let cause = cause.map(|cause| match on_demand {
+        // Only an autoscaler that adds no node is a cause.
+        Some(pool) if cause.row.source == Source::Scheduling => {
+            Cause::new(Source::Event, "TriggeredScaleUp", pool.message.clone())
+        }
+        _ => cause,
+    });
     // A problem is the reason why no container starts.
     (phase, cause.filter(|cause| mine.is_empty() || cause.row.reason != reason::POD_NOT_STARTED))
 }

@@ -132,7 +132,7 @@ impl Stores {
             template.iter().flat_map(|t| &t.spec.environment_list).flat_map(|e| &e.shared_volume_mounts);
         let volumes = mounts.map(|mount| &mount.shared_volume);
         let volumes = volumes.filter_map(|volume| self.shared_volumes.get(&volume.namespace, &volume.name));
-        let names = children::names(&instance, template.as_deref());
+        let names = children::names(&instance, template.as_deref(), self.client_secret.is_some());
         let children = self.children.children(instance.uid(), &children::keys(&instance, &names));
         let exports = children.of::<DeploymentKind>().flat_map(mounted_exports);
         let mounted = exports.flat_map(|export| self.shared_volumes.by::<ByExport>(&export));
@@ -185,6 +185,7 @@ impl Stores {
             templates: &self.templates,
             layout: self.layout,
             with_exposures: self.has_exposures,
+            with_proxies: self.client_secret.is_some(),
         };
         let has_object = |other: &Instance, name: &str| {
             let key = ObjectKey::new(other.metadata.namespace.clone(), name);

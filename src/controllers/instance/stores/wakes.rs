@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::api::condition::{Condition, MY_DRIVE_READY, RECONCILED};
+use crate::api::condition::{Condition, MY_DRIVE_READY, READY, RECONCILED};
 use crate::api::instance::InstanceKind;
 use crate::api::meta::Metadata;
 use crate::api::public_key::within_limits;
+use crate::api::reason;
 use crate::api::requirements::OF_CLUSTERS;
 use crate::api::shared_volume::SharedVolumeKind;
 use crate::api::template::TemplateKind;
@@ -91,13 +92,16 @@ pub fn data_volumes(
 }
 
 index! {
-    /// Instances that report a missing part of the cluster, all under one key.
+    /// Instances that report a missing part of the cluster, or an Ingress that no controller serves, all under one
+    /// key. A change of the Ingress classes may help.
     pub struct Hindered of InstanceKind by ();
     |instance| {
-        let conditions = instance.status.conditions.iter();
-        let mut refusals = conditions.filter(|condition| condition.type_ == RECONCILED && condition.status == "False");
-        let is_it = refusals.any(|refusal| OF_CLUSTERS.iter().any(|reason| refusal.reason == **reason));
-        is_it.then_some(()).into_iter().collect()
+        let is_it = |condition: &Condition| {
+            let is_missing = || OF_CLUSTERS.iter().any(|reason| condition.reason == **reason);
+            let is_ignored = || condition.type_ == READY && condition.reason == *reason::ROUTE_IGNORED;
+            condition.status == "False" && (condition.type_ == RECONCILED && is_missing() || is_ignored())
+        };
+        instance.status.conditions.iter().any(is_it).then_some(()).into_iter().collect()
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::api::condition::{ConditionType, STALLED};
 use crate::api::instance::InstanceStatus;
-use crate::controllers::instance::plan::tests::{edit, environment, observed, owned, reconciled};
+use crate::controllers::instance::plan::tests::{edit, environment, observed, owned, reconciled, validated};
 use crate::kinds::Pod;
 use crate::runtime::plan::Requeue;
 use crate::runtime::reconciler::Report;
@@ -79,13 +79,14 @@ impl Container {
 
 fn told(object: &str, word: &str) -> Events {
     let (kind, name) = object.split_once(' ').expect("a kind and a name");
-    let message = format!("in the words of {word}");
-    Events::Read(Some(Told {
+    let (uid, message) = (format!("uid of {name}"), format!("in the words of {word}"));
+    Events::Read(vec![Told {
         word: word.into(),
         kind: kind.into(),
         name: name.into(),
+        uid: uid.into(),
         message: message.into(),
-    }))
+    }])
 }
 
 fn creating() -> Value {
@@ -128,15 +129,16 @@ fn no_event_is_read_of_an_instance_with_a_cause_or_without_a_wait() {
 #[test]
 fn no_event_is_read_of_a_bound_claim_or_a_filled_disk() {
     let asked = |claim: &str, disk: &str| {
-        let mut observed =
-            observed(json!([environment("main", "VirtualMachine", json!({"persistent": true}))]));
+        let config = InstanceConfig::classic();
+        let machine = json!([environment("main", "VirtualMachine", json!({"persistent": true}))]);
+        let mut observed = validated(&observed(machine), &config);
         let phase = |phase: &str| json!({"status": {"phase": phase}});
         let disk = edit(&owned::<DataVolumeKind>("my-lab", json!({})), &phase(disk));
         let claim = edit(&owned::<PersistentVolumeClaimKind>("my-lab", json!({})), &phase(claim));
         observed.children.set::<VirtualMachineKind>(vec![owned::<VirtualMachineKind>("my-lab", json!({}))]);
         observed.children.set::<DataVolumeKind>(vec![disk]);
         observed.children.set::<PersistentVolumeClaimKind>(vec![claim]);
-        let About { uids, claims, .. } = about(&observed);
+        let About { uids, claims, .. } = about(&observed, &EnvironmentContext::all(&observed, &config));
         (uids.into_iter().collect::<Vec<_>>().join(" "), claims.len())
     };
     let waiting = "DataVolume-my-lab PersistentVolumeClaim-my-lab VirtualMachine-my-lab";
@@ -157,7 +159,7 @@ fn an_event_is_the_cause_of_a_container_that_does_not_start() {
     assert_eq!((&*lasting.phase, lasting.stalled.as_deref()), ("Failed", Some("True")));
     // The volume was mounted, and the pod continues.
     container.before = lasting.status;
-    container.events = Events::Read(None);
+    container.events = Events::Read(vec![]);
     let gone = container.reconciled(300);
     assert_eq!((&*gone.phase, &*gone.reason, gone.stalled), ("Starting", "Starting", None));
 }
@@ -206,6 +208,82 @@ fn an_autoscaler_that_adds_a_node_is_no_problem_and_one_that_does_not_is_the_cau
 }
 
 #[test]
+fn an_unschedulable_pod_has_failed_only_after_its_events_are_read_or_do_not_arrive() {
+    let mut container = Container::new(unschedulable()).begun();
+    let due = container.reconciled(120);
+    assert_eq!((&*due.phase, due.stalled.as_deref()), ("Starting", Some("False")));
+    let about = due.asks.expect("a question");
+    assert!(!about.is_unexplained, "a list without an event is news");
+    assert_eq!(due.requeue, Requeue::After(LONGEST_WAIT));
+    container.events = Events::Read(vec![]);
+    assert_eq!(container.reconciled(121).phase, "Failed");
+    container.events = Events::Unknown;
+    assert_eq!(container.reconciled(254).phase, "Starting");
+    assert_eq!(container.reconciled(255).phase, "Failed");
+}
+
+#[test]
+fn an_autoscaler_may_add_the_node_of_a_persistent_machine() {
+    let config = InstanceConfig::classic();
+    let environment = environment("main", "VirtualMachine", json!({"persistent": true}));
+    let mut observed = validated(&observed(json!([environment])), &config);
+    let waits =
+        json!([{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no node"}]);
+    let machine = owned::<VirtualMachineKind>("my-lab", json!({}));
+    let machine =
+        edit(&machine, &json!({"status": {"printableStatus": "ErrorUnschedulable", "conditions": waits}}));
+    let running = owned::<VirtualMachineInstanceKind>("my-lab", json!({}));
+    let running = edit(&running, &json!({"status": {"phase": "Scheduling", "conditions": waits}}));
+    observed.children.set::<VirtualMachineKind>(vec![machine]);
+    observed.children.set::<VirtualMachineInstanceKind>(vec![running]);
+    let reason = |observed: &Observed| {
+        let contexts = EnvironmentContext::all(observed, &config);
+        let (_, cause) = phase::of_workload(&contexts[0]).expect("a workload");
+        cause.expect("a cause").row.reason.to_string()
+    };
+    assert_eq!(reason(&observed), "PodUnschedulable");
+    observed.events = told("Pod virt-launcher-my-lab-x2", "TriggeredScaleUp");
+    assert_eq!(reason(&observed), "WaitingForNode");
+}
+
+#[test]
+fn an_event_about_one_environment_explains_no_other_one() {
+    let environments = ["one", "two"].map(|name| environment(name, "Container", json!({})));
+    let config = InstanceConfig::classic();
+    let mut observed = validated(&observed(json!(environments)), &config);
+    let pod = |name: &str| {
+        let replica_set = json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": format!("{name}-6d4b"),
+            "uid": format!("r-{name}"), "controller": true});
+        let metadata =
+            json!({"name": format!("{name}-6d4b-x2"), "uid": name, "ownerReferences": [replica_set]});
+        Arc::new(
+            serde_json::from_value::<Pod>(json!({"metadata": metadata, "status": creating()}))
+                .expect("lenient"),
+        )
+    };
+    let names: Vec<String> =
+        EnvironmentContext::all(&observed, &config).iter().map(|context| context.name.to_string()).collect();
+    observed.pods = names.iter().map(|name| pod(name)).collect();
+    let deployments = names.iter().map(|name| owned::<DeploymentKind>(name, json!({"replicas": 1})));
+    observed.children.set::<DeploymentKind>(deployments);
+    let about = |name: &str, word: &str| Told {
+        word: word.into(),
+        kind: "Pod".into(),
+        name: format!("{name}-6d4b-x2").into(),
+        uid: name.into(),
+        message: "why".into(),
+    };
+    // The newest event is about the second environment.
+    observed.events = Events::Read(vec![about(&names[1], "Pulling"), about(&names[0], "FailedMount")]);
+    let contexts = EnvironmentContext::all(&observed, &config);
+    let reasons = contexts.iter().map(|context| {
+        let (_, cause) = phase::of_workload(context).expect("a workload");
+        cause.expect("a cause").row.reason.to_string()
+    });
+    assert_eq!(reasons.collect::<Vec<_>>(), ["VolumeNotMounted", "ImagePulling"]);
+}
+
+#[test]
 fn a_deadline_is_the_cause_only_after_a_container_has_started() {
     let late = json!({"conditions": [{"type": "Progressing", "status": "False",
         "reason": "ProgressDeadlineExceeded", "message": "has timed out progressing"}]});
@@ -219,7 +297,7 @@ fn a_deadline_is_the_cause_only_after_a_container_has_started() {
     let running = json!({"phase": "Running"});
     assert_eq!(of(running, Events::Unknown), wanted("Failed", "ProgressDeadlineExceeded", false));
     assert_eq!(of(creating(), Events::Unknown), wanted("Starting", "PodNotStarted", true));
-    assert_eq!(of(creating(), Events::Read(None)), wanted("Starting", "PodNotStarted", true));
+    assert_eq!(of(creating(), Events::Read(vec![])), wanted("Starting", "PodNotStarted", true));
     let mount = told("Pod my-lab-6d4b-x2", "FailedAttachVolume");
     assert_eq!(of(creating(), mount), wanted("Starting", "VolumeNotMounted", true));
 }

@@ -31,7 +31,8 @@ pub type Port = (Transport, u16);
 pub enum Request {
     /// This port.
     Specified(Port),
-    /// Any port of the automatic range; preferably the given one, which the Service has now.
+    /// Any port of the automatic range; preferably the given one, which the Service has now. A former range may have
+    /// contained it.
     Automatic(Transport, Option<u16>),
 }
 
@@ -235,8 +236,8 @@ impl Allocator {
     ///
     /// The first candidate is the current address of the Service or the address in the status of the Instance, or else
     /// the current address outside of the pool. Addresses in use follow, then unused ones, each group in numeric order.
-    /// Specified ports are allocated before automatic ones. An automatic port keeps its number if that is free,
-    /// otherwise it gets the lowest free number of the range.
+    /// Specified ports are allocated before automatic ones. An automatic port keeps its number if that is free, even
+    /// outside of the range. Otherwise it gets the lowest free number of the range.
     pub fn allocate(
         &mut self,
         key: &ObjectKey,
@@ -294,7 +295,7 @@ impl Allocator {
         let kept = requests.iter().map(|request| match *request {
             Request::Specified(port) => Some(port),
             Request::Automatic(transport, before) => {
-                let port = (transport, before.filter(|before| keep && automatic.contains(before))?);
+                let port = (transport, before.filter(|_| keep)?);
                 (!by_others(&port) && mine.insert(port)).then_some(port)
             }
         });

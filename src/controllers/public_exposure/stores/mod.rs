@@ -19,6 +19,7 @@ use crate::controllers::shared::tenancy::foreign_tenant;
 use crate::kinds::{LoadBalancerServiceKind, NamespaceKind, ServiceKind};
 use crate::runtime::ObjectKey;
 use crate::runtime::children::ChildStores;
+use crate::runtime::object_events::Events;
 use crate::runtime::queue::Priority;
 use crate::runtime::store::{Change, Store, index};
 use crate::runtime::store_set::{StoreSet, changed_sides, enqueue_controller};
@@ -132,6 +133,8 @@ impl Stores {
             allocation: None,
             is_unanswered: false,
             other_since: None,
+            // The reconciler adds them.
+            events: Events::Unknown,
             instance,
         };
         if foreign_tenant(&observed.instance, &namespace).is_none() {
@@ -140,7 +143,8 @@ impl Stores {
         }
         if matches!(observed.request, Validated::Ports(_)) {
             let Self { instances, templates, layout, .. } = self;
-            let rivals = ServiceNames { instances, templates, layout: *layout, with_exposures: false };
+            let (with_exposures, with_proxies) = (false, false);
+            let rivals = ServiceNames { instances, templates, layout: *layout, with_exposures, with_proxies };
             if let Some(refused) = refused(&observed, &rivals, &self.of_environments) {
                 observed.request = refused;
             }

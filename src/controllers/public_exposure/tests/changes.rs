@@ -169,6 +169,33 @@ fn the_ports_in_a_status_count_only_while_the_instance_requests_ports() {
     }
 }
 
+#[test]
+fn a_change_of_the_automatic_range_moves_no_port_of_an_exposure() {
+    let before = settings(&["10.0.0.1"]);
+    let case = ready(&before);
+    let mut after = before.clone();
+    after.config.automatic_port_range = "30000-30001".parse().expect("a range");
+    let numbers = |case: &Observed, ports: &Value, addresses: &Addresses| -> Vec<u16> {
+        let allocation = asking(case, ports, &after, addresses).allocation.expect("allocated");
+        allocation.ports.iter().map(|(_, port)| *port).collect()
+    };
+    let addresses = Addresses::default();
+    addresses.observe(&key(), || claim(case.service().expect("made"), &after));
+    assert_eq!(numbers(&case, &two(), &addresses), [22, 49152]);
+    let third = json!({"name": "dns", "port": 0, "targetPort": 53, "protocol": "UDP"});
+    let three = json!([two()[0], two()[1], third]);
+    assert_eq!(numbers(&case, &three, &addresses), [22, 49152, 30000], "a new port is in the new range");
+    // A Service that was deleted is restored with the ports in the status.
+    let addresses = Addresses::default();
+    addresses.remember(&ObjectKey::of(&*case.instance), || remembered(&case.instance, &after));
+    let mut gone = case.clone();
+    gone.children.set::<LoadBalancerServiceKind>([]);
+    assert_eq!(numbers(&gone, &two(), &addresses), [22, 49152]);
+    // A new Instance gets ports of the new range.
+    let other = observed(&json!([two()[0]]), &json!({"metadata": {"name": "other", "uid": "u9"}}));
+    assert_eq!(allocate(&addresses, &other, &after).ports[0].1, 30000);
+}
+
 /// The environments of an Instance are fixed when its objects are created.
 #[test]
 fn the_environments_of_the_instance_decide_not_those_of_the_template() {

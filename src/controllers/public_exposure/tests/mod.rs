@@ -4,6 +4,7 @@ mod addresses;
 mod changes;
 mod objects;
 mod reconciler;
+mod waiting;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,6 +29,7 @@ use crate::runtime::apply::Failure;
 use crate::runtime::children::Children;
 use crate::runtime::component::Component;
 use crate::runtime::error::ApiError;
+use crate::runtime::object_events::Events;
 use crate::runtime::plan::{Desired, Requeue};
 use crate::runtime::problem::Problem;
 use crate::runtime::reconciler::{Outcome, Report};
@@ -61,6 +63,7 @@ fn observed(ports: &Value, more: &Value) -> Observed {
         allocation: None,
         is_unanswered: false,
         other_since: None,
+        events: Events::Unknown,
     }
 }
 
@@ -191,10 +194,13 @@ fn an_allocation_is_kept_in_any_order_of_ports() {
     let mut other = observed(&reversed, &json!({}));
     other.children = case.children.clone();
     assert_eq!(held_by(&other, &settings), Some(vec![22, 49152]));
-    // A number instead of any, any instead of a number outside of the range, or another name are new ports.
+    // Any number fulfils a request for any, even a number outside of the range.
+    let mut other = observed(&json!([two()[0], {"name": "ssh", "targetPort": 22}]), &json!({}));
+    other.children = case.children.clone();
+    assert_eq!(held_by(&other, &settings), Some(vec![49152, 22]));
+    // A number instead of any, or another name are new ports.
     for ports in [
         json!([{"name": "http", "port": 80, "targetPort": 8080}, two()[1]]),
-        json!([two()[0], {"name": "ssh", "port": 0, "targetPort": 22}]),
         json!([two()[0], {"name": "shell", "port": 22, "targetPort": 22}]),
         json!([two()[0]]),
     ] {
@@ -363,7 +369,7 @@ fn a_load_balancer_that_refuses_or_ignores_the_service_is_reported() {
         let case = service_of(&case, &json!({"status": {"conditions": [refused]}}));
         assert_eq!(
             told(&report(&case, &settings, &Outcome::default(), now())),
-            "Error 10.0.0.1 The load balancer refuses the Service, which requests 10.0.0.1: no_pool: no pool matches \
+            "Error 10.0.0.1 The load balancer rejects the Service, which requests 10.0.0.1: no_pool: no pool matches \
              | LoadBalancerRefused | LoadBalancerRefused"
         );
     }

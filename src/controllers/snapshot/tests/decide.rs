@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::api::reason;
+use crate::controllers::snapshot::plan::plan;
 
 #[test]
 fn a_stopped_machine_is_exported() {
@@ -94,6 +95,25 @@ fn snapshots_that_cannot_be_made_are_refused() {
             message.ends_with(" It is not possible to complete the InstanceSnapshot snap.one"),
             "{message}"
         );
+    }
+}
+
+#[test]
+fn a_snapshot_whose_job_has_the_name_of_an_upload_is_refused() {
+    let named = |name: &str| observed(&json!({"metadata": {"name": name}}), &json!({}));
+    for name in ["exam-1-submitter", "exam-1-desktop-submitter"] {
+        let Decision::Refuse(message) = next(&named(name)) else { panic!("{name}") };
+        let begin =
+            format!("the name of the Job, {name}, is reserved for the upload of the content of an Instance");
+        assert!(message.starts_with(&begin), "{message}");
+        let planned = plan(&named(name), &config(), now());
+        assert!(planned.ensure.is_empty() && planned.problems.len() == 1, "{:?}", planned.ensure);
+        // A Job that exists already is not interrupted.
+        let running = with_job(named(name), &json!({}));
+        assert!(matches!(next(&running), Decision::Running { .. }), "{name}");
+    }
+    for name in ["submitter", "exam.1-submitter", "exam-1-submitter-2"] {
+        assert!(matches!(next(&named(name)), Decision::Export(_)), "{name}");
     }
 }
 

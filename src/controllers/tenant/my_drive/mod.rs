@@ -76,7 +76,7 @@ fn wait_for_claim(observed: &Observed, now: Timestamp, plan: &mut Plan<Effect>) 
         plan.requeue_after(waits::GRACE);
         return;
     };
-    let (fault, events) = (observed.class_fault.as_deref(), &observed.events);
+    let (fault, events) = (observed.class_fault.as_ref(), &observed.events);
     waits::of_claim(claim, MY_DRIVE, fault, events, stored(observed), now).join(plan);
 }
 

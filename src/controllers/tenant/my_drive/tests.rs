@@ -6,14 +6,12 @@ use serde_json::json;
 use super::*;
 use crate::controllers::tenant::fixtures::{observed, owners, settings};
 use crate::controllers::tenant::report::report;
-use crate::fixtures::{object, time};
+use crate::fixtures::{now, object};
 use crate::kinds::JobKind;
-use crate::runtime::merge;
+use crate::runtime::apply::Failure;
+use crate::runtime::error::{ApiError, Leaving};
 use crate::runtime::reconciler::{Outcome, Reconciled};
-
-fn now() -> Timestamp {
-    time("2026-01-01T00:00:00Z")
-}
+use crate::runtime::{ObjectKey, merge};
 
 fn planned(observed: &Observed) -> Plan<Effect> {
     let settings = settings();
@@ -165,7 +163,7 @@ fn a_claim_being_deleted_is_not_used_and_its_job_is_deleted_first() {
             "status": {"succeeded": 1},
         }))
     };
-    let deleted = json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}});
+    let deleted = json!({"metadata": {"deletionTimestamp": "2026-03-04T05:06:07Z"}});
     let former = json!({"metadata": {"ownerReferences": owners("u0"), "labels": {labels::VOLUME_PROVISIONING: "completed"}}});
     let bound_with = |more: &Value| {
         let mut observed = observed(&json!({}), &[]);
@@ -198,12 +196,12 @@ fn a_claim_being_deleted_is_not_used_and_its_job_is_deleted_first() {
 fn an_unbound_claim_is_reported_in_conditions_and_the_tenant_works_without_it() {
     let settings = settings();
     let made =
-        json!({"metadata": {"creationTimestamp": "2025-12-31T23:59:50Z"}, "status": {"phase": "Pending"}});
+        json!({"metadata": {"creationTimestamp": "2026-03-04T05:05:57Z"}, "status": {"phase": "Pending"}});
     let mut observed = observed(&json!({}), &[]);
     observed.children.set::<NfsClaimKind>([claim_with(&made)]);
     let waits = planned(&observed);
     assert!(waits.problems.is_empty() && waits.effects.is_empty(), "it may be bound at any moment");
-    observed.class_fault = Some("storageclass \"rook-nfs\" not found".to_owned());
+    observed.class_fault = waits::nfs_class_fault(Some(&BTreeMap::new()), "rook-nfs");
     let plan = planned(&observed);
     let outcome = Outcome { effects: Vec::new(), ..Outcome::default() };
     let status = report(&Reconciled::of(&observed, &settings, &plan, &outcome, now())).status;
@@ -226,9 +224,42 @@ fn an_unbound_claim_is_reported_in_conditions_and_the_tenant_works_without_it() 
 }
 
 #[test]
+fn a_claim_that_a_finalizer_holds_is_reported_after_a_minute() {
+    let settings = settings();
+    let mut observed = observed(&json!({}), &[]);
+    let leaving = Leaving {
+        kind: "PersistentVolumeClaim",
+        key: ObjectKey::new("mydrive-pvcs", "ada-rossi-drive"),
+        since: Some(now()),
+        finalizers: vec!["example.org/backup".into()],
+        ..Leaving::default()
+    };
+    let (kind, name) = (leaving.kind, leaving.key.name.to_string());
+    let error = ApiError::Leaving(Box::new(leaving));
+    let outcome = Outcome::of(vec![Failure { component: MY_DRIVE, kind, name, error }]);
+    bound(&mut observed, &nfs());
+    let said = |seconds: i64| {
+        let at = now() + jiff::SignedDuration::from_secs(seconds);
+        let status = report(&Reconciled::of(&observed, &settings, &planned(&observed), &outcome, at)).status;
+        let found = |type_: &str| {
+            let found = status.conditions.iter().find(|condition| condition.type_ == *type_);
+            found.map(|found| (found.reason.to_string(), found.message.to_string()))
+        };
+        ["Ready", "Reconciled", "MyDriveReady"].map(found)
+    };
+    let [ready, reconciled, drive] = said(59).map(|found| found.map(|(reason, _)| reason));
+    let known = ["Pending", "Reconciled"].map(|reason| Some(reason.to_owned()));
+    assert_eq!(([ready, reconciled], drive), (known, None));
+    let message = "PersistentVolumeClaim mydrive-pvcs/ada-rossi-drive is being deleted (since 2026-03-04T05:06:07Z; \
+                   its finalizers remain: example.org/backup); it is created again after that";
+    let cause = Some(("ObjectTerminating".to_owned(), message.to_owned()));
+    assert_eq!(said(60), [cause.clone(), cause.clone(), cause]);
+}
+
+#[test]
 fn events_about_a_claim_are_read_once_it_has_waited_for_a_minute() {
     let made =
-        json!({"metadata": {"creationTimestamp": "2025-12-31T23:58:00Z"}, "status": {"phase": "Pending"}});
+        json!({"metadata": {"creationTimestamp": "2026-03-04T05:04:07Z"}, "status": {"phase": "Pending"}});
     let mut observed = observed(&json!({}), &[]);
     observed.children.set::<NfsClaimKind>([claim_with(&made)]);
     let plan = planned(&observed);

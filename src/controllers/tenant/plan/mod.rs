@@ -105,15 +105,14 @@ fn namespace(children: Children<'_>, child: Child<'_>, now: Timestamp, plan: &mu
 
 /// The removal of the personal namespace, which deletes all objects in it.
 fn end_of_namespace(children: Children<'_>) -> Option<Removal> {
-    let Children { observed, settings } = children;
     let child = children.namespace();
     let within = |kind| Precondition::Within(kind, child.desired.key.name.to_string());
     // The user may have logged in and created an object a moment ago.
-    let mut preconditions =
-        vec![Precondition::object(&*observed.tenant), within(KindInfo::of::<InstanceKind>())];
-    if settings.config.personal_workspace.enabled {
-        preconditions.push(within(KindInfo::of::<TemplateKind>()));
-    }
+    let preconditions = [
+        Precondition::object(&*children.observed.tenant),
+        within(KindInfo::of::<InstanceKind>()),
+        within(KindInfo::of::<TemplateKind>()),
+    ];
     child.removal().map(|removal| removal.with_preconditions(preconditions))
 }
 

@@ -169,14 +169,20 @@ fn an_empty_namespace_is_removed_long_after_the_last_login() {
 }
 
 #[test]
-fn own_templates_keep_the_namespace_only_if_they_are_allowed() {
-    let mut observed = observed(&json!({}), &[]);
-    observed.children.set::<NamespaceKind>([object(namespace("u1", &json!({})))]);
-    observed.templates = 1;
-    let mut settings = settings();
-    assert_eq!(removed(&plan(&observed, &settings, at(2 * DAY))).len(), 1);
-    settings.config.personal_workspace.enabled = true;
-    assert_eq!(removed(&plan(&observed, &settings, at(2 * DAY))).len(), 0);
+fn own_templates_keep_the_namespace_with_and_without_a_personal_workspace() {
+    let quota = json!({"cpu": 1, "memory": "1Gi", "instances": 1});
+    for spec in [json!({}), json!({"personalWorkspace": quota}), json!({"createPersonalWorkspace": true})] {
+        let mut observed = observed(&spec, &[]);
+        observed.children.set::<NamespaceKind>([object(namespace("u1", &json!({})))]);
+        for enabled in [false, true] {
+            let mut settings = settings();
+            settings.config.personal_workspace.enabled = enabled;
+            for (templates, gone) in [(0, &["Namespace tenant-ada-rossi"][..]), (1, &[])] {
+                observed.templates = templates;
+                assert_eq!(removed(&plan(&observed, &settings, at(2 * DAY))), gone, "{spec}, {enabled}");
+            }
+        }
+    }
 }
 
 #[test]
@@ -307,13 +313,10 @@ fn a_namespace_is_deleted_only_after_a_check_with_the_api_server() {
     let asked = |plan: &Plan<Effect>| plan.remove[0].preconditions.clone();
     let tenant = || Precondition::object(&*observed.tenant);
     let within = |kind| Precondition::Within(kind, "tenant-ada-rossi".to_owned());
-    let instances = within(KindInfo::of::<InstanceKind>());
+    let (instances, templates) =
+        (within(KindInfo::of::<InstanceKind>()), within(KindInfo::of::<TemplateKind>()));
     assert_eq!(asked(&super::deletion(&observed, &settings())), [tenant()]);
-    assert_eq!(asked(&plan(&observed, &settings(), at(2 * DAY))), [tenant(), instances.clone()]);
-    let mut with_templates = settings();
-    with_templates.config.personal_workspace.enabled = true;
-    let templates = within(KindInfo::of::<TemplateKind>());
-    assert_eq!(asked(&plan(&observed, &with_templates, at(2 * DAY))), [tenant(), instances, templates]);
+    assert_eq!(asked(&plan(&observed, &settings(), at(2 * DAY))), [tenant(), instances, templates]);
     let mut without = super::super::fixtures::observed(&json!({}), &[]);
     let owned = namespace("u1", &json!({"metadata": {"name": "sandbox-ada-rossi"}}));
     without.children.set::<NamespaceKind>([object(owned)]);

@@ -55,6 +55,14 @@ fn of(template: &str) -> World {
     World::with(&[instance(template)]).settle()
 }
 
+/// The cluster after another client has changed the spec of an object. The daemon has not reconciled this spec yet.
+fn changed(mut world: World, kind: &str, namespace: &str, name: &str, spec: &Value) -> World {
+    let mut object = world.object(kind, namespace, name).clone();
+    merge::apply(&mut object, &json!({"metadata": {"generation": 2}, "spec": spec}));
+    world.offer(object);
+    world
+}
+
 /// Sets the status of an object of the Instance.
 fn with(world: World, kind: &str, status: &Value) -> World {
     world.change(kind, "tenant-ada", "i-main", &json!({"status": status}))
@@ -82,13 +90,7 @@ fn instances() -> Vec<State> {
         let disk = json!({"phase": "ImportInProgress", "progress": "50.0%"});
         with(machine("Provisioning"), "DataVolume", &disk)
     };
-    let changed = || {
-        let mut world = ready();
-        let mut changed = world.object("Instance", "tenant-ada", "i").clone();
-        merge::apply(&mut changed, &stopped());
-        world.offer(changed);
-        world
-    };
+    let changed = changed(ready(), "Instance", "tenant-ada", "i", &json!({"running": false}));
     vec![
         // An object without a status is current by the rules of kstatus.
         state("not reconciled yet", World::with(&[instance("box")]), "Current"),
@@ -97,7 +99,7 @@ fn instances() -> Vec<State> {
         state("it starts", of("box"), "InProgress"),
         state("it boots", machine("Running"), "InProgress"),
         state("it is ready", ready(), "Current"),
-        state("its spec has changed", changed(), "InProgress"),
+        state("its spec has changed", changed, "InProgress"),
         state("it stops", stop(machine("Stopping")), "InProgress"),
         state("it is off, as asked", stop(ready()), "Current"),
     ]
@@ -157,11 +159,13 @@ fn volumes() -> Vec<State> {
         let used = ready().change("Template", "workspace-tea", "box", &used);
         used.change("SharedVolume", "workspace-tea", "data", &deleting)
     };
+    let changed = changed(ready(), "SharedVolume", "workspace-tea", "data", &json!({"size": "2Gi"}));
     vec![
         state("not reconciled yet", new(), "Current"),
         state("its claim is not bound", new().settle(), "InProgress"),
         state("it is prepared", bound(), "InProgress"),
         state("it is ready", ready(), "Current"),
+        state("its spec has changed", changed, "InProgress"),
         state("it is being deleted", left(), "Terminating"),
         state("its size is wrong", World::with(&[shared_volume("0")]).settle(), "Failed"),
     ]
@@ -199,6 +203,8 @@ fn snapshots() -> Vec<State> {
         let status = json!({"status": {"conditions": [{"type": type_, "status": "True"}]}});
         of_disk("Succeeded").change("Job", "tenant-ada", "s", &status)
     };
+    let other = json!({"imageName": "other"});
+    let changed = changed(ended("Failed"), "InstanceSnapshot", "tenant-ada", "s", &other);
     vec![
         state("not reconciled yet", World::with(&[snapshot()]), "Current"),
         state("its Instance does not exist", World::with(&[snapshot()]).settle(), "Failed"),
@@ -206,6 +212,7 @@ fn snapshots() -> Vec<State> {
         state("its image is made", of_disk("Succeeded"), "InProgress"),
         state("its image is there", ended("Complete"), "Current"),
         state("its Job has failed", ended("Failed"), "Failed"),
+        state("its spec has changed after that", changed, "InProgress"),
     ]
 }
 
@@ -237,9 +244,11 @@ fn tenants() -> Vec<State> {
     let ghost = || World::with(&[tenant("bob", &json!({"workspaces": entries}))]).settle();
     let course = workspace("ghost", &json!({}));
     let late = || ghost().later().change("Workspace", "", "ghost", &course);
+    let changed = changed(World::with(&[]).settle(), "Tenant", "", "ada", &json!({"createSandbox": true}));
     vec![
         state("not reconciled yet", World::with(&[]), "Current"),
         state("it is ready", World::with(&[]).settle(), "Current"),
+        state("its spec has changed", changed, "InProgress"),
         state("its namespace is being deleted", leaving_namespace("tenant-ada").later(), "InProgress"),
         state("its namespace is forbidden", forbidden_namespaces(), "InProgress"),
         state("its namespace is forbidden for long", forbidden_namespaces().later(), "Failed"),
@@ -254,9 +263,12 @@ fn workspaces() -> Vec<State> {
     let wrong = |name: &str, spec: &Value| World::with(&[workspace(name, spec)]).settle();
     let dotted = states_of("Workspace", "", "a.b")("its name is wrong", wrong("a.b", &json!({})), "Failed");
     let odd = wrong("odd", &json!({"quota": {"cpu": "x"}}));
+    let changed =
+        changed(World::with(&[]).settle(), "Workspace", "", "tea", &json!({"prettyName": "Course"}));
     vec![
         state("not reconciled yet", World::with(&[]), "Current"),
         state("it is ready", World::with(&[]).settle(), "Current"),
+        state("its spec has changed", changed, "InProgress"),
         state("its namespace is being deleted", leaving_namespace("workspace-tea").later(), "InProgress"),
         state("its namespace is forbidden", forbidden_namespaces(), "InProgress"),
         state("its namespace is forbidden for long", forbidden_namespaces().later(), "Failed"),
@@ -279,14 +291,18 @@ fn templates() -> Vec<State> {
     };
     let stray = || with_spec(&json!({"workspace.crownlabs.polito.it/WorkspaceRef": {"name": "ghost"}}));
     let slow = || with_environment(&json!({"storageClassName": "absent"}));
+    let wrong = || with_environment(&json!({"image": "no image"}));
+    let changed = |world| changed(world, "Template", "workspace-tea", "disk", &json!({"prettyName": "Disk"}));
     vec![
         state("not reconciled yet", World::with(&[]), "Current"),
         state("it is ready", World::with(&[]).settle(), "Current"),
+        state("its spec has changed", changed(World::with(&[]).settle()), "InProgress"),
         state("its course does not exist", stray(), "InProgress"),
         state("its course does not exist for long", stray().later(), "Failed"),
         state("its storage class does not exist", slow(), "InProgress"),
         state("its storage class does not exist for long", slow().later(), "Failed"),
-        state("its image is wrong", with_environment(&json!({"image": "no image"})), "Failed"),
+        state("its image is wrong", wrong(), "Failed"),
+        state("its spec has changed after that", changed(wrong()), "InProgress"),
     ]
 }
 
@@ -297,9 +313,12 @@ fn pod_configs() -> Vec<State> {
         "metadata": {"labels": {"podconfig": "net"}}, "spec": {"nodeName": "n"}, "status": {"phase": "Running"},
     });
     let waits = || new("10.1.0.0/24").settle().change("Pod", "tenant-ada", "p", &pod);
+    let other = json!({"networkAttachments": []});
+    let changed = changed(new("10.1.0.0/24").settle(), "PodConfig", "tenant-ada", "net", &other);
     vec![
         state("not reconciled yet", new("10.1.0.0/24"), "Current"),
         state("it has no pods", new("10.1.0.0/24").settle(), "Current"),
+        state("its spec has changed", changed, "InProgress"),
         state("a pod waits for its interface", waits(), "InProgress"),
         state("its range is wrong", new("10.1.0.0/33").settle(), "Failed"),
     ]

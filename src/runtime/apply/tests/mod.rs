@@ -7,7 +7,9 @@ use serde_json::json;
 
 use super::compare::repair;
 use super::*;
+use crate::fixtures::time;
 use crate::runtime::component::Component;
+use crate::runtime::error::Leaving;
 use crate::runtime::plan::{Manifest, Ownership};
 
 fn owner(uid: &str) -> OwnerReference {
@@ -107,6 +109,33 @@ fn an_owner_that_no_longer_blocks_is_repaired() {
 }
 
 #[test]
+fn an_object_that_is_being_deleted_must_be_gone_first() {
+    let leaving = |metadata: &Value| match needed(&desired(), &seen(metadata.clone(), &json!({}))) {
+        Err(ApiError::Leaving(leaving)) => *leaving,
+        other => panic!("{other:?}"),
+    };
+    let mut metadata = whole();
+    metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
+    metadata["finalizers"] = json!(["a.b/c"]);
+    let own = Leaving {
+        kind: "Deployment",
+        key: ObjectKey::new("ns", "i"),
+        former_owner: None,
+        since: Some(time("2026-01-01T00:00:00Z")),
+        finalizers: vec!["a.b/c".into()],
+    };
+    assert_eq!(leaving(&metadata), own);
+    assert_eq!(own.to_string(), "Deployment i is being deleted and will be recreated");
+    metadata["ownerReferences"] = json!([owner("u0")]);
+    let left = Leaving { former_owner: Some("Instance".to_owned()), ..own };
+    assert_eq!(leaving(&metadata), left);
+    let message = "Deployment i of a deleted Instance of the same name is still being removed";
+    assert_eq!(left.to_string(), message);
+    metadata["deletionTimestamp"] = Value::Null;
+    assert_eq!(leaving(&metadata).since, None, "the garbage collector has not deleted it yet");
+}
+
+#[test]
 fn objects_of_other_owners_are_not_changed() {
     let of = |owners: Value, labels: Value| {
         let metadata = json!({"name": "i", "ownerReferences": owners, "labels": labels});
@@ -187,7 +216,10 @@ fn an_invalid_name_never_becomes_part_of_a_path() {
             .object_path(&ObjectKey::new(namespace, name))
             .expect_err("the name is invalid")
             .to_string();
-        assert!(error.starts_with("refused") && error.contains(" must "), "{namespace} {name}: {error}");
+        assert!(
+            error.starts_with("the API server rejected") && error.contains(" must "),
+            "{namespace} {name}: {error}"
+        );
     }
 }
 

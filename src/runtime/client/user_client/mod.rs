@@ -10,6 +10,7 @@ pub use credential::Credential;
 pub use preconditions::Preconditions;
 pub use rules::Rules;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::{ACCEPT, CONTENT_TYPE};
@@ -20,6 +21,7 @@ use kube::Config;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use self::refusal::Readiness;
 use super::Sender;
 use super::list::Listing;
 use crate::api::names::check_dns_label;
@@ -59,6 +61,8 @@ pub struct UserClient {
     anonymous: Sender,
     /// The sender with the daemon's identity, to impersonate users; `None` if impersonation is off.
     account: Option<Sender>,
+    /// The last readiness of the API server, without and with the daemon's identity.
+    readiness: Arc<[Readiness; 2]>,
 }
 
 /// A permission for a subresource of an object.
@@ -108,7 +112,7 @@ impl UserClient {
         without_identity.root_cert_file.clone_from(&config.root_cert_file);
         without_identity.accept_invalid_certs = config.accept_invalid_certs;
         without_identity.tls_server_name.clone_from(&config.tls_server_name);
-        Ok(Self { anonymous: Sender::new(without_identity)?, account: None })
+        Ok(Self { anonymous: Sender::new(without_identity)?, account: None, readiness: Arc::default() })
     }
 
     /// Adds impersonation of users, with the account of the configuration.

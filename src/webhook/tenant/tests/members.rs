@@ -1,5 +1,7 @@
 //! The members of a Tenant that each kind of user may change.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::{KEY, OURSELVES, by_administrator, cluster, code, decide, edits, message, now, settings, stored};
@@ -185,6 +187,40 @@ fn a_tenant_without_the_label_is_validated_too() {
     assert_eq!(code(&decide(&request("ada", "tenants", old.clone(), raised))), 403);
     let back = merged(old.clone(), &json!({"metadata": {"labels": {KEY: "production"}}}));
     assert_eq!(code(&decide(&request("ada", "tenants", old, back))), 403);
+}
+
+#[test]
+fn a_mistake_in_the_key_of_the_selector_allows_no_change_of_the_real_labels() {
+    let key = "crownlabs.polito.it/operator-selektor".to_owned();
+    let mistaken = Settings { selector: BTreeMap::from([(key, "production".to_owned())]), ..settings() };
+    let decide = |user: &str, old: &Value, new: Value| {
+        let decision = validate(&request(user, "tenants", old.clone(), new), &mistaken, &cluster(), now());
+        (code(&decision), message(&decision))
+    };
+    let taken = json!({"metadata": {
+        "labels": {"example.org/side": "east"},
+        "annotations": {"crownlabs.polito.it/finalized-by": "example.org/side=east (lease crownlabs-system/crownlabs)"},
+    }});
+    let old = merged(stored(&["closed:user"]), &taken);
+    for (labels, expected) in [
+        (json!({}), 200),
+        (json!({"free": "yes"}), 200),
+        (json!({KEY: null}), 403),
+        (json!({KEY: "staging"}), 403),
+        (json!({"example.org/side": null}), 403),
+        (json!({"example.org/side": "west"}), 403),
+        (Value::Null, 403),
+    ] {
+        let (code, message) =
+            decide("ada", &old, merged(old.clone(), &json!({"metadata": {"labels": labels}})));
+        assert_eq!(code, expected, "{labels}: {message}");
+    }
+    let created =
+        |labels: Value| merged(tenant("eve", &["closed:user"]), &json!({"metadata": {"labels": labels}}));
+    assert_eq!(decide("teacher", &Value::Null, created(Value::Null)).0, 200);
+    let refused = decide("teacher", &Value::Null, created(json!({KEY: "production"})));
+    let expected = format!("only administrators may change the label {KEY}");
+    assert_eq!(refused, (403, expected), "it would belong to another daemon");
 }
 
 #[test]

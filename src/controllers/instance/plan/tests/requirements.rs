@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::api::reason::Reason;
-use crate::api::requirements::{NodeRoom, Pool, Surroundings, VolumeState, obstacles};
+use crate::api::requirements::{
+    ClassProperties, IngressClasses, NodeRoom, Pool, Surroundings, VolumeState, obstacles,
+};
 
 /// The reasons and messages of a plan's problems.
 fn found(plan: &Plan) -> Vec<(Reason, String)> {
@@ -28,7 +30,7 @@ fn an_instance_has_the_reasons_and_words_of_its_template() {
     for kind in ["VirtualMachine", "CloudVM", "Standalone"] {
         let mut observed = running(kind, json!({"persistent": true, "storageClassName": "fast"}));
         let cluster = Arc::make_mut(&mut observed.cluster);
-        cluster.storage_classes = Some([("slow".to_owned(), true)].into());
+        cluster.storage_classes = Some([("slow".to_owned(), ClassProperties::default())].into());
         cluster.nodes = vec![NodeRoom::default()];
         let plan = planned(&observed);
         assert_eq!(found(&plan), of_template(&observed), "{kind}");
@@ -101,7 +103,7 @@ fn an_instance_that_runs_or_is_off_reports_nothing() {
 #[test]
 fn an_ingress_class_is_missed_only_once_something_is_wrong() {
     let mut observed = running("Standalone", json!({}));
-    Arc::make_mut(&mut observed.cluster).ingress_classes = Some(0);
+    Arc::make_mut(&mut observed.cluster).ingress_classes = Some(IngressClasses::Missing);
     assert_eq!(of_template(&observed).len(), 1);
     assert_eq!(found(&planned(&observed)), [], "a controller may take Ingresses without a class");
 }

@@ -115,16 +115,26 @@ fn a_single_environment_keeps_the_name_of_the_first_object_that_was_made() {
 }
 
 #[test]
-fn routes_are_removed_once_the_gateway_api_is_switched_off() {
-    for (running, ensured) in [(true, 3), (false, 1)] {
+fn without_the_gateway_api_a_route_stays_until_its_ingress_has_an_address() {
+    let ingress = |addresses: Value| {
+        let made = owned::<IngressKind>("my-lab-app", json!({}));
+        edit(&made, &json!({"status": {"loadBalancer": {"ingress": addresses}}}))
+    };
+    for (running, ingress, gone, ensured) in [
+        (true, None, &[][..], 3),
+        (true, Some(ingress(json!([]))), &[], 3),
+        (true, Some(ingress(json!([{"ip": "10.0.0.1"}]))), &["HTTPRoute my-lab"], 3),
+        (false, None, &["HTTPRoute my-lab"], 1),
+    ] {
         let mut observed = observed(json!([environment("main", "Standalone", json!({}))]));
         observed.instance = edit(&observed.instance, &json!({"spec": {"running": running}}));
         observed.has_routes = true;
         observed.children.set::<HttpRouteKind>(vec![owned::<HttpRouteKind>("my-lab", json!({}))]);
+        observed.children.set::<IngressKind>(ingress);
         let plan = planned(&observed);
-        let removed: Vec<_> =
-            plan.remove.iter().map(|removal| (removal.kind.kind, removal.key.name.as_str())).collect();
-        assert_eq!(removed, [("HTTPRoute", "my-lab")], "running: {running}");
+        let removed: Vec<String> =
+            plan.remove.iter().map(|removal| format!("{} {}", removal.kind.kind, removal.key.name)).collect();
+        assert_eq!(removed, gone, "running: {running}");
         assert_eq!(plan.ensure.len(), ensured, "{:?}", names(&plan));
     }
 }

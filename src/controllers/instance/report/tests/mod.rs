@@ -11,6 +11,7 @@ use crate::kinds::{
     DataVolumeKind, Deployment, DeploymentKind, ServiceKind, VirtualMachineInstanceKind, VirtualMachineKind,
 };
 use crate::runtime::events::EventType;
+use crate::runtime::object_events::LONGEST_WAIT;
 use crate::runtime::plan::Requeue;
 
 mod states;
@@ -272,7 +273,10 @@ fn a_cause_that_needs_human_action_is_stalled_once_it_has_lasted() {
     assert_eq!(early.status, first.status, "nothing is written");
     assert!(early.events.is_empty());
     assert_eq!(plan.requeue, Requeue::After(Duration::from_secs(30)));
-    let (late, plan) = of_pod(&unschedulable(), Some(&first.status), 120);
+    let (due, plan) = of_pod(&unschedulable(), Some(&first.status), 120);
+    assert_eq!(due.status, first.status, "the events of an autoscaler are awaited");
+    assert_eq!(plan.requeue, Requeue::After(LONGEST_WAIT));
+    let (late, plan) = of_pod(&unschedulable(), Some(&first.status), 255);
     assert_eq!(said(&late).0, "Failed");
     assert_eq!(stalled(&late), Some(("True".to_owned(), "PodUnschedulable".to_owned())));
     assert_eq!(events(&late), [(EventType::Warning, "PodUnschedulable".to_owned())]);

@@ -131,9 +131,16 @@ fn automatic_ports_stay_where_they_were() {
         "on another address they are new"
     );
     assert_eq!(
-        case.allocate_and_show("b", &[Request::Automatic(Transport::Tcp, Some(80))]),
-        "10.0.0.2 49152",
-        "not automatic"
+        case.allocate_and_show("b", &[kept(80), tcp(0)]),
+        "10.0.0.2 80 49152",
+        "a port outside of the range stays, too"
+    );
+    case.allocate_and_show("d", &[tcp(81)]);
+    assert_eq!(case.allocate("b", &[kept(81)]), "10.0.0.2 81", "d has it on another address");
+    assert_eq!(
+        case.allocate("b", &[tcp(81), kept(81)]),
+        "10.0.0.2 81 49152",
+        "it is requested for another port"
     );
 }
 

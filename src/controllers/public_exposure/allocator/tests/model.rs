@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use proptest::prelude::*;
 
-use super::random::{check_claim, check_sticky, has_free_ports};
+use super::random::{check_claim, check_sticky, has_free_ports, without_kept};
 use super::*;
 
 /// Four automatic ports.
@@ -187,7 +187,7 @@ impl Model {
         };
         check_claim(&claim, &requests, &taken, &self.pool)?;
         if let Some(current) = current {
-            let stays = has_free_ports(&requests, current, &taken);
+            let stays = has_free_ports(&without_kept(&requests, current, &taken), current, &taken);
             prop_assert_eq!(claim.address == current, stays, "it leaves its address only if necessary");
             if stays {
                 check_sticky(&claim, &requests, &taken)?;

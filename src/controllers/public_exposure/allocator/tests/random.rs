@@ -20,9 +20,9 @@ pub fn check_claim(
         prop_assert!(!taken.contains(&(claim.address, *port)), "{port:?} is taken");
         match request {
             Request::Specified(wanted) => prop_assert_eq!(port, wanted),
-            Request::Automatic(transport, _) => {
+            Request::Automatic(transport, before) => {
                 prop_assert_eq!(*transport, port.0);
-                prop_assert!(FEW.contains(&port.1));
+                prop_assert!(FEW.contains(&port.1) || *before == Some(port.1));
             }
         }
     }
@@ -39,12 +39,27 @@ pub fn check_sticky(
     for (port, request) in claim.ports.iter().zip(requests) {
         let Request::Automatic(transport, Some(before)) = *request else { continue };
         let before = (transport, before);
-        let is_free = FEW.contains(&before.1)
-            && !taken.contains(&(claim.address, before))
-            && !requests.contains(&Request::Specified(before));
+        let is_free = is_kept(before, requests, claim.address, taken);
         prop_assert!(!is_free || *port == before, "{before:?} changed to {port:?}");
     }
     Ok(())
+}
+
+/// Whether an automatic port can keep its number on the same address.
+fn is_kept(before: Port, requests: &[Request], address: IpAddr, taken: &BTreeSet<(IpAddr, Port)>) -> bool {
+    !taken.contains(&(address, before)) && !requests.contains(&Request::Specified(before))
+}
+
+/// The requests that need a port of the range on the current address of a Service: all except automatic ports that keep
+/// a number outside of the range.
+pub fn without_kept(requests: &[Request], current: IpAddr, taken: &BTreeSet<(IpAddr, Port)>) -> Vec<Request> {
+    let stays_outside = |request: &Request| match *request {
+        Request::Automatic(transport, Some(before)) => {
+            !FEW.contains(&before) && is_kept((transport, before), requests, current, taken)
+        }
+        _ => false,
+    };
+    requests.iter().copied().filter(|request| !stays_outside(request)).collect()
 }
 
 /// Whether an address has enough free ports for all requests, found by counting.

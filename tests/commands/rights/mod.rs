@@ -2,11 +2,14 @@
 //! step with every role, with Helm 3 and with Helm 4. The daemon and the operators answer their webhooks while they
 //! have pods.
 
+mod attempts;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use attempts::{ATTEMPTS, Attempt, Guard, NEVER, OBJECTS};
 use cluster::helm::helm4;
 use http::Request;
 use kube::Client;
@@ -16,124 +19,6 @@ use tokio::runtime::{Builder, Runtime};
 use crate::lab::{Lab, PATIENCE, crd_files, wait_until};
 use crate::people;
 use crate::site::{NAMESPACE, OPERATORS, RELEASE, Site, helm};
-
-/// A user who sends requests.
-struct Person {
-    name: &'static str,
-    groups: &'static [&'static str],
-}
-
-const STUDENT: Person =
-    Person { name: "ada.rossi", groups: &["system:authenticated", "kubernetes:workspace-tea:user"] };
-const CANDIDATE: Person = Person { name: "bea.neri", groups: &["system:authenticated"] };
-const MANAGER: Person =
-    Person { name: "carlo.verdi", groups: &["system:authenticated", "kubernetes:workspace-tea:manager"] };
-const ACCOUNT: Person = Person {
-    name: "system:serviceaccount:sandbox-ada-rossi:robot",
-    groups: &["system:authenticated", "system:serviceaccounts", "system:serviceaccounts:sandbox-ada-rossi"],
-};
-const ADMINISTRATOR: Person = Person { name: "root", groups: &["system:authenticated", "system:masters"] };
-const COLLECTOR: Person = Person {
-    name: "system:serviceaccount:kube-system:generic-garbage-collector",
-    groups: &["system:authenticated", "system:serviceaccounts", "system:serviceaccounts:kube-system"],
-};
-
-/// The program that answers the webhooks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Guard {
-    /// The Go operators of 2025, whose webhooks cover only Tenants.
-    Operators = 0,
-    /// The daemon.
-    Daemon = 1,
-    /// Nothing answers: the configurations of the daemon exist, but it has no pod.
-    None = 2,
-}
-
-/// A dry-run request, and whether it is accepted: see [`Guard`].
-struct Attempt {
-    who: &'static Person,
-    what: &'static str,
-    method: &'static str,
-    path: &'static str,
-    body: &'static str,
-    accepted: [bool; 3],
-}
-
-const TENANTS: &str = "/apis/crownlabs.polito.it/v1alpha2/tenants";
-const MACHINES: &str = "/apis/crownlabs.polito.it/v1alpha2/namespaces/tenant-ada-rossi/instances";
-const DESK: &str = "/apis/crownlabs.polito.it/v1alpha2/namespaces/tenant-ada-rossi/instances/desk";
-const ADA: &str = "/apis/crownlabs.polito.it/v1alpha2/tenants/ada.rossi";
-const BEA: &str = "/apis/crownlabs.polito.it/v1alpha2/tenants/bea.neri";
-const CARLO: &str = "/apis/crownlabs.polito.it/v1alpha2/tenants/carlo.verdi";
-const PROMOTED: &str = r#"{"spec": {"workspaces": [{"name": "tea", "role": "manager"}]}}"#;
-const ADMITTED: &str = r#"{"spec": {"workspaces": [{"name": "tea", "role": "user"}]}}"#;
-
-const ALWAYS: [bool; 3] = [true; 3];
-const NEVER: [bool; 3] = [false; 3];
-/// Requests that a guard accepts, and that are rejected without one.
-const GUARDED: [bool; 3] = [true, true, false];
-
-#[rustfmt::skip]
-const ATTEMPTS: [Attempt; 17] = [
-    Attempt { who: &STUDENT, what: "becomes a manager", method: "PATCH", path: ADA, body: PROMOTED, accepted: NEVER },
-    Attempt { who: &STUDENT, what: "enters a closed course", method: "PATCH", path: ADA, accepted: NEVER,
-        body: r#"{"spec": {"workspaces": [{"name": "tea", "role": "user"}, {"name": "chem", "role": "user"}]}}"# },
-    Attempt { who: &STUDENT, what: "changes the own keys", method: "PATCH", path: ADA, accepted: GUARDED,
-        body: r#"{"spec": {"publicKeys": ["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJdD7y3aLq454yWBdwLWbieU1ebz9/cu7/QEXn9OIeZJ"]}}"# },
-    Attempt { who: &STUDENT, what: "makes a machine in the name of another Tenant", method: "POST", path: MACHINES,
-        accepted: [true, false, false],
-        body: r#"{"apiVersion": "crownlabs.polito.it/v1alpha2", "kind": "Instance", "metadata": {"name": "of-bea"}, "spec": {
-            "running": false, "template.crownlabs.polito.it/TemplateRef": {"name": "lab", "namespace": "workspace-tea"},
-            "tenant.crownlabs.polito.it/TenantRef": {"name": "bea.neri"}}}"# },
-    Attempt { who: &STUDENT, what: "renames the own machine", method: "PATCH", path: DESK, accepted: GUARDED,
-        body: r#"{"spec": {"prettyName": "Desk of Ada"}}"# },
-    Attempt { who: &STUDENT, what: "reads the own machine", method: "GET", path: DESK, body: "", accepted: ALWAYS },
-    Attempt { who: &STUDENT, what: "deletes the own machine", method: "DELETE", path: DESK, body: "", accepted: ALWAYS },
-    Attempt { who: &CANDIDATE, what: "becomes a user", method: "PATCH", path: BEA, body: ADMITTED, accepted: NEVER },
-    Attempt { who: &CANDIDATE, what: "becomes a manager", method: "PATCH", path: BEA, body: PROMOTED, accepted: NEVER },
-    Attempt { who: &MANAGER, what: "accepts a candidate", method: "PATCH", path: BEA, body: ADMITTED, accepted: GUARDED },
-    Attempt { who: &MANAGER, what: "becomes a manager of another course", method: "PATCH", path: CARLO, accepted: NEVER,
-        body: r#"{"spec": {"workspaces": [{"name": "tea", "role": "manager"}, {"name": "chem", "role": "manager"}]}}"# },
-    Attempt { who: &MANAGER, what: "changes the address of a student", method: "PATCH", path: ADA, accepted: NEVER,
-        body: r#"{"spec": {"email": "carlo@example.org"}}"# },
-    Attempt { who: &MANAGER, what: "reads Tenants", method: "GET", path: TENANTS, body: "", accepted: ALWAYS },
-    Attempt { who: &ACCOUNT, what: "makes its Tenant a manager", method: "PATCH", path: ADA, body: PROMOTED, accepted: NEVER },
-    Attempt { who: &ACCOUNT, what: "accepts a candidate", method: "PATCH", path: BEA, body: ADMITTED, accepted: NEVER },
-    Attempt { who: &ADMINISTRATOR, what: "makes a student a manager", method: "PATCH", path: ADA, body: PROMOTED, accepted: ALWAYS },
-    Attempt { who: &COLLECTOR, what: "takes a finalizer from a machine", method: "PATCH", path: DESK, accepted: ALWAYS,
-        body: r#"{"metadata": {"finalizers": null}}"# },
-];
-
-/// More objects than those of [`people`]: a candidate, a manager and a closed course, the rights of a Tenant over its
-/// object as the operators grant them, an account that may patch Tenants, and a machine.
-const OBJECTS: &str = "
-{apiVersion: crownlabs.polito.it/v1alpha1, kind: Workspace, metadata: {name: chem, labels: {SELECTOR}},
- spec: {prettyName: Chemistry, quota: {cpu: 4, memory: 8Gi, instances: 2}}}
----
-{apiVersion: crownlabs.polito.it/v1alpha2, kind: Tenant, metadata: {name: bea.neri, labels: {SELECTOR}},
- spec: {firstName: Bea, lastName: Neri, email: bea.neri@example.org, workspaces: [{name: tea, role: candidate}]}}
----
-{apiVersion: crownlabs.polito.it/v1alpha2, kind: Tenant, metadata: {name: carlo.verdi, labels: {SELECTOR}},
- spec: {firstName: Carlo, lastName: Verdi, email: carlo.verdi@example.org, workspaces: [{name: tea, role: manager}]}}
----
-{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: own-tenants},
- rules: [{apiGroups: [crownlabs.polito.it], resources: [tenants], resourceNames: [ada.rossi, bea.neri], verbs: [get, patch]}]}
----
-{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: own-tenants},
- roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: own-tenants}, subjects: [
- {apiGroup: rbac.authorization.k8s.io, kind: User, name: ada.rossi}, {apiGroup: rbac.authorization.k8s.io, kind: User, name: bea.neri}]}
----
-{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: robot},
- roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: crownlabs-manage-tenants},
- subjects: [{kind: ServiceAccount, name: robot, namespace: sandbox-ada-rossi}]}
----
-{apiVersion: crownlabs.polito.it/v1alpha2, kind: Template, metadata: {name: lab, namespace: workspace-tea}, spec: {
- prettyName: Lab, description: Lab, workspace.crownlabs.polito.it/WorkspaceRef: {name: tea}, environmentList: [{name: desk,
- environmentType: Container, image: example.org/desk, resources: {cpu: 1, reservedCPUPercentage: 10, memory: 1Gi}}]}}
----
-{apiVersion: crownlabs.polito.it/v1alpha2, kind: Instance, metadata: {name: desk, namespace: tenant-ada-rossi}, spec: {running: false,
- template.crownlabs.polito.it/TemplateRef: {name: lab, namespace: workspace-tea}, tenant.crownlabs.polito.it/TenantRef: {name: ada.rossi}}}
-";
 
 /// Sends the attempts.
 struct Sender {
@@ -174,10 +59,6 @@ impl Sender {
     }
 }
 
-fn sentence(attempt: &Attempt) -> String {
-    format!("{} {}", attempt.who.name, attempt.what)
-}
-
 /// Repeats forbidden requests all the time, during all installations and removals.
 struct Attacker {
     end: Arc<AtomicBool>,
@@ -195,7 +76,7 @@ impl Attacker {
                 for attempt in ATTEMPTS.iter().filter(|attempt| attempt.accepted == NEVER) {
                     count += 1;
                     if sender.send(attempt).is_ok() {
-                        accepted.push(sentence(attempt));
+                        accepted.push(attempt.sentence());
                     }
                 }
             }
@@ -227,13 +108,30 @@ impl Walk<'_> {
 
     /// Installs or upgrades the release of the daemon. Returns the output of Helm if it fails.
     fn release(&self, command: &str, more: &[&str]) -> Result<String, String> {
-        let chart = [command, RELEASE, "manifests/chart", "-n", NAMESPACE, "--create-namespace"];
+        self.release_in(NAMESPACE, command, more)
+    }
+
+    fn release_in(&self, namespace: &str, command: &str, more: &[&str]) -> Result<String, String> {
+        let chart = [command, RELEASE, "manifests/chart", "-n", namespace, "--create-namespace"];
         let values = ["--set", "networkPolicy.podNetworks={10.244.0.0/16}"];
         self.site.run(self.helm, &[&chart[..], &values, more].concat())
     }
 
     fn uninstall(&self) {
         self.helm(&["uninstall", RELEASE, "-n", NAMESPACE]);
+    }
+
+    /// Upgrades the release to the selector of one label, and waits until a daemon with this selector leads.
+    fn select(&self, key: &str, value: &str) {
+        let selector = format!(r#"config.selector={{"crownlabs.polito.it/{key}": "{value}"}}"#);
+        self.release("upgrade", &["--set-json", &selector]).expect("upgraded");
+        self.site.lab.await_value(
+            "leases",
+            NAMESPACE,
+            "crownlabs-controller-manager",
+            "/metadata/annotations/crownlabs.polito.it~1selector",
+            &format!("crownlabs.polito.it/{key}={value}"),
+        );
     }
 
     fn scale_operators(&self, replicas: u8) {
@@ -253,7 +151,7 @@ impl Walk<'_> {
             match differing {
                 None => Ok(()),
                 Some((attempt, answer)) => {
-                    Err(format!("{step}, {guard:?}: {}: {answer:?}", sentence(attempt)))
+                    Err(format!("{step}, {guard:?}: {}: {answer:?}", attempt.sentence()))
                 }
             }
         });
@@ -265,7 +163,7 @@ impl Walk<'_> {
             assert!(
                 attempt.accepted[Guard::Operators as usize] || answer.is_err(),
                 "{step}: {}",
-                sentence(attempt)
+                attempt.sentence()
             );
         }
     }
@@ -334,8 +232,8 @@ fn walk(helm: &Path, force: &[&str]) {
     attacker.end();
 }
 
-/// A failed upgrade, a rollback, webhooks that are turned off and on, and a release that is removed, installed again
-/// and removed.
+/// A failed upgrade, a rollback, webhooks that are turned off and on, mistakes in the selector, and a release
+/// that is removed, installed again, removed, and installed in another namespace.
 fn releases(walk: &Walk<'_>) {
     // The API server rejects the last object, after all others have changed.
     let broken = r#"extraObjects=[{"apiVersion": "crownlabs.polito.it/v1alpha1", "kind": "Workspace", "metadata": {"name": "Broken_Name"},
@@ -354,6 +252,13 @@ fn releases(walk: &Walk<'_>) {
     walk.release("upgrade", &["--reset-values"]).expect("upgraded");
     walk.assert_guarded("they are on again", Guard::Daemon);
 
+    for (key, value) in [("operator-selector", "prodution"), ("operator-selektor", "production")] {
+        walk.select(key, value);
+        walk.assert_guarded("the selector has a mistake", Guard::Daemon);
+    }
+    walk.select("operator-selector", "production");
+    walk.assert_guarded("the selector is correct again", Guard::Daemon);
+
     walk.uninstall();
     walk.assert_guarded("the release is gone", Guard::None);
     walk.assert_kubernetes_goes_on();
@@ -361,6 +266,10 @@ fn releases(walk: &Walk<'_>) {
     walk.assert_guarded("it is installed again", Guard::Daemon);
     walk.uninstall();
     walk.assert_guarded("it is gone again", Guard::None);
+    // A release in another namespace takes the configurations over. Its pods do not run here.
+    walk.release_in("elsewhere", "install", &["--take-ownership"]).expect("installed in another namespace");
+    walk.assert_guarded("it is in another namespace", Guard::None);
+    walk.helm(&["uninstall", RELEASE, "-n", "elsewhere"]);
     assert_eq!(walk.webhooks(), kept, "the same objects have been there all the time");
 }
 

@@ -25,7 +25,7 @@ impl Failure {
             ApiError::Conflict(_) | ApiError::Stale(_) => Problem::Changed,
             ApiError::NotFound(_) => Problem::Gone,
             ApiError::AlreadyExists(_) | ApiError::NameConflict { .. } => Problem::Taken,
-            ApiError::Transient { .. } | ApiError::NotLeader => Problem::Unknown,
+            ApiError::Transient { .. } | ApiError::NotLeader | ApiError::Leaving(_) => Problem::Unknown,
             ApiError::QuotaExceeded(_)
             | ApiError::Forbidden(_)
             | ApiError::Invalid(_)
