@@ -82,6 +82,21 @@ fn an_instance_waits_for_a_node_from_the_autoscaler() {
         names(&plan).iter().any(|name| name.starts_with("Deployment")),
         "its pod makes the autoscaler add one"
     );
+    // Its pod exists and has no node, and the autoscaler publishes no event.
+    let owner = json!({"kind": "ReplicaSet", "name": "my-lab-6d4b", "uid": "r", "controller": true});
+    let unschedulable =
+        json!({"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1"});
+    let pod = json!({"metadata": {"name": "my-lab-6d4b-x2", "ownerReferences": [owner]},
+        "status": {"phase": "Pending", "conditions": [unschedulable]}});
+    observed.pods = vec![Arc::new(serde_json::from_value(pod).expect("lenient"))];
+    observed.children.set::<crate::kinds::DeploymentKind>(vec![owned("my-lab", json!({"replicas": 1}))]);
+    for second in [0, 600] {
+        let now = Timestamp::from_second(second).expect("a time");
+        let status = reconciled(&observed, &InstanceConfig::classic(), now).0.status;
+        let ready = status.conditions.iter().find(|condition| condition.type_ == "Ready").expect("Ready");
+        assert_eq!((&*ready.reason, status.phase.as_str()), ("WaitingForNode", "Starting"), "{second}");
+        observed.instance = edit(&observed.instance, &json!({"status": status}));
+    }
 }
 
 #[test]
