@@ -103,12 +103,17 @@ impl Bench {
         client.request(request).await.with_context(|| format!("{method} {path}"))
     }
 
-    /// Waits until there was no write, except to leases, for [`QUIET`]. Fails after half an hour.
+    /// Waits until there was no write, except to leases and events, for [`QUIET`]. Fails after half an hour.
     pub fn settle(&self) -> Result<()> {
+        self.settle_for(QUIET)
+    }
+
+    /// Waits until there was no write, except to leases and events, for that time. Fails after half an hour.
+    pub fn settle_for(&self, quiet: Duration) -> Result<()> {
         let audit = self.cluster.audit();
         let begin = Instant::now();
         let (mut position, mut quiet_since) = (audit.mark()?, Instant::now());
-        while quiet_since.elapsed() < QUIET {
+        while quiet_since.elapsed() < quiet {
             anyhow::ensure!(
                 begin.elapsed() < Duration::from_mins(30),
                 "the cluster is not at rest after 30 minutes"
@@ -116,7 +121,10 @@ impl Bench {
             std::thread::sleep(Duration::from_millis(100));
             let (entries, next) = audit.read(position)?;
             position = next;
-            if entries.iter().any(|entry| entry.is_write() && entry.resource != "leases") {
+            if entries
+                .iter()
+                .any(|entry| entry.is_write() && !["leases", "events"].contains(&&*entry.resource))
+            {
                 quiet_since = Instant::now();
             }
         }

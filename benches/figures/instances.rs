@@ -278,11 +278,11 @@ fn started(bench: &Bench, start: impl Fn() -> Result<Daemon>) -> Result<Daemon> 
 }
 
 /// The requests of the daemon while nothing changed.
-struct Idle {
+pub struct Idle {
     /// The number of its requests, without watches, the lease, and lists of events.
-    requests: f64,
+    pub requests: f64,
     /// The number of its lists of events: one in two minutes, since the Instances of the bench wait for their machines.
-    event_lists: f64,
+    pub event_lists: f64,
     processor_seconds: f64,
 }
 
@@ -292,7 +292,7 @@ pub fn lists_in(time: Duration) -> f64 {
 }
 
 /// Measures the daemon for that time, while nothing changes.
-fn idle(bench: &Bench, daemon: &Daemon, time: Duration) -> Result<Idle> {
+pub fn idle(bench: &Bench, daemon: &Daemon, time: Duration) -> Result<Idle> {
     eprintln!("idle for {time:?} …");
     let audit = bench.cluster.audit();
     let (mark, before) = (audit.mark()?, daemon.processor_seconds()?);

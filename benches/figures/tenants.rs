@@ -8,11 +8,14 @@ use serde_json::json;
 use crate::fixtures::CONFIG;
 use crate::harness::{Bench, Daemon, Figures, count, requests, writes};
 use crate::idle_time;
+use crate::instances;
 use cluster::keycloak::{KeycloakServer, OPERATOR, ROLES_CLIENT};
 use cluster::proxy::Proxy;
 
 /// How long the daemon is measured while nothing changes.
 const IDLE: Duration = Duration::from_mins(2);
+/// The time after which the events about a claim that nobody provisions have been read, and their cause is written.
+const EXPLAINED: Duration = Duration::from_secs(200);
 
 /// 300 Tenants of a Workspace that exist when the daemon starts, without Keycloak. Their volumes are not provisioned.
 pub async fn cold(figures: &mut Figures) -> Result<()> {
@@ -43,19 +46,21 @@ async fn many(bench: &Bench, daemon: Daemon, present: usize, figures: &mut Figur
     let mark = audit.mark()?;
     create(bench, present, COUNT).await?;
     bench.await_written(mark, "tenants", COUNT - present)?;
-    bench.settle()?;
+    bench.settle_for(EXPLAINED)?;
     figures.add("2000 Tenants: peak memory", daemon.peak_mebibytes()?, "MiB", Some(60.0));
     drop(daemon);
-    eprintln!("restart with {COUNT} Tenants in place, then idle for {:?} …", idle_time(IDLE));
+    eprintln!("restart with {COUNT} Tenants in place …");
     let mark = audit.mark()?;
     let daemon = bench.daemon()?;
     bench.await_leader(mark)?;
     figures.add("2000 Tenants restart: writes", writes(&audit.since(mark)?), "", Some(0.0));
     figures.add("2000 Tenants restart: peak memory", daemon.peak_mebibytes()?, "MiB", Some(60.0));
-    let mark = audit.mark()?;
-    std::thread::sleep(idle_time(IDLE));
-    let idle = requests(&audit.since(mark)?);
-    figures.add("2000 Tenants idle: requests other than watches and the lease", idle, "", Some(0.0));
+    let time = idle_time(IDLE);
+    let idle = instances::idle(bench, &daemon, time)?;
+    figures.add("2000 Tenants idle: requests other than watches and the lease", idle.requests, "", Some(0.0));
+    // The claims wait for their volumes.
+    let lists = Some(instances::lists_in(time));
+    figures.add("2000 Tenants idle: lists of events", idle.event_lists, "", lists);
     Ok(())
 }
 
