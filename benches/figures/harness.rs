@@ -110,21 +110,18 @@ impl Bench {
 
     /// Waits until there was no write, except to leases and events, for that time. Fails after half an hour.
     pub fn settle_for(&self, quiet: Duration) -> Result<()> {
-        let audit = self.cluster.audit();
-        let begin = Instant::now();
-        let (mut position, mut quiet_since) = (audit.mark()?, Instant::now());
+        let (audit, begin) = (self.cluster.audit(), Instant::now());
+        let (mut position, mut quiet_since) = (audit.mark()?, begin);
         while quiet_since.elapsed() < quiet {
             anyhow::ensure!(
                 begin.elapsed() < Duration::from_mins(30),
-                "the cluster is not at rest after 30 minutes"
+                "the cluster is busy after 30 minutes"
             );
             std::thread::sleep(Duration::from_millis(100));
             let (entries, next) = audit.read(position)?;
             position = next;
-            if entries
-                .iter()
-                .any(|entry| entry.is_write() && !["leases", "events"].contains(&&*entry.resource))
-            {
+            let is_change = |entry: &AuditEntry| !["leases", "events"].contains(&&*entry.resource);
+            if entries.iter().any(|entry| entry.is_write() && is_change(entry)) {
                 quiet_since = Instant::now();
             }
         }
@@ -187,8 +184,7 @@ impl Bench {
     /// Waits until the daemon, which was started at `mark`, is the leader and the cluster is at rest. If a daemon was
     /// killed before, its lease must expire first. Fails when there is no leader after a minute.
     pub fn await_leader(&self, mark: Mark) -> Result<()> {
-        let audit = self.cluster.audit();
-        let (begin, mut position) = (Instant::now(), mark);
+        let (audit, begin, mut position) = (self.cluster.audit(), Instant::now(), mark);
         loop {
             let (entries, next) = audit.read(position)?;
             position = next;
