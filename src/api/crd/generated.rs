@@ -26,7 +26,7 @@ use crate::api::tenant::TenantKind;
 use crate::api::workspace::WorkspaceKind;
 
 /// The definitions of all our kinds, in the order of [`crds`].
-fn generated() -> Vec<CustomResourceDefinition> {
+pub fn generated() -> Vec<CustomResourceDefinition> {
     vec![
         definition::<WorkspaceKind>(),
         definition::<TenantKind>(),
@@ -175,7 +175,7 @@ fn the_manifests_are_up_to_date() {
             fs::write(&path, &text).unwrap();
         }
         let stored = fs::read_to_string(&path).unwrap();
-        assert!(stored == text, "{} is not up to date: run UPDATE_MANIFESTS=1 cargo test", path.display());
+        assert!(stored == text, "{} is not up to date: run `make generate`", path.display());
     }
     assert_eq!(fs::read_dir(&folder).unwrap().count(), generated().len(), "a file without a kind");
 }
@@ -210,7 +210,7 @@ fn schemas_use_only_features_of_every_supported_api_server() {
             }
         }
     }
-    for crd in crds() {
+    for crd in generated() {
         let mut schema = serde_json::to_value(&crd.spec.versions[0].schema).unwrap();
         let schema = &mut schema["openAPIV3Schema"];
         // Rules apply to the whole object and check changes only. Stored objects stay valid.

@@ -4,7 +4,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use serde_json::Value;
 use std::fmt::Write;
 
-use super::crds;
+use super::generated::generated;
 use crate::reference::{HEADER, check, code, escaped, table};
 
 const HEAD: [&str; 4] = ["field", "type", "default", "meaning"];
@@ -131,7 +131,7 @@ fn section(crd: &CustomResourceDefinition) -> String {
 
 /// Returns the table of the fields of a condition. They are the same in every list of conditions.
 fn conditions() -> String {
-    let crds: Vec<Value> = crds().iter().map(|crd| serde_json::to_value(crd).expect("JSON")).collect();
+    let crds: Vec<Value> = generated().iter().map(|crd| serde_json::to_value(crd).expect("JSON")).collect();
     let path = "/spec/versions/0/schema/openAPIV3Schema/properties/status/properties/conditions/items";
     let schemas: Vec<&Value> = crds.iter().filter_map(|crd| crd.pointer(path)).collect();
     let first = schemas.first().expect("a kind with conditions");
@@ -148,7 +148,7 @@ fn the_page_is_up_to_date() {
          `kubectl explain KIND.spec` says the same in a cluster. `[]` stands for each item of a list, `.*` for each key of a \
          mapping. The status is written by the daemon alone.\n\n"
     );
-    for crd in crds() {
+    for crd in generated() {
         page.push_str(&section(&crd));
     }
     page.push_str("## Conditions\n\nEach entry of `status.conditions` has these fields. Types and reasons: [reasons](reasons.md).\n\n");
