@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 CARGO ?= cargo
 
-.PHONY: dashboard-test help prerequisites assets build test properties soak lint chart chart-test ship-test generate demo newcomer bench load load-report dist image image-exporter ssh-bastion-image sbom book clean
+.PHONY: dashboard-test help prerequisites assets build test properties soak lint chart chart-test ship-test generate demo newcomer bench load load-report dist image image-exporter ssh-bastion-image sbom release-test book clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -21,7 +21,8 @@ control-plane-prerequisites:
 , := ,
 HOST := $(shell rustc -vV | sed -n 's/^host: //p')
 TARGET ?= $(HOST)
-RELEASE := --release --locked --target $(TARGET) --bin crownlabs $(if $(findstring musl,$(TARGET)),--features mimalloc)
+FEATURES := $(if $(findstring musl,$(TARGET)),--features mimalloc)
+RELEASE := --release --locked --target $(TARGET) --bin crownlabs $(FEATURES)
 CARGO_HOME ?= $(HOME)/.cargo
 REVISION ?= $(shell git describe --always --dirty --abbrev=12 --exclude='*' 2>/dev/null || echo unknown)
 LINK := -C link-arg=-Wl,-z,pack-relative-relocs $(if $(filter x86_64-unknown-linux-gnu,$(TARGET)),-C link-arg=-Wl$(,)--icf=all)
@@ -56,12 +57,13 @@ properties: ## The unit tests with other random inputs than `make test`: CASES f
 soak: control-plane-prerequisites ## Two replicas that are killed, stopped and cut off for an hour (SOAK_SECONDS), then compared with undisturbed ones
 	SOAK_SECONDS=$${SOAK_SECONDS:-3600} SOAK_SEED=$${SOAK_SEED:-$$RANDOM} $(CARGO) test --locked --test integration -- --nocapture soak::
 
-lint: ## Format, lints, rules for dependencies, and the workflows
+lint: ## Format, lints, rules for dependencies, the Dockerfiles and the files of a release
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	$(CARGO) clippy --locked --test ship --test quickstart --test dashboard -- -D warnings
 	$(CARGO) clippy --locked --no-default-features --features cli -- -D warnings
 	./tests/deny.sh
+	./tests/dockerfiles.sh
 	./tests/workflows.sh
 
 generate: ## The files that are generated from the code: CRDs, reference, default configuration, schema and rights of the chart
@@ -125,24 +127,27 @@ DIST_TARGETS ?= $(TARGET) $(if $(and $(findstring x86_64,$(TARGET)),$(shell comm
 
 CLI_TARGETS ?= $(if $(shell command -v x86_64-w64-mingw32-gcc),x86_64-pc-windows-gnu)
 
-dist: sbom ## The files of a release, target/dist: an archive of the binary for each of DIST_TARGETS, of the commands alone for CLI_TARGETS, SBOM, checksums
+dist: ## The files of a release, target/dist: an archive of the binary for each of DIST_TARGETS, of the commands alone for CLI_TARGETS, their bills of materials, checksums
 	rm -rf target/dist
 	mkdir -p target/dist
 	for target in $(DIST_TARGETS); do $(MAKE) archive TARGET=$$target; done
 	for target in $(CLI_TARGETS); do $(MAKE) cli TARGET=$$target; done
-	cp target/crownlabs.cdx.json target/dist/crownlabs-$(VERSION).cdx.json
 	cd target/dist && sha256sum *.tar.gz *.json > SHA256SUMS
+
+ARCHIVE = target/dist/crownlabs-$(VERSION)-linux-$(call ARCH_OF,$(TARGET))
 
 .PHONY: archive
 archive: build
-	./images/archive.sh target/$(TARGET)/release/crownlabs target/dist/crownlabs-$(VERSION)-linux-$(call ARCH_OF,$(TARGET)).tar.gz \
-		target/$(HOST)/release/crownlabs
+	./images/archive.sh target/$(TARGET)/release/crownlabs $(ARCHIVE).tar.gz target/$(HOST)/release/crownlabs
+	./images/sbom.py binary $(TARGET) $(FEATURES) > $(ARCHIVE).cdx.json
 
 # The commands without the daemon, for macOS and Windows. For Windows they are linked here by Debian's `gcc-mingw-w64-x86-64`, with
 # `rustup target add x86_64-pc-windows-gnu`; for macOS on macOS only. PRINTS is the program that prints the man pages of a binary
 # for another machine.
 OS_OF = $(if $(findstring windows,$(1)),windows,$(if $(findstring darwin,$(1)),darwin,linux))
-CLI := --release --locked --target $(TARGET) --bin crownlabs --no-default-features --features cli
+CLI_FEATURES := --no-default-features --features cli
+CLI := --release --locked --target $(TARGET) --bin crownlabs $(CLI_FEATURES)
+CLI_ARCHIVE = target/dist/crownlabs-cli-$(VERSION)-$(call OS_OF,$(TARGET))-$(call ARCH_OF,$(TARGET))
 CLI_FLAGS := --remap-path-prefix=$(CURDIR)=. --remap-path-prefix=$(CARGO_HOME)=cargo
 
 .PHONY: cli
@@ -150,13 +155,15 @@ cli:
 	mkdir -p target/dist
 	RUSTFLAGS="$(CLI_FLAGS)" CROWNLABS_REVISION="$(REVISION)" $(CARGO) build $(CLI)
 	./images/archive.sh target/$(TARGET)/release/crownlabs$(if $(findstring windows,$(TARGET)),.exe) \
-		target/dist/crownlabs-cli-$(VERSION)-$(call OS_OF,$(TARGET))-$(call ARCH_OF,$(TARGET)).tar.gz $(PRINTS)
+		$(CLI_ARCHIVE).tar.gz $(PRINTS)
+	./images/sbom.py binary $(TARGET) $(CLI_FEATURES) > $(CLI_ARCHIVE).cdx.json
 
-sbom: ## The components of the binary, target/crownlabs.cdx.json, by cargo-cyclonedx, which `cargo install` builds
-	$(CARGO) cyclonedx --format json --override-filename crownlabs-sbom
-	rm examples/demo/crownlabs-sbom.json tests/cluster/crownlabs-sbom.json
+sbom: ## The bill of materials of the binary of TARGET, target/crownlabs.cdx.json
 	mkdir -p target
-	mv crownlabs-sbom.json target/crownlabs.cdx.json
+	./images/sbom.py binary $(TARGET) $(FEATURES) > target/crownlabs.cdx.json
+
+release-test: prerequisites ## Every step of a release that can run on this machine, in a clean clone of the last commit: target/release-test has the artifacts
+	./tests/ship/dry-run.sh
 
 .PHONY: install deploy run
 install: ## The CRDs of this clone, into the cluster of the current kubeconfig

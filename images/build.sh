@@ -3,22 +3,27 @@
 #
 # NAME is a folder beside this file, with a Dockerfile; or `crownlabs`, the image of ../Dockerfile. For `crownlabs`, only
 # the last stage is built: with the static BINARY, and the authorities of this system. That image has the same digest
-# whenever it is built from the same files; SOURCE_DATE_EPOCH is its time stamp.
+# whenever it is built from the same files; SOURCE_DATE_EPOCH is its time stamp. BASE replaces the base image of the others, for
+# machines without access to its registry.
 set -euo pipefail
 name=$1 tag=$2
 binary=${3:+$(realpath "$3")}
 cd "$(dirname "$0")"
 
-build() { # FOLDER
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' ../Cargo.toml | head -1)
+revision=${REVISION:-$(git describe --always --dirty --abbrev=12 --exclude='*' 2>/dev/null || echo unknown)}
+labels=(--label "org.opencontainers.image.version=$version" --label "org.opencontainers.image.revision=$revision")
+
+build() { # ARGUMENT...
 	if command -v buildah >/dev/null; then
-		buildah build --format oci --tag "$tag" ${ARCH:+--arch "$ARCH"} "$1"
+		buildah build --format oci --tag "$tag" "${labels[@]}" ${ARCH:+--arch "$ARCH"} "$@"
 	else
-		docker build --tag "$tag" ${ARCH:+--platform "linux/$ARCH"} "$1"
+		docker build --tag "$tag" "${labels[@]}" ${ARCH:+--platform "linux/$ARCH"} "$@"
 	fi
 }
 
 if [ "$name" != crownlabs ]; then
-	build "$name"
+	build ${BASE:+--from "$BASE"} "$name"
 	exit
 fi
 
@@ -32,9 +37,8 @@ trap 'rm -rf "$folder"' EXIT
 install -D -m 0755 "$binary" "$folder/crownlabs"
 install -D -m 0644 "${CA_CERTIFICATES:-/etc/ssl/certs/ca-certificates.crt}" "$folder/etc/ssl/certs/ca-certificates.crt"
 find "$folder" -exec touch --no-dereference --date "@${SOURCE_DATE_EPOCH:-0}" {} +
+reproducible=()
 if command -v buildah >/dev/null; then
-	buildah build --format oci --tag "$tag" ${ARCH:+--arch "$ARCH"} --timestamp "${SOURCE_DATE_EPOCH:-0}" \
-		--identity-label=false --build-context "files=$folder" --file ../Dockerfile "$folder"
-else
-	docker build --tag "$tag" ${ARCH:+--platform "linux/$ARCH"} --build-context "files=$folder" --file ../Dockerfile "$folder"
+	reproducible=(--timestamp "${SOURCE_DATE_EPOCH:-0}" --identity-label=false)
 fi
+build "${reproducible[@]}" --build-context "files=$folder" --file ../Dockerfile "$folder"

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Prints the manifest that Krew uses to install the kubectl plugin: krew.sh VERSION URL SUMS. URL is the folder of the
-# archives, and SUMS is the output of sha256sum for them.
+# archives, REPOSITORY/releases/download/TAG, and SUMS is the output of sha256sum for them.
 set -euo pipefail
 version=$1 url=$2 sums=$3
+repository=${url%/releases/download/*}
 cat <<END
 apiVersion: krew.googlecontainertools.github.com/v1alpha2
 kind: Plugin
@@ -10,7 +11,7 @@ metadata:
   name: crownlabs
 spec:
   version: v$version
-  homepage: https://github.com/netgroup-polito/CrownLabs
+  homepage: $repository
   shortDescription: Explain the lab machines of CrownLabs
   description: |
     \`kubectl crownlabs why INSTANCE\` says what an Instance waits for, and what happens to it next; \`status WORKSPACE\` lists who

@@ -3,11 +3,11 @@
 use clap::{Arg, ArgAction, Command, CommandFactory};
 use std::fmt::Write;
 
-use super::{Arguments, EXIT_FOUND, EXIT_REFUSED};
+use super::{Arguments, EXIT_FOUND, EXIT_REFUSED, EXIT_UNUSABLE, examples};
 use crate::reference::{HEADER, check, code, escaped, table};
 
 /// The exit codes. `clap` also uses 2 for an invalid command line.
-const EXIT_CODES: [(u8, &str); 5] = [
+const EXIT_CODES: [(u8, &str); 6] = [
     (0, "The command succeeded; `run`: it was stopped by SIGTERM or SIGINT."),
     (1, "An error, reported on standard error: a file, the configuration, the cluster."),
     (
@@ -20,8 +20,13 @@ const EXIT_CODES: [(u8, &str); 5] = [
     ),
     (
         EXIT_FOUND,
-        "`plan` of a cluster: there are writes; `takeover check`: there is an obstacle; `config check --connect`: a \
-         check failed. Otherwise they exit with 0.",
+        "`plan` of a cluster: there are changes, as 1 in `kubectl diff`; `takeover check`: there is an obstacle; \
+         `config check --connect`: a check failed; `why --exit-code`: the Instance is not ready. Otherwise they exit \
+         with 0.",
+    ),
+    (
+        EXIT_UNUSABLE,
+        "`config from-values`: a step must be done before the result can be used, as reported on standard error.",
     ),
 ];
 
@@ -63,16 +68,23 @@ fn section(above: &str, command: &Command, page: &mut String) {
     if !rows.is_empty() {
         page.push_str(&table(&["argument", "required", "meaning"], rows));
     }
+    let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    if let Some((heading, lines)) = examples.split_once('\n') {
+        write!(page, "{heading}\n\n```text\n{}\n```\n\n", lines.replace("\n  ", "\n").trim_start())
+            .expect("text");
+    }
 }
 
 #[test]
 fn the_page_is_up_to_date() {
-    let mut command = Arguments::command();
+    let mut command = examples::added(Arguments::command(), "crownlabs");
     command.build();
     let mut page = format!(
         "# Command line\n\n{HEADER}\n\n{}\n\n\
          `crownlabs man FOLDER` writes the same as man pages. Linked as `kubectl-crownlabs` in the `PATH`, it is a plugin: \
-         `kubectl crownlabs why INSTANCE -n NAMESPACE`. For macOS and Windows there is everything but `run`.\n\n",
+         `kubectl crownlabs why INSTANCE -n NAMESPACE`. `crownlabs --version` prints the versions of this program, of the \
+         daemon and of the API server; `--kubeconfig` and `--context` choose the cluster. For macOS and Windows there is everything but `run`. \
+         In a terminal, texts for people have colours, unless `NO_COLOR` has a value.\n\n",
         command.get_about().map(|about| escaped(&about.to_string())).unwrap_or_default()
     );
     for inner in command.get_subcommands().filter(|inner| inner.get_name() != "help") {
@@ -106,5 +118,5 @@ fn help_is_plain_text() {
         );
         command.get_subcommands().for_each(check);
     }
-    check(&Arguments::command());
+    check(&examples::added(Arguments::command(), "crownlabs"));
 }

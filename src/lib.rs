@@ -18,7 +18,7 @@
 //! - [`loops`]: the table of the control loops.
 //! - [`manager`]: start and stop of the process: connections, loops, lease, probes, metrics.
 //! - [`offline`]: `crownlabs plan`, which prints the plans of the same loops without a cluster.
-//! - [`explain`]: `crownlabs why` and `crownlabs status`, in the words of conditions and events.
+//! - [`explain`]: `crownlabs why`, `crownlabs status` and `crownlabs --version`, in the words of conditions and events.
 //! - [`release`]: `crownlabs release`, which releases objects of a former selector.
 //! - [`preview`]: the writes of the loops in a live cluster: `crownlabs plan --kubeconfig`, `crownlabs takeover check`.
 //! - [`connect`]: whether the daemon could work: `crownlabs config check --connect`.
@@ -59,10 +59,10 @@ mod webhook;
 
 pub use api::shown::escaped_lines;
 pub use config::{
-    Config, ConfigError, default_document as default_configuration, schema as configuration_schema,
+    Config, ConfigError, SCHEMA as CONFIGURATION_SCHEMA, default_document as default_configuration,
 };
 pub use connect::connections;
-pub use explain::{status, why};
+pub use explain::{Answer, cluster_versions, installation, status, why};
 pub use from_values::{FromValues, Made, from_values};
 #[cfg(feature = "daemon")]
 pub use manager::lease::LostLease;
@@ -76,6 +76,7 @@ pub use offline::format::Format;
 pub use offline::{Output, Surroundings, plan};
 pub use preview::{Findings, changes, plan_beside, takeover};
 pub use release::{Release, release};
+pub use runtime::readiness::state::VERSION;
 
 /// The custom resource definitions, as YAML documents. With `integer_cpu`, the processor cores of quotas are whole
 /// numbers, as the newest dashboard and its relay expect. Otherwise they may also be amounts such as `500m`.

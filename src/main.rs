@@ -2,10 +2,12 @@
 
 #[cfg(test)]
 mod command_line;
+mod examples;
+mod inspect;
 #[cfg(test)]
 mod reference;
+mod terminal;
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -14,23 +16,28 @@ use anyhow::Context;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
-use crownlabs::{ClusterOptions, Config, ConfigError, Findings, Format, Output, Release, Surroundings};
+use crownlabs::{
+    ClusterOptions, Config, ConfigError, Findings, Format, Output, Release, Surroundings, VERSION,
+};
 #[cfg(feature = "daemon")]
 use crownlabs::{LostLease, Options};
+
+use self::inspect::{StatusArguments, VersionArguments, WhyArguments};
+use self::terminal::{print, print_coloured, say, say_coloured, write};
 
 #[cfg(feature = "mimalloc")]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// The version, and the commit of its source.
-const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("CROWNLABS_REVISION"), ")");
-
 /// One daemon that runs every control loop of a CrownLabs cluster.
 #[derive(Parser)]
-#[command(name = "crownlabs", version = VERSION, arg_required_else_help = true)]
+#[command(name = "crownlabs", version = VERSION, disable_version_flag = true)]
+#[command(arg_required_else_help = true, args_conflicts_with_subcommands = true)]
 struct Arguments {
+    #[command(flatten)]
+    version: VersionArguments,
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
 
 #[derive(Subcommand)]
@@ -45,35 +52,16 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         kubeconfig: Option<PathBuf>,
     },
-    /// Print the objects that the loops would make for the custom resources in files; or the writes that they would
-    /// send to a cluster. Nothing is written.
+    /// Print the objects that the loops would make for the custom resources in files; or the changes that they would
+    /// make in a cluster, as kubectl diff does. Nothing is written.
     Plan(PlanArguments),
     /// Explain what an Instance waits for, on which object and since when; what happens next; and who may stop or
     /// delete it.
-    Why {
-        /// The name of the Instance, optionally as NAMESPACE/NAME.
-        #[arg(value_name = "[NAMESPACE/]INSTANCE")]
-        instance: String,
-        /// The namespace of the Instance; by default, the namespace of the context.
-        #[arg(short, long, value_name = "NAME")]
-        namespace: Option<String>,
-        #[command(flatten)]
-        cluster: ClusterArguments,
-        #[command(flatten)]
-        output: OutputArguments,
-    },
-    /// List the Instances of a course with their Tenants, how long they have been idle, and how many cores they use.
-    Status {
-        /// The name of the Workspace.
-        workspace: String,
-        /// List only the Instances in this namespace.
-        #[arg(short, long, value_name = "NAME")]
-        namespace: Option<String>,
-        #[command(flatten)]
-        cluster: ClusterArguments,
-        #[command(flatten)]
-        output: OutputArguments,
-    },
+    Why(WhyArguments),
+    /// Show the state of the installation: the leader, the loops, the systems outside of the cluster, the CRDs, the
+    /// objects and the oldest problems; or list the Instances of a course with their Tenants, how long they have been
+    /// idle, and how many cores they use.
+    Status(StatusArguments),
     /// Remove the finalizers from the objects that a daemon managed under a former selector of its configuration.
     /// Refused while a daemon manages the objects of that selector.
     Release {
@@ -167,8 +155,8 @@ struct PlanArguments {
     #[arg(long, requires = "file")]
     allow_problems: bool,
     /// A cluster. With files, its Workspaces, Tenants, Templates and volumes are taken into account. Without files, the
-    /// writes that the loops would send to it now are printed, field by field, and the command exits with 4 if there
-    /// are any.
+    /// changes that the loops would make in it now are printed. Exits with 0 if there are none, with 4 if there are any,
+    /// and with 1 after an error.
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
     /// The context of the kubeconfig, or of KUBECONFIG or ~/.kube/config; by default, the current context.
@@ -209,7 +197,9 @@ enum ConfigCommand {
     },
     /// Print the JSON Schema of the file.
     Schema,
-    /// Print the values of the daemon's chart for those of the Go operators' chart, and on standard error what remains.
+    /// Print the values of the daemon's chart for those of the Go operators' chart. Standard error has the steps that
+    /// must be done, the facts that should be known, and the values that were ignored. Exits with 5 if a step must be done
+    /// before the result can be used.
     FromValues {
         /// The values, as "helm get values RELEASE --all -o yaml" prints them; - is standard input.
         file: PathBuf,
@@ -231,17 +221,22 @@ const EXIT_FOUND: u8 = 4;
 /// The exit code of `plan -f` if something in the files cannot be made.
 const EXIT_REFUSED: u8 = 2;
 
+/// The exit code of `config from-values` if a step must be done before the result can be used.
+const EXIT_UNUSABLE: u8 = 5;
+
 /// Returns the arguments. Under the name `kubectl-crownlabs`, the binary is a plugin of `kubectl`.
 fn arguments() -> Arguments {
     let program = std::env::args_os().next().map(PathBuf::from).unwrap_or_default();
     let is_plugin = program.file_stem().is_some_and(|name| name == "kubectl-crownlabs");
-    let command = Arguments::command();
-    let command = if is_plugin { command.bin_name("kubectl crownlabs") } else { command };
+    let program = if is_plugin { "kubectl crownlabs" } else { "crownlabs" };
+    let command = examples::added(Arguments::command(), program);
+    let command = if is_plugin { command.bin_name(program) } else { command };
     Arguments::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
 }
 
 fn main() -> ExitCode {
-    match execute(arguments().command) {
+    let Arguments { version, command } = arguments();
+    match command.map_or_else(|| inspect::version(version), execute) {
         Ok(code) => code,
         Err(error) => {
             if error.is::<ConfigError>() {
@@ -271,14 +266,11 @@ fn execute(command: Command) -> anyhow::Result<ExitCode> {
         Command::Plan(arguments) => return plan(arguments),
         Command::Takeover(TakeoverCommand::Check { config, cluster, output }) => {
             let (config, cluster) = (configuration(config)?, cluster.options(None));
-            return print_findings(&block_on(crownlabs::takeover(&config, &cluster, output.output))?);
+            let findings = block_on(crownlabs::takeover(&config, &cluster, output.output))?;
+            return print_findings(&findings, output.output);
         }
-        Command::Why { instance, namespace, cluster, output } => {
-            print(&block_on(crownlabs::why(&instance, &cluster.options(namespace), output.output))?)?;
-        }
-        Command::Status { workspace, namespace, cluster, output } => {
-            print(&block_on(crownlabs::status(&workspace, &cluster.options(namespace), output.output))?)?;
-        }
+        Command::Why(arguments) => return inspect::why(arguments),
+        Command::Status(arguments) => return inspect::status(arguments),
         Command::Release { selector, dry_run, cluster } => {
             let release = Release { selector, is_dry: dry_run };
             let line = |line: &str| print(&format!("{line}\n"));
@@ -292,7 +284,8 @@ fn execute(command: Command) -> anyhow::Result<ExitCode> {
             config.warnings().iter().for_each(warn);
             if connect {
                 let cluster = ClusterOptions { kubeconfig, context, namespace: None };
-                return print_findings(&block_on(crownlabs::connections(&config, &cluster, output))?);
+                let findings = block_on(crownlabs::connections(&config, &cluster, output))?;
+                return print_findings(&findings, output);
             }
             print(&format!("{} is valid\n", file.display()))?;
         }
@@ -302,13 +295,14 @@ fn execute(command: Command) -> anyhow::Result<ExitCode> {
             let made = if configuration { crownlabs::Made::Configuration } else { crownlabs::Made::Chart };
             let made = crownlabs::from_values(&text, made, namespace.as_deref())
                 .map_err(|error| anyhow::anyhow!("{}: {error}", file.display()))?;
-            for message in &made.messages {
-                say(message);
-            }
+            say_coloured(&made.report());
             print(&made.yaml)?;
+            if !made.is_usable() {
+                return Ok(ExitCode::from(EXIT_UNUSABLE));
+            }
         }
         Command::Config(ConfigCommand::Schema) => {
-            print(&format!("{:#}\n", crownlabs::configuration_schema()))?;
+            print(crownlabs::CONFIGURATION_SCHEMA)?;
         }
         Command::Man { folder } => write_man_pages(&folder)
             .with_context(|| format!("the man pages cannot be written into {}", folder.display()))?,
@@ -327,7 +321,7 @@ fn plan(arguments: PlanArguments) -> anyhow::Result<ExitCode> {
     let is_alone = kubeconfig.is_none() && context.is_none();
     let cluster = ClusterOptions { kubeconfig, context, namespace };
     if file.is_empty() {
-        return print_findings(&block_on(crownlabs::changes(&config, &cluster, format))?);
+        return print_findings(&block_on(crownlabs::changes(&config, &cluster, format))?, format);
     }
     let planned: Output = if is_alone {
         let around = Surroundings { namespace: cluster.namespace, ..Surroundings::default() };
@@ -363,30 +357,14 @@ fn block_on<T>(future: impl Future<Output = anyhow::Result<T>>) -> anyhow::Resul
     result
 }
 
-fn print_findings(findings: &Findings) -> anyhow::Result<ExitCode> {
+fn print_findings(findings: &Findings, format: Option<Format>) -> anyhow::Result<ExitCode> {
+    let print = if format.is_none() { print_coloured } else { print };
     print(&findings.text)?;
     Ok(if findings.is_clean { ExitCode::SUCCESS } else { ExitCode::from(EXIT_FOUND) })
 }
 
 fn write_man_pages(folder: &Path) -> std::io::Result<()> {
     std::fs::create_dir_all(folder)?;
-    clap_mangen::generate_to(Arguments::command().disable_help_subcommand(true), folder)
-}
-
-/// Prints a text. Users have written parts of it, so control characters are escaped.
-fn print(text: &str) -> anyhow::Result<()> {
-    write(crownlabs::escaped_lines(text).as_bytes())
-}
-
-/// Prints a text to standard error, with control characters escaped.
-fn say(text: &str) {
-    eprintln!("{}", crownlabs::escaped_lines(text));
-}
-
-/// Writes to standard output. A closed pipe (`crownlabs crd | head`) ends the output without an error.
-fn write(text: &[u8]) -> anyhow::Result<()> {
-    match std::io::stdout().lock().write_all(text) {
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        result => result.context("standard output cannot be written"),
-    }
+    let command = examples::added(Arguments::command(), "crownlabs");
+    clap_mangen::generate_to(command.disable_help_subcommand(true), folder)
 }

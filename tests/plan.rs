@@ -345,6 +345,26 @@ fn a_config_map_is_checked_and_used_as_the_configuration_in_it() {
 }
 
 #[test]
+fn a_conversion_of_values_exits_with_5_if_a_step_must_be_done_and_has_no_colours_in_a_pipe() {
+    let convert = |values: &str| {
+        let output = crownlabs(&["config", "from-values", "-"], values);
+        (output.status.code(), text(&output.stderr), text(&output.stdout))
+    };
+    let (code, report, made) = convert("bastion: {image: {repository: r}}\n");
+    assert_eq!(code, Some(5), "{report}");
+    assert!(report.starts_with("Must be done before the file can be used:\n  bastion: copy its"), "{report}");
+    assert!(
+        report.contains("\nShould be known:\n  operator, ")
+            && report.contains("\nIgnored:\n  bastion.image: ")
+    );
+    assert!(made.contains("\nbastion:\n") && !report.contains('\u{1b}'), "{made}{report}");
+    let (code, report, _) =
+        convert("exam-agent: {configurations: {targetNamespace: exams, allowedIPs: 192.0.2.0/24}}\n");
+    assert_eq!(code, Some(0), "{report}");
+    assert!(report.starts_with("Should be known:\n"), "{report}");
+}
+
+#[test]
 fn each_command_has_a_man_page() {
     let folder = tempfile::tempdir().expect("a folder");
     let pages = folder.path().join("man");
@@ -354,6 +374,7 @@ fn each_command_has_a_man_page() {
         ("crownlabs.1", "One daemon that runs every control loop"),
         ("crownlabs-run.1", "Run the control loops until SIGTERM"),
         ("crownlabs-plan.1", "Files with custom resources in YAML or JSON"),
+        ("crownlabs-plan.1", "# Print the objects for the custom resources in a folder"),
         ("crownlabs-config-check.1", "Every fault is reported with its line"),
     ] {
         let page =

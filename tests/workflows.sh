@@ -1,29 +1,13 @@
 #!/usr/bin/env bash
-# Checks the workflows of .github with actionlint, which is built once like helm (tests/helm.sh); that each action is pinned by its
-# digest, with the version and its date, and was at most a year old at the newest release; that kind clusters have the versions of
-# Kubernetes that the tests run; and that the manifest for Krew names the archives of a release. ACTIONLINT names another one.
+# Checks the files of a release: those of tests/release/check.py; that kind clusters have the versions of Kubernetes that the tests
+# run; that the manifest for Krew names the archives of a release; and the workflows of .github with actionlint, which is built once
+# like helm (tests/helm.sh). ACTIONLINT names another one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-python3 - <<'PINS'
-import datetime, pathlib, re, sys
-
-dates = re.findall(r"^## .* - (\d{4}-\d\d-\d\d)$", pathlib.Path("CHANGELOG.md").read_text(), re.M)
-oldest = datetime.date.fromisoformat(dates[0]) - datetime.timedelta(days=365)
-faults, pins = [], 0
-for file in sorted(pathlib.Path(".github/workflows").glob("*.yml")):
-    for number, line in enumerate(file.read_text().splitlines(), 1):
-        if not (use := re.search(r"uses: (.*)", line)):
-            continue
-        pins += 1
-        pin = re.fullmatch(r"\S+@[0-9a-f]{40} # v[0-9.]+, (\d{4}-\d\d-\d\d)", use[1])
-        if not pin:
-            faults.append(f"{file}:{number}: expected NAME@DIGEST # VERSION, DATE: {use[1]}")
-        elif datetime.date.fromisoformat(pin[1]) < oldest:
-            faults.append(f"{file}:{number}: more than a year older than the newest release ({dates[0]}): {use[1]}")
-assert pins, "no action is used"
-sys.exit("\n".join(faults) or None)
-PINS
+export PYTHONDONTWRITEBYTECODE=1
+python3 tests/release/faults.py --quiet
+python3 tests/release/check.py
 
 for kubernetes in oldest newest; do
 	module=tests/cluster/go/kubernetes$([ $kubernetes = newest ] || echo -$kubernetes)
@@ -37,14 +21,16 @@ trap 'rm -f "$sums"' EXIT
 for archive in crownlabs-1.2.3-linux-{amd64,arm64} crownlabs-cli-1.2.3-{darwin-{amd64,arm64},windows-amd64}; do
 	echo "$(sha256sum </dev/null | cut -d' ' -f1)  $archive.tar.gz" >>"$sums"
 done
-./images/krew.sh 1.2.3 https://example.org/v1.2.3 "$sums" | python3 -c '
+./images/krew.sh 1.2.3 https://example.org/crownlabs/releases/download/v1.2.3 "$sums" | python3 -c '
 import sys, yaml
-platforms = yaml.safe_load(sys.stdin)["spec"]["platforms"]
+spec = yaml.safe_load(sys.stdin)["spec"]
+platforms = spec["platforms"]
+assert spec["homepage"] == "https://example.org/crownlabs", spec["homepage"]
 named = [(each["selector"]["matchLabels"]["os"], each["uri"].rsplit("/", 1)[1], each["bin"]) for each in platforms]
 assert len(named) == 5 and all(len(each["sha256"]) == 64 for each in platforms), named
 assert ("windows", "crownlabs-cli-1.2.3-windows-amd64.tar.gz", "crownlabs.exe") in named, named'
 sed -i /windows/d "$sums"
-if ./images/krew.sh 1.2.3 https://example.org/v1.2.3 "$sums" >/dev/null 2>&1; then
+if ./images/krew.sh 1.2.3 https://example.org/crownlabs/releases/download/v1.2.3 "$sums" >/dev/null 2>&1; then
 	echo "images/krew.sh does not notice a missing archive" >&2
 	exit 1
 fi

@@ -5,7 +5,7 @@
 //! carry no secret of the daemon.
 
 use std::error::Error as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +17,9 @@ use reqwest::{Client, ClientBuilder, RequestBuilder, Response};
 use tracing::warn;
 
 use super::addresses::AddressRules;
+use crate::config::file::{self, FileError};
+use crate::runtime::cause::Cause;
+use crate::runtime::certificate::pem::certificates;
 use crate::runtime::client::USER_AGENT;
 use crate::runtime::error::with_sources;
 
@@ -70,12 +73,12 @@ pub enum HttpError {
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
     /// The file with the certificates of the certificate authorities cannot be used.
-    #[error("the certificates of {} cannot be used: {source}", path.display())]
+    #[error("{} cannot be used: {problem}", path.display())]
     CaFile {
         /// The file.
         path: PathBuf,
-        /// The error.
-        source: kube::Error,
+        /// The problem, with the remedy.
+        problem: String,
     },
     /// The system has no certificate authorities to verify a certificate.
     #[error("this system has no CA certificates; set caFile: {0}")]
@@ -157,8 +160,11 @@ impl HttpClient {
         }
         let is_redirect = error.is_redirect();
         let error = error.without_url();
-        let words = error.source().map_or_else(|| error.to_string(), with_sources);
-        if is_redirect { HttpError::Redirect(words) } else { HttpError::NoAnswer(words) }
+        if is_redirect {
+            return HttpError::Redirect(error.source().map_or_else(|| error.to_string(), with_sources));
+        }
+        let cause = error.source().map(Cause::of);
+        HttpError::NoAnswer(cause.map_or_else(|| error.to_string(), |cause| cause.with_remedy("caFile")))
     }
 }
 
@@ -194,10 +200,30 @@ fn tls_config(url: &Uri, ca_file: &str) -> Result<rustls::ClientConfig, SetupErr
     }
     // kube's verifier is used because it reads the file again every minute, unlike reqwest's own.
     config.root_cert_file.clone_from(&ca_file);
+    if let Some(path) = &ca_file {
+        check_authorities(path).map_err(|problem| SetupError::CaFile { path: path.clone(), problem })?;
+    }
     config.rustls_client_config().map_err(|source| match ca_file {
-        Some(path) => SetupError::CaFile { path, source },
+        Some(path) => SetupError::CaFile { path, problem: with_sources(&source) },
         None => SetupError::NoPlatformRoots(source),
     })
+}
+
+/// Checks a file with the certificates of authorities. The error is a sentence with the remedy.
+///
+/// # Errors
+/// When the file cannot be read, or has no certificate.
+pub fn check_authorities(path: &Path) -> Result<(), String> {
+    let content = file::read(path).map_err(|error| error.to_string())?;
+    if content.is_empty() {
+        return Err(FileError::Empty.to_string());
+    }
+    // PEM itself is ASCII, and the text around it may have any other encoding. A file that begins with 0x30 is in DER.
+    if content.first() != Some(&0x30) && file::text(&content) == Err(FileError::Utf16) {
+        return Err(FileError::Utf16.to_string());
+    }
+    let remedy = "expected the certificates of the authorities, in PEM";
+    certificates("it", &content).map(drop).map_err(|error| format!("{error}; {remedy}"))
 }
 
 /// The settings that all clients share.
@@ -276,6 +302,42 @@ mod tests {
         let request = String::from_utf8(answer.body).unwrap();
         assert!(request.contains(&format!("user-agent: {USER_AGENT}\r\n")), "{request}");
         let error = other.send(other.client.get(&url)).await.err().unwrap().to_string();
-        assert!(error.contains("invalid peer certificate"), "{error}");
+        assert!(error.starts_with("its certificate is from an unknown authority"), "{error}");
+        assert!(
+            error.ends_with("); caFile must contain the certificate of its authority, in PEM"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_file_of_authorities_without_a_certificate_is_refused_with_the_remedy() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("ca.crt");
+        let refused = |content: Option<&[u8]>| {
+            if let Some(content) = content {
+                std::fs::write(&file, content).unwrap();
+            }
+            check_authorities(&file)
+        };
+        assert_eq!(refused(None), Err(FileError::Missing.to_string()));
+        assert_eq!(refused(Some(&b""[..])), Err(FileError::Empty.to_string()));
+        assert_eq!(refused(Some(&b"-\0-\0"[..])), Err(FileError::Utf16.to_string()));
+        let made = rcgen::generate_simple_self_signed(["a.example.org".to_owned()]).unwrap();
+        let key = made.signing_key.serialize_pem();
+        let missing = "it has no certificate in PEM, which begins with -----BEGIN CERTIFICATE-----; expected the certificates of \
+                       the authorities, in PEM";
+        for content in [key.as_bytes(), made.cert.der().as_ref(), &b"nonsense"[..]] {
+            assert_eq!(refused(Some(content)), Err(missing.to_owned()));
+        }
+        let text = format!("autorit\u{e9}\n{}", made.cert.pem());
+        assert_eq!(refused(Some(text.as_bytes())), Ok(()));
+        let error = HttpClient::new(
+            &Uri::from_static("https://a.example.org"),
+            "/does/not/exist",
+            Duration::from_secs(1),
+            1,
+        );
+        let expected = format!("/does/not/exist cannot be used: {}", FileError::NoFolder);
+        assert_eq!(error.err().unwrap().to_string(), expected);
     }
 }

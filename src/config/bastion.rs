@@ -38,12 +38,15 @@ keys! {
 }
 
 formats! {
-    FILE = "crownlabs-file", formats::is_path, "the absolute path of a file such as /auth-keys/keys";
+    FILE = "crownlabs-file", formats::is_path, "the absolute path of a file such as /auth-keys/keys",
+        "^/.*[^/]$";
     FOLDER = "crownlabs-folder", |text| text.is_empty() || formats::is_absolute(text),
-        "the absolute path of a folder such as /host-keys, or \"\" for none";
+        "the absolute path of a folder such as /host-keys, or \"\" for none",
+        "^(/.*)?$";
     KEY_OPTIONS = "crownlabs-key-options", |text| text.is_empty() || are_options(text),
         "options of an authorized_keys file, separated by commas without blanks, such as \
-         restrict,port-forwarding,permitopen=\"*:22\", or \"\" for none";
+         restrict,port-forwarding,permitopen=\"*:22\", or \"\" for none",
+        concat!("^(", pattern!(options), "(,", pattern!(options), ")*)?$");
 }
 
 /// The options of `authorized_keys` (sshd(8)) without a value. A server rejects every key with an unknown option, so

@@ -10,6 +10,8 @@ pub(super) enum Bound {
     Time(&'static str, Option<&'static str>),
     /// The time fulfils a condition. The texts describe a time that does not, and the expected times.
     TimeIf(fn(ConfigDuration) -> bool, &'static str, &'static str),
+    /// The list has at least and at most this many entries. The text describes the expected number.
+    Count(usize, usize, &'static str),
     /// Any other bound: a function that returns the problem with a value or `None`, and the expected value.
     Other(fn(&Value) -> Option<String>, &'static str),
 }
@@ -30,7 +32,9 @@ impl Bound {
         match self {
             Self::Time(least, Some(most)) => format!("from {least} to {most}"),
             Self::Time(least, None) => format!("at least {least}"),
-            Self::TimeIf(_, _, expected) | Self::Other(_, expected) => (*expected).to_owned(),
+            Self::TimeIf(_, _, expected) | Self::Count(_, _, expected) | Self::Other(_, expected) => {
+                (*expected).to_owned()
+            }
         }
     }
 
@@ -44,6 +48,10 @@ impl Bound {
             }
             Self::Time(least, None) => (time >= parsed(least), "is too short"),
             Self::TimeIf(is_met, words, _) => (is_met(time?), *words),
+            Self::Count(least, most, _) => {
+                let count = value.as_array()?.len();
+                return (!(*least..=*most).contains(&count)).then(|| format!("it has {count} entries"));
+            }
             Self::Other(problem, _) => return problem(value),
         };
         if is_met { None } else { Some(format!("{} {words}", time?)) }

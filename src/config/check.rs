@@ -3,7 +3,8 @@
 //!
 //! It implements those keywords of JSON Schema that are generated from the types of the configuration:
 //! `type`, `properties`, `required`, `additionalProperties`, `propertyNames`, `minProperties`, `items`,
-//! `const`, `enum`, `oneOf` of constants, `minimum`, `maximum`, and `format`.
+//! `const`, `enum`, `oneOf` of constants, `minimum`, `maximum`, and `format`. The other keywords are for other
+//! validators: they express what the formats, the bounds and the [rules](super::rules) check here.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -68,14 +68,18 @@ pub enum Identity {
 formats! {
     HTTPS_ORIGIN = "crownlabs-https-origin",
         |text| text.is_empty() || text.starts_with("https://") && (formats::ORIGIN.accepts)(text),
-        "an origin such as https://labs.example.com, in lower case, without a slash at the end, or \"\" for none";
+        "an origin such as https://labs.example.com, in lower case, without a slash at the end, or \"\" for none",
+        concat!("^(https://", pattern!(authority), ")?$");
     ISSUER_URL = "crownlabs-issuer-url",
         |text| text.is_empty() || text.starts_with("https://") && (formats::SERVER_URL.accepts)(text),
-        "a URL such as https://auth.example.com/realms/crownlabs, without query or fragment, or \"\" for none";
+        "a URL such as https://auth.example.com/realms/crownlabs, without query or fragment, or \"\" for none",
+        r#"^(https://[^/:#?@"$ ][^#?@"$ ]*)?$"#;
     SSH_HOST = "crownlabs-ssh-host", |text| text.is_empty() || is_host(text) || is_host_port(text),
-        "a host, or a host and a port, such as ssh.example.com or ssh.example.com:2222, or \"\" for none";
+        "a host, or a host and a port, such as ssh.example.com or ssh.example.com:2222, or \"\" for none",
+        concat!("^(", pattern!(authority), ")?$");
     DRIVE_TEMPLATE = "crownlabs-drive-template", is_drive_template,
-        "a namespace and a name, such as workspace-utilities/filebrowser, or \"\" for none";
+        "a namespace and a name, such as workspace-utilities/filebrowser, or \"\" for none",
+        concat!("^(", pattern!(host), "/", pattern!(host), ")?$");
 }
 
 fn is_drive_template(text: &str) -> bool {
@@ -83,10 +87,7 @@ fn is_drive_template(text: &str) -> bool {
     text.is_empty() || text.split_once('/').is_some_and(|(of, name)| is_name(of) && is_name(name))
 }
 
-const SOME: Bound = Bound::Other(
-    |value| value.as_array()?.is_empty().then(|| "the list is empty".to_owned()),
-    "at least one of en and it",
-);
+const SOME: Bound = Bound::Count(1, usize::MAX, "at least one of en and it");
 
 impl DashboardConfig {
     /// Returns the host that the dashboard shares with Instances; `None` if it shares none.

@@ -102,7 +102,7 @@ text!(
     ConfigDuration,
     DURATION = "crownlabs-duration",
     "a duration such as 30s, 5m, 24h or 7d, at most 36500d",
-    "pattern": "^(?=.)([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?([0-9]+ms)?$"
+    "^([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?([0-9]+ms)?$"
 );
 
 #[cfg(test)]

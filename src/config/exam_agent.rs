@@ -46,7 +46,8 @@ keys! {
 
 formats! {
     BASE_PATH = "crownlabs-base-path", is_base_path,
-        "a path such as /api: segments of letters, digits, dashes, dots, underscores and tildes, each after a slash";
+        "a path such as /api: segments of letters, digits, dashes, dots, underscores and tildes, each after a slash",
+        "^(/[-A-Za-z0-9._~]+)+$";
 }
 
 /// Whether a text is a path that needs no encoding, without a slash at its end.

@@ -90,7 +90,8 @@ impl fmt::Display for PortRange {
 text!(
     PortRange,
     PORT_RANGE = "crownlabs-port-range",
-    "two ports from 1 to 65535, the lower one first, such as 49152-65535"
+    "two ports from 1 to 65535, the lower one first, such as 49152-65535",
+    "^ *[0-9]{1,5} *- *[0-9]{1,5} *$"
 );
 
 #[cfg(test)]

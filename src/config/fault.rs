@@ -1,19 +1,20 @@
 //! Faults of a configuration file, as messages for administrators.
 
 use std::fmt;
-use std::io;
 use std::path::PathBuf;
+
+use super::file::FileError;
 
 /// Why a configuration file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file cannot be read.
-    #[error("the configuration file {} cannot be read: {source}", path.display())]
+    #[error("the configuration file {} cannot be read: {problem}", path.display())]
     Unreadable {
         /// The path of the file.
         path: PathBuf,
-        /// The error of the operating system.
-        source: io::Error,
+        /// The problem of the file.
+        problem: FileError,
     },
     /// The file has faults. They are ordered by line and displayed one per line.
     #[error("{}", one_per_line(.0))]

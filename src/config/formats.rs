@@ -15,15 +15,24 @@ pub(super) struct Format {
     pub expected: &'static str,
     /// Whether a text is valid.
     pub accepts: fn(&str) -> bool,
+    /// The pattern in the schema: see [`super::patterns`].
+    #[cfg(test)]
+    pub pattern: &'static str,
 }
 
-/// Declares formats, each with its name in the schema, whether it accepts a text, and a description of valid texts.
+/// Declares formats, each with its name in the schema, whether it accepts a text, a description of valid texts, and the
+/// pattern in the schema.
 macro_rules! formats {
-    ($($(#[$of_format:meta])* $format:ident = $name:literal, $accepts:expr, $expected:literal;)*) => {
+    ($($(#[$of_format:meta])* $format:ident = $name:literal, $accepts:expr, $expected:literal, $pattern:expr;)*) => {
         $(
             $(#[$of_format])*
-            pub(super) const $format: $crate::config::formats::Format =
-                $crate::config::formats::Format { name: $name, expected: $expected, accepts: $accepts };
+            pub(super) const $format: $crate::config::formats::Format = $crate::config::formats::Format {
+                name: $name,
+                expected: $expected,
+                accepts: $accepts,
+                #[cfg(test)]
+                pattern: $pattern,
+            };
         )*
 
         /// The formats of this file.
@@ -34,40 +43,57 @@ pub(super) use formats;
 
 formats! {
     HOST = "crownlabs-host", is_host,
-        "a host name such as crownlabs.example.com, in lower case, without scheme, port or slash";
-    HOST_PORT = "crownlabs-host-port", is_host_port, "a host and a port such as instmetrics:9090";
+        "a host name such as crownlabs.example.com, in lower case, without scheme, port or slash",
+        concat!("^", pattern!(host), "$");
+    HOST_PORT = "crownlabs-host-port", is_host_port, "a host and a port such as instmetrics:9090",
+        concat!("^", pattern!(host_port), "$");
     ORIGIN = "crownlabs-origin", is_origin,
-        "the origin of a web page such as https://crownlabs.example.com, in lower case, without a slash at the end";
+        "the origin of a web page such as https://crownlabs.example.com, in lower case, without a slash at the end",
+        concat!("^https?://", pattern!(authority), "$");
     HTTP_URL = "crownlabs-http-url", is_http_url,
-        "a URL such as https://crownlabs.example.com/auth, without a slash, query or fragment at the end";
+        "a URL such as https://crownlabs.example.com/auth, without a slash, query or fragment at the end",
+        r#"^https?://[^/:#?@"$ ]([^#?@"$ ]*[^/#?@"$ ])?$"#;
     SERVER_URL = "crownlabs-server-url", |text| text.is_empty() || is_http_url(text.trim_end_matches('/')),
-        "a URL such as https://auth.example.com, without user, query or fragment, or \"\" for none";
+        "a URL such as https://auth.example.com, without user, query or fragment, or \"\" for none",
+        concat!("^(", pattern!(url), ")?$");
     DNS_LABEL = "crownlabs-dns-label", |text| check_dns_label(text).is_ok(),
-        "at most 63 lower-case letters, digits and dashes, with a letter or digit at both ends";
+        "at most 63 lower-case letters, digits and dashes, with a letter or digit at both ends",
+        concat!("^", pattern!(label), "$");
     OBJECT_NAME = "crownlabs-object-name", |text| check_object_name(text).is_ok(),
-        "at most 253 lower-case letters, digits, dashes and dots, with a letter or digit at both ends";
+        "at most 253 lower-case letters, digits, dashes and dots, with a letter or digit at both ends",
+        concat!("^", pattern!(host), "$");
     NAMESPACED_NAME = "crownlabs-namespaced-name", is_namespaced_name,
-        "a namespace and a name, such as crownlabs-system/crownlabs-controller-manager";
+        "a namespace and a name, such as crownlabs-system/crownlabs-controller-manager",
+        concat!("^", pattern!(label), "/", pattern!(host), "$");
     LABEL_KEY = "crownlabs-label-key", is_label_key,
-        "the key of a label, such as crownlabs.polito.it/operator-selector";
+        "the key of a label, such as crownlabs.polito.it/operator-selector",
+        concat!("^(", pattern!(host), "/)?", pattern!(word), "$");
     LABEL_VALUE = "crownlabs-label-value", |text| check_label_value(text).is_ok(),
         "the value of a label: at most 63 letters, digits, dashes, underscores and dots, with a letter or digit at \
-         both ends";
+         both ends",
+        concat!("^(", pattern!(word), ")?$");
     IMAGE_NAME = "crownlabs-image-name", is_image_name,
-        "the name of an image without tag, such as crownlabs/websockify or registry.example.com:5000/websockify";
-    IMAGE_TAG = "crownlabs-image-tag", is_tag, "the tag of an image, such as latest or v1.4.2";
+        "the name of an image without tag, such as crownlabs/websockify or registry.example.com:5000/websockify",
+        concat!("^(", pattern!(host_port), "/)?", pattern!(repository), "$");
+    IMAGE_TAG = "crownlabs-image-tag", is_tag, "the tag of an image, such as latest or v1.4.2",
+        concat!("^", pattern!(tag), "$");
     IMAGE = "crownlabs-image", is_image,
-        "an image such as busybox, crownlabs/img-exporter:v1 or registry.example.com/kaniko@sha256:…";
+        "an image such as busybox, crownlabs/img-exporter:v1 or registry.example.com/kaniko@sha256:…",
+        concat!("^(", pattern!(host_port), "/)?", pattern!(repository), "(:", pattern!(tag), ")?(@[^:]*:[0-9a-f]{32,})?$");
     REGISTRY = "crownlabs-registry", is_registry,
         "a registry such as registry.example.com or registry.example.com:5000/snapshots, without scheme, or \"\" for \
-         none";
+         none",
+        concat!("^(", pattern!(authority), "(/", pattern!(repository), ")?)?$");
     OPTIONAL_NAME = "crownlabs-optional-name", |text| text.is_empty() || check_object_name(text).is_ok(),
-        "at most 253 lower-case letters, digits, dashes and dots, with a letter or digit at both ends, or \"\" for none";
+        "at most 253 lower-case letters, digits, dashes and dots, with a letter or digit at both ends, or \"\" for none",
+        concat!("^(", pattern!(host), ")?$");
     QUANTITY = "crownlabs-quantity", |text| text.parse().is_ok_and(|amount: Quantity| !amount.is_negative()),
-        "an amount such as 500m, 1Gi or 50G, not below 0";
+        "an amount such as 500m, 1Gi or 50G, not below 0",
+        concat!("^", pattern!(amount), "$");
     OPTIONAL_QUANTITY = "crownlabs-optional-quantity",
         |text| text.is_empty() || text.parse().is_ok_and(|amount: Quantity| amount > Quantity::from_int(0)),
-        "an amount such as 500M or 10Gi, above 0, or \"\" for none";
+        "an amount such as 500M or 10Gi, above 0, or \"\" for none",
+        concat!("^(", pattern!(amount), ")?$");
 }
 
 /// Sets the schema of a map of texts to the schema of labels.
@@ -129,13 +155,22 @@ mod tests {
     use crate::config::log::LOG_FILTER;
     use crate::config::schema;
 
-    /// Checks that a format accepts the texts in `right` and refuses those in `wrong`.
+    /// The texts of the tables that only the daemon rejects: patterns cannot express ranges of numbers, addresses among
+    /// hosts, and the names of levels.
+    const BEYOND_PATTERNS: [&str; 7] =
+        ["10.0.0.1", "a:65536", "0.0.0.0:65536", "inof", "info,hyper", "crownlabs=loud", "info, hyper=off"];
+
+    /// Checks that a format accepts the texts in `right` and refuses those in `wrong`, and that its pattern matches the
+    /// former, and of the latter only those that patterns cannot tell.
     fn table(format: &Format, right: &[&str], wrong: &[&str]) {
+        let pattern = regex::Regex::new(format.pattern).expect("a pattern");
+        let is_match = |text: &&str| pattern.is_match(text) && (!text.is_empty() || (format.accepts)(""));
         for text in right {
-            assert!((format.accepts)(text), "{}: {text:?}", format.name);
+            assert!((format.accepts)(text) && is_match(text), "{}: {text:?}", format.name);
         }
         for text in wrong {
-            assert!(!(format.accepts)(text), "{}: {text:?}", format.name);
+            let is_beyond = BEYOND_PATTERNS.contains(text);
+            assert!(!(format.accepts)(text) && (is_beyond || !is_match(text)), "{}: {text:?}", format.name);
         }
         assert!(schema::format(format.name).is_some(), "{} is not in the list", format.name);
     }

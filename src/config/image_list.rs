@@ -15,13 +15,17 @@ const IMAGE: &str = "IMAGE";
 
 formats! {
     REGISTRY_URL = "crownlabs-registry-url", |text| !text.is_empty() && (formats::SERVER_URL.accepts)(text),
-        "the URL of a registry such as https://registry.example.com, without user, query or fragment";
+        "the URL of a registry such as https://registry.example.com, without user, query or fragment",
+        concat!("^", pattern!(url), "$");
     REGISTRY_NAME = "crownlabs-registry-name", |text| !text.is_empty() && (formats::REGISTRY.accepts)(text),
         "a registry as written in image names, such as registry.example.com or registry.example.com:5000, without \
-         scheme";
+         scheme",
+        concat!("^", pattern!(authority), "(/", pattern!(repository), ")?$");
     PROJECT = "crownlabs-project", |text| text.is_empty() || is_repository(text),
-        "a project such as crownlabs, in lower case and without a slash at its ends, or \"\" for none";
-    ARTIFACT_TYPE = "crownlabs-artifact-type", is_artifact_type, "a type of artifact such as IMAGE, in upper case";
+        "a project such as crownlabs, in lower case and without a slash at its ends, or \"\" for none",
+        concat!("^(", pattern!(repository), ")?$");
+    ARTIFACT_TYPE = "crownlabs-artifact-type", is_artifact_type, "a type of artifact such as IMAGE, in upper case",
+        "^[A-Z0-9._-]{1,64}$";
 }
 
 fn is_artifact_type(text: &str) -> bool {
@@ -30,13 +34,7 @@ fn is_artifact_type(text: &str) -> bool {
 }
 
 /// The maximum number of registries; each is a task with a bounded amount of memory.
-const FEW: Bound = Bound::Other(
-    |value| {
-        let count = value.as_array()?.len();
-        (count > 64).then(|| format!("there are {count} registries"))
-    },
-    "at most 64",
-);
+const FEW: Bound = Bound::Count(0, 64, "at most 64");
 
 keys! {
     /// The image list loop.

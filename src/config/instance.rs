@@ -13,7 +13,8 @@ const PUBLIC_PASSWORD_HASH: &str = "$6$rounds=4096$tBS1sNBpnw6feehB$lS9b7VKH6WMA
 
 formats! {
     PASSWORD_HASH = "crownlabs-password-hash", is_password_hash,
-        "the hash of a password as `openssl passwd -6` prints it, or \"!\" for none";
+        "the hash of a password as `openssl passwd -6` prints it, or \"!\" for none",
+        r##"^([!*]|[$]+["#%-)+-9;-~]+([$]+["#%-)+-9;-~]+){2,}[$]*)$"##;
 }
 
 /// Whether a text is a hash `$id$salt$hash` of crypt(3) as in `/etc/shadow`, or `!` or `*` for an account

@@ -33,7 +33,8 @@ formats! {
             let begin = text.strip_suffix('*').map(|begin| format!("{begin}x"));
             check_dns_label(begin.as_deref().unwrap_or(text)).is_ok()
         },
-        "the name of a namespace, or the beginning of names with * at the end, such as tenant-*";
+        "the name of a namespace, or the beginning of names with * at the end, such as tenant-*",
+        "^[-a-z0-9]{0,63}[*]?$";
 }
 
 #[cfg(test)]

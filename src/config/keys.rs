@@ -62,14 +62,16 @@ macro_rules! choice {
 pub(super) use choice;
 
 /// Makes a type appear in the file as text, written by `Display` and read by `FromStr`. Declares the format of the text,
-/// and additional keywords of its schema.
+/// with its pattern in the schema.
 macro_rules! text {
-    ($type:ident, $format:ident = $name:literal, $expected:literal $(, $keyword:literal: $value:expr)*) => {
+    ($type:ident, $format:ident = $name:literal, $expected:literal, $pattern:expr) => {
         /// The format of this type.
         pub(super) const $format: $crate::config::formats::Format = $crate::config::formats::Format {
             name: $name,
             expected: $expected,
             accepts: |text| text.parse::<$type>().is_ok(),
+            #[cfg(test)]
+            pattern: $pattern,
         };
 
         impl ::serde::Serialize for $type {
@@ -95,7 +97,7 @@ macro_rules! text {
             }
 
             fn json_schema(_: &mut ::schemars::SchemaGenerator) -> ::schemars::Schema {
-                ::schemars::json_schema!({"type": "string", "format": $name $(, $keyword: $value)*})
+                ::schemars::json_schema!({"type": "string", "format": $name})
             }
         }
     };

@@ -13,7 +13,8 @@ pub struct ListenAddress(pub Option<SocketAddr>);
 text!(
     ListenAddress,
     LISTEN_ADDRESS = "crownlabs-listen-address",
-    "an IP address and a port such as \"0.0.0.0:8080\" or \"[::]:8080\", or \"\" for none"
+    "an IP address and a port such as \"0.0.0.0:8080\" or \"[::]:8080\", or \"\" for none",
+    r"^(([0-9]+[.]){3}[0-9]+:[0-9]{1,5}|\[[0-9A-Fa-f:.%]+\]:[0-9]{1,5})?$"
 );
 
 impl ListenAddress {

@@ -29,7 +29,8 @@ pub enum LogFormat {
 
 formats! {
     LOG_FILTER = "crownlabs-log-filter", is_log_filter,
-        "a level (error, warn, info, debug, trace, off), and others for modules, such as info,crownlabs::runtime=debug";
+        "a level (error, warn, info, debug, trace, off), and others for modules, such as info,crownlabs::runtime=debug",
+        concat!("^", pattern!(directive), "(,", pattern!(directive), ")*$");
 }
 
 /// Whether a text is a filter of `tracing-subscriber`. This is stricter than the library: it reads a misspelt level

@@ -168,9 +168,11 @@ pub fn split_mailbox(text: &str) -> Option<(String, &str)> {
 formats! {
     MAIL_HOST = "crownlabs-mail-host",
         |text| text.is_empty() || text.parse::<IpAddr>().is_ok() || (formats::HOST.accepts)(text),
-        "a host name such as smtp.example.com or an IP address, without port, or \"\" for none";
+        "a host name such as smtp.example.com or an IP address, without port, or \"\" for none",
+        concat!("^(", pattern!(host), "|", pattern!(address), ")?$");
     SENDER = "crownlabs-mail-sender", |text| text.is_empty() || text.parse::<Mailbox>().is_ok(),
-        "an address such as noreply@example.com or \"CrownLabs <noreply@example.com>\", or \"\" for none";
+        "an address such as noreply@example.com or \"CrownLabs <noreply@example.com>\", or \"\" for none",
+        "^(.+@.+)?$";
     EHLO_NAME = "crownlabs-ehlo-name",
         |text| match parse_ehlo_name(text) {
             Some(ClientId::Domain(domain)) => domain.contains('.'),
@@ -178,7 +180,9 @@ formats! {
             None => text.is_empty(),
         },
         "a domain such as labs.example.com, or an address in brackets such as [192.0.2.1] or [IPv6:2001:db8::1], or \"\" \
-         for the domain of from";
+         for the domain of from",
+        r"^([-A-Za-z0-9]+([.][-A-Za-z0-9]+)+|\[[0-9A-Za-z:.]+\])?$";
     TIME_ZONE = "crownlabs-time-zone", |text| TimeZone::get(text).is_ok(),
-        "a time zone of the IANA database, such as Europe/Rome or UTC";
+        "a time zone of the IANA database, such as Europe/Rome or UTC",
+        "^[A-Za-z][-A-Za-z0-9_+/]*$";
 }

@@ -1,12 +1,17 @@
 //! The configuration file: types, defaults, validation and JSON Schema.
 //!
 //! Everything is generated from the types: their doc comments are the comments of the default file and the
-//! descriptions of the JSON Schema. A file is read in four steps, whose faults are reported together:
+//! descriptions of the JSON Schema, `config/crownlabs.schema.json`. The binary contains the schema, and not the code that
+//! generates it. A file is read in four steps, whose faults are reported together:
 //!
 //! - [`tree`] parses the YAML text into a tree that has the line of each key;
 //! - [`check`] compares the tree with the schema: unknown keys, types, ranges, formats of text;
 //! - valid parts are decoded into [`Config`];
 //! - [`rules`] checks the [`bound`] of each key, and constraints between several keys.
+
+#[cfg(test)]
+#[macro_use]
+mod patterns;
 
 mod automation;
 mod bastion;
@@ -19,7 +24,10 @@ mod duration;
 mod exam_agent;
 mod exposure;
 mod fault;
+pub mod file;
 mod formats;
+#[cfg(test)]
+mod generated;
 mod image_list;
 mod instance;
 mod instance_metrics;
@@ -79,7 +87,7 @@ pub use pod_config_node::PodConfigNodeConfig;
 pub use prometheus::{PrometheusConfig, Signal};
 pub use query_template::{QueryTemplate, quoted};
 pub use runtime_endpoint::runtime_socket;
-pub use schema::schema;
+pub use schema::{SCHEMA, schema};
 pub use shared_volume::SharedVolumeConfig;
 pub use snapshot::{Pusher, SnapshotConfig};
 pub use ssh_tracker::SshTrackerConfig;
@@ -163,5 +171,5 @@ impl Config {
 }
 
 fn read(path: &Path) -> Result<String, ConfigError> {
-    std::fs::read_to_string(path).map_err(|source| ConfigError::Unreadable { path: path.to_owned(), source })
+    file::read_text(path).map_err(|problem| ConfigError::Unreadable { path: path.to_owned(), problem })
 }

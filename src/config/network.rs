@@ -56,7 +56,8 @@ impl fmt::Display for Network {
 text!(
     Network,
     NETWORK = "crownlabs-network",
-    "a network such as 10.0.0.0/8 or 2001:db8::/32; a single address is written 10.0.0.1/32"
+    "a network such as 10.0.0.0/8 or 2001:db8::/32; a single address is written 10.0.0.1/32",
+    concat!("^", pattern!(address), "/[0-9]{1,3}$")
 );
 
 #[cfg(test)]

@@ -28,10 +28,13 @@ keys! {
 }
 
 formats! {
-    PATH = "crownlabs-path", formats::is_path, "an absolute path such as /proc, without a slash at the end";
+    PATH = "crownlabs-path", formats::is_path, "an absolute path such as /proc, without a slash at the end",
+        "^/.*[^/]$";
     OPTIONAL_PATH = "crownlabs-optional-path", |text| text.is_empty() || formats::is_path(text),
-        "an absolute path such as /proc/1/ns/net, or \"\"";
-    LINK = "crownlabs-link", is_link, "the name of a bridge, of at most 15 bytes";
+        "an absolute path such as /proc/1/ns/net, or \"\"",
+        "^(/.*[^/])?$";
+    LINK = "crownlabs-link", is_link, "the name of a bridge, of at most 15 bytes",
+        "^[!-.0-9;-~]{1,15}$";
 }
 
 fn is_link(text: &str) -> bool {

@@ -12,7 +12,8 @@ formats! {
     /// The format of an entry of the pool.
     ADDRESSES = "crownlabs-addresses", |text| Pool::parse(&[text]).is_ok(),
         "an address, a range such as 172.18.0.240-172.18.0.249, or a network such as 172.18.0.248/30 or \
-         2001:db8::/120, of at most 65536 addresses";
+         2001:db8::/120, of at most 65536 addresses",
+        "^[-0-9A-Fa-f:./, ]*$";
 }
 
 /// The maximum number of addresses in a pool. It is more than a load balancer announces, and small enough for the

@@ -7,7 +7,8 @@ use super::formats::formats;
 formats! {
     RUNTIME_ENDPOINT = "crownlabs-runtime-endpoint", |text| text.is_empty() || runtime_socket(text).is_some(),
         "the socket of the container runtime such as unix:///run/containerd/containerd.sock, or \"\" for the first \
-         usual socket that answers";
+         usual socket that answers",
+        "^((unix://)?/[-A-Za-z0-9/._+@]*[-A-Za-z0-9._+@])?$";
 }
 
 /// The maximum length of the path of a Unix socket in bytes: `sun_path` of unix(7) without the terminating zero.

@@ -1,8 +1,5 @@
-//! The JSON Schema of the file, generated from the types.
+//! The JSON Schema of the file, and its formats.
 
-use schemars::Schema;
-use schemars::generate::SchemaSettings;
-use schemars::transform::RecursiveTransform;
 use serde_json::Value;
 
 use super::duration::DURATION;
@@ -10,28 +7,20 @@ use super::exposure::PORT_RANGE;
 use super::formats::{self, Format};
 use super::listen_address::LISTEN_ADDRESS;
 use super::network::NETWORK;
-use super::types::Config;
 use super::{
     bastion, dashboard, exam_agent, image_list, instance, instance_metrics, log, mail, pod_config_node, pool,
-    runtime_endpoint,
+    runtime_endpoint, ssh_tracker, webhook,
 };
 
-/// The JSON Schema (draft 2020-12) of the file. It contains no references: each key is described where it is used.
-/// Formats that begin with `crownlabs-` are specific to this project; other validators ignore them.
-pub fn schema() -> Value {
-    let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
-    let settings = settings.with_transform(RecursiveTransform(tidy));
-    settings.into_generator().into_root_schema_for::<Config>().to_value()
-}
+/// The JSON Schema (draft 2020-12) of the file, as `config/crownlabs.schema.json`, which a test generates from the types
+/// and rules. It contains no references: each key is described where it is used. Other validators ignore formats that
+/// begin with `crownlabs-` and use the patterns beside them.
+pub const SCHEMA: &str = include_str!("../../config/crownlabs.schema.json");
 
-/// Joins the lines of descriptions, and removes the defaults of mappings, because their keys have their own defaults.
-fn tidy(schema: &mut Schema) {
-    if let Some(Value::String(description)) = schema.get_mut("description") {
-        *description = description.split_whitespace().collect::<Vec<_>>().join(" ");
-    }
-    if schema.get("properties").is_some() {
-        schema.remove("default");
-    }
+/// The same as a value.
+pub fn schema() -> Value {
+    // A test compares the value with the generated one.
+    serde_json::from_str(SCHEMA).unwrap_or_default()
 }
 
 /// Finds a format by its name in the schema.
@@ -50,6 +39,8 @@ pub(super) fn format(name: &str) -> Option<&'static Format> {
         pod_config_node::FORMATS,
         pool::FORMATS,
         runtime_endpoint::FORMATS,
+        ssh_tracker::FORMATS,
+        webhook::FORMATS,
     ];
     lists.into_iter().flatten().copied().find(|format| format.name == name)
 }

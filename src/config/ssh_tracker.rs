@@ -1,19 +1,19 @@
 //! The keys of the SSH tracker.
 
-use super::bound::Bound;
+use super::formats::formats;
 use super::keys::keys;
 
-/// The names that the kernel accepts.
-const INTERFACE: Bound = Bound::Other(
-    |value| {
-        let name = value.as_str()?;
-        let is_other = |letter: char| matches!(letter, '/' | ':' | '\0') || letter.is_whitespace();
-        let is_name =
-            (1..=15).contains(&name.len()) && ![".", ".."].contains(&name) && !name.contains(is_other);
-        (!is_name).then(|| format!("{name:?} is not the name of an interface"))
-    },
-    "`any`, or 1 to 15 bytes without spaces, `/` and `:`",
-);
+formats! {
+    INTERFACE = "crownlabs-interface", is_interface,
+        "the name of an interface, of 1 to 15 bytes without spaces, `/` and `:`, or `any`",
+        "^[^/: ]{1,15}$";
+}
+
+/// Whether the kernel accepts a name.
+fn is_interface(name: &str) -> bool {
+    let is_other = |letter: char| matches!(letter, '/' | ':' | '\0') || letter.is_whitespace();
+    (1..=15).contains(&name.len()) && ![".", ".."].contains(&name) && !name.contains(is_other)
+}
 
 keys! {
     /// The SSH tracker.
@@ -22,7 +22,7 @@ keys! {
         pub enabled: bool,
         /// The name of the network interface to capture on, which may be temporarily missing, or `any` for all
         /// interfaces.
-        pub interface: String where INTERFACE = "any".to_owned(),
+        pub interface: String as INTERFACE = "any".to_owned(),
         /// The TCP port of SSH on Instances.
         pub port: u16 as 1..=65535 = 22,
         /// The number of bytes that are captured of each packet, from 64 to 65535. It determines the block size of the

@@ -1,19 +1,12 @@
 //! The keys of the admission webhooks.
 
-use serde_json::Value;
-
-use super::bound::Bound;
-use super::formats;
+use super::formats::{self, formats};
 use super::keys::keys;
 use super::listen_address::ListenAddress;
 
-const NAMED: Bound = Bound::Other(
-    |value| {
-        let is_empty = |group: &Value| group.as_str().is_some_and(|group| group.trim().is_empty());
-        value.as_array()?.iter().any(is_empty).then(|| "a group name is empty".to_owned())
-    },
-    "the names of groups",
-);
+formats! {
+    GROUP = "crownlabs-group", |text| !text.trim().is_empty(), "the name of a group", "[^ ]";
+}
 
 keys! {
     /// The admission webhooks, which the API server calls before it stores a CrownLabs object.
@@ -33,7 +26,7 @@ keys! {
         pub service_name: String as formats::DNS_LABEL = "crownlabs-webhook".to_owned(),
         /// The groups whose members may change Tenants without restrictions. The default lists the administrators'
         /// groups of Kubernetes and of kubeadm.
-        pub bypass_groups: Vec<String> where NAMED =
+        pub bypass_groups: Vec<String> as [GROUP] =
             vec!["system:masters".to_owned(), "kubeadm:cluster-admins".to_owned()],
         /// Whether an Instance is rejected if it exceeds the quota that its Workspace grants to each user.
         pub instance_quota: bool = true,

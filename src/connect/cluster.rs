@@ -20,6 +20,7 @@ use crate::kinds::HttpRouteKind;
 use crate::loops::enabled;
 use crate::manager::definitions;
 use crate::manager::start_up::{self, ClusterOptions};
+use crate::runtime::cause::Cause;
 use crate::runtime::client;
 use crate::runtime::cluster::{DEFAULT_CLASS, DEFAULT_INGRESS_CLASS};
 use crate::runtime::error::with_sources;
@@ -75,7 +76,8 @@ async fn connect(options: &ClusterOptions) -> Result<(Client, String), (String, 
     let client = client::build(kubeconfig, Gate::open()).map_err(|error| (place.clone(), words(&error)))?;
     match timeout(LIMIT, client.apiserver_version()).await {
         Ok(Ok(_)) => Ok((client, place)),
-        Ok(Err(error)) => Err((place, words(&error))),
+        Ok(Err(error @ kube::Error::Api(_))) => Err((place, words(&error))),
+        Ok(Err(error)) => Err((place, Cause::of(&error).with_remedy(start_up::AUTHORITY))),
         Err(_) => Err((place, format!("no answer within {} s", LIMIT.as_secs()))),
     }
 }
@@ -267,7 +269,9 @@ async fn exam_servers(client: &Client, config: &Config) -> Vec<Check> {
     };
     let queries = match status_client(&config.controllers.termination) {
         Ok(queries) => queries,
-        Err(error) => return vec![Check::failed(what, "controllers.termination", with_sources(&error))],
+        Err(error) => {
+            return vec![Check::failed(what, "controllers.termination.caFile", with_sources(&error))];
+        }
     };
     let urls = instances.iter().map(|instance| instance.spec.effective_status_check_url());
     let servers: BTreeMap<String, &str> = urls.filter_map(|url| Some((host(url)?, url))).collect();

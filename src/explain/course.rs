@@ -1,39 +1,44 @@
 //! The Instances of a course as a table.
 
-use std::fmt::Write;
-
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::instance::sentence;
-use crate::api::Template;
+use super::obstacle;
+use super::words::{self, count, sentence};
+use crate::api::Kind as _;
 use crate::api::shown::{message, shown};
+use crate::api::template::{Template, TemplateKind};
 use crate::api::why::{Row, not_ready, span};
 
 /// Returns the rows as JSON.
-pub fn value(workspace: &str, rows: &[Row], templates: &[Template], now: Timestamp) -> Value {
+pub fn value(workspace: &str, rows: &[Row], templates: &[Template]) -> Value {
     let row = |row: &Row| {
         let Row { tenant, instance, template, phase, idle_since, cores } = row;
         json!({"tenant": tenant, "instance": instance, "template": template, "phase": phase, "idleSince": idle_since,
             "cores": cores})
     };
-    let template = |(name, waits): (&str, String)| json!({"template": name, "waitsFor": waits});
+    let template = |template: &Template| {
+        let about = obstacle::About {
+            kind: TemplateKind::KIND,
+            namespace: template.namespace(),
+            name: template.name(),
+        };
+        not_ready(template).map(|condition| obstacle::value(&about, condition))
+    };
     json!({
         "workspace": workspace,
         "instances": rows.iter().map(row).collect::<Vec<_>>(),
-        "templatesNotReady": waiting(templates, now).map(template).collect::<Vec<_>>(),
+        "templatesNotReady": templates.iter().filter_map(template).collect::<Vec<_>>(),
     })
-}
-
-/// The Templates that are not ready, with a sentence for each.
-fn waiting(templates: &[Template], now: Timestamp) -> impl Iterator<Item = (&str, String)> {
-    templates.iter().filter_map(move |template| Some((template.name(), sentence(not_ready(template)?, now))))
 }
 
 /// Returns the Templates that are not ready as text, below the table.
 pub fn templates(templates: &[Template], now: Timestamp) -> String {
-    let line = |(name, waits): (&str, String)| format!("  {}: {}\n", shown(name), message(&waits));
-    let lines: String = waiting(templates, now).map(line).collect();
+    let line = |template: &Template| {
+        let waits = sentence(not_ready(template)?, now);
+        Some(format!("  {}: {}\n", shown(template.name()), message(&waits)))
+    };
+    let lines: String = templates.iter().filter_map(line).collect();
     if lines.is_empty() { lines } else { format!("\nTemplates that are not ready:\n{lines}") }
 }
 
@@ -44,25 +49,12 @@ pub fn table(rows: &[Row], now: Timestamp) -> String {
     lines.extend(rows.iter().map(|row| {
         let idle = row.idle_since.as_ref().map_or_else(|| "-".to_owned(), |since| span(since, now));
         let (phase, cores) = (row.phase.to_string(), row.cores.to_string());
-        let cells = [row.tenant.clone(), row.instance.clone(), row.template.clone(), phase, idle, cores];
-        cells.map(|cell| shown(&cell).into_owned())
+        [row.tenant.clone(), row.instance.clone(), row.template.clone(), phase, idle, cores]
     }));
-    let mut widths = [0; 6];
-    for line in &lines {
-        for (width, cell) in widths.iter_mut().zip(line) {
-            *width = (*width).max(cell.chars().count());
-        }
-    }
-    let mut text = String::new();
-    for line in &lines {
-        let cells: Vec<String> =
-            line.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
-        let _ = writeln!(text, "{}", cells.join("   ").trim_end());
-    }
     let running = rows.iter().filter(|row| row.cores > 0).count();
     let cores: i64 = rows.iter().map(|row| row.cores).sum();
-    let _ = writeln!(text, "\n{} Instances, {running} of them running, {cores} cores", rows.len());
-    text
+    let (all, cores) = (count(rows.len(), "Instance"), count(cores, "core"));
+    format!("{}\n{all}, {running} of them running, {cores}\n", words::table(&lines, ""))
 }
 
 #[cfg(test)]
@@ -104,11 +96,13 @@ ada      tenant-ada/box   desktop    Off        -       0
         let now = time("2026-01-02T00:05:00Z");
         sort(&mut rows, now);
         assert_eq!(table(&rows, now), expected);
-        let value = value("tea", &rows[2..], &[], now);
+        let value = value("tea", &rows[2..], &[]);
         let first = json!({"tenant": "bob", "instance": "tenant-bob/box", "template": "desktop", "phase": "Ready",
             "idleSince": "2026-01-02T00:00:00Z", "cores": 2});
         assert_eq!((&value["workspace"], &value["instances"][0]), (&json!("tea"), &first));
         assert_eq!(value["instances"][1]["idleSince"], Value::Null);
+        let one = table(&rows[2..3], now);
+        assert!(one.ends_with("\n1 Instance, 1 of them running, 2 cores\n"), "{one}");
     }
 
     #[test]
@@ -126,9 +120,10 @@ ada      tenant-ada/box   desktop    Off        -       0
             "\nTemplates that are not ready:\n  gpu: no node is large enough (Ready: NoNode, for 5 min)\n";
         assert_eq!(templates(&all, now), expected);
         assert_eq!(templates(&all[1..], now), "");
-        let value = value("tea", &[], &all, now);
-        let waits =
-            json!({"template": "gpu", "waitsFor": "no node is large enough (Ready: NoNode, for 5 min)"});
+        let value = value("tea", &[], &all);
+        let waits = json!({"kind": "Template", "namespace": "workspace-tea", "name": "gpu", "cause": null,
+            "condition": "Ready", "status": "False", "reason": "NoNode", "message": "no node is large enough",
+            "since": "2026-01-02T00:00:00Z", "whoCanAct": ["teacher", "administrator"]});
         assert_eq!(value["templatesNotReady"], json!([waits]));
     }
 }

@@ -1,15 +1,13 @@
-//! `crownlabs why`: the facts about an Instance, as text and as JSON.
+//! `crownlabs why`: the facts about an Instance, as text.
 
 use std::fmt::Write;
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use serde_json::{Value, json};
 
+use super::words::{sentence, times};
 use crate::api::condition::Condition;
-use crate::api::instance::InstancePhase;
 use crate::api::shown::{message, shown};
-use crate::api::text::Text;
 use crate::api::why::{Because, Ender, Limit, Next, Step, Warned, Warning, Why, span};
 
 /// The text of `crownlabs why`: the objects that an Instance waits for, its next steps, and the users who may end it.
@@ -22,26 +20,6 @@ pub fn text(why: &Why, now: Timestamp) -> String {
     section(&mut text, "What happens next:", next(why, now));
     section(&mut text, "Users who may stop or delete it:", enders(why));
     text
-}
-
-/// Returns the same facts as JSON.
-pub fn value(why: &Why, now: Timestamp) -> Value {
-    let environment = |(name, phase): &(Text, InstancePhase)| json!({"name": name, "phase": phase});
-    json!({
-        "namespace": why.instance.namespace,
-        "name": why.instance.name,
-        "tenant": why.tenant,
-        "template": {"namespace": why.template.namespace, "name": why.template.name},
-        "running": why.is_to_run,
-        "phase": why.phase,
-        "url": why.url,
-        "environments": why.environments.iter().map(environment).collect::<Vec<_>>(),
-        "waitsFor": sentences(&why.waits, now),
-        "templateWaitsFor": sentences(&why.template_waits, now),
-        "warnings": warnings(why, now),
-        "next": next(why, now),
-        "mayEnd": enders(why),
-    })
 }
 
 /// Appends a heading and indented lines, if there are any.
@@ -94,17 +72,11 @@ fn sentences<'a>(conditions: impl IntoIterator<Item = &'a Condition>, now: Times
     conditions.into_iter().map(|condition| sentence(condition, now)).collect()
 }
 
-/// Returns the message of a condition with its reason and age.
-pub fn sentence(condition: &Condition, now: Timestamp) -> String {
-    let Condition { type_, reason, message, last_transition_time, .. } = condition;
-    format!("{message} ({type_}: {reason}, for {})", span(last_transition_time, now))
-}
-
 /// The warnings about its objects, or the reason why they are unknown.
 fn warnings(why: &Why, now: Timestamp) -> Vec<String> {
     let line = |warning: &Warning| {
-        let Warning { about, reason, message, times, last } = warning;
-        let times = if *times > 1 { format!(", {times} times") } else { String::new() };
+        let Warning { about, reason, message, times: number, last } = warning;
+        let times = if *number > 1 { format!(", {}", times(*number)) } else { String::new() };
         let ago = last.as_ref().map_or_else(String::new, |last| format!(", {} ago", span(last, now)));
         format!("{} {}: {message} ({reason}{times}{ago})", about.kind, about.name)
     };
@@ -145,8 +117,9 @@ fn step(step: &Step, tenant: &str, now: Timestamp) -> String {
             format!("{because}, a warning is due at {}; {}", time.0, then(" after the warnings"))
         }
     };
-    if let Some(Warned { times, last }) = &step.warned {
-        let _ = write!(line, "; {tenant} was warned {times} times, the last time at {}", last.0);
+    if let Some(Warned { times: number, last }) = &step.warned {
+        let when = if *number == 1 { "at" } else { "the last time at" };
+        let _ = write!(line, "; {tenant} was warned {}, {when} {}", times(*number), last.0);
     }
     line
 }
@@ -168,7 +141,10 @@ fn limits(limits: &[Limit]) -> String {
 fn enders(why: &Why) -> Vec<String> {
     let said = |ender: &Ender| match ender {
         Ender::Tenant(name) => format!("{name}, its Tenant"),
-        Ender::Managers(names) => format!("managers of its course: {}", names.join(", ")),
+        Ender::Managers(names) => {
+            let end = if names.len() == 1 { "" } else { "s" };
+            format!("manager{end} of its course: {}", names.join(", "))
+        }
         Ender::UnknownManagers => "the managers of its course".to_owned(),
         Ender::Administrators => "administrators".to_owned(),
     };
@@ -177,6 +153,8 @@ fn enders(why: &Why) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
     use crate::api::instance::Instance;
     use crate::api::template::Template;
@@ -256,6 +234,11 @@ Users who may stop or delete it:
   administrators
 ";
         assert_eq!(told(&status, Some(&template), Some(&["bob".to_owned(), "eve".to_owned()])), expected);
+        let mut warned = status.clone();
+        warned["inactivity"]["warnings"] = 1.into();
+        let one = told(&warned, Some(&template), Some(&["carlo.verdi".to_owned()]));
+        assert!(one.contains("  manager of its course: carlo.verdi\n"), "{one}");
+        assert!(one.contains("; ada was warned once, at 2025-12-31T00:00:00Z\n"), "{one}");
         // Without a persistent disk it cannot be started again.
         let mut lost = template.clone();
         lost.spec.environment_list[0].persistent = false;
@@ -286,7 +269,7 @@ Users who may stop or delete it:
     }
 
     #[test]
-    fn warnings_about_its_objects_are_shown_as_text_and_json() {
+    fn warnings_about_its_objects_are_shown() {
         let about = About { kind: "Pod".to_owned(), name: "lab-1".to_owned() };
         let warning = |message: &str, times, last| Warning {
             about: about.clone(),
@@ -316,19 +299,6 @@ Warnings about its objects:
 Users who may stop";
         let told = text(&facts.why(), now);
         assert!(told.contains(expected), "{told}");
-        let value = value(&facts.why(), now);
-        let expected = json!({
-            "namespace": "tenant-ada", "name": "box", "tenant": "ada",
-            "template": {"namespace": "workspace-tea", "name": "desktop"},
-            "running": true, "phase": "Starting", "url": "",
-            "environments": [{"name": "a", "phase": "Off"}],
-            "waitsFor": [],
-            "templateWaitsFor": [],
-            "warnings": ["Pod lab-1: not yet (FailedMount, 7 times, 1 min ago)", "Pod lab-1: mount failed (FailedMount)"],
-            "next": [],
-            "mayEnd": ["ada, its Tenant", "the managers of its course", "administrators"],
-        });
-        assert_eq!(value.to_string(), expected.to_string(), "the order counts too");
         facts.warnings = Err("you are not allowed to read the events".to_owned());
         let told = text(&facts.why(), now);
         assert!(told.contains("objects:\n  you are not allowed to read the events\n"), "{told}");

@@ -8,7 +8,8 @@ use http::Request;
 use kube::Client;
 use serde_json::Value;
 
-use super::{course, instance};
+use super::installation as whole;
+use super::{course, instance, value};
 use crate::api::instance::{Instance, InstanceKind};
 use crate::api::reference::GenericRef;
 use crate::api::template::{Template, TemplateKind};
@@ -29,12 +30,21 @@ use crate::runtime::{client, clock};
 /// The time limit for all requests of a command.
 const LIMIT: Duration = Duration::from_mins(1);
 
-/// Returns the text of `crownlabs why` for an Instance. `name` is its namespace and name, separated by a slash. If it
+/// The output of `crownlabs why`.
+#[derive(Debug)]
+pub struct Answer {
+    /// The text.
+    pub text: String,
+    /// Whether the Instance is ready.
+    pub is_ready: bool,
+}
+
+/// Returns the output of `crownlabs why` for an Instance. `name` is its namespace and name, separated by a slash. If it
 /// is only the name, the namespace comes from the options or the kubeconfig context.
 ///
 /// # Errors
 /// When the Instance does not exist, or the cluster cannot be read.
-pub async fn why(name: &str, cluster: &ClusterOptions, format: Option<Format>) -> anyhow::Result<String> {
+pub async fn why(name: &str, cluster: &ClusterOptions, format: Option<Format>) -> anyhow::Result<Answer> {
     let (namespace, name) = name.split_once('/').map_or((None, name), |(of, name)| (Some(of), name));
     if let (Some(of), Some(other)) = (namespace, &cluster.namespace)
         && of != other
@@ -64,9 +74,37 @@ pub async fn why(name: &str, cluster: &ClusterOptions, format: Option<Format>) -
             managers: managers.as_deref(),
             warnings: warnings.map_err(|error| error.to_string()),
         };
+        let why = facts.why();
+        let text = match format {
+            Some(format) => format.write(&value::value(&why))?,
+            None => instance::text(&why, clock::now()),
+        };
+        Ok(Answer { text, is_ready: why.is_ready })
+    })
+    .await
+}
+
+/// Returns the text of `crownlabs status` for the installation in the namespace of the options, or for all
+/// installations of the cluster. With `all`, it has all problems, and the loops of all pods.
+///
+/// # Errors
+/// When the API server does not answer.
+pub async fn installation(
+    all: bool,
+    cluster: &ClusterOptions,
+    format: Option<Format>,
+) -> anyhow::Result<String> {
+    let namespace = cluster.namespace.as_deref();
+    if let Some(namespace) = namespace {
+        names::check_dns_label(namespace)
+            .with_context(|| format!("{namespace:?} is not a valid namespace name"))?;
+    }
+    within(async {
+        let client = connect(cluster).await?;
+        let found = whole::read(&client, namespace, clock::now()).await?;
         match format {
-            Some(format) => format.write(&instance::value(&facts.why(), clock::now())),
-            None => Ok(instance::text(&facts.why(), clock::now())),
+            Some(format) => format.write(&whole::value(&found, all, clock::now())),
+            None => Ok(whole::text(&found, all, clock::now())),
         }
     })
     .await
@@ -111,18 +149,19 @@ pub async fn status(
         let now = clock::now();
         sort(&mut rows, now);
         match format {
-            Some(format) => format.write(&course::value(workspace, &rows, &of_course, now)),
+            Some(format) => format.write(&course::value(workspace, &rows, &of_course)),
             None => Ok(course::table(&rows, now) + &course::templates(&of_course, now)),
         }
     })
     .await
 }
 
-async fn within(work: impl Future<Output = anyhow::Result<String>>) -> anyhow::Result<String> {
+async fn within<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     tokio::time::timeout(LIMIT, work).await.context("the API server did not answer within a minute")?
 }
 
-async fn connect(cluster: &ClusterOptions) -> anyhow::Result<Client> {
+/// Returns a client for the cluster of a command, which sends no writes.
+pub async fn connect(cluster: &ClusterOptions) -> anyhow::Result<Client> {
     Ok(client::build(start_up::kubeconfig(cluster).await?, Gate::closed())?)
 }
 

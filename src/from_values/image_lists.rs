@@ -52,7 +52,10 @@ impl Conversion<'_> {
             if let Some(seconds) = value.as_u64() {
                 self.set(path, "controllers.imageList.updateInterval", format!("{seconds}s"));
             } else {
-                self.messages.push(format!("{path}: {value} is left out: expected a number of seconds"));
+                self.remarks.steps.push(format!(
+                    "{path}: {value} is left out: expected a number of seconds: set \
+                     controllers.imageList.updateInterval"
+                ));
             }
         }
         if !secrets.is_empty() {
@@ -75,7 +78,7 @@ impl Conversion<'_> {
             let name = text("imageListName").unwrap_or_default();
             registry.insert("username".to_owned(), username.into());
             registry.insert("passwordFile".to_owned(), format!("{SECRETS}/{name}/password").into());
-            self.tell(
+            self.require(
                 format!("{path}.password: put it into the file {SECRETS}/{name}/password of the daemon"),
                 format!(
                     "{path}.password: put it into a Secret {name} under the key `password`, which `secrets.registries` of the \
@@ -86,7 +89,8 @@ impl Conversion<'_> {
         }
         for member in entry.as_object().into_iter().flat_map(Map::keys) {
             if !MEMBERS.iter().any(|(known, _)| known == member) && !KNOWN.contains(&member.as_str()) {
-                self.messages.push(format!("{path}.{member}: left out: the configuration has no such key"));
+                let ignored = format!("{path}.{member}: the configuration has no such key");
+                self.remarks.ignored.push(ignored);
             }
         }
         registry.into()

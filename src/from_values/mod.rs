@@ -11,6 +11,7 @@ mod table;
 use serde_json::{Map, Value, json};
 
 use self::form::{converted, plain};
+use self::report::Remarks;
 use self::table::{Fate, Form, PARTS, PODS, Part, WHOLE, below};
 use crate::config::Config;
 
@@ -32,8 +33,20 @@ pub enum Made {
 pub struct FromValues {
     /// The file, as YAML.
     pub yaml: String,
-    /// The values that were not carried over, and the steps that remain, one sentence each.
-    pub messages: Vec<String>,
+    remarks: Remarks,
+}
+
+impl FromValues {
+    /// Whether the file can be used as it is, in the cluster as it is: no step must be done before.
+    pub fn is_usable(&self) -> bool {
+        self.remarks.steps.is_empty()
+    }
+
+    /// The steps that must be done, the facts that should be known, and the values that were ignored, each group below
+    /// its heading. Empty if there are none.
+    pub fn report(&self) -> String {
+        self.remarks.to_string()
+    }
 }
 
 /// Converts the values of the Go operators' chart to a file in YAML. `namespace` is the namespace of the operators'
@@ -59,19 +72,19 @@ pub fn from_values(text: &str, made: Made, namespace: Option<&str>) -> Result<Fr
     conversion.image_lists();
     conversion.as_before();
     conversion.report(&parts);
-    let Conversion { configuration, files, chart, mut messages, .. } = conversion;
+    let Conversion { configuration, files, chart, mut remarks, .. } = conversion;
     let mut whole = configuration.clone();
     for (key, file) in files {
         set(&mut whole, key, file.into());
     }
     if let Err(error) = Config::parse("the configuration", &yaml(&whole)?) {
-        messages.push(format!("fix these faults before using the file:\n{error}"));
+        remarks.steps.push(format!("fix these faults of the configuration:\n{error}"));
     }
     let document = match made {
         Made::Configuration => whole,
         Made::Chart => chart_values(configuration, chart),
     };
-    Ok(FromValues { yaml: yaml(&document)?, messages })
+    Ok(FromValues { yaml: yaml(&document)?, remarks })
 }
 
 fn yaml(document: &Value) -> Result<String, String> {
@@ -123,7 +136,7 @@ struct Conversion<'v> {
     files: Vec<(&'static str, String)>,
     /// The values of the daemon's chart beside the configuration.
     chart: Value,
-    messages: Vec<String>,
+    remarks: Remarks,
 }
 
 impl<'v> Conversion<'v> {
@@ -132,7 +145,7 @@ impl<'v> Conversion<'v> {
             "apiVersion": "config.crownlabs.polito.it/v1alpha1",
             "kind": "ControllerManagerConfiguration",
         });
-        Self { values, made, configuration, files: Vec::new(), chart: json!({}), messages: Vec::new() }
+        Self { values, made, configuration, files: Vec::new(), chart: json!({}), remarks: Remarks::default() }
     }
 
     /// The value at a path; `None` if it is empty.
@@ -157,7 +170,8 @@ impl<'v> Conversion<'v> {
     /// Writes a key of the configuration. If the key already has another value, it keeps that value.
     fn set(&mut self, path: &str, key: &str, value: impl Into<Value>) {
         if let Some((value, before)) = set(&mut self.configuration, key, value.into()) {
-            self.messages.push(format!("{path}: {value} is left out, since {key} is {before} already"));
+            let note = format!("{path}: {value} is left out, since {key} is {before} already");
+            self.remarks.notes.push(note);
         }
     }
 
@@ -168,9 +182,9 @@ impl<'v> Conversion<'v> {
         }
     }
 
-    /// Adds the message for the kind of file that is made.
-    fn tell(&mut self, configuration: String, chart: String) {
-        self.messages.push(if self.made == Made::Chart { chart } else { configuration });
+    /// Adds the step that must be done for the kind of file that is made.
+    fn require(&mut self, configuration: String, chart: String) {
+        self.remarks.steps.push(if self.made == Made::Chart { chart } else { configuration });
     }
 
     /// Carries a value over.
@@ -178,7 +192,10 @@ impl<'v> Conversion<'v> {
         let Some(value) = self.value(path) else { return };
         match converted(value, form) {
             Ok(converted) => self.set(path, key, converted),
-            Err(expected) => self.messages.push(format!("{path}: {value} is left out: expected {expected}")),
+            Err(expected) => {
+                let step = format!("{path}: {value} is left out: expected {expected}: set {key}");
+                self.remarks.steps.push(step);
+            }
         }
     }
 
@@ -188,7 +205,7 @@ impl<'v> Conversion<'v> {
         self.set_in_chart(key, value.clone());
         if self.made == Made::Configuration {
             let place = format!("it is `{key}` of the chart");
-            self.messages.push(format!("{path}: {value} is not part of the configuration: {place}"));
+            self.remarks.notes.push(format!("{path}: {value} is not part of the configuration: {place}"));
         }
     }
 }

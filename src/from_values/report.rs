@@ -1,9 +1,41 @@
 //! Reports the values that were not carried over and the parts that a file lacks.
 
+use std::fmt;
+
 use serde_json::Value;
 
 use super::table::{Fate, PARTS, PODS, Part, below};
 use super::{Conversion, rows};
+
+/// The remarks about a conversion, one sentence each.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Remarks {
+    /// The steps that must be done before the file can be used.
+    pub steps: Vec<String>,
+    /// The facts that should be known: the file can be used, but it may differ from the intended one.
+    pub notes: Vec<String>,
+    /// The values that have no effect on the file, with the reasons.
+    pub ignored: Vec<String>,
+}
+
+impl fmt::Display for Remarks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { steps, notes, ignored } = self;
+        for (heading, remarks) in [
+            ("Must be done before the file can be used:", steps),
+            ("Should be known:", notes),
+            ("Ignored:", ignored),
+        ] {
+            if !remarks.is_empty() {
+                writeln!(f, "{heading}")?;
+            }
+            for remark in remarks {
+                writeln!(f, "  {}", remark.replace('\n', "\n    "))?;
+            }
+        }
+        Ok(())
+    }
+}
 
 /// Whether a value is empty, at any depth.
 pub fn is_empty(value: &Value) -> bool {
@@ -75,16 +107,16 @@ impl Conversion<'_> {
                     None => left_out.push((why, vec![row])),
                 },
                 Some(_) => {}
-                None => self.messages.push(format!("{path}: left out: the configuration has no such key")),
+                None => self.remarks.ignored.push(format!("{path}: the configuration has no such key")),
             }
         }
         for (why, paths) in left_out {
-            self.messages.push(format!("{}: left out: {why}", paths.join(", ")));
+            self.remarks.ignored.push(format!("{}: {why}", paths.join(", ")));
         }
         let missing = PARTS.iter().filter(|part| part.is_current && self.part(part.names).is_none());
         let missing: Vec<_> = missing.map(|part| part.names[0]).collect();
         if !missing.is_empty() {
-            self.messages.push(format!(
+            self.remarks.notes.push(format!(
                 "{}: this file has no values for these parts: the defaults of their charts are not carried \
                  over; `helm get values RELEASE --all` also prints the defaults",
                 missing.join(", ")

@@ -39,7 +39,7 @@ impl Conversion<'_> {
         let mut copied = self.mail();
         copied.extend(self.web_ssh_key());
         if !copied.is_empty() && self.made == Made::Chart {
-            self.messages.push(format!(
+            self.remarks.steps.push(format!(
                 "copy {} from the operators' namespace to the namespace of the daemon's release, whose pods \
                  mount them",
                 copied.join(", ")
@@ -72,7 +72,7 @@ impl Conversion<'_> {
         let tag = self.text(&format!("{options}.tag")).or_else(|| self.text("global.version"));
         match &tag {
             Some(tag) => self.set("global.version", "controllers.instance.containerImages.tag", tag.as_str()),
-            None => self.messages.push(format!(
+            None => self.remarks.steps.push(format!(
                 "{options}.tag: neither this value nor global.version is set: set \
                  controllers.instance.containerImages.tag to the version of the operators; otherwise \
                  containers of Instances restart with other images"
@@ -84,8 +84,7 @@ impl Conversion<'_> {
         let [downloader, uploader] = ["contentDownloaderImage", "contentUploaderImage"].map(|value| {
             let own = self.text(&format!("{options}.{value}"));
             if let (Some(_), Some(own)) = (&tools, &own) {
-                let left = format!("{options}.{value}: {own} is left out: contentToolsImg replaces it");
-                self.messages.push(left);
+                self.remarks.ignored.push(format!("{options}.{value}: contentToolsImg replaces {own}"));
             }
             tools.clone().or(own)
         });
@@ -120,7 +119,7 @@ impl Conversion<'_> {
             let (file, value) = (format!("{KEYCLOAK}/{name}"), format!("{keycloak}.{value}"));
             self.set_in_chart(&format!("secrets.{secret}.name"), "crownlabs-keycloak");
             if self.value(&value).is_some() {
-                self.tell(
+                self.require(
                     format!("{value}: put it into the file {file} of the daemon"),
                     format!(
                         "{value}: put it into the Secret that `secrets.{secret}` of the chart names: \
@@ -155,7 +154,7 @@ impl Conversion<'_> {
             (Some(refs), ..) => listed(refs, ','),
             (None, Some(name), Some(namespace)) => vec![format!("{namespace}/{name}")],
             (None, Some(name), None) => {
-                self.messages.push(format!(
+                self.remarks.steps.push(format!(
                     "global.gateway.name: {name} is in the namespace of the operators' release: specify \
                      it with --namespace"
                 ));
@@ -167,8 +166,9 @@ impl Conversion<'_> {
         let refs = refs.iter().map(|text| text.split_once('/').map(pair)).collect::<Option<Vec<Value>>>();
         match refs {
             Some(refs) => self.set("global.gateway", "controllers.instance.gatewayApi.parentRefs", refs),
-            None => self.messages.push(format!(
-                "{generic}.gatewayApiRefsValues is left out: expected NAMESPACE/NAME of the Gateway"
+            None => self.remarks.steps.push(format!(
+                "{generic}.gatewayApiRefsValues is left out: expected NAMESPACE/NAME of the Gateway: set \
+                 controllers.instance.gatewayApi.parentRefs"
             )),
         }
     }
@@ -182,8 +182,8 @@ impl Conversion<'_> {
         for (value, key, member, chart, kind) in FOLDERS {
             let Some(folder) = self.text(&format!("{INSTANCES}.{value}")) else { continue };
             if !warns.contains(&true) {
-                self.messages.push(format!(
-                    "{INSTANCES}.{value}: left out: no mail is sent, since both kinds of warnings are off"
+                self.remarks.ignored.push(format!(
+                    "{INSTANCES}.{value}: no mail is sent, since both kinds of warnings are off"
                 ));
                 continue;
             }
@@ -205,7 +205,7 @@ impl Conversion<'_> {
         self.set_in_chart("secrets.webSshMasterKey", json!({"name": secret, "key": format!("{name}.pub")}));
         let file = format!("/etc/crownlabs/web-ssh-key/{name}.pub");
         if self.made == Made::Configuration {
-            self.messages.push(format!(
+            self.remarks.steps.push(format!(
                 "{key}: put {name}.pub of the Secret {secret} into the file {file} of the daemon"
             ));
         }
@@ -225,7 +225,7 @@ impl Conversion<'_> {
         let renamed = name.map_or_else(String::new, |name| {
             format!("; rename {name} and {name}.pub to {WEB_SSH_KEY} and {WEB_SSH_KEY}.pub")
         });
-        self.messages.push(format!(
+        self.remarks.steps.push(format!(
             "{part}: copy its Secrets{secrets} from the operators' namespace to the namespace of the daemon's \
              bastion: with new host keys, clients refuse to connect, and existing machines accept only the \
              old key of the web terminal{renamed}"
@@ -245,7 +245,7 @@ impl Conversion<'_> {
         let path = "exam-agent.configurations.allowedIPs";
         if self.value(path).is_none_or(|value| listed(value, ',').is_empty()) {
             self.set(path, "controllers.examAgent.allowAnyone", true);
-            self.messages.push(format!(
+            self.remarks.notes.push(format!(
                 "{path} is empty: any client that reaches the exam agent may create and delete Instances, as \
                  before. List the exam servers in controllers.examAgent.allowedIps, and remove \
                  controllers.examAgent.allowAnyone"
@@ -296,7 +296,7 @@ impl Conversion<'_> {
         if self.is_newer() || has_features || role.as_deref() == Some(UNIFIED_ROLE) {
             self.set(part, key, true);
         } else {
-            self.messages.push(format!(
+            self.remarks.notes.push(format!(
                 "{part}: if these operators are newer than 2025-10, they serve personal workspaces, which these values do not \
                  show: set {key} to true if Tenants have spec.personalWorkspace or spec.createPersonalWorkspace"
             ));

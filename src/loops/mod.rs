@@ -221,8 +221,10 @@ pub fn leader_loops(
             loops.push((entry.name, built));
         }
     }
-    if let Some(file) = setup.files.iter().find(|file| !file.is_readable()) {
-        anyhow::bail!("{}: {} cannot be read", file.key, file.path.display());
+    for file in &setup.files {
+        if let Some((path, problem)) = file.unreadable() {
+            anyhow::bail!("{}: {} cannot be read: {problem}", file.key, path.display());
+        }
     }
     Ok(loops)
 }

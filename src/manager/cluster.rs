@@ -11,6 +11,7 @@ use crate::loops::{RunsIn, enabled};
 use crate::runtime::client::{self, UserClient, Writer};
 use crate::runtime::context::Connections;
 use crate::runtime::gate::Gate;
+use crate::runtime::readiness::Readiness;
 
 /// The clients of the API server.
 pub struct Cluster {
@@ -52,8 +53,8 @@ pub fn gate(config: &Config) -> Gate {
 }
 
 impl Cluster {
-    /// Waits until the API server of a kubeconfig, or of the environment, answers. Writes of the loops pass through
-    /// `gate`.
+    /// Waits until the API server of a kubeconfig, or of the environment, answers, and reports to `readiness` why it
+    /// does not. Writes of the loops pass through `gate`.
     ///
     /// # Errors
     /// When there is no kubeconfig, it is invalid, or the API server rejects the account.
@@ -62,9 +63,11 @@ impl Cluster {
         config: &Config,
         gate: &Gate,
         identity: &str,
+        readiness: &Readiness,
     ) -> anyhow::Result<Self> {
         let options = ClusterOptions { kubeconfig: file, ..ClusterOptions::default() };
         let kubeconfig = kubeconfig(&options).await?;
+        let url = kubeconfig.cluster_url.clone();
         let ungated = client::build(kubeconfig.clone(), Gate::open())?;
         let gated = client::build(kubeconfig.clone(), gate.clone())?;
         let mut users = UserClient::new(&kubeconfig)?;
@@ -72,7 +75,7 @@ impl Cluster {
             users = users.impersonating(kubeconfig.clone())?;
         }
         let writer = Writer::new(kubeconfig, gate.clone())?;
-        connect(&ungated).await?;
+        connect(&ungated, &url, readiness).await?;
         let resync = (config.resync.min.into(), config.resync.max.into());
         let connections = Connections { client: gated, writer, identity: identity.to_owned(), resync };
         Ok(Self { ungated, users, connections })

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tracing::{info, warn};
 
 use super::logging::LogFilter;
-use crate::config::Config;
+use crate::config::{Config, file};
 use crate::runtime::files::WatchedFile;
 use crate::runtime::merge;
 use crate::runtime::plan::to_value;
@@ -19,12 +19,18 @@ pub const RELOADED: [&str; 1] = ["log.filter"];
 pub fn configuration_file(path: PathBuf, running: Arc<Config>, filter: LogFilter) -> WatchedFile {
     let name = path.display().to_string();
     let mut current = running.log.filter.clone();
-    WatchedFile::new("--config", path, move |content: Option<&[u8]>| {
-        let text = content.and_then(|content| std::str::from_utf8(content).ok()).unwrap_or_default();
-        let config = match Config::parse(&name, text) {
-            Ok(config) => config,
-            Err(error) => {
+    WatchedFile::new("--config", path, move |content| {
+        let text = content.as_deref().map_err(Clone::clone).and_then(file::text);
+        let config = match text.map(|text| Config::parse(&name, text)) {
+            Ok(Ok(config)) => config,
+            Ok(Err(error)) => {
                 warn!(%error, "the changed configuration is invalid; the previous one stays in effect");
+                return;
+            }
+            Err(problem) => {
+                warn!(
+                    "--config: {name} cannot be read; the previous configuration stays in effect: {problem}"
+                );
                 return;
             }
         };

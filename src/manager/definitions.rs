@@ -9,22 +9,27 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::Client;
 use metrics::gauge;
 use serde_json::Value;
+use tokio::sync::watch as channel;
 use tracing::{info, warn};
 
 use crate::api::GROUP;
 use crate::api::crd::crds;
-use crate::runtime::definitions::{dropped_fields, foreign_versions};
-use crate::runtime::error::with_sources;
+use crate::runtime::definitions::{dropped_fields, foreign_versions, unserved_versions};
+use crate::runtime::error::{ApiError, with_sources};
 use crate::runtime::readiness::Readiness;
 use crate::runtime::store::{Rights, StoreFactory};
 use crate::runtime::task::Task;
 
 /// The name in the readiness.
 const NAME: &str = "CRDs";
+/// The version of this program.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The metric, with the label `crd`.
 const METRIC: &str = "crownlabs_crd_mismatch";
 /// The time between two checks while there is a fault.
 const AGAIN: Duration = Duration::from_secs(30);
+/// The time from an interruption of a watch to the check.
+const SETTLING: Duration = Duration::from_secs(1);
 /// The kinds whose status is written by loops of this process. Other kinds may belong to another program, including
 /// their CRDs.
 fn written(rights: &BTreeMap<&'static str, Rights>) -> BTreeSet<&'static str> {
@@ -41,15 +46,29 @@ const NAMED: usize = 5;
 
 /// Returns the task that checks the CRDs of the kinds that are written by loops with stores of this factory.
 pub fn task(client: &Client, factory: &StoreFactory, readiness: &Readiness) -> Task {
-    Task::new(NAME, watch(client.clone(), written(&factory.rights), readiness.clone()))
+    let (written, interruptions) = (written(&factory.rights), factory.interruptions.subscribe());
+    Task::new(NAME, watch(client.clone(), written, readiness.clone(), interruptions))
 }
 
-/// Checks the CRDs, and repeats the check until there is no fault: later changes of the CRDs come with another version
-/// of the daemon. Reports faults in the log, the readiness and the metric. The loops keep working. Never returns.
-async fn watch(client: Client, written: BTreeSet<&'static str>, readiness: Readiness) {
-    let mut before = Vec::new();
+/// Checks the CRDs, again while there is a fault, and again when a watch was interrupted: the API server interrupts the
+/// watches of a kind when its CRD changes. So no requests are sent at rest. Reports faults in the log, the readiness and
+/// the metric. The loops keep working. Never returns.
+async fn watch(
+    client: Client,
+    written: BTreeSet<&'static str>,
+    readiness: Readiness,
+    mut interruptions: channel::Receiver<()>,
+) {
+    let (mut before, mut is_first) = (Vec::new(), true);
     loop {
-        let wrong = look(&client, &written).await;
+        interruptions.mark_unchanged();
+        let Found { wrong, is_away } = look(&client, &written).await;
+        // Nothing is known about the CRDs while the API server restarts.
+        if is_away && !is_first {
+            tokio::time::sleep(AGAIN).await;
+            continue;
+        }
+        is_first = false;
         if wrong != before {
             for sentence in &wrong {
                 warn!("{sentence}");
@@ -59,21 +78,35 @@ async fn watch(client: Client, written: BTreeSet<&'static str>, readiness: Readi
             }
         }
         readiness.set_notice(NAME, (!wrong.is_empty()).then(|| wrong.join(" ")));
+        let changed = interruptions.changed();
         if wrong.is_empty() {
-            return std::future::pending().await;
+            // The sender lives as long as the watches, which never end.
+            drop(changed.await);
+        } else {
+            drop(tokio::time::timeout(AGAIN, changed).await);
         }
-        tokio::time::sleep(AGAIN).await;
+        // All watches of a kind end together.
+        tokio::time::sleep(SETTLING).await;
         before = wrong;
     }
 }
 
 /// The faults of the CRDs of the kinds that loops with these rights write, one sentence each.
 pub async fn faults(client: &Client, rights: &BTreeMap<&'static str, Rights>) -> Vec<String> {
-    look(client, &written(rights)).await
+    look(client, &written(rights)).await.wrong
 }
 
-/// Returns the faults, one sentence each. A CRD that is not installed is reported by the loops that need it.
-async fn look(client: &Client, written: &BTreeSet<&str>) -> Vec<String> {
+/// The result of a check.
+#[derive(Debug)]
+struct Found {
+    /// The faults, one sentence each.
+    wrong: Vec<String>,
+    /// Whether the API server did not respond, so that there may be other faults.
+    is_away: bool,
+}
+
+/// Returns the faults. A CRD that is not installed is reported by the loops that need it.
+async fn look(client: &Client, written: &BTreeSet<&str>) -> Found {
     let mut wrong = Vec::new();
     for ours in looked_at(written) {
         let name = ours.metadata.name.clone().unwrap_or_default();
@@ -86,18 +119,27 @@ async fn look(client: &Client, written: &BTreeSet<&str>) -> Vec<String> {
                 let why = with_sources(&error);
                 wrong.push(format!("Cannot determine whether the CRD {name} matches this version: {why}."));
                 // The other requests would fail in the same way.
-                return wrong;
+                return Found { wrong, is_away: ApiError::from(error).is_away() };
             }
         };
         let foreign = foreign_versions(&installed, &ours);
+        let unserved = unserved_versions(&installed, &ours);
         let is_written = written.contains(&*ours.spec.names.kind);
         let dropped = if is_written { dropped_fields(&installed, &ours) } else { Vec::new() };
-        let is_wrong = !(foreign.is_empty() && dropped.is_empty());
+        let is_wrong = !(foreign.is_empty() && unserved.is_empty() && dropped.is_empty());
         gauge!(METRIC, "crd" => name.clone()).set(f64::from(u8::from(is_wrong)));
+        wrong.extend((!unserved.is_empty()).then(|| of_unserved(&name, &unserved)));
         wrong.extend((!dropped.is_empty()).then(|| of_fields(&name, &dropped)));
         wrong.extend((!foreign.is_empty()).then(|| of_versions(&name, &foreign)));
     }
-    wrong
+    Found { wrong, is_away: false }
+}
+
+fn of_unserved(name: &str, unserved: &[String]) -> String {
+    format!(
+        "The CRD {name} does not serve the version {}, which this daemon uses; apply the CRDs of version {VERSION}.",
+        unserved.join(", ")
+    )
 }
 
 fn of_fields(name: &str, dropped: &[String]) -> String {
@@ -106,7 +148,7 @@ fn of_fields(name: &str, dropped: &[String]) -> String {
     let more = if more == 0 { String::new() } else { format!(" and {more} more") };
     format!(
         "The CRD {name} is older than this daemon: the API server drops the fields {named}{more}; apply the CRDs of \
-         this version."
+         version {VERSION}."
     )
 }
 
@@ -178,8 +220,9 @@ mod tests {
             }
         })
         .await;
-        let wrong = look(&server.client(), &WRITTEN.into()).await;
+        let Found { wrong, is_away } = look(&server.client(), &WRITTEN.into()).await;
         let [sentence] = &*wrong else { panic!("{wrong:?}") };
+        assert!(!is_away, "the API server has responded");
         let begin =
             "Cannot determine whether the CRD sharedvolumes.crownlabs.polito.it matches this version: ";
         assert!(sentence.starts_with(begin) && sentence.contains("not for you"), "{sentence}");

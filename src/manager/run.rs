@@ -103,7 +103,7 @@ async fn start(options: Options) -> anyhow::Result<Started> {
     let gate = gate(&config);
     let identity = process::identity();
     let cluster = if is_needed(&config) {
-        Some(Cluster::connect(options.kubeconfig.clone(), &config, &gate, &identity).await?)
+        Some(Cluster::connect(options.kubeconfig.clone(), &config, &gate, &identity, &readiness).await?)
     } else {
         info!("no enabled component needs the API server");
         None
@@ -147,9 +147,9 @@ async fn start(options: Options) -> anyhow::Result<Started> {
     tasks.push(Task::new("former configuration", former));
     let guard = cluster
         .as_ref()
-        .map(|Cluster { ungated, .. }| Guard::new(ungated.clone(), &config, rivals, readiness));
+        .map(|Cluster { ungated, .. }| Guard::new(ungated.clone(), &config, rivals, readiness.clone()));
     let elected = cluster.filter(|_| takes_part(&config));
-    let election = elected.map(|it| Election::new(it.ungated, &config, identity, gate.clone()));
+    let election = elected.map(|it| Election::new(it.ungated, &config, identity, gate.clone(), readiness));
     Ok(Started { election, guard, gate, loops, replicas, tasks, webhooks: ending })
 }
 

@@ -12,8 +12,9 @@ use super::{process, telemetry};
 use crate::config::Config;
 use crate::controllers::setup::{Exposition, Measure};
 use crate::runtime::http_server::{self, Handler, Server, response, text};
+use crate::runtime::plan::to_value;
 use crate::runtime::queue::Queue;
-use crate::runtime::readiness::Readiness;
+use crate::runtime::readiness::{Readiness, state};
 use crate::runtime::task::Task;
 
 /// The additional content of `/metrics`, available once the loops are built.
@@ -32,7 +33,7 @@ fn probe((ready, report): (bool, String)) -> Response<Bytes> {
     text(status, report)
 }
 
-/// Starts the servers of `/healthz`, `/readyz`, `/readyz/<loop>` and `/metrics` that are enabled. Without webhooks,
+/// Starts the servers of `/healthz`, `/readyz`, `/readyz/<loop>`, `/status` and `/metrics` that are enabled. Without webhooks,
 /// `/readyz/webhook` reports the readiness of the whole replica.
 ///
 /// # Errors
@@ -48,6 +49,10 @@ pub async fn servers(
     let health = http_server::read_only(move |path| match path {
         "/healthz" | "/livez" => Some(text(StatusCode::OK, "ok\n")),
         "/readyz" | "/ready" => Some(probe(readiness.report())),
+        state::PATH => {
+            let state = to_value(&readiness.state()).to_string();
+            Some(response(StatusCode::OK, "application/json", state))
+        }
         // The readiness probe of the pod: a loop with missing dependencies does not stop admission reviews.
         "/readyz/webhook" => {
             Some(probe(readiness.report_of("webhook").unwrap_or_else(|| readiness.report())))

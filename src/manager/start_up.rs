@@ -1,23 +1,35 @@
 //! The prerequisites of the process: signals, the cluster, Keycloak, mail.
 
+use std::error::Error as _;
 #[cfg(feature = "daemon")]
 use std::future::Future;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use futures::future::{BoxFuture, FutureExt};
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use http::Uri;
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 #[cfg(feature = "daemon")]
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::timeout;
 use tracing::{info, warn};
 
 use crate::clients::keycloak::Keycloak;
 use crate::clients::mail::Mailer;
 use crate::clients::prometheus::Prometheus;
-use crate::config::{Config, MailTransport};
+use crate::config::{Config, MailTransport, file};
 use crate::controllers::accounts::Accounts;
+use crate::runtime::cause::{Cause, no_answer};
+use crate::runtime::error::with_sources;
 use crate::runtime::gate::Gate;
+use crate::runtime::readiness::Readiness;
+
+/// The setting with the certificates of the authorities of the API server, for messages.
+pub const AUTHORITY: &str = "certificate-authority in the kubeconfig";
+/// An API server that has not responded for this long is reported.
+const REPORTED_AFTER: Duration = Duration::from_secs(5);
 
 /// Completes at the first SIGTERM or SIGINT.
 #[cfg(feature = "daemon")]
@@ -52,25 +64,64 @@ pub fn kubeconfig(options: &ClusterOptions) -> BoxFuture<'_, anyhow::Result<kube
 async fn read_kubeconfig(options: &ClusterOptions) -> anyhow::Result<kube::Config> {
     let ClusterOptions { kubeconfig, context, namespace } = options;
     let chosen = KubeConfigOptions { context: context.clone(), ..KubeConfigOptions::default() };
+    // The texts of these errors repeat those of their sources, so the chain is not passed on.
     let mut config = match (kubeconfig, context) {
-        (None, None) => kube::Config::infer()
-            .await
-            .context("no cluster is configured: pass --kubeconfig FILE, set KUBECONFIG, or run in a pod")?,
+        (None, None) => kube::Config::infer().await.map_err(|error| {
+            let why = match error.source().and_then(|source| source.downcast_ref()) {
+                Some(invalid @ KubeconfigError::Parse(_)) => explained(invalid, &[]),
+                _ => with_sources(&error),
+            };
+            anyhow!(
+                "no cluster is configured: pass --kubeconfig FILE, set KUBECONFIG, or run in a pod: {why}"
+            )
+        })?,
         (None, Some(context)) => kube::Config::from_kubeconfig(&chosen)
             .await
-            .with_context(|| format!("--context {context} cannot be used"))?,
-        (Some(file), _) => {
-            let read = Kubeconfig::read_from(file)
-                .with_context(|| format!("--kubeconfig {} cannot be read", file.display()))?;
-            kube::Config::from_custom_kubeconfig(read, &chosen)
-                .await
-                .with_context(|| format!("--kubeconfig {} cannot be used", file.display()))?
+            .map_err(|error| anyhow!("--context {context} cannot be used: {}", explained(&error, &[])))?,
+        (Some(path), _) => {
+            let shown = path.display();
+            file::read(path).map_err(|error| anyhow!("--kubeconfig {shown} cannot be read: {error}"))?;
+            let read = Kubeconfig::read_from(path).map_err(|error| {
+                anyhow!("--kubeconfig {shown} cannot be read: {}", explained(&error, &[]))
+            })?;
+            let names: Vec<String> = read.contexts.iter().map(|context| context.name.clone()).collect();
+            kube::Config::from_custom_kubeconfig(read, &chosen).await.map_err(|error| {
+                anyhow!("--kubeconfig {shown} cannot be used: {}", explained(&error, &names))
+            })?
         }
     };
     if let Some(namespace) = namespace {
         config.default_namespace.clone_from(namespace);
     }
     Ok(config)
+}
+
+/// Describes the fault of a kubeconfig with these contexts, and how to correct it.
+fn explained(error: &KubeconfigError, contexts: &[String]) -> String {
+    let known = match contexts {
+        [] => "list them with `kubectl config get-contexts`".to_owned(),
+        names => format!("it has {}", names.join(", ")),
+    };
+    match error {
+        KubeconfigError::CurrentContextNotSet => {
+            format!("it has no current-context; pass --context NAME ({known})")
+        }
+        KubeconfigError::LoadContext(name) => {
+            format!("there is no context {name}; pass the name of another one with --context ({known})")
+        }
+        KubeconfigError::LoadClusterOfContext(name) => {
+            format!("its context names the cluster {name}, which does not exist; add it to clusters")
+        }
+        KubeconfigError::MissingClusterUrl => {
+            "the cluster of its context has no server; add the URL of the API server".to_owned()
+        }
+        KubeconfigError::Parse(error) => {
+            // The message of the parser may repeat a part of the file, which may be a secret.
+            let line = error.location().map_or_else(String::new, |place| format!(" (line {})", place.line()));
+            format!("it is not a kubeconfig{line}; expected YAML, as `kubectl config view --raw` prints it")
+        }
+        other => with_sources(other),
+    }
 }
 
 /// Returns the client for accounts and roles, if Keycloak is configured. Sends nothing.
@@ -93,21 +144,35 @@ pub fn prometheus(config: &Config) -> anyhow::Result<Option<Prometheus>> {
     (!prometheus.url.is_empty()).then(|| Prometheus::new(prometheus)).transpose()
 }
 
-/// Waits until the API server answers.
-pub async fn connect(client: &kube::Client) -> anyhow::Result<()> {
+/// Waits until the API server at `url` answers, and reports why it does not.
+pub async fn connect(client: &kube::Client, url: &Uri, readiness: &Readiness) -> anyhow::Result<()> {
     let mut wait = Duration::from_millis(500);
+    let url = url.to_string();
+    let say = |why: String| {
+        warn!("the API server {url} cannot be reached; trying again: {why}");
+        readiness.set_start(format!("{url}: {why}"));
+    };
     loop {
-        match client.apiserver_version().await {
+        let mut asked = pin!(client.apiserver_version());
+        let answer = if let Ok(answer) = timeout(REPORTED_AFTER, &mut asked).await {
+            answer
+        } else {
+            say(no_answer(REPORTED_AFTER));
+            asked.await
+        };
+        match answer {
             Ok(version) => {
                 info!(version = version.git_version, "connected to the API server");
                 return Ok(());
             }
             Err(kube::Error::Api(status)) if matches!(status.code, 401 | 403) => {
-                anyhow::bail!("the API server rejects this account: {}", status.message)
+                anyhow::bail!(
+                    "the API server rejects this account: {}; check the credentials for {url}",
+                    status.message
+                )
             }
             Err(error) => {
-                let error = crate::runtime::error::with_sources(&error);
-                warn!(error, "the API server does not answer; trying again");
+                say(Cause::of(&error).with_remedy(AUTHORITY));
                 tokio::time::sleep(wait).await;
                 wait = (wait * 2).min(Duration::from_secs(10));
             }
@@ -119,6 +184,43 @@ pub async fn connect(client: &kube::Client) -> anyhow::Result<()> {
 mod tests {
     use super::*;
     use crate::config::{MailConfig, MailTls, PrometheusConfig};
+
+    #[tokio::test]
+    async fn the_fault_of_a_kubeconfig_is_named_once_with_its_remedy() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("kubeconfig");
+        let shown = path.display();
+        let whole = "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\n\
+                     contexts: [{name: a, context: {cluster: c, user: u}}, {name: b, context: {cluster: d, user: u}}]\n\
+                     users: [{name: u, user: {token: s3cret}}]\n";
+        for (content, context, expected) in [
+            (None, None, "read: it does not exist; create it, or correct the path"),
+            (Some("users: [s3cret"), None, "read: it is not a kubeconfig"),
+            (Some("users: s3cret"), None, "read: it is not a kubeconfig"),
+            (Some(whole), None, "used: it has no current-context; pass --context NAME (it has a, b)"),
+            (
+                Some(whole),
+                Some("z"),
+                "used: there is no context z; pass the name of another one with --context (it has a, b)",
+            ),
+            (
+                Some(whole),
+                Some("b"),
+                "used: its context names the cluster d, which does not exist; add it to clusters",
+            ),
+        ] {
+            if let Some(content) = content {
+                std::fs::write(&path, content).expect("written");
+            }
+            let context = context.map(str::to_owned);
+            let options = ClusterOptions { kubeconfig: Some(path.clone()), context, namespace: None };
+            let error = kubeconfig(&options).await.expect_err("it is wrong");
+            let text = format!("{error:#}");
+            assert!(text.starts_with(&format!("--kubeconfig {shown} cannot be {expected}")), "{text}");
+            assert!(!text.contains("s3cret") && text.lines().count() == 1, "{text}");
+            assert_eq!(text.matches(&shown.to_string()).count(), 1, "{text}");
+        }
+    }
 
     #[test]
     fn the_error_of_a_server_names_its_key_once() {

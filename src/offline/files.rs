@@ -1,9 +1,11 @@
 //! Reads the input files of `crownlabs plan`: named files, standard input, and files in folders.
 
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+
+use crate::config::file::{self, FileError};
 
 /// The extensions of files that are read from a folder, as in `kubectl`.
 const ENDINGS: [&str; 3] = ["json", "yaml", "yml"];
@@ -61,6 +63,12 @@ fn read_one(file: &Path) -> anyhow::Result<Input> {
 ///
 /// # Errors
 /// When the file cannot be read, or is not UTF-8.
-pub fn read_text(file: &Path) -> io::Result<String> {
-    if file == Path::new("-") { io::read_to_string(io::stdin()) } else { std::fs::read_to_string(file) }
+pub fn read_text(path: &Path) -> Result<String, FileError> {
+    if path != Path::new("-") {
+        return file::read_text(path);
+    }
+    let mut content = Vec::new();
+    let read = io::stdin().read_to_end(&mut content);
+    read.map_err(|error| FileError::System(error.to_string()))?;
+    file::text(&content).map(str::to_owned)
 }

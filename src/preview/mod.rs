@@ -1,6 +1,7 @@
 //! The writes of the daemon in a live cluster: `crownlabs plan --kubeconfig` and `crownlabs takeover check`. They use
 //! the loops and stores of `run` with a permanently closed gate, so only reads are sent.
 
+mod diff;
 mod layout;
 mod obstacles;
 mod surroundings;

@@ -1,16 +1,13 @@
-//! Formats writes as text for people: each object and loop, followed by its writes and their fields.
+//! Formats writes as text for people: each object and loop, followed by its problems, its writes, and the differences
+//! that they make.
 
 use std::fmt::Write as _;
 
-use serde_json::Value;
-
+use super::diff::unified;
 use super::obstacles::Obstacles;
-use crate::api::shown::{cut, escaped_json, message};
+use crate::api::shown::message;
 use crate::runtime::apply::{Verb, Write};
 use crate::runtime::preview::Previewed;
-
-/// The maximum length of a displayed value, in characters.
-const MOST: usize = 120;
 
 /// The status fields that the Go operators do not know.
 const ADDED: [&str; 3] = ["conditions", "environments", "observedGeneration"];
@@ -37,7 +34,7 @@ pub fn takeover(obstacles: &Obstacles, previews: &[Previewed], messages: &[Strin
         object(&mut written, preview, &|write| !only_adds(write));
     }
     if !written.is_empty() {
-        let _ = writeln!(text, "The daemon would write:\n{written}");
+        let _ = write!(text, "The daemon would write:\n\n{written}");
     }
     let additions =
         previews.iter().flat_map(|preview| &preview.writes).filter(|write| only_adds(write)).count();
@@ -75,40 +72,46 @@ fn lines<'a>(text: &mut String, heading: &str, lines: impl Iterator<Item = &'a S
     text.push('\n');
 }
 
-/// Appends the writes, problems and remarks of one object.
+/// Appends the problems, remarks and writes of one object, and an empty line.
 fn object(text: &mut String, preview: &Previewed, is_shown: &dyn Fn(&Write) -> bool) {
     let Previewed { controller, kind, key, writes, later, problems, remarks } = preview;
-    let shown =
-        |writes: &[Write]| writes.iter().filter(|write| is_shown(write)).map(written).collect::<String>();
+    let shown = |writes: &[Write]| written(writes.iter().filter(|write| is_shown(write)));
     let (writes, later) = (shown(writes), shown(later));
     if writes.is_empty() && later.is_empty() && problems.is_empty() && remarks.is_empty() {
         return;
     }
     let _ = writeln!(text, "{kind} {key} ({controller})");
-    text.push_str(&writes);
-    if !later.is_empty() {
-        let _ = writeln!(text, "  after that, depending on Keycloak or Prometheus:");
-        text.push_str(&later);
-    }
     for problem in problems {
         let _ = writeln!(text, "  problem: {}", message(problem));
     }
     for remark in remarks {
         let _ = writeln!(text, "  note: {}", message(remark));
     }
+    text.push_str(&writes);
+    if !later.is_empty() {
+        let _ = writeln!(text, "after that, depending on Keycloak or Prometheus:");
+        text.push_str(&later);
+    }
+    text.push('\n');
 }
 
-/// Formats a write, followed by the fields that it changes.
-fn written(write: &Write) -> String {
-    let mut text = String::new();
-    let subresource = write.subresource.map_or_else(String::new, |name| format!(", {name}"));
-    let _ = writeln!(text, "  {} {} {}{subresource}", verb(write.verb), write.kind.kind, write.key);
-    if write.verb == Verb::Patch {
-        let mut found = Vec::new();
-        fields("", &write.before, &write.body, &mut found);
-        for line in found {
-            let _ = writeln!(text, "    {}", message(&line));
+/// Formats writes by object, in the order of the first write of each: its writes, and the difference that they make.
+fn written<'w>(writes: impl Iterator<Item = &'w Write>) -> String {
+    let mut objects: Vec<Vec<&Write>> = Vec::new();
+    for write in writes {
+        let is_same = |first: &&Write| (first.kind, &first.key) == (write.kind, &write.key);
+        match objects.iter_mut().find(|writes| writes.first().is_some_and(is_same)) {
+            Some(writes) => writes.push(write),
+            None => objects.push(vec![write]),
         }
+    }
+    let mut text = String::new();
+    for writes in objects {
+        for write in &writes {
+            let subresource = write.subresource.map_or_else(String::new, |name| format!(", {name}"));
+            let _ = writeln!(text, "{} {} {}{subresource}", verb(write.verb), write.kind.kind, write.key);
+        }
+        text.push_str(&unified(&writes));
     }
     text
 }
@@ -119,32 +122,6 @@ pub fn verb(verb: Verb) -> &'static str {
         Verb::Patch => "patch",
         Verb::Delete => "delete",
     }
-}
-
-/// Collects the fields that a merge patch changes, one line each: `path: before -> after`.
-fn fields(path: &str, before: &Value, change: &Value, found: &mut Vec<String>) {
-    match change {
-        Value::Object(members) if !members.is_empty() => {
-            for (key, value) in members {
-                let is_plain = key.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-');
-                let path = match (path, is_plain) {
-                    ("", true) => key.clone(),
-                    (path, true) => format!("{path}.{key}"),
-                    (path, false) => format!("{path}[{key}]"),
-                };
-                fields(&path, before.get(key).unwrap_or(&Value::Null), value, found);
-            }
-        }
-        after => found.push(format!("{path}: {} -> {}", shown(before), shown(after))),
-    }
-}
-
-/// Formats a value, truncated if it is long; `-` for none.
-fn shown(value: &Value) -> String {
-    if value.is_null() {
-        return "-".to_owned();
-    }
-    cut(&escaped_json(&value.to_string()), MOST).into_owned()
 }
 
 /// Appends the number of objects and the number of writes.
@@ -158,4 +135,79 @@ fn summary(text: &mut String, previews: &[Previewed]) {
         "{} objects checked: {create} to create, {patch} to patch, {delete} to delete, {status} statuses to write",
         previews.len()
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::kinds::DeploymentKind;
+    use crate::runtime::ObjectKey;
+    use crate::runtime::plan::KindInfo;
+
+    #[test]
+    fn an_object_has_its_problems_its_writes_and_one_difference_for_each_written_object() {
+        let (kind, key) = (KindInfo::of::<DeploymentKind>(), ObjectKey::new("ns", "box"));
+        let write = |verb, name: &str, subresource, before: Value, body: Value| {
+            let key = ObjectKey::new("ns", name);
+            Write { verb, kind, key, subresource, before, body }
+        };
+        let before = json!({"kind": "Deployment", "spec": {"replicas": 0}});
+        let writes = vec![
+            write(Verb::Patch, "box", None, before.clone(), json!({"spec": {"replicas": 1}})),
+            write(Verb::Delete, "old", None, json!({"kind": "Deployment"}), Value::Null),
+            write(Verb::Patch, "box", Some("status"), before, json!({"status": {"phase": "Ready"}})),
+        ];
+        let preview = Previewed {
+            controller: "instance",
+            kind: "Instance",
+            key: key.clone(),
+            writes,
+            later: vec![write(Verb::Create, "new", None, Value::Null, json!({"kind": "Deployment"}))],
+            problems: vec!["the image is missing".to_owned()],
+            remarks: vec!["old is deleted".to_owned()],
+        };
+        let unchanged = Previewed {
+            writes: Vec::new(),
+            later: Vec::new(),
+            problems: Vec::new(),
+            remarks: Vec::new(),
+            controller: "instance",
+            kind: "Instance",
+            key,
+        };
+        let expected = "Instance ns/box (instance)
+  problem: the image is missing
+  note: old is deleted
+patch Deployment ns/box
+patch Deployment ns/box, status
+--- live
++++ planned
+@@ -1,3 +1,5 @@
+ kind: Deployment
+ spec:
+-  replicas: 0
++  replicas: 1
++status:
++  phase: Ready
+delete Deployment ns/old
+--- live
++++ planned
+@@ -1 +0,0 @@
+-kind: Deployment
+after that, depending on Keycloak or Prometheus:
+create Deployment ns/new
+--- live
++++ planned
+@@ -0,0 +1 @@
++kind: Deployment
+
+Not checked:
+  the tenants
+
+2 objects checked: 0 to create, 1 to patch, 1 to delete, 1 statuses to write
+";
+        assert_eq!(changes(&[preview, unchanged], &["the tenants".to_owned()]), expected);
+    }
 }

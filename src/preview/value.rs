@@ -8,13 +8,13 @@ use super::text::verb;
 use crate::runtime::apply::Write;
 use crate::runtime::preview::Previewed;
 
-/// The writes of each object that has writes or a problem.
+/// The writes of each object that has writes or a problem, and the parts of the cluster that were not read.
 pub fn changes(Previews { previews, messages }: &Previews) -> Value {
     let has_something = |found: &&Previewed| {
         !(found.writes.is_empty() && found.later.is_empty() && found.problems.is_empty())
     };
     let objects: Vec<Value> = previews.iter().filter(has_something).map(object).collect();
-    json!({"objects": objects, "notLookedAt": messages})
+    json!({"objects": objects, "notRead": messages})
 }
 
 /// The same, and the obstacles.
@@ -23,7 +23,7 @@ pub fn takeover(obstacles: &Obstacles, previews: &Previews) -> Value {
         obstacles.sections().into_iter().map(|(name, _, found)| (name.to_owned(), json!(found))).collect();
     let mut value = changes(previews);
     value["obstacles"] = found.into();
-    value["notRead"] = json!(obstacles.unread);
+    value["notRead"] = previews.messages.iter().chain(&obstacles.unread).cloned().collect();
     value
 }
 

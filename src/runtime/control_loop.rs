@@ -105,7 +105,8 @@ impl ControlLoop {
         subject: ObjectReference,
     ) -> impl Future<Output = ()> + Send + 'static {
         let (name, keys, queue) = (self.name, Arc::clone(&self.keys), Arc::clone(&self.queue));
-        let (needs, leading) = (self.needs.clone(), (self.leading.subscribe(), LoopState::Standby));
+        let waiting = |leads: &bool| (!leads).then_some(LoopState::Standby);
+        let (needs, leading) = (self.needs.clone(), (self.leading.subscribe(), waiting));
         readiness.set(name, LoopState::Starting(needs.iter().map(|need| need.crd.clone()).collect()));
         readiness.track(
             name,

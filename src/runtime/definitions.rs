@@ -12,6 +12,15 @@ pub fn foreign_versions(installed: &Value, ours: &CustomResourceDefinition) -> V
     foreign.map(str::to_owned).collect()
 }
 
+/// Returns the versions of `ours` that an installed CRD does not serve; none if the CRD is not installed.
+pub fn unserved_versions(installed: &Value, ours: &CustomResourceDefinition) -> Vec<String> {
+    let Some(versions) = installed["spec"]["versions"].as_array() else { return Vec::new() };
+    let is_served =
+        |name: &str| versions.iter().any(|version| version["name"] == *name && version["served"] == true);
+    let ours = ours.spec.versions.iter().map(|version| version.name.clone());
+    ours.filter(|name| !is_served(name)).collect()
+}
+
 /// Returns the paths of the status fields that `ours` has and an installed CRD does not. The API server silently drops
 /// these fields from writes. A version that is not installed is not served either, so it is not reported here.
 pub fn dropped_fields(installed: &Value, ours: &CustomResourceDefinition) -> Vec<String> {
@@ -81,7 +90,18 @@ mod tests {
             let installed = serde_json::to_value(&ours).expect("JSON");
             assert_eq!(dropped_fields(&installed, &ours), [""; 0]);
             assert_eq!(foreign_versions(&installed, &ours), [""; 0]);
+            assert_eq!(unserved_versions(&installed, &ours), [""; 0]);
         }
+    }
+
+    #[test]
+    fn a_version_that_is_missing_or_not_served_is_reported() {
+        let (ours, mut older) = installed("Tenant");
+        older["spec"]["versions"][0]["served"] = false.into();
+        assert_eq!(unserved_versions(&older, &ours), ["v1alpha2"]);
+        older["spec"]["versions"][0] = json!({"name": "v1alpha1", "served": true});
+        assert_eq!(unserved_versions(&older, &ours), ["v1alpha2"]);
+        assert_eq!(unserved_versions(&Value::Null, &ours), [""; 0], "a missing CRD is reported by its loops");
     }
 
     #[test]

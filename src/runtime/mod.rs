@@ -12,7 +12,7 @@
 //! | [`conditions`], [`events`], [`object_events`] | status conditions and Kubernetes Events; the causes of waits in the events of a namespace |
 //! | [`cluster`] | the stores of the cluster resources that environments need: nodes, classes, Gateways, KubeVirt |
 //! | [`definitions`] | compares the installed CRDs with ours |
-//! | [`context`], [`client`], [`gate`], [`error`] | the clients of the API server, which count requests and reject writes while the lease is not held; their errors |
+//! | [`context`], [`client`], [`gate`], [`error`], [`cause`] | the clients of the API server, which count requests and reject writes while the lease is not held; their errors; the causes of failed connections |
 //! | [`files`], [`replace`], [`connections`], [`http_server`], [`grpc_server`], [`task`] | files that are read again when they change; atomic replacement of files; the connections of servers, the HTTP server and the gRPC server; tasks that must not end |
 //! | [`certificate`] | the certificate that a server presents |
 //! | [`sighting`] | whether another replica holds a Lease |
@@ -22,6 +22,7 @@ pub mod answer;
 #[cfg(test)]
 pub mod api_server;
 pub mod apply;
+pub mod cause;
 pub mod certificate;
 pub mod children;
 pub mod client;

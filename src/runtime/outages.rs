@@ -3,7 +3,7 @@
 //! Clients record the results of their requests. An outage begins with the first failed request and ends with the first
 //! successful one; both are logged once. `/readyz` has a line for each outage, and stays ready.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{Display, Write};
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +11,7 @@ use std::time::Duration;
 use http::Uri;
 use metrics::gauge;
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tracing::warn;
@@ -78,10 +79,36 @@ impl System {
 #[derive(Debug, Clone, Default)]
 pub struct Outages {
     known: Arc<Mutex<Known>>,
+    /// The servers that [`Outages::watch`] monitors, once they were sent a request.
+    watched: Arc<Mutex<BTreeSet<(System, String)>>>,
     changed: Arc<watch::Sender<()>>,
 }
 
 type Known = BTreeMap<(System, String), Outage>;
+
+/// The state of a server outside the cluster.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ServerState {
+    /// The display name of its system.
+    pub system: String,
+    /// Its URL, or host and port.
+    pub server: String,
+    /// The outage; `None` if the last request succeeded.
+    pub outage: Option<OutageState>,
+}
+
+/// An outage of a server outside the cluster.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct OutageState {
+    /// The time since the first request that failed.
+    pub seconds: u64,
+    /// The effect.
+    pub effect: String,
+    /// The error of the last request.
+    pub error: String,
+}
 
 #[derive(Debug)]
 struct Outage {
@@ -158,6 +185,7 @@ impl Outages {
     {
         let mut changed = self.changed.subscribe();
         self.record(system, &url, &ask().await);
+        self.watched.lock().insert((system, shown(&url)));
         loop {
             if self.is_down(system, &url) {
                 tokio::time::sleep(PAUSE).await;
@@ -167,6 +195,23 @@ impl Outages {
                 return;
             }
         }
+    }
+
+    /// Returns the states of the servers that are monitored and of those with an outage.
+    pub fn states(&self) -> Vec<ServerState> {
+        let known = self.known.lock();
+        let mut servers = self.watched.lock().clone();
+        let current = known.iter().filter(|((system, _), outage)| outage.is_current(*system));
+        servers.extend(current.map(|(key, _)| key.clone()));
+        let state = |(system, server): (System, String)| {
+            let outage = known.get(&(system, server.clone())).map(|outage| OutageState {
+                seconds: outage.since.elapsed().as_secs(),
+                effect: system.words().2.to_owned(),
+                error: outage.error.clone(),
+            });
+            ServerState { system: system.name().to_owned(), server, outage }
+        };
+        servers.into_iter().map(state).collect()
     }
 
     /// Formats a line for each outage, for `/readyz`.
@@ -307,8 +352,18 @@ mod tests {
         outages.failed(System::Issuer, URL, &"no answer");
         tokio::time::sleep(2 * PAUSE + Duration::from_secs(1)).await;
         assert!(outages.is_down(System::Issuer, URL));
+        let states = outages.states();
+        let outage = states[0].outage.as_ref().expect("an outage");
+        assert_eq!((states.len(), &*states[0].system, &*outage.error), (1, "issuer", "no answer"));
+        assert_eq!(outage.effect, "logins at the dashboard fail");
         tokio::time::sleep(PAUSE).await;
         assert!(!outages.is_down(System::Issuer, URL));
+        let works = ServerState {
+            system: "issuer".to_owned(),
+            server: "https://prometheus.example.com:9090/base".to_owned(),
+            outage: None,
+        };
+        assert_eq!(outages.states(), [works]);
         tokio::time::sleep(Duration::from_hours(1)).await;
         assert_eq!(asked.load(Ordering::SeqCst), 4);
         watch.abort();

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use metrics::gauge;
 use parking_lot::Mutex;
+use tokio::sync::watch;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
@@ -20,7 +21,22 @@ const PERIOD: Duration = Duration::from_secs(5);
 
 /// The health of one watch. Clones share it.
 #[derive(Debug, Clone, Default)]
-pub struct WatchHealth(Arc<Mutex<State>>);
+pub struct WatchHealth {
+    state: Arc<Mutex<State>>,
+    interruptions: Interruptions,
+}
+
+/// Signals that a watch has ended before its time. The API server ends the watches of a kind when its CRD changes. Clones
+/// share it.
+#[derive(Debug, Clone, Default)]
+pub struct Interruptions(Arc<watch::Sender<()>>);
+
+impl Interruptions {
+    /// Becomes changed at each interruption from now on.
+    pub fn subscribe(&self) -> watch::Receiver<()> {
+        self.0.subscribe()
+    }
+}
 
 #[derive(Debug, Default)]
 struct State {
@@ -33,37 +49,47 @@ struct State {
 }
 
 impl WatchHealth {
+    /// Creates the health of a watch that signals its interruptions to `interruptions`.
+    pub fn signalling(interruptions: &Interruptions) -> Self {
+        Self { state: Arc::default(), interruptions: interruptions.clone() }
+    }
+
+    /// Records that the watch has ended before its time.
+    pub fn was_interrupted(&self) {
+        self.interruptions.0.send_replace(());
+    }
+
     /// Records that a request was sent.
     pub fn asks(&self) {
-        self.0.lock().broken_since.get_or_insert_with(Instant::now);
+        self.state.lock().broken_since.get_or_insert_with(Instant::now);
     }
 
     /// Records that the kind is not served, so no events are expected.
     pub fn rests(&self) {
-        *self.0.lock() = State::default();
+        *self.state.lock() = State::default();
     }
 
     /// Records a successful response.
     pub fn works(&self) {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         (state.broken_since, state.reason) = (None, None);
     }
 
     /// Records that the API server has shown something.
     pub fn hears(&self) {
-        self.0.lock().heard = Some(Instant::now());
+        self.state.lock().heard = Some(Instant::now());
     }
 
     /// Records that the watch was interrupted, or could not begin.
     pub fn broke(&self, reason: &str) {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         state.broken_since.get_or_insert_with(Instant::now);
         state.reason = Some(reason.to_owned());
     }
 
     /// Returns how long the store has not followed the cluster, and why; `None` while it does.
     pub fn broken(&self) -> Option<(Duration, String)> {
-        let state = self.0.lock();
+        let state = self.state.lock();
         let silence = state.heard.map(|heard| heard.elapsed()).filter(|silence| *silence >= SILENT_AFTER);
         let Some(since) = state.broken_since else {
             let reason = "the API server keeps the watch open but sends nothing";
@@ -124,6 +150,18 @@ mod tests {
         assert!(second >= first && reason == "forbidden", "{reason}");
         health.works();
         assert_eq!(health.broken(), None);
+    }
+
+    #[test]
+    fn an_interruption_of_any_watch_is_signalled() {
+        let interruptions = Interruptions::default();
+        let signal = interruptions.subscribe();
+        let health = WatchHealth::signalling(&interruptions);
+        let is_signalled = || signal.has_changed().expect("the sender lives");
+        health.broke("forbidden");
+        assert!(!is_signalled(), "a request failed");
+        health.clone().was_interrupted();
+        assert!(is_signalled());
     }
 
     #[tokio::test(start_paused = true)]

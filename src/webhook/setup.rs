@@ -49,7 +49,7 @@ pub const NAME: &str = "webhook";
 const CERTIFICATE_DIR: &str = "server.webhook.certificateDir";
 /// The use of the certificate.
 pub(super) const SERVED: Served =
-    Served { what: "admission reviews", gauge: "crownlabs_webhook_certificate_expiration_timestamp_seconds" };
+    Served { what: "the webhooks", gauge: "crownlabs_webhook_certificate_expiration_timestamp_seconds" };
 /// How long reviews are accepted after the daemon was asked to stop: the Service takes a moment to stop sending
 /// requests to this pod.
 const LINGER: Duration = Duration::from_secs(3);
@@ -112,7 +112,7 @@ pub async fn set_up(
         let names = names(whole, address);
         (Vec::new(), Some(rotation(whole, connections, factory, &resolver, names, registration)))
     } else {
-        (folder::watched(CERTIFICATE_DIR, folder, &resolver).into(), None)
+        (vec![folder::watched(CERTIFICATE_DIR, folder, &resolver)], None)
     };
     let clients = Some(&config.client_ca_file).filter(|file| !file.is_empty()).map(|file| {
         let (clients, file) = ClientVerifier::watched(Path::new(file));
@@ -141,9 +141,9 @@ pub async fn set_up(
     stores.instances.subscribe(move |change| noting.note(change));
     let (server, ending) = serve(listener, Arc::clone(&resolver), clients, admission, needs.clone());
     readiness.set(NAME, LoopState::Starting(needs.iter().map(|need| need.crd.clone()).collect()));
-    let certificate = (resolver.watch(), LoopState::WaitingForCertificate);
-    let announce = async |state: &LoopState| info!(?state, "the webhooks' state");
-    let track = readiness.track(NAME, needs, certificate, || {}, announce);
+    let waiting = |why: &Option<String>| why.clone().map(LoopState::WaitingForCertificate);
+    let announce = async |state: &LoopState| info!("the webhooks are {}", state.sentence());
+    let track = readiness.track(NAME, needs, (resolver.watch(), waiting), || {}, announce);
     let tasks = vec![server, Task::new("readiness", track)];
     Ok(Webhooks { tasks, files, rotator, ending })
 }

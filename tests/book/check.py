@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pages
+import published
 
 SUMMARY = "docs/SUMMARY.md"
 # The languages that both the book and repository hosts highlight correctly.
@@ -74,7 +75,7 @@ def sources(root=pages.ROOT):
     """The errors in all documents of a repository."""
     files = pages.tracked(root)
     read = lambda name: (root / name).read_text()
-    faults = table_of_contents(read(SUMMARY), files)
+    faults = table_of_contents(read(SUMMARY), files) + published.sources(files, read)
     for page in sorted(name for name in files if name.endswith(".md")):
         text = read(page)
         faults += relative(page, text, read, files)

@@ -17,6 +17,7 @@ GOOD = {
     "docs/README.md": "# What\n\n> [!NOTE]\n> A note, and `[[code]](nowhere.md)`.\n\nSee [more](more.md), [code](../src/a.rs).\n",
     "docs/more.md": "# More\n\n```sh\n# {{ not read }} [x](nowhere.md)\n```\n\n## The `end`\n\n[start](#more)\n",
     "src/a.rs": "",
+    "manifests/chart/Chart.yaml": "version: 1.2.3\nhome: https://github.com/o/crownlabs\n",
 }
 SUMMARY = GOOD["docs/SUMMARY.md"]
 BOOK = {
@@ -79,6 +80,31 @@ class Faults(unittest.TestCase):
                 found = self.faults_of_pages(changes)
                 self.assertEqual(len(found), 1, found)
                 self.assertIn(expected, found[0])
+
+    def test_links_to_the_published_repository(self):
+        at = "https://github.com/o/crownlabs"
+        for link in [
+            at, f"{at}/releases", f"{at}/blob/v1.2.3/docs/more.md#the-end", f"{at}/tree/HEAD/docs.", "https://github.com/other/project",
+            "https://raw.githubusercontent.com/o/crownlabs/v1.2.3/src/a.rs", "docs/more.md#the-end",
+        ]:
+            with self.subTest(link):
+                self.assertEqual(self.faults_of_pages({"manifests/chart/values.yaml": f"# See {link}\n"}), [])
+        for link, expected in [
+            (f"{at}/blob/HEAD/docs/none.md", "manifests/chart/values.yaml:1: https://github.com/o/crownlabs/blob/HEAD/docs/none.md"),
+            (f"{at}/blob/HEAD/docs/more.md#none", "docs/more.md has no heading"),
+            (f"{at}/blob/v1.2.4/docs/more.md", "v1.2.4 is neither HEAD nor the tag v1.2.3"),
+            (f"{at}/wiki", "wiki is no page"),
+            (f"{at}/.github/workflows/none.yml@refs/tags/v1.2.3", "the repository has no .github/workflows/none.yml"),
+            ("https://raw.githubusercontent.com/o/crownlabs/HEAD/none.svg", "the repository has no none.svg"),
+            ("https://github.com/netgroup-polito/CrownLabs", "leads to another repository: expected o/crownlabs"),
+            ("docs/more.md#none", "docs/more.md has no heading"),
+            ("docs/none.md", "the repository has no docs/none.md"),
+        ]:
+            with self.subTest(link):
+                found = self.faults_of_pages({"manifests/chart/values.yaml": f"# See {link}.\n"})
+                self.assertEqual(len(found), 1, found)
+                self.assertIn(expected, found[0])
+        self.assertIn("Chart.yaml is missing", self.faults_of_pages({"manifests/chart/Chart.yaml": None})[0])
 
     def test_book(self):
         os.environ["BOOK_REPOSITORY"] = "https://host/o/r"

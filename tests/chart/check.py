@@ -13,6 +13,7 @@ import yaml
 import configuration
 import render
 import table
+from configuration import KEYCLOAK
 from render import CHART, NAMESPACE, ROOT, by_key, cleaned, comparable, documents, helm, rendered, rights, template, text
 
 CI = CHART / "ci"
@@ -271,6 +272,53 @@ class Rendering(unittest.TestCase):
         self.assertIn(sentence, render.notes(render.NETWORK))
         self.assertNotIn(sentence, render.notes(render.NETWORK, {"networkPolicy": {"prometheusNamespace": "watching"}}))
 
+    def test_the_daemon_connects_only_to_ports_that_the_configuration_names(self):
+        policy = lambda *values: by_key(rendered(*values))[f"NetworkPolicy {NAMESPACE}/crownlabs"]["spec"]
+        ports = lambda *values: [port["port"] for port in policy(*values)["egress"][1]["ports"]]
+        of = lambda **integrations: {"config": {"integrations": integrations}}
+        self.assertEqual(policy()["policyTypes"], ["Ingress", "Egress"])
+        [dns, _] = policy()["egress"]
+        self.assertEqual(dns, {"ports": [{"port": 53}, {"port": 53, "protocol": "UDP"}]})
+        shift = policy({"openshift": {"enabled": True}})["egress"][0]["ports"]
+        self.assertEqual({port["port"] for port in shift}, {53, 5353})
+        mail = {"transport": "smtp", "host": "mail.example.com", "from": "labs@example.com"}
+        registry = {"imageListName": "a", "url": "http://registry:5000", "registryName": "a", "tokenUrl": "https://auth:9443/token"}
+        lists = lambda enabled: {"config": {"controllers": {"imageList": {"enabled": enabled, "registries": [registry]}}}}
+        off = {"config": {"integrations": {"keycloak": {"enabled": False}}}}
+        for values, expected in (
+            ([], []),
+            ([KEYCLOAK], [8443]),
+            ([KEYCLOAK, off], []),
+            ([of(prometheus={"url": "http://prometheus.monitoring"})], [80]),
+            ([of(prometheus={"url": "http://[fd00::1]:9090/x"})], [9090]),
+            ([of(mail=mail)], [465]),
+            ([of(mail=mail | {"tls": "starttls"})], [587]),
+            ([of(mail=mail | {"port": 2525})], [2525]),
+            ([of(mail={"transport": "smtp"}), {"secrets": {"mailConfig": {"name": "mail"}}}], [25, 465, 587]),
+            ([lists(True)], [5000, 9443]),
+            ([lists(False)], []),
+            ([{"config": {"controllers": {"termination": {"enabled": True}}}}], [80]),
+            ([{"networkPolicy": {"egressPorts": [8080]}}], [8080]),
+        ):
+            with self.subTest(values):
+                self.assertEqual(ports(*values), sorted([443, 6443, *expected]))
+        self.assertEqual(ports({"networkPolicy": {"apiServerPorts": [16443]}}), [16443])
+
+    def test_the_connections_of_the_daemon_can_be_narrowed_to_ranges(self):
+        egress = lambda **policy: by_key(rendered({"networkPolicy": policy}))[f"NetworkPolicy {NAMESPACE}/crownlabs"]["spec"]["egress"]
+        [_, servers] = egress()
+        self.assertNotIn("to", servers)
+        [dns, servers] = egress(egress=["10.0.0.0/8"], apiServers=["192.0.2.1/32"])
+        self.assertNotIn("to", dns)
+        self.assertEqual(servers["to"], [{"ipBlock": {"cidr": "10.0.0.0/8"}}, {"ipBlock": {"cidr": "192.0.2.1/32"}}])
+
+    def test_without_keycloak_there_is_no_service_and_no_port_for_its_events(self):
+        for values, exists in (([], False), ([KEYCLOAK], True)):
+            found = by_key(rendered(*values))
+            with self.subTest(values):
+                self.assertEqual(f"Service {NAMESPACE}/crownlabs-keycloak-wh" in found, exists)
+                self.assertEqual("keycloak-events" in json.dumps([*found.values()]), exists)
+
     def test_the_notes_name_the_exposure_for_new_sites_and_routes_without_login(self):
         routes = {"enabled": True, "parentRefs": [{"name": "labs", "namespace": "gateways"}]}
         of = lambda **keys: {"config": {"controllers": {"instance": {"gatewayApi": routes | keys}}}}
@@ -284,7 +332,7 @@ class Rendering(unittest.TestCase):
         one = {"bastion": {"enabled": True, "inDaemon": True}}
         uncounted, label = "SSH connections are not counted", "allow-instance-access=true pod-security.kubernetes.io/enforce=privileged"
         prometheus = {"prometheus": {"url": "http://prometheus:9090"}}
-        stops = {"config": {"controllers": {"inactivity": {"enabled": True}}, "integrations": prometheus}}
+        stops = {"config": {"controllers": {"inactivity": {"enabled": True, "notifications": False}}, "integrations": prometheus}}
         for values, wanted in (([], []), ([stops], [uncounted]), ([stops, BASTION], []), ([stops, one], [label])):
             with self.subTest(values):
                 found = render.notes(render.NETWORK, *values)
@@ -461,6 +509,15 @@ class Plain(unittest.TestCase):
             with self.subTest(key):
                 self.assertEqual(ours, theirs)
 
+    def test_the_plain_service_for_events_equals_the_rendered_chart(self):
+        added = set(by_key(rendered(*SETS["plain"], KEYCLOAK))) - set(by_key(rendered(*SETS["plain"])))
+        self.assertEqual(added, {f"Service {NAMESPACE}/crownlabs-keycloak-wh"})
+        files = [*sorted((ROOT / "manifests").glob("*.yaml")), ROOT / "manifests/keycloak/keycloak-events.yaml"]
+        plain = by_key(document for file in files for document in documents(file.read_text()))
+        [key] = added
+        chart = comparable(by_key(rendered(*SETS["plain"], KEYCLOAK))[key])
+        self.assertEqual(chart, comparable(plain[key]))
+
     def test_the_defaults_differ_only_by_the_rights_of_disabled_loops(self):
         watched = {"networkPolicy": {"prometheusNamespace": "monitoring"}}
         default, plain = by_key(rendered(watched)), by_key(rendered(*SETS["plain"]))
@@ -618,6 +675,8 @@ if __name__ == "__main__":
         from configuration import Configuration, Monitoring  # noqa: F401
         from table import Table  # noqa: F401
         from dashboard import Dashboard  # noqa: F401
+        from helm4 import Helm4  # noqa: F401
         from options import Images, OneDeployment, Pods, Watching  # noqa: F401
+        from values import Hook, Values  # noqa: F401
 
         unittest.main()

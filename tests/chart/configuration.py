@@ -14,6 +14,11 @@ from render import CHART, NAMESPACE, ROOT, by_key, configuration, effective, key
 
 EVERYTHING = CHART / "ci/everything.yaml"
 BASTION = {"bastion": {"enabled": True}}
+KEYCLOAK = {
+    "config": {"integrations": {"keycloak": {"enabled": True, "url": "https://auth.example.com:8443/kc", "realm": "labs", "clientId": "operator"}}},
+    "secrets": {"keycloak": {"name": "keycloak"}},
+}
+SILENT = {"enabled": True, "notifications": False}
 MAIN = f"ConfigMap {NAMESPACE}/crownlabs"
 METRICS = {"instanceMetrics": {"enabled": True}}
 OF_METRICS = "ConfigMap crownlabs-instance-metrics/crownlabs-instance-metrics"
@@ -51,8 +56,10 @@ class Configuration(unittest.TestCase):
 
     def test_every_key_of_the_values_is_in_the_schema(self):
         schema = json.loads((CHART / "values.schema.json").read_text())
+        config = schema["$defs"]["config"]
 
         def missing(values, schema, path):
+            schema = config if "$ref" in schema else schema
             for name, value in values.items():
                 if name not in schema.get("properties", {}):
                     if "properties" in schema:
@@ -80,7 +87,20 @@ class Configuration(unittest.TestCase):
             ({"config": {"leaderElection": {"namespace": "other"}}}, "leave this key out"),
             ({"config": {"controllers": {"sshTracker": {"enabled": True}}}}, "set bastion.enabled"),
             ({"bastion": {"enabled": True, "config": {"controllers": {"tenant": {"enabled": True}}}}}, "set it below config"),
-            ({"config": {"controllers": {"examAgent": {"enabled": True}}}}, "needs the namespace of the exams"),
+            ({"config": {"controllers": {"examAgent": {"enabled": True}}}}, "/config/controllers/examAgent': missing property 'namespace'"),
+            ({"config": {"controllers": {"instance": {"websiteBaseUrl": "https://labs.example.com"}}}}, "/config/controllers/instance/websiteBaseUrl"),
+            ({"config": {"controllers": {"instance": {"websiteBaseUrl": "labs.example.com/x"}}}}, "/config/controllers/instance/websiteBaseUrl"),
+            ({"config": {"controllers": {"instance": {"concurrency": 257}}}}, "/config/controllers/instance/concurrency"),
+            ({"config": {"controllers": {"termination": {"statusCheckTimeout": "0s"}}}}, "/config/controllers/termination/statusCheckTimeout"),
+            ({"config": {"controllers": {"inactivity": SILENT}}}, "/config': missing property 'integrations'"),
+            ({"config": {"controllers": {"inactivity": SILENT}, "integrations": {"prometheus": {"url": ""}}}}, "/config/integrations/prometheus/url"),
+            ({"config": {"controllers": {"expiration": {"enabled": True}}}}, "/config': missing property 'integrations'"),
+            ({"config": {"controllers": {"expiration": {"enabled": True}}, "integrations": {"mail": {"transport": "none"}}}}, "/config/integrations/mail/transport"),
+            ({"config": {"integrations": {"mail": {"transport": "smtp", "from": "a@example.com"}}}}, "/config/integrations/mail': missing property 'host'"),
+            ({"config": {"integrations": {"mail": {"username": "u"}}}}, "/config/integrations/mail': missing property 'passwordFile'"),
+            ({"config": {"integrations": {"keycloak": {"enabled": True, "url": "https://a", "realm": "r", "clientId": "c"}}}}, "missing property 'clientSecretFile'"),
+            ({"config": {"controllers": {"imageList": {"enabled": True, "registries": [{"imageListName": "a", "type": "harbor", "url": "https://a", "registryName": "a"}]}}}}, "missing property 'project'"),
+            ({"dashboard": {"enabled": True, "host": "a.example.com", "secret": {"name": "s"}}}, "/dashboard/config': missing property 'controllers'"),
             ({"config": {"controllers": {"examAgent": {"allowedIps": [1]}}}}, "/config/controllers/examAgent/allowedIps/0"),
             ({"config": {"controllers": {"instanceMetrics": {"enabled": True}}}}, "set instanceMetrics.enabled"),
             ({"instanceMetrics": {"enabled": True, "config": {"controllers": {"tenant": {"enabled": True}}}}}, "set it below config"),
@@ -97,6 +117,18 @@ class Configuration(unittest.TestCase):
         ]:
             with self.subTest(values):
                 self.assertIn(expected, self.refusal(values))
+
+    def test_secrets_fulfil_the_conditions_of_the_configuration(self):
+        mail = {"transport": "smtp", "host": "mail.example.com", "from": "a@example.com", "username": "u"}
+        for secret, integrations in (
+            ("keycloak", {"keycloak": {"enabled": True, "url": "https://a", "realm": "r", "clientId": "c"}}),
+            ("mailPassword", {"mail": mail}),
+            ("mailConfig", {"mail": {"transport": "smtp"}}),
+        ):
+            values = {"config": {"integrations": integrations}}
+            with self.subTest(secret):
+                self.assertNotEqual(template(values).returncode, 0, "it is accepted without the Secret")
+                template(values, {"secrets": {secret: {"name": "s"}}}).check_returncode()
 
     def test_a_file_is_named_once(self):
         def values(secret, *path, file):
@@ -121,9 +153,11 @@ class Configuration(unittest.TestCase):
     def test_values_of_the_go_operators_are_converted_to_values_of_this_chart(self):
         for file in sorted((ROOT / "tests/recorded/operators-values").iterdir()):
             with self.subTest(file.name), tempfile.TemporaryDirectory() as folder:
-                made = crownlabs("config", "from-values", file, "--namespace", "labs", check=True).stdout
+                made = crownlabs("config", "from-values", file, "--namespace", "labs")
+                # Secrets must be created and copied first.
+                self.assertEqual(made.returncode, 5, made.stderr)
                 values = Path(folder, "values.yaml")
-                values.write_text(made)
+                values.write_text(made.stdout)
                 found = by_key(rendered(values))
                 for name in (MAIN, OF_BASTION):
                     Path(folder, "configuration.yaml").write_text(found[name]["data"]["crownlabs.yaml"])
@@ -131,8 +165,9 @@ class Configuration(unittest.TestCase):
                     self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
                 # The same as the configuration alone, except for the files, which the chart mounts
                 # elsewhere.
-                alone = crownlabs("config", "from-values", file, "--namespace", "labs", "--configuration", check=True).stdout
-                main, alone = effective(configuration(found[MAIN])), effective(yaml.safe_load(alone))
+                alone = crownlabs("config", "from-values", file, "--namespace", "labs", "--configuration")
+                self.assertEqual(alone.returncode, 5, alone.stderr)
+                main, alone = effective(configuration(found[MAIN])), effective(yaml.safe_load(alone.stdout))
                 files = re.compile("(File|Dir)$")
                 differing = [path for path in differences(main, alone) if not files.search(path)]
                 elsewhere = ("controllers.bastion.", "controllers.sshTracker.", "controllers.webSsh.", "controllers.instanceMetrics.")
@@ -226,7 +261,8 @@ class Configuration(unittest.TestCase):
         self.assertEqual(volume, certificate["secretName"])
 
     def test_a_disabled_server_has_no_port_service_or_rule(self):
-        found = by_key(rendered({"config": {"server": {"keycloakEvents": {"listen": ""}, "webhook": {"enabled": False}}}}))
+        off = {"config": {"server": {"keycloakEvents": {"listen": ""}, "webhook": {"enabled": False}}}}
+        found = by_key(rendered(KEYCLOAK, off))
         self.assertNotIn(f"Service {NAMESPACE}/crownlabs-keycloak-wh", found)
         self.assertNotIn(f"Service {NAMESPACE}/crownlabs-webhook", found)
         [rule] = found[f"NetworkPolicy {NAMESPACE}/crownlabs"]["spec"]["ingress"]
@@ -296,9 +332,10 @@ class Monitoring(unittest.TestCase):
         self.assertLessEqual(of_replicas, loops)
         off = {"controllers": {loop: {"enabled": False} for loop in loops}, "server": {"webhook": {"enabled": False}}}
         self.assertNotIn("CrownlabsNoLeader", names({"config": off}))
-        for loop in ["instance", "imageList"]:
+        registry = {"imageListName": "vms", "url": "https://registry.example.com", "registryName": "registry.example.com"}
+        for loop, keys in {"instance": {}, "imageList": {"registries": [registry]}}.items():
             with self.subTest(loop):
-                on = {**off, "controllers": {**off["controllers"], loop: {"enabled": True}}}
+                on = {**off, "controllers": {**off["controllers"], loop: {"enabled": True, **keys}}}
                 self.assertIn("CrownlabsNoLeader", names({"config": on}))
 
     def test_the_alerts_fire_when_they_should(self):

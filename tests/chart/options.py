@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -12,6 +13,10 @@ import yaml
 
 from configuration import BASTION, EVERYTHING, MAIN, OF_BASTION
 from render import CHART, NAMESPACE, ROOT, by_key, configuration, helm, pods, rendered, template, text
+
+sys.path.append(str(ROOT / "tests/book"))
+import pages  # noqa: E402
+import published  # noqa: E402
 
 IN_DAEMON = {"bastion": {"enabled": True, "inDaemon": True}}
 DAEMON = f"Deployment {NAMESPACE}/crownlabs"
@@ -36,7 +41,7 @@ class Images(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             chart = shutil.copytree(CHART, Path(folder, "chart"))
             pin = lambda lines: subprocess.run(
-                [ROOT / "images/pin.sh", chart, "ghcr.io/owner/crownlabs"], input=lines, text=True, capture_output=True,
+                [ROOT / "images/pin.sh", "digests", chart, "ghcr.io/owner/crownlabs"], input=lines, text=True, capture_output=True,
             )
             done = pin("".join(f"{name} {digest}\n" for name, digest in DIGESTS.items()))
             self.assertEqual(done.returncode, 0, done.stderr)
@@ -182,12 +187,16 @@ class OneDeployment(unittest.TestCase):
         role = found[f"Role {NAMESPACE}/crownlabs-bastion"]["rules"]
         self.assertEqual(role, separate["Role crownlabs-bastion/crownlabs-bastion"]["rules"])
 
-    def test_port_22_reaches_only_machines_and_the_other_loops_reach_everything(self):
+    def test_port_22_reaches_only_machines_and_the_other_loops_reach_their_servers(self):
         found = by_key(rendered(IN_DAEMON))
-        policy = found[f"NetworkPolicy {NAMESPACE}/crownlabs-bastion"]["spec"]
-        [machines, others] = policy["egress"]
+        [machines] = found[f"NetworkPolicy {NAMESPACE}/crownlabs-bastion"]["spec"]["egress"]
         self.assertEqual(machines["ports"], [{"port": 22}])
         self.assertEqual(machines["to"][0]["podSelector"]["matchExpressions"][0]["key"], "crownlabs.polito.it/instance")
+        [_, servers] = found[f"NetworkPolicy {NAMESPACE}/crownlabs"]["spec"]["egress"]
+        self.assertEqual(servers["ports"], [{"port": 443}, {"port": 6443}])
+        # If only the policy of the bastion exists, it must allow the connections of the other loops.
+        alone = by_key(rendered(IN_DAEMON, {"networkPolicy": {"enabled": False}}))
+        [_, others] = alone[f"NetworkPolicy {NAMESPACE}/crownlabs-bastion"]["spec"]["egress"]
         open_ports = {
             port for rule in others["ports"] if rule.get("protocol") != "UDP" for port in range(rule["port"], rule["endPort"] + 1)
         }
@@ -237,8 +246,12 @@ class Watching(unittest.TestCase):
         sections = {f"#{heading.lower()}" for heading in re.findall(r"^## (Crownlabs\w+)$", page, re.MULTILINE)}
         [rule] = [document for document in rendered(EVERYTHING) if document["kind"] == "PrometheusRule"]
         urls = [alert["annotations"]["runbook_url"] for group in rule["spec"]["groups"] for alert in group["rules"]]
-        base = "https://github.com/netgroup-polito/CrownLabs/blob/v0.1.0/docs/alerts.md"
+        account, version = published.names((CHART / "Chart.yaml").read_text())
+        base = f"https://github.com/{account}/crownlabs/blob/v{version}/docs/alerts.md"
         self.assertEqual(sorted(urls), sorted(f"{base}{section}" for section in sections))
+        files = pages.tracked(ROOT)
+        for url in urls:
+            self.assertIsNone(published.fault(url, (account, version), files, lambda name: (ROOT / name).read_text()))
 
     def test_usage_is_read_only_from_the_bastion_of_this_release(self):
         def queries(*values):

@@ -72,7 +72,7 @@ def evaluated(body, *values):
     """The text of a template that is added to the chart."""
     with tempfile.TemporaryDirectory() as folder:
         chart = Path(shutil.copytree(CHART, Path(folder, "chart")))
-        head = "kind: Evaluated\nmetadata: {name: text}\ntext: {{ include \"evaluated\" . | quote }}\n"
+        head = "{{ include \"crownlabs.complete\" . }}\nkind: Evaluated\nmetadata: {name: text}\ntext: {{ include \"evaluated\" . | quote }}\n"
         Path(chart, "templates/evaluated.yaml").write_text(f'{{{{- define "evaluated" }}}}{body}{{{{ end }}}}\n{head}')
         [found] = [document for document in rendered(*values, chart=chart, network={}) if document["kind"] == "Evaluated"]
     return " ".join(found["text"].split())

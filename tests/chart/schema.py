@@ -1,49 +1,90 @@
 #!/usr/bin/env python3
 """Prints values.schema.json of the chart: values.schema.in.json with the schema of the configuration, which is read from
 standard input (`crownlabs config schema`), in place of `config`, `bastion.config`, `dashboard.config`,
-`instanceMetrics.config` and `podNetworks.config`."""
+`instanceMetrics.config` and `podNetworks.config`, and with the conditions between its keys."""
 
-import copy
 import json
+import re
 import sys
 from pathlib import Path
 
 CHART = Path(__file__).resolve().parents[2] / "manifests/chart"
-# Go's regular expressions have no lookahead. At the beginning of a pattern, this one requires at least one character.
-NOT_EMPTY = "^(?=.)"
+PARTS = ("bastion", "dashboard", "instanceMetrics", "podNetworks")
+# The loop of the dashboard. The values enable it, and set these keys; the templates require those values.
+DASHBOARD = "controllers.dashboard."
+SET_BY_VALUES = {f"{DASHBOARD}{key}" for key in ("publicUrl", "clientSecretFile", "sessionKeyFile")}
 
 
-def for_go(node):
-    """Replaces the lookahead with a minimal length in the whole schema."""
+def mounted():
+    """The keys of the configuration that the chart sets if the values name a Secret, each with the name of the Secret."""
+    template = (CHART / "templates/_config.tpl").read_text()
+    found = re.findall(r'"from" \$s\.(\w+) "at" "([\w.]+)"', template)
+    assert len(found) > 10, "the list in _config.tpl looks different"
+    return {key: f"secrets.{secret}.name" for secret, key in found}
+
+
+def path(node):
+    """The path of the only key that a schema is about, and the schema of its value."""
+    keys = []
+    while list(node) in (["properties"], ["properties", "required"]):
+        [(key, node)] = node["properties"].items()
+        keys.append(key)
+    return ".".join(keys), node
+
+
+def at(key, schema):
+    """A schema for values in which a key has a value."""
+    for part in reversed(key.split(".")):
+        schema = {"properties": {part: schema}, "required": [part]}
+    return schema
+
+
+def paths(node):
+    """The keys that a condition is about."""
     if isinstance(node, list):
-        for item in node:
-            for_go(item)
-    if not isinstance(node, dict):
-        return
-    pattern = node.get("pattern")
-    if isinstance(pattern, str):
-        if pattern.startswith(NOT_EMPTY):
-            node["pattern"] = "^" + pattern[len(NOT_EMPTY) :]
-            node["minLength"] = 1
-        if "(?" in node["pattern"]:
-            sys.exit(f"Go's regular expressions may not know this pattern: {pattern}")
-    for item in node.values():
-        for_go(item)
+        return {found for item in node for found in paths(item)}
+    if "properties" in node:
+        return {path(node)[0]}
+    return {found for item in node.values() for found in paths(item)}
+
+
+def of_values(node, section, instead):
+    """A condition of the configuration as one of the values, where it is below `section`. `instead` has the values that set
+    a key of the configuration."""
+    if isinstance(node, list):
+        return [of_values(item, section, instead) for item in node]
+    if "properties" not in node:
+        return {keyword: of_values(inner, section, instead) for keyword, inner in node.items()}
+    key, schema = path(node)
+    whole = node
+    for part in reversed(section.split(".")):
+        whole = {"properties": {part: whole}} | ({"required": [part]} if "required" in node else {})
+    if key not in instead or schema not in ({"minLength": 1}, {"const": True}):
+        return whole
+    return {"anyOf": [whole, at(instead[key], schema)]}
 
 
 def main():
     config = json.load(sys.stdin)
-    for_go(config)
     # The chart sets apiVersion and kind.
     del config["$schema"], config["required"]
     config.pop("title", None)
-    # The only loops of the pods of the bastion and of the nodes; the chart refuses the others with a message.
+    conditions = config.pop("allOf")
     schema = json.loads((CHART / "values.schema.in.json").read_text())
-    schema["properties"]["config"] = config
-    for part in ("bastion", "dashboard", "instanceMetrics", "podNetworks"):
-        schema["properties"][part]["properties"]["config"] = copy.deepcopy(config)
+    schema["properties"]["config"] = {"$ref": "#/$defs/config"}
+    for part in PARTS:
+        schema["properties"][part]["properties"]["config"] = {"$ref": "#/$defs/config"}
+    # The templates refuse these loops below `config`.
+    elsewhere = tuple(f"controllers.{loop}." for loop in ("dashboard", "webSsh"))
+    of_main = [one for one in conditions if not any(key.startswith(elsewhere) for key in paths(one))]
+    schema["allOf"] = [of_values(one, "config", mounted()) for one in of_main]
+    of_dashboard = [one for one in conditions if all(key.startswith(DASHBOARD) for key in paths(one))]
+    enabled = {f"{DASHBOARD}enabled": "dashboard.enabled"}
+    schema["allOf"] += [of_values(one, "dashboard.config", enabled) for one in of_dashboard if not paths(one) & SET_BY_VALUES]
+    schema["$defs"] = {"config": config}
     json.dump(schema, sys.stdout, indent=1, ensure_ascii=False)
     print()
 
 
-main()
+if __name__ == "__main__":
+    main()

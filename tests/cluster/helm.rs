@@ -38,7 +38,7 @@ pub fn template(release: &str, namespace: &str, values: &str) -> String {
     let file = folder.path().join("values.yaml");
     std::fs::write(&file, values).expect("written");
     let output = Command::new(helm())
-        .args(["template", release, "manifests/chart", "--namespace", namespace, "--values"])
+        .args(["template", release, "manifests/chart", "--no-hooks", "--namespace", namespace, "--values"])
         .arg(&file)
         .current_dir(PROJECT)
         .output()

@@ -8,6 +8,7 @@
 mod daemon;
 mod documents;
 mod documents_tests;
+mod hook;
 #[path = "../integration/lab.rs"]
 #[allow(dead_code, reason = "it is that of the integration tests")]
 mod lab;

@@ -28,8 +28,11 @@ pub struct After<'a> {
 /// The text of a block, the expected result, and the function that checks it.
 type Outcome = (&'static str, &'static str, fn(&After<'_>));
 
-const OUTCOMES: [Outcome; 23] = [
+const OUTCOMES: [Outcome; 30] = [
     ("crownlabs plan -f manifests/samples", "as many objects as the text says", planned),
+    ("crownlabs config from-values", "the steps that must be done", |after| {
+        says(after, &["\nMust be done before the file can be used:\n  "]);
+    }),
     ("helm install", "the Deployment", installed),
     ("kubectl apply -f manifests/samples", "samples that are ready", samples),
     ("kubectl apply -f manifests/ ", "a daemon that is ready", ready),
@@ -56,6 +59,20 @@ const OUTCOMES: [Outcome; 23] = [
     ("kubectl label instance", "the label", exam),
     ("make demo METRICS=1", "the numbers, and their end", measured),
     ("make demo DASHBOARD=1", "a machine that is started on a page, and one that is refused", shown),
+    ("crownlabs status  ", "the leader", |after| says(after, &["eader", "instance"])),
+    ("crownlabs why $namespace", "the Instance and its Tenant", |after| {
+        says(after, &["Instance tenant-ada-rossi/server-1 of Tenant ada.rossi, "]);
+    }),
+    ("crownlabs status $workspace", "the machines of the course", |after| {
+        says(after, &["server-1", " cores\n"]);
+    }),
+    ("kubectl describe resourcequota", "the limit of Instances", |after| {
+        says(after, &["count/instances.crownlabs.polito.it"]);
+    }),
+    ("kubectl auth can-i create instances", "that the Tenant may", |after| says(after, &["\nyes\n"])),
+    ("check configuration.yaml --connect", "a line for the API server", |after| {
+        says(after, &["\nok      API server: "]);
+    }),
 ];
 
 /// Asserts the expected results. Returns their names.
@@ -98,16 +115,20 @@ pub fn users_objects(site: Option<&Site>) -> BTreeMap<String, Value> {
     objects.map(named).collect()
 }
 
-fn measured(after: &After<'_>) {
-    for text in ["\ncrownlabs_instance_cpu_percent{namespace=\"tenant-ada-rossi\",", "\n  NOT_FOUND: "] {
+fn says(after: &After<'_>, texts: &[&str]) {
+    for text in texts {
         assert!(after.log.contains(text), "{text} is not in {}", after.log);
     }
 }
 
+fn measured(after: &After<'_>) {
+    let series = "\ncrownlabs_instance_cpu_percent{namespace=\"tenant-ada-rossi\",";
+    says(after, &[series, "\n  NOT_FOUND: "]);
+}
+
 fn shown(after: &After<'_>) {
-    for text in ["\n  The machine is starting.\n", " Ready Notebook in Network laboratory ", "\n  Start "] {
-        assert!(after.log.contains(text), "{text} is not in {}", after.log);
-    }
+    let texts = ["\n  The machine is starting.\n", " Ready Notebook in Network laboratory ", "\n  Start "];
+    says(after, &texts);
 }
 
 fn planned(after: &After<'_>) {

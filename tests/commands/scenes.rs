@@ -97,11 +97,29 @@ pub const SCENES: [Scene; 11] = [
         name: "installed",
         what: "a cluster with the chart installed and the samples ready",
         lane: Lane::Installed,
-        substitutions: &[(
-            "make ssh-bastion-image",
-            "make --dry-run ssh-bastion-image",
-            "its base image is in a registry on the Internet; nothing here pulls images",
-        )],
+        substitutions: &[
+            (
+                "make ssh-bastion-image",
+                "make --dry-run ssh-bastion-image",
+                "its base image is in a registry on the Internet; nothing here pulls images",
+            ),
+            (
+                "kubectl logs -n crownlabs-system -l app.kubernetes.io/name=crownlabs --prefix --tail=200",
+                "kubectl get pods -n crownlabs-system -l app.kubernetes.io/name=crownlabs -o name | \
+                 grep ^pod/crownlabs-",
+                "the daemon runs beside its simulated pods, which have no logs",
+            ),
+            (
+                "kubectl get --raw /api/v1/namespaces/crownlabs-system/pods/$pod:8081/proxy/readyz",
+                "test -n \"$pod\"",
+                "the daemon runs beside its simulated pods, which have no ports",
+            ),
+            (
+                "crownlabs config check configuration.yaml --connect",
+                "{ crownlabs config check configuration.yaml --connect || test $? = 4; }",
+                "the exit code 4 reports a part that this cluster lacks",
+            ),
+        ],
     },
     Scene {
         name: "objects",
@@ -120,11 +138,23 @@ pub const SCENES: [Scene; 11] = [
         what: "a cluster with the CRDs, and the Deployments, webhooks and ClusterRoles of the Go operators, which are the release \
                crownlabs in the namespace labs; users who work with them; operators-values.yaml and admin.kubeconfig",
         lane: Lane::Objects,
-        substitutions: &[(
-            "--kubeconfig admin.kubeconfig",
-            "--kubeconfig admin.kubeconfig && false || test $? = 4",
-            "the operators run, and the exit code 4 reports an obstacle",
-        )],
+        substitutions: &[
+            (
+                "--namespace labs > values.yaml",
+                "--namespace labs > values.yaml && false || test $? = 5",
+                "the values have no version of the images, and the exit code 5 reports the step",
+            ),
+            (
+                "--configuration > crownlabs.yaml",
+                "--configuration > crownlabs.yaml && false || test $? = 5",
+                "the same",
+            ),
+            (
+                "--kubeconfig admin.kubeconfig",
+                "--kubeconfig admin.kubeconfig && false || test $? = 4",
+                "the operators run, and the exit code 4 reports an obstacle",
+            ),
+        ],
     },
     Scene {
         name: "moved",

@@ -152,6 +152,7 @@ impl Node {
                 daemons.push(Running::new(OPERATORS, reserved_port(), endpoint));
             }
             while !ended.load(Ordering::SeqCst) {
+                crate::hook::run(&lab);
                 for daemon in &mut daemons {
                     daemon.follow(&lab);
                 }

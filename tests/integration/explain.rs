@@ -28,7 +28,7 @@ fn assert_plugin(lab: &Lab, binary: &Path) {
         "Instance tenant-explain/works of Tenant explain, Template workspace-explain/container\n",
         "Phase Ready; it should run, for ",
         "  Its Template sets no time limit for stopping or deleting it\n",
-        "  managers of its course: explain-prof\n",
+        "  manager of its course: explain-prof\n",
     ] {
         assert!(text.contains(line), "{line} is not in\n{text}");
     }
@@ -56,8 +56,19 @@ fn assert_read_by_programs(lab: &Lab, binary: &Path) {
     };
     let why = json(&["why", "lost", "-n", "tenant-explain", "--context", "test", "-o", "json"]);
     assert_eq!((&why["name"], &why["tenant"]), (&json!("lost"), &json!("explain")));
-    let waits = why["waitsFor"][0].as_str().expect("a sentence");
-    assert!(waits.contains("(Reconciled: TemplateNotFound, for "), "{why}");
+    let waits = &why["waitsFor"][0];
+    for (key, expected) in [
+        ("kind", json!("Instance")),
+        ("namespace", json!("tenant-explain")),
+        ("name", json!("lost")),
+        ("condition", json!("Reconciled")),
+        ("reason", json!("TemplateNotFound")),
+        ("whoCanAct", json!(["teacher"])),
+    ] {
+        assert_eq!(waits[key], expected, "{key}: {why}");
+    }
+    assert!(waits["since"].is_string() && waits["message"].is_string(), "{why}");
+    assert_eq!((&why["ready"], &why["notRead"]), (&json!(false), &json!([])));
     let status = json(&["status", "explain", "-o", "json"]);
     let names: Vec<&str> = status["instances"]
         .as_array()
@@ -72,6 +83,22 @@ fn assert_read_by_programs(lab: &Lab, binary: &Path) {
     );
     let (is_success, text) = run(binary, &["why", "lost", "--context", "nowhere"], lab);
     assert!(!is_success && text.contains("--context nowhere cannot be used"), "{text}");
+}
+
+/// Asserts that the exit code says on request whether an Instance is ready.
+fn assert_exit_codes(lab: &Lab, binary: &Path) {
+    for (name, option, expected) in [
+        ("works", Some("--exit-code"), 0),
+        ("stopped", Some("--exit-code"), 0),
+        ("lost", Some("--exit-code"), 4),
+        ("lost", None, 0),
+        ("absent", Some("--exit-code"), 1),
+    ] {
+        let mut command = Command::new(binary);
+        command.args(["why", name, "-n", "tenant-explain"]).args(option).env("KUBECONFIG", lab.admin());
+        let output = command.output().expect("it starts");
+        assert_eq!(output.status.code(), Some(expected), "{name} {option:?}: {output:?}");
+    }
 }
 
 /// Asserts that an Instance in a file is planned with the Template in the cluster.
@@ -159,9 +186,10 @@ spec: {firstName: A, lastName: B, email: liar@example.org}
     assert_eq!(rows[1].last(), Some(&"1"), "the cores of its Template: {text}");
     assert!(rows.iter().any(|row| row.starts_with(&["explain", "tenant-explain/stopped"])), "{text}");
     let rest =
-        "1 of them running, 1 cores\n\nTemplates that are not ready:\n  cloudvm: Workspace explain, which ";
+        "1 of them running, 1 core\n\nTemplates that are not ready:\n  cloudvm: Workspace explain, which ";
     assert!(text.contains(rest), "{text}");
     assert_plain_errors(&lab, binary);
+    assert_exit_codes(&lab, binary);
     assert_read_by_programs(&lab, binary);
     assert_planned_beside_the_cluster(&lab, binary);
     lab.delete("tenants", "", &["explain-prof", "explain-liar"]);

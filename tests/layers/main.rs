@@ -1,7 +1,7 @@
 //! Rules about the text of the repository, checked without a cluster in under a second: the allowed imports of each
 //! module ([`imports`]), the imports within the dashboard ([`dashboard`]), the length of files ([`sizes`]), the
-//! choice of ports ([`ports`]), and that comments and documents refer only to content of the repository
-//! ([`references`]).
+//! choice of ports ([`ports`]), that comments and documents refer only to content of the repository
+//! ([`references`]), and that the code has the texts in the page about troubleshooting ([`troubleshooting`]).
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
@@ -11,6 +11,7 @@ mod imports;
 mod ports;
 mod references;
 mod sizes;
+mod troubleshooting;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -80,7 +80,7 @@ fn chart(dir: &Path, digests: &str) {
     let file = dir.join("digests");
     fs::write(&file, digests).expect("written");
     let mut pin = Command::new(project().join("images/pin.sh"));
-    pin.arg(&copy).arg(format!("ghcr.io/{OWNER}/crownlabs"));
+    pin.arg("digests").arg(&copy).arg(format!("ghcr.io/{OWNER}/crownlabs"));
     run(pin.stdin(File::open(&file).expect("the digests")));
     run(Command::new(helm()).arg("package").arg(&copy).arg("-d").arg(dir));
     let archive = dir.join(format!("crownlabs-{VERSION}.tgz"));

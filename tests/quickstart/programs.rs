@@ -5,7 +5,7 @@
 //!   `kind delete cluster` removes the access;
 //! - `kubectl` is the real one, but the manifests of ingress-nginx are replaced by a namespace and a Deployment without
 //!   pods, and [`crate::browser`] does the work of the controller;
-//! - `helm` is the real one, and `ghcr.io/OWNER` is the registry on loopback.
+//! - `helm` is the real one, and the account on `ghcr.io` is the registry on loopback.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
@@ -48,7 +48,7 @@ const HELM: &str = r#"
 arguments=()
 for argument; do
 	case $argument in
-	oci://ghcr.io/OWNER/*) arguments+=(--plain-http "oci://$REGISTRY/${argument#oci://ghcr.io/OWNER/}") ;;
+	oci://ghcr.io/*/*) arguments+=(--plain-http "oci://$REGISTRY/${argument#oci://ghcr.io/*/}") ;;
 	*://*) fail ;;
 	*) arguments+=("$argument") ;;
 	esac

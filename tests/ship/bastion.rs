@@ -83,7 +83,7 @@ impl Site {
     /// Runs the commands in `docs/bastion.md` that prepare the other form.
     fn follow_the_document(&self) {
         let document = include_str!("../../docs/bastion.md");
-        let (_, section) = document.split_once("\n### One Deployment\n").expect("the section");
+        let (_, section) = document.split_once("\n### In the pods of the daemon\n").expect("the section");
         let (section, _) = section.split_once("\n### ").expect("its end");
         let blocks: Vec<&str> = section
             .split("\n```sh\n")

@@ -178,10 +178,10 @@ the query is kept, because it belongs to another bastion.
 {{- end -}}
 {{- end }}
 
-{{- /* Whether Keycloak's events are received: the endpoint belongs to the tenant loop. */ -}}
+{{- /* Whether Keycloak's events are received: the endpoint belongs to the tenant loop, which ignores them without Keycloak. */ -}}
 {{- define "crownlabs.hasEvents" -}}
 {{- $effective := include "crownlabs.effective" . | fromYaml -}}
-{{- if and $effective.controllers.tenant.enabled $effective.server.keycloakEvents.listen -}}
+{{- if and $effective.integrations.keycloak.enabled $effective.controllers.tenant.enabled $effective.server.keycloakEvents.listen -}}
 true
 {{- end -}}
 {{- end }}

@@ -123,6 +123,12 @@ subjects:
 {{ regexFind "[0-9]+$" . }}
 {{- end }}
 
+{{- /* The port of a URL. */ -}}
+{{- define "crownlabs.urlPort" -}}
+{{- $url := urlParse . -}}
+{{ default (ternary "443" "80" (eq $url.scheme "https")) (regexFind ":[0-9]+$" $url.host | trimPrefix ":") }}
+{{- end }}
+
 {{- /* Anti-affinity and affinity: mode, labels, affinity. */ -}}
 {{- define "crownlabs.affinity" -}}
 {{- $own := dict }}
@@ -157,6 +163,54 @@ strategy:
 strategy:
   rollingUpdate: {maxSurge: 0, maxUnavailable: 1}
 {{- end }}
+{{- end }}
+
+{{- /* The ports of DNS servers, for a NetworkPolicy. On OpenShift, their pods listen on port 5353. */ -}}
+{{- define "crownlabs.dnsPorts" -}}
+{{- range ternary (list 53 5353) (list 53) .Values.openshift.enabled }}
+- {port: {{ . }}}
+- {port: {{ . }}, protocol: UDP}
+{{- end }}
+{{- end }}
+
+{{- /*
+The ports that the daemon connects to beside DNS: of the API server and of the servers that the configuration names. Status URLs
+have the usual ports.
+*/ -}}
+{{- define "crownlabs.egressPorts" -}}
+{{- $effective := include "crownlabs.effective" . | fromYaml -}}
+{{- $keycloak := $effective.integrations.keycloak -}}
+{{- $mail := $effective.integrations.mail -}}
+{{- $urls := list $effective.integrations.prometheus.url (ternary $keycloak.url "" $keycloak.enabled) -}}
+{{- if $effective.controllers.imageList.enabled -}}
+{{- range $effective.controllers.imageList.registries -}}
+{{- $urls = append (append $urls .url) (default "" .tokenUrl) -}}
+{{- end -}}
+{{- end -}}
+{{- $ports := concat .Values.networkPolicy.apiServerPorts .Values.networkPolicy.egressPorts -}}
+{{- range compact $urls -}}
+{{- $ports = append $ports (include "crownlabs.urlPort" .) -}}
+{{- end -}}
+{{- if eq $mail.transport "smtp" -}}
+{{- if $mail.configDir -}}
+{{- /* The file in the Secret names the port. */ -}}
+{{- $ports = concat $ports (list 25 465 587) -}}
+{{- else -}}
+{{- $ports = append $ports (default (get (dict "implicit" 465 "starttls" 587 "none" 25) $mail.tls) $mail.port) -}}
+{{- end -}}
+{{- end -}}
+{{- if $effective.controllers.termination.enabled -}}
+{{- $ports = concat $ports (list 80 443) -}}
+{{- end -}}
+{{- $numbers := list -}}
+{{- range $ports -}}
+{{- $numbers = append $numbers (printf "%05d" (int .)) -}}
+{{- end -}}
+{{- $ports = list -}}
+{{- range $numbers | uniq | sortAlpha -}}
+{{- $ports = append $ports (regexReplaceAll "^0+" . "" | int) -}}
+{{- end -}}
+{{- toYaml (dict "ports" $ports) -}}
 {{- end }}
 
 {{- /*

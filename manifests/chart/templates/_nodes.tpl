@@ -18,6 +18,22 @@ app.kubernetes.io/instance: {{ .root.Release.Name }}
 {{ include "crownlabs.releaseLabels" .root }}
 {{- end }}
 
+{{- /* The loops of the pods that measure the usage of Instances, with the keys that follow from the values. */ -}}
+{{- define "crownlabs.instanceMetrics.loops" -}}
+{{- $keys := dict "enabled" true "runtimeEndpoint" (printf "unix://%s" .Values.instanceMetrics.runtimeSocket) -}}
+{{- $exams := (include "crownlabs.effective" . | fromYaml).controllers.examAgent -}}
+{{- if $exams.enabled -}}
+{{- $_ := set $keys "namespaces" (append (include "crownlabs.defaults" . | fromYaml).controllers.instanceMetrics.namespaces $exams.namespace) -}}
+{{- end -}}
+{{- toYaml (dict "instanceMetrics" $keys) -}}
+{{- end }}
+
+{{- /* The same for the pods that create links. */ -}}
+{{- define "crownlabs.podNetworks.loops" -}}
+{{- $keys := dict "enabled" true "runtimeEndpoint" (printf "unix://%s" .Values.podNetworks.runtimeSocket) -}}
+{{- toYaml (dict "podConfigNode" $keys) -}}
+{{- end }}
+
 {{- /*
 The configuration: root, part, loops (the names of the loops in these pods, with the keys that follow from the values), home (the
 namespace of the daemon with the records; none if empty). `selector` and `log` come from `config`. There is no election and no other

@@ -2,8 +2,8 @@
 //!
 //! A [`Reason`] can only be one of the constants here, so conditions and events have no other reasons. Each constant
 //! is declared with the kinds that have it, the conditions that use it (or `Event`), and the roles that can act, with
-//! the action. The program contains only the constants. `docs/reference/reasons.md` has all of it, and a test keeps
-//! it up to date.
+//! the action. The program contains only the constants and the roles. `docs/reference/reasons.md` has all of it, and a
+//! test keeps it up to date.
 
 use super::text::word;
 
@@ -30,8 +30,34 @@ word!(
 impl Reason {
     /// The reason with this text; `None` if it is not declared, for example because another version wrote it.
     pub fn named(text: &str) -> Option<Self> {
-        let mut all = [COURSES, INSTANCES, POD_NETWORKS, SERVICES].into_iter().flatten();
-        all.find(|reason| reason.0 == text).copied()
+        Declared::named(text).map(|declared| declared.reason)
+    }
+
+    /// The roles that can act on the reason with this text, in lower case: `student`, `teacher`, `administrator`. Empty
+    /// if no one has to act; `None` if the reason is not declared.
+    pub fn actors(text: &str) -> Option<Vec<String>> {
+        let roles = Declared::named(text)?.who.iter().filter(|role| **role != NOBODY);
+        Some(roles.map(|role| role.to_lowercase()).collect())
+    }
+}
+
+/// The role of reasons that no one has to act on.
+const NOBODY: &str = "Nobody";
+
+/// A reason, and the roles that can act.
+struct Declared {
+    reason: Reason,
+    who: &'static [&'static str],
+}
+
+impl Declared {
+    /// All reasons.
+    fn all() -> impl Iterator<Item = &'static Self> {
+        [COURSES, INSTANCES, POD_NETWORKS, SERVICES].into_iter().flatten()
+    }
+
+    fn named(text: &str) -> Option<&'static Self> {
+        Self::all().find(|declared| declared.reason.0 == text)
     }
 }
 
@@ -78,7 +104,8 @@ macro_rules! reasons {
         $($(#[doc = $meaning])+ pub const $name: Reason = Reason($text);)+
 
         /// All reasons of this file.
-        pub(super) const $all: &[Reason] = &[$($name),+];
+        pub(super) const $all: &[$crate::api::reason::Declared] =
+            &[$($crate::api::reason::Declared { reason: $name, who: &[$(stringify!($who)),+] }),+];
 
         /// The entries of the reasons in the reference.
         #[cfg(test)]

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{COURSES, CauseRow, INSTANCES, POD_NETWORKS, Reason, Row, SERVICES, Source};
+use super::{CauseRow, Declared, Reason, Row, Source};
 use crate::api::condition::{self, TYPES};
 use crate::api::instance::InstancePhase;
 use crate::reference::{HEADER, check, code, table};
@@ -221,6 +221,8 @@ fn each_reason_is_declared_once_for_existing_kinds_and_conditions() {
     }
     assert_eq!(Reason::named("NameConflict"), Some(super::NAME_CONFLICT));
     assert_eq!(Reason::named("Made up"), None);
+    assert_eq!(Reason::actors("PodRefused"), Some(vec!["teacher".to_owned(), "administrator".to_owned()]));
+    assert_eq!((Reason::actors("Starting"), Reason::actors("Made up")), (Some(Vec::new()), None));
     assert_eq!(condition::READY, "Ready");
 }
 
@@ -267,7 +269,7 @@ fn declared() -> Vec<(String, Reason)> {
     });
     let lines = texts.iter().flat_map(|text| text.lines());
     let names = lines.filter_map(|line| line.trim().split_once(" = \"").map(|(name, _)| name.to_owned()));
-    names.zip([COURSES, INSTANCES, POD_NETWORKS, SERVICES].into_iter().flatten().copied()).collect()
+    names.zip(Declared::all().map(|declared| declared.reason)).collect()
 }
 
 #[test]

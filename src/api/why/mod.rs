@@ -16,7 +16,8 @@ pub use self::span::span;
 pub use self::step::{Because, Limit, Next, Step, Warned};
 pub use self::warning::{About, Event, WARNINGS, Warning, pods_of, warnings};
 use super::condition::{
-    Condition, NAME_CONFLICT, PUBLIC_EXPOSURE_READY, READY, RECONCILED, STALLED, TENANT_MISMATCH,
+    Condition, DELETION_BLOCKED, NAME_CONFLICT, PUBLIC_EXPOSURE_READY, READY, RECONCILED, STALE, STALLED,
+    TENANT_MISMATCH,
 };
 use super::instance::{Instance, InstancePhase, InstanceStatus};
 use super::reference::GenericRef;
@@ -24,10 +25,16 @@ use super::template::Template;
 use super::tenant::{Role, Tenant};
 use super::text::Text;
 
-/// The conditions that must hold before the Instance is in its desired state.
+/// The conditions that must hold before an object is in its desired state.
 const NEEDED: [&str; 3] = [READY.as_str(), RECONCILED.as_str(), PUBLIC_EXPOSURE_READY.as_str()];
 /// The conditions that report an obstacle while they hold.
-const HINDERING: [&str; 3] = [STALLED.as_str(), NAME_CONFLICT.as_str(), TENANT_MISMATCH.as_str()];
+const HINDERING: [&str; 5] = [
+    STALLED.as_str(),
+    NAME_CONFLICT.as_str(),
+    TENANT_MISMATCH.as_str(),
+    DELETION_BLOCKED.as_str(),
+    STALE.as_str(),
+];
 /// The end of the message of `Ready` if another condition has the details.
 const REFERENCE: &str = "ee condition Reconciled";
 
@@ -65,6 +72,8 @@ pub struct Why {
     pub url: String,
     /// Its environments, with the phase of each.
     pub environments: Vec<(Text, InstancePhase)>,
+    /// Whether it is in the state that its present spec asks for, and is not being deleted.
+    pub is_ready: bool,
     /// Whether it is being deleted.
     pub is_terminating: bool,
     /// Whether the daemon has not acted on the last change of its spec yet.
@@ -107,7 +116,9 @@ impl Facts<'_> {
         let (spec, status) = (&instance.spec, &instance.status);
         let ready = status.conditions.iter().find(|condition| condition.type_ == READY);
         let environments = status.environments.iter();
-        let waits = waits(status);
+        let waits = waits(&status.conditions);
+        let (is_terminating, is_behind) =
+            (instance.is_terminating(), status.observed_generation < instance.metadata.generation);
         let of_template = template.filter(|_| spec.running).and_then(not_ready);
         let is_told = |found: &&Condition| waits.iter().any(|told| told.message.contains(&*found.message));
         let template_waits = of_template.filter(|found| !is_told(found)).cloned();
@@ -120,8 +131,9 @@ impl Facts<'_> {
             since: ready.map(|ready| ready.last_transition_time.clone()),
             url: status.open_url().to_owned(),
             environments: environments.map(|one| (one.name.clone(), one.phase.clone())).collect(),
-            is_terminating: instance.is_terminating(),
-            is_behind: status.observed_generation < instance.metadata.generation,
+            is_ready: !(is_waiting(instance) || is_terminating || is_behind),
+            is_terminating,
+            is_behind,
             waits,
             template_waits,
             warnings: warnings.clone(),
@@ -149,8 +161,8 @@ impl Facts<'_> {
     }
 }
 
-/// The conditions that keep it from being ready.
-fn waits(status: &InstanceStatus) -> Vec<Condition> {
+/// The conditions that keep an object with these conditions from its desired state, without repetitions.
+pub fn waits(conditions: &[Condition]) -> Vec<Condition> {
     let is_wait = |condition: &&Condition| {
         let type_ = &*condition.type_;
         let hinders = HINDERING.contains(&type_) && condition.status == "True";
@@ -158,7 +170,7 @@ fn waits(status: &InstanceStatus) -> Vec<Condition> {
         (hinders || is_missing) && !condition.message.ends_with(REFERENCE)
     };
     let mut waits: Vec<Condition> = Vec::new();
-    for condition in status.conditions.iter().filter(is_wait) {
+    for condition in conditions.iter().filter(is_wait) {
         // `Stalled` and other conditions repeat the message of `Reconciled`.
         let message = condition.message.as_str();
         let is_told = |told: &Condition| told.message.contains(message) || message.contains(&*told.message);

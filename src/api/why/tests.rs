@@ -57,9 +57,27 @@ fn the_facts_come_from_the_status_and_the_spec() {
     assert_eq!(why.since, Some(time("2026-01-01T00:00:00Z")));
     let environments = [("a".into(), InstancePhase::Ready), ("b".into(), InstancePhase::Off)];
     assert_eq!(why.environments, environments);
-    assert!(why.is_to_run && why.is_behind && !why.is_terminating);
+    assert!(why.is_to_run && why.is_behind && !why.is_terminating && !why.is_ready);
     assert_eq!((types(&why.waits), types(&why.automation)), (vec![], vec!["Inactive"]));
     assert_eq!((why.next, why.limits), (vec![], None));
+}
+
+#[test]
+fn an_instance_is_ready_in_the_state_that_its_present_spec_asks_for() {
+    for (ready, generation, deletion, expected) in [
+        ("True", 2, Value::Null, true),
+        ("False", 2, Value::Null, false),
+        ("True", 1, Value::Null, false),
+        ("True", 2, json!("2026-01-01T00:00:00Z"), false),
+    ] {
+        let status =
+            json!({"observedGeneration": generation, "conditions": [condition("Ready", ready, "Off", "")]});
+        let mut instance = instance(&status);
+        instance.metadata.deletion_timestamp = serde_json::from_value(deletion).expect("a time");
+        let facts =
+            Facts { instance: &instance, owner: None, template: None, managers: None, warnings: Ok(vec![]) };
+        assert_eq!(facts.why().is_ready, expected, "{status}");
+    }
 }
 
 #[test]

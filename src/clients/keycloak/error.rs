@@ -10,6 +10,7 @@ use crate::api::labels::ADOPT_ACCOUNT;
 use crate::api::reason::{self, Reason};
 use crate::api::shown::one_line;
 use crate::clients::http::{Answer, HttpError};
+use crate::config::file::FileError;
 
 /// A call that did not succeed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -79,14 +80,14 @@ pub enum KeycloakError {
         problem: String,
     },
     /// The file with the client secret or the password of the user cannot be used.
-    #[error("{key} {path} cannot be used: {problem}")]
+    #[error("integrations.keycloak.{key}: {path} cannot be used: {problem}")]
     SecretUnreadable {
         /// The key of the configuration that names the file.
         key: &'static str,
         /// The file.
         path: String,
-        /// The error.
-        problem: String,
+        /// The problem of the file.
+        problem: FileError,
     },
     /// An account with this name belongs to another user.
     #[error(

@@ -85,7 +85,7 @@ impl Keycloak {
         let (base, config) = (settings::base(config), config.clone());
         let url: Uri = base.parse().map_err(|error| anyhow!("integrations.keycloak.url: {error}"))?;
         let http = HttpClient::new(&url, &config.ca_file, config.timeout.get(), LONGEST_ANSWER)
-            .map_err(|error| anyhow!("integrations.keycloak: {error}"))?;
+            .map_err(|error| anyhow!("integrations.keycloak.caFile: {error}"))?;
         let (token, roles_client, failing) = (SingleFlight::default(), Mutex::default(), Failing::default());
         let shared = Arc::new(Shared { config, base, http, gate, token, roles_client, failing });
         Ok(Self { shared, outages: Outages::default() })

@@ -51,11 +51,13 @@ impl Account {
     pub(super) fn to_check(&self) -> String {
         match self {
             Self::Client(_) => {
-                "clientId, the content of clientSecretFile, and that the client has a service account"
+                "integrations.keycloak.clientId, the content of integrations.keycloak.clientSecretFile, and that the client has a \
+                 service account"
                     .to_owned()
             }
             Self::User { client, .. } => format!(
-                "username, the content of passwordFile, loginRealm, and that the client {client} allows direct access grants"
+                "username, the content of passwordFile and loginRealm in integrations.keycloak, and that the client {client} \
+                 allows direct access grants"
             ),
         }
     }

@@ -2,6 +2,7 @@
 //! it while the other callers wait for the same result.
 
 use std::future::ready;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
@@ -13,6 +14,7 @@ use super::error::KeycloakError;
 use super::operation::Operation;
 use super::settings::encoded;
 use crate::config::KeycloakConfig;
+use crate::config::file::read_secret;
 
 /// A token that expires sooner than this is not used for a new call.
 const MARGIN: Duration = Duration::from_secs(30);
@@ -101,14 +103,9 @@ impl Login {
 
 /// Reads the secret in the file that a key names.
 fn secret(key: &'static str, file: &str) -> Result<String, KeycloakError> {
-    let unusable = |problem: String| KeycloakError::SecretUnreadable { key, path: file.into(), problem };
+    let unusable = |problem| KeycloakError::SecretUnreadable { key, path: file.to_owned(), problem };
     // The file is small and local: reading it here takes less time than a switch to another thread.
-    let content = std::fs::read(file).map_err(|error| unusable(error.to_string()))?;
-    let content = String::from_utf8(content).map_err(|_| unusable("it is not text".to_owned()))?;
-    match content.trim_end_matches(['\r', '\n']) {
-        "" => Err(unusable("it is empty".to_owned())),
-        secret => Ok(secret.to_owned()),
-    }
+    read_secret(Path::new(file)).map_err(unusable)
 }
 
 #[cfg(test)]
@@ -154,15 +151,15 @@ mod tests {
         };
         let fault = || Login::read(&config("operator")).err().unwrap();
         assert_eq!((fault().reason().as_str(), fault().is_outage()), ("KeycloakSecretUnreadable", true));
-        assert!(
-            fault().to_string().starts_with(&format!("clientSecretFile {} ", file.display())),
-            "{}",
-            fault()
-        );
+        let begin = format!("integrations.keycloak.clientSecretFile: {} cannot be used: ", file.display());
+        assert_eq!(fault().to_string(), format!("{begin}it does not exist; create it, or correct the path"));
         std::fs::write(&file, "\n").unwrap();
-        assert!(fault().to_string().ends_with("cannot be used: it is empty"));
+        assert_eq!(fault().to_string(), format!("{begin}it is empty; write the value into it"));
         std::fs::write(&file, b"\xff").unwrap();
-        assert!(fault().to_string().ends_with("it is not text"));
+        assert_eq!(
+            fault().to_string(),
+            format!("{begin}line 1 is not encoded in UTF-8; save the file as UTF-8")
+        );
         let basic = |client: &str| Login::read(&config(client)).ok().unwrap().basic.unwrap();
         std::fs::write(&file, "one\n").unwrap();
         assert_eq!(basic("operator"), ("operator".to_owned(), "one".to_owned()));
@@ -181,7 +178,8 @@ mod tests {
             ..KeycloakConfig::default()
         };
         let error = Login::read(&config).err().unwrap().to_string();
-        assert!(error.starts_with(&format!("passwordFile {} ", config.password_file)), "{error}");
+        let begin = format!("integrations.keycloak.passwordFile: {} cannot be used: ", config.password_file);
+        assert!(error.starts_with(&begin), "{error}");
         std::fs::write(&config.password_file, "p&w\r\n").unwrap();
         let login = Login::read(&config).ok().unwrap();
         let form: Vec<_> = login.form.iter().map(|(key, value)| format!("{key}={value}")).collect();

@@ -8,7 +8,8 @@ use base64::engine::general_purpose::STANDARD;
 use lettre::transport::smtp::extension::ClientId;
 use serde::Deserialize;
 
-use crate::config::{MailConfig, MailTls, Mailbox, parse_ehlo_name};
+use crate::clients::http::check_authorities;
+use crate::config::{MailConfig, MailTls, Mailbox, file, parse_ehlo_name};
 
 /// The file in `configDir`.
 const FILE: &str = "smtp-config.yaml";
@@ -84,7 +85,8 @@ impl Settings {
             return Self::from_keys(config);
         }
         let path = Path::new(&config.config_dir).join(FILE);
-        let text = read_text(&path)?;
+        let text = file::read_text(&path);
+        let text = text.map_err(|problem| format!("{} cannot be read: {problem}", path.display()))?;
         Self::from_file(config, &text).map_err(|problem| format!("{}: {problem}", path.display()))
     }
 
@@ -179,30 +181,19 @@ fn ehlo_name(config: &MailConfig, from: &Mailbox) -> Result<ClientId, String> {
     Ok(parse_ehlo_name(name).unwrap_or_else(|| ClientId::Domain(name.to_owned())))
 }
 
-fn read_text(path: &Path) -> Result<String, String> {
-    let content =
-        std::fs::read(path).map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
-    String::from_utf8(content).map_err(|_| format!("{} is not text", path.display()))
+fn password(path: &str) -> Result<String, String> {
+    file::read_secret(Path::new(path))
+        .map_err(|problem| format!("passwordFile {path} cannot be read: {problem}"))
 }
 
-fn password(file: &str) -> Result<String, String> {
-    let text = read_text(Path::new(file)).map_err(|problem| format!("passwordFile {problem}"))?;
-    match text.trim_end_matches(['\r', '\n']) {
-        "" => Err(format!("passwordFile {file} is empty")),
-        password => Ok(password.to_owned()),
-    }
-}
-
-fn authorities(file: &str) -> Result<Option<Vec<u8>>, String> {
-    if file.is_empty() {
+fn authorities(path: &str) -> Result<Option<Vec<u8>>, String> {
+    if path.is_empty() {
         return Ok(None);
     }
-    let content = std::fs::read(file).map_err(|error| format!("caFile {file} cannot be read: {error}"))?;
     // lettre would accept a file without certificates.
-    let blocks = pem::parse_many(&content).map_err(|error| format!("caFile {file} is not PEM: {error}"))?;
-    if blocks.iter().any(|block| block.tag() == "CERTIFICATE") {
-        Ok(Some(content))
-    } else {
-        Err(format!("caFile {file} contains no certificate"))
-    }
+    let checked = check_authorities(Path::new(path)).and_then(|()| {
+        let read = file::read(Path::new(path));
+        read.map_err(|error| error.to_string())
+    });
+    checked.map(Some).map_err(|problem| format!("caFile {path} cannot be read: {problem}"))
 }

@@ -5,7 +5,6 @@
 //! is kept only after a complete exchange.
 
 use std::error::Error as _;
-use std::iter::successors;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -23,6 +22,7 @@ use super::error::{MailError, Subject};
 use super::response::{Stage, subject};
 use super::settings::Settings;
 use crate::config::MailTls;
+use crate::runtime::cause::{Cause, Kind};
 use crate::runtime::error::with_sources;
 use crate::runtime::gate::Gate;
 
@@ -279,6 +279,7 @@ impl Session {
 fn failure(settings: &Settings, stage: Stage, error: &SmtpError) -> MailError {
     let server = settings.server();
     // The error itself only names the kind of error. Its source has the cause.
+    let cause = error.source().map(Cause::of);
     let problem = settings.said(&error.source().map_or_else(|| error.to_string(), with_sources));
     if let Some(status) = error.status() {
         let subject = subject(stage, status.into(), &problem);
@@ -289,17 +290,13 @@ fn failure(settings: &Settings, stage: Stage, error: &SmtpError) -> MailError {
             MailError::Unavailable { server, subject, said }
         };
     }
-    if is_certificate(error) {
-        return MailError::Certificate { server, problem };
+    match cause {
+        Some(Cause { kind: Kind::Authority | Kind::Certificate, words }) => {
+            MailError::Certificate { server, problem: settings.said(&words) }
+        }
+        Some(cause) => {
+            MailError::Unreachable { server, problem: settings.said(&cause.with_remedy("caFile")) }
+        }
+        None => MailError::Unreachable { server, problem },
     }
-    MailError::Unreachable { server, problem }
-}
-
-/// Whether the error, or one of its sources, is a rejected certificate.
-fn is_certificate(error: &SmtpError) -> bool {
-    successors(error.source(), |&error| error.source()).any(|error| {
-        let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-        let tls = error.downcast_ref::<rustls::Error>().or_else(|| inner?.downcast_ref::<rustls::Error>());
-        matches!(tls, Some(rustls::Error::InvalidCertificate(_)))
-    })
 }

@@ -35,7 +35,7 @@ use self::keys::{Keys, Signed};
 pub use self::secret::Secret;
 pub use self::token_user::TokenUser;
 use crate::clients::http::{Answer, HttpClient, HttpError};
-use crate::runtime::files::{FileCell, WatchedFile};
+use crate::runtime::files::{self, FileCell, WatchedFile};
 use crate::runtime::outages::{Outages, System};
 use crate::runtime::single_flight::SingleFlight;
 
@@ -115,11 +115,8 @@ impl Provider {
         let file = secret.watch(
             "controllers.dashboard.clientSecretFile",
             &settings.client_secret_file,
-            |content| {
-                let text = std::str::from_utf8(content).ok()?.trim();
-                (!text.is_empty()).then(|| Secret::from(text.to_owned()))
-            },
-            "controllers.dashboard.clientSecretFile contains no secret: users cannot log in at the dashboard",
+            |content| files::secret(content).map(|secret| Secret::from(secret.to_owned())),
+            "Users cannot log in at the dashboard",
         );
         let (endpoints, keys) = (SingleFlight::default(), SingleFlight::default());
         let health = Health::default();
@@ -337,13 +334,8 @@ impl Provider {
         match error {
             HttpError::TooLong(_) | HttpError::Redirect(_) => self.strange(&error.to_string()),
             error => {
-                let words = error.to_string();
-                let ca_file = if words.contains("invalid peer certificate") {
-                    format!("; {KEYS}.caFile must contain the certificate of its authority, in PEM")
-                } else {
-                    String::new()
-                };
-                Error::Away(format!("the issuer {} does not answer: {words}{ca_file}", self.issuer()))
+                let words = error.to_string().replace("; caFile must", &format!("; {KEYS}.caFile must"));
+                Error::Away(format!("the issuer {} cannot be reached: {words}", self.issuer()))
             }
         }
     }

@@ -4,6 +4,7 @@ use http::StatusCode;
 
 use crate::api::shown::one_line;
 use crate::clients::http::HttpError;
+use crate::config::file::FileError;
 
 /// The result of a query.
 pub(super) type Result<T, E = QueryError> = std::result::Result<T, E>;
@@ -12,12 +13,12 @@ pub(super) type Result<T, E = QueryError> = std::result::Result<T, E>;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum QueryError {
     /// The file with the token cannot be used.
-    #[error("the token in {path} cannot be read: {problem}")]
+    #[error("integrations.prometheus.bearerTokenFile: {path} cannot be used: {problem}")]
     Token {
         /// The file.
         path: String,
-        /// The error.
-        problem: String,
+        /// The problem of the file.
+        problem: FileError,
     },
     /// The server cannot be reached.
     #[error("{0}")]

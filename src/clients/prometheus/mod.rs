@@ -25,6 +25,7 @@ pub mod telemetry;
 #[cfg(test)]
 mod tests;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -34,6 +35,7 @@ use http::Uri;
 use jiff::Timestamp;
 
 use crate::clients::http::HttpClient;
+use crate::config::file::{self, FileError};
 use crate::config::{PrometheusConfig, QueryTemplate, Signal};
 use crate::runtime::clock;
 use crate::runtime::outages::{Outages, System};
@@ -90,7 +92,7 @@ impl Prometheus {
         let url: Uri = base.parse().map_err(|error| anyhow!("integrations.prometheus.url: {error}"))?;
         let timeout = config.timeout.get();
         let http = HttpClient::new(&url, &config.ca_file, timeout, LONGEST_ANSWER)
-            .map_err(|error| anyhow!("integrations.prometheus: {error}"))?;
+            .map_err(|error| anyhow!("integrations.prometheus.caFile: {error}"))?;
         let mut sources = Vec::new();
         for source in config.queries.sources().into_iter().filter(|source| !source.data.is_empty()) {
             let key = source.data_key;
@@ -175,11 +177,10 @@ impl Prometheus {
         if path.is_empty() {
             return Ok(None);
         }
-        let unusable = |problem: &str| QueryError::Token { path: path.clone(), problem: problem.to_owned() };
+        let unusable = |problem: FileError| QueryError::Token { path: path.clone(), problem };
         // The file is small and local: reading it here takes less time than a switch to another thread.
-        let content = std::fs::read_to_string(path).map_err(|error| unusable(&error.to_string()))?;
-        match content.trim() {
-            "" => Err(unusable("it is empty")),
+        match file::read_text(Path::new(path)).map_err(unusable)?.trim() {
+            "" => Err(unusable(FileError::Empty)),
             token => Ok(Some(token.to_owned())),
         }
     }

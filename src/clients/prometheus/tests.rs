@@ -162,7 +162,7 @@ async fn the_token_is_sent_and_read_again() {
         problem.starts_with("the source ssh cannot be read from Prometheus at http://127.0.0.1:"),
         "{problem}"
     );
-    assert!(problem.ends_with("/token cannot be read: it is empty"), "{problem}");
+    assert!(problem.ends_with("/token cannot be used: it is empty; write the value into it"), "{problem}");
     assert!(!format!("{prometheus:?}").contains("two"));
 }
 
@@ -297,7 +297,10 @@ fn invalid_settings_are_reported_before_the_first_request() {
     );
     assert!(setup(|config| config.url = String::new()).starts_with("integrations.prometheus.url: "));
     let error = setup(|config| config.ca_file = "/does/not/exist".to_owned());
-    assert!(error.starts_with("integrations.prometheus: the certificates of /does/not/exist"), "{error}");
+    assert!(
+        error.starts_with("integrations.prometheus.caFile: /does/not/exist cannot be used: its folder does"),
+        "{error}"
+    );
 }
 
 #[tokio::test]

@@ -27,6 +27,7 @@ mod session;
 #[cfg(test)]
 mod tests;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,6 +36,7 @@ use parking_lot::Mutex;
 use reqwest::Url;
 
 use crate::clients::http::{HttpClient, SetupError};
+use crate::config::file::read_secret;
 use crate::config::{RegistryConfig, RegistryType};
 use crate::runtime::outages::{Outages, System, shown};
 use error::Result;
@@ -146,12 +148,8 @@ impl Registry {
 /// Reads the content of a file that a key names, without the trailing line end.
 fn read(key: &'static str, file: &str) -> Result<String> {
     // The file is small and local: reading it here takes less time than a switch to another thread.
-    let unusable = |problem| QueryError::Settings { key, problem };
-    let content = std::fs::read_to_string(file).map_err(|error| unusable(format!("{file}: {error}")))?;
-    match content.trim_end_matches(['\r', '\n']) {
-        "" => Err(unusable(format!("{file} is empty"))),
-        text => Ok(text.to_owned()),
-    }
+    read_secret(Path::new(file))
+        .map_err(|error| QueryError::Settings { key, problem: format!("{file}: {error}") })
 }
 
 /// Formats scheme, host and port of a URL.

@@ -1,6 +1,7 @@
 //! The rules of the file beside its schema: the bounds of single keys, which are declared with the keys, and rules that
-//! involve several keys.
+//! involve several keys. Where such a rule is a combination of values, the schema has it, too.
 
+mod combination;
 mod registries;
 mod table;
 
@@ -12,6 +13,10 @@ use super::bound::Bound;
 use super::fault::Fault;
 use super::types::Config;
 
+pub(super) use combination::{Combination, Test};
+#[cfg(test)]
+pub(super) use registries::{LIST, combinations as combinations_of_registries};
+
 /// A rule that a configuration must follow. Its keys are below the section that comes first.
 enum Rule {
     /// The keys of a section are within their bounds.
@@ -22,9 +27,15 @@ enum Rule {
     Together(&'static str, &'static str, &'static str, &'static str),
     /// The first key must be empty if the second is. The text describes the expected value of the second.
     OnlyWith(&'static str, &'static str, &'static str, &'static str),
+    /// These values exclude each other: the keys for the fault, combinations of which none may hold, the expected value,
+    /// and the problem.
+    Never(&'static str, &'static [&'static str], &'static [Pairs], &'static str, &'static str),
     /// Any other rule: the keys that it reads, the expected value, and a function that returns the problem or `None`.
     Other(&'static str, &'static [&'static str], &'static str, fn(&Config) -> Option<String>),
 }
+
+/// The keys of a combination with their tests. The first is the one to correct.
+type Pairs = &'static [(&'static str, Test)];
 
 /// A case that makes other keys required.
 enum Case {
@@ -51,54 +62,110 @@ pub(super) fn applied(config: &Config) -> impl Iterator<Item = Applied> {
     table::RULES.iter().flat_map(move |rule| rule.apply(config, &values))
 }
 
+/// The combinations of values that the rules exclude.
+#[cfg(test)]
+pub(super) fn combinations() -> Vec<Combination> {
+    let conditions = table::RULES.iter().flat_map(Rule::conditions);
+    conditions.flat_map(|condition| condition.combinations).collect()
+}
+
+/// The bounds of single keys, each with its key.
+#[cfg(test)]
+pub(super) fn bounds() -> Vec<(String, &'static Bound)> {
+    let mut found = Vec::new();
+    for rule in table::RULES {
+        if let Rule::Bounds(section, bounds) = rule {
+            let with_key = |(field, bound): &'static (&'static str, Bound)| {
+                (format!("{section}.{}", camel_case(field)), bound)
+            };
+            found.extend(bounds.iter().map(with_key));
+        }
+    }
+    found
+}
+
+/// A rule that excludes combinations of values.
+struct Condition {
+    /// The keys for the fault.
+    keys: Vec<String>,
+    combinations: Vec<Combination>,
+    expected: &'static str,
+    problem: String,
+}
+
 impl Rule {
     fn apply(&self, config: &Config, values: &Value) -> Vec<Applied> {
-        let value = |key: &str| values.pointer(&format!("/{}", key.replace('.', "/")));
-        let is_empty =
-            |key: &str| value(key).is_some_and(|value| value == "" || value == &Value::Array(vec![]));
-        let pair = |section: &str, key: &str, other: &str, expected: &str, problem: Option<String>| {
-            let keys = [key, other].map(|key| format!("{section}.{key}")).to_vec();
-            Applied { keys, expected: expected.to_owned(), problem }
-        };
         match *self {
             Self::Bounds(section, bounds) => {
                 let apply = |(field, bound): &(&str, Bound)| {
                     let key = format!("{section}.{}", camel_case(field));
-                    let problem = value(&key).and_then(|value| bound.problem(value));
+                    let value = values.pointer(&format!("/{}", key.replace('.', "/")));
+                    let problem = value.and_then(|value| bound.problem(value));
                     Applied { keys: vec![key], expected: bound.expected(), problem }
                 };
                 bounds.iter().map(apply).collect()
             }
-            Self::Needed(section, ref case, needed) => {
-                let (switch, wanted, words) = match *case {
-                    Case::Enabled => ("enabled", true.into(), format!("{} is enabled", last(section))),
-                    Case::Is(key, wanted) => (key, Value::from(wanted), format!("{key} is {wanted}")),
-                };
-                let is_case = value(&format!("{section}.{switch}")) == Some(&wanted);
-                let apply = |&(key, expected): &(&str, &str)| {
-                    let is_broken = is_case && is_empty(&format!("{section}.{key}"));
-                    let problem = is_broken.then(|| format!("{words} and {} is empty", last(key)));
-                    pair(section, key, switch, expected, problem)
-                };
-                needed.iter().map(apply).collect()
-            }
-            Self::Together(section, key, other, expected) => {
-                let [one, two] = [key, other].map(|key| is_empty(&format!("{section}.{key}")));
-                let problem = (one != two).then(|| format!("only one of {other} and {key} is set"));
-                vec![pair(section, key, other, expected, problem)]
-            }
-            Self::OnlyWith(section, key, other, expected) => {
-                let [one, two] = [key, other].map(|key| is_empty(&format!("{section}.{key}")));
-                let problem = (!one && two).then(|| format!("{key} is set and {other} is empty"));
-                vec![pair(section, key, other, expected, problem)]
-            }
             Self::Other(section, keys, expected, problem) => {
-                let below = |key: &&str| format!("{section}.{key}").trim_start_matches('.').to_owned();
-                let keys = keys.iter().map(below).collect();
+                let keys = keys.iter().map(|key| below(section, key)).collect();
                 vec![Applied { keys, expected: expected.to_owned(), problem: problem(config) }]
+            }
+            Self::Needed(..) | Self::Together(..) | Self::OnlyWith(..) | Self::Never(..) => {
+                let apply = |condition: Condition| {
+                    let is_broken = condition.combinations.iter().any(|one| one.holds(values));
+                    let problem = is_broken.then_some(condition.problem);
+                    Applied { keys: condition.keys, expected: condition.expected.to_owned(), problem }
+                };
+                self.conditions().into_iter().map(apply).collect()
             }
         }
     }
+
+    /// The rule as excluded combinations; none for a rule of another type.
+    fn conditions(&self) -> Vec<Condition> {
+        match *self {
+            Self::Needed(section, ref case, needed) => {
+                let (switch, test, words) = match *case {
+                    Case::Enabled => ("enabled", Test::True, format!("{} is enabled", last(section))),
+                    Case::Is(key, wanted) => (key, Test::Is(wanted), format!("{key} is {wanted}")),
+                };
+                let condition = |&(key, expected): &(&'static str, &'static str)| Condition {
+                    keys: vec![below(section, key), below(section, switch)],
+                    combinations: vec![Combination::below(section, &[(key, Test::Empty), (switch, test)])],
+                    expected,
+                    problem: format!("{words} and {} is empty", last(key)),
+                };
+                needed.iter().map(condition).collect()
+            }
+            Self::Together(section, key, other, expected) => {
+                let pairs =
+                    |empty, set| Combination::below(section, &[(empty, Test::Empty), (set, Test::Set)]);
+                vec![Condition {
+                    keys: vec![below(section, key), below(section, other)],
+                    combinations: vec![pairs(key, other), pairs(other, key)],
+                    expected,
+                    problem: format!("only one of {other} and {key} is set"),
+                }]
+            }
+            Self::OnlyWith(section, key, other, expected) => vec![Condition {
+                keys: vec![below(section, key), below(section, other)],
+                combinations: vec![Combination::below(section, &[(other, Test::Empty), (key, Test::Set)])],
+                expected,
+                problem: format!("{key} is set and {other} is empty"),
+            }],
+            Self::Never(section, keys, combinations, expected, problem) => vec![Condition {
+                keys: keys.iter().map(|key| below(section, key)).collect(),
+                combinations: combinations.iter().map(|pairs| Combination::below(section, pairs)).collect(),
+                expected,
+                problem: problem.to_owned(),
+            }],
+            Self::Bounds(..) | Self::Other(..) => Vec::new(),
+        }
+    }
+}
+
+/// The path of a key of a section.
+fn below(section: &str, key: &str) -> String {
+    format!("{section}.{key}").trim_start_matches('.').to_owned()
 }
 
 /// The last part of a key.

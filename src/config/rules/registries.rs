@@ -2,12 +2,69 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::Pairs;
+use super::combination::{Combination, Test};
 use crate::config::fault::Fault;
 use crate::config::image_list::{RegistryConfig, RegistryType, images};
 use crate::config::types::Config;
 
+use Test::{Empty, Is, Set};
+
 /// The key of the list.
 pub const LIST: &str = "controllers.imageList.registries";
+
+/// A rule that excludes combinations of values of an entry: the key for the fault, the combinations, the problem, and the
+/// expected value.
+type Exclusion = (&'static str, &'static [Pairs], &'static str, &'static str);
+
+static EXCLUSIONS: [Exclusion; 6] = [
+    (
+        "project",
+        &[&[("project", Empty), ("type", Is("harbor"))]],
+        "the type is harbor and project is empty",
+        "the project to list",
+    ),
+    (
+        "tokenUrl",
+        &[&[("tokenUrl", Set), ("type", Is("harbor"))]],
+        "the type is harbor, which takes the password itself",
+        "\"\"",
+    ),
+    (
+        "artifactTypes",
+        &[&[("artifactTypes", Empty), ("type", Is("harbor"))]],
+        "empty",
+        "the types to list, such as [IMAGE]",
+    ),
+    (
+        "usernameFile",
+        &[&[("usernameFile", Set), ("username", Set)]],
+        "username and usernameFile are both given",
+        "one of them",
+    ),
+    (
+        "passwordFile",
+        &[&[("username", Empty), ("usernameFile", Empty), ("passwordFile", Set)]],
+        "no user name is given",
+        "username or usernameFile as well",
+    ),
+    (
+        "passwordFile",
+        &[
+            &[("passwordFile", Empty), ("username", Set), ("usernameFile", Empty)],
+            &[("passwordFile", Empty), ("username", Empty), ("usernameFile", Set)],
+        ],
+        "the user has no password",
+        "the file with the password",
+    ),
+];
+
+/// The excluded combinations of values of an entry.
+#[cfg(test)]
+pub fn combinations() -> Vec<Combination> {
+    let excluded = EXCLUSIONS.iter().flat_map(|(_, excluded, ..)| excluded.iter());
+    excluded.map(|pairs| Combination::below("", pairs)).collect()
+}
 
 /// The faults of the entries of the list. If the file does not contain the key of a fault, the fault has the line of the
 /// name, which every entry has.
@@ -16,7 +73,14 @@ pub fn faults(config: &Config, file: &str, lines: &BTreeMap<String, u64>) -> Vec
     let mut faults = Vec::new();
     for (index, registry) in config.controllers.image_list.registries.iter().enumerate() {
         let is_new = names.insert(registry.image_list_name.as_str());
-        for (_, key, problem, expected) in rules(registry, is_new).into_iter().filter(|rule| rule.0) {
+        // Plain data can always be converted to a JSON value.
+        let values = serde_json::to_value(registry).unwrap_or_default();
+        let excluded = EXCLUSIONS.iter().map(|(key, excluded, problem, expected)| {
+            let holds = |pairs: &Pairs| Combination::below("", pairs).holds(&values);
+            (excluded.iter().any(holds), *key, *problem, *expected)
+        });
+        let broken = rules(registry, is_new).into_iter().chain(excluded).filter(|rule| rule.0);
+        for (_, key, problem, expected) in broken {
             let [key, name] = [key, "imageListName"].map(|key| format!("{LIST}[{index}].{key}"));
             let line = lines.get(&key).or_else(|| lines.get(&name)).copied();
             faults.push(Fault::new(file, line, &key, problem, format!("expected {expected}")));
@@ -25,13 +89,11 @@ pub fn faults(config: &Config, file: &str, lines: &BTreeMap<String, u64>) -> Vec
     faults
 }
 
-/// Whether each rule is broken, with the key, the problem and the expected value.
-fn rules(registry: &RegistryConfig, is_new: bool) -> [(bool, &str, &str, &str); 10] {
+/// Whether each of the other rules is broken, with the key, the problem and the expected value.
+fn rules(registry: &RegistryConfig, is_new: bool) -> [(bool, &'static str, &'static str, &'static str); 4] {
     let is_harbor = registry.type_ == RegistryType::Harbor;
-    let [has_user, has_user_file] = [&registry.username, &registry.username_file].map(|key| !key.is_empty());
-    let has_password = registry.has_credentials();
-    let types = &registry.artifact_types;
     let of_types = "the API docker does not report the types of artifacts";
+    let is_other = !is_harbor && registry.artifact_types != images();
     let colon = "it contains a colon, which would end the user name";
     [
         (
@@ -41,43 +103,12 @@ fn rules(registry: &RegistryConfig, is_new: bool) -> [(bool, &str, &str, &str); 
             "a separate ImageList for each registry",
         ),
         (
-            is_harbor && registry.project.is_empty(),
-            "project",
-            "the type is harbor and project is empty",
-            "the project to list",
-        ),
-        (
             is_harbor && registry.project.contains('/'),
             "project",
             "it contains a slash",
             "one project of Harbor",
         ),
-        (
-            is_harbor && !registry.token_url.is_empty(),
-            "tokenUrl",
-            "the type is harbor, which takes the password itself",
-            "\"\"",
-        ),
-        (is_harbor && types.is_empty(), "artifactTypes", "empty", "the types to list, such as [IMAGE]"),
-        (!is_harbor && *types != images(), "artifactTypes", of_types, "no artifactTypes, or type: harbor"),
-        (
-            has_user && has_user_file,
-            "usernameFile",
-            "username and usernameFile are both given",
-            "one of them",
-        ),
-        (
-            !has_user && !has_user_file && has_password,
-            "passwordFile",
-            "no user name is given",
-            "username or usernameFile as well",
-        ),
-        (
-            has_user != has_user_file && !has_password,
-            "passwordFile",
-            "the user has no password",
-            "the file with the password",
-        ),
+        (is_other, "artifactTypes", of_types, "no artifactTypes, or type: harbor"),
         (registry.username.contains(':'), "username", colon, "a name without colon"),
     ]
 }

@@ -1,19 +1,19 @@
 //! The rules, in the order of the reference.
 
-use super::{Case, Rule};
+use super::{Case, Rule, Test};
 use crate::config::bound::Section;
 use crate::config::prometheus::{PrometheusQueries, data_problem};
 use crate::config::query_template::check_expression;
 use crate::config::types::Resync;
 use crate::config::{
-    AccessMode, Config, DashboardConfig, ExpirationConfig, ImageListConfig, InactivityConfig,
-    InstanceMetricsConfig, KeycloakConfig, LeaderElection, MailConfig, MailTransport, PodConfigNodeConfig,
-    PrometheusConfig, PublicExposureConfig, SshTrackerConfig, TenantConfig, TerminationConfig, WebSshConfig,
-    WebhookConfig,
+    Config, DashboardConfig, ExpirationConfig, ImageListConfig, InactivityConfig, InstanceMetricsConfig,
+    KeycloakConfig, LeaderElection, MailConfig, PodConfigNodeConfig, PrometheusConfig, PublicExposureConfig,
+    TenantConfig, TerminationConfig, WebSshConfig,
 };
 
-use Case::{Enabled, Is};
-use Rule::{Bounds, Needed, OnlyWith, Other, Together};
+use Case::Enabled;
+use Rule::{Bounds, Needed, Never, OnlyWith, Other, Together};
+use Test::{Empty, Is, Set, True};
 
 /// The rules.
 pub const RULES: &[Rule] = &[
@@ -52,7 +52,6 @@ pub const RULES: &[Rule] = &[
         (health == metrics && health.port() != 0).then(|| format!("metrics and health are both at {health}"))
     }),
     Needed("server.webhook", Enabled, &[("listen", "an address and a port")]),
-    Bounds("server.webhook", WebhookConfig::BOUNDS),
     Bounds("controllers.publicExposure", PublicExposureConfig::BOUNDS),
     Bounds("controllers.tenant", TenantConfig::BOUNDS),
     Bounds("controllers.termination", TerminationConfig::BOUNDS),
@@ -65,15 +64,12 @@ pub const RULES: &[Rule] = &[
             ("clientId", "the client whose service account is used"),
         ],
     ),
-    Other(
+    Never(
         "integrations.keycloak",
         &["clientSecretFile", "username", "enabled"],
+        &[&[("clientSecretFile", Empty), ("username", Empty), ("enabled", True)]],
         "the file with the client's secret, or username and passwordFile",
-        |config| {
-            let keycloak = &config.integrations.keycloak;
-            (keycloak.enabled && keycloak.client_secret_file.is_empty() && keycloak.username.is_empty())
-                .then(|| "keycloak is enabled and clientSecretFile is empty".to_owned())
-        },
+        "keycloak is enabled and clientSecretFile is empty",
     ),
     Together(
         "integrations.keycloak",
@@ -83,23 +79,43 @@ pub const RULES: &[Rule] = &[
     ),
     OnlyWith("integrations.keycloak", "loginRealm", "username", "the user who logs in there"),
     Bounds("integrations.keycloak", KeycloakConfig::BOUNDS),
-    Other(
+    Never(
         "",
         &["controllers.inactivity.enabled", "integrations.prometheus.url"],
+        &[&[("integrations.prometheus.url", Empty), ("controllers.inactivity.enabled", True)]],
         "the URL of the Prometheus that knows which Instances are used",
-        |config| {
-            (config.controllers.inactivity.enabled && config.integrations.prometheus.url.is_empty())
-                .then(|| "inactivity is enabled and integrations.prometheus.url is empty".to_owned())
-        },
+        "inactivity is enabled and integrations.prometheus.url is empty",
     ),
-    Other("", &["controllers.inactivity.notifications", "integrations.mail.transport"], MAIL, |config| {
-        let loop_ = &config.controllers.inactivity;
-        lacks_mail(config, loop_.enabled && loop_.notifications, "inactivity")
-    }),
-    Other("", &["controllers.expiration.notifications", "integrations.mail.transport"], MAIL, |config| {
-        let loop_ = &config.controllers.expiration;
-        lacks_mail(config, loop_.enabled && loop_.notifications, "expiration")
-    }),
+    Never(
+        "",
+        &[
+            "controllers.inactivity.notifications",
+            "integrations.mail.transport",
+            "controllers.inactivity.enabled",
+        ],
+        &[&[
+            ("integrations.mail.transport", Is("none")),
+            ("controllers.inactivity.notifications", True),
+            ("controllers.inactivity.enabled", True),
+        ]],
+        MAIL,
+        "inactivity warns by mail, but integrations.mail has no transport",
+    ),
+    Never(
+        "",
+        &[
+            "controllers.expiration.notifications",
+            "integrations.mail.transport",
+            "controllers.expiration.enabled",
+        ],
+        &[&[
+            ("integrations.mail.transport", Is("none")),
+            ("controllers.expiration.notifications", True),
+            ("controllers.expiration.enabled", True),
+        ]],
+        MAIL,
+        "expiration warns by mail, but integrations.mail has no transport",
+    ),
     Bounds("controllers.inactivity", InactivityConfig::BOUNDS),
     Bounds("controllers.expiration", ExpirationConfig::BOUNDS),
     Needed("controllers.imageList", Enabled, &[("registries", "at least one registry")]),
@@ -109,11 +125,13 @@ pub const RULES: &[Rule] = &[
         Enabled,
         &[("namespace", "the namespace of the exams"), ("listen", "an address and a port")],
     ),
-    Other("controllers.examAgent", &["allowAnyone", "allowedIps"], "one of them", |config| {
-        let keys = &config.controllers.exam_agent;
-        (keys.allow_anyone && !keys.allowed_ips.is_empty())
-            .then(|| "allowAnyone is true and allowedIps names networks".to_owned())
-    }),
+    Never(
+        "controllers.examAgent",
+        &["allowAnyone", "allowedIps"],
+        &[&[("allowedIps", Set), ("allowAnyone", True)]],
+        "one of them",
+        "allowAnyone is true and allowedIps names networks",
+    ),
     Needed(
         "controllers.instance.gatewayApi",
         Enabled,
@@ -121,48 +139,55 @@ pub const RULES: &[Rule] = &[
     ),
     Needed(
         "controllers.instance",
-        Is("access.mode", "perInstance"),
+        Case::Is("access.mode", "perInstance"),
         &[
             ("access.oauth2Proxy.issuerUrl", "the URL of the realm"),
             ("access.oauth2Proxy.clientId", "the client ID that users log in with"),
             ("access.oauth2Proxy.clientSecretFile", "the file with the client's secret"),
         ],
     ),
-    Other(
+    Never(
         "controllers.instance",
         &["access.mode", "gatewayApi.enabled"],
+        &[&[("access.mode", Is("perInstance")), ("gatewayApi.enabled", True)]],
         "one of them: the proxies guard Ingresses, the Gateway has to guard the routes itself",
-        |config| {
-            let instance = &config.controllers.instance;
-            (instance.access.mode == AccessMode::PerInstance && instance.gateway_api.enabled)
-                .then(|| "access.mode is perInstance and gatewayApi is enabled".to_owned())
-        },
+        "access.mode is perInstance and gatewayApi is enabled",
     ),
     Bounds("controllers.instanceMetrics", InstanceMetricsConfig::BOUNDS),
-    Other("integrations.mail", &["host", "transport"], "the mail server, or configDir", |config| {
-        smtp_lacks(config, "host", |mail| &mail.host)
-    }),
-    Other("integrations.mail", &["from", "transport"], "the address of the sender, or configDir", |config| {
-        smtp_lacks(config, "from", |mail| &mail.from)
-    }),
+    Never(
+        "integrations.mail",
+        &["host", "transport", "configDir"],
+        &[&[("host", Empty), ("transport", Is("smtp")), ("configDir", Empty)]],
+        "the mail server, or configDir",
+        "transport is smtp and host is empty",
+    ),
+    Never(
+        "integrations.mail",
+        &["from", "transport", "configDir"],
+        &[&[("from", Empty), ("transport", Is("smtp")), ("configDir", Empty)]],
+        "the address of the sender, or configDir",
+        "transport is smtp and from is empty",
+    ),
     Needed(
         "integrations.mail",
-        Is("transport", "file"),
+        Case::Is("transport", "file"),
         &[("folder", "the folder to write mails to"), ("from", "the address of the sender")],
     ),
     Together("integrations.mail", "passwordFile", "username", "both, or none for no login"),
     OnlyWith("integrations.mail", "identity", "username", "a login"),
-    Other(
+    Never(
         "integrations.mail",
         &["configDir"],
+        &[
+            &[("host", Set), ("configDir", Set), ("transport", Is("smtp"))],
+            &[("port", Set), ("configDir", Set), ("transport", Is("smtp"))],
+            &[("username", Set), ("configDir", Set), ("transport", Is("smtp"))],
+            &[("passwordFile", Set), ("configDir", Set), ("transport", Is("smtp"))],
+            &[("identity", Set), ("configDir", Set), ("transport", Is("smtp"))],
+            &[("from", Set), ("configDir", Set), ("transport", Is("smtp"))],
+        ],
         "either configDir, or host, port, username, passwordFile, identity and from",
-        |config| {
-            let mail = &config.integrations.mail;
-            let own = [&mail.host, &mail.username, &mail.password_file, &mail.identity, &mail.from];
-            let is_mixed = mail.port != 0 || own.iter().any(|value| !value.is_empty());
-            let is_used = mail.transport == MailTransport::Smtp && !mail.config_dir.is_empty();
-            (is_used && is_mixed).then(|| "configDir is set together with keys that it replaces".to_owned())
-        },
+        "configDir is set together with keys that it replaces",
     ),
     Bounds("integrations.mail", MailConfig::BOUNDS),
     Bounds("controllers.podConfigNode", PodConfigNodeConfig::BOUNDS),
@@ -191,7 +216,6 @@ pub const RULES: &[Rule] = &[
         },
     ),
     Bounds("integrations.prometheus", PrometheusConfig::BOUNDS),
-    Bounds("controllers.sshTracker", SshTrackerConfig::BOUNDS),
     Needed(
         "controllers.webSsh",
         Enabled,
@@ -229,18 +253,6 @@ pub const RULES: &[Rule] = &[
 
 const MAIL: &str = "a transport in integrations.mail, or notifications: false (tenants then lose Instances without a \
                     warning)";
-
-fn lacks_mail(config: &Config, warns: bool, name: &str) -> Option<String> {
-    let lacks = warns && config.integrations.mail.transport == MailTransport::None;
-    lacks.then(|| format!("{name} warns by mail, but integrations.mail has no transport"))
-}
-
-/// Returns the problem if mail goes to a server but a required key is empty; `None` otherwise.
-fn smtp_lacks(config: &Config, key: &str, value: fn(&MailConfig) -> &str) -> Option<String> {
-    let mail = &config.integrations.mail;
-    (mail.transport == MailTransport::Smtp && mail.config_dir.is_empty() && value(mail).is_empty())
-        .then(|| format!("transport is smtp and {key} is empty"))
-}
 
 /// The section of the queries.
 const QUERIES: &str = "integrations.prometheus.queries";

@@ -217,7 +217,7 @@ fn rules_between_addresses_and_other_keys() {
         ),
         (
             "server: {webhook: {bypassGroups: ['a', ' ']}}",
-            "server.webhook.bypassGroups: a group name is empty; expected the names of groups",
+            "server.webhook.bypassGroups[1]: \" \" is not valid; expected the name of a group",
         ),
         (
             "controllers: {instance: {gatewayApi: {enabled: true}}}",

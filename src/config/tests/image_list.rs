@@ -59,12 +59,12 @@ fn registries_that_contradict_themselves_are_refused() {
             key("[2].artifactTypes")
         ),
         format!(
-            "f.yaml:13: {}: the user has no password; expected the file with the password",
-            key("[2].passwordFile")
-        ),
-        format!(
             "f.yaml:13: {}: it contains a colon, which would end the user name; expected a name without colon",
             key("[2].username")
+        ),
+        format!(
+            "f.yaml:13: {}: the user has no password; expected the file with the password",
+            key("[2].passwordFile")
         ),
         format!(
             "f.yaml:14: {}: no user name is given; expected username or usernameFile as well",
@@ -137,6 +137,6 @@ fn missing_registries_and_intervals_out_of_range_are_rejected() {
     }
     let entry = |number| format!("    - {{imageListName: l{number}, url: 'https://r', registryName: r}}");
     let many = (0..65).map(entry).collect::<Vec<_>>().join("\n") + "\n";
-    let expected = "f.yaml:5: controllers.imageList.registries: there are 65 registries; expected at most 64";
+    let expected = "f.yaml:5: controllers.imageList.registries: it has 65 entries; expected at most 64";
     assert_eq!(faults_of(&many), [expected]);
 }

@@ -95,7 +95,8 @@ fn section(page: &mut String, path: &str, schema: &Value, defaults: &Value) {
 
 /// First the keys without their own section, then the sections: each part of the file, each loop and each service.
 fn sections() -> String {
-    let (schema, defaults) = (schema(), serde_json::to_value(Config::default()).unwrap());
+    // The schema of the types: the stored one may be out of date while this page is generated.
+    let (schema, defaults) = (generated::generated(), serde_json::to_value(Config::default()).unwrap());
     let mut page = String::new();
     let mut top = schema.clone();
     let parts = top["properties"].as_object_mut().unwrap();

@@ -1,6 +1,5 @@
 //! The loop of the dashboard: the HTTP server, its limits and metrics, the graceful shutdown.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,7 +28,7 @@ use crate::config::{DashboardConfig, Identity};
 use crate::controllers::setup::{ReplicaDefinition, Setup};
 use crate::controllers::shared::listener::{again, awaited, listen};
 use crate::runtime::client::UserClient;
-use crate::runtime::files::WatchedFile;
+use crate::runtime::files::{Awaited, WatchedFile, needed};
 use crate::runtime::http_server::{Body, Handler, Limits, Server};
 use crate::runtime::replica::{Health, ReplicaLoop, Stop};
 use crate::runtime::store_set::StoreSet;
@@ -63,6 +62,8 @@ pub struct DashboardLoop {
     provider: Option<Provider>,
     settings: PageSettings,
     keys: SessionKeys,
+    /// Whether the keys were read; `None` without a file, which the configuration does not allow.
+    awaited: Option<Awaited>,
     broadcast: Arc<Broadcast>,
 }
 
@@ -72,8 +73,11 @@ impl ReplicaDefinition for DashboardLoop {
         let broadcast = Broadcast::new(config.max_pages);
         watches::declare(set, &broadcast);
         let keys = SessionKeys::default();
+        let mut awaited = None;
         if !config.session_key_file.is_empty() {
-            setup.files.push(key_file(&config.session_key_file, &keys)?);
+            let (file, waits) = key_file(&config.session_key_file, &keys)?;
+            setup.files.push(file);
+            awaited = Some(waits);
         }
         let issuer = Settings {
             issuer: config.issuer_url.clone(),
@@ -101,6 +105,7 @@ impl ReplicaDefinition for DashboardLoop {
             users: setup.users.clone(),
             provider,
             keys,
+            awaited,
             broadcast,
         })
     }
@@ -110,35 +115,25 @@ impl ReplicaDefinition for DashboardLoop {
 ///
 /// # Errors
 /// If its content is invalid. If a later version is invalid, the last valid keys stay in use.
-fn key_file(file: &str, keys: &SessionKeys) -> anyhow::Result<WatchedFile> {
+fn key_file(file: &str, keys: &SessionKeys) -> anyhow::Result<(WatchedFile, Awaited)> {
     if let Ok(text) = std::fs::read(file) {
-        let parsed = Keys::parse(&text).with_context(|| format!("{SESSION_KEY_FILE}: {file} is invalid"))?;
-        keys.send_replace(Some(Arc::new(parsed)));
+        Keys::parse(&text).with_context(|| format!("{SESSION_KEY_FILE}: {file} is invalid"))?;
     }
-    let (kept, path) = (Arc::clone(keys), file.to_owned());
-    Ok(WatchedFile::new(SESSION_KEY_FILE, Path::new(file).to_owned(), move |content| {
-        match content.map(Keys::parse) {
-            Some(Ok(parsed)) => drop(kept.send_replace(Some(Arc::new(parsed)))),
-            Some(Err(error)) => {
-                warn!(file = path, %error, "{SESSION_KEY_FILE} is invalid; the previous keys stay in use");
-            }
-            None if kept.borrow().is_none() => {}
-            None => warn!(file = path, "{SESSION_KEY_FILE} cannot be read; the last keys stay in use"),
-        }
-    }))
+    let kept = Arc::clone(keys);
+    let found = move |keys| drop(kept.send_replace(Some(Arc::new(keys))));
+    Ok(needed(SESSION_KEY_FILE, file, Keys::parse, found))
 }
 
 impl ReplicaLoop for DashboardLoop {
     const NAME: &'static str = "dashboard";
 
     async fn run(self, health: Health, stop: Stop) {
-        let Self { config, users, provider, settings, keys, broadcast } = self;
-        let (Some(address), Some(client), Some(provider)) = (config.listen.address(), users, provider) else {
+        let Self { config, users, provider, settings, keys, awaited: file, broadcast } = self;
+        let needs = (config.listen.address(), users, provider, file);
+        let (Some(address), Some(client), Some(provider), Some(file)) = needs else {
             return stop.asked().await;
         };
-        let missing =
-            format!("{SESSION_KEY_FILE}: {} cannot be read; waiting for it", config.session_key_file);
-        if !awaited(keys.subscribe(), Option::is_some, missing, &health, &stop).await {
+        if !awaited(file, &health, &stop).await {
             return;
         }
         if config.identity == Identity::Impersonate {

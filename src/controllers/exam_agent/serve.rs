@@ -45,7 +45,8 @@ const STOP_LIMIT: Duration = Duration::from_secs(8);
 /// The configuration key of the folder with the certificate.
 const CERTIFICATE_DIR: &str = "controllers.examAgent.certificateDir";
 /// The purpose of the certificate, for messages and metrics.
-const SERVED: Served = Served { what: "exams", gauge: "exam_agent_certificate_expiration_timestamp_seconds" };
+const SERVED: Served =
+    Served { what: "the exam agent", gauge: "exam_agent_certificate_expiration_timestamp_seconds" };
 
 /// The loop that serves the exam agent.
 pub struct ExamAgentLoop {
@@ -64,7 +65,7 @@ impl ReplicaDefinition for ExamAgentLoop {
         let certificate = (!config.certificate_dir.is_empty()).then(|| {
             let resolver = Arc::new(CertificateResolver::new(SERVED));
             let directory = Path::new(&config.certificate_dir);
-            setup.files.extend(folder::watched(CERTIFICATE_DIR, directory, &resolver));
+            setup.files.push(folder::watched(CERTIFICATE_DIR, directory, &resolver));
             resolver
         });
         Ok(Self { config, client: setup.ungated.clone(), stores, certificate })
@@ -79,12 +80,10 @@ impl ReplicaLoop for ExamAgentLoop {
         let (Some(address), Some(client)) = (config.listen.address(), client) else {
             return stop.asked().await;
         };
-        if let Some(certificate) = &certificate {
-            let missing = "has no matching tls.crt and tls.key; waiting for them";
-            let missing = format!("{CERTIFICATE_DIR}: {} {missing}", config.certificate_dir);
-            if !awaited(certificate.watch(), |there| *there, missing, &health, &stop).await {
-                return;
-            }
+        if let Some(certificate) = &certificate
+            && !awaited(certificate.watch(), &health, &stop).await
+        {
+            return;
         }
         let Some(listener) = listen("controllers.examAgent.listen", address, &health, &stop).await else {
             return;

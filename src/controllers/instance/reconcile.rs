@@ -12,11 +12,11 @@ use super::stores::Stores;
 use super::validate::validate;
 use crate::api::instance::InstanceKind;
 use crate::api::public_key::canonical;
-use crate::config::{Access, InstanceConfig, SwitchedOff};
+use crate::config::{Access, InstanceConfig, SwitchedOff, file};
 use crate::controllers::setup::{Definition, Setup};
 use crate::controllers::shared::switched_off;
 use crate::runtime::ObjectKey;
-use crate::runtime::files::WatchedFile;
+use crate::runtime::files::{self, WatchedFile};
 use crate::runtime::object_events::ObjectEvents;
 use crate::runtime::plan::Plan;
 use crate::runtime::reconciler::{Reconciled, Reconciler, Report};
@@ -93,24 +93,23 @@ impl Reconciler for InstanceReconciler {
 }
 
 /// Watches the file with the web terminal's public key. Without a file, the web terminal cannot log in.
-fn master_key(file: &str, stores: &Stores) -> Option<WatchedFile> {
+fn master_key(path: &str, stores: &Stores) -> Option<WatchedFile> {
     let key = "controllers.instance.websshMasterKeyFile";
-    let read = |content: &[u8]| {
-        std::str::from_utf8(content).ok().filter(|text| canonical(text).is_ok()).map(Arc::from)
+    let parse = |content: &[u8]| {
+        let text = file::text(content).map_err(|error| error.to_string())?;
+        canonical(text).map(|_| Arc::from(text)).map_err(|error| format!("it {error}"))
     };
-    let otherwise = "websshMasterKeyFile does not contain an SSH public key; machines are created without it";
-    (!file.is_empty()).then(|| stores.master_key.watch(key, file, read, otherwise))
+    let effect = "Machines are created without this key";
+    (!path.is_empty()).then(|| stores.master_key.watch(key, path, parse, effect))
 }
 
 /// Watches the file with the client secret of the OAuth2 proxies, if Instances have proxies.
 fn client_secret(access: &Access, stores: &Stores) -> Option<WatchedFile> {
     let key = "controllers.instance.access.oauth2Proxy.clientSecretFile";
-    let read = |content: &[u8]| {
-        std::str::from_utf8(content).ok().map(str::trim).filter(|text| !text.is_empty()).map(Arc::from)
-    };
-    let otherwise = "clientSecretFile contains no secret; no OAuth2 proxy is created without it";
-    let file = &access.oauth2_proxy.client_secret_file;
-    Some(stores.client_secret.as_ref()?.watch(key, file, read, otherwise))
+    let parse = |content: &[u8]| files::secret(content).map(Arc::from);
+    let effect = "No OAuth2 proxy is created";
+    let path = &access.oauth2_proxy.client_secret_file;
+    Some(stores.client_secret.as_ref()?.watch(key, path, parse, effect))
 }
 
 #[cfg(test)]

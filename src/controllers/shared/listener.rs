@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
-use tokio::sync::watch;
 use tokio::time::sleep;
 
+use crate::runtime::files::Awaited;
 use crate::runtime::http_server::bind;
 use crate::runtime::replica::{Health, Stop};
 
@@ -35,20 +35,14 @@ pub async fn again(error: &impl Display, health: &Health, stop: &Stop) -> bool {
     }
 }
 
-/// Waits until the content of a file is available; `false` if the process is asked to stop first. `missing` is the
-/// message for the meantime.
-pub async fn awaited<T>(
-    mut content: watch::Receiver<T>,
-    is_there: impl Fn(&T) -> bool,
-    missing: String,
-    health: &Health,
-    stop: &Stop,
-) -> bool {
-    if !is_there(&content.borrow()) {
-        health.failing(missing);
-    }
-    tokio::select! {
-        found = content.wait_for(is_there) => found.is_ok(),
-        () = stop.asked() => false,
+/// Waits until a file is available; `false` if the process is asked to stop first. Reports the reason in the meantime.
+pub async fn awaited(mut file: Awaited, health: &Health, stop: &Stop) -> bool {
+    loop {
+        let Some(why) = file.borrow_and_update().clone() else { return true };
+        health.failing(why);
+        tokio::select! {
+            changed = file.changed() => if changed.is_err() { return false },
+            () = stop.asked() => return false,
+        }
     }
 }

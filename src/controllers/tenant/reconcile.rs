@@ -20,7 +20,7 @@ use crate::controllers::setup::{Definition, Endpoint, Notice, Setup};
 use crate::controllers::shared::problems;
 use crate::controllers::shared::responsibility::Responsibility;
 use crate::runtime::ObjectKey;
-use crate::runtime::files::FileCell;
+use crate::runtime::files::{self, FileCell};
 use crate::runtime::object_events::ObjectEvents;
 use crate::runtime::plan::Plan;
 use crate::runtime::reconciler::{Counter, EffectOutcome, Reconciled, Reconciler, Report};
@@ -139,9 +139,9 @@ fn account_events(
     let config = &setup.config.server.keycloak_events;
     let secret = (!config.secret_file.is_empty()).then(FileCell::<Vec<u8>>::default);
     setup.files.extend(secret.iter().map(|secret| {
-        let read = |content: &[u8]| Some(content.trim_ascii().to_vec()).filter(|secret| !secret.is_empty());
-        let otherwise = "server.keycloakEvents.secretFile cannot be read; no events are accepted";
-        secret.watch("server.keycloakEvents.secretFile", &config.secret_file, read, otherwise)
+        let parse = |content: &[u8]| files::secret(content).map(|secret| secret.as_bytes().to_vec());
+        let effect = "No events of Keycloak are accepted";
+        secret.watch("server.keycloakEvents.secretFile", &config.secret_file, parse, effect)
     }));
     let handler = account_events::handler(set.queue().clone(), setup.gate.clone(), secret, exists);
     setup.endpoints.push(Endpoint { name: "keycloakEvents", address: config.listen.address(), handler });

@@ -42,7 +42,8 @@ impl Definition for TerminationReconciler {
 
     fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)> {
         let config = setup.config.controllers.termination.clone();
-        let client = status_client(&config).context("controllers.termination")?.reporting_to(&setup.outages);
+        let client =
+            status_client(&config).context("controllers.termination.caFile")?.reporting_to(&setup.outages);
         let checks = Checks::new(client, Arc::clone(set.queue()));
         Ok((Self { stores: Stores::declare(set, &setup.config.selector), checks }, config))
     }

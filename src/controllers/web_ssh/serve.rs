@@ -1,7 +1,6 @@
 //! The loop of web SSH: the HTTP server, the allowed origins, the graceful shutdown.
 
 use std::future::ready;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,7 +27,7 @@ use crate::controllers::setup::{ReplicaDefinition, Setup};
 use crate::controllers::shared::addresses::InstanceAddresses;
 use crate::controllers::shared::entrance::{ByManagedWorkspace, ByPersonalNamespace};
 use crate::controllers::shared::listener::{awaited, listen};
-use crate::runtime::files::WatchedFile;
+use crate::runtime::files::{Awaited, WatchedFile, needed};
 use crate::runtime::http_server::{self, Body, Handler, Peer, Server, text};
 use crate::runtime::replica::{Health, ReplicaLoop, Stop};
 use crate::runtime::store_set::StoreSet;
@@ -49,13 +48,16 @@ pub struct WebSshLoop {
     origins: Vec<String>,
     /// `None` only in `crownlabs plan`, where the loop does not run.
     terminals: Option<Terminals>,
+    /// Whether the private key was read; `None` without a file, which the configuration does not allow.
+    awaited: Option<Awaited>,
 }
 
 impl ReplicaDefinition for WebSshLoop {
     fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<Self> {
         let config = setup.config.controllers.web_ssh.clone();
         let key = Key::default();
-        setup.files.extend(key_file(&config.private_key_file, &key)?);
+        let (file, awaited) = key_file(&config.private_key_file, &key)?.unzip();
+        setup.files.extend(file);
         let connections = Arc::clone(&setup.web_ssh_connections);
         let addresses = InstanceAddresses::counted(setup, set, &connections, config.port);
         let tenants = set.store(&Selection::ALL).index::<ByManagedWorkspace>();
@@ -70,7 +72,7 @@ impl ReplicaDefinition for WebSshLoop {
             open,
             limits: Limits { idle: config.idle_timeout.into(), send: config.send_timeout.into() },
         });
-        Ok(Self { config, origins, terminals })
+        Ok(Self { config, origins, terminals, awaited })
     }
 }
 
@@ -84,40 +86,29 @@ const KEY_FILE: &str = "controllers.webSsh.privateKeyFile";
 ///
 /// # Errors
 /// If the content is invalid. When a later version is invalid, the last valid key stays.
-fn key_file(file: &str, key: &Key) -> anyhow::Result<Option<WatchedFile>> {
+fn key_file(file: &str, key: &Key) -> anyhow::Result<Option<(WatchedFile, Awaited)>> {
     if file.is_empty() {
         return Ok(None);
     }
     if let Ok(text) = std::fs::read(file) {
-        let parsed =
-            PrivateKey::parse(&text).with_context(|| format!("{KEY_FILE}: {file} cannot be used"))?;
-        key.send_replace(Some(parsed));
+        PrivateKey::parse(&text).with_context(|| format!("{KEY_FILE}: {file} cannot be used"))?;
     }
-    let (kept, path) = (Arc::clone(key), file.to_owned());
-    Ok(Some(WatchedFile::new(KEY_FILE, Path::new(file).to_owned(), move |content| {
-        match content.map(PrivateKey::parse) {
-            Some(Ok(parsed)) => drop(kept.send_replace(Some(parsed))),
-            Some(Err(error)) => {
-                warn!(file = path, %error, "{KEY_FILE} cannot be used; the previous key stays in use");
-            }
-            None if kept.borrow().is_none() => {}
-            None => warn!(file = path, "{KEY_FILE} cannot be read; the previous key stays in use"),
-        }
-    })))
+    let kept = Arc::clone(key);
+    let found = move |key| drop(kept.send_replace(Some(key)));
+    Ok(Some(needed(KEY_FILE, file, PrivateKey::parse, found)))
 }
 
 impl ReplicaLoop for WebSshLoop {
     const NAME: &'static str = "webSsh";
 
     async fn run(self, health: Health, stop: Stop) {
-        let Self { config, origins, terminals } = self;
-        let (Some(address), Some(terminals)) = (config.listen.address(), terminals) else {
+        let Self { config, origins, terminals, awaited: file } = self;
+        let (Some(address), Some(terminals), Some(file)) = (config.listen.address(), terminals, file) else {
             return stop.asked().await;
         };
         gauge!("bastion_web_ssh_sessions").set(0);
         // A loop of this process creates the Secret behind the file, so it may appear a minute after the start.
-        let missing = format!("{KEY_FILE}: {} cannot be read; waiting for it", config.private_key_file);
-        if !awaited(terminals.key.subscribe(), Option::is_some, missing, &health, &stop).await {
+        if !awaited(file, &health, &stop).await {
             return;
         }
         let Some(listener) = listen("controllers.webSsh.listen", address, &health, &stop).await else {

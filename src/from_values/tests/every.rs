@@ -46,11 +46,11 @@ fn every_value_of_both_generations_has_a_place_or_a_reason() {
         let values = read(text);
         assert!(leaves(&values).len() >= at_least, "{}", leaves(&values).len());
         for made in BOTH {
-            let messages = convert(&values, made).messages;
+            let made = convert(&values, made);
             let wrong =
                 ["no such key", "fix these faults", "expected", "no values for these parts", "hunter"];
             let wrong: Vec<_> =
-                messages.iter().filter(|said| wrong.iter().any(|text| said.contains(text))).collect();
+                all(&made).into_iter().filter(|said| wrong.iter().any(|text| said.contains(text))).collect();
             assert!(wrong.is_empty(), "{wrong:#?}");
         }
     }
@@ -64,7 +64,7 @@ fn each_value_is_in_the_file_that_is_made_or_named() {
         let whole = convert(&values, Made::Chart);
         for path in leaves(&values) {
             let (row, fate) = row(&rows, &path).expect("a row");
-            let named = |made: &FromValues| made.messages.iter().any(|said| said.contains(row.as_str()));
+            let named = |made: &FromValues| all(made).iter().any(|said| said.contains(row.as_str()));
             // This switch stands for three values.
             if matches!(fate, Fate::With("server.webhook.enabled")) {
                 continue;
@@ -76,7 +76,7 @@ fn each_value_is_in_the_file_that_is_made_or_named() {
             // Two values may have the same effect.
             let changes = [None, Some("labs.example.org/x=y")].iter().any(|other| {
                 let made = convert(&changed(&values, &path, *other), Made::Chart);
-                made.yaml != whole.yaml || made.messages != whole.messages
+                made.yaml != whole.yaml || made.remarks != whole.remarks
             });
             assert!(changes, "{path} changes nothing");
         }
@@ -108,11 +108,9 @@ fn an_unknown_value_is_reported_at_any_depth() {
         let rows = rows(&parts(&values));
         // A section that is left out as a whole is reported as a whole. Annotations may have any keys.
         let above = row(&rows, path).map(|(row, _)| row.as_str());
-        let is_named = made
-            .messages
-            .iter()
-            .any(|said| said.contains(path) || above.is_some_and(|row| said.contains(row)));
-        assert!(is_named || made.yaml.contains("zebra"), "{path}: {:#?}", made.messages);
+        let is_named =
+            all(&made).iter().any(|said| said.contains(path) || above.is_some_and(|row| said.contains(row)));
+        assert!(is_named || made.yaml.contains("zebra"), "{path}: {:#?}", made.remarks);
     }
 }
 
@@ -133,10 +131,8 @@ fn a_part_that_is_missing_is_named() {
     let values = read(NEWEST);
     for part in ["operator", "instance-operator", "bastion", "exam-agent", "crownmail"] {
         let made = convert(&without(&values, part), Made::Chart);
-        assert!(
-            made.messages.iter().any(|said| said.starts_with(&format!("{part}: this file has no values"))),
-            "{part}"
-        );
+        let note = format!("{part}: this file has no values");
+        assert!(made.remarks.notes.iter().any(|said| said.starts_with(&note)), "{part}");
     }
 }
 
@@ -144,7 +140,7 @@ fn a_part_that_is_missing_is_named() {
 fn the_gateway_is_in_the_namespace_of_the_release_unless_the_values_say_which() {
     let gateway = |values: &str, namespace| {
         let made = from_values(values, Made::Configuration, namespace).expect("values");
-        (read(&made.yaml)["controllers"]["instance"]["gatewayApi"].clone(), made.messages)
+        (read(&made.yaml)["controllers"]["instance"]["gatewayApi"].clone(), made.remarks.steps)
     };
     let global = "global: {version: v1, gateway: {gatewayApiMode: true, name: main, securityPolicy: {enabled: true}}}\ninstance-operator: {}";
     let (made, _) = gateway(global, Some("labs"));
@@ -186,15 +182,10 @@ fn the_user_of_the_oldest_operator_logs_in_as_before() {
 targetClient: k8s, user: operator, pass: hunter2}}}";
     let keycloak = |made| {
         let made = from_values(values, made, None).expect("values");
-        assert!(
-            !made.yaml.contains("hunter2")
-                && !made.messages.iter().any(|said| said.contains("fix these faults"))
-        );
+        assert!(!made.yaml.contains("hunter2") && !made.report().contains("fix these faults"));
         let document = read(&made.yaml);
-        let told = made
-            .messages
-            .iter()
-            .filter(|said| said.starts_with("tenant-operator.configurations.keycloak.pass: put it"));
+        let put = "tenant-operator.configurations.keycloak.pass: put it";
+        let told = made.remarks.steps.iter().filter(|step| step.starts_with(put));
         (told.count(), document)
     };
     let expected = json!({"enabled": true, "url": "https://auth.example.org", "realm": "labs", "rolesClientId": "k8s",

@@ -6,10 +6,16 @@ fn configuration(values: &str) -> FromValues {
     from_values(values, Made::Configuration, None).expect("values")
 }
 
-/// The messages about values that are present.
+/// All remarks: steps, notes, and ignored values.
+fn all(made: &FromValues) -> Vec<&str> {
+    let Remarks { steps, notes, ignored } = &made.remarks;
+    [steps, notes, ignored].into_iter().flatten().map(String::as_str).collect()
+}
+
+/// The remarks about values that are present.
 fn said(made: &FromValues) -> Vec<&str> {
     let of_parts = "this file has no values for these parts";
-    made.messages.iter().map(String::as_str).filter(|message| !message.contains(of_parts)).collect()
+    all(made).into_iter().filter(|remark| !remark.contains(of_parts)).collect()
 }
 
 fn read(text: &str) -> Value {
@@ -164,7 +170,7 @@ fn instances_are_named_as_the_operators_of_the_values_name_them() {
 fn personal_workspaces_are_served_as_the_operators_of_the_values_serve_them() {
     let key = |values: &str| {
         let made = configuration(values);
-        let is_asked = made.messages.iter().any(|message| message.contains("they serve personal workspaces"));
+        let is_asked = made.remarks.notes.iter().any(|note| note.contains("they serve personal workspaces"));
         (read(&made.yaml)["controllers"]["tenant"]["personalWorkspace"]["enabled"].as_bool(), is_asked)
     };
     for newer in [
@@ -181,29 +187,60 @@ fn personal_workspaces_are_served_as_the_operators_of_the_values_serve_them() {
 }
 
 #[test]
-fn values_that_are_not_carried_over_are_reported() {
+fn values_that_are_not_carried_over_are_reported_by_urgency() {
     let made = configuration(VALUES);
-    let begins = [
-        "instance-operator.configurations.automation.terminationStatusCheckInterval: \"soon\" is left out: expected",
-        "exam-agent.exposition.host: \"exams.example.org\" is not part of the configuration: it is \
-         `examAgent.ingress.host`",
+    let Remarks { steps, notes, ignored } = &made.remarks;
+    let of_steps = [
+        "instance-operator.configurations.automation.terminationStatusCheckInterval: \"soon\" is left out: expected \
+         a duration such as 24h: set controllers.termination.statusCheckInterval",
         "operator.configurations.keycloak.clientSecret: put it into the file",
         "bastion: copy its Secrets from",
-        "operator.configurations.unheardOf.inner: left out: the configuration has no such key",
-        "frontend-app: left out: the dashboard",
-        "operator.image: left out: the daemon has other images",
-        "operator.configurations.features.pmp: left out: personal volumes",
-        "operator.configurations.maxConcurrentReconciles: left out: each loop",
-        "instance-operator.configurations.containerVmSnapshots.exportImage: left out: the daemon has",
-        "instmetrics.configurations.containerRuntime: left out: the chart mounts",
-        "instmetrics.configurations.dockerSocket: left out: the socket",
+    ];
+    let of_notes = [
+        "exam-agent.exposition.host: \"exams.example.org\" is not part of the configuration: it is \
+         `examAgent.ingress.host`",
         "crownmail: this file has no values for these parts",
     ];
-    assert_eq!(made.messages.len(), begins.len(), "{:#?}", made.messages);
-    for (message, begin) in made.messages.iter().zip(begins) {
-        assert!(message.starts_with(begin), "{message}\ndoes not begin with\n{begin}");
-        assert!(!message.contains("hunter2"), "{message}");
+    let of_ignored = [
+        "operator.configurations.unheardOf.inner: the configuration has no such key",
+        "frontend-app: the dashboard",
+        "operator.image: the daemon has other images",
+        "operator.configurations.features.pmp: personal volumes",
+        "operator.configurations.maxConcurrentReconciles: each loop",
+        "instance-operator.configurations.containerVmSnapshots.exportImage: the daemon has",
+        "instmetrics.configurations.containerRuntime: the chart mounts",
+        "instmetrics.configurations.dockerSocket: the socket",
+    ];
+    for (remarks, begins) in [(steps, &of_steps[..]), (notes, &of_notes), (ignored, &of_ignored)] {
+        assert_eq!(remarks.len(), begins.len(), "{remarks:#?}");
+        for (remark, begin) in remarks.iter().zip(begins) {
+            assert!(remark.starts_with(begin), "{remark}\ndoes not begin with\n{begin}");
+            assert!(!remark.contains("hunter2"), "{remark}");
+        }
     }
+}
+
+#[test]
+fn the_report_has_a_heading_for_each_group_and_the_file_is_usable_without_steps() {
+    let made = configuration("bastion: {image: {repository: r}, configurations: {sshTrackerPort: 2222}}");
+    let report = made.report();
+    let begins = [
+        "Must be done before the file can be used:",
+        "  bastion: copy its Secrets from the operators' namespace",
+        "Should be known:",
+        "  operator, instance-operator, exam-agent, crownmail: this file has no values for these parts",
+        "Ignored:",
+        "  bastion.image: the daemon has other images",
+    ];
+    assert_eq!(report.lines().count(), begins.len(), "{report}");
+    for (line, begin) in report.lines().zip(begins) {
+        assert!(line.starts_with(begin), "{line}\ndoes not begin with\n{begin}");
+    }
+    assert!(!made.is_usable());
+
+    let made =
+        configuration("exam-agent: {configurations: {targetNamespace: exams, allowedIPs: 192.0.2.0/24}}");
+    assert!(made.is_usable() && made.report().starts_with("Should be known:\n"), "{}", made.report());
 }
 
 #[test]
@@ -213,7 +250,7 @@ global: {version: v1}
 instance-operator: {configurations: {generic: {whitelistLabels: c=d}}}";
     let made = configuration(values);
     let message = r#"instance-operator.configurations.generic.whitelistLabels: {"c":"d"} is left out, since selector is {"a":"b"} already"#;
-    assert_eq!(made.messages[0], message);
+    assert_eq!(made.remarks.notes[0], message);
 }
 
 #[test]
@@ -226,11 +263,10 @@ fn unusable_values_are_reported() {
     }
     let values = "operator: {configurations: {keycloak: {url: \"https://auth.example.org\"}}}";
     let made = configuration(values);
-    assert!(
-        made.messages.iter().any(|m| m.contains("fix these faults") && m.contains("realm")),
-        "{:?}",
-        made.messages
-    );
+    let report = made.report();
+    let (_, faults) = report.split_once("  fix these faults of the configuration:\n").expect("faults");
+    assert!(faults.starts_with("    the configuration:") && faults.contains("realm"), "{report}");
+    assert!(!made.is_usable());
 }
 
 #[test]
@@ -267,9 +303,9 @@ registries:
     let begins = [
         "operator.configurations.imageList.registries[1].password: put it into the file /etc/crownlabs-files/registries/apps/",
         "operator.configurations.imageList.updateInterval: \"soon\" is left out: expected a number of seconds",
-        "operator.configurations.imageList.other: left out: the configuration has no such key",
+        "operator.configurations.imageList.other: the configuration has no such key",
     ];
-    assert_eq!(said(&made).len(), begins.len(), "{:#?}", made.messages);
+    assert_eq!(said(&made).len(), begins.len(), "{:#?}", made.remarks);
     for (message, begin) in said(&made).iter().zip(begins) {
         assert!(message.starts_with(begin) && !message.contains("hunter2"), "{message}");
     }
@@ -285,7 +321,7 @@ fn an_open_exam_agent_stays_open_and_is_reported() {
         let config = Config::parse("the configuration", &made.yaml).expect("a configuration");
         assert_eq!(config.controllers.exam_agent.allow_anyone, is_open, "{allowed}: {}", made.yaml);
         let warning = "any client that reaches the exam agent";
-        let told = made.messages.iter().filter(|message| message.contains(warning));
+        let told = made.remarks.notes.iter().filter(|note| note.contains(warning));
         assert_eq!(
             (told.count(), said(&made).len()),
             (usize::from(is_open), usize::from(is_open)),

@@ -32,10 +32,16 @@ use crate::config::{Config, LeaderElection};
 use crate::runtime::clock;
 use crate::runtime::error::with_sources;
 use crate::runtime::gate::Gate;
+use crate::runtime::readiness::Readiness;
 
 mod leases;
+mod observed;
+mod report;
 mod rivals;
 mod watchdog;
+
+use observed::Observed;
+use report::{READS, WRITES, is_refusal};
 
 pub use leases::Leases;
 pub use rivals::Guard;
@@ -49,50 +55,17 @@ pub struct Election {
     /// Written to the Lease, for readers that check whether objects of a selector are managed.
     selector: String,
     gate: Gate,
-}
-
-/// The lease as a standby has observed it.
-struct Observed {
-    lease: Option<Lease>,
-    /// When the lease may be taken, by the local clock.
-    free_at: Instant,
-    /// When the API server last reported the lease.
-    heard: Instant,
-    /// Whether a read has returned a state that the watch has not delivered yet.
-    is_watch_behind: bool,
-    /// Whether the state of the lease is known.
-    is_known: bool,
-    /// Whether the list in progress contains the lease; `None` before the first list.
-    is_listed: Option<bool>,
-}
-
-impl Observed {
-    fn new() -> Self {
-        let now = Instant::now();
-        Self {
-            lease: None,
-            free_at: now,
-            heard: now,
-            is_watch_behind: false,
-            is_known: false,
-            is_listed: None,
-        }
-    }
-
-    /// How long to wait for news of the lease before it is read; its holder renews it every `retry`.
-    fn patience(&self, retry: Duration) -> Duration {
-        if self.is_watch_behind { retry / 2 } else { retry * 3 / 2 }
-    }
+    readiness: Readiness,
 }
 
 impl Election {
     /// Creates a candidate named `identity` that manages the objects of `selector`. Its writes pass through `gate`
-    /// while it leads. `client` must not be gated.
-    pub fn new(client: Client, config: &Config, identity: String, gate: Gate) -> Self {
+    /// while it leads. `readiness` says what it waits for. `client` must not be gated.
+    pub fn new(client: Client, config: &Config, identity: String, gate: Gate, readiness: Readiness) -> Self {
         let (config, selector) = (config.leader_election.clone(), selector_string(&config.selector));
         let leases = Api::namespaced(client, &config.namespace);
         gauge!("leader_election_master_status", "name" => config.name.clone()).set(0.0);
-        Self { leases, config, identity, selector, gate }
+        Self { leases, config, identity, selector, gate, readiness }
     }
 
     /// Waits until this replica leads, and opens the gate. Returns the lease as written.
@@ -135,6 +108,9 @@ impl Election {
                 self.observe(observed, lease);
                 observed.is_watch_behind |= observed.free_at != before;
             }
+            Err(LeaseError::Api(kube::Error::Api(status))) if is_refusal(&status) => {
+                self.refused(READS, &status);
+            }
             Err(error) => info!(error = with_sources(&error), "the lease could not be read"),
         }
     }
@@ -153,6 +129,10 @@ impl Election {
                 observed.is_listed = Some(true);
                 self.observe(observed, None);
             }
+            Some(Err(
+                watcher::Error::InitialListFailed(kube::Error::Api(status))
+                | watcher::Error::WatchStartFailed(kube::Error::Api(status)),
+            )) if is_refusal(&status) => self.refused(READS, &status),
             Some(Err(error)) => debug!(error = with_sources(&error), "the watch of the lease broke off"),
             Some(Ok(Event::InitDone)) | None => {}
         }
@@ -163,6 +143,8 @@ impl Election {
         let now = Instant::now();
         let is_first = !observed.is_known;
         (observed.heard, observed.is_known) = (now, true);
+        self.readiness.set_notice(READS, None);
+        self.readiness.set_standby(self.awaited(lease.as_ref()));
         let spec = |lease: &Option<Lease>| lease.as_ref().and_then(|lease| lease.spec.clone());
         if is_first || spec(&lease) != spec(&observed.lease) {
             observed.free_at = now + self.held_for(observed.lease.as_ref(), lease.as_ref());
@@ -230,8 +212,13 @@ impl Election {
             Ok(lease) => {
                 self.gate.open_until(begin + Duration::from(self.config.renew_deadline));
                 gauge!("leader_election_master_status", "name" => self.config.name.clone()).set(1.0);
+                self.readiness.set_notice(WRITES, None);
                 info!(identity = self.identity, "leading");
                 Some(lease)
+            }
+            Err(LeaseError::Api(kube::Error::Api(status))) if is_refusal(&status) => {
+                self.refused(WRITES, &status);
+                None
             }
             Err(error) => {
                 info!(error = with_sources(&error), "the lease could not be taken; standing by");

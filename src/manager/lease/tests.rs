@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tower::{BoxError, service_fn};
 
 use super::*;
+use crate::runtime::readiness::LoopState;
 use crate::runtime::silent::SilentServer;
 
 fn config() -> Config {
@@ -18,7 +19,7 @@ fn config() -> Config {
 fn election() -> Election {
     let client =
         Client::try_from(kube::Config::new("http://127.0.0.1:1".parse().expect("a URL"))).expect("a client");
-    Election::new(client, &config(), "me".to_owned(), Gate::closed())
+    Election::new(client, &config(), "me".to_owned(), Gate::closed(), Readiness::default())
 }
 
 fn lease(holder: &str) -> Lease {
@@ -57,6 +58,49 @@ async fn a_list_without_the_lease_clears_the_observed_lease() {
 }
 
 #[tokio::test]
+async fn a_standby_says_what_it_waits_for() {
+    let election = election();
+    let lease_name = "Lease crownlabs-system/crownlabs-controller-manager";
+    let missing = format!("waiting to lead: the {lease_name} does not exist yet");
+    assert_eq!(election.awaited(None), missing);
+    let free = format!("waiting to lead: no replica holds the {lease_name}");
+    assert_eq!(election.awaited(Some(&lease(""))), free);
+    assert_eq!(election.awaited(Some(&lease("me"))), free);
+    assert_eq!(election.awaited(Some(&lease("other"))), "the replica other leads");
+    election.readiness.set("instance", LoopState::Standby);
+    let mut observed = Observed::new();
+    for (lease, expected) in [(None, &*missing), (Some(lease("other")), "the replica other leads")] {
+        election.observe(&mut observed, lease);
+        let (_, text) = election.readiness.report();
+        assert!(text.contains(&format!("[+] instance: standby: {expected}\n")), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_refused_lease_is_in_the_readiness_until_a_request_succeeds() {
+    let refusal = json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": 403,
+        "reason": "Forbidden", "message": "leases is forbidden",
+    });
+    let (election, _) = election_over(move |_, _| Some((403, refusal.clone())));
+    let mut observed = Observed::new();
+    election.read(&mut observed).await;
+    assert!(election.acquire(None).await.is_none());
+    let (_, text) = election.readiness.report();
+    for name in [READS, WRITES] {
+        let line = format!(
+            "[!] {name}: this replica cannot lead, because the API server refuses access to the Lease \
+             crownlabs-system/crownlabs-controller-manager: leases is forbidden; create the Role"
+        );
+        assert!(text.contains(&line), "{text}");
+    }
+    election.observe(&mut observed, Some(lease("other")));
+    let (_, text) = election.readiness.report();
+    let is_reported = |name: &str| text.contains(&format!("[!] {name}: "));
+    assert!(!is_reported(READS) && is_reported(WRITES), "{text}");
+}
+
+#[tokio::test]
 async fn a_lease_is_free_when_it_is_released_and_not_when_it_vanishes() {
     let election = election();
     let renew_deadline = Duration::from(LeaderElection::default().renew_deadline).as_secs();
@@ -82,7 +126,7 @@ async fn a_request_about_the_lease_that_hangs_costs_half_of_the_renew_deadline()
     let server = SilentServer::start();
     let client = Client::try_from(server.config()).expect("a client");
     let half = Duration::from(config().leader_election.renew_deadline) / 2;
-    let election = Election::new(client, &config(), "me".to_owned(), Gate::closed());
+    let election = Election::new(client, &config(), "me".to_owned(), Gate::closed(), Readiness::default());
     let mut observed = Observed::new();
     let begin = tokio::time::Instant::now();
     let error = election.put(&lease("me"), LeaseSpec::default()).await.expect_err("there is no answer");
@@ -113,7 +157,7 @@ fn election_over(answer: impl Fn(&Method, &str) -> Option<(u16, Value)> + Send +
         }
     });
     let client = Client::new(service, "default");
-    (Election::new(client, &config(), "me".to_owned(), Gate::closed()), log)
+    (Election::new(client, &config(), "me".to_owned(), Gate::closed(), Readiness::default()), log)
 }
 
 /// The lease as stored in the API server.

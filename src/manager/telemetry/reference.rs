@@ -67,7 +67,7 @@ fn the_page_is_up_to_date() {
     );
     page.push_str(&table(&HEAD, all().map(row).chain(FORMER_NAMES.iter().map(former_row))));
     page.push_str(
-        "What the chart watches by alerts is in [Operating](../operating.md#something-is-wrong).\n",
+        "What the chart watches by alerts is in [Operating](../operating.md#health-and-metrics).\n",
     );
     check("metrics.md", &page);
 }

@@ -20,6 +20,16 @@ pub enum CertificateError {
         /// The parse error.
         reason: String,
     },
+    /// The content of a file, or of a key of the Secret, has no section of this kind.
+    #[error("{what} has no {kind} in PEM, which begins with -----BEGIN {label}-----")]
+    Absent {
+        /// The file or the key.
+        what: &'static str,
+        /// The kind of the section, in words.
+        kind: &'static str,
+        /// The label of the section.
+        label: &'static str,
+    },
     /// The key does not match the certificate.
     #[error("the key does not match the certificate")]
     Mismatch,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rustls::crypto::CryptoProvider;
-use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 
@@ -42,7 +42,7 @@ pub fn certificates(
     let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text).collect();
     let all = all.map_err(|error| CertificateError::unreadable(what, error))?;
     if all.is_empty() {
-        Err(CertificateError::unreadable(what, "it contains no PEM certificate"))
+        Err(CertificateError::Absent { what, kind: "certificate", label: "CERTIFICATE" })
     } else {
         Ok(all)
     }
@@ -50,5 +50,10 @@ pub fn certificates(
 
 /// Parses the private key of a PEM file. `what` names the file in errors.
 pub fn key(what: &'static str, text: &[u8]) -> Result<PrivateKeyDer<'static>, CertificateError> {
-    PrivateKeyDer::from_pem_slice(text).map_err(|error| CertificateError::unreadable(what, error))
+    PrivateKeyDer::from_pem_slice(text).map_err(|error| match error {
+        pem::Error::NoItemsFound => {
+            CertificateError::Absent { what, kind: "private key", label: "PRIVATE KEY" }
+        }
+        other => CertificateError::unreadable(what, other),
+    })
 }

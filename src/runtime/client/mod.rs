@@ -10,7 +10,7 @@ mod pages;
 mod pauses;
 mod user_client;
 
-pub use pages::each_listed;
+pub use pages::{each_listed, first_listed, page_of_pod};
 pub use user_client::{Credential, Patch, Preconditions, Right, Rules, UserClient};
 
 use std::collections::HashMap;

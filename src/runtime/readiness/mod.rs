@@ -1,5 +1,7 @@
 //! The readiness of the replica, for each control loop.
 
+pub mod state;
+
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -68,8 +70,8 @@ async fn wait(needs: &[Need], enough: impl Fn(bool, StoreState) -> bool) {
 pub enum LoopState {
     /// These of its stores are still being filled.
     Starting(Vec<String>),
-    /// It has no serving certificate yet.
-    WaitingForCertificate,
+    /// It has no serving certificate yet, for this reason; empty while the reason is unknown.
+    WaitingForCertificate(String),
     /// These required CRDs are not installed.
     WaitingForCrd(Vec<String>),
     /// Its stores are synced; it waits for the lease.
@@ -108,8 +110,11 @@ impl LoopState {
             Self::WaitingForCrd(crds) => {
                 format!("waiting for CRDs that are not installed: {}", crds.join(", "))
             }
-            Self::WaitingForCertificate => "waiting for a serving certificate".to_owned(),
-            Self::Standby => "standby: another replica leads".to_owned(),
+            Self::WaitingForCertificate(why) if why.is_empty() => {
+                "waiting for a serving certificate".to_owned()
+            }
+            Self::WaitingForCertificate(why) => format!("waiting for a serving certificate: {why}"),
+            Self::Standby => "standby: waiting to lead".to_owned(),
             Self::Ready => "ready".to_owned(),
             Self::Failing(why) => why.clone(),
             Self::Degraded(crds) => {
@@ -131,6 +136,10 @@ pub struct Readiness {
     faults: Arc<Mutex<BTreeMap<(bool, &'static str), String>>>,
     /// The outages of systems outside the cluster.
     pub outages: Outages,
+    /// What this replica waits for before the loops have a state; `None` before the first request.
+    start: Arc<Mutex<Option<String>>>,
+    /// What this replica waits for instead of leading, for [`LoopState::Standby`]; `None` while that is unknown.
+    standby: Arc<Mutex<Option<String>>>,
     /// Whether every loop has a state.
     complete: Arc<AtomicBool>,
 }
@@ -147,15 +156,35 @@ impl Readiness {
         self.complete.store(true, Ordering::SeqCst);
     }
 
+    /// Records why the API server cannot be reached at the start, in a sentence that begins with its URL.
+    pub fn set_start(&self, why: String) {
+        *self.start.lock() = Some(why);
+    }
+
+    /// Records what a standby waits for, or which replica leads.
+    pub fn set_standby(&self, why: String) {
+        *self.standby.lock() = Some(why);
+    }
+
+    /// Describes a state, with what a standby waits for.
+    fn sentence(&self, state: &LoopState) -> String {
+        let standby = self.standby.lock();
+        match (state, &*standby) {
+            (LoopState::Standby, Some(why)) => format!("standby: {why}"),
+            (state, _) => state.sentence(),
+        }
+    }
+
     /// Records the fault of the watch of a kind; `None` clears it. The loops continue with the cached objects. Returns
     /// whether a fault was recorded before.
     pub fn set_watch(&self, kind: &'static str, broken: Option<String>) -> bool {
         self.set_fault((false, kind), broken)
     }
 
-    /// Records a fault of the cluster, such as those of the CRDs; `None` clears it. The replica stays ready.
-    pub fn set_notice(&self, name: &'static str, wrong: Option<String>) {
-        self.set_fault((true, name), wrong);
+    /// Records a fault of the cluster, such as those of the CRDs; `None` clears it. The replica stays ready. Returns
+    /// whether a fault was recorded before.
+    pub fn set_notice(&self, name: &'static str, wrong: Option<String>) -> bool {
+        self.set_fault((true, name), wrong)
     }
 
     fn set_fault(&self, of: (bool, &'static str), sentence: Option<String>) -> bool {
@@ -172,7 +201,7 @@ impl Readiness {
         let loops = self.loops.lock();
         let mut text = String::new();
         for (name, state) in loops.iter() {
-            let _ = writeln!(text, "[{}] {name}: {}", state.mark(), state.sentence());
+            let _ = writeln!(text, "[{}] {name}: {}", state.mark(), self.sentence(state));
         }
         for ((is_notice, name), sentence) in self.faults.lock().iter() {
             let what = if *is_notice { "" } else { "watch of " };
@@ -181,7 +210,9 @@ impl Readiness {
         text.push_str(&self.outages.lines());
         let complete = self.complete.load(Ordering::SeqCst);
         if !complete {
-            text.push_str("[-] start-up: waiting for the API server\n");
+            let start = self.start.lock();
+            let place = start.as_ref().map(|why| format!(" {why}")).unwrap_or_default();
+            let _ = writeln!(text, "[-] start-up: waiting for the API server{place}");
         }
         let ready = complete && loops.values().all(LoopState::is_ready);
         text.push_str(if ready { "ready\n" } else { "not ready\n" });
@@ -192,17 +223,17 @@ impl Readiness {
     pub fn report_of(&self, name: &str) -> Option<(bool, String)> {
         let loops = self.loops.lock();
         let state = loops.get(name)?;
-        Some((state.mark() == '+', format!("[{}] {name}: {}\n", state.mark(), state.sentence())))
+        Some((state.mark() == '+', format!("[{}] {name}: {}\n", state.mark(), self.sentence(state))))
     }
 
-    /// Sets the state of `name` whenever a store, or `is_active`, changes, and calls `announce` with each new state.
-    /// While `is_active` is false, the state is `inactive` once the stores are synced. Calls `appeared` when a kind
-    /// that was missing is served. Never returns.
-    pub async fn track(
+    /// Sets the state of `name` whenever a store, or `activity`, changes, and calls `announce` with each new state.
+    /// While `inactive` returns a state for the activity, that is the state once the stores are synced. Calls
+    /// `appeared` when a kind that was missing is served. Never returns.
+    pub async fn track<A: Send + Sync>(
         self,
         name: &'static str,
         mut needs: Vec<Need>,
-        (mut is_active, inactive): (watch::Receiver<bool>, LoopState),
+        (mut activity, inactive): (watch::Receiver<A>, impl Fn(&A) -> Option<LoopState>),
         appeared: impl Fn(),
         announce: impl AsyncFn(&LoopState),
     ) {
@@ -212,7 +243,7 @@ impl Readiness {
                 .iter_mut()
                 .map(|need| (need.crd.as_str(), need.is_required, *need.state.borrow_and_update()))
                 .collect();
-            let state = assess(&states, *is_active.borrow_and_update(), &inactive);
+            let state = assess(&states, inactive(&activity.borrow_and_update()));
             let missing = states.iter().filter(|(_, _, state)| *state == StoreState::Missing).count();
             if missing < missing_before {
                 appeared();
@@ -222,7 +253,7 @@ impl Readiness {
                 announce(&state).await;
             }
             let changes = needs.iter_mut().map(|need| need.state.changed().boxed());
-            if select_all(changes.chain([is_active.changed().boxed()])).await.0.is_err() {
+            if select_all(changes.chain([activity.changed().boxed()])).await.0.is_err() {
                 return;
             }
         }
@@ -230,8 +261,8 @@ impl Readiness {
 }
 
 /// Computes the state of a loop. `states` has the CRD of each store, whether it is required, and the state of the
-/// store.
-fn assess(states: &[(&str, bool, StoreState)], is_active: bool, inactive: &LoopState) -> LoopState {
+/// store; `inactive` is the state of a loop with synced stores that does not work.
+fn assess(states: &[(&str, bool, StoreState)], inactive: Option<LoopState>) -> LoopState {
     let crds = |required: bool| -> Vec<String> {
         let missing = |(_, needed, state): &&(&str, bool, StoreState)| {
             *needed == required && *state == StoreState::Missing
@@ -246,8 +277,8 @@ fn assess(states: &[(&str, bool, StoreState)], is_active: bool, inactive: &LoopS
         LoopState::WaitingForCrd(required)
     } else if !syncing.is_empty() {
         LoopState::Starting(syncing)
-    } else if !is_active {
-        inactive.clone()
+    } else if let Some(inactive) = inactive {
+        inactive
     } else if optional.is_empty() {
         LoopState::Ready
     } else {

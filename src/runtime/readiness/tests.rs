@@ -5,7 +5,9 @@ use crate::runtime::store::AnyStore;
 #[test]
 fn a_loop_waits_for_required_crds_and_works_without_optional_ones() {
     use StoreState::{Missing, Synced, Syncing};
-    let state = |a, b, leading| assess(&[("a.x", true, a), ("b.y", false, b)], leading, &LoopState::Standby);
+    let state = |a, b, leading: bool| {
+        assess(&[("a.x", true, a), ("b.y", false, b)], (!leading).then_some(LoopState::Standby))
+    };
     let starting = |kind: &str| LoopState::Starting(vec![kind.to_owned()]);
     assert_eq!(state(Syncing, Synced, false), starting("a.x"));
     assert_eq!(state(Missing, Syncing, false), LoopState::WaitingForCrd(vec!["a.x".into()]));
@@ -18,13 +20,31 @@ fn a_loop_waits_for_required_crds_and_works_without_optional_ones() {
 #[test]
 fn the_webhooks_are_ready_with_stores_and_a_certificate() {
     use StoreState::{Missing, Synced, Syncing};
-    let none = LoopState::WaitingForCertificate;
-    let state = |a, b, certificate| assess(&[("a", true, a), ("b", true, b)], certificate, &none);
+    let none = || LoopState::WaitingForCertificate("a.dir: /a does not exist".to_owned());
+    let state =
+        |a, b, certificate: bool| assess(&[("a", true, a), ("b", true, b)], (!certificate).then(none));
     assert_eq!(state(Synced, Synced, true), LoopState::Ready);
-    assert_eq!(state(Synced, Synced, false), LoopState::WaitingForCertificate);
+    assert_eq!(state(Synced, Synced, false), none());
     assert_eq!(state(Synced, Syncing, true), LoopState::Starting(vec!["b".to_owned()]));
     assert_eq!(state(Missing, Syncing, true), LoopState::WaitingForCrd(vec!["a".to_owned()]));
-    assert!(!LoopState::WaitingForCertificate.is_ready());
+    assert!(!none().is_ready());
+    assert_eq!(none().sentence(), "waiting for a serving certificate: a.dir: /a does not exist");
+    assert_eq!(
+        LoopState::WaitingForCertificate(String::new()).sentence(),
+        "waiting for a serving certificate"
+    );
+}
+
+#[test]
+fn a_standby_names_the_leader_or_what_it_waits_for() {
+    let readiness = Readiness::default();
+    readiness.complete();
+    readiness.set("instance", LoopState::Standby);
+    assert_eq!(readiness.report(), (true, "[+] instance: standby: waiting to lead\nready\n".to_owned()));
+    readiness.set_standby("the replica a leads".to_owned());
+    let line = "[+] instance: standby: the replica a leads\n";
+    assert_eq!(readiness.report(), (true, format!("{line}ready\n")));
+    assert_eq!(readiness.report_of("instance"), Some((true, line.to_owned())));
 }
 
 #[test]
@@ -74,8 +94,10 @@ fn kinds_that_are_being_listed_are_named() {
 #[test]
 fn a_replica_waits_for_the_api_server_until_all_loops_have_a_state() {
     let readiness = Readiness::default();
-    let line = "[-] start-up: waiting for the API server\n";
-    assert!(readiness.report().1.contains(line));
+    let line = "[-] start-up: waiting for the API server";
+    assert!(readiness.report().1.contains(&format!("{line}\n")));
+    readiness.set_start("https://a:6443: connection refused".to_owned());
+    assert!(readiness.report().1.contains(&format!("{line} https://a:6443: connection refused\n")));
     readiness.complete();
     assert_eq!(readiness.report(), (true, "ready\n".to_owned()));
 }
@@ -123,7 +145,7 @@ async fn the_state_follows_the_stores_and_the_lease() {
     let track = readiness.clone().track(
         "test",
         needs,
-        (is_active, LoopState::Standby),
+        (is_active, |leads: &bool| (!leads).then_some(LoopState::Standby)),
         move || *counted.lock() += 1,
         async move |state: &LoopState| noted.lock().push(state.clone()),
     );

@@ -14,7 +14,7 @@ use crate::api::Kind;
 use crate::runtime::plan::KindInfo;
 use crate::runtime::resume::{self, Restores};
 use crate::runtime::watch::{self, Selection};
-use crate::runtime::watch_health::WatchHealth;
+use crate::runtime::watch_health::{Interruptions, WatchHealth};
 
 /// Starts the watch that fills a store.
 type StartWatch = Box<dyn FnOnce(Client, WatchHealth) -> BoxFuture<'static, ()> + Send>;
@@ -37,6 +37,8 @@ pub struct StoreFactory {
     shared: Vec<Shared>,
     /// The permissions of each loop, by its name.
     pub rights: BTreeMap<&'static str, Rights>,
+    /// Signals that a watch of a store has ended before its time.
+    pub interruptions: Interruptions,
 }
 
 impl StoreFactory {
@@ -77,7 +79,7 @@ impl StoreFactory {
     ) -> impl Iterator<Item = (&'static str, WatchHealth, impl Future<Output = ()> + Send + 'static)> {
         let restores = Restores::default();
         self.shared.into_iter().map(move |shared| {
-            let health = WatchHealth::default();
+            let health = WatchHealth::signalling(&self.interruptions);
             let (told, client, restores) = (health.clone(), client.clone(), restores.clone());
             let watch = async move { (shared.start)(resume::checked(client, restores), told).await };
             (shared.plural, health, watch)

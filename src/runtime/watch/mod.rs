@@ -18,11 +18,12 @@ use kube::runtime::watcher::DefaultBackoff;
 use metrics::counter;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use tokio::time::Instant;
 use tracing::warn;
 
 use super::ObjectKey;
 use super::answer::ask;
-use super::error::with_sources;
+use super::cause::Cause;
 use super::pieces::{Lines, Piece};
 use super::plan::KindInfo;
 pub use super::selection::Selection;
@@ -45,6 +46,9 @@ const LARGE_PAGE: usize = 8 << 20;
 
 /// A watch that shows nothing for this long is abandoned: `kube` asks the API server to end it after 290 s.
 const LONGEST_WATCH: Duration = Duration::from_secs(295);
+
+/// A watch that ends earlier was interrupted: the API server ends a watch after the 290 s that `kube` requests.
+const SHORTEST_WATCH: Duration = Duration::from_secs(280);
 
 /// Reads an object from the API server; `None` if it does not exist. `namespace` is empty for cluster-scoped kinds.
 ///
@@ -126,7 +130,14 @@ impl Watched {
         loop {
             let done = match self.version.clone() {
                 None => self.list().await,
-                Some(version) => self.watch(&version).await,
+                Some(version) => {
+                    let begin = Instant::now();
+                    let done = self.watch(&version).await;
+                    if begin.elapsed() < SHORTEST_WATCH {
+                        self.health.was_interrupted();
+                    }
+                    done
+                }
             };
             match done {
                 Ok(()) => {}
@@ -145,7 +156,7 @@ impl Watched {
                         self.version = None;
                         self.backoff.reset();
                     }
-                    let error = with_sources(&error);
+                    let error = Cause::of(&error).words;
                     self.health.broke(&error);
                     let kind = self.kind.kind;
                     warn!(kind, error, "the watch was interrupted; resuming shortly");

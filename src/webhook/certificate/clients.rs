@@ -34,17 +34,27 @@ impl ClientVerifier {
         let verifier = Arc::<Self>::default();
         let (changed, shown) = (Arc::clone(&verifier), path.display().to_string());
         let file = WatchedFile::new(KEY, path.to_owned(), move |content| {
-            match content.ok_or_else(|| "it cannot be read".to_owned()).and_then(of_authorities) {
+            let content = content.as_deref().map_err(ToString::to_string);
+            match content.and_then(of_authorities) {
                 Ok(current) => {
                     info!(file = shown, "only clients with a certificate of these authorities are served");
                     *changed.current.write() = Some(current);
                 }
-                Err(problem) => {
-                    warn!(file = shown, problem, "{KEY} is invalid; the previous authorities stay in effect");
-                }
+                Err(problem) => warn!("{}", changed.refusal(&shown, &problem)),
             }
         });
         (verifier, file)
+    }
+
+    /// Describes the problem of the file, and its effect.
+    fn refusal(&self, file: &str, problem: &str) -> String {
+        let is_known = self.current.read().is_some();
+        let effect = if is_known {
+            "The previous authorities stay in effect"
+        } else {
+            "Until then, the webhooks accept no client, and the API server rejects the writes of users"
+        };
+        format!("{KEY}: {file} cannot be used: {problem}. {effect}")
     }
 
     fn current(&self) -> Result<Arc<dyn ClientCertVerifier>, Error> {
@@ -56,9 +66,11 @@ impl ClientVerifier {
 /// Creates the verifier for the authorities of a PEM file.
 fn of_authorities(content: &[u8]) -> Result<Arc<dyn ClientCertVerifier>, String> {
     let mut roots = RootCertStore::empty();
-    for certificate in certificates("the file", content).map_err(|error| error.to_string())? {
-        roots.add(certificate).map_err(|error| error.to_string())?;
-    }
+    let remedy = "expected the certificate of the authority of the API server's client certificate, in PEM";
+    let added = certificates("it", content).map_err(|error| error.to_string()).and_then(|all| {
+        all.into_iter().try_for_each(|certificate| roots.add(certificate).map_err(|error| error.to_string()))
+    });
+    added.map_err(|error| format!("{error}; {remedy}"))?;
     let built = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider()).build();
     built.map_err(|error| error.to_string())
 }
@@ -98,5 +110,29 @@ impl ClientCertVerifier for ClientVerifier {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         provider().signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_without_authorities_is_reported_with_its_effect() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (verifier, _) = ClientVerifier::watched(&folder.path().join("none"));
+        assert_eq!(
+            verifier.refusal("/ca.crt", "it does not exist"),
+            "server.webhook.clientCaFile: /ca.crt cannot be used: it does not exist. Until then, the webhooks accept no \
+             client, and the API server rejects the writes of users"
+        );
+        let file = folder.path().join("ca.crt");
+        let made = rcgen::generate_simple_self_signed(["a.example.org".to_owned()]).expect("a certificate");
+        std::fs::write(&file, made.cert.pem()).expect("written");
+        let (verifier, _) = ClientVerifier::watched(&file);
+        let text = verifier.refusal("/ca.crt", "it does not exist");
+        assert!(text.ends_with("it does not exist. The previous authorities stay in effect"), "{text}");
+        let error = of_authorities(b"nonsense").expect_err("no certificate");
+        assert!(error.starts_with("it has no certificate in PEM") && error.contains("; expected"), "{error}");
     }
 }

@@ -199,8 +199,8 @@ pub fn serve(secret: &CertificateSecret, resolver: &CertificateResolver) {
     match Bundle::read(&secret.spec).and_then(|bundle| bundle.certified()) {
         Ok(certified) => resolver.set(certified),
         Err(error) => {
-            let secret = ObjectKey::of(secret);
-            warn!(%secret, %error, "the webhook's certificate is invalid; the previous one stays in use");
+            let place = format!("Secret {}", ObjectKey::of(secret));
+            resolver.refuse(&place, &format!("{error}; the leader replaces it"));
         }
     }
 }

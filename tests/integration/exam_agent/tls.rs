@@ -54,7 +54,7 @@ fn a_certificate_is_awaited_served_and_replaced() {
     let config = only(&[("examAgent", &agent(port, name, &keys))]);
     let daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: name, config: &config });
     daemon.wait_for("the missing file", |daemon| {
-        daemon.page("/readyz/examAgent").1.contains("has no matching tls.crt and tls.key")
+        daemon.page("/readyz/examAgent").1.contains("the folder has neither tls.crt nor tls.key; add both")
     });
     assert!(TcpStream::connect(("127.0.0.1", port)).is_err(), "nothing is served without it");
     certificate(folder.path(), "exams.example.org");

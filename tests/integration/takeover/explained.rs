@@ -28,7 +28,7 @@ fn told(lab: &Lab, file: &Path) -> [String; 2] {
         let (_, text) = crownlabs(arguments, file, &lab.admin());
         let (_, rest) =
             text.split_once("Tenant explained.ada (tenant)\n").unwrap_or_else(|| panic!("{text}"));
-        rest.lines().take_while(|line| line.starts_with("  ")).flat_map(|line| [line, "\n"]).collect()
+        rest.lines().take_while(|line| !line.is_empty()).flat_map(|line| [line, "\n"]).collect()
     })
 }
 
@@ -45,7 +45,7 @@ fn the_deletion_of_a_personal_namespace_is_explained_and_a_template_prevents_it(
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("crownlabs.yaml");
     std::fs::write(&file, config(SELECTOR, &keys(false))).expect("written");
-    let deletion = format!("  delete Namespace {NAMESPACE}\n");
+    let deletion = format!("\ndelete Namespace {NAMESPACE}\n");
     for text in told(&lab, &file) {
         assert!(text.contains(&deletion) && text.contains(REASON) && text.contains(OFF), "{text}");
     }

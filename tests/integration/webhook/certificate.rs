@@ -280,7 +280,9 @@ fn a_certificate_from_a_folder_is_replaced_while_requests_run() {
     );
     // A key that does not belong to the certificate is reported and not used.
     fs::write(folder.path().join("tls.key"), "nonsense").expect("written");
-    daemon.wait_for("the complaint", |daemon| daemon.log().contains("the certificate cannot be used"));
+    daemon.wait_for("the complaint", |daemon| {
+        daemon.log().contains("so the previous certificate stays in use")
+    });
     refused("\"stranger\" not found");
     // With a folder, the daemon writes neither the Secret nor the CA bundles.
     let entries = lab.cluster.audit().since(Mark::default()).expect("the audit log");

@@ -213,13 +213,13 @@ async fn errors_name_files_that_cannot_be_used() {
         (
             json!({"username": "ada", "passwordFile": path("absent")}),
             format!(
-                "passwordFile cannot be used: {}: No such file or directory (os error 2)",
+                "passwordFile cannot be used: {}: it does not exist; create it, or correct the path",
                 path("absent")
             ),
         ),
         (
             json!({"username": "ada", "passwordFile": path("empty")}),
-            format!("passwordFile cannot be used: {} is empty", path("empty")),
+            format!("passwordFile cannot be used: {}: it is empty; write the value into it", path("empty")),
         ),
         (
             json!({"usernameFile": path("colon"), "passwordFile": path("password")}),
@@ -230,6 +230,6 @@ async fn errors_name_files_that_cannot_be_used() {
         assert_eq!((error.reason(), error.to_string()), (REGISTRY_SETTINGS_INVALID, expected));
     }
     let error = list(&server, &json!({"caFile": path("absent")})).await.expect_err("no list");
-    let begin = format!("caFile cannot be used: the certificates of {} cannot be used: ", path("absent"));
+    let begin = format!("caFile cannot be used: {} cannot be used: it does not exist; ", path("absent"));
     assert!(error.to_string().starts_with(&begin), "{error}");
 }

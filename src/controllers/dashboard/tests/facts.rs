@@ -12,6 +12,7 @@ use crate::controllers::dashboard::machine::{model::Machine, view::machine};
 use crate::controllers::dashboard::student::{Known, Student};
 use crate::controllers::dashboard::texts::{Ending, texts};
 use crate::explain::instance::text;
+use crate::explain::words::times;
 
 #[path = "../../../../tests/integration/causes/machines.rs"]
 mod machines;
@@ -120,8 +121,8 @@ fn facts(why: &Why, language: Language) -> Vec<Fact> {
         facts.push((said.0, said.1.clone()));
         facts.push(("the Instance is".to_owned(), time(next.at().0)));
         if let Some(warned) = warned {
-            facts.push((format!("{} times", warned.times), words.warned.of(&warned.times.to_string())));
-            facts.push((format!("last time at {}", warned.last.0), time(warned.last.0)));
+            facts.push((times(warned.times), words.warned.of(&warned.times.to_string())));
+            facts.push((format!("at {}", warned.last.0), time(warned.last.0)));
         }
     }
     for limit in why.limits.iter().flatten() {

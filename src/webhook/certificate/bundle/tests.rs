@@ -152,7 +152,10 @@ fn the_secret_reads_back() {
             let broken = BTreeMap::from([(part.to_owned(), nonsense.to_owned())]);
             let broken = data.clone().into_iter().chain(broken).collect();
             let error = Bundle::read(&broken).expect_err(part).to_string();
-            assert!(error.starts_with(&format!("{part} cannot be read: ")), "{error}");
+            let is_named = ["cannot be read: ", "has no certificate in PEM", "has no private key"]
+                .iter()
+                .any(|words| error.starts_with(&format!("{part} {words}")));
+            assert!(is_named, "{error}");
         }
     }
 }
