@@ -377,7 +377,9 @@ fn the_error_names_certificates_that_cannot_be_read() {
     let settings =
         KeycloakConfig { ca_file: missing.display().to_string(), ..settings("https://a.b", &folder) };
     let error = Keycloak::new(&settings, Gate::open()).unwrap_err().to_string();
-    let shown = missing.display();
+    let expected =
+        format!("{} cannot be used: it does not exist; create it, or correct the path", missing.display());
+    assert_eq!(error, format!("integrations.keycloak.caFile: {expected}"));
     assert_eq!(
         error,
         format!(
