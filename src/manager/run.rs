@@ -99,7 +99,9 @@ async fn start(options: Options) -> anyhow::Result<Started> {
     let config = Arc::new(options.config);
     let readiness = Readiness::default();
     let exposed: Arc<OnceLock<Exposed>> = Arc::default();
-    let mut tasks: Vec<Task> = servers(&config, &readiness, &metrics, Arc::clone(&exposed)).await?;
+    // They respond while the API server does not.
+    let servers = servers(&config, &readiness, &metrics, Arc::clone(&exposed)).await?;
+    let mut tasks: Vec<Task> = servers.into_iter().map(Task::start).collect();
     let gate = gate(&config);
     let identity = process::identity();
     let cluster = if is_needed(&config) {

@@ -248,7 +248,7 @@ fn a_replaced_key_is_used_from_then_on() {
     let site = Site::start("web-rotation", "");
     drop(site.open());
     fs::write(site.key(), "no key").expect("written");
-    site.daemon.wait_for("the fault", |daemon| daemon.log().contains("the previous key stays in use"));
+    site.daemon.wait_for("the fault", |daemon| daemon.log().contains("the last valid version stays in use"));
     drop(site.open());
     let next = key_pair(&site.folder.path().join("next")).expect("a key");
     let text = fs::read_to_string(&next).expect("the key");
