@@ -47,7 +47,7 @@ mod tests {
         let (sender, mut receiver) = tokio::sync::mpsc::channel(1);
         let task = Task::new("serves", async move {
             let _ = sender.send(()).await;
-            std::future::pending().await
+            std::future::pending::<()>().await;
         });
         let task = task.start();
         assert_eq!(receiver.recv().await, Some(()));
