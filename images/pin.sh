@@ -2,7 +2,8 @@
 # Writes names into the files of a release:
 #
 #   pin.sh names [CLONE]                      the account OWNER that publishes the repository, and the version of Cargo.toml, in the chart,
-#                                             documents, plain manifests and images of a clone; without OWNER, only the version
+#                                             documents, plain manifests and images of a clone, and the version in Cargo.lock;
+#                                             without OWNER, only the version
 #   pin.sh digests CHART REGISTRY < DIGESTS   the registry of the images, and the digests that push.sh prints
 #
 # The placeholder for the account is OWNER. After `names`, the links of an artifact lead to the tag of its version. `names` can be
@@ -41,6 +42,7 @@ names() { # CLONE
 		local old="(^|[^0-9.])${previous//./\\.}([^0-9.]|\.[^0-9]|\.?$)"
 		edit "$old" "s#$old#\1$version\2#g; s#$old#\1$version\2#g" "${WITH_VERSION[@]}"
 	fi
+	sed -i "/^name = \"crownlabs\"\$/ { n; s/.*/version = \"$version\"/ }" Cargo.lock
 }
 
 digests() { # CHART REGISTRY

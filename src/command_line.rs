@@ -108,6 +108,19 @@ fn the_exit_code_of_an_invalid_command_line_is_in_the_table() {
 }
 
 #[test]
+fn lists_of_commands_fit_into_80_columns() {
+    fn check(command: &Command) {
+        let longest = command.get_subcommands().map(|inner| inner.get_name().len()).max().unwrap_or_default();
+        for inner in command.get_subcommands() {
+            let about = inner.get_about().expect("a summary").to_string();
+            assert!("  ".len() + longest + "  ".len() + about.len() <= 80, "{}: {about}", inner.get_name());
+            check(inner);
+        }
+    }
+    check(&Arguments::command());
+}
+
+#[test]
 fn help_is_plain_text() {
     fn check(command: &Command) {
         let help = command.clone().render_long_help().to_string();

@@ -48,8 +48,9 @@ pub struct StatusArguments {
 /// The arguments of `--version`.
 #[derive(Args)]
 pub struct VersionArguments {
-    /// Print the version of this program, and those of the daemon and the API server in the cluster of the kubeconfig.
-    /// Takes at most 15 s. Without a kubeconfig, only the first version is printed.
+    /// Print the versions of this program, the daemon and the API server.
+    ///
+    /// Takes at most 15 s. Without a kubeconfig, only the version of this program is printed.
     #[arg(short = 'V', long)]
     version: bool,
     /// The kubeconfig; otherwise KUBECONFIG, ~/.kube/config, or the service account of the pod.

@@ -71,7 +71,7 @@ pub use manager::logging::{LogFilter, start as start_logging};
 pub use manager::start_up::ClusterOptions;
 #[cfg(feature = "daemon")]
 pub use manager::{EXIT_LEASE_LOST, Options, run};
-pub use offline::files::read_text;
+pub use offline::files::{Input, read_one as read_input};
 pub use offline::format::Format;
 pub use offline::{Output, Surroundings, plan};
 pub use preview::{Findings, changes, plan_beside, takeover};

@@ -17,7 +17,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 use crownlabs::{
-    ClusterOptions, Config, ConfigError, Findings, Format, Output, Release, Surroundings, VERSION,
+    ClusterOptions, Config, ConfigError, Findings, Format, Input, Output, Release, Surroundings, VERSION,
 };
 #[cfg(feature = "daemon")]
 use crownlabs::{LostLease, Options};
@@ -52,18 +52,25 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         kubeconfig: Option<PathBuf>,
     },
-    /// Print the objects that the loops would make for the custom resources in files; or the changes that they would
-    /// make in a cluster, as kubectl diff does. Nothing is written.
+    /// Preview the objects for files, or the changes in a cluster.
+    ///
+    /// With files, prints the objects that the loops would make for the custom resources in them. Otherwise, prints the
+    /// changes that the loops would make in a cluster, as kubectl diff does. Nothing is written.
     Plan(PlanArguments),
-    /// Explain what an Instance waits for, on which object and since when; what happens next; and who may stop or
-    /// delete it.
+    /// Explain what an Instance waits for, and who can act.
+    ///
+    /// Prints the objects that it waits for and since when, what happens next, and who may stop or delete it.
     Why(WhyArguments),
-    /// Show the state of the installation: the leader, the loops, the systems outside of the cluster, the CRDs, the
-    /// objects and the oldest problems; or list the Instances of a course with their Tenants, how long they have been
-    /// idle, and how many cores they use.
+    /// Show the state of the installation, or of a course.
+    ///
+    /// Without a Workspace, prints the leader, the loops, the systems outside of the cluster, the CRDs, the objects and
+    /// the oldest problems. With a Workspace, lists its Instances with their Tenants, how long they have been idle, and
+    /// how many cores they use.
     Status(StatusArguments),
-    /// Remove the finalizers from the objects that a daemon managed under a former selector of its configuration.
-    /// Refused while a daemon manages the objects of that selector.
+    /// Remove the finalizers from the objects of a former selector.
+    ///
+    /// Releases the objects that a daemon managed under a former selector of its configuration. Refused while a daemon
+    /// manages the objects of that selector.
     Release {
         /// The former selector, such as crownlabs.polito.it/operator-selector=production; commas separate labels.
         #[arg(long, value_name = "KEY=VALUE")]
@@ -101,8 +108,10 @@ enum Command {
 
 #[derive(Subcommand)]
 enum TakeoverCommand {
-    /// Read a cluster that the Go operators run, and print the changes that the daemon would make and the obstacles to
-    /// a takeover. Nothing is written. Exits with 4 if there is an obstacle.
+    /// Check a cluster that the Go operators run.
+    ///
+    /// Prints the changes that the daemon would make, and the obstacles to a takeover. Nothing is written. Exits with 4
+    /// if there is an obstacle.
     Check {
         /// The configuration file, or a ConfigMap manifest that contains it; by default, the default configuration.
         #[arg(long, value_name = "FILE")]
@@ -175,9 +184,11 @@ struct PlanArguments {
 
 #[derive(Subcommand)]
 enum ConfigCommand {
-    /// Print the default file: every key with its default and its description.
+    /// Print the default file, with a description of each key.
     Default,
-    /// Check a file. Every fault is reported with its line; a warning does not count as a fault.
+    /// Check a file.
+    ///
+    /// Every fault is reported with its line. A warning does not count as a fault.
     Check {
         /// The file, or a ConfigMap manifest that contains it.
         file: PathBuf,
@@ -197,9 +208,10 @@ enum ConfigCommand {
     },
     /// Print the JSON Schema of the file.
     Schema,
-    /// Print the values of the daemon's chart for those of the Go operators' chart. Standard error has the steps that
-    /// must be done, the facts that should be known, and the values that were ignored. Exits with 5 if a step must be done
-    /// before the result can be used.
+    /// Convert the values of the Go operators' chart.
+    ///
+    /// Prints values of the daemon's chart. Standard error has the steps that must be done, the facts that should be
+    /// known, and the values that were ignored. Exits with 5 if a step must be done before the result can be used.
     FromValues {
         /// The values, as "helm get values RELEASE --all -o yaml" prints them; - is standard input.
         file: PathBuf,
@@ -290,11 +302,10 @@ fn execute(command: Command) -> anyhow::Result<ExitCode> {
             print(&format!("{} is valid\n", file.display()))?;
         }
         Command::Config(ConfigCommand::FromValues { file, configuration, namespace }) => {
-            let text =
-                crownlabs::read_text(&file).with_context(|| format!("{} cannot be read", file.display()))?;
+            let Input { name, text } = crownlabs::read_input(&file)?;
             let made = if configuration { crownlabs::Made::Configuration } else { crownlabs::Made::Chart };
             let made = crownlabs::from_values(&text, made, namespace.as_deref())
-                .map_err(|error| anyhow::anyhow!("{}: {error}", file.display()))?;
+                .map_err(|error| anyhow::anyhow!("{name}: {error}"))?;
             say_coloured(&made.report());
             print(&made.yaml)?;
             if !made.is_usable() {

@@ -18,15 +18,15 @@ pub fn print_coloured(text: &str) -> anyhow::Result<()> {
     write(shown(text, is_coloured).as_bytes())
 }
 
-/// Prints a line to standard error.
+/// Prints a line to standard error. If that cannot be written, such as on a full disk, the exit code remains.
 pub fn say(text: &str) {
-    eprintln!("{}", crownlabs::escaped_lines(text));
+    let _ = writeln!(std::io::stderr(), "{}", crownlabs::escaped_lines(text));
 }
 
 /// Prints a text for people to standard error, with colours in a terminal.
 pub fn say_coloured(text: &str) {
     let is_coloured = is_coloured(std::io::stderr().is_terminal(), |name| std::env::var_os(name));
-    eprint!("{}", shown(text, is_coloured));
+    let _ = write!(std::io::stderr(), "{}", shown(text, is_coloured));
 }
 
 /// Writes to standard output. A closed pipe (`crownlabs crd | head`) ends the output without an error.

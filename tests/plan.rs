@@ -83,11 +83,26 @@ selector: {crownlabs.polito.it/operator-selector: local}
 #[test]
 fn a_file_that_is_missing_or_not_yaml_is_named() {
     let missing = crownlabs(&["plan", "-f", "/does/not/exist.yaml"], "");
-    assert!(!missing.status.success());
-    assert!(text(&missing.stderr).contains("/does/not/exist.yaml"), "{}", text(&missing.stderr));
+    let said = text(&missing.stderr);
+    assert!(!missing.status.success() && said.contains("/does/not/exist.yaml"), "{said}");
     let broken = crownlabs(&["plan", "-f", "-"], "a: [1\n");
-    assert!(!broken.status.success());
-    assert!(text(&broken.stderr).contains("standard input"), "{}", text(&broken.stderr));
+    let said = text(&broken.stderr);
+    let begin = "crownlabs: standard input: line 1: not valid YAML: ";
+    assert!(!broken.status.success() && said.starts_with(begin) && said.lines().count() == 1, "{said}");
+}
+
+#[test]
+fn objects_that_no_api_server_would_store_are_refused_with_their_line() {
+    let tenant = "---\napiVersion: crownlabs.polito.it/v1alpha2\nkind: Tenant\n";
+    let line = "standard input:2: Tenant: metadata.name is missing; give the object a name";
+    for (option, code) in [(None, 2), (Some("--allow-problems"), 0)] {
+        let arguments: Vec<&str> = ["plan", "-f", "-"].into_iter().chain(option).collect();
+        let output = crownlabs(&arguments, tenant);
+        let (status, said) = (output.status.code(), text(&output.stderr));
+        assert_eq!((status, said.lines().next()), (Some(code), Some(line)), "{said}");
+    }
+    let empty = crownlabs(&["plan", "-f", "-"], "# nothing\n");
+    assert_eq!(text(&empty.stderr), "standard input: no object in it\n");
 }
 
 /// For a snapshot of a stopped virtual machine and for a shared volume, the Job and the claim are printed.
@@ -232,7 +247,7 @@ fn several_files_and_folders_are_read_in_their_order() {
     write("many/a.yaml", &workspace("first"));
     write(
         "many/c.json",
-        r#"{"apiVersion": "crownlabs.polito.it/v1alpha1", "kind": "Workspace", "spec": {"x": 1}}"#,
+        r#"{"apiVersion": "crownlabs.polito.it/v1alpha1", "kind": "Workspace", "metadata": {"name": "third"}, "spec": {"x": 1}}"#,
     );
     write("many/notes.txt", "no YAML: [");
     write("many/below/d.yaml", &workspace("below"));
@@ -255,12 +270,8 @@ fn several_files_and_folders_are_read_in_their_order() {
     assert_eq!(names[..6], expected, "{messages}");
     std::fs::create_dir(folder.path().join("empty")).expect("made");
     let output = crownlabs(&["plan", "-f", &folder.path().join("empty").display().to_string()], "");
-    assert!(!output.status.success());
-    assert!(
-        text(&output.stderr).contains("empty has no file with YAML or JSON in it"),
-        "{}",
-        text(&output.stderr)
-    );
+    let said = text(&output.stderr);
+    assert!(!output.status.success() && said.contains("empty has no file with YAML or JSON in it"), "{said}");
 }
 
 #[test]

@@ -79,7 +79,7 @@ formats! {
         concat!("^(", pattern!(authority), ")?$");
     DRIVE_TEMPLATE = "crownlabs-drive-template", is_drive_template,
         "a namespace and a name, such as workspace-utilities/filebrowser, or \"\" for none",
-        concat!("^(", pattern!(host), "/", pattern!(host), ")?$");
+        concat!("^(", pattern!(label), "/", pattern!(name), ")?$");
 }
 
 fn is_drive_template(text: &str) -> bool {

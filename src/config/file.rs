@@ -30,6 +30,9 @@ pub enum FileError {
     /// The text is in UTF-16, as editors on Windows save it.
     #[error("it is encoded in UTF-16; save the file as UTF-8")]
     Utf16,
+    /// The content has bytes that no text has.
+    #[error("it is a binary file; expected a text")]
+    Binary,
     /// The text has a character that is not encoded in UTF-8, for example in Latin-1.
     #[error("line {0} is not encoded in UTF-8; save the file as UTF-8")]
     NotUtf8(usize),
@@ -39,7 +42,8 @@ pub enum FileError {
 }
 
 impl FileError {
-    fn of(error: &io::Error, path: &Path) -> Self {
+    /// Returns the reason why the operating system could not read a file.
+    pub fn of(error: &io::Error, path: &Path) -> Self {
         match error.kind() {
             ErrorKind::NotFound => {
                 let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -85,10 +89,13 @@ pub fn read_secret(path: &Path) -> Result<String, FileError> {
 /// # Errors
 /// When it is not in UTF-8.
 pub fn text(content: &[u8]) -> Result<&str, FileError> {
-    // Without a mark, every second byte of an ASCII text in UTF-16 is 0. No text has such a character.
     let is_utf16 = content.starts_with(&[0xff, 0xfe]) || content.starts_with(&[0xfe, 0xff]);
-    if is_utf16 || content.contains(&0) {
+    // Without a mark, one of the first two bytes of an ASCII text in UTF-16 is 0. No text in UTF-8 has such a byte.
+    if is_utf16 || content.iter().take(2).any(|byte| *byte == 0) {
         return Err(FileError::Utf16);
+    }
+    if content.contains(&0) {
+        return Err(FileError::Binary);
     }
     let content = content.strip_prefix("\u{feff}".as_bytes()).unwrap_or(content);
     std::str::from_utf8(content).map_err(|error| {
@@ -113,6 +120,9 @@ mod tests {
         for marked in ["\u{feff}a: 1", "a: 1"] {
             assert_eq!(text(&utf16(marked, u16::to_le_bytes)), Err(FileError::Utf16), "{marked:?}");
             assert_eq!(text(&utf16(marked, u16::to_be_bytes)), Err(FileError::Utf16), "{marked:?}");
+        }
+        for binary in [&b"\x1f\x8b\x08\x00"[..], b"PK\x03\x04\0\0", b"a: 1\n\0"] {
+            assert_eq!(text(binary), Err(FileError::Binary), "{binary:?}");
         }
         assert_eq!(text(b"a: 1\nb: 2\nc: \xe8\n"), Err(FileError::NotUtf8(3)));
         assert_eq!(text(b"\xef\xbb\xbf\xe8"), Err(FileError::NotUtf8(1)));
@@ -163,6 +173,7 @@ mod tests {
             FileError::InFile,
             FileError::Denied,
             FileError::Utf16,
+            FileError::Binary,
             FileError::NotUtf8(3),
             FileError::Empty,
         ] {

@@ -61,10 +61,10 @@ formats! {
         concat!("^", pattern!(label), "$");
     OBJECT_NAME = "crownlabs-object-name", |text| check_object_name(text).is_ok(),
         "at most 253 lower-case letters, digits, dashes and dots, with a letter or digit at both ends",
-        concat!("^", pattern!(host), "$");
+        concat!("^", pattern!(name), "$");
     NAMESPACED_NAME = "crownlabs-namespaced-name", is_namespaced_name,
         "a namespace and a name, such as crownlabs-system/crownlabs-controller-manager",
-        concat!("^", pattern!(label), "/", pattern!(host), "$");
+        concat!("^", pattern!(label), "/", pattern!(name), "$");
     LABEL_KEY = "crownlabs-label-key", is_label_key,
         "the key of a label, such as crownlabs.polito.it/operator-selector",
         concat!("^(", pattern!(host), "/)?", pattern!(word), "$");
@@ -86,14 +86,14 @@ formats! {
         concat!("^(", pattern!(authority), "(/", pattern!(repository), ")?)?$");
     OPTIONAL_NAME = "crownlabs-optional-name", |text| text.is_empty() || check_object_name(text).is_ok(),
         "at most 253 lower-case letters, digits, dashes and dots, with a letter or digit at both ends, or \"\" for none",
-        concat!("^(", pattern!(host), ")?$");
+        concat!("^(", pattern!(name), ")?$");
     QUANTITY = "crownlabs-quantity", |text| text.parse().is_ok_and(|amount: Quantity| !amount.is_negative()),
         "an amount such as 500m, 1Gi or 50G, not below 0",
         concat!("^", pattern!(amount), "$");
     OPTIONAL_QUANTITY = "crownlabs-optional-quantity",
         |text| text.is_empty() || text.parse().is_ok_and(|amount: Quantity| amount > Quantity::from_int(0)),
         "an amount such as 500M or 10Gi, above 0, or \"\" for none",
-        concat!("^(", pattern!(amount), ")?$");
+        concat!("^(", pattern!(positive_amount), ")?$");
 }
 
 /// Sets the schema of a map of texts to the schema of labels.
@@ -153,12 +153,14 @@ mod tests {
     use crate::config::instance::PASSWORD_HASH;
     use crate::config::listen_address::LISTEN_ADDRESS;
     use crate::config::log::LOG_FILTER;
+    use crate::config::mail::MAIL_HOST;
+    use crate::config::network::NETWORK;
     use crate::config::schema;
 
-    /// The texts of the tables that only the daemon rejects: patterns cannot express ranges of numbers, addresses among
-    /// hosts, and the names of levels.
-    const BEYOND_PATTERNS: [&str; 7] =
-        ["10.0.0.1", "a:65536", "0.0.0.0:65536", "inof", "info,hyper", "crownlabs=loud", "info, hyper=off"];
+    /// The texts of the tables that only the daemon rejects: patterns cannot express addresses among hosts, and the names
+    /// of levels.
+    const BEYOND_PATTERNS: [&str; 5] =
+        ["10.0.0.1", "inof", "info,hyper", "crownlabs=loud", "info, hyper=off"];
 
     /// Checks that a format accepts the texts in `right` and refuses those in `wrong`, and that its pattern matches the
     /// former, and of the latter only those that patterns cannot tell.
@@ -186,11 +188,11 @@ mod tests {
         table(
             &HOST_PORT,
             &["instmetrics:9090", "a.b:1", "10.0.0.1:80", "[::1]:80"],
-            &["", "a", "a:", ":80", "a:0", "a:65536", "a:b", "http://a:80", "10.0.0.1:0"],
+            &["", "a", "a:", ":80", "a:0", "a:65536", "a:70000", "a:b", "http://a:80", "10.0.0.1:0"],
         );
         table(
             &LISTEN_ADDRESS,
-            &["", "0.0.0.0:8080", "[::]:8080", "127.0.0.1:0"],
+            &["", "0.0.0.0:8080", "[::]:8080", "127.0.0.1:0", "127.0.0.1:65535"],
             &[":8080", "8080", "0.0.0.0", "localhost:8080", "0.0.0.0:65536", " "],
         );
         table(
@@ -216,6 +218,47 @@ mod tests {
             &SERVER_URL,
             &["", "https://auth.example.com", "http://keycloak:8080/", "https://a.b/kc/"],
             &["/", "auth.example.com", "https://", "https://user@a.b", "https://a.b?x=1", "ldap://a.b"],
+        );
+    }
+
+    #[test]
+    fn networks_names_and_amounts() {
+        table(
+            &NETWORK,
+            &[
+                "10.0.0.0/8",
+                "192.0.2.1/32",
+                "0.0.0.0/0",
+                "2001:db8::/32",
+                "::/0",
+                "::1/128",
+                "::ffff:10.0.0.0/99",
+            ],
+            &[
+                "",
+                "10.0.0.0",
+                "10.0.0.0/33",
+                "::/129",
+                "10.0.0/8",
+                "a:b/8",
+                "a/8",
+                "10.0.0.0/-1",
+                "10.0.0.0/8/8",
+            ],
+        );
+        table(
+            &MAIL_HOST,
+            &["", "mail.example.com", "192.0.2.1", "2001:db8::1", "::1", "1:2:3:4:5:6:7:8"],
+            &["192.0.2.1:25", "mail:25", "a:b", "a..b", ".a", "a.", "[::1]", "smtp://a"],
+        );
+        let long = "a".repeat(64);
+        table(&OBJECT_NAME, &["a", "a.b-c", &long], &["", "A", "-a", "a-", "a..b", "a_b", "a/b"]);
+        table(&NAMESPACED_NAME, &["a/b.c", &format!("a/{long}")], &["", "a", "a/", "/a", "a.b/c", "a/b/c"]);
+        table(&QUANTITY, &["0", "500m", "1Gi", "1.5G", ".5", "1e3"], &["", "-1", "1 Gi", "Gi", "1gi"]);
+        table(
+            &OPTIONAL_QUANTITY,
+            &["", "500M", "10Gi", "0.5Gi", ".5", "10"],
+            &["0", "0.0", "0Gi", "-1", "Gi"],
         );
     }
 

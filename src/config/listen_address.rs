@@ -14,7 +14,7 @@ text!(
     ListenAddress,
     LISTEN_ADDRESS = "crownlabs-listen-address",
     "an IP address and a port such as \"0.0.0.0:8080\" or \"[::]:8080\", or \"\" for none",
-    r"^(([0-9]+[.]){3}[0-9]+:[0-9]{1,5}|\[[0-9A-Fa-f:.%]+\]:[0-9]{1,5})?$"
+    concat!("^((", pattern!(ipv4), r"|\[[0-9A-Fa-f:.%]+\]):0*(0|", pattern!(port), "))?$")
 );
 
 impl ListenAddress {

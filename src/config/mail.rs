@@ -169,7 +169,7 @@ formats! {
     MAIL_HOST = "crownlabs-mail-host",
         |text| text.is_empty() || text.parse::<IpAddr>().is_ok() || (formats::HOST.accepts)(text),
         "a host name such as smtp.example.com or an IP address, without port, or \"\" for none",
-        concat!("^(", pattern!(host), "|", pattern!(address), ")?$");
+        concat!("^(", pattern!(host), "|", pattern!(ipv4), "|", pattern!(ipv6), ")?$");
     SENDER = "crownlabs-mail-sender", |text| text.is_empty() || text.parse::<Mailbox>().is_ok(),
         "an address such as noreply@example.com or \"CrownLabs <noreply@example.com>\", or \"\" for none",
         "^(.+@.+)?$";

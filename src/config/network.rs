@@ -57,7 +57,13 @@ text!(
     Network,
     NETWORK = "crownlabs-network",
     "a network such as 10.0.0.0/8 or 2001:db8::/32; a single address is written 10.0.0.1/32",
-    concat!("^", pattern!(address), "/[0-9]{1,3}$")
+    concat!(
+        "^(",
+        pattern!(ipv4),
+        "/0*([12]?[0-9]|3[0-2])|",
+        pattern!(ipv6),
+        "/0*([1-9]?[0-9]|1[01][0-9]|12[0-8]))$"
+    )
 );
 
 #[cfg(test)]

@@ -11,14 +11,22 @@ macro_rules! pattern {
     (host) => {
         "[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?([.][a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*"
     };
+    // The name of an object, whose segments may have any length.
+    (name) => {
+        "[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
+    };
     (word) => {
         "[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
     };
-    (address) => {
-        "[0-9A-Fa-f:.]+"
+    (ipv4) => {
+        "[0-9]{1,3}([.][0-9]{1,3}){3}"
     };
+    (ipv6) => {
+        "[0-9A-Fa-f]*:[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*"
+    };
+    // From 1 to 65535.
     (port) => {
-        "[1-9][0-9]{0,4}"
+        "([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
     };
     (repository) => {
         "[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*)*"
@@ -39,6 +47,10 @@ macro_rules! pattern {
     // The same, where the port may be missing.
     (authority) => {
         concat!("(", pattern!(host), "|\\[[0-9A-Fa-f:.%]+\\])(:", pattern!(port), ")?")
+    };
+    // An amount above 0.
+    (positive_amount) => {
+        "[+]?([0-9]*[1-9][0-9]*[.]?[0-9]*|[0-9]*[.][0-9]*[1-9][0-9]*)([numkMGTPE]|[KMGTPE]i|[eE][-+]?[0-9]+)?"
     };
     (options) => {
         "[A-Za-z0-9-]+(=\"[^\"\\\\]+\")?"

@@ -87,6 +87,15 @@ impl From<serde_saphyr::Error> for SyntaxError {
     }
 }
 
+/// Describes an error of the parser on one line, with its line and in plain words: the parser's own text contains a part
+/// of the file, and advice to programmers.
+pub fn problem(error: serde_saphyr::Error) -> String {
+    let SyntaxError { line, problem, expected } = error.into();
+    let line = line.map_or_else(String::new, |line| format!("line {line}: "));
+    let end = if expected.is_empty() { "" } else { "; " };
+    format!("{line}{problem}{end}{expected}")
+}
+
 /// Parses a text that is one YAML document.
 ///
 /// # Errors

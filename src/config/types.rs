@@ -87,7 +87,7 @@ keys! {
     pub struct Server {
         /// The address and port of `/metrics`; empty to turn it off.
         pub metrics: ListenAddress = ListenAddress::port(8080),
-        /// The address and port of the probes `/healthz` and `/readyz`; empty to turn them off.
+        /// The address and port of `/healthz`, `/readyz` and `/status`; empty to turn them off.
         pub health: ListenAddress = ListenAddress::port(8081),
         /// The admission webhooks, which the API server calls before it stores a CrownLabs object.
         pub webhook: WebhookConfig,

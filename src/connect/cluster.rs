@@ -20,7 +20,6 @@ use crate::kinds::HttpRouteKind;
 use crate::loops::enabled;
 use crate::manager::definitions;
 use crate::manager::start_up::{self, ClusterOptions};
-use crate::runtime::cause::Cause;
 use crate::runtime::client;
 use crate::runtime::cluster::{DEFAULT_CLASS, DEFAULT_INGRESS_CLASS};
 use crate::runtime::error::with_sources;
@@ -77,7 +76,7 @@ async fn connect(options: &ClusterOptions) -> Result<(Client, String), (String, 
     match timeout(LIMIT, client.apiserver_version()).await {
         Ok(Ok(_)) => Ok((client, place)),
         Ok(Err(error @ kube::Error::Api(_))) => Err((place, words(&error))),
-        Ok(Err(error)) => Err((place, Cause::of(&error).with_remedy(start_up::AUTHORITY))),
+        Ok(Err(error)) => Err((place, client::why(&error))),
         Err(_) => Err((place, format!("no answer within {} s", LIMIT.as_secs()))),
     }
 }
@@ -141,7 +140,7 @@ fn source(group: &str) -> &'static str {
         "cdi.kubevirt.io" => "install CDI: without it no persistent virtual machine starts",
         "gateway.networking.k8s.io" => "install the CRDs of the Gateway API",
         group if group.ends_with("crownlabs.polito.it") => {
-            "apply the CRDs of this version: crownlabs crd | kubectl apply --server-side -f -"
+            "apply the CRDs of this version: `crownlabs crd | kubectl apply --server-side -f -`"
         }
         _ => "install the API that serves them, or update Kubernetes",
     }

@@ -52,9 +52,12 @@ pub async fn why(name: &str, cluster: &ClusterOptions, format: Option<Format>) -
         bail!("the name gives namespace {of:?} and --namespace gives {other:?}: omit one of them");
     }
     within(async {
-        let client = connect(cluster).await?;
+        let (client, _) = connect(cluster).await?;
         let namespace = namespace.unwrap_or(client.default_namespace());
-        let instance: Instance = get::<InstanceKind>(&client, namespace, name).await?;
+        let instance: Instance = match get::<InstanceKind>(&client, namespace, name).await {
+            Err(error) if error.is::<Missing>() => return Err(others(&client, namespace, name, error).await),
+            read => read?,
+        };
         let reference = &instance.spec.template_ref;
         // The user may have fewer permissions than the daemon; the output then contains fewer facts.
         let template = get::<TemplateKind>(&client, &reference.namespace, &reference.name).await.ok();
@@ -95,13 +98,9 @@ pub async fn installation(
     format: Option<Format>,
 ) -> anyhow::Result<String> {
     let namespace = cluster.namespace.as_deref();
-    if let Some(namespace) = namespace {
-        names::check_dns_label(namespace)
-            .with_context(|| format!("{namespace:?} is not a valid namespace name"))?;
-    }
     within(async {
-        let client = connect(cluster).await?;
-        let found = whole::read(&client, namespace, clock::now()).await?;
+        let (client, url) = connect(cluster).await?;
+        let found = whole::read(&client, &url, namespace, clock::now()).await?;
         match format {
             Some(format) => format.write(&whole::value(&found, all, clock::now())),
             None => Ok(whole::text(&found, all, clock::now())),
@@ -123,7 +122,7 @@ pub async fn status(
     names::check_dns_label(workspace)
         .with_context(|| format!("{workspace:?} is not a valid Workspace name"))?;
     within(async {
-        let client = connect(cluster).await?;
+        let (client, _) = connect(cluster).await?;
         let namespace = cluster.namespace.as_deref().unwrap_or_default();
         let label = labels::WORKSPACE.replace('/', "%2F");
         let query = format!("&labelSelector={label}%3D{workspace}");
@@ -160,9 +159,11 @@ async fn within<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Res
     tokio::time::timeout(LIMIT, work).await.context("the API server did not answer within a minute")?
 }
 
-/// Returns a client for the cluster of a command, which sends no writes.
-pub async fn connect(cluster: &ClusterOptions) -> anyhow::Result<Client> {
-    Ok(client::build(start_up::kubeconfig(cluster).await?, Gate::closed())?)
+/// Returns a client for the cluster of a command, which sends no writes, and the URL of the API server.
+pub async fn connect(cluster: &ClusterOptions) -> anyhow::Result<(Client, String)> {
+    let kubeconfig = start_up::kubeconfig(cluster).await?;
+    let url = kubeconfig.cluster_url.to_string();
+    Ok((client::build(kubeconfig, Gate::closed())?, url))
 }
 
 /// The latest warnings about the objects of an Instance.
@@ -191,14 +192,47 @@ async fn exists(client: &Client, workspace: &str) -> anyhow::Result<()> {
     }
 }
 
+/// Adds other Instances of the namespace to the error that an Instance does not exist, if the user may list them.
+async fn others(client: &Client, namespace: &str, name: &str, error: anyhow::Error) -> anyhow::Error {
+    let all = match list::<InstanceKind>(client, namespace, "").await {
+        Ok(all) => all,
+        Err(not_served) if not_served.is::<NotServed>() => return not_served,
+        Err(_) => return error,
+    };
+    if let Some(meant) = nearest(name, all.iter().map(Object::name)) {
+        return anyhow!("{error}; did you mean {meant}?");
+    }
+    if all.is_empty() {
+        return anyhow!(
+            "{error}; the namespace {namespace} has no Instance: list all with `kubectl get instances.crownlabs.polito.it -A`"
+        );
+    }
+    let others: Vec<&str> = all.iter().take(10).map(Object::name).collect();
+    anyhow!("{error}; Instances of this namespace include {}", others.join(", "))
+}
+
+/// The error for an object that does not exist.
+#[derive(Debug, thiserror::Error)]
+#[error("{0} not found")]
+struct Missing(String);
+
+/// The error for a kind whose CRD is not installed.
+#[derive(Debug, thiserror::Error)]
+#[error("this cluster does not have {0}: check --kubeconfig and --context, or install the CRDs")]
+struct NotServed(String);
+
 /// Turns a failed request into one plain sentence.
 fn sentence(what: &str, error: kube::Error) -> anyhow::Error {
-    if !matches!(error, kube::Error::Api(_)) {
-        let error = anyhow::Error::from(error);
-        return anyhow!("{what} cannot be read: the API server cannot be reached: {}", error.root_cause());
+    if let kube::Error::Api(status) = &error
+        && status.code == 401
+    {
+        let message = &status.message;
+        return anyhow!(
+            "the API server rejects this account: {message}; check the credentials in the kubeconfig"
+        );
     }
     match ApiError::from(error) {
-        ApiError::NotFound(_) => anyhow!("{what} not found"),
+        ApiError::NotFound(_) => Missing(what.to_owned()).into(),
         ApiError::Forbidden(message) => anyhow!("you are not allowed to read {what}: {message}"),
         error => anyhow!("{what} cannot be read: {error}"),
     }
@@ -226,6 +260,11 @@ async fn list<K: Kind>(client: &Client, namespace: &str, query: &str) -> anyhow:
     let mut objects = Vec::new();
     let read = |item| objects.push(serde_json::from_value(item));
     let listed = client::each_listed(client, &KindInfo::of::<K>().path(namespace), query, read).await;
-    listed.map_err(|error| sentence(&format!("the {}", K::PLURAL), error))?;
+    listed.map_err(|error| match error {
+        kube::Error::Api(status) if status.code == 404 => {
+            anyhow::Error::from(NotServed(format!("{}.{}", K::PLURAL, K::GROUP)))
+        }
+        error => sentence(&format!("the {}", K::PLURAL), error),
+    })?;
     Ok(objects.into_iter().collect::<Result<_, _>>()?)
 }

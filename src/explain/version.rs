@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::installation::{DaemonPod, NotRead, daemon_pods, version, versions};
+use super::installation::{DaemonPod, NotRead, daemon_pods, versions};
 use super::live::connect;
 use super::words::count;
 use crate::api::shown::message;
-use crate::manager::start_up::ClusterOptions;
+use crate::manager::start_up::{ClusterOptions, version};
 use crate::runtime::clock;
 
 /// The time limit for the version of the API server.
@@ -24,16 +24,15 @@ const REST: Duration = Duration::from_secs(10);
 /// When the cluster that the options name cannot be used.
 pub async fn cluster_versions(cluster: &ClusterOptions) -> anyhow::Result<String> {
     let is_named = cluster.kubeconfig.is_some() || cluster.context.is_some();
-    let client = match connect(cluster).await {
-        Ok(client) => client,
+    let (client, url) = match connect(cluster).await {
+        Ok(connected) => connected,
         Err(error) if is_named => return Err(error),
         Err(_) => return Ok(String::new()),
     };
     let late = |limit: Duration| format!("no answer within {} s", limit.as_secs());
-    let api_server = match timeout(FIRST, version(&client)).await {
-        Ok(Ok(version)) => version,
-        Ok(Err(error)) => return Ok(not_read("API server", &format!("{error:#}"))),
-        Err(_) => return Ok(not_read("API server", &late(FIRST))),
+    let api_server = match version(&client, &url, FIRST).await {
+        Ok(version) => version,
+        Err(error) => return Ok(not_read("API server", &error.to_string())),
     };
     let pods = timeout(REST, daemon_pods(&client, clock::now())).await;
     let (pods, unread) =
@@ -102,7 +101,9 @@ API server v1.36.1
         let cluster = ClusterOptions { kubeconfig: Some(file.clone()), ..ClusterOptions::default() };
         let begin = tokio::time::Instant::now();
         let text = cluster_versions(&cluster).await.expect("the file is valid");
-        assert_eq!(text, "API server not read: no answer within 5 s\n");
+        let why = "no answer within 5 s; check the address, and that no firewall drops the packets";
+        let expected = format!("API server not read: the API server {url} cannot be reached: {why}\n");
+        assert_eq!(text, expected);
         assert_eq!(begin.elapsed().as_secs(), 5);
         std::fs::remove_file(&file).expect("removed");
         let error = cluster_versions(&cluster).await.expect_err("the file is missing");

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use self::form::{converted, plain};
 use self::report::Remarks;
 use self::table::{Fate, Form, PARTS, PODS, Part, WHOLE, below};
-use crate::config::Config;
+use crate::config::{Config, ConfigError, tree};
 
 /// Loops that the chart runs in pods of their own: each section of the chart with the loops that it configures.
 const ELSEWHERE: [(&str, &[&str]); 2] =
@@ -55,8 +55,12 @@ impl FromValues {
 /// # Errors
 /// When the text is not YAML, or contains no part of the chart.
 pub fn from_values(text: &str, made: Made, namespace: Option<&str>) -> Result<FromValues, String> {
-    let values: Value = serde_saphyr::from_str(text).map_err(|error| error.to_string())?;
+    let values: Value = serde_saphyr::from_str(text).map_err(tree::problem)?;
     let parts = parts(&values);
+    if let Some((name, _)) = parts.iter().find(|(name, _)| is_scalar(&values[name])) {
+        let value = &values[name];
+        return Err(format!("{name} is {value}; expected a mapping with the values of this part"));
+    }
     if parts.is_empty() {
         return Err(report::no_parts(&values));
     }
@@ -77,14 +81,26 @@ pub fn from_values(text: &str, made: Made, namespace: Option<&str>) -> Result<Fr
     for (key, file) in files {
         set(&mut whole, key, file.into());
     }
-    if let Err(error) = Config::parse("the configuration", &yaml(&whole)?) {
-        remarks.steps.push(format!("fix these faults of the configuration:\n{error}"));
+    if let Err(ConfigError::Faults(mut faults)) = Config::parse("the configuration", &yaml(&whole)?) {
+        // The values of the chart have other lines than the configuration.
+        if made == Made::Chart {
+            for fault in &mut faults {
+                fault.line = None;
+            }
+        }
+        let faults = ConfigError::Faults(faults);
+        remarks.steps.push(format!("fix these faults of the configuration:\n{faults}"));
     }
     let document = match made {
         Made::Configuration => whole,
         Made::Chart => chart_values(configuration, chart),
     };
     Ok(FromValues { yaml: yaml(&document)?, remarks })
+}
+
+/// Whether a value is neither a mapping nor missing.
+fn is_scalar(value: &Value) -> bool {
+    !value.is_object() && !value.is_null()
 }
 
 fn yaml(document: &Value) -> Result<String, String> {

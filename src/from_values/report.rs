@@ -7,6 +7,9 @@ use serde_json::Value;
 use super::table::{Fate, PARTS, PODS, Part, below};
 use super::{Conversion, rows};
 
+/// The values that can be converted.
+const EXPECTED: &str = "expected the output of `helm get values RELEASE --all -o yaml`";
+
 /// The remarks about a conversion, one sentence each.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Remarks {
@@ -77,6 +80,9 @@ pub fn row<'r>(rows: &'r [(String, Fate)], path: &str) -> Option<&'r (String, Fa
 /// Explains why values without any part of the chart cannot be used. The values of a part's own chart belong below the
 /// part's name.
 pub fn no_parts(values: &Value) -> String {
+    if values.is_null() {
+        return format!("it is empty; {EXPECTED}");
+    }
     let leaves = leaves(values);
     let count = |rows: &[(String, Fate)]| leaves.iter().filter(|path| row(rows, path).is_some()).count();
     let known = |part: &&Part| count(&part.rows(""));
@@ -91,7 +97,7 @@ pub fn no_parts(values: &Value) -> String {
         );
     }
     let parts = PARTS.map(|part| part.names.join(", ")).join(", ");
-    format!("these are not values of the Go operators' chart: none of {parts} was found")
+    format!("these are not values of the Go operators' chart: none of {parts} was found; {EXPECTED}")
 }
 
 impl Conversion<'_> {

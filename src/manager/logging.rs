@@ -21,7 +21,7 @@ impl LogFilter {
     /// # Errors
     /// If the directives cannot be parsed. The filter is unchanged then.
     pub fn set(&self, directives: &str) -> anyhow::Result<()> {
-        Ok(self.0.reload(EnvFilter::try_new(directives)?)?)
+        Ok(self.0.reload(filter(directives)?)?)
     }
 }
 
@@ -30,9 +30,19 @@ impl LogFilter {
 /// # Errors
 /// If the filter cannot be parsed, or logging was started before.
 pub fn start(log: &Log) -> anyhow::Result<LogFilter> {
-    let (filter, handle) = reload::Layer::new(EnvFilter::try_new(&log.filter)?);
+    let (filter, handle) = reload::Layer::new(filter(&log.filter)?);
     Registry::default().with(filter).with(lines(log.format, io::stderr)).try_init()?;
     Ok(LogFilter(handle))
+}
+
+/// Returns the filter with these directives. `kube` logs each failed request as an error, without its URL. The daemon logs
+/// the same failure with its consequences, so these lines are off unless the directives name `kube_client`.
+fn filter(directives: &str) -> anyhow::Result<EnvFilter> {
+    let filter = EnvFilter::try_new(directives)?;
+    if directives.contains("kube_client") {
+        return Ok(filter);
+    }
+    Ok(filter.add_directive("kube_client::client::builder=off".parse()?))
 }
 
 /// The layer that writes lines to the writer that `to` returns. Lines have no colours, because colour codes begin with
@@ -102,6 +112,27 @@ pub mod tests {
         let subscriber = Registry::default().with(lines(format, || Written));
         tracing::subscriber::with_default(subscriber, log);
         String::from_utf8(WRITTEN.take()).expect("text")
+    }
+
+    #[test]
+    fn failed_requests_of_kube_are_logged_only_if_the_filter_names_its_target() {
+        for (directives, expected) in [
+            ("info", false),
+            ("debug", false),
+            ("debug,crownlabs=trace", false),
+            ("info,kube_client=error", true),
+            ("info,kube_client=off", false),
+        ] {
+            let lines = lines(LogFormat::Text, || Written);
+            let subscriber = Registry::default().with(filter(directives).expect("valid")).with(lines);
+            tracing::subscriber::with_default(subscriber, || {
+                tracing::error!(target: "kube_client::client::builder", "failed with error x");
+                tracing::error!("one of the daemon");
+            });
+            let log = String::from_utf8(WRITTEN.take()).expect("text");
+            assert_eq!(log.contains("failed with error x"), expected, "{directives}: {log}");
+            assert!(log.contains("one of the daemon"), "{directives}: {log}");
+        }
     }
 
     #[test]

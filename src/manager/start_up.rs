@@ -1,13 +1,16 @@
 //! The prerequisites of the process: signals, the cluster, Keycloak, mail.
 
+use std::env;
 use std::error::Error as _;
+use std::ffi::OsString;
 #[cfg(feature = "daemon")]
 use std::future::Future;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::time::Duration;
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 use futures::future::{BoxFuture, FutureExt};
 use http::Uri;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
@@ -16,18 +19,19 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::timeout;
 use tracing::{info, warn};
 
+use crate::api::names::check_dns_label;
 use crate::clients::keycloak::Keycloak;
 use crate::clients::mail::Mailer;
 use crate::clients::prometheus::Prometheus;
-use crate::config::{Config, MailTransport, file};
+use crate::config::file::{self, FileError};
+use crate::config::{Config, MailTransport};
 use crate::controllers::accounts::Accounts;
-use crate::runtime::cause::{Cause, no_answer};
+use crate::runtime::cause::no_answer;
+use crate::runtime::client::why;
 use crate::runtime::error::with_sources;
 use crate::runtime::gate::Gate;
 use crate::runtime::readiness::Readiness;
 
-/// The setting with the certificates of the authorities of the API server, for messages.
-pub const AUTHORITY: &str = "certificate-authority in the kubeconfig";
 /// An API server that has not responded for this long is reported.
 const REPORTED_AFTER: Duration = Duration::from_secs(5);
 
@@ -63,17 +67,17 @@ pub fn kubeconfig(options: &ClusterOptions) -> BoxFuture<'_, anyhow::Result<kube
 
 async fn read_kubeconfig(options: &ClusterOptions) -> anyhow::Result<kube::Config> {
     let ClusterOptions { kubeconfig, context, namespace } = options;
+    if let Some(namespace) = namespace {
+        check_dns_label(namespace)
+            .with_context(|| format!("--namespace {namespace:?} is not a valid namespace name"))?;
+    }
     let chosen = KubeConfigOptions { context: context.clone(), ..KubeConfigOptions::default() };
     // The texts of these errors repeat those of their sources, so the chain is not passed on.
     let mut config = match (kubeconfig, context) {
         (None, None) => kube::Config::infer().await.map_err(|error| {
-            let why = match error.source().and_then(|source| source.downcast_ref()) {
-                Some(invalid @ KubeconfigError::Parse(_)) => explained(invalid, &[]),
-                _ => with_sources(&error),
-            };
-            anyhow!(
-                "no cluster is configured: pass --kubeconfig FILE, set KUBECONFIG, or run in a pod: {why}"
-            )
+            let own = error.source().and_then(|source| source.downcast_ref::<KubeconfigError>());
+            let why = own.map(|own| no_cluster(own, &error, |name| env::var_os(name)));
+            anyhow!("{}", why.unwrap_or_else(|| with_sources(&error)))
         })?,
         (None, Some(context)) => kube::Config::from_kubeconfig(&chosen)
             .await
@@ -96,6 +100,33 @@ async fn read_kubeconfig(options: &ClusterOptions) -> anyhow::Result<kube::Confi
     Ok(config)
 }
 
+/// Explains why neither a kubeconfig nor the service account of a pod can be used: the error of the kubeconfig, and the
+/// error with both.
+fn no_cluster(
+    error: &KubeconfigError,
+    both: &dyn std::error::Error,
+    variable: impl Fn(&str) -> Option<OsString>,
+) -> String {
+    let is_set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
+    // The message of the parser may repeat a part of the file.
+    if is_set("KUBERNETES_SERVICE_HOST") && !matches!(error, KubeconfigError::Parse(_)) {
+        return format!("neither a kubeconfig nor the service account of this pod can be used: {both}");
+    }
+    let is_named = is_set("KUBECONFIG");
+    match error {
+        KubeconfigError::ReadConfig(error, path) if is_named || error.kind() != ErrorKind::NotFound => {
+            format!("the kubeconfig {} cannot be read: {}", path.display(), FileError::of(error, path))
+        }
+        KubeconfigError::ReadConfig(..) | KubeconfigError::FindPath => {
+            "no cluster is configured: pass --kubeconfig FILE, set KUBECONFIG, or run in a pod".to_owned()
+        }
+        other => {
+            let place = if is_named { "KUBECONFIG" } else { "~/.kube/config" };
+            format!("the kubeconfig in {place} cannot be used: {}", explained(other, &[]))
+        }
+    }
+}
+
 /// Describes the fault of a kubeconfig with these contexts, and how to correct it.
 fn explained(error: &KubeconfigError, contexts: &[String]) -> String {
     let known = match contexts {
@@ -114,6 +145,9 @@ fn explained(error: &KubeconfigError, contexts: &[String]) -> String {
         }
         KubeconfigError::MissingClusterUrl => {
             "the cluster of its context has no server; add the URL of the API server".to_owned()
+        }
+        KubeconfigError::ReadConfig(error, path) => {
+            format!("{} cannot be read: {}", path.display(), FileError::of(error, path))
         }
         KubeconfigError::Parse(error) => {
             // The message of the parser may repeat a part of the file, which may be a secret.
@@ -144,6 +178,27 @@ pub fn prometheus(config: &Config) -> anyhow::Result<Option<Prometheus>> {
     (!prometheus.url.is_empty()).then(|| Prometheus::new(prometheus)).transpose()
 }
 
+/// Returns the version of the API server at `url`.
+///
+/// # Errors
+/// When it rejects the account, or does not answer within the limit.
+pub async fn version(client: &kube::Client, url: &str, limit: Duration) -> anyhow::Result<String> {
+    match timeout(limit, client.apiserver_version()).await {
+        Ok(Ok(version)) => Ok(version.git_version),
+        Ok(Err(kube::Error::Api(status))) if matches!(status.code, 401 | 403) => {
+            bail!(
+                "the API server {url} rejects this account: {}; check the credentials in the kubeconfig",
+                status.message
+            )
+        }
+        Ok(Err(kube::Error::Api(status))) => {
+            bail!("the API server {url} rejects the request: {}", status.message)
+        }
+        Ok(Err(error)) => bail!("{}", with_sources(&error)),
+        Err(_) => bail!("the API server {url} cannot be reached: {}", no_answer(limit)),
+    }
+}
+
 /// Waits until the API server at `url` answers, and reports why it does not.
 pub async fn connect(client: &kube::Client, url: &Uri, readiness: &Readiness) -> anyhow::Result<()> {
     let mut wait = Duration::from_millis(500);
@@ -166,13 +221,13 @@ pub async fn connect(client: &kube::Client, url: &Uri, readiness: &Readiness) ->
                 return Ok(());
             }
             Err(kube::Error::Api(status)) if matches!(status.code, 401 | 403) => {
-                anyhow::bail!(
+                bail!(
                     "the API server rejects this account: {}; check the credentials for {url}",
                     status.message
                 )
             }
             Err(error) => {
-                say(Cause::of(&error).with_remedy(AUTHORITY));
+                say(why(&error));
                 tokio::time::sleep(wait).await;
                 wait = (wait * 2).min(Duration::from_secs(10));
             }
@@ -219,6 +274,34 @@ mod tests {
             assert!(text.starts_with(&format!("--kubeconfig {shown} cannot be {expected}")), "{text}");
             assert!(!text.contains("s3cret") && text.lines().count() == 1, "{text}");
             assert_eq!(text.matches(&shown.to_string()).count(), 1, "{text}");
+        }
+        let namespace = Some("A b".to_owned());
+        let error = kubeconfig(&ClusterOptions { namespace, ..ClusterOptions::default() }).await;
+        let text = error.expect_err("it is wrong").to_string();
+        assert_eq!(text, "--namespace \"A b\" is not a valid namespace name");
+    }
+
+    #[test]
+    fn a_missing_cluster_is_explained_by_the_file_that_was_meant() {
+        let read = |kind: ErrorKind| KubeconfigError::ReadConfig(kind.into(), "/nowhere/config".into());
+        let missing = "no cluster is configured: pass --kubeconfig FILE, set KUBECONFIG, or run in a pod";
+        let no_folder = "the kubeconfig /nowhere/config cannot be read: its folder does not exist; create it, or correct the path";
+        let denied = "the kubeconfig /nowhere/config cannot be read: this process has no permission to read it; make it readable for \
+                      the user of this process";
+        let context = "the kubeconfig in KUBECONFIG cannot be used: it has no current-context; pass --context NAME (list them \
+                       with `kubectl config get-contexts`)";
+        let pod = "neither a kubeconfig nor the service account of this pod can be used: both";
+        for (error, set, expected) in [
+            (read(ErrorKind::NotFound), "", missing),
+            (KubeconfigError::FindPath, "", missing),
+            (read(ErrorKind::NotFound), "KUBECONFIG", no_folder),
+            (read(ErrorKind::PermissionDenied), "", denied),
+            (KubeconfigError::CurrentContextNotSet, "KUBECONFIG", context),
+            (read(ErrorKind::NotFound), "KUBERNETES_SERVICE_HOST", pod),
+        ] {
+            let both = std::io::Error::other("both");
+            let variable = |name: &str| (name == set).then(|| OsString::from("x"));
+            assert_eq!(no_cluster(&error, &both, variable), expected, "{error} {set}");
         }
     }
 

@@ -52,18 +52,18 @@ fn within(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-fn read_one(file: &Path) -> anyhow::Result<Input> {
+/// Reads a file; `-` is standard input.
+///
+/// # Errors
+/// When the file cannot be read, or is not UTF-8.
+pub fn read_one(file: &Path) -> anyhow::Result<Input> {
     let is_input = file == Path::new("-");
     let name = if is_input { "standard input".to_owned() } else { file.display().to_string() };
     let text = read_text(file).with_context(|| format!("{name} cannot be read"))?;
     Ok(Input { name, text })
 }
 
-/// Reads the text of a file; `-` is standard input.
-///
-/// # Errors
-/// When the file cannot be read, or is not UTF-8.
-pub fn read_text(path: &Path) -> Result<String, FileError> {
+fn read_text(path: &Path) -> Result<String, FileError> {
     if path != Path::new("-") {
         return file::read_text(path);
     }

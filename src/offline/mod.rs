@@ -4,6 +4,7 @@
 pub mod fields;
 pub mod files;
 pub mod format;
+mod invalid;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ use serde_json::{Value, json};
 use self::fields::UnknownField;
 use self::files::Input;
 use self::format::Format;
+use self::invalid::Invalid;
 use crate::api::crd::crds;
 use crate::api::labels::selector_string;
 use crate::api::pod_config::PodConfigKind;
@@ -92,18 +94,32 @@ impl Output {
 /// When a file cannot be read or is not YAML; the message names it.
 pub fn plan(files: &[PathBuf], config: &Config, around: Surroundings) -> anyhow::Result<Output> {
     let (definitions, mut documents, mut messages) = (crds(), Vec::new(), Vec::new());
+    let mut is_refused = false;
     for Input { name, text } in files::read(files)? {
         // The files come from the caller, so the number of documents and nodes is not limited.
         let options = serde_saphyr::options! { budget: None };
         let read: Vec<Value> = serde_saphyr::from_multiple_with_options(&text, options)
-            .map_err(|error| anyhow::anyhow!("{name}: {error}"))?;
+            .map_err(|error| anyhow::anyhow!("{name}: {}", tree::problem(error)))?;
         // Parse them again to get the lines.
-        let lines = tree::documents(&text).map_err(|error| anyhow::anyhow!("{name}: {error}"))?;
-        for UnknownField { line, message, .. } in
-            lines.iter().flat_map(|document| fields::unknown(document, &definitions))
-        {
+        let lines = tree::documents(&text);
+        let lines = lines.map_err(|error| anyhow::anyhow!("{name}: {}", tree::problem(error)))?;
+        let mut say = |line: Option<u64>, message: &str| {
             let line = line.map_or_else(String::new, |line| format!(":{line}"));
-            messages.push(format!("{name}{line}: {}", shown::message(&message)));
+            messages.push(format!("{name}{line}: {}", shown::message(message)));
+        };
+        if read.iter().all(Value::is_null) {
+            say(None, "no object in it");
+        }
+        for document in &lines {
+            for Invalid { line, message } in
+                invalid::invalid(document, &definitions, around.namespace.as_deref())
+            {
+                is_refused = true;
+                say(line, &message);
+            }
+            for UnknownField { line, message, .. } in fields::unknown(document, &definitions) {
+                say(line, &message);
+            }
         }
         let items = read.into_iter().flat_map(items).map(|mut document| {
             if let Some(namespace) = &around.namespace {
@@ -117,6 +133,7 @@ pub fn plan(files: &[PathBuf], config: &Config, around: Surroundings) -> anyhow:
     let mut planning = Planning::new(documents, around.cluster, config)?;
     let mut output = planning.plan()?;
     output.messages.splice(..0, messages);
+    output.is_refused |= is_refused;
     Ok(output)
 }
 
@@ -249,6 +266,8 @@ impl Cluster<'_> {
         let taken =
             is_input && self.factory.offer(&document).with_context(|| format!("a {kind} cannot be read"))?;
         Ok(match kind.as_str() {
+            // A document without a kind is reported with its line.
+            "" => None,
             _ if taken => None,
             SecretKind::KIND => Some(format!("Secret {} is ignored: no loop reads it", shown::shown(&name))),
             kind => {

@@ -11,7 +11,6 @@ mod value;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::Context;
 use futures::future::join_all;
 use kube::Client;
 use tokio::task::JoinSet;
@@ -120,13 +119,11 @@ struct Previews {
 impl Live {
     async fn connect(cluster: &ClusterOptions) -> anyhow::Result<Self> {
         let kubeconfig = start_up::kubeconfig(cluster).await?;
-        let url = kubeconfig.cluster_url.clone();
+        let url = kubeconfig.cluster_url.to_string();
         let client = client::build(kubeconfig.clone(), Gate::closed())?;
         let users = UserClient::new(&kubeconfig)?;
         let writer = Writer::new(kubeconfig, Gate::closed())?;
-        let version = tokio::time::timeout(ANSWER, client.apiserver_version()).await;
-        let version = version.with_context(|| format!("the API server {url} did not answer within 10 s"))?;
-        version.with_context(|| format!("the API server {url} cannot be used"))?;
+        start_up::version(&client, &url, ANSWER).await?;
         Ok(Self { client, writer, users })
     }
 

@@ -182,9 +182,10 @@ pub fn unreadable(error: &serde_json::Error) -> ApiError {
 
 /// Formats an error and all its sources on one line.
 pub fn with_sources(error: &dyn std::error::Error) -> String {
-    // kube appends the whole `Status` in its debug format; the message precedes it.
+    // kube prepends the name of its variant, and appends the whole `Status` in its debug format.
     let brief = |error: &dyn std::error::Error| {
         let text = error.to_string();
+        let text = text.strip_prefix("ServiceError: ").unwrap_or(&text);
         text.split(" (Status {").next().unwrap_or_default().to_owned()
     };
     let mut text = brief(error);

@@ -89,6 +89,29 @@ class Rendering(unittest.TestCase):
                     namespaced = document["kind"] not in render.CLUSTER_SCOPED
                     self.assertEqual("namespace" in document["metadata"], namespaced)
 
+    def test_the_names_of_a_long_release_are_valid(self):
+        def labels(node):
+            if isinstance(node, dict):
+                for name, value in node.items():
+                    if name in ("labels", "matchLabels"):
+                        yield from value.values()
+                    else:
+                        yield from labels(value)
+            elif isinstance(node, list):
+                for item in node:
+                    yield from labels(item)
+
+        services = {"podMonitor": {"enabled": False}, "serviceMonitor": {"enabled": True}}
+        long = {"nameOverride": "n" * 63}
+        for values in ([], [services], [long], [services, long]):
+            found = rendered(*SETS["everything"], *values, release="r" * 53, hooks=True)
+            for document in found:
+                name = document["metadata"]["name"]
+                with self.subTest(values, object=render.key(document)):
+                    self.assertLessEqual(len(name), 63 if document["kind"] in ("Service", "Job", "Pod") else 253)
+                    self.assertLessEqual(max((len(value) for value in labels(document)), default=0), 63)
+            self.assertEqual(len({render.key(document) for document in found}), len(found), "shortened names differ")
+
     def test_selectors_and_ports_match_the_pods(self):
         for name, values in SETS.items():
             found = rendered(*values)
@@ -303,6 +326,10 @@ class Rendering(unittest.TestCase):
             with self.subTest(values):
                 self.assertEqual(ports(*values), sorted([443, 6443, *expected]))
         self.assertEqual(ports({"networkPolicy": {"apiServerPorts": [16443]}}), [16443])
+        # The policy of the bastion, which these pods have too, allows only machines on port 22.
+        one = lambda **policy: {"bastion": {"enabled": True, "inDaemon": True, "networkPolicy": policy}}
+        self.assertEqual(ports(one(enabled=True)), [443, 6443])
+        self.assertEqual(ports(one(enabled=False)), [22, 443, 6443])
 
     def test_the_connections_of_the_daemon_can_be_narrowed_to_ranges(self):
         egress = lambda **policy: by_key(rendered({"networkPolicy": policy}))[f"NetworkPolicy {NAMESPACE}/crownlabs"]["spec"]["egress"]

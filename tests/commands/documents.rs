@@ -69,19 +69,25 @@ pub fn project() -> PathBuf {
 /// The documents for users, below the folder of the project.
 pub fn documents() -> Vec<String> {
     let mut found = ["README.md", "CONTRIBUTING.md", "manifests/chart/README.md"].map(str::to_owned).to_vec();
-    let mut folders = vec![PathBuf::from("docs")];
+    found.extend(files_below("docs", "md"));
+    found.sort();
+    found
+}
+
+/// The files in a folder of the project and in its sub-folders, with this extension.
+pub fn files_below(folder: &str, extension: &str) -> Vec<String> {
+    let (mut found, mut folders) = (Vec::new(), vec![PathBuf::from(folder)]);
     while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(project().join(&folder)).expect("a folder of documents") {
+        for entry in fs::read_dir(project().join(&folder)).expect("a folder") {
             let entry = entry.expect("an entry");
             let path = folder.join(entry.file_name());
             if entry.path().is_dir() {
                 folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "md") {
+            } else if path.extension().is_some_and(|of_file| of_file == extension) {
                 found.push(path.display().to_string());
             }
         }
     }
-    found.sort();
     found
 }
 
@@ -123,6 +129,24 @@ pub fn read(document: &str, text: &str) -> Result<Vec<Block>, Vec<String>> {
     }
     reader.unused();
     if reader.faults.is_empty() { Ok(reader.blocks) } else { Err(reader.faults) }
+}
+
+/// A document with empty lines in place of its blocks.
+pub fn without_blocks(text: &str) -> String {
+    let mut fence: Option<Fence<'_>> = None;
+    let mut rest = String::new();
+    for line in text.lines() {
+        if fence.as_ref().is_some_and(|fence| fence.closes(line)) {
+            fence = None;
+        } else if fence.is_none() {
+            fence = Fence::opens(line);
+            if fence.is_none() {
+                rest.push_str(line);
+            }
+        }
+        rest.push('\n');
+    }
+    rest
 }
 
 /// The first line of a block.

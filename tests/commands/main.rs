@@ -1,5 +1,6 @@
 //! Runs every command of the documents as written, on a real control plane, a real Keycloak, and this machine: see
-//! [`documents`] for how a document names the scene, and [`scenes`] for the state at its beginning.
+//! [`documents`] for how a document names the scene, [`scenes`] for the state at its beginning, and [`inline`] for the
+//! commands in sentences and messages.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
@@ -9,6 +10,8 @@ mod daemon;
 mod documents;
 mod documents_tests;
 mod hook;
+mod inline;
+mod inline_tests;
 #[path = "../integration/lab.rs"]
 #[allow(dead_code, reason = "it is that of the integration tests")]
 mod lab;
@@ -35,9 +38,9 @@ use stage::{Stage, plays_of};
 fn every_block_is_run_or_has_a_reason_why_not() {
     let blocks = all();
     let plays = plays(&blocks).unwrap_or_else(|faults| panic!("{}", faults.join("\n")));
-    let unused = unused(&plays);
-    assert!(unused.is_empty(), "{}", unused.join("\n"));
     let run: usize = plays.iter().map(|play| play.blocks.len()).sum();
+    let unused = unused(&plays.into_iter().chain([inline::play()]).collect::<Vec<_>>());
+    assert!(unused.is_empty(), "{}", unused.join("\n"));
     let mut left = Vec::new();
     for block in &blocks {
         if let Some(Task::NotRun(reason)) = &block.task {
@@ -78,9 +81,10 @@ fn in_an_empty_cluster() {
 #[test]
 fn with_the_chart_installed() {
     let site = Site::start(Vec::new(), true);
-    for play in plays_of(Lane::Installed) {
+    for play in plays_of(Lane::Installed).into_iter().chain([inline::play()]) {
         parts::install(&site);
-        Stage::new(&play, Some(&site)).perform(&play, "");
+        let prelude = if play.scene.name == inline::SCENE { parts::SENTENCES } else { "" };
+        Stage::new(&play, Some(&site)).perform(&play, prelude);
     }
 }
 

@@ -28,7 +28,7 @@ pub struct After<'a> {
 /// The text of a block, the expected result, and the function that checks it.
 type Outcome = (&'static str, &'static str, fn(&After<'_>));
 
-const OUTCOMES: [Outcome; 30] = [
+const OUTCOMES: [Outcome; 32] = [
     ("crownlabs plan -f manifests/samples", "as many objects as the text says", planned),
     ("crownlabs config from-values", "the steps that must be done", |after| {
         says(after, &["\nMust be done before the file can be used:\n  "]);
@@ -69,6 +69,10 @@ const OUTCOMES: [Outcome; 30] = [
     ("kubectl describe resourcequota", "the limit of Instances", |after| {
         says(after, &["count/instances.crownlabs.polito.it"]);
     }),
+    ("kubectl auth whoami --user=student", "the user of the token", |after| {
+        says(after, &["system:serviceaccount:tenant-ada-rossi:default"]);
+    }),
+    ("kubectl describe template", "both conditions", |after| says(after, &[" Valid\n", " Ready\n"])),
     ("kubectl auth can-i create instances", "that the Tenant may", |after| says(after, &["\nyes\n"])),
     ("check configuration.yaml --connect", "a line for the API server", |after| {
         says(after, &["\nok      API server: "]);

@@ -104,6 +104,16 @@ pub fn administrator(server: &KeycloakServer) -> &'static str {
     password
 }
 
+/// The beginning of the scene `sentences`: the namespace of a user, the plugin of kubectl, a token, and an SSH key.
+pub const SENTENCES: &str = "kubectl config view --raw > kubeconfig
+export KUBECONFIG=$PWD/kubeconfig
+kubectl config set-context --current --namespace=tenant-ada-rossi
+mkdir plugins
+ln -s $(command -v crownlabs) plugins/kubectl-crownlabs
+PATH=$PWD/plugins:$PATH
+TOKEN=$(kubectl create token default)
+ssh-keygen -q -t ed25519 -N '' -f key";
+
 /// The commands of docs/keycloak.md before the blocks of the scene `realm`, and a user.
 pub const REALM: &str = "kcadm=/opt/keycloak/bin/kcadm.sh
 realm=another

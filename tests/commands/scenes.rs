@@ -42,8 +42,53 @@ const OF_KEYCLOAK: [Substitution; 2] = [
     ("https://auth.example.com", "{keycloak}", "the server of the test"),
 ];
 
+const OF_SENTENCES: [Substitution; 22] = [
+    (
+        "plan --kubeconfig FILE --config FILE",
+        "plan --kubeconfig kubeconfig --config config/crownlabs.yaml || test $? = 4",
+        "the files of the scene; the exit code 4 reports changes",
+    ),
+    (
+        "NAMESPACE/INSTANCE --exit-code",
+        "tenant-ada-rossi/server-1 --exit-code || test $? = 4",
+        "a machine of the samples; the exit code 4 reports that it is not ready",
+    ),
+    ("tenant-carlo-verdi/routing-try", "tenant-ada-rossi/server-1", "a machine of the samples"),
+    ("-n tenant-ada instance/hello-1", "-n tenant-ada-rossi instance/server-1", "a machine of the samples"),
+    ("why INSTANCE -n NAMESPACE", "why server-1 -n tenant-ada-rossi", "a machine of the samples"),
+    ("instance NAME -n NAMESPACE", "instance server-1 -n tenant-ada-rossi", "a machine of the samples"),
+    ("instance NAME", "instance server-1", "a machine of the samples"),
+    ("template routing", "template server", "a Template of the samples"),
+    ("KIND.spec", "instance.spec", "a kind"),
+    ("KIND -A", "workspaces -A", "a kind"),
+    ("man FOLDER", "man man-pages", "a folder"),
+    ("-f FILE", "-f key", "the key of the scene"),
+    ("ssh-keygen -lf", "ssh-keygen -lf key.pub", "the key of the scene"),
+    ("openssl passwd -6", "openssl passwd -6 -stdin <<< secret", "it reads the password from a terminal"),
+    ("-n labs", "-n crownlabs-system", "the namespace of the release"),
+    ("helm test crownlabs", "helm test --help crownlabs", "its pod is simulated and does not end"),
+    (
+        "--reset-then-reuse-values",
+        "--reset-then-reuse-values --dry-run=client crownlabs manifests/chart -n crownlabs-system",
+        "the release of the scene; its webhooks have addresses that Helm would not remove",
+    ),
+    ("OLD-webhook", "crownlabs-webhook --dry-run=server", "the daemon needs the configurations"),
+    (
+        "kubectl delete -f manifests/",
+        "kubectl delete --dry-run=server --ignore-not-found -f manifests/",
+        "the other commands need the daemon",
+    ),
+    ("logs ", "logs --help ", "simulated pods have no logs"),
+    ("kubectl edit", "kubectl edit --help", "it opens an editor"),
+    (
+        "kubectl cluster-info dump | grep -m1 cluster-cidr",
+        "kubectl cluster-info dump --help",
+        "the control plane has no pods, whose arguments the command prints",
+    ),
+];
+
 /// All scenes.
-pub const SCENES: [Scene; 11] = [
+pub const SCENES: [Scene; 12] = [
     Scene {
         name: "sources",
         what: "the working copy: cargo and make, and the programs that `cargo install` installs",
@@ -85,7 +130,11 @@ pub const SCENES: [Scene; 11] = [
         name: "programs",
         what: "crownlabs and helm, the repository, and values.yaml: from the document, or a small one",
         lane: Lane::Machine,
-        substitutions: &[],
+        substitutions: &[(
+            "--storage.tsdb.retention.time=31d",
+            "--storage.tsdb.retention.time=31d --version",
+            "the server does not end by itself",
+        )],
     },
     Scene {
         name: "cluster",
@@ -120,6 +169,12 @@ pub const SCENES: [Scene; 11] = [
                 "the exit code 4 reports a part that this cluster lacks",
             ),
         ],
+    },
+    Scene {
+        name: "sentences",
+        what: "the same, for the commands outside of blocks: see inline.rs",
+        lane: Lane::Installed,
+        substitutions: &OF_SENTENCES,
     },
     Scene {
         name: "objects",

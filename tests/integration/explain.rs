@@ -39,9 +39,15 @@ fn assert_plugin(lab: &Lab, binary: &Path) {
     assert!(!is_success && text.contains("omit one of them"), "{text}");
     let (is_success, text) = run(&plugin, &["why"], lab);
     assert!(!is_success && text.contains("Usage: kubectl crownlabs why"), "{text}");
-    for (name, problem) in
-        [("tenant-explain/absent", "not found"), ("tenant-explain/../../x", "not a valid name of Instance")]
-    {
+    for (name, problem) in [
+        ("tenant-explain/absent", "absent not found; Instances of this namespace include "),
+        ("tenant-explain/work", "work not found; did you mean works?"),
+        (
+            "instance/works",
+            "works not found; the namespace instance has no Instance: list all with `kubectl ",
+        ),
+        ("tenant-explain/../../x", "not a valid name of Instance"),
+    ] {
         let (is_success, text) = run(binary, &["why", name], lab);
         assert!(!is_success && text.contains(problem), "{text}");
     }
@@ -131,9 +137,19 @@ fn assert_plain_errors(lab: &Lab, binary: &Path) {
     let away = folder.path().join("away");
     std::fs::write(&away, kubeconfig.to_string()).expect("written");
     let away = away.to_str().expect("a path");
-    let (is_success, text) = run(binary, &["why", "tenant-explain/works", "--kubeconfig", away], lab);
-    assert!(!is_success && text.contains("the API server cannot be reached: "), "{text}");
-    assert!(!text.contains("ServiceError") && !text.contains("Os {"), "{text}");
+    for command in [
+        &["why", "tenant-explain/works"][..],
+        &["status"],
+        &["status", "explain"],
+        &["release", "--selector", "a=b"],
+        &["plan"],
+    ] {
+        let (is_success, text) = run(binary, &[command, &["--kubeconfig", away]].concat(), lab);
+        let expected = "the API server https://127.0.0.1:1/ cannot be reached: client error";
+        assert!(!is_success && text.contains(expected), "{command:?}: {text}");
+        assert!(text.contains("; check host and port") && text.matches("https:").count() == 1, "{text}");
+        assert!(!text.contains("ServiceError") && !text.contains("Os {"), "{text}");
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::{assert_none, is_rust, read, sources};
 const PAGE: &str = "docs/troubleshooting.md";
 
 /// The texts of Kubernetes, Helm, OpenSSH and container runtimes.
-const OF_OTHERS: [&str; 12] = [
+const OF_OTHERS: [&str; 14] = [
     "manifest unknown",
     "no basic auth credentials",
     "certificate signed by unknown authority",
@@ -20,6 +20,8 @@ const OF_OTHERS: [&str; 12] = [
     "not allowed",
     "does not match pattern",
     "got string, want",
+    "timed out waiting for the condition",
+    "Job in progress",
 ];
 
 /// The texts in backquotes in the first cells of tables, each with its line. They are split at placeholders and numbers,

@@ -133,7 +133,7 @@ class Names(unittest.TestCase):
     def test_the_account_and_the_version_are_written_everywhere(self):
         command = ["git", "-C", ROOT, "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
         names = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split("\0")
-        places = (".github/", "CONTRIBUTING", "Cargo.toml", "Dockerfile", "README", "SECURITY", "config/", "docs/", "images/", "manifests/")
+        places = (".github/", "CONTRIBUTING", "Cargo.", "Dockerfile", "README", "SECURITY", "config/", "docs/", "images/", "manifests/")
         with tempfile.TemporaryDirectory() as folder:
             for name in names:
                 if name.startswith(places) and (ROOT / name).is_file():
@@ -160,6 +160,9 @@ class Names(unittest.TestCase):
             self.assertEqual(chart["home"], "https://github.com/Some-One/crownlabs")
             self.assertEqual((chart["version"], chart["appVersion"]), ("9.8.7", "9.8.7"))
             self.assertIn("/Some-One/crownlabs/v9.8.7/", chart["icon"])
+            # `make generate` and the builds of a release do not change the lock file (`--locked`).
+            locked = {package["name"]: package["version"] for package in check.tomllib.loads(found["Cargo.lock"])["package"]}
+            self.assertEqual(locked["crownlabs"], "9.8.7")
             self.assertIn('image.source="https://github.com/Some-One/crownlabs"', found["images/ssh-bastion/Dockerfile"])
             self.assertIn("crownlabs/crownlabs:9.8.7", found["manifests/30-deployment.yaml"])
             # Names of images have small letters.

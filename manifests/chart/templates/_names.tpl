@@ -1,14 +1,16 @@
+{{- /* Labels have at most 63 characters, with the longest suffix: -instance-metrics. */ -}}
 {{- define "crownlabs.name" -}}
-{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
+{{- default .Chart.Name .Values.nameOverride | trunc 46 | trimSuffix "-" }}
 {{- end }}
 
+{{- /* The same applies to the names of Services: -instance-metrics-metrics. */ -}}
 {{- define "crownlabs.fullname" -}}
 {{- if .Values.fullnameOverride }}
-{{- .Values.fullnameOverride | trunc 50 | trimSuffix "-" }}
+{{- .Values.fullnameOverride | trunc 38 | trimSuffix "-" }}
 {{- else if contains (include "crownlabs.name" .) .Release.Name }}
-{{- .Release.Name | trunc 50 | trimSuffix "-" }}
+{{- .Release.Name | trunc 38 | trimSuffix "-" }}
 {{- else }}
-{{- printf "%s-%s" .Release.Name (include "crownlabs.name" .) | trunc 50 | trimSuffix "-" }}
+{{- printf "%s-%s" .Release.Name (include "crownlabs.name" .) | trunc 38 | trimSuffix "-" }}
 {{- end }}
 {{- end }}
 
@@ -201,6 +203,10 @@ have the usual ports.
 {{- end -}}
 {{- if $effective.controllers.termination.enabled -}}
 {{- $ports = concat $ports (list 80 443) -}}
+{{- end -}}
+{{- if and (include "crownlabs.bastion.inDaemon" .) (not .Values.bastion.networkPolicy.enabled) -}}
+{{- /* The machines, without the policy of the bastion, which would name them. */ -}}
+{{- $ports = append (append $ports $effective.controllers.sshTracker.port) $effective.controllers.webSsh.port -}}
 {{- end -}}
 {{- $numbers := list -}}
 {{- range $ports -}}

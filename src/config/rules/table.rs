@@ -51,6 +51,14 @@ pub const RULES: &[Rule] = &[
         // Port 0 means any free port, so two servers may have it.
         (health == metrics && health.port() != 0).then(|| format!("metrics and health are both at {health}"))
     }),
+    Other("server", &["webhook.listen", "metrics", "health"], "an address of its own", |config| {
+        let server = &config.server;
+        let webhook =
+            server.webhook.listen.address().filter(|it| server.webhook.enabled && it.port() != 0)?;
+        let others = [("metrics", &server.metrics), ("health", &server.health)];
+        let (other, _) = others.into_iter().find(|(_, listen)| listen.address() == Some(webhook))?;
+        Some(format!("webhook.listen and {other} are both at {webhook}"))
+    }),
     Needed("server.webhook", Enabled, &[("listen", "an address and a port")]),
     Bounds("controllers.publicExposure", PublicExposureConfig::BOUNDS),
     Bounds("controllers.tenant", TenantConfig::BOUNDS),

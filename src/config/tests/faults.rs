@@ -43,11 +43,9 @@ controllers:
         "f.yaml:12: log.filter: \"inof\" is not valid; expected a level (error, warn, info, debug, trace, \
          off), and others for modules, such as info,crownlabs::runtime=debug",
         "f.yaml:15: controllers.instance.concurency: unknown key; did you mean \"concurrency\"?",
-        "f.yaml:16: controllers.instance.concurrency: 0 is not valid; \
-         expected a whole number from 1 to 256",
+        "f.yaml:16: controllers.instance.concurrency: 0 is not valid; expected a whole number from 1 to 256",
         "f.yaml:17: controllers.instance.enabled: \"yes\" is text; expected true or false",
-        "f.yaml:18: controllers.instance.containerImages: a list; \
-         expected a mapping (or omit the key)",
+        "f.yaml:18: controllers.instance.containerImages: a list; expected a mapping (or omit the key)",
         "f.yaml:22: controllers.instance.gatewayApi.parentRefs[0].namespace: missing; expected at most 63 \
          lower-case letters, digits and dashes, with a letter or digit at both ends",
         "f.yaml:23: controllers.instance.gatewayApi.parentRefs[1].name: \"G\" is not valid; expected at \
@@ -111,10 +109,8 @@ leaderElection: {enabled: null, name: [], namespace: {}}
          expected a duration such as 30s, 5m, 24h or 7d, at most 36500d",
         "f.yaml:5: server: no value; expected a mapping (or omit the key)",
         "f.yaml:6: log: \"text\" is text; expected a mapping (or omit the key)",
-        "f.yaml:7: controllers.instance.concurrency: 2.5 is not valid; \
-         expected a whole number from 1 to 256",
-        "f.yaml:7: controllers.instance.localVm.namespaces: \"images\" is text; \
-         expected a list ([] if empty)",
+        "f.yaml:7: controllers.instance.concurrency: 2.5 is not valid; expected a whole number from 1 to 256",
+        "f.yaml:7: controllers.instance.localVm.namespaces: \"images\" is text; expected a list ([] if empty)",
         "f.yaml:7: controllers.instance.websiteBaseUrl: 7 is a number; expected text; put it in quotes",
         "f.yaml:8: leaderElection.enabled: no value; expected true or false",
         "f.yaml:8: leaderElection.name: a list; expected at most 253 lower-case letters, digits, dashes \
@@ -211,9 +207,12 @@ fn rules_between_addresses_and_other_keys() {
             "server.metrics: metrics and health are both at 0.0.0.0:8081; expected two addresses",
         ),
         (
+            "server: {health: '0.0.0.0:9443', webhook: {enabled: true}}",
+            "server.health: webhook.listen and health are both at 0.0.0.0:9443; expected an address of its own",
+        ),
+        (
             "server: {webhook: {enabled: true, listen: ''}}",
-            "server.webhook.listen: webhook is enabled and listen is empty; \
-             expected an address and a port",
+            "server.webhook.listen: webhook is enabled and listen is empty; expected an address and a port",
         ),
         (
             "server: {webhook: {bypassGroups: ['a', ' ']}}",

@@ -91,7 +91,7 @@ pub fn sentence(selector: &BTreeMap<String, String>, counts: &[(&str, Count)]) -
     let taken = marked.first().map(|_| format!("were taken under {}", marked.join(" and ")));
     let taken: Vec<String> = taken.into_iter().chain(unmarked).collect();
     let release =
-        marked.first().map(|first| format!(", or release them: crownlabs release --selector {first}"));
+        marked.first().map(|first| format!(", or release them: `crownlabs release --selector {first}`"));
     (!taken.is_empty()).then(|| {
         format!(
             "selector {} {of_kinds} and {}. They stay as they are. Correct the selector; or, if the change is intended, change \

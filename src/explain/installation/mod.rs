@@ -19,7 +19,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 pub use self::objects::{KindCount, Problem};
-pub use self::read::{daemon_pods, read, version};
+pub use self::read::{daemon_pods, read};
 pub use self::text::text;
 pub use self::value::value;
 use crate::runtime::outages::OutageState;

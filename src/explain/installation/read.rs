@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use anyhow::{anyhow, bail};
 use futures::future::join_all;
 use futures::stream::{self, StreamExt};
 use futures::{FutureExt, join};
@@ -18,6 +17,7 @@ use tokio::time::timeout;
 use super::objects::{KindCount, Problem, add};
 use super::{DaemonPod, Definition, Installation, LeaderLease, NotRead, parse};
 use crate::api::crd::crds;
+use crate::manager::start_up::version;
 use crate::runtime::client::{first_listed, page_of_pod};
 use crate::runtime::error::{ApiError, with_sources};
 use crate::runtime::readiness::state::{PATH, ReplicaState};
@@ -41,12 +41,18 @@ const LARGEST: usize = 1 << 20;
 /// The selector of the namespaces and pods of installations.
 const PART_OF: &str = "&labelSelector=app.kubernetes.io%2Fpart-of%3Dcrownlabs";
 
-/// Reads an installation. `namespace` is its namespace; otherwise, all installations of the cluster are read.
+/// Reads an installation from the API server at `url`. `namespace` is its namespace; otherwise, all installations of the
+/// cluster are read.
 ///
 /// # Errors
 /// When the API server does not answer.
-pub async fn read(client: &Client, namespace: Option<&str>, now: Timestamp) -> anyhow::Result<Installation> {
-    let api_server = version(client).await?;
+pub async fn read(
+    client: &Client,
+    url: &str,
+    namespace: Option<&str>,
+    now: Timestamp,
+) -> anyhow::Result<Installation> {
+    let api_server = version(client, url, PART).await?;
     let (daemons, definitions, objects) = join!(
         daemons(client, namespace, now).boxed_local(),
         definitions(client).boxed_local(),
@@ -70,24 +76,6 @@ pub async fn read(client: &Client, namespace: Option<&str>, now: Timestamp) -> a
 pub async fn daemon_pods(client: &Client, now: Timestamp) -> (Vec<DaemonPod>, Vec<NotRead>) {
     let (_, pods, not_read) = daemons(client, None, now).await;
     (pods, not_read)
-}
-
-/// Returns the version of the API server.
-///
-/// # Errors
-/// When it does not answer.
-pub async fn version(client: &Client) -> anyhow::Result<String> {
-    match timeout(PART, client.apiserver_version()).await {
-        Ok(Ok(version)) => Ok(version.git_version),
-        Ok(Err(kube::Error::Api(status))) => {
-            Err(anyhow!("the API server rejects the request: {}", status.message))
-        }
-        Ok(Err(error)) => {
-            let error = anyhow::Error::from(error);
-            bail!("the API server cannot be reached: {}", error.root_cause())
-        }
-        Err(_) => bail!("the API server cannot be reached: no answer within {} s", PART.as_secs()),
-    }
 }
 
 /// Sends the requests of a part, with a time limit.

@@ -12,6 +12,7 @@ use crate::runtime::api_server::{ApiServer, Asked, refused};
 use crate::runtime::client::first_listed;
 
 const NOW: &str = "2026-01-02T00:05:00Z";
+const URL: &str = "https://labs:6443/";
 
 fn path(asked: &Asked) -> &str {
     asked.line.trim_start_matches("GET ").split('?').next().unwrap_or_default()
@@ -58,7 +59,7 @@ fn answer(asked: &Asked) -> (u16, Value) {
 #[tokio::test]
 async fn an_installation_is_found_by_its_lease_and_its_pods_are_asked() {
     let server = ApiServer::start(answer).await;
-    let found = read(&server.client(), None, time(NOW)).await.expect("read");
+    let found = read(&server.client(), URL, None, time(NOW)).await.expect("read");
     assert_eq!((&*found.api_server, found.leases.len()), ("v1.36.1", 1));
     let pods: Vec<_> = found.pods.iter().map(|pod| (&*pod.name, pod.leads, pod.version())).collect();
     let expected = [
@@ -80,7 +81,7 @@ async fn an_installation_is_found_by_its_lease_and_its_pods_are_asked() {
         let line = format!("GET /api/v1/namespaces/{namespace}/{selected}");
         assert!(lines.contains(&line), "{line} is not in {lines:?}");
     }
-    read(&server.client(), Some("labs"), time(NOW)).await.expect("read");
+    read(&server.client(), URL, Some("labs"), time(NOW)).await.expect("read");
     let lines = server.lines();
     assert!(!lines.iter().any(|line| line.contains("/namespaces/nodes/")), "{lines:?}");
 }
@@ -92,7 +93,7 @@ async fn parts_that_may_not_be_read_are_listed_with_the_reason() {
         _ => refused(403, "Forbidden", "not for you"),
     })
     .await;
-    let found = read(&server.client(), None, time(NOW)).await.expect("read");
+    let found = read(&server.client(), URL, None, time(NOW)).await.expect("read");
     let names: Vec<&str> = found.not_read.iter().map(|unread| &*unread.what).collect();
     assert_eq!(names[..3], ["Leases", "namespaces", "CRDs"]);
     assert!(names.contains(&"instances") && names.len() == 3 + crds().len(), "{names:?}");
@@ -104,8 +105,8 @@ async fn parts_that_may_not_be_read_are_listed_with_the_reason() {
 #[tokio::test]
 async fn an_api_server_that_rejects_every_request_is_an_error() {
     let server = ApiServer::start(|_| refused(503, "ServiceUnavailable", "starting")).await;
-    let error = read(&server.client(), None, time(NOW)).await.expect_err("no version");
-    assert_eq!(error.to_string(), "the API server rejects the request: starting");
+    let error = read(&server.client(), URL, None, time(NOW)).await.expect_err("no version");
+    assert_eq!(error.to_string(), "the API server https://labs:6443/ rejects the request: starting");
 }
 
 #[tokio::test]

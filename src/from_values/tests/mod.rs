@@ -255,18 +255,37 @@ instance-operator: {configurations: {generic: {whitelistLabels: c=d}}}";
 
 #[test]
 fn unusable_values_are_reported() {
-    for (values, problem) in
-        [("frontend-app: {}", "these are not values of the Go operators' chart"), ("[1, 2", "line")]
-    {
+    let expected = "; expected the output of `helm get values RELEASE --all -o yaml`";
+    for (values, begin, end) in [
+        ("frontend-app: {}", "these are not values of the Go operators' chart: none of operator, ", expected),
+        ("", "it is empty", expected),
+        ("# operator: {}\n", "it is empty", expected),
+        ("operator: 3", "operator is 3", "; expected a mapping with the values of this part"),
+        ("[1, 2", "line 1: not valid YAML: ", ""),
+        (
+            "bastion: {}\noperator: {}\noperator: {}",
+            "line 3: the key operator is given twice",
+            "; expected it once",
+        ),
+        (
+            "operator: {}\n---\noperator: {}",
+            "line 3: a second YAML document begins",
+            "; expected one document in the file",
+        ),
+    ] {
         let error = from_values(values, Made::Chart, None).expect_err("no values");
-        assert!(error.contains(problem), "{error}");
+        assert!(error.starts_with(begin) && error.ends_with(end) && error.lines().count() == 1, "{error}");
     }
     let values = "operator: {configurations: {keycloak: {url: \"https://auth.example.org\"}}}";
-    let made = configuration(values);
-    let report = made.report();
-    let (_, faults) = report.split_once("  fix these faults of the configuration:\n").expect("faults");
-    assert!(faults.starts_with("    the configuration:") && faults.contains("realm"), "{report}");
-    assert!(!made.is_usable());
+    for (made, begin) in
+        [(Made::Configuration, "    the configuration:"), (Made::Chart, "    the configuration: ")]
+    {
+        let made = from_values(values, made, None).expect("values");
+        let report = made.report();
+        let (_, faults) = report.split_once("  fix these faults of the configuration:\n").expect("faults");
+        assert!(faults.starts_with(begin) && faults.contains("realm"), "{report}");
+        assert!(!made.is_usable());
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use http::{HeaderMap, Method, Request};
 use http_body_util::Full;
 use hyper::body::Bytes;
 use tokio::time::timeout;
-use tower::{BoxError, ServiceExt};
+use tower::BoxError;
 
 use super::{LATE, REQUEST_TIMEOUT, Sender, Writer, refusal};
 use crate::runtime::answer::{Answer, LONGEST_ANSWER, ListMetadata};
@@ -117,8 +117,7 @@ impl Sender {
         each: &mut (impl FnMut(Piece<'_>) -> Result<(), ApiError> + Send),
     ) -> Result<Option<ListMetadata>, BoxError> {
         let late = |_| LATE;
-        let answer = timeout(REQUEST_TIMEOUT, self.service.clone().oneshot(request));
-        let answer = answer.await.map_err(late)??;
+        let answer = timeout(REQUEST_TIMEOUT, self.begin(request)).await.map_err(late)??;
         *code = Some(answer.status().as_u16());
         if !answer.status().is_success() {
             let refused = timeout(REQUEST_TIMEOUT, self.read(answer)).await.map_err(late)??;

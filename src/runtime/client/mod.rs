@@ -8,9 +8,11 @@
 mod list;
 mod pages;
 mod pauses;
+mod unreachable;
 mod user_client;
 
 pub use pages::{each_listed, first_listed, page_of_pod};
+pub use unreachable::why;
 pub use user_client::{Credential, Patch, Preconditions, Right, Rules, UserClient};
 
 use std::collections::HashMap;
@@ -35,6 +37,7 @@ use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Service, ServiceBuilder, ServiceExt};
 
 use self::pauses::{Pauses, asked};
+use self::unreachable::Unreachable;
 use super::clock;
 use super::error::{ApiError, NotLeader, with_sources};
 use super::gate::Gate;
@@ -49,7 +52,7 @@ pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// The message for a request that timed out.
 const LATE: &str = "the API server did not answer in time";
 
-/// The error of a request that took longer than [`REQUEST_TIMEOUT`].
+/// The error of a response that does not continue within [`REQUEST_TIMEOUT`].
 #[derive(Debug, thiserror::Error)]
 #[error("the API server did not answer within {} s", REQUEST_TIMEOUT.as_secs())]
 pub struct NoAnswer;
@@ -68,6 +71,11 @@ fn prepared(mut config: Config) -> Config {
     config
 }
 
+/// The URL of the API server, for messages.
+fn url(config: &Config) -> Arc<str> {
+    config.cluster_url.to_string().into()
+}
+
 /// Builds `kube`'s client, which sends writes only while `gate` is open.
 ///
 /// # Errors
@@ -75,10 +83,10 @@ fn prepared(mut config: Config) -> Config {
 #[inline(never)] // much code, in several commands
 pub fn build(config: Config, gate: Gate) -> kube::Result<Client> {
     let config = prepared(config);
-    let metrics = RequestMetrics::new(&config);
+    let (url, metrics) = (url(&config), RequestMetrics::new(&config));
     let gated = layer_fn(move |inner| {
-        let (gate, metrics, pauses) = (gate.clone(), metrics.clone(), Pauses::default());
-        Gated { inner, gate, metrics, pauses }
+        let (url, gate, metrics) = (Arc::clone(&url), gate.clone(), metrics.clone());
+        Gated { inner, url, gate, metrics, pauses: Pauses::default() }
     });
     Ok(ClientBuilder::try_from(config)?.with_layer(&gated).build())
 }
@@ -117,6 +125,7 @@ impl Writer {
 #[derive(Clone)]
 struct Sender {
     service: BoxCloneSyncService<Request<Full<Bytes>>, Response<Incoming>, BoxError>,
+    url: Arc<str>,
     metrics: RequestMetrics,
 }
 
@@ -131,8 +140,8 @@ impl Sender {
             .layer(config.extra_headers_layer()?)
             .map_err(BoxError::from)
             .service(pool);
-        let metrics = RequestMetrics::new(&config);
-        Ok(Self { service: BoxCloneSyncService::new(service), metrics })
+        let (url, metrics) = (url(&config), RequestMetrics::new(&config));
+        Ok(Self { service: BoxCloneSyncService::new(service), url, metrics })
     }
 
     /// Sends a request and returns the body of the response. Both together take at most `limit`.
@@ -145,11 +154,17 @@ impl Sender {
     async fn exchange(&self, request: Request<Full<Bytes>>, limit: Duration) -> Result<Answered, ApiError> {
         let method = request.method().clone();
         let begin = Instant::now();
-        let exchange = async { self.read(self.service.clone().oneshot(request).await?).await };
+        let exchange = async { self.read(self.begin(request).await?).await };
         let answer = tokio::time::timeout(limit, exchange).await.unwrap_or_else(|_| Err(LATE.into()));
         let code = answer.as_ref().ok().map(|answered| answered.code.as_u16());
         self.metrics.count(&method, code, begin.elapsed());
         answer.map_err(|error| ApiError::transient(with_sources(&*error)))
+    }
+
+    /// Sends a request and returns the beginning of the response.
+    async fn begin(&self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, BoxError> {
+        let answer = self.service.clone().oneshot(request).await;
+        answer.map_err(|error| Unreachable::named(&self.url, error))
     }
 
     /// Reads a response about one object.
@@ -235,6 +250,7 @@ fn known<K: Eq + std::hash::Hash, V: Clone>(
 /// The outermost service of `kube`'s client: checks the gate, waits for pauses, limits the time, and counts requests.
 struct Gated<S> {
     inner: S,
+    url: Arc<str>,
     gate: Gate,
     metrics: RequestMetrics,
     pauses: Pauses,
@@ -258,6 +274,7 @@ where
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
         let (gate, metrics, pauses) = (self.gate.clone(), self.metrics.clone(), self.pauses.clone());
+        let url = Arc::clone(&self.url);
         if method != Method::GET && !gate.is_open() {
             return Either::Left(ready(Err(Box::new(NotLeader))));
         }
@@ -271,7 +288,8 @@ where
             let begin = Instant::now();
             // `kube` itself has no timeout: a hanging connection must fail only one attempt.
             let answer = tokio::time::timeout(REQUEST_TIMEOUT, answer).await;
-            let answer = answer.unwrap_or_else(|_| Err(Box::new(NoAnswer)));
+            let answer = answer.unwrap_or_else(|_| Err(Unreachable::late(&url)));
+            let answer = answer.map_err(|error| Unreachable::named(&url, error));
             let code = answer.as_ref().ok().map(|answer| answer.status().as_u16());
             metrics.count(&method, code, begin.elapsed());
             if let Ok(answer) = &answer {

@@ -14,7 +14,7 @@ fn metrics() -> RequestMetrics {
 
 /// A service behind this gate.
 fn gated<S>(gate: &Gate, inner: S) -> Gated<S> {
-    Gated { inner, gate: gate.clone(), metrics: metrics(), pauses: Pauses::default() }
+    Gated { inner, url: "here".into(), gate: gate.clone(), metrics: metrics(), pauses: Pauses::default() }
 }
 
 fn answered(code: u16, retry_after: u64, body: &str) -> Answered {
@@ -99,7 +99,9 @@ async fn a_request_that_is_never_answered_fails_after_thirty_seconds() {
     let begin = tokio::time::Instant::now();
     let request = Request::get("/api/v1/pods").body(Vec::new()).expect("a request");
     let error = client.request_text(request).await.expect_err("no response");
-    assert!(matches!(&error, kube::Error::Service(error) if error.is::<NoAnswer>()), "{error:?}");
+    let words = "no answer within 30 s; check the network, and the load of the API server";
+    let expected = format!("the API server {} cannot be reached: {words}", server.config().cluster_url);
+    assert_eq!((with_sources(&error), why(&error)), (expected, words.to_owned()));
     assert!(ApiError::from(error).is_transient());
     assert_eq!(begin.elapsed().as_secs(), 30);
     assert!(server.was_asked());

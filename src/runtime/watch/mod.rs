@@ -23,7 +23,7 @@ use tracing::warn;
 
 use super::ObjectKey;
 use super::answer::ask;
-use super::cause::Cause;
+use super::error::with_sources;
 use super::pieces::{Lines, Piece};
 use super::plan::KindInfo;
 pub use super::selection::Selection;
@@ -156,7 +156,7 @@ impl Watched {
                         self.version = None;
                         self.backoff.reset();
                     }
-                    let error = Cause::of(&error).words;
+                    let error = with_sources(&error);
                     self.health.broke(&error);
                     let kind = self.kind.kind;
                     warn!(kind, error, "the watch was interrupted; resuming shortly");
