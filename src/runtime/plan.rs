@@ -176,6 +176,9 @@ pub enum Precondition {
     Object(KindInfo, ObjectKey),
     /// The store has every object of this kind in this namespace.
     Within(KindInfo, String),
+    /// There is no object of this kind in this namespace, whether or not the store has it: it may have arrived after
+    /// the plan.
+    NoneWithin(KindInfo, String),
     /// The store has the current spec, labels and annotations of every object of its selection.
     Every(KindInfo),
 }
@@ -189,7 +192,9 @@ impl Precondition {
     /// Returns the kind that is checked.
     pub fn kind(&self) -> KindInfo {
         match self {
-            Self::Object(kind, _) | Self::Within(kind, _) | Self::Every(kind) => *kind,
+            Self::Object(kind, _) | Self::Within(kind, _) | Self::NoneWithin(kind, _) | Self::Every(kind) => {
+                *kind
+            }
         }
     }
 }

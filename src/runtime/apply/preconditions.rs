@@ -35,7 +35,9 @@ impl Engine {
                 let query = format!("fieldSelector=metadata.name={}", key.name);
                 (kind.path(&key.namespace), query, Likeness::Spec)
             }
-            Precondition::Within(_, namespace) => (kind.path(namespace), String::new(), Likeness::Existence),
+            Precondition::Within(_, namespace) | Precondition::NoneWithin(_, namespace) => {
+                (kind.path(namespace), String::new(), Likeness::Existence)
+            }
             Precondition::Every(_) => {
                 let (path, query) = self.stores.list(kind);
                 (path, query, Likeness::Metadata)
@@ -54,7 +56,12 @@ impl Engine {
             }
         };
         self.writer.list(&path, &query, compare).await?;
-        if is_alike && (is_found || !matches!(precondition, Precondition::Object(..))) {
+        let is_met = match precondition {
+            Precondition::Object(..) => is_alike && is_found,
+            Precondition::NoneWithin(..) => !is_found,
+            Precondition::Within(..) | Precondition::Every(_) => is_alike,
+        };
+        if is_met {
             return Ok(());
         }
         let what = kind.kind;

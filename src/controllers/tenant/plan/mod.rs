@@ -106,7 +106,7 @@ fn namespace(children: Children<'_>, child: Child<'_>, now: Timestamp, plan: &mu
 /// The removal of the personal namespace, which deletes all objects in it.
 fn end_of_namespace(children: Children<'_>) -> Option<Removal> {
     let child = children.namespace();
-    let within = |kind| Precondition::Within(kind, child.desired.key.name.to_string());
+    let within = |kind| Precondition::NoneWithin(kind, child.desired.key.name.to_string());
     // The user may have logged in and created an object a moment ago.
     let preconditions = [
         Precondition::object(&*children.observed.tenant),

@@ -312,7 +312,7 @@ fn a_namespace_is_deleted_only_after_a_check_with_the_api_server() {
     observed.children.set::<NamespaceKind>([object(namespace("u1", &json!({})))]);
     let asked = |plan: &Plan<Effect>| plan.remove[0].preconditions.clone();
     let tenant = || Precondition::object(&*observed.tenant);
-    let within = |kind| Precondition::Within(kind, "tenant-ada-rossi".to_owned());
+    let within = |kind| Precondition::NoneWithin(kind, "tenant-ada-rossi".to_owned());
     let (instances, templates) =
         (within(KindInfo::of::<InstanceKind>()), within(KindInfo::of::<TemplateKind>()));
     assert_eq!(asked(&super::deletion(&observed, &settings())), [tenant()]);

@@ -239,6 +239,16 @@ async fn a_missing_object_fails_its_precondition() {
 }
 
 #[tokio::test]
+async fn a_namespace_with_an_object_that_arrived_after_the_plan_is_not_empty() {
+    let api = ApiServer::start(|_| (200, json!({"items": [service("a", 5, "1")]}))).await;
+    // The store has it by now, too.
+    let (engine, _) = engine(&api, &[service("a", 5, "1")], true);
+    let kind = KindInfo::of::<ServiceKind>();
+    let found = engine.check(&Precondition::NoneWithin(kind, "ns".to_owned())).await;
+    assert!(matches!(found, Err(ApiError::Stale(_))), "{found:?}");
+}
+
+#[tokio::test]
 async fn a_preview_never_shows_the_values_of_a_secret() {
     let api = ApiServer::start(accept).await;
     let secret = |name: &str| json!({"metadata": {"name": name, "namespace": "ns", "uid": "s", "resourceVersion": "1"}, "data": {"k": "aGlkZGVu"}});
