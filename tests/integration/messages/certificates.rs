@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::server::Pair;
-use super::{SOON, await_line, logged};
+use super::{await_line, logged};
 use crate::daemon::{Daemon, Options, reserved_port};
 use crate::lab::Lab;
 use cluster::config::only;
@@ -28,8 +28,8 @@ fn each_problem_of_the_certificate_folder_is_named_until_the_webhooks_are_served
         "[-] webhook: waiting for a serving certificate: {place} cannot be used, so the webhooks cannot be"
     );
     let await_problem = |words: &str| {
-        await_line(&daemon, SOON, &[&begin, words]);
-        await_line(&daemon, SOON, &["WARN", &place, words]);
+        await_line(&daemon, &[&begin, words]);
+        await_line(&daemon, &["WARN", &place, words]);
         assert_eq!(daemon.page("/readyz/webhook").0, 503, "{words}");
     };
     await_problem("the folder does not exist; create it with the files tls.crt and tls.key");
@@ -62,13 +62,13 @@ fn each_problem_of_the_certificate_folder_is_named_until_the_webhooks_are_served
     await_problem("tls.key cannot be read: it does not exist; create it");
 
     Pair::create("a.example.org", 2020).write(&folder);
-    await_line(&daemon, SOON, &["WARN", &place, "expired at 2020-01-01T00:00:00Z", "renew it"]);
-    await_line(&daemon, SOON, &["[+] webhook: ready"]);
+    await_line(&daemon, &["WARN", &place, "expired at 2020-01-01T00:00:00Z", "renew it"]);
+    await_line(&daemon, &["[+] webhook: ready"]);
     pair.write(&folder);
-    await_line(&daemon, SOON, &["serving the webhooks with a new certificate", "2090-01-01"]);
+    await_line(&daemon, &["serving the webhooks with a new certificate", "2090-01-01"]);
     fs::remove_dir_all(&folder).expect("removed");
     let stays = "cannot be used, so the previous certificate stays in use: the folder does not exist";
-    await_line(&daemon, SOON, &["WARN", &place, stays]);
+    await_line(&daemon, &["WARN", &place, stays]);
     assert_eq!(daemon.page("/readyz/webhook").0, 200, "the last certificate is still served");
 }
 
@@ -80,12 +80,12 @@ fn each_problem_of_the_authorities_of_clients_is_named_with_its_effect() {
     let daemon = start(&lab, &format!("clientCaFile: \"{}\"", file.display()));
     let place = format!("server.webhook.clientCaFile: {} cannot be used: ", file.display());
     let no_client = "Until then, the webhooks accept no client";
-    await_line(&daemon, SOON, &["WARN", &place, "it does not exist; create it", no_client]);
+    await_line(&daemon, &["WARN", &place, "it does not exist; create it", no_client]);
     fs::write(&file, Pair::create("a.example.org", 2090).key).expect("written");
-    await_line(&daemon, SOON, &["WARN", &place, "it has no certificate in PEM", "; expected", no_client]);
+    await_line(&daemon, &["WARN", &place, "it has no certificate in PEM", "; expected", no_client]);
     fs::write(&file, Pair::create("a.example.org", 2090).certificate).expect("written");
-    await_line(&daemon, SOON, &["only clients with a certificate of these authorities are served"]);
+    await_line(&daemon, &["only clients with a certificate of these authorities are served"]);
     fs::write(&file, "").expect("written");
-    await_line(&daemon, SOON, &["WARN", &place, "The previous authorities stay in effect"]);
+    await_line(&daemon, &["WARN", &place, "The previous authorities stay in effect"]);
     assert_eq!(logged(&daemon, "WARN", &place), 3, "{}", daemon.log());
 }

@@ -1,15 +1,10 @@
 //! CRDs that are changed while the daemon runs.
-
-use std::time::Duration;
-
 use super::{await_line, logged};
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, crd_files};
 use crate::takeover::check::store_older_version;
 use cluster::Options as ClusterOptions;
 
-/// The time until a changed CRD is reported.
-const LIMIT: Duration = Duration::from_mins(1);
 const TENANTS: &str = "tenants.crownlabs.polito.it";
 const WORKSPACES: &str = "workspaces.crownlabs.polito.it";
 
@@ -28,12 +23,12 @@ fn a_crd_that_is_downgraded_or_removed_is_named_with_the_version_to_apply() {
         "The CRD {TENANTS} is older than this daemon: the API server drops the fields status.conditions; apply the CRDs of \
          version {version}."
     );
-    await_line(&daemon, LIMIT, &["[!] CRDs: ", &older]);
-    await_line(&daemon, LIMIT, &["WARN", &older]);
+    await_line(&daemon, &["[!] CRDs: ", &older]);
+    await_line(&daemon, &["WARN", &older]);
 
     store_older_version(&lab);
     let stored = "Objects of the CRD sharedvolumes.crownlabs.polito.it may be stored as v1alpha1.";
-    await_line(&daemon, LIMIT, &["[!] CRDs: ", &older, stored]);
+    await_line(&daemon, &["[!] CRDs: ", &older, stored]);
     assert_eq!(daemon.ready().0, 200, "the loops work");
 
     // The Workspaces of the daemon's version are no longer served.
@@ -50,11 +45,11 @@ fn a_crd_that_is_downgraded_or_removed_is_named_with_the_version_to_apply() {
     let unserved = format!(
         "The CRD {WORKSPACES} does not serve the version {name}, which this daemon uses; apply the CRDs of version {version}."
     );
-    await_line(&daemon, LIMIT, &["[!] CRDs: ", &unserved]);
+    await_line(&daemon, &["[!] CRDs: ", &unserved]);
 
     lab.kubectl(&["delete", "crd", "instancesnapshots.crownlabs.polito.it"]);
     let missing = "waiting for CRDs that are not installed: instancesnapshots.crownlabs.polito.it";
-    await_line(&daemon, LIMIT, &["[-] snapshot: ", missing]);
+    await_line(&daemon, &["[-] snapshot: ", missing]);
 
     let status = r#"{"status": {"storedVersions": ["v1alpha2"]}}"#;
     lab.patch_status("customresourcedefinitions", "", "sharedvolumes.crownlabs.polito.it", status);

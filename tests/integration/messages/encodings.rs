@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::{SOON, await_line, failed_command};
+use super::{await_line, failed_command};
 use crate::daemon::{Daemon, Options, config};
 use crate::lab::Lab;
 use cluster::config::only;
@@ -58,11 +58,11 @@ fn a_configuration_with_the_mark_of_utf_8_is_used_and_a_change_to_utf_16_is_refu
     let file = daemon.config_file();
     let text = fs::read_to_string(&file).expect("read");
     fs::write(&file, format!("\u{feff}{text}log: {{filter: debug}}\n")).expect("written");
-    await_line(&daemon, SOON, &["the log filter has changed"]);
+    await_line(&daemon, &["the log filter has changed"]);
     fs::write(&file, utf16(&text, u16::to_le_bytes)).expect("written");
     let problem = format!(
         "--config: {} cannot be read; the previous configuration stays in effect: it is encoded in UTF-16; save the file",
         file.display()
     );
-    await_line(&daemon, SOON, &["WARN", &problem]);
+    await_line(&daemon, &["WARN", &problem]);
 }

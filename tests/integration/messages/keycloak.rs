@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::server::answering;
-use super::{SOON, await_line, logged};
+use super::{await_line, logged};
 use crate::daemon::{Daemon, Options};
 use crate::lab::Lab;
 use crate::tenants::{tenant, workspace};
@@ -33,7 +33,7 @@ fn a_missing_empty_or_wrong_secret_is_one_warning_and_one_readiness_line() {
     let daemon = Daemon::spawn(&Options { kubeconfig: &kubeconfig, selector: name, config: &config });
     let line = format!("[!] Keycloak {url}: failing for ");
     let file = format!("integrations.keycloak.clientSecretFile: {} cannot be used: ", secret.display());
-    await_line(&daemon, SOON, &[&line, &file, "it does not exist; create it, or correct the path"]);
+    await_line(&daemon, &[&line, &file, "it does not exist; create it, or correct the path"]);
     // The loops work.
     daemon.await_ready();
     for tenant_name in &tenants {
@@ -41,13 +41,13 @@ fn a_missing_empty_or_wrong_secret_is_one_warning_and_one_readiness_line() {
     }
     lab.await_condition("workspaces", &course, "Reconciled", "KeycloakSecretUnreadable");
     fs::write(&secret, "\n").expect("written");
-    await_line(&daemon, SOON, &[&line, &file, "it is empty; write the value into it"]);
+    await_line(&daemon, &[&line, &file, "it is empty; write the value into it"]);
     let utf16: Vec<u8> = "s3cret".encode_utf16().flat_map(u16::to_le_bytes).collect();
     fs::write(&secret, utf16).expect("written");
-    await_line(&daemon, SOON, &[&line, &file, "it is encoded in UTF-16; save the file as UTF-8"]);
+    await_line(&daemon, &[&line, &file, "it is encoded in UTF-16; save the file as UTF-8"]);
     fs::write(&secret, "s3cret").expect("written");
     let account = "Keycloak does not accept the client operator: unauthorized_client";
-    await_line(&daemon, SOON, &[&line, account, "the content of integrations.keycloak.clientSecretFile"]);
+    await_line(&daemon, &[&line, account, "the content of integrations.keycloak.clientSecretFile"]);
 
     let log = daemon.log();
     assert_eq!(logged(&daemon, "WARN", "requests to this Keycloak fail"), 1, "{log}");

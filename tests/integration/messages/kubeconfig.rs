@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::server::{self, Pair};
-use super::{SOON, await_line, failed_command};
+use super::{await_line, failed_command};
 use crate::daemon::{Daemon, Options, reserved_port};
 use crate::lab::{Lab, PATIENCE};
 use cluster::config::only;
@@ -108,8 +108,8 @@ fn an_api_server_that_cannot_be_reached_is_named_with_its_url_and_the_cause() {
         let url = format!("https://127.0.0.1:{port}/");
         let [problem, remedy] = cause;
         let line = format!("[-] start-up: waiting for the API server {url}: ");
-        await_line(&daemon, SOON, &[&line, problem, remedy]);
+        await_line(&daemon, &[&line, problem, remedy]);
         let line = format!("the API server {url} cannot be reached; trying again: ");
-        await_line(&daemon, SOON, &["WARN", &line, problem, remedy]);
+        await_line(&daemon, &["WARN", &line, problem, remedy]);
     }
 }

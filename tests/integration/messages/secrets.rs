@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use super::{SOON, await_line};
+use super::await_line;
 use crate::daemon::{Daemon, Options, reserved_port};
 use crate::lab::Lab;
 use cluster::config::only;
@@ -61,7 +61,7 @@ fn each_unusable_file_is_named_with_its_key_and_its_effect() {
     let missing = "it does not exist; create it, or correct the path";
     for Secret { key, path, effect } in [&client, &events, &master] {
         let line = format!("{key}: {} cannot be used: {missing}. {effect}", path.display());
-        await_line(&daemon, SOON, &["WARN", &line]);
+        await_line(&daemon, &["WARN", &line]);
     }
     let of_session = format!(
         "controllers.dashboard.sessionKeyFile: {} cannot be read; waiting for it: ",
@@ -74,7 +74,7 @@ fn each_unusable_file_is_named_with_its_key_and_its_effect() {
         ("[!] Prometheus http://127.0.0.1:1: failing for ", &of_token),
         ("[!] registry 127.0.0.1:1 of ImageList messages-secrets: failing for ", &of_password),
     ] {
-        await_line(&daemon, SOON, &[begin, file, missing]);
+        await_line(&daemon, &[begin, file, missing]);
     }
 
     let utf16: Vec<u8> = "s3cret".encode_utf16().flat_map(u16::to_le_bytes).collect();
@@ -84,17 +84,17 @@ fn each_unusable_file_is_named_with_its_key_and_its_effect() {
     fs::write(&session, "not a key\n").expect("written");
     for Secret { key, path, .. } in [&client, &events, &master] {
         let line = format!("{key}: {} cannot be used: it is encoded in UTF-16; save", path.display());
-        await_line(&daemon, SOON, &["WARN", &line]);
+        await_line(&daemon, &["WARN", &line]);
     }
-    await_line(&daemon, SOON, &[&of_password, "it is encoded in UTF-16; save the file as UTF-8"]);
-    await_line(&daemon, SOON, &["[!] dashboard: ", &of_session, "it has 3 lines; expected one"]);
+    await_line(&daemon, &[&of_password, "it is encoded in UTF-16; save the file as UTF-8"]);
+    await_line(&daemon, &["[!] dashboard: ", &of_session, "it has 3 lines; expected one"]);
 
     fs::write(&master.path, "\n").expect("written");
     fs::write(&client.path, "\n").expect("written");
     let line = format!("{}: {} cannot be used: it is empty", client.key, client.path.display());
-    await_line(&daemon, SOON, &["WARN", &line, client.effect]);
+    await_line(&daemon, &["WARN", &line, client.effect]);
     let line = format!("{}: {} cannot be used: it is not ", master.key, master.path.display());
-    await_line(&daemon, SOON, &["WARN", &line, master.effect]);
+    await_line(&daemon, &["WARN", &line, master.effect]);
     assert!(!daemon.log().contains("s3cret") && !daemon.ready().1.contains("s3cret"), "{}", daemon.log());
     drop(daemon);
     lab.kubectl(&["delete", "imagelist", "messages-secrets", "--ignore-not-found"]);

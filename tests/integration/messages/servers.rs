@@ -2,10 +2,9 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
+use super::await_line;
 use super::server::{self, Pair};
-use super::{SOON, await_line};
 use crate::daemon::{Daemon, Options, reserved_port};
 use crate::lab::Lab;
 use cluster::config::only;
@@ -38,7 +37,7 @@ fn config(folder: &Path, port: u16, authority: &Path, list: &str) -> String {
 }
 
 /// Starts a daemon, and waits until the readiness has a line for each server with these words.
-fn await_lines(name: &str, port: u16, authority: &Pair, limit: Duration, words: &[&str]) {
+fn await_lines(name: &str, port: u16, authority: &Pair, words: &[&str]) {
     let lab = Lab::shared();
     let folder = tempfile::tempdir().expect("a folder");
     let list = format!("messages-{name}");
@@ -53,7 +52,7 @@ fn await_lines(name: &str, port: u16, authority: &Pair, limit: Duration, words: 
         format!("[!] registry 127.0.0.1:{port} of ImageList {list}: failing for "),
     ] {
         let words = [words, &[begin.as_str()]].concat();
-        await_line(&daemon, limit, &words);
+        await_line(&daemon, &words);
     }
     drop(daemon);
     lab.kubectl(&["delete", "imagelist", &list, "--ignore-not-found"]);
@@ -63,33 +62,33 @@ fn await_lines(name: &str, port: u16, authority: &Pair, limit: Duration, words: 
 fn a_certificate_from_an_unknown_authority_is_named() {
     let (trusted, used) = (Pair::create("127.0.0.1", 2090), Pair::create("127.0.0.1", 2090));
     let words = ["is from an unknown authority", "caFile"];
-    await_lines("unknown", server::with_certificate(&used), &trusted, SOON, &words);
+    await_lines("unknown", server::with_certificate(&used), &trusted, &words);
 }
 
 #[test]
 fn a_certificate_for_another_host_is_named() {
     let pair = Pair::create("a.example.org", 2090);
     let words = ["is not valid for the name 127.0.0.1"];
-    await_lines("host", server::with_certificate(&pair), &pair, SOON, &words);
+    await_lines("host", server::with_certificate(&pair), &pair, &words);
 }
 
 #[test]
 fn an_expired_certificate_is_named() {
     let pair = Pair::create("127.0.0.1", 2020);
     let words = ["expired at 2020-01-01T00:00:00Z"];
-    await_lines("expired", server::with_certificate(&pair), &pair, SOON, &words);
+    await_lines("expired", server::with_certificate(&pair), &pair, &words);
 }
 
 #[test]
 fn a_refused_connection_is_named_with_the_address() {
     let pair = Pair::create("127.0.0.1", 2090);
     let words = ["Connection refused", "nothing listens there; check host and port"];
-    await_lines("refused", reserved_port(), &pair, SOON, &words);
+    await_lines("refused", reserved_port(), &pair, &words);
 }
 
 #[test]
 fn a_server_that_never_responds_is_named_after_the_time_limit() {
     let pair = Pair::create("127.0.0.1", 2090);
     // The time limit of requests to issuers and registries is 10 s.
-    await_lines("silent", server::silent(), &pair, 2 * SOON, &["within "]);
+    await_lines("silent", server::silent(), &pair, &["within "]);
 }

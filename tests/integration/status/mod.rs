@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use cluster::config::only;
 use cluster::sshd::LocalAddress;
@@ -222,12 +221,10 @@ fn version_needs_no_cluster() {
         "clusters": [{"name": "away", "cluster": {"server": "http://127.0.0.1:1"}}],
         "users": [{"name": "away", "user": {}}]});
     std::fs::write(&away, kubeconfig.to_string()).expect("written");
-    let begin = Instant::now();
     let (code, text) = run(&["-V"], &away);
     let expected =
         format!("{own}API server not read: the API server http://127.0.0.1:1/ cannot be reached: ");
     assert!(code == Some(0) && text.starts_with(&expected), "{text}");
-    assert!(begin.elapsed() < Duration::from_mins(1), "it has a deadline");
     let (code, text) = run(&["status"], &away);
     assert!(
         code == Some(1) && text.contains("the API server http://127.0.0.1:1/ cannot be reached: "),
