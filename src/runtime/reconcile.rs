@@ -6,11 +6,12 @@
 //! | observe | the plan is made; an object that is gone, or left to the garbage collector, is dropped: the end |
 //! | refresh, observe | only with [`Plan::confirm`]; a new plan is made |
 //! | publish | only with [`Plan::announce`]: the report before the plan |
-//! | check | only with [`Plan::preconditions`] |
+//! | check, observe | only with [`Plan::preconditions`]; a new plan is made, so that none is older than its check |
 //! | apply | writes, and concurrent effects outside the cluster |
 //! | observe | unless nothing was done: the stores now hold the responses |
 //! | settle | the loop updates its state in memory |
-//! | check, patch | only with [`Plan::remove_finalizer`], after everything else has succeeded: the end |
+//! | check, observe, patch | only with [`Plan::remove_finalizer`], after everything else has succeeded: the end; only with
+//! [`Plan::finalizer_preconditions`], it is observed whether the finalizer is still to be removed |
 //! | patch, observe | only if the report has a patch of the object |
 //! | publish | events and status: the end |
 
@@ -112,10 +113,12 @@ enum Stage {
     Refresh,
     ObserveConfirmed,
     Check,
+    ObserveChecked,
     Apply,
     ObserveAgain,
     Settle,
     CheckFinalizer,
+    ObserveFinalizer,
     RemoveFinalizer,
     Patch,
     ObservePatched,
@@ -145,9 +148,15 @@ impl<'s, R: Reconciler> Reconcile<'s, R> {
     pub fn step(&self) -> Step<'_, R> {
         let patch = || self.report.as_ref().and_then(|report| report.patch.as_ref());
         let step = match (self.stage, &self.observed) {
-            (Stage::Observe | Stage::ObserveConfirmed | Stage::ObserveAgain | Stage::ObservePatched, _) => {
-                Some(Step::Observe)
-            }
+            (
+                Stage::Observe
+                | Stage::ObserveConfirmed
+                | Stage::ObserveChecked
+                | Stage::ObserveAgain
+                | Stage::ObserveFinalizer
+                | Stage::ObservePatched,
+                _,
+            ) => Some(Step::Observe),
             (Stage::Refresh, _) => Some(Step::Refresh(&self.plan.confirm)),
             (Stage::Check, _) => Some(Step::Check(&self.plan.preconditions)),
             (Stage::Apply, Some(observed)) => Some(Step::Apply(observed, &self.plan)),
@@ -178,10 +187,16 @@ impl<'s, R: Reconciler> Reconcile<'s, R> {
             }
             (Stage::Apply, Answer::Applied(applied, effects)) => self.applied(applied, effects),
             (Stage::Refresh, Answer::Done) => Stage::ObserveConfirmed,
-            (Stage::Check, Answer::Done) => Stage::Apply,
+            (Stage::Check, Answer::Done) if self.plan.preconditions.is_empty() => Stage::Apply,
+            (Stage::Check, Answer::Done) => Stage::ObserveChecked,
+            (Stage::ObserveChecked, Answer::Observed(observed)) => self.observed_checked(observed, now),
             (Stage::Settle, Answer::Done) => self.settled(now),
             // Without a finalizer to remove, that step is the end.
-            (Stage::CheckFinalizer, Answer::Done) => Stage::RemoveFinalizer,
+            (Stage::CheckFinalizer, Answer::Done) if self.plan.finalizer_preconditions.is_empty() => {
+                Stage::RemoveFinalizer
+            }
+            (Stage::CheckFinalizer, Answer::Done) => Stage::ObserveFinalizer,
+            (Stage::ObserveFinalizer, Answer::Observed(observed)) => self.observed_finalizer(observed, now),
             (Stage::Patch, Answer::Done) => Stage::ObservePatched,
             (Stage::Publish, Answer::Done) if self.outcome.is_applied => {
                 self.end = self.next();
@@ -209,13 +224,46 @@ impl<'s, R: Reconciler> Reconcile<'s, R> {
         {
             return Stage::Forget;
         }
-        R::complete(&mut observed, None, self.settings);
-        self.plan = R::plan(&observed, self.settings, now);
+        self.plan = self.planned(&mut observed, now);
         self.observed = Some(observed);
         if self.stage == Stage::Observe && !self.plan.confirm.is_empty() {
             return Stage::Refresh;
         }
         if self.plan.announce { self.report(now) } else { Stage::Check }
+    }
+
+    /// Makes the plan again after its preconditions were checked: a change may have reached the stores between the plan
+    /// and the check. A plan with other preconditions begins anew.
+    fn observed_checked(&mut self, observed: Option<R::Observed>, now: Timestamp) -> Stage {
+        let Some(mut observed) = observed else { return self.gone() };
+        let plan = self.planned(&mut observed, now);
+        let Plan { preconditions, confirm, .. } = &self.plan;
+        let is_checked = plan.preconditions.iter().all(|wanted| preconditions.contains(wanted))
+            && plan.confirm.iter().all(|wanted| confirm.contains(wanted));
+        if !is_checked || plan.announce {
+            self.end = End::Again;
+            return Stage::End;
+        }
+        (self.observed, self.plan) = (Some(observed), plan);
+        Stage::Apply
+    }
+
+    /// Continues after the preconditions of the finalizer's removal were checked: removes it, unless a plan for the
+    /// current stores does not.
+    fn observed_finalizer(&mut self, observed: Option<R::Observed>, now: Timestamp) -> Stage {
+        let Some(mut observed) = observed else { return self.gone() };
+        let plan = self.planned(&mut observed, now);
+        if plan.remove_finalizer == self.plan.remove_finalizer {
+            return Stage::RemoveFinalizer;
+        }
+        self.end = End::Again;
+        Stage::End
+    }
+
+    /// Makes a plan for an observed object.
+    fn planned(&self, observed: &mut R::Observed, now: Timestamp) -> Plan<R::Effect> {
+        R::complete(observed, None, self.settings);
+        R::plan(observed, self.settings, now)
     }
 
     /// Handles an object that does not exist (any more).

@@ -26,7 +26,7 @@ use super::component::Component;
 use super::error::{ApiError, decoded};
 use super::key::ObjectKey;
 use super::merge;
-use super::plan::{Desired, KindInfo, ObjectPatch, Plan, Precondition, to_value};
+use super::plan::{Desired, KindInfo, ObjectPatch, Plan, Precondition, Removal, to_value};
 use super::store::{AnyObject, WrittenStores};
 use crate::api::meta::Metadata;
 use crate::api::{Kind, Object};
@@ -101,13 +101,20 @@ impl Engine {
         Self { writer, stores, origin }
     }
 
-    /// Carries out a plan as far as possible. `owner` is the object that is being reconciled.
-    pub async fn apply<E>(&self, plan: &Plan<E>, owner: &Precondition) -> Applied {
+    /// Carries out a plan as far as possible. `owner` is the object that is being reconciled. `is_planned` makes the
+    /// plan again after the preconditions of a removal were checked, and returns whether it still has the removal.
+    pub async fn apply<E>(
+        &self,
+        plan: &Plan<E>,
+        owner: &Precondition,
+        is_planned: impl Fn(&Removal) -> bool,
+    ) -> Applied {
         let patches =
             join_all(plan.patches.iter().map(async |patch| {
                 failure(&patch.component, patch.kind, &patch.key, self.patch(patch).await)
             }));
-        let removals = join_all(plan.remove.iter().map(async |removal| self.remove_guarded(removal).await));
+        let removals =
+            join_all(plan.remove.iter().map(async |removal| self.remove_guarded(removal, &is_planned).await));
         let mut waves: Vec<u8> = plan.ensure.iter().map(|desired| desired.wave).collect();
         waves.sort_unstable();
         waves.dedup();

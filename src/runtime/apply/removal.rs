@@ -17,15 +17,25 @@ use crate::runtime::plan::{Desired, Precondition, Removal};
 const COLLECTION: SignedDuration = SignedDuration::from_secs(30);
 
 impl Engine {
-    /// Deletes an object, if the preconditions of the removal hold.
-    pub(super) async fn remove_guarded(&self, removal: &Removal) -> Option<Failure> {
+    /// Deletes an object, if the preconditions of the removal hold and it is still planned then: the store may have
+    /// received a change after the plan was made, and is equal to the API server for that very reason.
+    pub(super) async fn remove_guarded(
+        &self,
+        removal: &Removal,
+        is_planned: impl Fn(&Removal) -> bool,
+    ) -> Option<Failure> {
         for precondition in &removal.preconditions {
             let checked = self.check(precondition).await;
             if checked.is_err() {
                 return failure(&removal.component, precondition.kind(), &removal.key, checked);
             }
         }
-        failure(&removal.component, removal.kind, &removal.key, self.remove(removal).await)
+        let removed = if removal.preconditions.is_empty() || is_planned(removal) {
+            self.remove(removal).await
+        } else {
+            Err(ApiError::Stale("the plan has changed: it is made again before a deletion".to_owned()))
+        };
+        failure(&removal.component, removal.kind, &removal.key, removed)
     }
 
     /// Deletes an object that has the name of `desired` but belonged to a deleted object with the name of `owner`.
@@ -47,7 +57,7 @@ impl Engine {
         info!(kind, %name, "deleting an object of a deleted {of} of the same name");
         let removal = Removal::seen(desired.kind, metadata, desired.component.clone());
         let removal = removal.with_preconditions([owner.clone()]);
-        self.remove_guarded(&removal).await.map_or(Ok(()), |failure| Err(failure.error))
+        self.remove_guarded(&removal, |_| true).await.map_or(Ok(()), |failure| Err(failure.error))
     }
 
     /// Deletes an object, with uid and resource version as preconditions. Sends nothing if the object is already being

@@ -11,7 +11,7 @@ use tracing::{info, warn};
 use super::context::Context;
 use super::controller::{ReconcileError, ReconcileKey};
 use super::error::ApiError;
-use super::plan::Precondition;
+use super::plan::{Precondition, Removal};
 use super::queue::{Action, resync};
 use super::reconcile::{Answer, End, REFUSED_RETRY, Reconcile, Step};
 use super::reconciler::{Counter, Reconciler, Report, labels_of};
@@ -79,7 +79,8 @@ impl<R: Reconciler> Driver<R> {
             Step::Apply(observed, plan) => {
                 let effects = plan.effects.iter().map(|effect| reconciler.perform(observed, effect));
                 let owner = Precondition::object(observed.as_ref());
-                let (applied, effects) = join!(engine.apply(plan, &owner), join_all(effects));
+                let is_planned = |removal: &Removal| self.is_planned(key, removal);
+                let (applied, effects) = join!(engine.apply(plan, &owner, is_planned), join_all(effects));
                 return Answer::Applied(applied, effects);
             }
             Step::Settle(observed, plan, outcome) => {
@@ -99,6 +100,14 @@ impl<R: Reconciler> Driver<R> {
             Step::End(_) => {}
         }
         Answer::Done
+    }
+
+    /// Whether a plan for the current stores has this removal, too.
+    fn is_planned(&self, key: &ObjectKey, removal: &Removal) -> bool {
+        self.reconciler.observe(key).is_some_and(|mut observed| {
+            R::complete(&mut observed, None, &self.settings);
+            R::plan(&observed, &self.settings, clock::now()).remove.contains(removal)
+        })
     }
 
     /// Publishes the events, then writes the status if it differs. In this order, a crash in between publishes an event

@@ -10,6 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 use serde_json::{Value, json};
 
 use super::*;
+use crate::api::meta::Metadata;
 use crate::kinds::{Deployment, DeploymentKind, DeploymentStatus, ServiceKind};
 use crate::runtime::api_server::{ApiServer, Asked, refused};
 use crate::runtime::component::Component;
@@ -35,6 +36,8 @@ struct Observed(
 #[derive(Default)]
 struct Script {
     plan: Plan,
+    /// The plan from the second one on, if it differs.
+    then: Option<Plan>,
     at_once: bool,
     /// The generation that the last report was about.
     reported: Option<i64>,
@@ -55,7 +58,9 @@ impl Reconciler for Scripted {
     type Effect = ();
 
     fn plan(_: &Observed, script: &Mutex<Script>, _: Timestamp) -> Plan {
-        script.lock().expect("no panic").plan.clone()
+        let mut script = script.lock().expect("no panic");
+        let then = script.then.take().unwrap_or_else(|| script.plan.clone());
+        std::mem::replace(&mut script.plan, then)
     }
 
     fn report(done: &Reconciled<'_, Observed, Mutex<Script>>) -> Report<DeploymentKind> {
@@ -271,6 +276,46 @@ async fn the_preconditions_of_a_plan_are_read_before_anything_is_written() {
         let (action, asked) = reconciled(&driver(&api), &api, Script { plan, ..Script::default() }).await;
         assert!(asked[0].is("GET /apis/apps/v1/namespaces/ns/deployments?"), "{asked:?}");
         assert_eq!((asked.iter().any(|asked| asked.is("POST")), action.is_ok()), (is_so, is_so), "{asked:?}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_deleted_that_the_plan_after_the_check_keeps() {
+    let api = ApiServer::start(|asked| match asked.name() {
+        "deployments" => (200, json!({"items": [deployment(5, 0)]})),
+        _ => accept(asked),
+    })
+    .await;
+    let kind = KindInfo::of::<DeploymentKind>();
+    let preconditions = || vec![Precondition::Within(kind, "ns".to_owned())];
+    let service: Metadata =
+        serde_json::from_value(json!({"name": "a", "namespace": "ns", "uid": "s1"})).expect("metadata");
+    let removal = Removal::seen(KindInfo::of::<ServiceKind>(), &service, Component::Whole);
+    let none = Plan::default;
+    for (plan, verb) in [
+        (Plan { remove: vec![removal.with_preconditions(preconditions())], ..none() }, "DELETE"),
+        (Plan { preconditions: preconditions(), ..with_service() }, "POST"),
+        (
+            Plan {
+                remove_finalizer: Scripted::FINALIZER,
+                finalizer_preconditions: preconditions(),
+                ..none()
+            },
+            "PATCH /apis/apps/v1/namespaces/ns/deployments/a?",
+        ),
+    ] {
+        for then in [plan.clone(), none()] {
+            let driver = driver(&api);
+            let mut going = deployment(5, 0);
+            going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
+            going["metadata"]["finalizers"] = json!([Scripted::FINALIZER]);
+            driver.reconciler.deployments.apply_event(serde_json::from_value(going).expect("a Deployment"));
+            let is_kept = then != plan;
+            let script = Script { plan: plan.clone(), then: Some(then), ..Script::default() };
+            let (_, asked) = reconciled(&driver, &api, script).await;
+            assert!(asked[0].is("GET /apis/apps/v1/namespaces/ns/deployments?"), "{asked:?}");
+            assert_eq!(!asked.iter().any(|asked| asked.is(verb)), is_kept, "{verb}: {asked:?}");
+        }
     }
 }
 

@@ -73,7 +73,7 @@ fn wanted(name: &str, component: Component, wave: u8) -> Desired {
 
 async fn applied(engine: &Engine, plan: &Plan) -> Applied {
     let owner = Precondition::Within(KindInfo::of::<ServiceKind>(), "ns".to_owned());
-    engine.apply(plan, &owner).await
+    engine.apply(plan, &owner, |_| true).await
 }
 
 #[tokio::test]
