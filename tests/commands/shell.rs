@@ -38,7 +38,7 @@ impl Shell {
                 command.env_remove(name);
             }
         }
-        for name in ["CARGO", "LD_LIBRARY_PATH", "MAKEFLAGS", "MAKELEVEL"] {
+        for name in ["CARGO", "LD_LIBRARY_PATH", "MAKEFLAGS", "MAKELEVEL", "OUT_DIR"] {
             command.env_remove(name);
         }
         command.envs(environment).stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);

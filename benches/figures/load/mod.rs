@@ -43,7 +43,7 @@ const LIMITS: [(usize, usize, f64); 2] = [(1_000, 500, 80.0), (10_000, 500, 110.
 /// How long there are no writes at all after the last step of a run that creates its Instances in less than an hour.
 const FIRST_STAMPS: Duration = Duration::from_mins(10);
 /// The limit of the size of the binary, in MB.
-const BINARY: f64 = 25.0;
+const BINARY: f64 = 32.0;
 
 /// The settings of a run.
 struct Settings {

@@ -70,7 +70,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(cases(10_000))]
+        #![proptest_config(cases(1_000))]
 
         #[test]
         fn no_name_adds_a_series_or_a_label(namespace in hostile(), name in hostile(), instance in hostile()) {

@@ -149,7 +149,7 @@ fn wrong(documents: &[Value], config: &Config) -> Vec<String> {
 }
 
 proptest! {
-    #![proptest_config(crate::properties::cases(50))]
+    #![proptest_config(crate::properties::cases(25))]
 
     #[test]
     fn texts_are_shown_without_terminal_control_characters(

@@ -167,7 +167,9 @@ impl Server {
     /// Serves until `stop` completes, and then until all requests that have arrived got a response. Streams end at the
     /// stop. A client that is slow to send a request or to read its response has one more second.
     pub async fn serve(self, listener: TcpListener, stop: impl Future<Output = ()>) {
-        let (limit, silence) = (self.limits.connections, self.limits.idle_timeout);
+        let Limits { connections: limit, receive_timeout, idle_timeout, .. } = self.limits;
+        // The first byte of a TLS connection belongs to its handshake.
+        let silence = if self.tls.is_some() { receive_timeout } else { idle_timeout };
         let long_bodies = Arc::new(Semaphore::new(self.limits.long_bodies.max(self.limits.body)));
         let unsent = Unsent::new(self.limits.answers);
         let server = Arc::new(Running { server: self, long_bodies, unsent });

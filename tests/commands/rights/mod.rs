@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use attempts::{ATTEMPTS, Attempt, Guard, NEVER, OBJECTS};
 use cluster::helm::helm4;
@@ -59,6 +60,9 @@ impl Sender {
     }
 }
 
+/// The pause between two rounds of the attacker. Without a pause it takes a core from all other tests.
+const PAUSE: Duration = Duration::from_millis(20);
+
 /// Repeats forbidden requests all the time, during all installations and removals.
 struct Attacker {
     end: Arc<AtomicBool>,
@@ -79,6 +83,7 @@ impl Attacker {
                         accepted.push(attempt.sentence());
                     }
                 }
+                thread::sleep(PAUSE);
             }
             (count, accepted)
         });
