@@ -66,7 +66,7 @@ lint: ## Format, lints, rules for dependencies, the Dockerfiles and the files of
 	./tests/dockerfiles.sh
 	./tests/workflows.sh
 
-generate: ## The files that are generated from the code: CRDs, reference, default configuration, schema and rights of the chart
+generate: ## The files that are generated from the code: CRDs, reference, default configuration, schema, and the rights and keys of loops in the chart
 	UPDATE_MANIFESTS=1 $(CARGO) test --locked --lib --bin crownlabs up_to_date
 	$(CARGO) run --locked -- config default > config/crownlabs.yaml.new
 	mv config/crownlabs.yaml.new config/crownlabs.yaml

@@ -2,51 +2,84 @@
 # The prerequisites of the tests besides Rust: Go to build the control plane once, Maven and Java for Keycloak, and a few tools
 # of the system: among them a container registry, QEMU's disk tools, Buildah, a mail server, Prometheus and Chromium.
 # `prerequisites.sh control-plane` leaves out the tools that only Keycloak, snapshots, mail and Prometheus need.
-# `prerequisites.sh demo FROM` also leaves out those that the demo does not need: network namespaces, and Go unless the control
-# plane is built from its modules (`programs.sh --from`).
+# `prerequisites.sh demo FROM [PART …]` checks only the tools of the demo and of these parts of it, such as `dashboard`, and Go
+# only if the control plane is built from its modules (`programs.sh --from`).
 set -euo pipefail
 what=${1:-all}
 from=${2:-modules}
+parts=("${@:3}")
 
 packages=()
-need() { command -v "$1" >/dev/null 2>&1 || packages+=("$2"); }
+need() { command -v "$1" >/dev/null 2>&1 || [[ " ${packages[*]} " = *" $2 "* ]] || packages+=("$2"); }
+# Tools of several parts. The parts of the demo are below.
+has_java=
+keycloak() {
+	need java default-jre-headless
+	need mvn maven
+	has_java=yes
+}
+# Network namespaces and their devices.
+networks() { need ip iproute2; }
+runtime() {
+	need containerd containerd
+	need runc runc
+	[ -x /usr/lib/cni/bridge ] || need cni-bridge containernetworking-plugins
+	networks
+}
+# The server and `promtool`, which writes samples of any time.
+automation() { need prometheus prometheus; }
+# An SSH server and its client.
+bastion() {
+	need ssh openssh-client
+	[ -x /usr/sbin/sshd ] || need sshd openssh-server
+	networks
+}
+# A login, a proxy with HTTPS, the script of the pages, and the client that acts as a browser.
+dashboard() {
+	keycloak
+	need nginx nginx-light
+	need npm npm
+	need curl curl
+}
+images() { need docker-registry docker-registry; }
+metrics() { runtime; }
+podconfig() { runtime; }
+
 need openssl openssl
 need setpriv util-linux
 need cc gcc
 if [ "$what" != demo ]; then
 	need git git
-	# Network namespaces and their devices.
-	need ip iproute2
+	networks
 	[ -z "${KUBEBUILDER_ASSETS:-}" ] || from=there
 fi
+for part in "${parts[@]}"; do
+	case $part in
+	automation | bastion | dashboard | images | keycloak | metrics | podconfig) "$part" ;;
+	*)
+		echo "the demo has no part $part" >&2
+		exit 1
+		;;
+	esac
+done
 # Any Go since 1.21 fetches the version that the modules require.
 [ "$from" != modules ] || need go golang-go
 if [ "$what" = all ]; then
-	# Snapshots: the exporter, a registry, and the tool that builds and pushes images without root.
+	automation
+	bastion
+	dashboard
+	images
+	runtime
+	# Snapshots: the exporter, and the tool that builds and pushes images without root.
 	need qemu-img qemu-utils
-	need docker-registry docker-registry
 	need buildah buildah
-	# The server and `promtool`, which writes samples of any time.
-	need prometheus prometheus
-	# Pods on a real container runtime.
-	need containerd containerd
-	need runc runc
-	[ -x /usr/lib/cni/bridge ] || need cni-bridge containernetworking-plugins
-	# The quickstart: a proxy before lab machines, a browser that opens them, and the base of their image.
-	need nginx nginx-light
+	# The quickstart: a browser that opens lab machines, and the base of their image.
 	command -v chromium >/dev/null || command -v google-chrome >/dev/null || need chromium-headless-shell chromium-headless-shell
 	chroot /bin ./busybox true 2>/dev/null || packages+=(busybox-static)
 	# Kills the daemon at a system call.
 	need strace strace
 	# The bench compares the capture with it.
 	need tcpdump tcpdump
-	# The bastion and web SSH: an SSH server and its client.
-	need ssh openssh-client
-	[ -x /usr/sbin/sshd ] || need sshd openssh-server
-	need java default-jre-headless
-	need mvn maven
-	# The scripts of the dashboard, and the browser of its tests.
-	need npm npm
 	# Used in a command of the documents.
 	need jq jq
 	# The checks of the chart.
@@ -85,11 +118,11 @@ if [ "$from" = modules ]; then
 	fi
 fi
 
-if [ "$what" = all ]; then
+if [ -n "$has_java" ]; then
 	# `java -version` prints `openjdk version "17.0.15"`, on standard error.
 	java=$(java -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p' | head -1)
 	if [ "${java:-0}" -lt 17 ]; then
-		echo "Java ${java:-?} is too old for the Keycloak of the tests: 17 or later is needed (on Debian: default-jre-headless)" >&2
+		echo "Java ${java:-?} is too old for Keycloak: 17 or later is needed (on Debian: default-jre-headless)" >&2
 		exit 1
 	fi
 fi

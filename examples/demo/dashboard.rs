@@ -8,6 +8,7 @@ use http::Method;
 use serde_json::json;
 use tempfile::TempDir;
 
+use crate::machines;
 use crate::parts::is_wanted;
 use crate::people::{REALM, log_in, users, wait};
 use crate::{NAMESPACE, STOPPED, run};
@@ -20,8 +21,12 @@ use cluster::{Cluster, TrustedIssuer};
 const URL: &str = "https://labs.localhost:18443";
 /// The address of Keycloak, for browsers and for the API server.
 const ISSUER: &str = "https://127.0.0.1:18444";
-/// The ports of both, and the port of the dashboard behind the first.
-const PORTS: [u16; 3] = [18443, 18444, 18089];
+/// The host of machines, which browsers resolve to this machine, too.
+pub const MACHINES: &str = "machines.localhost";
+/// The ports of these three.
+const PORTS: [u16; 3] = [18443, 18444, 18445];
+/// The ports of the dashboard and of the pages of machines behind them.
+const BEHIND: [u16; 2] = [18089, 18090];
 /// The port of the webhooks.
 const WEBHOOKS: u16 = 18088;
 /// The dashboard's client in Keycloak, and its secret.
@@ -52,10 +57,23 @@ impl Dashboard {
         let mut key = Command::new("openssl");
         key.args(["rand", "-base64", "-out"]).arg(folder.path().join("key")).arg("32");
         ensure!(key.status().context("openssl")?.success(), "openssl rand");
-        let [labs, auth, behind] = PORTS;
+        let ([labs, auth, machines], [dashboard, pages]) = (PORTS, BEHIND);
+        let served = |port, names, behind, has_long_headers, more| Served {
+            port,
+            names,
+            behind: vec![behind],
+            has_long_headers,
+            more,
+        };
+        // The URLs of machines have no port, and only root may listen at port 443.
+        let links = format!(
+            "sub_filter \"https://{MACHINES}/\" \"https://{MACHINES}:{machines}/\";\nsub_filter_once off;\n\
+             sub_filter_types text/event-stream;\n"
+        );
         let served = [
-            Served { port: labs, names: "labs.localhost", behind: vec![behind] },
-            Served { port: auth, names: "127.0.0.1", behind: vec![keycloak.port()] },
+            served(labs, "labs.localhost", dashboard, false, links),
+            served(auth, "127.0.0.1", keycloak.port(), true, String::new()),
+            served(machines, MACHINES, pages, false, String::new()),
         ];
         let front = Front::start(folder.path(), "front", &served);
         Ok(Some(Self { folder, _front: front }))
@@ -74,7 +92,7 @@ impl Dashboard {
 
     /// The keys below `controllers`.
     pub fn controllers(&self) -> String {
-        let [.., behind] = PORTS;
+        let [behind, _] = BEHIND;
         let TrustedIssuer { url: issuer, .. } = self.issuer();
         let [secret, key, authority] =
             ["secret", "key", "front.crt"].map(|name| self.folder.path().join(name).display().to_string());
@@ -84,8 +102,9 @@ impl Dashboard {
         )
     }
 
-    /// Logs in as the student, starts a machine, and lowers the quota below the number of machines.
+    /// Logs in as the student, starts and opens a machine, and lowers the quota below the number of machines.
     pub fn show(&self, cluster: &Cluster, keycloak: Option<&KeycloakServer>) -> Result<()> {
+        machines::serve(cluster, BEHIND[1])?;
         println!("\nthe dashboard, and the webhooks, which reject forbidden changes of a student\n");
         cluster.apply(&webhooks("production", WEBHOOKS))?;
         for kind in ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"] {
@@ -116,6 +135,14 @@ impl Dashboard {
         self.see("a machine that is ready", |page| {
             Ok(Some(machine(page)?).filter(|card| card.contains("Ready</")))
         })?;
+        let address = format!("https://{MACHINES}:{}", PORTS[2]);
+        let link = wait("a machine to open", || {
+            Ok(between(machine(&self.browse(URL, &[])?)?, &format!("href=\"{address}"), "\"")
+                .map(str::to_owned))
+        })?;
+        println!("and opens it with Connect");
+        let opened = self.browse(&format!("{address}{link}"), &[])?;
+        println!("  {}", text(between(&opened, "<main", "</main>").context(opened.clone())?));
         println!("an administrator lowers the quota to one machine, while more exist");
         let quota = |machines: u32| json!({"spec": {"quota": {"instances": machines}}}).to_string();
         let patch = |machines| {
@@ -141,6 +168,7 @@ impl Dashboard {
         println!(
             "{STUDENT} is a student, {TEACHER} a teacher; the password of both is {PASSWORD}. To try:\n"
         );
+        println!("  open a machine with Connect: the page names the desktop that a cluster shows there");
         println!("  start and stop a machine, create a new one, add an SSH key, then an incomplete key");
         println!("  {URL}/machines/{NAMESPACE}/{STOPPED}, which {TEACHER} may open, too");
         println!(

@@ -7,6 +7,7 @@ mod bastion;
 mod dashboard;
 mod exam;
 mod images;
+mod machines;
 mod metrics;
 mod node;
 mod parts;

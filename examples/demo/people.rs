@@ -10,7 +10,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::automation::Automation;
-use crate::dashboard::Dashboard;
+use crate::dashboard::{self, Dashboard};
 use crate::parts::{Parts, is_wanted};
 use crate::{PATIENCE, interrupted_already, now, run};
 use cluster::Cluster;
@@ -53,6 +53,7 @@ pub fn config(folder: &Path, demo: &Path, parts: &Parts) -> Result<std::path::Pa
     let mut text = fs::read_to_string(demo)?;
     if parts.dashboard.is_some() {
         text = text.replacen("server:\n", &["server:\n", &Dashboard::server()].concat(), 1);
+        text = text.replace("labs.example.org", dashboard::MACHINES);
     }
     text.push_str(&parts.controllers());
     if keycloak.is_some() || automation.is_some() {

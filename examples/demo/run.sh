@@ -22,11 +22,12 @@ needs_root PODCONFIG "it makes pods and their networks"
 from=$(tests/cluster/programs.sh --from "${programs[@]}") || { echo "$from" >&2; exit 1; }
 # If the archives could not be reached, they are not tried again.
 [ "$from" != modules ] || export CROWNLABS_ARCHIVES=none
-if [ -n "${AUTOMATION:-}${BASTION:-}${DASHBOARD:-}${IMAGES:-}${KEYCLOAK:-}${METRICS:-}${PODCONFIG:-}" ]; then
-	tests/prerequisites.sh
-else
-	tests/prerequisites.sh demo "$from"
-fi
+# The parts of the demo that need further programs.
+parts=()
+for part in AUTOMATION BASTION DASHBOARD IMAGES KEYCLOAK METRICS PODCONFIG; do
+	[ "${!part:-0}" = 0 ] || parts+=("${part,,}")
+done
+tests/prerequisites.sh demo "$from" "${parts[@]}"
 if [ "${DASHBOARD:-0}" != 0 ]; then
 	# npm is one of the prerequisites. If npm reaches no registry, the pages have no live updates, and say so.
 	make --quiet assets || true

@@ -139,6 +139,9 @@ pub const MAILED_PREFIX: &str = "crownlabs.polito.it/mailed-";
 /// On a Tenant: `true` if the account in Keycloak with the name of the Tenant belongs to the Tenant although the
 /// e-mail address differs; set by administrators.
 pub const ADOPT_ACCOUNT: &str = "crownlabs.polito.it/adopt-account";
+/// On a Tenant: the prefix of the keys that hold when a session of the dashboard was ended by a logout. The rest of a
+/// key is a digest of the session.
+pub const ENDED_SESSION_PREFIX: &str = "crownlabs.polito.it/ended-session-";
 /// On the Deployments and cloud-init Secrets of Instances: the shared volumes that they mount, as `namespace/name,…`.
 /// These volumes are not deleted while they are listed.
 pub const SHARED_VOLUMES: &str = "crownlabs.polito.it/shared-volumes";

@@ -4,7 +4,9 @@
 pub mod condition;
 pub mod crd;
 pub mod custom;
+pub mod denial;
 pub mod environment;
+pub mod exposed_ports;
 pub mod image;
 pub mod image_list;
 pub mod instance;
@@ -19,6 +21,7 @@ pub mod names;
 pub mod object;
 pub mod parts;
 pub mod pod_config;
+pub mod private_key;
 pub mod promise;
 pub mod public_key;
 pub mod quantity;

@@ -28,6 +28,17 @@ impl Usage {
         self.add_running(template);
     }
 
+    /// Adds a stopped Instance, which keeps its persistent disks.
+    pub fn add_stopped(&mut self, template: Option<&TemplateSpec>) {
+        self.instances += 1;
+        let environments = template.iter().flat_map(|template| &template.environment_list);
+        for environment in environments.filter(|environment| environment.persistent) {
+            if let Some(disk) = &environment.resources.disk {
+                self.disk = self.disk.plus(&amount(disk));
+            }
+        }
+    }
+
     /// Adds the resources of an Instance that is already included in the number of Instances.
     pub fn add_running(&mut self, template: Option<&TemplateSpec>) {
         for environment in template.iter().flat_map(|template| &template.environment_list) {
@@ -89,9 +100,14 @@ impl Share {
         self.limit.as_ref().is_some_and(|limit| self.used > *limit)
     }
 
-    /// The amount that is still available; `None` if there is no limit.
-    pub fn left(&self) -> Option<Quantity> {
-        self.limit.as_ref().map(|limit| Quantity::ZERO.max(limit.minus(&self.used)))
+    /// Reads a limit that is exceeded, as it is formatted: `CPU (9 > 8)`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (measure, amounts) = text.strip_suffix(')')?.split_once(" (")?;
+        let (used, limit) = amounts.split_once(" > ")?;
+        let known = [Measure::Instances, Measure::Cpu, Measure::Memory, Measure::Disk];
+        let named = known.into_iter().find(|known| known.to_string() == measure);
+        let measure = named.unwrap_or_else(|| Measure::Other(measure.to_owned()));
+        Some(Self { measure, used: used.parse().ok()?, limit: Some(limit.parse().ok()?) })
     }
 
     /// Formats the limits that are exceeded: `CPU (9 > 8), Memory (5Gi > 4Gi)`.
@@ -163,4 +179,21 @@ fn amount(raw: &RawQuantity) -> Quantity {
 /// The quantity, or zero if it cannot be parsed. The schema does not allow such a quantity.
 fn quantity(raw: &RawQuantity) -> Quantity {
     raw.parse().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_exceeded_limit_is_read_as_it_is_formatted() {
+        for text in ["Instances (2 > 1)", "CPU (6 > 5500m)", "Memory (7Gi > 7G)", "nvidia.com/gpu (2 > 0)"] {
+            let share = Share::parse(text).expect(text);
+            assert!(share.to_string() == text && share.is_exceeded(), "{share:?}");
+        }
+        assert_eq!(Share::parse("CPU (6 > 5)").map(|share| share.measure), Some(Measure::Cpu));
+        for text in ["", "CPU", "CPU (6)", "CPU (x > 5)", "CPU (6 > 5"] {
+            assert_eq!(Share::parse(text), None, "{text}");
+        }
+    }
 }

@@ -2,13 +2,17 @@
 
 use macro_rules_attribute::apply;
 
+use super::appearance::AppearanceConfig;
 use super::bound::Bound;
+use super::duration::ConfigDuration;
 use super::formats::{self, formats};
 use super::instance::InstanceConfig;
 use super::keys::{choice, keys};
 use super::language::Language;
 use super::listen_address::ListenAddress;
+use super::network::Network;
 use crate::api::image::{is_host, is_host_port};
+use crate::api::names::{check_label_value, is_label_key};
 
 keys! {
     /// The dashboard.
@@ -42,16 +46,30 @@ keys! {
         pub web_ssh_url: String as formats::SERVER_URL,
         /// The host of the SSH bastion for `ssh -J`; empty if there is no bastion.
         pub ssh_host: String as SSH_HOST,
+        /// The fingerprint of the bastion's host key, which users compare at the first connection; empty to show none.
+        pub ssh_fingerprint: String as SSH_FINGERPRINT,
         /// The Template of the machine that shows users their personal volume, as `NAMESPACE/NAME`; empty to offer no
         /// such machine.
         pub drive_template: String as DRIVE_TEMPLATE,
+        /// The labels of nodes that users can choose from when they start a machine, as `key=value`, such as
+        /// `disk=fast`. The choice is offered for Templates with an empty `nodeSelector`.
+        pub node_labels: Vec<String> as [NODE_LABEL],
         /// The languages of the pages. Browsers that request none of them get the first.
         pub languages: Vec<Language> where SOME = Language::all().collect(),
-        /// The URL of a help page for users; empty for none.
+        /// The URL of a help page for users; empty for the help of the dashboard, `docs/for-students.md`.
         pub help_url: String as formats::SERVER_URL,
+        /// The name, the logo, the colors and the contact of the university.
+        pub appearance: AppearanceConfig,
+        /// How long browsers open the dashboard only through HTTPS after a visit (`Strict-Transport-Security`), without
+        /// its subdomains. With `0s`, they forget it.
+        pub hsts_max_age: ConfigDuration = ConfigDuration::from_secs(15_552_000),
         /// The largest number of open pages per replica that update live, from 1 to 10000. Further pages update only on
         /// request.
         pub max_pages: usize as 1..=10_000 = 2_000,
+        /// The networks of the proxies whose header `X-Forwarded-For` is trusted, such as the addresses of the Ingress
+        /// controller. If it is set, requests and live pages are limited for each client address, too. If it is empty,
+        /// they are limited for each session only.
+        pub trusted_proxies: Vec<Network>,
     }
 }
 
@@ -77,9 +95,26 @@ formats! {
     SSH_HOST = "crownlabs-ssh-host", |text| text.is_empty() || is_host(text) || is_host_port(text),
         "a host, or a host and a port, such as ssh.example.com or ssh.example.com:2222, or \"\" for none",
         concat!("^(", pattern!(authority), ")?$");
+    SSH_FINGERPRINT = "crownlabs-ssh-fingerprint", is_fingerprint,
+        "a fingerprint as `ssh-keygen -l` prints it, such as SHA256:… with 43 characters, or \"\" for none",
+        "^(SHA256:[A-Za-z0-9+/]{43})?$";
+    NODE_LABEL = "crownlabs-node-label", is_node_label,
+        "the key and the value of a label, such as disk=fast",
+        concat!("^(", pattern!(host), "/)?", pattern!(word), "=(", pattern!(word), ")?$");
     DRIVE_TEMPLATE = "crownlabs-drive-template", is_drive_template,
         "a namespace and a name, such as workspace-utilities/filebrowser, or \"\" for none",
         concat!("^(", pattern!(label), "/", pattern!(name), ")?$");
+}
+
+fn is_fingerprint(text: &str) -> bool {
+    let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
+    let digest = text.strip_prefix("SHA256:");
+    text.is_empty() || digest.is_some_and(|digest| digest.len() == 43 && digest.bytes().all(is_base64))
+}
+
+fn is_node_label(text: &str) -> bool {
+    let parts = text.split_once('=');
+    parts.is_some_and(|(key, value)| is_label_key(key) && check_label_value(value).is_ok())
 }
 
 fn is_drive_template(text: &str) -> bool {
@@ -102,4 +137,27 @@ impl DashboardConfig {
 fn host_of(origin: &str) -> &str {
     let host = origin.split_once("://").map_or(origin, |(_, host)| host);
     host.split_once(':').map_or(host, |(host, _)| host)
+}
+
+#[cfg(test)]
+mod unit_tests {
+    use super::*;
+
+    #[test]
+    fn fingerprints_and_node_labels_have_a_format() {
+        let digest = "a".repeat(43);
+        for (format, text, is_valid) in [
+            (&SSH_FINGERPRINT, String::new(), true),
+            (&SSH_FINGERPRINT, format!("SHA256:{digest}"), true),
+            (&SSH_FINGERPRINT, format!("SHA256:{digest}="), false),
+            (&SSH_FINGERPRINT, format!("MD5:{digest}"), false),
+            (&NODE_LABEL, "disk=fast".to_owned(), true),
+            (&NODE_LABEL, "example.org/gpu=".to_owned(), true),
+            (&NODE_LABEL, "disk".to_owned(), false),
+            (&NODE_LABEL, "a=b c".to_owned(), false),
+            (&NODE_LABEL, "=fast".to_owned(), false),
+        ] {
+            assert_eq!((format.accepts)(&text), is_valid, "{} {text:?}", format.name);
+        }
+    }
 }

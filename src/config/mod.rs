@@ -13,6 +13,7 @@
 #[macro_use]
 mod patterns;
 
+mod appearance;
 mod automation;
 mod bastion;
 mod bound;
@@ -44,6 +45,7 @@ mod pod_config_node;
 pub mod pool;
 mod prometheus;
 mod query_template;
+mod reader;
 mod rules;
 mod runtime_endpoint;
 mod schema;
@@ -67,6 +69,7 @@ mod tests;
 
 use std::path::Path;
 
+pub use appearance::AppearanceConfig;
 pub use automation::{ExpirationConfig, InactivityConfig};
 pub use bastion::BastionConfig;
 pub use dashboard::{DashboardConfig, Identity};
@@ -86,6 +89,8 @@ pub use network::Network;
 pub use pod_config_node::PodConfigNodeConfig;
 pub use prometheus::{PrometheusConfig, Signal};
 pub use query_template::{QueryTemplate, quoted};
+pub use reader::Reader;
+pub(crate) use reader::read;
 pub use runtime_endpoint::runtime_socket;
 pub use schema::{SCHEMA, schema};
 pub use shared_volume::SharedVolumeConfig;
@@ -109,6 +114,8 @@ pub use listen_address::ListenAddress;
 pub use prometheus::PrometheusQueries;
 #[cfg(test)]
 pub use query_template::Subject;
+#[cfg(test)]
+pub use rules::compared_with;
 
 impl Config {
     /// Reads and validates a file.

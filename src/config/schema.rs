@@ -8,8 +8,8 @@ use super::formats::{self, Format};
 use super::listen_address::LISTEN_ADDRESS;
 use super::network::NETWORK;
 use super::{
-    bastion, dashboard, exam_agent, image_list, instance, instance_metrics, log, mail, pod_config_node, pool,
-    runtime_endpoint, ssh_tracker, webhook,
+    appearance, bastion, dashboard, exam_agent, image_list, instance, instance_metrics, log, mail,
+    pod_config_node, pool, runtime_endpoint, ssh_tracker, webhook,
 };
 
 /// The JSON Schema (draft 2020-12) of the file, as `config/crownlabs.schema.json`, which a test generates from the types
@@ -27,6 +27,7 @@ pub fn schema() -> Value {
 pub(super) fn format(name: &str) -> Option<&'static Format> {
     let lists = [
         &[&DURATION, &LISTEN_ADDRESS, &NETWORK, &PORT_RANGE],
+        appearance::FORMATS,
         bastion::FORMATS,
         dashboard::FORMATS,
         exam_agent::FORMATS,

@@ -102,6 +102,11 @@ fn asked(duration: &str, field: &'static str) -> Option<&'static str> {
 pub struct SwitchedOff(Vec<usize>);
 
 impl SwitchedOff {
+    /// The keys below `controllers` that turn features off.
+    pub(super) fn keys() -> impl Iterator<Item = &'static str> {
+        SWITCHES.iter().map(|switch| switch.key().0)
+    }
+
     /// The rows whose key is off in a configuration.
     pub fn of(controllers: &Controllers) -> Self {
         // Plain data can always be converted to a JSON value.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::formats;
 use super::keys::keys;
-use super::types::Config;
+use super::reader::{Reader, read};
 use crate::api::quantity::Quantity;
 use crate::api::reference::GenericRef;
 use crate::api::requirements::{NodeRoom, Pool, Settings};
@@ -43,10 +43,13 @@ pub struct NodePool {
     pub allocatable: BTreeMap<String, Quantity>,
 }
 
-impl Config {
+impl Reader<'_> {
     /// Returns the settings that determine which parts of a cluster environments require.
-    pub fn requirements(&self) -> Settings {
-        let controllers = &self.controllers;
+    pub fn requirements(&mut self) -> Settings {
+        let has_my_drives = *read!(self, controllers.tenant.enabled);
+        let class = read!(self, controllers.tenant.my_drive.storage_class_name);
+        let gateway_api = read!(self, controllers.instance.gateway_api);
+        let node_pools = read!(self, controllers.template.node_pools);
         let pool = |pool: &NodePool| Pool {
             name: pool.name.clone(),
             node: NodeRoom {
@@ -56,12 +59,10 @@ impl Config {
                 taints: BTreeSet::new(),
             },
         };
-        let tenant = &controllers.tenant;
-        let gateway_api = &controllers.instance.gateway_api;
         let gateways = gateway_api.parent_refs.iter().filter(|_| gateway_api.enabled);
         Settings {
-            pools: controllers.template.node_pools.iter().map(pool).collect(),
-            my_drive_class: tenant.enabled.then(|| tenant.my_drive.storage_class_name.clone()),
+            pools: node_pools.iter().map(pool).collect(),
+            my_drive_class: has_my_drives.then(|| class.clone()),
             gateways: gateways.map(|gateway| GenericRef::new(&gateway.namespace, &gateway.name)).collect(),
         }
     }

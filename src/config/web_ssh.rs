@@ -3,7 +3,6 @@
 use super::bound::POSITIVE;
 use super::duration::ConfigDuration;
 use super::formats;
-use super::instance::InstanceConfig;
 use super::keys::keys;
 use super::listen_address::ListenAddress;
 
@@ -35,10 +34,10 @@ keys! {
 }
 
 impl WebSshConfig {
-    /// The origins of the web pages that may open terminals.
-    pub fn origins(&self, instance: &InstanceConfig) -> Vec<String> {
+    /// The origins of the web pages that may open terminals, by default the one of `instance.websiteBaseUrl`.
+    pub fn origins(&self, website: &str) -> Vec<String> {
         if self.allowed_origins.is_empty() {
-            vec![format!("https://{}", instance.website_base_url)]
+            vec![format!("https://{website}")]
         } else {
             self.allowed_origins.clone()
         }

@@ -90,7 +90,8 @@ fn rights_of_loops(config: &Config) -> anyhow::Result<RightsOfLoops> {
     }
     #[cfg(feature = "daemon")]
     if config.server.webhook.enabled {
-        crate::webhook::setup::stores(&mut factory, config);
+        let requirements = crate::config::Reader::new(config).requirements();
+        crate::webhook::setup::stores(&mut factory, requirements);
     }
     Ok(factory.rights)
 }

@@ -12,7 +12,7 @@ use crate::clients::mail::Mailer;
 #[cfg(feature = "daemon")]
 use crate::clients::oidc::Provider;
 use crate::clients::prometheus::Prometheus;
-use crate::config::Config;
+use crate::config::{Config, Reader, read};
 use crate::controllers::accounts::Accounts;
 use crate::controllers::shared::former::Census;
 use crate::controllers::shared::rivals::Rivals;
@@ -29,20 +29,16 @@ use crate::runtime::store_set::StoreSet;
 
 /// The dependencies of loops, and everything that loops register in addition to their stores.
 pub struct Setup<'a> {
-    /// The configuration.
-    pub config: &'a Config,
+    /// Reads the keys of the configuration.
+    pub config: Reader<'a>,
     /// The gate that is open while this replica leads.
     pub gate: Gate,
     /// The outages of systems outside of the cluster, which clients report.
     pub outages: Outages,
     /// A client that sends writes without the lease, for loops that run on every replica; `None` without a cluster.
     pub ungated: Option<Client>,
-    /// Accounts and roles in Keycloak; `None` if it is not configured.
-    pub accounts: Option<Accounts>,
-    /// Mails to tenants; `None` if no transport is configured.
-    pub mailer: Option<Mailer>,
-    /// The metrics that show the use of Instances; `None` if no URL is configured.
-    pub prometheus: Option<Prometheus>,
+    /// The clients of external services.
+    integrations: Integrations,
     /// The issuer for the dashboard login; `None` if the dashboard is off or has no issuer.
     #[cfg(feature = "daemon")]
     pub issuer: Option<Provider>,
@@ -74,6 +70,17 @@ pub struct Setup<'a> {
     pub gauges: Vec<Measure>,
 }
 
+/// The clients of external services that are configured.
+#[derive(Default)]
+pub struct Integrations {
+    /// Accounts and roles in Keycloak.
+    pub accounts: Option<Accounts>,
+    /// Mails to tenants.
+    pub mailer: Option<Mailer>,
+    /// The metrics that show the use of Instances.
+    pub prometheus: Option<Prometheus>,
+}
+
 /// A message for administrators. It is logged at the start and shown in the readiness while it applies.
 pub struct Notice {
     /// Its name in the readiness.
@@ -92,13 +99,11 @@ impl<'a> Setup<'a> {
     /// Creates a set-up without any external servers.
     pub fn new(config: &'a Config, gate: Gate) -> Self {
         Self {
-            config,
+            config: Reader::new(config),
             gate,
             outages: Outages::default(),
             ungated: None,
-            accounts: None,
-            mailer: None,
-            prometheus: None,
+            integrations: Integrations::default(),
             #[cfg(feature = "daemon")]
             issuer: None,
             users: None,
@@ -121,6 +126,29 @@ impl<'a> Setup<'a> {
             expositions: Vec::new(),
             gauges: Vec::new(),
         }
+    }
+
+    /// Sets the clients of external services.
+    pub fn set_integrations(&mut self, integrations: Integrations) {
+        self.integrations = integrations;
+    }
+
+    /// Accounts and roles in Keycloak; `None` if it is not configured.
+    pub fn accounts(&mut self) -> Option<Accounts> {
+        read!(self.config, integrations.keycloak);
+        self.integrations.accounts.clone()
+    }
+
+    /// Mails to tenants; `None` if no transport is configured.
+    pub fn mailer(&mut self) -> Option<Mailer> {
+        read!(self.config, integrations.mail);
+        self.integrations.mailer.clone()
+    }
+
+    /// The metrics that show the use of Instances; `None` if no URL is configured.
+    pub fn prometheus(&mut self) -> Option<Prometheus> {
+        read!(self.config, integrations.prometheus);
+        self.integrations.prometheus.clone()
     }
 
     /// The open SSH connections, which `/metrics` shows once.

@@ -195,8 +195,8 @@ pub struct PodStatus {
     pub reason: Option<String>,
     /// The explanation of its failure, as a sentence.
     pub message: Option<String>,
-    /// The condition `PodScheduled` while it is false.
-    #[serde(deserialize_with = "unscheduled")]
+    /// The conditions `PodScheduled` and `PodReadyToStartContainers` while they are false.
+    #[serde(deserialize_with = "delayed")]
     pub conditions: Vec<ForeignCondition>,
     /// The init containers, filtered like `container_statuses`.
     #[serde(deserialize_with = "hindered")]
@@ -212,6 +212,15 @@ pub(super) fn unscheduled<'de, D: Deserializer<'de>>(
 ) -> Result<Vec<ForeignCondition>, D::Error> {
     kept(deserializer, |condition: &ForeignCondition| {
         condition.type_ == "PodScheduled" && condition.status == "False"
+    })
+}
+
+/// Reads the conditions of the steps before the containers start, if they are false. The second one is also false after
+/// the end of a pod.
+fn delayed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ForeignCondition>, D::Error> {
+    kept(deserializer, |condition: &ForeignCondition| {
+        ["PodScheduled", "PodReadyToStartContainers"].contains(&&*condition.type_)
+            && condition.status == "False"
     })
 }
 

@@ -212,11 +212,12 @@ pub fn enabled(controllers: &Controllers) -> impl Iterator<Item = &'static Loop>
 /// # Errors
 /// When a loop cannot be built, or a file that it watches cannot be read.
 pub fn leader_loops(
+    controllers: &Controllers,
     setup: &mut Setup<'_>,
     factory: &mut StoreFactory,
 ) -> anyhow::Result<Vec<(&'static str, Box<dyn BuiltLoop>)>> {
     let mut loops = Vec::new();
-    for entry in enabled(&setup.config.controllers) {
+    for entry in enabled(controllers) {
         if let Built::Leader(built) = (entry.build)(setup, factory)? {
             loops.push((entry.name, built));
         }
@@ -276,6 +277,8 @@ impl<R: Definition> BuiltLoop for BuiltReconciler<R> {
     }
 }
 
+#[cfg(test)]
+mod keys;
 #[cfg(test)]
 mod rights;
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use super::tests::{build_all, everything};
 use super::{LOOPS, RunsIn};
+use crate::config::Reader;
 use crate::reference::check_file;
 use crate::webhook::setup as webhook;
 
@@ -31,7 +32,7 @@ const VERBS: [&str; 7] = ["get", "list", "watch", "create", "update", "patch", "
 #[test]
 fn the_rights_of_the_chart_are_up_to_date() {
     let mut factory = build_all();
-    webhook::stores(&mut factory, &everything());
+    webhook::stores(&mut factory, Reader::new(&everything()).requirements());
     let loops = LOOPS.iter().filter(|entry| entry.runs_in == RunsIn::Leader).map(|entry| entry.name);
     let mut page = HEAD.to_owned();
     for name in loops.chain([webhook::NAME]) {

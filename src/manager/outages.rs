@@ -9,19 +9,19 @@ use crate::runtime::task::Task;
 
 /// Returns a task for each system that an enabled loop uses. Requests to registries and exam servers are periodic, so
 /// their loops notice the beginning and the end of an outage themselves.
-pub fn tasks(setup: &Setup<'_>) -> Vec<Task> {
-    let outages = &setup.outages;
+pub fn tasks(setup: &mut Setup<'_>, config: &Config) -> Vec<Task> {
+    let outages = &setup.outages.clone();
     let mut tasks = Vec::new();
-    if let Some(accounts) = setup.accounts.clone() {
+    if let Some(accounts) = setup.accounts() {
         let url = accounts.url().to_owned();
         tasks.push(Task::new("Keycloak", accounts.clone().watch_outage()));
         tasks.push(monitor(outages, System::Keycloak, url, accounts, |it| async move { it.ask().await }));
     }
-    if let Some(prometheus) = setup.prometheus.clone().filter(|_| uses_prometheus(setup.config)) {
+    if let Some(prometheus) = setup.prometheus().filter(|_| uses_prometheus(config)) {
         let url = prometheus.url().to_owned();
         tasks.push(monitor(outages, System::Prometheus, url, prometheus, |it| async move { it.ask().await }));
     }
-    let mailer = setup.mailer.clone().filter(|_| sends_mails(setup.config));
+    let mailer = setup.mailer().filter(|_| sends_mails(config));
     if let Some((mailer, server)) = mailer.and_then(|mailer| mailer.server().map(|server| (mailer, server))) {
         tasks.push(monitor(outages, System::Mail, server, mailer, |it| async move { it.ask().await }));
     }

@@ -22,8 +22,8 @@ use super::logging::LogFilter;
 use super::servers::{Exposed, serve, servers};
 use super::start_up::{accounts, mailer, prometheus, stop_signal};
 use super::{definitions, former, outages, process, telemetry};
-use crate::config::Config;
-use crate::controllers::setup::{Endpoint, Setup};
+use crate::config::{Config, Reader};
+use crate::controllers::setup::{Endpoint, Integrations, Setup};
 use crate::loops::{Built, enabled};
 use crate::runtime::control_loop::ControlLoop;
 use crate::runtime::events::Recorder;
@@ -111,9 +111,9 @@ async fn start(options: Options) -> anyhow::Result<Started> {
         None
     };
     let mut factory = StoreFactory::default();
-    let (mut loops, replicas, setup) =
+    let (mut loops, replicas, mut setup) =
         build_loops(&config, &gate, &readiness, cluster.as_ref(), &mut factory)?;
-    tasks.extend(outages::tasks(&setup));
+    tasks.extend(outages::tasks(&mut setup, &config));
     let mut files = vec![configuration_file(options.config_file, Arc::clone(&config), options.log)];
     files.extend(setup.files);
     for Endpoint { name, address, handler } in setup.endpoints {
@@ -124,7 +124,8 @@ async fn start(options: Options) -> anyhow::Result<Started> {
         tasks.extend((!loops.is_empty()).then(|| definitions::task(ungated, &factory, &readiness)));
         if config.server.webhook.enabled {
             let (ungated, readiness) = (ungated.clone(), readiness.clone());
-            let webhooks = webhook::set_up(&config, connections, &mut factory, ungated, readiness).await?;
+            let settings = webhook::Settings::read(&mut Reader::new(&config));
+            let webhooks = webhook::set_up(settings, connections, &mut factory, ungated, readiness).await?;
             tasks.extend(webhooks.tasks);
             files.extend(webhooks.files);
             loops.extend(webhooks.rotator);
@@ -178,9 +179,12 @@ pub(super) fn build_loops<'a>(
     setup.outages = readiness.outages.clone();
     let outages = &setup.outages;
     setup.ungated = cluster.map(|cluster| cluster.ungated.clone());
-    setup.accounts = accounts(config, gate)?.map(|it| it.reporting_to(outages));
-    setup.mailer = mailer(config, gate)?.map(|it| it.reporting_to(outages));
-    setup.prometheus = prometheus(config)?.map(|it| it.reporting_to(outages));
+    let integrations = Integrations {
+        accounts: accounts(config, gate)?.map(|it| it.reporting_to(outages)),
+        mailer: mailer(config, gate)?.map(|it| it.reporting_to(outages)),
+        prometheus: prometheus(config)?.map(|it| it.reporting_to(outages)),
+    };
+    setup.set_integrations(integrations);
     setup.users = cluster.map(|cluster| cluster.users.clone());
     setup.events = EventLists::new(cluster.map(|cluster| cluster.connections.writer.clone()));
     let (mut loops, mut replicas) = (Vec::new(), Vec::new());

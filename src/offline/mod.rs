@@ -167,7 +167,8 @@ impl<'a> Planning<'a> {
         // No request is sent to Keycloak: every address counts as confirmed.
         let mut setup = Setup::new(config, Gate::closed());
         let mut factory = StoreFactory::default();
-        let loops = leader_loops(&mut setup, &mut factory)?.into_iter().map(|(_, built)| built);
+        let loops = leader_loops(&config.controllers, &mut setup, &mut factory)?;
+        let loops = loops.into_iter().map(|(_, built)| built);
         let (of_cluster, in_namespaces): (Vec<_>, Vec<_>) = loops.partition(|built| !built.is_namespaced());
         let mut cluster = Cluster {
             factory,

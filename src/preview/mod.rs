@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 
 use self::obstacles::Obstacles;
 use crate::config::Config;
-use crate::controllers::setup::Setup;
+use crate::controllers::setup::{Integrations, Setup};
 use crate::loops::{BuiltLoop, leader_loops};
 use crate::manager::start_up::{self, ClusterOptions};
 use crate::offline::format::Format;
@@ -131,12 +131,14 @@ impl Live {
     async fn preview(&self, config: &Config) -> anyhow::Result<Previews> {
         let gate = Gate::closed();
         let mut setup = Setup::new(config, gate.clone());
-        setup.accounts = start_up::accounts(config, &gate)?;
-        setup.mailer = start_up::mailer(config, &gate)?;
-        setup.prometheus = start_up::prometheus(config)?;
+        setup.set_integrations(Integrations {
+            accounts: start_up::accounts(config, &gate)?,
+            mailer: start_up::mailer(config, &gate)?,
+            prometheus: start_up::prometheus(config)?,
+        });
         setup.users = Some(self.users.clone());
         let mut factory = StoreFactory::default();
-        let loops = leader_loops(&mut setup, &mut factory)?;
+        let loops = leader_loops(&config.controllers, &mut setup, &mut factory)?;
         let mut watches = JoinSet::new();
         let mut health = Vec::new();
         for (plural, state, watch) in factory.watches(&self.client) {

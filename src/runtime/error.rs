@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 
 use super::key::ObjectKey;
+use crate::api::denial::Cause;
 use crate::api::text::Text;
 
 /// The error of a failed request.
@@ -27,6 +28,14 @@ pub enum ApiError {
     /// The daemon is not authorised to do this (401, 403).
     #[error("the API server rejected the request: {0}")]
     Forbidden(String),
+    /// A webhook of CrownLabs refuses the change.
+    #[error("{message}")]
+    Denied {
+        /// The error message.
+        message: String,
+        /// The reasons, with the values that they are about.
+        causes: Vec<Cause>,
+    },
     /// The object is invalid (400, 422).
     #[error("the API server rejected the object as invalid: {0}")]
     Invalid(String),
@@ -38,6 +47,9 @@ pub enum ApiError {
         /// The retry delay requested by the API server, if any.
         retry_after: Option<Duration>,
     },
+    /// The API server does not answer: the request was not sent, or only reads.
+    #[error("the API server does not answer; nothing was changed")]
+    Silent,
     /// A precondition does not hold because the store lagged behind. Nothing was deleted, and the store is up to date
     /// now.
     #[error("{0}")]
@@ -98,6 +110,7 @@ impl ApiError {
                 | Self::AlreadyExists(_)
                 | Self::NotFound(_)
                 | Self::Transient { .. }
+                | Self::Silent
                 | Self::Stale(_)
                 | Self::NotLeader
                 | Self::Leaving(_)
@@ -106,7 +119,7 @@ impl ApiError {
 
     /// Whether the API server does not respond, or cannot process the request.
     pub fn is_away(&self) -> bool {
-        matches!(self, Self::Transient { .. })
+        matches!(self, Self::Transient { .. } | Self::Silent)
     }
 
     /// Whether a retry is pointless: the object was deleted meanwhile, or the lease is not held. The next watch event,
@@ -126,6 +139,14 @@ impl ApiError {
     /// Creates a transient error with this message.
     pub fn transient(message: impl Into<String>) -> Self {
         Self::Transient { message: message.into(), retry_after: None }
+    }
+
+    /// Returns the refusal of a `Status` with reasons of our webhooks; `None` for every other `Status`.
+    pub(super) fn denied(status: &kube::core::Status) -> Option<Self> {
+        let causes = status.details.iter().flat_map(|details| &details.causes);
+        let causes: Vec<Cause> =
+            causes.filter_map(|cause| Cause::parse(&cause.reason, &cause.message)).collect();
+        (!causes.is_empty()).then(|| Self::Denied { message: status.message.clone(), causes })
     }
 
     /// Maps a failed `Status` of the API server to an error.
@@ -204,6 +225,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::api::denial::DenialReason;
 
     fn error(code: u16, reason: &str, message: &str, retry_after: u32) -> ApiError {
         let status = json!({
@@ -250,6 +272,25 @@ mod tests {
     }
 
     #[test]
+    fn the_reasons_of_our_webhooks_are_read_and_other_causes_are_not() {
+        let denied = |code: u16, causes: serde_json::Value| {
+            let status = json!({
+                "status": "Failure", "code": code, "reason": "Forbidden", "message": "m", "details": {"causes": causes},
+            });
+            ApiError::denied(&serde_json::from_value(status).expect("a Status"))
+        };
+        let other = json!({"reason": "FieldValueInvalid", "message": "no", "field": "spec.x"});
+        let ours = json!({"reason": "NotEnrolled", "message": "tea"});
+        let causes = vec![Cause::new(DenialReason::NotEnrolled, "tea")];
+        let expected = ApiError::Denied { message: "m".to_owned(), causes };
+        for code in [400, 403, 404, 409, 500] {
+            assert_eq!(denied(code, json!([other, ours])), Some(expected.clone()), "{code}");
+        }
+        assert!(!expected.is_transient() && !expected.is_away());
+        assert_eq!((denied(403, json!([other])), denied(403, json!([]))), (None, None));
+    }
+
+    #[test]
     fn a_write_rejected_by_the_gate_was_not_sent() {
         let of =
             |error: Box<dyn std::error::Error + Send + Sync>| ApiError::from(kube::Error::Service(error));
@@ -270,6 +311,7 @@ mod tests {
             (ApiError::AlreadyExists(text()), true),
             (ApiError::NotFound(text()), true),
             (ApiError::transient(""), true),
+            (ApiError::Silent, true),
             (ApiError::Stale(text()), true),
             (ApiError::NotLeader, true),
             (ApiError::Leaving(Box::default()), true),

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use super::bounded::MOST_VALUES;
 use super::decision::{Decision, Denial};
 use super::instance::reservations::Reservations;
-use super::instance::{names, quota, records, tenant_ref, times};
+use super::instance::{names, ports, quota, records, tenant_ref, times};
 use super::lookup::Lookup;
 use super::requester::{Bypass, Requester};
 use super::review::{Operation, Request};
@@ -118,22 +118,24 @@ impl Admission {
         }
     }
 
-    /// Checks the Tenant, the name and the annotations of an Instance.
-    fn check_instance(&self, request: &Request, view: &dyn View) -> Result<(), Denial> {
+    /// Checks the Tenant, the name, the annotations and the public ports of an Instance, and returns warnings.
+    fn check_instance(&self, request: &Request, view: &dyn View) -> Result<Vec<String>, Denial> {
         if !self.quota.is_exempt(request) {
             tenant_ref::check(request, view)?;
             names::check(request, self.quota.layout, view)?;
         }
         records::check(request, &self.tenant.bypass)?;
-        times::check(request)
+        times::check(request)?;
+        ports::check(request, &self.tenant.bypass, view)
     }
 
     /// Validates the start of an Instance and reserves its quota under one lock, so that two requests cannot be
     /// admitted for the same free quota.
     fn admit_instance(&self, request: &Request, view: &dyn View) -> Decision {
-        if let Err(denial) = self.check_instance(request, view) {
-            return Decision::denied(denial);
-        }
+        let warnings = match self.check_instance(request, view) {
+            Ok(warnings) => warnings,
+            Err(denial) => return Decision::denied(denial),
+        };
         let now = clock::now();
         // If a rule panics, the reservations stay unchanged.
         let mut reservations = self.reservations.lock();
@@ -144,7 +146,7 @@ impl Admission {
         }
         drop(reservations);
         let obstacles = if decision.is_allowed() { obstacles(request, view) } else { Vec::new() };
-        obstacles.into_iter().fold(decision, Decision::with_warning)
+        warnings.into_iter().chain(obstacles).fold(decision, Decision::with_warning)
     }
 }
 

@@ -2,6 +2,8 @@
 
 use json_patch::PatchOperation;
 
+use crate::api::denial::{Cause, DenialReason};
+
 /// Whether a request is admitted, with changes to the object and warnings to the user.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decision {
@@ -49,31 +51,45 @@ pub struct Denial {
     pub reason: &'static str,
     /// The message for the user.
     pub message: String,
+    /// The reasons for programs. The dashboard translates them for refusals that its pages can cause; other refusals have
+    /// none.
+    pub causes: Vec<Cause>,
 }
 
 impl Denial {
     /// The object is invalid.
     pub fn malformed(message: impl Into<String>) -> Self {
-        Self { code: 400, reason: "BadRequest", message: message.into() }
+        Self::new(400, "BadRequest", message.into())
     }
 
     /// The rules forbid the change.
     pub fn forbidden(message: impl Into<String>) -> Self {
-        Self { code: 403, reason: "Forbidden", message: message.into() }
+        Self::new(403, "Forbidden", message.into())
     }
 
     /// An object that the rules need does not exist.
     pub fn not_found(message: String) -> Self {
-        Self { code: 404, reason: "NotFound", message }
+        Self::new(404, "NotFound", message)
     }
 
     /// The change would remove something that is in use.
     pub fn conflict(message: String) -> Self {
-        Self { code: 409, reason: "Conflict", message }
+        Self::new(409, "Conflict", message)
     }
 
     /// The rules cannot be applied, for example because a Workspace that the object names does not exist.
     pub fn internal(message: String) -> Self {
-        Self { code: 500, reason: "InternalError", message }
+        Self::new(500, "InternalError", message)
+    }
+
+    /// Adds a reason for programs, with the value that it is about.
+    #[must_use]
+    pub fn because(mut self, reason: DenialReason, value: &str) -> Self {
+        self.causes.push(Cause::new(reason, value));
+        self
+    }
+
+    fn new(code: u16, reason: &'static str, message: String) -> Self {
+        Self { code, reason, message, causes: Vec::new() }
     }
 }

@@ -1,12 +1,13 @@
 //! Objects and requests for the tests of the rules.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use super::review::{Operation, Options, Request, Resource, UserInfo};
 use super::view::View;
+use crate::api::exposed_ports::PublicPort;
 use crate::api::quota::Objects;
 use crate::api::{Instance, Template, Tenant, Workspace};
 use crate::runtime::ObjectKey;
@@ -20,6 +21,7 @@ pub struct TestCluster {
     instances: BTreeMap<ObjectKey, Arc<Instance>>,
     namespaces: BTreeMap<String, String>,
     obstacles: Vec<String>,
+    taken_ports: BTreeSet<PublicPort>,
 }
 
 impl TestCluster {
@@ -106,6 +108,12 @@ impl TestCluster {
         self
     }
 
+    /// Lets other Instances have a public TCP port.
+    pub fn with_taken_port(mut self, port: u16) -> Self {
+        self.taken_ports.insert((false, port));
+        self
+    }
+
     /// Adds the Instance that this JSON describes.
     pub fn with_instance(mut self, json: &Value) -> Self {
         let instance: Instance = read(json);
@@ -133,6 +141,9 @@ impl View for TestCluster {
     fn instances(&self, namespace: &str) -> Vec<Arc<Instance>> {
         let of_namespace = self.instances.iter().filter(|(key, _)| key.namespace == namespace);
         of_namespace.map(|(_, instance)| Arc::clone(instance)).collect()
+    }
+    fn taken_public_ports(&self, _: &ObjectKey) -> BTreeSet<PublicPort> {
+        self.taken_ports.clone()
     }
     fn obstacles(&self, _: &Template) -> Vec<String> {
         self.obstacles.clone()

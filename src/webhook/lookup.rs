@@ -5,7 +5,8 @@
 //! An ordinary review needs no request to the API server.
 
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use tracing::warn;
 
 use super::decision::Decision;
 use super::view::View;
+use crate::api::exposed_ports::{PublicPort, public_ports};
 use crate::api::instance::InstanceKind;
 use crate::api::names::{check_dns_label, check_object_name};
 use crate::api::quota::Objects;
@@ -24,6 +26,7 @@ use crate::api::tenancy::tenant_of;
 use crate::api::tenant::TenantKind;
 use crate::api::workspace::WorkspaceKind;
 use crate::api::{GenericRef, Instance, Kind, Object, Template, Tenant, Workspace};
+use crate::config::pool::{self, Pool};
 use crate::kinds::NamespaceKind;
 use crate::runtime::cluster::ClusterStores;
 use crate::runtime::error::with_sources;
@@ -56,6 +59,8 @@ pub struct Lookup {
     pub stores: Stores,
     /// Reads the objects that are missing in the stores.
     pub client: Client,
+    /// The addresses that public ports can have; empty if none is configured.
+    pub pool: Pool,
 }
 
 impl Lookup {
@@ -64,7 +69,7 @@ impl Lookup {
     pub async fn decide(&self, rule: impl Fn(&dyn View) -> Decision) -> Decision {
         let Stores { tenants, workspaces, templates, .. } = &self.stores;
         let (tenants, workspaces, templates) = (Seen::of(tenants), Seen::of(workspaces), Seen::of(templates));
-        let mut view = StoreView { stores: &self.stores, tenants, workspaces, templates };
+        let mut view = StoreView { stores: &self.stores, pool: &self.pool, tenants, workspaces, templates };
         let decision = rule(&view);
         if decision.is_allowed() {
             return decision;
@@ -132,6 +137,7 @@ async fn look_up<T: Kind>(client: &Client, key: &ObjectKey, end: Instant) -> Opt
 /// The view of one decision.
 struct StoreView<'a> {
     stores: &'a Stores,
+    pool: &'a Pool,
     tenants: Seen<'a, TenantKind>,
     workspaces: Seen<'a, WorkspaceKind>,
     templates: Seen<'a, TemplateKind>,
@@ -161,6 +167,20 @@ impl View for StoreView<'_> {
         self.stores.instances.by::<ByNamespace>(namespace)
     }
 
+    fn taken_public_ports(&self, instance: &ObjectKey) -> BTreeSet<PublicPort> {
+        let mut held: BTreeMap<PublicPort, BTreeSet<IpAddr>> = BTreeMap::new();
+        for other in self.stores.instances.objects().filter(|other| ObjectKey::of(&**other) != *instance) {
+            let Some((address, ports)) = public_ports(&other) else { continue };
+            if let Some(address) = pool::parse(address).filter(|address| self.pool.contains(*address)) {
+                for port in ports {
+                    held.entry(port).or_default().insert(address);
+                }
+            }
+        }
+        let is_everywhere = |addresses: &BTreeSet<IpAddr>| addresses.len() as u128 == self.pool.len();
+        held.into_iter().filter(|(_, addresses)| is_everywhere(addresses)).map(|(port, _)| port).collect()
+    }
+
     fn obstacles(&self, template: &Template) -> Vec<String> {
         let cluster = &self.stores.cluster;
         let (has, is_there) = (cluster.get(), |_: &GenericRef| VolumeState::Exported);
@@ -174,7 +194,7 @@ impl View for StoreView<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Config;
+    use crate::api::requirements::Settings as Requirements;
     use crate::runtime::silent::SilentServer;
     use crate::runtime::store::StoreFactory;
     use crate::webhook::decision::Denial;
@@ -188,10 +208,11 @@ mod tests {
             instances: Arc::new(Store::new(true)),
             namespaces: Arc::new(Store::new(true)),
             cluster: Arc::new(
-                super::super::setup::cluster(&mut StoreFactory::default(), &Config::default()).0,
+                super::super::setup::cluster(&mut StoreFactory::default(), Requirements::default()).0,
             ),
         };
-        Lookup { stores, client: Client::try_from(server.config()).expect("a client") }
+        let client = Client::try_from(server.config()).expect("a client");
+        Lookup { stores, client, pool: Pool::default() }
     }
 
     /// A rule that requires a Tenant, a Workspace and a Template of these names.

@@ -185,8 +185,11 @@ pub fn response(uid: &str, decision: &Decision) -> Value {
             response["patchType"] = "JSONPatch".into();
             response["patch"] = json!(patch);
         }
-        Err(Denial { code, reason, message }) => {
-            let status = json!({"status": "Failure", "code": code, "reason": reason, "message": message});
+        Err(Denial { code, reason, message, causes }) => {
+            let mut status = json!({"status": "Failure", "code": code, "reason": reason, "message": message});
+            if !causes.is_empty() {
+                status["details"] = json!({"causes": causes});
+            }
             response["status"] = status;
         }
     }
@@ -199,6 +202,7 @@ mod tests {
     use json_patch::{PatchOperation, RemoveOperation};
 
     use super::*;
+    use crate::api::denial::DenialReason;
 
     fn review(request: &Value) -> Vec<u8> {
         json!({"apiVersion": API_VERSION, "kind": KIND, "request": request}).to_string().into_bytes()
@@ -266,6 +270,12 @@ mod tests {
                 "uid": "u", "allowed": false, "warnings": ["look"],
                 "status": {"status": "Failure", "code": 403, "reason": "Forbidden", "message": "no"},
             })
+        );
+        let denial = Denial::forbidden("no").because(DenialReason::NotEnrolled, "tea");
+        let denial = denial.because(DenialReason::NoTenant, "");
+        assert_eq!(
+            response("u", &Decision::denied(denial))["response"]["status"]["details"],
+            json!({"causes": [{"reason": "NotEnrolled", "message": "tea"}, {"reason": "NoTenant"}]})
         );
     }
 }

@@ -1,6 +1,7 @@
 //! Assembles the webhooks: stores, rules, server and certificate. Every replica serves them, even without the lease;
 //! only the leader renews the certificate.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -25,7 +26,9 @@ use super::lookup::{Lookup, Stores};
 use super::requester::Bypass;
 use super::{server, tenant};
 use crate::api::Kind;
-use crate::config::{Config, SwitchedOff, WebhookConfig};
+use crate::api::requirements::Settings as Requirements;
+use crate::config::pool::Pool;
+use crate::config::{Layout, Reader, SwitchedOff, WebhookConfig, read};
 use crate::runtime::ObjectKey;
 use crate::runtime::certificate::folder;
 use crate::runtime::certificate::resolver::{CertificateResolver, Served};
@@ -87,30 +90,70 @@ impl Ending {
     }
 }
 
+/// The configuration of the webhooks.
+pub struct Settings<'a> {
+    /// The section of the webhooks.
+    webhook: &'a WebhookConfig,
+    /// The namespace of the Lease, which is also the one of the Service and of the Secret.
+    namespace: &'a str,
+    /// The labels of the objects that this daemon manages.
+    selector: &'a BTreeMap<String, String>,
+    /// The Workspaces that every Tenant may join.
+    base_workspaces: &'a [String],
+    /// Whether Tenants may have personal workspaces.
+    personal_workspaces: bool,
+    /// The format of Instances.
+    layout: Layout,
+    /// The addresses that public ports can have.
+    pool: Pool,
+    /// The features that are off.
+    off: SwitchedOff,
+    /// The required parts of a cluster.
+    requirements: Requirements,
+}
+
+impl<'a> Settings<'a> {
+    /// Reads the configuration.
+    pub fn read(config: &mut Reader<'a>) -> Self {
+        Self {
+            webhook: read!(config, server.webhook),
+            namespace: read!(config, leader_election.namespace),
+            selector: read!(config, selector),
+            base_workspaces: read!(config, controllers.tenant.base_workspaces),
+            personal_workspaces: *read!(config, controllers.tenant.personal_workspace.enabled),
+            layout: *read!(config, controllers.instance.layout),
+            // The loop reports an invalid pool.
+            pool: Pool::parse(read!(config, controllers.public_exposure.ip_pool)).unwrap_or_default().0,
+            off: config.switched_off(),
+            requirements: config.requirements(),
+        }
+    }
+}
+
 /// Assembles the webhooks. They start when the tasks are spawned. `ungated` is a client that sends requests without the
 /// lease; it is used to read the user name of this daemon.
 ///
 /// # Errors
 /// When the address cannot be bound, or the API server does not return the user name.
 pub async fn set_up(
-    config: &Config,
+    settings: Settings<'_>,
     connections: &Connections,
     factory: &mut StoreFactory,
     ungated: Client,
     readiness: Readiness,
 ) -> anyhow::Result<Webhooks> {
-    let (whole, config) = (config, &config.server.webhook);
+    let config = settings.webhook;
     let address = config.listen.address().context("server.webhook.listen is empty")?;
     let listener = bind("server.webhook.listen", address).await?;
     let own_user = own_user(ungated).await?;
     info!(address = %listener.local_addr().unwrap_or(address), user = own_user, "serving admission reviews");
-    let (stores, needs) = stores(factory, whole);
+    let (stores, needs) = stores(factory, settings.requirements.clone());
     let resolver = Arc::new(CertificateResolver::new(SERVED));
     let folder = Path::new(&config.certificate_dir);
     let (mut files, rotator) = if config.certificate_dir.is_empty() {
         let registration = Registration::new(readiness.clone());
-        let names = names(whole, address);
-        (Vec::new(), Some(rotation(whole, connections, factory, &resolver, names, registration)))
+        let names = names(&settings, address);
+        (Vec::new(), Some(rotation(&settings, connections, factory, &resolver, names, registration)))
     } else {
         (vec![folder::watched(CERTIFICATE_DIR, folder, &resolver)], None)
     };
@@ -119,23 +162,22 @@ pub async fn set_up(
         files.push(file);
         clients as Arc<dyn ClientCertVerifier>
     });
-    let tenants = &whole.controllers.tenant;
     let admission = Arc::new(Admission::new(
         tenant::Settings {
-            selector: whole.selector.clone(),
+            selector: settings.selector.clone(),
             bypass: Bypass { groups: config.bypass_groups.clone(), own_user: own_user.clone() },
-            base_workspaces: tenants.base_workspaces.clone(),
-            personal_workspaces: tenants.personal_workspace.enabled,
+            base_workspaces: settings.base_workspaces.to_vec(),
+            personal_workspaces: settings.personal_workspaces,
         },
         quota::Settings {
             enabled: config.instance_quota,
             require_enrolment: config.require_enrolment,
             own_user,
-            personal_workspaces: tenants.personal_workspace.enabled,
-            layout: whole.controllers.instance.layout,
+            personal_workspaces: settings.personal_workspaces,
+            layout: settings.layout,
         },
-        SwitchedOff::of(&whole.controllers),
-        Lookup { stores: stores.clone(), client: connections.client.clone() },
+        settings.off,
+        Lookup { stores: stores.clone(), client: connections.client.clone(), pool: settings.pool },
     ));
     let noting = Arc::clone(&admission);
     stores.instances.subscribe(move |change| noting.note(change));
@@ -159,22 +201,22 @@ async fn own_user(client: Client) -> anyhow::Result<String> {
 }
 
 /// Creates the stores of the parts of the cluster that environments need, and the needs for them.
-pub(super) fn cluster(factory: &mut StoreFactory, config: &Config) -> (ClusterStores, Vec<Need>) {
+pub(super) fn cluster(factory: &mut StoreFactory, requirements: Requirements) -> (ClusterStores, Vec<Need>) {
     let mut set = StoreSet::new(NAME, factory);
     let of_machines = MachineStores::declare(&mut set);
-    let cluster = ClusterStores::declare(&mut set, config.requirements(), of_machines, |_| {});
+    let cluster = ClusterStores::declare(&mut set, requirements, of_machines, |_| {});
     (cluster, set.finish().needs)
 }
 
 /// Creates the stores, and returns the needs: all of them must be filled.
-pub fn stores(factory: &mut StoreFactory, config: &Config) -> (Stores, Vec<Need>) {
+pub fn stores(factory: &mut StoreFactory, requirements: Requirements) -> (Stores, Vec<Need>) {
     fn store<T: Kind>(of: &mut StoreFactory, needs: &mut Vec<Need>, verbs: &'static str) -> Arc<Store<T>> {
         of.allow(NAME, (KindInfo::of::<T>(), ""), verbs);
         let store = of.store(&Selection::ALL);
         needs.push(Need::of(&*store, true));
         store
     }
-    let (cluster, mut needs) = cluster(factory, config);
+    let (cluster, mut needs) = cluster(factory, requirements);
     // Some are read directly if a rule would refuse a request because an object is not in the store yet.
     let stores = Stores {
         tenants: store(factory, &mut needs, "get list watch"),
@@ -190,15 +232,15 @@ pub fn stores(factory: &mut StoreFactory, config: &Config) -> (Stores, Vec<Need>
 
 /// Returns the loop that renews the certificate, and the watch that delivers it to every replica.
 fn rotation(
-    config: &Config,
+    settings: &Settings<'_>,
     connections: &Connections,
     factory: &mut StoreFactory,
     resolver: &Arc<CertificateResolver>,
     names: Vec<String>,
     registration: Registration,
 ) -> ControlLoop {
-    let WebhookConfig { service_name, .. } = &config.server.webhook;
-    let secret = ObjectKey::new(&config.leader_election.namespace, service_name);
+    let WebhookConfig { service_name, .. } = settings.webhook;
+    let secret = ObjectKey::new(settings.namespace, service_name);
     let of_name = Selection::named(service_name);
     let of_secret = Selection::named(service_name.clone()).within(secret.namespace.to_string());
     let mut set = StoreSet::new(Rotator::NAME, factory);
@@ -231,8 +273,8 @@ fn rotation(
 
 /// The names of the certificate: the names of the Service, which API servers use, and the IP address of the port unless
 /// it is `0.0.0.0` or `::`.
-fn names(config: &Config, address: SocketAddr) -> Vec<String> {
-    let service = format!("{}.{}", config.server.webhook.service_name, config.leader_election.namespace);
+fn names(settings: &Settings<'_>, address: SocketAddr) -> Vec<String> {
+    let service = format!("{}.{}", settings.webhook.service_name, settings.namespace);
     let mut names = vec![format!("{service}.svc"), format!("{service}.svc.cluster.local"), service];
     if !address.ip().is_unspecified() {
         names.push(address.ip().to_string());
@@ -270,10 +312,13 @@ fn serve(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Config;
 
     #[test]
     fn the_certificate_is_for_the_service_and_its_address() {
-        let names = |address: &str| names(&Config::default(), address.parse().expect("an address"));
+        let config = Config::default();
+        let settings = Settings::read(&mut Reader::new(&config));
+        let names = |address: &str| names(&settings, address.parse().expect("an address"));
         let service = [
             "crownlabs-webhook.crownlabs-system.svc",
             "crownlabs-webhook.crownlabs-system.svc.cluster.local",

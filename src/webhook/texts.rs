@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::decision::Denial;
+use crate::api::denial::DenialReason;
 use crate::api::shown::{self, shown};
 
 /// The maximum length of texts for people, in characters, by field name.
@@ -35,7 +36,7 @@ pub fn check(old: &Value, new: &Value, is_tenant: bool) -> Result<(), Denial> {
         if length > most && !known.contains(value) {
             let path = shown(path);
             let message = format!("{path} has {length} characters: at most {most} are allowed");
-            return Err(Denial::malformed(message));
+            return Err(Denial::malformed(message).because(DenialReason::TextTooLong, &most.to_string()));
         }
     }
     let bytes = |texts: &[Text<'_>]| texts.iter().map(|text| text.value.len()).sum::<usize>();

@@ -703,6 +703,7 @@ if __name__ == "__main__":
         from table import Table  # noqa: F401
         from dashboard import Dashboard  # noqa: F401
         from helm4 import Helm4  # noqa: F401
+        from keys import Keys  # noqa: F401
         from options import Images, OneDeployment, Pods, Watching  # noqa: F401
         from values import Hook, Values  # noqa: F401
 

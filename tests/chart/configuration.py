@@ -113,7 +113,7 @@ class Configuration(unittest.TestCase):
             ({"config": {"controllers": {"examAgent": {"allowedIps": [1]}}}}, "/config/controllers/examAgent/allowedIps/0"),
             ({"config": {"controllers": {"instanceMetrics": {"enabled": True}}}}, "set instanceMetrics.enabled"),
             ({"instanceMetrics": {"enabled": True, "config": {"controllers": {"tenant": {"enabled": True}}}}}, "set it below config"),
-            ({"instanceMetrics": {"enabled": True, "config": {"leaderElection": {"enabled": True}}}}, "never leads"),
+            ({"instanceMetrics": {"enabled": True, "config": {"leaderElection": {"enabled": True}}}}, "never lead"),
             ({"instanceMetrics": {"enabled": True, "config": {"controllers": {"instanceMetrics": {"enabled": False}}}}}, "set instanceMetrics.enabled: false"),
             ({"instanceMetrics": {"config": {"controllers": {"instanceMetrics": {"updatePeriod": "soon"}}}}}, "/instanceMetrics/config/controllers"),
             ({"config": {"controllers": {"podConfigNode": {"enabled": True}}}}, "set podNetworks.enabled"),

@@ -62,9 +62,11 @@ def values_file(values):
     return file.name
 
 
-def template(*values, chart=CHART, release="crownlabs", kubernetes=KUBERNETES, network=NETWORK, hooks=False):
-    """The output of `helm template`. Each of `values` is a file or a mapping; later ones win. `hooks` are the objects of `helm test`."""
-    options = ["--no-hooks"] * (not hooks) + [option for one in (network, *values) for option in ("-f", values_file(one))]
+def template(*values, chart=CHART, release="crownlabs", kubernetes=KUBERNETES, network=NETWORK, hooks=False, validated=True):
+    """The output of `helm template`. Each of `values` is a file or a mapping; later ones win. `hooks` are the objects of `helm test`.
+    `validated` is whether the values must match the schema."""
+    options = ["--no-hooks"] * (not hooks) + ["--skip-schema-validation"] * (not validated)
+    options += [option for one in (network, *values) for option in ("-f", values_file(one))]
     return helm("template", release, chart, "-n", NAMESPACE, "--kube-version", kubernetes, *options)
 
 

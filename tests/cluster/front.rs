@@ -21,6 +21,10 @@ pub struct Served {
     pub names: &'static str,
     /// The ports behind it, which take turns.
     pub behind: Vec<u16>,
+    /// Whether the headers of responses may exceed the 4 KB that NGINX accepts by default, as Keycloak requires.
+    pub has_long_headers: bool,
+    /// More lines of its configuration.
+    pub more: String,
 }
 
 /// A self-signed certificate for the names of this machine, and its key.
@@ -34,7 +38,7 @@ pub fn certificate(folder: &Path) -> (PathBuf, PathBuf) {
 }
 
 impl Front {
-    /// Starts these servers, with the certificate in this folder. Each may have more lines of configuration.
+    /// Starts these servers, with the certificate in this folder.
     pub fn start(folder: &Path, name: &str, served: &[Served]) -> Self {
         let own = folder.join(name);
         fs::create_dir(&own).expect("a folder");
@@ -44,8 +48,7 @@ impl Front {
         let servers: String = served.iter().map(server).collect();
         let configuration = format!(
             "daemon off;\nmaster_process off;\npid {at}/pid;\nerror_log {at}/error.log;\nevents {{worker_connections 4096;}}\nhttp {{\n\
-             {paths}access_log off;\nssl_certificate {folder}/front.crt;\nssl_certificate_key {folder}/front.key;\n\
-             proxy_buffer_size 64k;\nproxy_buffers 8 64k;\nproxy_busy_buffers_size 128k;\n{servers}}}\n",
+             {paths}access_log off;\nssl_certificate {folder}/front.crt;\nssl_certificate_key {folder}/front.key;\n{servers}}}\n",
             folder = folder.display(),
         );
         let file = own.join("nginx.conf");
@@ -63,11 +66,13 @@ impl Front {
     }
 }
 
-fn server(Served { port, names, behind }: &Served) -> String {
+fn server(Served { port, names, behind, has_long_headers, more }: &Served) -> String {
+    let long = "proxy_buffer_size 64k;\nproxy_buffers 8 64k;\nproxy_busy_buffers_size 128k;\n";
+    let buffers = if *has_long_headers { long } else { "" };
     let ports = behind.iter().map(|port| format!("server 127.0.0.1:{port} max_fails=0;\n"));
     let ports = ports.collect::<Vec<_>>().concat();
     format!(
-        "upstream at{port} {{\n{ports}}}\nserver {{\nlisten 127.0.0.1:{port} ssl;\nserver_name {names};\nlocation / {{\n\
+        "upstream at{port} {{\n{ports}}}\nserver {{\nlisten 127.0.0.1:{port} ssl;\nserver_name {names};\n{buffers}{more}location / {{\n\
          proxy_pass http://at{port};\nproxy_http_version 1.1;\nproxy_set_header Host $http_host;\n\
          proxy_set_header X-Forwarded-Proto https;\nproxy_set_header X-Forwarded-Host $http_host;\n\
          proxy_set_header Connection \"\";\nproxy_read_timeout 300s;\nproxy_next_upstream error;\n}}\n}}\n"

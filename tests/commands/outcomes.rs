@@ -133,6 +133,10 @@ fn measured(after: &After<'_>) {
 fn shown(after: &After<'_>) {
     let texts = ["\n  The machine is starting.\n", " Ready Notebook in Network laboratory ", "\n  Start "];
     says(after, &texts);
+    says(
+        after,
+        &["\n  notebook-1 In a cluster, this address shows the web application of the Template Notebook"],
+    );
 }
 
 fn planned(after: &After<'_>) {

@@ -108,6 +108,7 @@ fn act(site: &Site, request: &Value) -> Value {
             json!({})
         }
         "logs" => json!({"output": site.logs()}),
+        "metrics" => json!({"output": site.metrics()}),
         "audit" => {
             json!({"output": std::fs::read_to_string(site.lab.cluster.dir().join("audit.log")).expect("the log")})
         }

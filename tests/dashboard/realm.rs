@@ -47,6 +47,9 @@ pub fn make(server: &KeycloakServer, urls: &[String]) {
             .admin(method, &format!("/{REALM}{path}"), body)
             .unwrap_or_else(|error| panic!("{path}: {error:#}"))
     };
+    let languages =
+        json!({"internationalizationEnabled": true, "supportedLocales": ["en", "it"], "defaultLocale": "en"});
+    admin(&Method::PUT, "", &languages);
     let audience = json!({
         "name": "audience", "protocol": "openid-connect", "protocolMapper": "oidc-audience-mapper",
         "config": {"included.client.audience": CLIENT, "id.token.claim": "true", "access.token.claim": "false"},

@@ -22,6 +22,9 @@ const OTHERS: [&str; 3] = [
     "system:serviceaccount:crownlabs-bastion:crownlabs-bastion",
     "system:serviceaccount:crownlabs-system:crownlabs-dashboard-impersonates",
 ];
+/// The user of the request that shows whether the API server answers, and its path.
+const ANONYMOUS: &str = "system:anonymous";
+const PROBE: &str = "/livez";
 /// The kinds that the account may list and watch.
 const KINDS: [&str; 4] = ["instances", "templates", "tenants", "workspaces"];
 
@@ -114,14 +117,16 @@ pub fn no_secret(site: &Site, recorded: &Path) {
 }
 
 /// Asserts that each request to the API server was sent as a user, or only watches for changes with the account of the
-/// dashboard.
+/// dashboard, or only shows whether the API server answers.
 pub fn names(site: &Site) {
     let entries = site.lab.cluster.audit().since(Mark::default()).expect("the audit log");
     // Requests that failed the authentication have no user.
     let ours = |entry: &&AuditEntry| entry.user_agent.starts_with("crownlabs/") && entry.code != 401;
     let (mut of_account, mut of_users) = (0, 0);
     for entry in entries.iter().filter(ours).filter(|entry| !OTHERS.contains(&&*entry.user)) {
-        if entry.user == ACCOUNT {
+        if entry.user == ANONYMOUS {
+            assert_eq!(entry.request_uri, PROBE, "{entry:?}");
+        } else if entry.user == ACCOUNT {
             let is_known = KINDS.contains(&&*entry.resource) && ["list", "watch"].contains(&&*entry.verb);
             // Every account may discover the kinds of the API server.
             let is_about_kinds = ["", "customresourcedefinitions"].contains(&&*entry.resource);

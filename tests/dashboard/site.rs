@@ -72,10 +72,18 @@ impl Site {
         let (authority, _) = certificate(folder.path());
         let keycloak = KeycloakServer::start().expect("Keycloak");
         realm::make(&keycloak, &[url(ports.labs), url(ports.other[0])]);
-        let auth = Served { port: ports.auth, names: "127.0.0.1", behind: vec![keycloak.port()] };
-        let labs = Served { port: ports.labs, names: "labs.localhost", behind: ports.replicas.to_vec() };
+        let served = |port: u16, names, behind: &[u16], has_long_headers| Served {
+            port,
+            names,
+            behind: behind.to_vec(),
+            has_long_headers,
+            more: String::new(),
+        };
+        let auth = served(ports.auth, "127.0.0.1", &[keycloak.port()], true);
+        // The dashboard works with the default limits of NGINX.
+        let labs = served(ports.labs, "labs.localhost", &ports.replicas, false);
         let [before, behind] = ports.other;
-        let other = Served { port: before, names: "labs.localhost", behind: vec![behind] };
+        let other = served(before, "labs.localhost", &[behind], false);
         let auth = Front::start(folder.path(), "auth", &[auth]);
         let issuers =
             vec![TrustedIssuer { url: issuer(&ports), authority, client: realm::CLIENT.to_owned() }];

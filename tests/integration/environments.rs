@@ -57,6 +57,27 @@ fn every_type_starts_stops_starts_and_is_deleted() {
 }
 
 #[test]
+fn an_instance_without_its_template_keeps_the_state_of_its_workload() {
+    let lab = Lab::shared();
+    let _course = lab.course("orphan");
+    let admin = lab.admin();
+    let _daemon = Daemon::start(&Options { kubeconfig: &admin, selector: "orphan", config: "" });
+    let (namespace, templates) = ("tenant-orphan", ["standalone", "vm-persistent"]);
+    for template in templates {
+        lab.apply(&instance("orphan", template, template));
+        lab.await_phase(namespace, template, "Ready");
+    }
+    lab.delete("templates", "workspace-orphan", &templates);
+    for template in templates {
+        lab.await_fault(namespace, template, "TemplateNotFound");
+        let status = &lab.get("instances", namespace, template).expect("the Instance")["status"];
+        assert!(status["phase"] == "Ready" && status["url"].is_string(), "{template}: {status}");
+    }
+    lab.patch("deployments", namespace, "standalone", r#"{"spec": {"replicas": 0}}"#);
+    lab.await_phase(namespace, "standalone", "Off");
+}
+
+#[test]
 fn a_template_may_have_several_environments() {
     let lab = Lab::shared();
     let _course = lab.course("pair");

@@ -58,6 +58,11 @@ impl Page {
             .unwrap_or_default()
     }
 
+    /// Whether the page shows the last known state, because the API server does not respond.
+    pub fn is_old(&self) -> bool {
+        self.0.contains("id=\"old\"")
+    }
+
     fn between(&self, begin: &str, end: &str) -> Option<&str> {
         Self::part(&self.0, begin, end)
     }
@@ -138,16 +143,22 @@ pub struct Stream {
 impl Stream {
     /// Completes when the page must be fetched again.
     pub async fn changed(&mut self) -> Result<()> {
-        while !self.text.contains("event: refresh\ndata:\n\n") {
+        self.event("refresh").await?;
+        sleep_until(self.next).await;
+        self.next = Instant::now() + THROTTLE;
+        Ok(())
+    }
+
+    /// Completes when an event with this name has arrived. Several events at once count as one.
+    pub async fn event(&mut self, name: &str) -> Result<()> {
+        let event = format!("event: {name}\ndata:\n\n");
+        while !self.text.contains(&event) {
             let frame = self.body.frame().await.context("the stream has ended")??;
             if let Ok(data) = frame.into_data() {
                 self.text.push_str(std::str::from_utf8(&data)?);
             }
         }
-        // Several events at once count as one.
         self.text.clear();
-        sleep_until(self.next).await;
-        self.next = Instant::now() + THROTTLE;
         Ok(())
     }
 }

@@ -22,6 +22,8 @@ const MINUTE: Duration = Duration::from_mins(1);
 const IDLE: Duration = Duration::from_mins(3);
 /// A page without a change for this long is complete: four times the minimum interval between two updates.
 const QUIET: Duration = Duration::from_secs(2);
+/// The request that shows whether the API server answers.
+const PROBE: &str = "/livez";
 /// The Template of the machines that are started.
 const TEMPLATE: &str = "vm";
 
@@ -117,8 +119,11 @@ fn idle(world: &World, daemon: &Daemon, figures: &mut Figures) -> Result<()> {
     std::thread::sleep(time);
     let spent = daemon.processor_seconds()? - before;
     let entries = audit.since(mark)?;
-    let requests = by_agent(&entries, AGENT).filter(|entry| entry.verb != "watch").count();
-    figures.add("1000 pages idle: requests other than watches", count(requests), "", Some(0.0));
+    let requests = by_agent(&entries, AGENT).filter(|entry| entry.verb != "watch");
+    let (probes, requests): (Vec<_>, Vec<_>) = requests.partition(|entry| entry.request_uri == PROBE);
+    figures.add("1000 pages idle: requests other than watches", count(requests.len()), "", Some(0.0));
+    let in_a_minute = count(probes.len()) * 60.0 / time.as_secs_f64();
+    figures.add("1000 pages idle: probes in a minute", in_a_minute, "", Some(31.0));
     let in_an_hour = spent / time.as_secs_f64() * 3_600.0;
     figures.add("1000 pages idle: processor time in an hour", in_an_hour, "s", Some(5.0));
     Ok(())

@@ -1,5 +1,5 @@
-//! The dashboard: how fast its pages are, the cost of 1,000 open pages, and browsers that do not read what they are
-//! sent.
+//! The dashboard: how fast its pages are, the cost of 1,000 open pages, browsers that do not read what they are sent, a
+//! session that floods it, and an API server that is stopped.
 //!
 //! A browser here is a client that sends the same requests as the script of a live page, at the same times: it opens
 //! the stream of its page, and fetches the page again upon each event. No loop but the dashboard runs, so a started
@@ -7,8 +7,10 @@
 
 mod browser;
 mod crowd;
+mod flood;
 mod one;
 mod silent;
+mod stopped;
 mod world;
 
 use std::time::Duration;
@@ -34,6 +36,8 @@ pub async fn pages(figures: &mut Figures) -> Result<()> {
     crowd::crowd(&world, &daemon, figures).await?;
     drop(daemon);
     silent::silent(&world, figures).await?;
+    flood::flood(&world, figures).await?;
+    stopped::stopped(&world, figures).await?;
     stores(&world, without, figures).await
 }
 

@@ -8,8 +8,9 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::sleep;
 
+use super::browser::Browser;
 use super::memory;
-use super::world::World;
+use super::world::{STUDENTS, World};
 use crate::harness::{Daemon, Figures};
 
 /// How many browsers there are.
@@ -34,19 +35,24 @@ const PATIENCE: Duration = Duration::from_mins(3);
 /// 2,000 browsers of each kind: browsers that do not read the response, browsers that do not read a stream, and
 /// browsers that send half a request head.
 pub async fn silent(world: &World, figures: &mut Figures) -> Result<()> {
-    let browser = world.browser(0)?;
+    // A session may have only a few streams.
+    let browsers = (0..BROWSERS).map(|number| world.session(number % STUDENTS, number));
+    let browsers = browsers.collect::<Result<Vec<_>>>()?;
     for kind in [Kind::Answers, Kind::Pages, Kind::Streams, Kind::Halves] {
         let daemon = world.daemon().await?;
-        let page = browser.get("/").await?;
-        let head =
-            |path: &str| format!("GET {path} HTTP/1.1\r\nhost: labs\r\ncookie: {}\r\n", browser.cookie);
-        let request = match kind {
-            Kind::Answers => format!("{}\r\n", head(page.style()?)).repeat(STYLES),
-            Kind::Pages => format!("{}\r\n", head("/")).repeat(PAGES),
-            Kind::Streams => format!("{}\r\n", head(page.events()?)),
-            Kind::Halves => head("/"),
+        let page = browsers[0].get("/").await?;
+        let request = |browser: &Browser| {
+            let cookie = &browser.cookie;
+            let head = |path: &str| format!("GET {path} HTTP/1.1\r\nhost: labs\r\ncookie: {cookie}\r\n");
+            anyhow::Ok(match kind {
+                Kind::Answers => format!("{}\r\n", head(page.style()?)).repeat(STYLES),
+                Kind::Pages => format!("{}\r\n", head("/")).repeat(PAGES),
+                Kind::Streams => format!("{}\r\n", head(page.events()?)),
+                Kind::Halves => head("/"),
+            })
         };
-        measured(world, &daemon, kind, &request, figures).await?;
+        let requests = browsers.iter().map(request).collect::<Result<Vec<_>>>()?;
+        measured(world, &daemon, kind, &requests, figures).await?;
     }
     Ok(())
 }
@@ -64,7 +70,7 @@ async fn measured(
     world: &World,
     daemon: &Daemon,
     kind: Kind,
-    request: &str,
+    requests: &[String],
     figures: &mut Figures,
 ) -> Result<()> {
     let name = match kind {
@@ -76,7 +82,7 @@ async fn measured(
     eprintln!("dashboard: {name} …");
     let (files, before) = (open_files(daemon)?, memory(daemon)?);
     let mut browsers = Vec::new();
-    for _ in 0..BROWSERS {
+    for request in requests {
         browsers.push(silence(world.port(), request).await?);
     }
     let begin = Instant::now();

@@ -199,10 +199,15 @@ leaderElection: {{enabled: false}}
     }
 
     /// The browser of a student who has logged in.
-    pub fn browser(&self, number: usize) -> Result<Browser> {
-        let refresh_token = self.bench.cluster.user_token(&name(number), &[GROUP], 3_600)?;
+    pub fn browser(&self, student: usize) -> Result<Browser> {
+        self.session(student, 0)
+    }
+
+    /// The browser of a student who has logged in, with another session for each number.
+    pub fn session(&self, student: usize, number: usize) -> Result<Browser> {
+        let refresh_token = self.bench.cluster.user_token(&name(student), &[GROUP], 3_600)?;
         let refresh_token = Secret::from(refresh_token);
-        let session = Session { id: format!("session-{number}"), refresh_token, visited: now() };
+        let session = Session { id: format!("session-{student}-{number}"), refresh_token, visited: now() };
         let cookie = session.seal(&self.keys).context("the session is too long for a cookie")?;
         let cookie = cookie.split(';').next().context("a cookie")?.to_owned();
         Ok(Browser::new(self.connections.clone(), self.entrance, cookie))

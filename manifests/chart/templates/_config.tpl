@@ -45,8 +45,60 @@ whole, and everything else as a single key.
 {{- .Files.Get "files/defaults.yaml" -}}
 {{- end }}
 
-{{- /* The configuration file of the daemon: `config`, and defaults from the release. `config` takes precedence. */ -}}
+{{- /*
+The keys of a configuration that some entries of files/keys.yaml read: root, config, of (the names of the entries). All other keys
+are left out.
+*/ -}}
+{{- define "crownlabs.read" -}}
+{{- $lists := .root.Files.Get "files/keys.yaml" | fromYaml -}}
+{{- $read := dict -}}
+{{- range $name := .of -}}
+{{- range $key := get $lists $name -}}
+{{- $parts := splitList "." $key -}}
+{{- $found := dict "value" $.config -}}
+{{- range $part := $parts -}}
+{{- $section := get $found "value" -}}
+{{- $found = dict -}}
+{{- if kindIs "map" $section -}}
+{{- if hasKey $section $part -}}
+{{- $found = dict "value" (get $section $part) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- if hasKey $found "value" -}}
+{{- $value := $found.value -}}
+{{- range $part := reverse $parts -}}
+{{- $value = dict $part $value -}}
+{{- end -}}
+{{- $read = mergeOverwrite $read (deepCopy $value) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml $read -}}
+{{- end }}
+
+{{- /* The sections of the values that enable loops in separate pods, by loop. */ -}}
+{{- define "crownlabs.separate" -}}
+{{- toYaml (dict "bastion" "bastion" "sshTracker" "bastion" "webSsh" "bastion" "dashboard" "dashboard" "instanceMetrics" "instanceMetrics" "podConfigNode" "podNetworks") -}}
+{{- end }}
+
+{{- /* The configuration file of the daemon: the keys that its loops and the webhooks read. */ -}}
 {{- define "crownlabs.config" -}}
+{{- $separate := include "crownlabs.separate" . | fromYaml -}}
+{{- if include "crownlabs.bastion.inDaemon" . -}}
+{{- $separate = omit $separate "bastion" "sshTracker" "webSsh" -}}
+{{- end -}}
+{{- $of := list -}}
+{{- range $name := keys (.Files.Get "files/keys.yaml" | fromYaml) | sortAlpha -}}
+{{- if not (hasKey $separate $name) -}}
+{{- $of = append $of $name -}}
+{{- end -}}
+{{- end -}}
+{{- include "crownlabs.read" (dict "root" . "config" (include "crownlabs.whole" . | fromYaml) "of" $of) -}}
+{{- end }}
+
+{{- /* The configuration of the whole release: `config`, and defaults from the release. `config` takes precedence. */ -}}
+{{- define "crownlabs.whole" -}}
 {{- $defaults := include "crownlabs.defaults" . | fromYaml -}}
 {{- $own := deepCopy .Values.config -}}
 {{- $name := include "crownlabs.fullname" . -}}
@@ -91,7 +143,7 @@ whole, and everything else as a single key.
 {{- if ne $made.leaderElection.namespace .Release.Namespace -}}
 {{- fail (printf "config.leaderElection.namespace: the Lease and the certificate of the webhooks are in the namespace of the release, %s: leave this key out" .Release.Namespace) -}}
 {{- end -}}
-{{- range $loop, $section := dict "bastion" "bastion" "sshTracker" "bastion" "webSsh" "bastion" "dashboard" "dashboard" "instanceMetrics" "instanceMetrics" "podConfigNode" "podNetworks" -}}
+{{- range $loop, $section := include "crownlabs.separate" . | fromYaml -}}
 {{- if dig "controllers" $loop "enabled" false $own -}}
 {{- fail (printf "config.controllers.%s.enabled: this loop runs in pods of its own: set %s.enabled, and this key below %s.config" $loop $section $section) -}}
 {{- end -}}
@@ -101,7 +153,7 @@ whole, and everything else as a single key.
 
 {{- /* The same with the defaults of the daemon. */ -}}
 {{- define "crownlabs.effective" -}}
-{{- $config := include "crownlabs.config" . | fromYaml -}}
+{{- $config := include "crownlabs.whole" . | fromYaml -}}
 {{- $effective := mergeOverwrite (include "crownlabs.defaults" . | fromYaml) $config -}}
 {{- toYaml (set $effective "selector" $config.selector) -}}
 {{- end }}
@@ -144,37 +196,52 @@ the query is kept, because it belongs to another bastion.
 {{- toYaml $loops -}}
 {{- end }}
 
-{{- /* The configuration of the bastion's daemon: selector, log and web site come from `config`. */ -}}
-{{- define "crownlabs.bastion.config" -}}
-{{- $main := include "crownlabs.config" . | fromYaml -}}
-{{- $website := (include "crownlabs.effective" . | fromYaml).controllers.instance.websiteBaseUrl -}}
-{{- $controllers := include "crownlabs.bastion.loops" . | fromYaml -}}
-{{- $_ := set $controllers.webSsh "allowedOrigins" (list (printf "https://%s" $website)) -}}
-{{- $defaults := include "crownlabs.defaults" . | fromYaml -}}
-{{- range $loop, $keys := $defaults.controllers -}}
-{{- if not (hasKey $controllers $loop) -}}
+{{- /*
+The configuration of pods with separate loops: root, part (their section of the values, such as `bastion`), loops (the loops in these
+pods, with the keys that follow from the values). All other keys that these loops read come from `config`; the section takes
+precedence. These pods have no election and no other loop.
+*/ -}}
+{{- define "crownlabs.part.config" -}}
+{{- $whole := include "crownlabs.whole" .root | fromYaml -}}
+{{- $given := (get .root.Values .part).config -}}
+{{- $controllers := dict -}}
+{{- range $loop, $keys := (include "crownlabs.defaults" .root | fromYaml).controllers -}}
+{{- if not (hasKey $.loops $loop) -}}
 {{- if $keys.enabled -}}
 {{- $_ := set $controllers $loop (dict "enabled" false) -}}
 {{- end -}}
-{{- if dig "controllers" $loop "enabled" false $.Values.bastion.config -}}
-{{- fail (printf "bastion.config.controllers.%s.enabled: this loop runs in the other pods: set it below config" $loop) -}}
+{{- if dig "controllers" $loop "enabled" false $given -}}
+{{- fail (printf "%s.config.controllers.%s.enabled: this loop runs in the other pods: set it below config" $.part $loop) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
-{{- $made := dict "apiVersion" $main.apiVersion "kind" $main.kind "leaderElection" (dict "enabled" false) "controllers" $controllers -}}
-{{- with $main.log -}}
-{{- $_ := set $made "log" . -}}
+{{- $of := append (keys .loops | sortAlpha) "common" -}}
+{{- $made := include "crownlabs.read" (dict "root" .root "config" $whole "of" $of) | fromYaml -}}
+{{- $controllers = mergeOverwrite $controllers (deepCopy .loops) -}}
+{{- $made = mergeOverwrite $made (dict "leaderElection" (dict "enabled" false) "controllers" $controllers) -}}
+{{- $own := include "crownlabs.read" (dict "root" .root "config" $given "of" (append $of "process")) | fromYaml -}}
+{{- $made = mergeOverwrite $made $own -}}
+{{- if $made.leaderElection.enabled -}}
+{{- fail (printf "%s.config.leaderElection.enabled: these pods never lead: leave this key out" .part) -}}
 {{- end -}}
-{{- $made = mergeOverwrite $made (deepCopy .Values.bastion.config) -}}
-{{- toYaml (set $made "selector" $main.selector) -}}
+{{- toYaml (set $made "selector" $whole.selector) -}}
+{{- end }}
+
+{{- /* The same with the defaults of the daemon. */ -}}
+{{- define "crownlabs.part.effective" -}}
+{{- $config := include "crownlabs.part.config" . | fromYaml -}}
+{{- toYaml (set (mergeOverwrite (include "crownlabs.defaults" .root | fromYaml) $config) "selector" $config.selector) -}}
+{{- end }}
+
+{{- define "crownlabs.bastion.config" -}}
+{{- include "crownlabs.part.config" (dict "root" . "part" "bastion" "loops" (include "crownlabs.bastion.loops" . | fromYaml)) -}}
 {{- end }}
 
 {{- define "crownlabs.bastion.effective" -}}
 {{- if .Values.bastion.inDaemon -}}
 {{ include "crownlabs.effective" . }}
 {{- else -}}
-{{- $config := include "crownlabs.bastion.config" . | fromYaml -}}
-{{- toYaml (mergeOverwrite (include "crownlabs.defaults" . | fromYaml) $config) -}}
+{{- include "crownlabs.part.effective" (dict "root" . "part" "bastion" "loops" (include "crownlabs.bastion.loops" . | fromYaml)) -}}
 {{- end -}}
 {{- end }}
 

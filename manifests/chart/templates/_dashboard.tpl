@@ -12,11 +12,9 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{ include "crownlabs.releaseLabels" . }}
 {{- end }}
 
-{{- /* The configuration of the dashboard's daemon: selector, log and the web site of machines come from `config`. */ -}}
-{{- define "crownlabs.dashboard.config" -}}
+{{- /* The loop of these pods, with the keys that follow from the values. */ -}}
+{{- define "crownlabs.dashboard.loops" -}}
 {{- $values := .Values.dashboard -}}
-{{- $main := include "crownlabs.config" . | fromYaml -}}
-{{- $defaults := include "crownlabs.defaults" . | fromYaml -}}
 {{- $_ := required "dashboard.secret.name: the Secret with the secret of the client and the key of sessions (docs/dashboard.md)" $values.secret.name -}}
 {{- $folder := "/etc/crownlabs-files/dashboard" -}}
 {{- $keys := dict
@@ -28,25 +26,13 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- if $values.ca.name -}}
 {{- $_ := set $keys "caFile" (printf "/etc/crownlabs-files/dashboard-ca/%s" $values.ca.key) -}}
 {{- end -}}
-{{- $website := (include "crownlabs.effective" . | fromYaml).controllers.instance.websiteBaseUrl -}}
-{{- $controllers := dict "dashboard" $keys "instance" (dict "enabled" false "websiteBaseUrl" $website) -}}
-{{- range $loop, $of := $defaults.controllers -}}
-{{- if and $of.enabled (not (hasKey $controllers $loop)) -}}
-{{- $_ := set $controllers $loop (dict "enabled" false) -}}
-{{- end -}}
-{{- if and (ne $loop "dashboard") (dig "controllers" $loop "enabled" false $values.config) -}}
-{{- fail (printf "dashboard.config.controllers.%s.enabled: this loop runs in the other pods: set it below config" $loop) -}}
-{{- end -}}
-{{- end -}}
-{{- $made := dict "apiVersion" $main.apiVersion "kind" $main.kind "leaderElection" (dict "enabled" false) "controllers" $controllers -}}
-{{- with $main.log -}}
-{{- $_ := set $made "log" . -}}
-{{- end -}}
-{{- $made = mergeOverwrite $made (deepCopy $values.config) -}}
-{{- toYaml (set $made "selector" $main.selector) -}}
+{{- toYaml (dict "dashboard" $keys) -}}
+{{- end }}
+
+{{- define "crownlabs.dashboard.config" -}}
+{{- include "crownlabs.part.config" (dict "root" . "part" "dashboard" "loops" (include "crownlabs.dashboard.loops" . | fromYaml)) -}}
 {{- end }}
 
 {{- define "crownlabs.dashboard.effective" -}}
-{{- $config := include "crownlabs.dashboard.config" . | fromYaml -}}
-{{- toYaml (mergeOverwrite (include "crownlabs.defaults" . | fromYaml) $config) -}}
+{{- include "crownlabs.part.effective" (dict "root" . "part" "dashboard" "loops" (include "crownlabs.dashboard.loops" . | fromYaml)) -}}
 {{- end }}

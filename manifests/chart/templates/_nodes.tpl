@@ -21,9 +21,9 @@ app.kubernetes.io/instance: {{ .root.Release.Name }}
 {{- /* The loops of the pods that measure the usage of Instances, with the keys that follow from the values. */ -}}
 {{- define "crownlabs.instanceMetrics.loops" -}}
 {{- $keys := dict "enabled" true "runtimeEndpoint" (printf "unix://%s" .Values.instanceMetrics.runtimeSocket) -}}
-{{- $exams := (include "crownlabs.effective" . | fromYaml).controllers.examAgent -}}
-{{- if $exams.enabled -}}
-{{- $_ := set $keys "namespaces" (append (include "crownlabs.defaults" . | fromYaml).controllers.instanceMetrics.namespaces $exams.namespace) -}}
+{{- $controllers := (include "crownlabs.effective" . | fromYaml).controllers -}}
+{{- if $controllers.examAgent.enabled -}}
+{{- $_ := set $keys "namespaces" (append $controllers.instanceMetrics.namespaces $controllers.examAgent.namespace) -}}
 {{- end -}}
 {{- toYaml (dict "instanceMetrics" $keys) -}}
 {{- end }}
@@ -32,47 +32,6 @@ app.kubernetes.io/instance: {{ .root.Release.Name }}
 {{- define "crownlabs.podNetworks.loops" -}}
 {{- $keys := dict "enabled" true "runtimeEndpoint" (printf "unix://%s" .Values.podNetworks.runtimeSocket) -}}
 {{- toYaml (dict "podConfigNode" $keys) -}}
-{{- end }}
-
-{{- /*
-The configuration: root, part, loops (the names of the loops in these pods, with the keys that follow from the values), home (the
-namespace of the daemon with the records; none if empty). `selector` and `log` come from `config`. There is no election and no other
-loop.
-*/ -}}
-{{- define "crownlabs.node.config" -}}
-{{- $main := include "crownlabs.config" .root | fromYaml -}}
-{{- $values := get .root.Values .part -}}
-{{- $controllers := deepCopy .loops -}}
-{{- $defaults := include "crownlabs.defaults" .root | fromYaml -}}
-{{- range $loop, $keys := $defaults.controllers -}}
-{{- if not (hasKey $controllers $loop) -}}
-{{- if $keys.enabled -}}
-{{- $_ := set $controllers $loop (dict "enabled" false) -}}
-{{- end -}}
-{{- if dig "controllers" $loop "enabled" false $values.config -}}
-{{- fail (printf "%s.config.controllers.%s.enabled: this loop runs in the other pods: set it below config" $.part $loop) -}}
-{{- end -}}
-{{- end -}}
-{{- end -}}
-{{- $election := dict "enabled" false -}}
-{{- with .home -}}
-{{- $_ := set $election "namespace" . -}}
-{{- end -}}
-{{- $made := dict "apiVersion" $main.apiVersion "kind" $main.kind "leaderElection" $election "controllers" $controllers -}}
-{{- with $main.log -}}
-{{- $_ := set $made "log" . -}}
-{{- end -}}
-{{- $made = mergeOverwrite $made (deepCopy $values.config) -}}
-{{- if $made.leaderElection.enabled -}}
-{{- fail (printf "%s.config.leaderElection.enabled: a pod on a node never leads: leave this key out" .part) -}}
-{{- end -}}
-{{- toYaml (set $made "selector" $main.selector) -}}
-{{- end }}
-
-{{- /* The same configuration with the defaults of the daemon. */ -}}
-{{- define "crownlabs.node.effective" -}}
-{{- $config := include "crownlabs.node.config" . | fromYaml -}}
-{{- toYaml (mergeOverwrite (include "crownlabs.defaults" .root | fromYaml) $config) -}}
 {{- end }}
 
 {{- /* The namespace. `baseline` and `restricted` reject paths of the node. root, part, suffix, why */ -}}
@@ -100,7 +59,7 @@ metadata:
   labels: {{- include "crownlabs.node.labels" . | nindent 4 }}
 data:
   crownlabs.yaml: |
-    {{- include "crownlabs.node.config" . | nindent 4 }}
+    {{- include "crownlabs.part.config" . | nindent 4 }}
 {{- end }}
 
 {{- /*
@@ -110,7 +69,7 @@ container (its securityContext), env, volumes and mounts.
 */ -}}
 {{- define "crownlabs.node.daemonSet" -}}
 {{- $values := get .root.Values .part -}}
-{{- $effective := include "crownlabs.node.effective" . | fromYaml -}}
+{{- $effective := include "crownlabs.part.effective" . | fromYaml -}}
 {{- $name := include "crownlabs.node.fullname" . -}}
 {{- $server := $effective.server -}}
 {{- $ports := .ports -}}
@@ -136,7 +95,7 @@ spec:
     metadata:
       labels: {{- include "crownlabs.node.labels" . | nindent 8 }}
       annotations:
-        checksum/config: {{ include "crownlabs.node.config" . | sha256sum }}
+        checksum/config: {{ include "crownlabs.part.config" . | sha256sum }}
         {{- if and .root.Values.scrapeAnnotations $server.metrics }}
         prometheus.io/scrape: "true"
         prometheus.io/port: {{ include "crownlabs.port" $server.metrics | quote }}
@@ -219,5 +178,5 @@ automountServiceAccountToken: {{ .token }}
 
 {{- /* The labels of the metrics themselves, such as `pod`, take precedence. */ -}}
 {{- define "crownlabs.node.monitor" -}}
-{{- include "crownlabs.monitor" (dict "root" .root "section" (printf "%s.config" .part) "name" (include "crownlabs.node.fullname" .) "namespace" (get .root.Values .part).namespace "labels" (include "crownlabs.node.labels" .) "selector" (include "crownlabs.node.selectorLabels" .) "server" (include "crownlabs.node.effective" . | fromYaml).server "honorLabels" true) }}
+{{- include "crownlabs.monitor" (dict "root" .root "section" (printf "%s.config" .part) "name" (include "crownlabs.node.fullname" .) "namespace" (get .root.Values .part).namespace "labels" (include "crownlabs.node.labels" .) "selector" (include "crownlabs.node.selectorLabels" .) "server" (include "crownlabs.part.effective" . | fromYaml).server "honorLabels" true) }}
 {{- end }}

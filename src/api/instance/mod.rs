@@ -72,6 +72,22 @@ wire_enum!(
 );
 
 wire_enum!(
+    /// The step of the start of an environment.
+    StartStep, default "", {
+        /// It is not starting, or its disk is being imported.
+        Unset = "",
+        /// No node is chosen for it yet.
+        Scheduling = "Scheduling",
+        /// Its node prepares volumes and network.
+        Preparing = "Preparing",
+        /// Its node downloads the image and creates the container.
+        Pulling = "Pulling",
+        /// Its program or operating system starts.
+        Booting = "Booting",
+    }
+);
+
+wire_enum!(
     /// The phase of a public exposure.
     ExposurePhase, default "", {
         /// The state is not known yet.
@@ -266,6 +282,10 @@ pub struct EnvironmentStatus {
     pub name: Text,
     /// Phase of the environment, with the values of `status.phase`.
     pub phase: Optional<InstancePhase>,
+    /// Step of the start while the phase is `Starting` or `Running`. `Scheduling`: no node is chosen yet. `Preparing`:
+    /// the node prepares volumes and network. `Pulling`: the node downloads the image and creates the container.
+    /// `Booting`: the program or operating system starts.
+    pub step: Optional<StartStep>,
     /// Whether the Gateway has accepted the `HTTPRoute` of the environment; false if an Ingress is used.
     pub exposition_accepted: Optional<bool>,
     /// URL of the desktop or web application; empty while the instance is stopped or has none.

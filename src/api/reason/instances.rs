@@ -146,13 +146,13 @@ reasons! { INSTANCES, INSTANCES_ROWS;
     /// Instances with several environments cannot be exposed.
     SEVERAL_ENVIRONMENTS = "PublicExposureMultipleEnvironments" on [Instance] in [PublicExposureReady, Event] by Teacher:
         "Use a Template with one environment.";
-    /// The requested ports are invalid: a number is out of range, or a port or a name is used twice.
+    /// Some requested ports are invalid: a number is out of range, or a port or a name is used twice.
     INVALID_REQUEST = "InvalidRequest" on [Instance] in [PublicExposureReady, Event] by Student:
-        "The message names the port. Ports that were exposed before stay until the request is corrected.";
+        "The message names the ports: correct them. The other ports are exposed.";
     /// No public addresses are configured.
     NO_ADDRESSES = "NoAddresses" on [Instance] in [PublicExposureReady, Event] by Administrator:
         "Set `controllers.publicExposure.ipPool`.";
-    /// No public address has all requested ports free.
+    /// No public address has all requested ports free. Ports that are free are exposed.
     NO_FREE_PORT = "NoFreePort" on [Instance] in [PublicExposureReady, Event] by Student, Administrator:
         "Request port 0, which means any free port, or enlarge `controllers.publicExposure.ipPool`.";
     /// The network policy of the exposure cannot be written.

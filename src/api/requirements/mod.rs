@@ -15,7 +15,7 @@ use super::environment::{Environment, EnvironmentMode, EnvironmentType};
 use super::reason::{self, Reason};
 use super::reference::GenericRef;
 use super::resources::Resources;
-use super::template::TemplateSpec;
+use super::template::{Selector, TemplateSpec};
 
 /// The Secret that the import pod of CDI needs for the disk of a persistent `VirtualMachine` environment.
 pub const IMPORT_SECRET: &str = "registry-credentials-cdi";
@@ -116,6 +116,8 @@ pub enum VolumeState {
 pub struct Surroundings<'a> {
     /// The cluster.
     pub cluster: &'a Cluster,
+    /// The node selector of the Instance, where the Template leaves it to the Instance.
+    pub selector: Option<&'a Selector>,
     /// The state of a shared volume.
     pub volume: &'a dyn Fn(&GenericRef) -> VolumeState,
     /// Whether [`IMPORT_SECRET`] exists: in the namespace of the Instance or, for a Template, in any namespace.
@@ -133,7 +135,7 @@ impl<'a> Surroundings<'a> {
         volume: &'a dyn Fn(&GenericRef) -> VolumeState,
         has_import_secret: bool,
     ) -> Self {
-        Self { cluster, volume, has_import_secret, has_disk: false, has_my_drive: false }
+        Self { cluster, selector: None, volume, has_import_secret, has_disk: false, has_my_drive: false }
     }
 }
 
@@ -166,7 +168,7 @@ pub fn obstacles(spec: &TemplateSpec, environment: &Environment, around: &Surrou
     found.extend(storage(environment, around));
     found.extend(volumes(environment, around));
     let requests = Resources::of(environment).map(|resources| resources.requests());
-    let selector = spec.node_selector_of(environment);
+    let selector = around.selector.or_else(|| spec.node_selector_of(environment));
     let is_machine = environment.environment_type.is_vm() && around.cluster.has_kubevirt;
     found.extend(requests.ok().and_then(|requests| {
         let need = nodes::Need { selector, requests: &requests, is_machine };

@@ -20,7 +20,9 @@ use super::condition::{
     TENANT_MISMATCH,
 };
 use super::instance::{Instance, InstancePhase, InstanceStatus};
+use super::reason;
 use super::reference::GenericRef;
+use super::requirements::OF_CLUSTERS;
 use super::template::Template;
 use super::tenant::{Role, Tenant};
 use super::text::Text;
@@ -109,6 +111,15 @@ pub enum Ender {
     Administrators,
 }
 
+impl Why {
+    /// The condition that explains best why the Instance is not in its desired state. A part that the cluster lacks
+    /// explains why no node runs a pod.
+    pub fn cause(&self) -> Option<&Condition> {
+        let is_of_cluster = |wait: &&Condition| OF_CLUSTERS.iter().any(|reason| wait.reason == *reason);
+        self.waits.iter().find(is_of_cluster).or(self.waits.first())
+    }
+}
+
 impl Facts<'_> {
     /// Collects the facts to show about the Instance.
     pub fn why(&self) -> Why {
@@ -186,6 +197,22 @@ pub fn waits(conditions: &[Condition]) -> Vec<Condition> {
 pub fn not_ready(template: &Template) -> Option<&Condition> {
     let mut conditions = template.status.conditions.iter();
     conditions.find(|condition| condition.type_ == READY && condition.status == "False")
+}
+
+/// Whether the Template of an Instance does not exist.
+pub fn lacks_template(status: &InstanceStatus) -> bool {
+    let is_it = |condition: &Condition| {
+        condition.type_ == RECONCILED
+            && condition.status == "False"
+            && condition.reason == reason::TEMPLATE_NOT_FOUND
+    };
+    status.conditions.iter().any(is_it)
+}
+
+/// Whether the scheduler's message about a pod says that no node is suitable, and not that the nodes are full.
+pub fn is_unsuitable(message: &str) -> bool {
+    let says = |words: [&str; 2]| words.into_iter().any(|words| message.contains(words));
+    says(["didn't match", "untolerated taint"]) && !says(["Insufficient", "Too many pods"])
 }
 
 /// The conditions of the automation of the Instance: all remaining conditions.

@@ -1,12 +1,13 @@
-//! The random values of a login. They prove that the user who comes back from the provider is the user who was sent
-//! there.
+//! The values of a login. They prove that the user who comes back from the provider is the user who was sent there.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use ring::digest;
-use ring::rand::{SecureRandom as _, SystemRandom};
+use ring::{digest, hmac};
 
-/// The state of a login in progress.
+/// The length of the secret of a login, in bytes.
+pub const SECRET_BYTES: usize = 32;
+
+/// The values of a login in progress.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Attempt {
     /// Comes back from the provider with the user.
@@ -18,15 +19,11 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// Creates the values of a new login; `None` if the system has no random numbers.
-    pub fn random() -> Option<Self> {
-        let random = SystemRandom::new();
-        let text = || {
-            let mut bytes = [0; 32];
-            random.fill(&mut bytes).ok()?;
-            Some(URL_SAFE_NO_PAD.encode(bytes))
-        };
-        Some(Self { state: text()?, nonce: text()?, verifier: text()? })
+    /// Derives the values of a login from its secret, which is random. No value reveals the secret or another value.
+    pub fn of(secret: &[u8; SECRET_BYTES]) -> Self {
+        let key = hmac::Key::new(hmac::HMAC_SHA256, secret);
+        let derived = |name: &str| URL_SAFE_NO_PAD.encode(hmac::sign(&key, name.as_bytes()));
+        Self { state: derived("state"), nonce: derived("nonce"), verifier: derived("verifier") }
     }
 
     /// The hash of the verifier.
@@ -56,10 +53,11 @@ mod tests {
 
     #[test]
     fn logins_share_no_values() {
-        let [one, other] = [(); 2].map(|()| Attempt::random().expect("random numbers"));
+        let [one, other] = [1, 2].map(|byte| Attempt::of(&[byte; SECRET_BYTES]));
         let all = [&one, &other].map(|of| [&of.state, &of.nonce, &of.verifier]).concat();
         assert!(all.iter().all(|text| text.len() == 43), "256 bits");
         assert_eq!(all.iter().collect::<std::collections::HashSet<_>>().len(), 6);
         assert!(one.is_of(&one.state) && !one.is_of(&other.state) && !one.is_of(""));
+        assert!(Attempt::of(&[1; SECRET_BYTES]) == one, "the same secret gives the same values");
     }
 }

@@ -25,7 +25,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::RequestBuilder;
 use serde::Deserialize;
 
-pub use self::attempt::Attempt;
+pub use self::attempt::{Attempt, SECRET_BYTES};
 use self::claims::Claims;
 use self::endpoints::Endpoints;
 pub use self::error::Error;
@@ -158,11 +158,11 @@ impl Provider {
         result
     }
 
-    /// The URL of the login page for a browser.
+    /// The URL of the login page for a browser, in a language (BCP 47) if the provider has it.
     ///
     /// # Errors
     /// When the provider does not publish the URL.
-    pub async fn authorize_url(&self, attempt: &Attempt) -> Result<String> {
+    pub async fn authorize_url(&self, attempt: &Attempt, language: &str) -> Result<String> {
         let Settings { client_id, redirect_uri, .. } = &self.shared.settings;
         let challenge = attempt.challenge();
         let mut url = self.endpoints().await?.authorization;
@@ -175,6 +175,7 @@ impl Provider {
             ("nonce", &attempt.nonce),
             ("code_challenge", &challenge),
             ("code_challenge_method", "S256"),
+            ("ui_locales", language),
         ] {
             url.push(if url.contains('?') { '&' } else { '?' });
             url.push_str(name);

@@ -69,6 +69,14 @@ pub(super) fn combinations() -> Vec<Combination> {
     conditions.flat_map(|condition| condition.combinations).collect()
 }
 
+/// The keys of the rules that check keys of a section: the first key of a rule is the one to correct.
+#[cfg(test)]
+pub fn compared_with(section: &str) -> BTreeSet<String> {
+    let config = Config::default();
+    let rules = applied(&config).map(|rule| rule.keys);
+    rules.filter(|keys| keys.first().is_some_and(|key| overlap(section, key))).flatten().collect()
+}
+
 /// The bounds of single keys, each with its key.
 #[cfg(test)]
 pub(super) fn bounds() -> Vec<(String, &'static Bound)> {
@@ -173,8 +181,8 @@ fn last(key: &str) -> &str {
     key.rsplit('.').next().unwrap_or(key)
 }
 
-/// The name of a field in the file.
-fn camel_case(field: &str) -> String {
+/// The name of a field, or the path of a key, in the file.
+pub(super) fn camel_case(field: &str) -> String {
     let mut is_start = false;
     let letter = |c: char| match (c, std::mem::replace(&mut is_start, c == '_')) {
         ('_', _) => None,

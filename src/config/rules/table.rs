@@ -6,9 +6,9 @@ use crate::config::prometheus::{PrometheusQueries, data_problem};
 use crate::config::query_template::check_expression;
 use crate::config::types::Resync;
 use crate::config::{
-    Config, DashboardConfig, ExpirationConfig, ImageListConfig, InactivityConfig, InstanceMetricsConfig,
-    KeycloakConfig, LeaderElection, MailConfig, PodConfigNodeConfig, PrometheusConfig, PublicExposureConfig,
-    TenantConfig, TerminationConfig, WebSshConfig,
+    AppearanceConfig, Config, DashboardConfig, ExpirationConfig, ImageListConfig, InactivityConfig,
+    InstanceMetricsConfig, KeycloakConfig, LeaderElection, MailConfig, PodConfigNodeConfig, PrometheusConfig,
+    PublicExposureConfig, TenantConfig, TerminationConfig, WebSshConfig,
 };
 
 use Case::Enabled;
@@ -257,6 +257,7 @@ pub const RULES: &[Rule] = &[
         },
     ),
     Bounds("controllers.dashboard", DashboardConfig::BOUNDS),
+    Bounds("controllers.dashboard.appearance", AppearanceConfig::BOUNDS),
 ];
 
 const MAIL: &str = "a transport in integrations.mail, or notifications: false (tenants then lose Instances without a \

@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use super::secrets::Secrets;
 use super::writer::{Changed, Writer};
 use crate::api::tenant::TenantKind;
+use crate::config::read;
 use crate::controllers::setup::{ReplicaDefinition, Setup};
 use crate::runtime::replica::{Health, ReplicaLoop, Stop};
 use crate::runtime::store_set::StoreSet;
@@ -22,7 +23,7 @@ pub struct BastionLoop {
 
 impl ReplicaDefinition for BastionLoop {
     fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<Self> {
-        let config = setup.config.controllers.bastion.clone();
+        let config = read!(setup.config, controllers.bastion).clone();
         let changed = Arc::new(Changed::default());
         let queue = Arc::clone(&changed);
         // All Tenants, whatever their labels: every user of the cluster may log in.

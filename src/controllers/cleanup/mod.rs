@@ -24,7 +24,7 @@ pub mod stores;
 pub mod telemetry;
 
 use super::setup::Setup;
-use crate::config::{Config, Undeliverable};
+use crate::config::{Undeliverable, read};
 
 /// The settings of the plans and reports of such a loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,9 +39,8 @@ pub struct Settings<C> {
 
 impl<C> Settings<C> {
     /// The settings of a loop with this configuration.
-    pub fn new(setup: &Setup<'_>, config: C) -> Self {
-        let Config { controllers, integrations, .. } = setup.config;
-        let website = controllers.instance.website_base_url.clone();
-        Self { config, website, undeliverable: integrations.mail.undeliverable }
+    pub fn new(setup: &mut Setup<'_>, config: C) -> Self {
+        let website = read!(setup.config, controllers.instance.website_base_url).clone();
+        Self { config, website, undeliverable: *read!(setup.config, integrations.mail.undeliverable) }
     }
 }

@@ -7,7 +7,7 @@ use super::promises::Promises;
 use crate::api::instance::Instance;
 use crate::api::promise::Promise;
 use crate::clients::mail::Mailer;
-use crate::config::Undeliverable;
+use crate::config::{Undeliverable, read};
 use crate::controllers::setup::Setup;
 use crate::runtime::ObjectKey;
 use crate::runtime::reconciler::EffectOutcome;
@@ -23,9 +23,9 @@ pub struct Notifier {
 
 impl Notifier {
     /// Creates the notifier of the loop called `name`. It sends mails only if `notifications` is set.
-    pub fn new(name: &'static str, setup: &Setup<'_>, notifications: bool) -> Self {
-        let mailer = setup.mailer.clone().filter(|_| notifications);
-        let undeliverable = setup.config.integrations.mail.undeliverable;
+    pub fn new(name: &'static str, setup: &mut Setup<'_>, notifications: bool) -> Self {
+        let mailer = setup.mailer().filter(|_| notifications);
+        let undeliverable = *read!(setup.config, integrations.mail.undeliverable);
         Self { mailer, undeliverable, log: MailLog::default(), promises: Promises::new(name) }
     }
 

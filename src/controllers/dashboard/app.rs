@@ -7,13 +7,15 @@ use tokio::sync::{Semaphore, SemaphorePermit, watch};
 use tokio::time::timeout;
 
 use super::home::last_seen::{LastSeen, MOST_OBJECTS};
+use super::http::brand::Brand;
+use super::limits::Limits;
 use super::live::broadcast::Broadcast;
 use super::session::Keys;
 use super::student::Settings;
 use super::user::users::Users;
 use crate::api::GenericRef;
 use crate::api::quota::Rule;
-use crate::config::{Config, DashboardConfig};
+use crate::config::{DashboardConfig, Reader, read};
 
 /// The maximum number of concurrent reads for pages that a browser opens. The three limits are separate: when a course
 /// begins, all students send a form, which leads to a page, and neither should wait for the other.
@@ -30,6 +32,8 @@ const MOST_WAIT: Duration = Duration::from_secs(5);
 pub struct App {
     /// The configuration.
     pub config: DashboardConfig,
+    /// The appearance of the university.
+    pub brand: Brand,
     /// The settings of the pages.
     pub settings: Settings,
     /// The users of the sessions.
@@ -38,6 +42,8 @@ pub struct App {
     pub last_seen: LastSeen,
     /// The broadcast of changes to the open pages.
     pub broadcast: Arc<Broadcast>,
+    /// The limits of each client.
+    pub limits: Limits,
     /// Limits the reads of pages that a browser opens.
     pub opened: Semaphore,
     /// Limits the reads of pages that are already open.
@@ -58,8 +64,9 @@ impl App {
         broadcast: Arc<Broadcast>,
     ) -> Self {
         let [opened, open, forms] = [OPENED, OPEN, FORMS].map(Semaphore::new);
-        let last_seen = LastSeen::new(MOST_OBJECTS);
-        Self { config, settings, users, last_seen, broadcast, opened, open, forms, keys }
+        let (brand, last_seen) = (Brand::of(&config.appearance), LastSeen::new(MOST_OBJECTS));
+        let limits = Limits::new(&config.trusted_proxies, config.max_pages);
+        Self { config, brand, settings, users, last_seen, broadcast, limits, opened, open, forms, keys }
     }
 
     /// Returns the origin of the issuer, which the policy of pages allows as a target of forms.
@@ -77,17 +84,19 @@ pub async fn permit(of: &Semaphore) -> Option<SemaphorePermit<'_>> {
 }
 
 /// Returns the settings of the pages for a configuration.
-pub fn settings(config: &Config) -> Settings {
-    let (dashboard, tenant) = (&config.controllers.dashboard, &config.controllers.tenant);
-    let webhook = &config.server.webhook;
+pub fn settings(config: &mut Reader<'_>) -> Settings {
+    let dashboard = read!(config, controllers.dashboard);
     Settings {
         ssh_host: dashboard.ssh_host.clone(),
+        ssh_fingerprint: dashboard.ssh_fingerprint.clone(),
         web_ssh: dashboard.web_ssh_url.clone(),
         drive_template: dashboard.drive_template.split_once('/').map(|(of, name)| GenericRef::new(of, name)),
-        drive_size: tenant.my_drive.size.to_string(),
-        rule: Some(Rule {
-            require_enrolment: webhook.require_enrolment,
-            personal_workspaces: tenant.personal_workspace.enabled,
-        }),
+        node_labels: dashboard.node_labels.clone(),
+        drive_size: read!(config, controllers.tenant.my_drive.size).to_string(),
+        rule: Rule {
+            require_enrolment: *read!(config, server.webhook.require_enrolment),
+            personal_workspaces: *read!(config, controllers.tenant.personal_workspace.enabled),
+        },
+        is_rule_enforced: *read!(config, server.webhook.instance_quota),
     }
 }

@@ -9,16 +9,18 @@ use http::request::Parts;
 use jiff::Timestamp;
 use maud::Markup;
 
+use super::action::result::Outcome;
 use super::app::{App, permit};
 use super::http::assets;
-use super::http::context::{Context, RETRY};
+use super::http::context::{Context, RETRY, RETRY_LATER};
 use super::http::response::{with_cookie, with_refresh};
 use super::live::address::address;
 use super::session::Flash;
 use super::student::read::{Own, Reads};
-use super::student::{Settings, Student};
+use super::student::{Settings, Student, title};
+use super::texts::texts;
 use super::ui::state::State;
-use super::ui::view::{Live, Typed, View};
+use super::ui::view::{Live, Notice, Typed, View};
 use super::user::{CurrentUser, unread};
 use crate::runtime::error::ApiError;
 
@@ -66,6 +68,14 @@ impl FromRequestParts<Arc<App>> for PageRequest {
     }
 }
 
+/// Returns the notice about a new machine, with its title; `None` for other notices.
+fn named(context: &Context, flash: &Flash, own: &Own) -> Option<Notice> {
+    let Outcome::Done(action) = &flash.outcome else { return None };
+    let text = texts(context.language).actions.get(action)?.named.as_ref()?;
+    let instance = own.known.instances.iter().find(|instance| instance.name() == flash.message)?;
+    Some(Notice::Done(text.fill(&[("name", title(instance))])))
+}
+
 impl PageRequest {
     /// Reads the content of the page. A semaphore limits the number of concurrent reads.
     ///
@@ -100,27 +110,36 @@ impl PageRequest {
         let Self { user, app } = self;
         let context = &user.context;
         let flash = context.flash.as_ref();
-        let notice = context.notice();
+        let notice = flash.and_then(|flash| named(context, flash, own)).or_else(|| context.notice());
         let form = flash.and_then(|flash| flash.fields.split_first());
+        let wrong = flash.and_then(|flash| flash.outcome.wrong_field());
         let events = address(&context.keys, app.broadcast.since(context.now), &own.topics);
         let scripts = assets::scripts();
         let view = View {
             user: &user.user.name,
+            search: Some(context.query.get("q").trim()).filter(|text| text.len() <= 100).unwrap_or_default(),
             events: &events,
             live: self.live(),
             notice: notice.as_ref(),
-            typed: form.map(|((action, _), values)| Typed { action, values }),
+            typed: form.map(|((action, _), values)| Typed { action, values, wrong }),
             old,
             ..context.view(&context.path, &scripts)
         };
         let student = Student::new(&own.known, settings, &own.rules, old);
         let mut answer = context.page(StatusCode::OK, render(&view, &student));
         if old.is_some() {
-            answer = with_refresh(answer, context.retry_in(), &context.path);
+            answer = with_refresh(answer, context.retry_in(RETRY_LATER), &context.path);
         }
         // A live update and a page with old content keep the flash message for the next page.
-        let is_shown = flash.is_some() && !context.is_by_script && old.is_none();
-        user.answer(if is_shown { with_cookie(answer, &Flash::ended()) } else { answer })
+        let cookie = match flash {
+            _ if context.is_by_script || old.is_some() => None,
+            Some(flash) => flash.shown(&context.keys, context.now, context.room_for_flash),
+            None => context.has_other_flash.then(Flash::ended),
+        };
+        user.answer(match cookie {
+            Some(cookie) => with_cookie(answer, &cookie),
+            None => answer,
+        })
     }
 
     /// Returns whether the page can be live. A request by a script comes from a page that already is.

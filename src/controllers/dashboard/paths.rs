@@ -7,10 +7,16 @@ use crate::runtime::ObjectKey;
 pub const HOME: &str = "/";
 /// A machine.
 pub const MACHINE: &str = "/machines/{namespace}/{name}";
+/// The link that starts a machine of a Template: it asks first.
+pub const NEW: &str = "/new/{course}/{template}";
 /// The courses.
 pub const COURSES: &str = "/courses";
 /// The account.
 pub const ACCOUNT: &str = "/account";
+/// The page that says what a logout has ended.
+pub const LOGGED_OUT: &str = "/logged-out";
+/// The help for students.
+pub const HELP: &str = "/help";
 /// The stream of updates of a page.
 pub const EVENTS: &str = "/events";
 
@@ -20,7 +26,17 @@ pub fn is_page(path: &str) -> bool {
         let (namespace, name) = path.strip_prefix("/machines/")?.split_once('/')?;
         machine(namespace, name)
     };
-    [HOME, COURSES, ACCOUNT].contains(&path) || machine().is_some()
+    let is_new = || {
+        let names = path.strip_prefix("/new/").and_then(|names| names.split_once('/'));
+        names.is_some_and(|(course, template)| new(course, template).is_some())
+    };
+    [HOME, COURSES, ACCOUNT].contains(&path) || machine().is_some() || is_new()
+}
+
+/// Returns the names of a course and of a Template; `None` if no objects can have them.
+pub fn new<'n>(course: &'n str, template: &'n str) -> Option<(&'n str, &'n str)> {
+    let is_valid = check_dns_label(course).is_ok() && check_object_name(template).is_ok();
+    is_valid.then_some((course, template))
 }
 
 /// Returns the key of an object with these names; `None` if no object can have them.
@@ -44,7 +60,7 @@ mod tests {
 
     #[test]
     fn paths_with_invalid_names_are_not_pages() {
-        for path in ["/", "/courses", "/account", "/machines/tenant-ada/vm.1"] {
+        for path in ["/", "/courses", "/account", "/machines/tenant-ada/vm.1", "/new/tea/desktop-24.04"] {
             assert!(is_page(path), "{path}");
         }
         for path in [
@@ -60,9 +76,15 @@ mod tests {
             "/machines/a.b/c",
             "/machines/A/c",
             "/courses/../leave",
+            "/new/tea",
+            "/new/tea/",
+            "/new/tea/a/b",
+            "/new/Tea/desktop",
+            "/new/tea/..",
             "/account/keys",
             "/index.html",
             "/login",
+            "/logged-out",
         ] {
             assert!(!is_page(path), "{path}");
         }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, RawPathParams};
-use axum::middleware::map_response;
+use axum::extract::{Path, RawPathParams, State as Shared};
+use axum::middleware::{from_fn, map_response};
 use axum::response::Response;
 use axum::routing::{MethodRouter, get, post};
 use axum::{Router, body};
@@ -14,10 +14,11 @@ use super::action::handler::handle;
 use super::app::App;
 use super::http::assets;
 use super::http::context::Context;
+use super::http::fetch::reject_foreign;
 use super::http::response::text;
 use super::session::login;
 use super::ui::state::State;
-use super::{account, courses, home, live, machine, paths};
+use super::{account, courses, help, home, live, machine, new, paths};
 
 /// The name of a route in metrics, attached to its responses as an extension.
 #[derive(Debug, Clone, Copy)]
@@ -35,12 +36,15 @@ pub fn router(app: Arc<App>) -> Router {
     let pages = Router::new()
         .route(paths::HOME, named("home", get(home::page)))
         .route(paths::MACHINE, named("machine", get(machine::page)))
+        .route(paths::NEW, named("new", get(new::page)))
         .route(paths::COURSES, named("courses", get(courses::page)))
         .route(paths::ACCOUNT, named("account", get(account::page)))
+        .route(paths::HELP, named("help", get(help::page)))
         .route(paths::EVENTS, named("events", get(live::handler::events)))
         .route("/login", named("login", get(login::begin)))
         .route("/callback", named("callback", get(login::finish)))
         .route("/logout", named("logout", post(login::logout)))
+        .route(paths::LOGGED_OUT, named("logged-out", get(login::logged_out)))
         .route("/healthz", named("health", get(async || text(StatusCode::OK, "ok\n"))))
         .route("/assets/{hash}/{file}", named("asset", get(asset)));
     let all = actions().fold(pages, |router, action| {
@@ -55,6 +59,7 @@ pub fn router(app: Arc<App>) -> Router {
         answer
     })
     .fallback(async |context: Context| context.state("", &State::NotFound))
+    .layer(from_fn(reject_foreign))
     .with_state(app)
 }
 
@@ -65,6 +70,7 @@ fn named(name: &'static str, route: MethodRouter<Arc<App>>) -> MethodRouter<Arc<
     }))
 }
 
-async fn asset(Path((hash, file)): Path<(String, String)>) -> Response {
-    assets::answer(&format!("{hash}/{file}"))
+async fn asset(Shared(app): Shared<Arc<App>>, Path((hash, file)): Path<(String, String)>) -> Response {
+    let path = format!("{hash}/{file}");
+    app.brand.answer(&path).unwrap_or_else(|| assets::answer(&path))
 }

@@ -18,19 +18,20 @@ use tracing::{info, warn};
 use super::app::{App, settings};
 use super::http::{assets, headers};
 use super::live::broadcast::Broadcast;
-use super::live::watches;
+use super::live::watches::{self, TenantSignal};
 use super::router::{RouteName, router};
 use super::session::Keys;
 use super::student::Settings as PageSettings;
 use super::user::users::Users;
 use crate::clients::oidc::{Provider, Settings};
-use crate::config::{DashboardConfig, Identity};
+use crate::config::{DashboardConfig, Identity, read};
 use crate::controllers::setup::{ReplicaDefinition, Setup};
 use crate::controllers::shared::listener::{again, awaited, listen};
 use crate::runtime::client::UserClient;
 use crate::runtime::files::{Awaited, WatchedFile, needed};
-use crate::runtime::http_server::{Body, Handler, Limits, Server};
+use crate::runtime::http_server::{Body, Handler, Limits, Peer, Server};
 use crate::runtime::replica::{Health, ReplicaLoop, Stop};
+use crate::runtime::store::Store;
 use crate::runtime::store_set::StoreSet;
 
 /// The limits for browsers. Forms are short. An Ingress that closes idle connections after a minute does so before the
@@ -65,13 +66,15 @@ pub struct DashboardLoop {
     /// Whether the keys were read; `None` without a file, which the configuration does not allow.
     awaited: Option<Awaited>,
     broadcast: Arc<Broadcast>,
+    /// The Tenants, whose annotations name ended sessions.
+    tenants: Arc<Store<TenantSignal>>,
 }
 
 impl ReplicaDefinition for DashboardLoop {
     fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<Self> {
-        let config = setup.config.controllers.dashboard.clone();
+        let config = read!(setup.config, controllers.dashboard).clone();
         let broadcast = Broadcast::new(config.max_pages);
-        watches::declare(set, &broadcast);
+        let tenants = watches::declare(set, &broadcast);
         let keys = SessionKeys::default();
         let mut awaited = None;
         if !config.session_key_file.is_empty() {
@@ -100,13 +103,14 @@ impl ReplicaDefinition for DashboardLoop {
             gauge!("dashboard_open_pages").set(u32::try_from(open.open()).unwrap_or(u32::MAX));
         }));
         Ok(Self {
-            settings: settings(setup.config),
+            settings: settings(&mut setup.config),
             config,
             users: setup.users.clone(),
             provider,
             keys,
             awaited,
             broadcast,
+            tenants,
         })
     }
 }
@@ -128,7 +132,7 @@ impl ReplicaLoop for DashboardLoop {
     const NAME: &'static str = "dashboard";
 
     async fn run(self, health: Health, stop: Stop) {
-        let Self { config, users, provider, settings, keys, awaited: file, broadcast } = self;
+        let Self { config, users, provider, settings, keys, awaited: file, broadcast, tenants } = self;
         let needs = (config.listen.address(), users, provider, file);
         let (Some(address), Some(client), Some(provider), Some(file)) = needs else {
             return stop.asked().await;
@@ -152,11 +156,13 @@ impl ReplicaLoop for DashboardLoop {
                 "this build has no live updates: pages have a link that reloads them (built after `make assets`, it has updates)"
             );
         }
-        let users = Users::new(client, provider, config.identity);
+        let users = Users::new(client, provider, config.identity).with_tenants(tenants);
         let app = Arc::new(App::new(config, settings, users, keys.subscribe(), broadcast));
         health.ready();
+        let (client, broadcast) = (app.users.client.clone(), Arc::clone(&app.broadcast));
         tokio::select! {
             () = server(app).serve(listener, stop.asked()) => {}
+            () = client.watch_silence(|| broadcast.open() > 0) => {}
             () = async { stop.asked().await; sleep(STOP_LIMIT).await } => warn!("some requests of the dashboard did not end in time"),
         }
     }
@@ -164,28 +170,49 @@ impl ReplicaLoop for DashboardLoop {
 
 /// Creates the server with its limits.
 fn server(app: Arc<App>) -> Server {
-    Server { limits: LIMITS, ..Server::new(handler(&router(app))) }
+    Server { limits: LIMITS, ..Server::new(handler(app)) }
 }
 
-/// Serves a router, and measures its responses.
-fn handler(router: &Router) -> Handler {
-    let router = router.clone();
+/// Serves the routes within the limits of each client, and measures the responses.
+fn handler(app: Arc<App>) -> Handler {
+    let router = router(Arc::clone(&app));
     Arc::new(move |request: Request<Bytes>| {
-        let router = router.clone();
+        let (app, router) = (Arc::clone(&app), router.clone());
         async move {
             let begin = Instant::now();
-            let Ok(answer) = router.oneshot(request.map(axum::body::Body::from)).await;
-            let name = answer.extensions().get().map_or("other", |RouteName(name)| name);
+            let (name, answer) = answer(&app, router, request).await;
             if name != "health" {
                 let code = answer.status().as_u16().to_string();
                 counter!("dashboard_requests_total", "route" => name, "code" => code).increment(1);
                 histogram!("dashboard_request_duration_seconds", "route" => name).record(begin.elapsed());
             }
-            let (head, body) = headers::protect(answer).into_parts();
-            Response::from_parts(head, whole_or_stream(body).await)
+            headers::secured(answer, app.config.hsts_max_age.get())
         }
         .boxed()
     })
+}
+
+/// Returns the name of the route of a request, and the response.
+async fn answer(app: &App, router: Router, request: Request<Bytes>) -> (&'static str, Response<Body>) {
+    let peer = request.extensions().get().map(|Peer(address)| *address);
+    let keys = app.keys.borrow().clone();
+    let client = app.limits.client(request.headers(), peer, keys.as_deref());
+    let admission = app.limits.request(&client);
+    if admission.is_none() {
+        return ("other", app.limits.refusal());
+    }
+    let Ok(answer) = router.oneshot(request.map(axum::body::Body::from)).await;
+    let name = answer.extensions().get().map_or("other", |RouteName(name)| *name);
+    let (head, body) = headers::protect(answer).into_parts();
+    let body = match whole_or_stream(body).await {
+        Body::Stream(pieces) => match app.limits.stream(&client) {
+            // The stream holds its place.
+            Some(place) => Body::stream(pieces.scan(place, |_, piece| ready(Some(piece)))),
+            None => return (name, app.limits.refusal()),
+        },
+        body => body,
+    };
+    (name, Response::from_parts(head, body))
 }
 
 /// Converts the body of a response. A body of known length is already in one piece.
@@ -207,8 +234,11 @@ mod tests {
     use tokio::net::TcpStream;
 
     use super::*;
+    use crate::clients::oidc::Secret;
     use crate::controllers::dashboard::account::actions::ADD_KEY;
+    use crate::controllers::dashboard::session::Session;
     use crate::runtime::api_server::ApiServer;
+    use crate::runtime::clock;
     use crate::runtime::http_server::bind;
 
     /// Returns the state of a dashboard without users.
@@ -242,6 +272,34 @@ mod tests {
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await.expect("an answer");
         answer.lines().next().unwrap_or_default().to_owned()
+    }
+
+    #[tokio::test]
+    async fn a_session_above_its_limit_is_refused_and_another_one_is_not() {
+        let listener = bind("test", ([127, 0, 0, 1], 0).into()).await.expect("a socket");
+        let address = listener.local_addr().expect("an address");
+        let app = app().await;
+        let keys = app.keys.borrow().clone().expect("keys");
+        tokio::spawn(server(app).serve(listener, pending()));
+        let get = async |id: &str| {
+            let refresh_token = Secret::from("token".to_owned());
+            let session = Session { id: id.to_owned(), refresh_token, visited: clock::now() };
+            let cookie = session.seal(&keys).expect("a cookie");
+            let mut stream = TcpStream::connect(address).await.expect("a connection");
+            let head = format!(
+                "GET /healthz HTTP/1.1\r\nhost: test\r\nconnection: close\r\ncookie: {cookie}\r\n\r\n"
+            );
+            stream.write_all(head.as_bytes()).await.expect("sent");
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).await.expect("an answer");
+            answer.starts_with("HTTP/1.1 200 OK\r\n")
+        };
+        let mut answered = 0;
+        while answered < 1_000 && get("one").await {
+            answered += 1;
+        }
+        assert!((100..1_000).contains(&answered), "a burst of {answered}");
+        assert!(get("two").await);
     }
 
     #[tokio::test]

@@ -18,7 +18,7 @@ use super::pace::Pace;
 use super::page;
 use super::route::Target;
 use super::stores::Stores;
-use crate::config::ExamAgentConfig;
+use crate::config::{ExamAgentConfig, read};
 use crate::controllers::setup::{ReplicaDefinition, Setup};
 use crate::controllers::shared::listener::{awaited, listen};
 use crate::runtime::certificate::folder;
@@ -60,7 +60,7 @@ pub struct ExamAgentLoop {
 
 impl ReplicaDefinition for ExamAgentLoop {
     fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<Self> {
-        let config = setup.config.controllers.exam_agent.clone();
+        let config = read!(setup.config, controllers.exam_agent).clone();
         let stores = Stores::declare(set, &config.namespace);
         let certificate = (!config.certificate_dir.is_empty()).then(|| {
             let resolver = Arc::new(CertificateResolver::new(SERVED));

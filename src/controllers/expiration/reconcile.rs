@@ -9,6 +9,7 @@ use super::report::report;
 use crate::api::instance::{Instance, InstanceKind};
 use crate::api::labels;
 use crate::api::template::Template;
+use crate::config::read;
 use crate::controllers::cleanup::delivery::Sent;
 use crate::controllers::cleanup::ending::{Effect, remarks};
 use crate::controllers::cleanup::notifier::Notifier;
@@ -29,8 +30,9 @@ impl Definition for ExpirationReconciler {
     const EVENT_SOURCE: &'static str = "InstanceExpiration";
 
     fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)> {
-        let stores = EndingStores::declare::<Self>(set, &setup.config.selector);
-        let settings = Settings::new(setup, setup.config.controllers.expiration.clone());
+        let stores = EndingStores::declare::<Self>(set, read!(setup.config, selector));
+        let config = read!(setup.config, controllers.expiration).clone();
+        let settings = Settings::new(setup, config);
         let notifier = Notifier::new(Self::NAME, setup, settings.config.notifications);
         Ok((Self { stores, notifier }, settings))
     }

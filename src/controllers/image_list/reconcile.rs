@@ -9,7 +9,7 @@ use super::plan::{Effect, plan, registry};
 use super::registries::{Registries, key};
 use super::report::report;
 use crate::api::image_list::{ImageList, ImageListKind, ImageListSpec};
-use crate::config::ImageListConfig;
+use crate::config::{ImageListConfig, read};
 use crate::controllers::setup::{Definition, Setup};
 use crate::runtime::ObjectKey;
 use crate::runtime::plan::Plan;
@@ -28,7 +28,7 @@ impl Definition for ImageListReconciler {
     const EVENT_SOURCE: &'static str = "ImageList";
 
     fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)> {
-        let config = setup.config.controllers.image_list.clone();
+        let config = read!(setup.config, controllers.image_list).clone();
         let registries = Registries::new(&config.registries, set.queue().clone(), &setup.outages);
         // The lists of the registries are reconciled, whether they exist or not.
         let keys = config.registries.iter().map(key).collect();

@@ -11,6 +11,7 @@ use super::report::report;
 use super::rounds::Rounds;
 use super::stores::{Witnesses, longest_idle, observed};
 use crate::api::instance::InstanceKind;
+use crate::config::read;
 use crate::controllers::cleanup::delivery::Sent;
 use crate::controllers::cleanup::ending::{Effect, remarks};
 use crate::controllers::cleanup::notifier::Notifier;
@@ -35,10 +36,11 @@ impl Definition for InactivityReconciler {
     const EVENT_SOURCE: &'static str = "InstanceInactivity";
 
     fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)> {
-        let stores = EndingStores::declare::<Self>(set, &setup.config.selector);
-        let settings = Settings::new(setup, setup.config.controllers.inactivity.clone());
+        let stores = EndingStores::declare::<Self>(set, read!(setup.config, selector));
+        let config = read!(setup.config, controllers.inactivity).clone();
+        let settings = Settings::new(setup, config);
         let interval = settings.config.check_interval.get();
-        let rounds = setup.prometheus.clone().map(|prometheus| Rounds::new(prometheus, interval));
+        let rounds = setup.prometheus().map(|prometheus| Rounds::new(prometheus, interval));
         let notifier = Notifier::new(Self::NAME, setup, settings.config.notifications);
         let witnesses = Witnesses {
             addresses: InstanceAddresses::declare(set, &stores.instances),

@@ -288,18 +288,28 @@ fn has_started(pod: &Pod) -> bool {
         || status.container_statuses.iter().any(|container| container.end().is_some())
 }
 
+/// The newest pod of a workload that has not ended.
+pub fn live_pod<'a, T: Kind>(observed: &'a Observed, workload: &'a Object<T>) -> Option<&'a Pod> {
+    newest_pod(observed, workload, false)
+}
+
+/// The newest pod of a workload that has failed, or that has not ended.
+fn newest_pod<'a, T: Kind>(
+    observed: &'a Observed,
+    workload: &'a Object<T>,
+    is_failed: bool,
+) -> Option<&'a Pod> {
+    let pods = pods_of(observed, workload).filter(|pod| {
+        let phase = pod.status.phase.as_deref();
+        phase != Some("Succeeded") && (phase == Some("Failed")) == is_failed
+    });
+    pods.max_by_key(|pod| (pod.metadata.creation_timestamp.clone(), pod.metadata.name.clone()))
+}
+
 /// The cause according to the pods of a workload: the newest live pod, or else the newest failed pod.
 fn of_pods<T: Kind>(observed: &Observed, workload: &Object<T>) -> Option<Cause> {
-    let pods = pods_of(observed, workload);
-    let newest = |is_failed: bool| {
-        let pods = pods.clone().filter(|pod| {
-            let phase = pod.status.phase.as_deref();
-            phase != Some("Succeeded") && (phase == Some("Failed")) == is_failed
-        });
-        pods.max_by_key(|pod| (pod.metadata.creation_timestamp.clone(), pod.metadata.name.clone()))
-    };
-    newest(false).and_then(of_pod).or_else(|| {
-        let pod = newest(true)?;
+    live_pod(observed, workload).and_then(of_pod).or_else(|| {
+        let pod = newest_pod(observed, workload, true)?;
         let [reason, message] =
             [&pod.status.reason, &pod.status.message].map(|text| text.as_deref().unwrap_or_default());
         Some(Cause::new(Source::Failure, reason, say(pod, &["has failed", reason, message])))
@@ -309,7 +319,7 @@ fn of_pods<T: Kind>(observed: &Observed, workload: &Object<T>) -> Option<Cause> 
 /// The cause according to a live pod.
 fn of_pod(pod: &Pod) -> Option<Cause> {
     let status = &pod.status;
-    let waits = status.conditions.first();
+    let waits = condition(&status.conditions, ("PodScheduled", "False"));
     let waits = waits.map(|waits| Cause::of(Source::Scheduling, pod, &waits.reason, &waits.message));
     let mut containers = status.init_container_statuses.iter().chain(&status.container_statuses);
     waits.or_else(|| containers.find_map(|container| of_container(pod, container)))

@@ -3,9 +3,11 @@
 
 use super::cause::{self, Cause};
 use super::environment::EnvironmentContext;
+use super::observe::Observed;
 use super::told;
 use super::workload::Workload;
-use crate::api::instance::InstancePhase as Phase;
+use crate::api::instance::{InstancePhase as Phase, StartStep};
+use crate::api::labels;
 use crate::kinds::{
     DataVolume, DataVolumeKind, Deployment, DeploymentKind, VirtualMachine, VirtualMachineInstance,
     VirtualMachineInstanceKind, VirtualMachineKind,
@@ -40,6 +42,43 @@ pub fn of_workload(context: &EnvironmentContext<'_>) -> Option<(Phase, Option<Ca
         }
         Workload::VirtualMachineInstance => (Phase::Off, None),
     })
+}
+
+/// The phase of an environment whose Template is unknown, according to the workload with this name.
+pub fn of_name(observed: &Observed, name: &str) -> Option<Phase> {
+    let instance = &observed.instance;
+    let persistent = instance.label(labels::PERSISTENT) == Some("true");
+    let container = observed.own::<DeploymentKind>(name);
+    let machine = observed.own::<VirtualMachineKind>(name);
+    container
+        .map(|found| deployment(found, instance.spec.running, persistent))
+        .or_else(|| machine.map(|found| virtual_machine(found, observed.named::<DataVolumeKind>(name))))
+        .or_else(|| observed.own::<VirtualMachineInstanceKind>(name).map(virtual_machine_instance))
+}
+
+/// The step of the start of an environment, according to the newest live pod of its workload.
+pub fn step(context: &EnvironmentContext<'_>, phase: &Phase) -> StartStep {
+    if !matches!(phase, Phase::Starting | Phase::Running) {
+        return StartStep::Unset;
+    }
+    let observed = context.observed;
+    let pod = if context.is_machine() {
+        let machine = context.named::<VirtualMachineInstanceKind>();
+        machine.and_then(|machine| cause::live_pod(observed, machine))
+    } else {
+        context.own::<DeploymentKind>().and_then(|container| cause::live_pod(observed, container))
+    };
+    let Some(pod) = pod else { return StartStep::Scheduling };
+    let status = &pod.status;
+    if status.phase.as_deref() == Some("Running") {
+        StartStep::Booting
+    } else if pod.spec.node_name.as_deref().unwrap_or_default().is_empty() {
+        StartStep::Scheduling
+    } else if cause::condition(&status.conditions, ("PodReadyToStartContainers", "False")).is_some() {
+        StartStep::Preparing
+    } else {
+        StartStep::Pulling
+    }
 }
 
 /// Whether an environment in this phase is not waiting, so that it has no [`Cause`].

@@ -12,7 +12,7 @@ use super::stores::Stores;
 use super::validate::validate;
 use crate::api::instance::InstanceKind;
 use crate::api::public_key::canonical;
-use crate::config::{Access, InstanceConfig, SwitchedOff, file};
+use crate::config::{Access, InstanceConfig, SwitchedOff, file, read};
 use crate::controllers::setup::{Definition, Setup};
 use crate::controllers::shared::switched_off;
 use crate::runtime::ObjectKey;
@@ -40,16 +40,16 @@ impl Definition for InstanceReconciler {
     const EVENT_SOURCE: &'static str = "Instance";
 
     fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)> {
-        let config = setup.config.controllers.instance.clone();
-        let has_exposures = setup.config.controllers.public_exposure.enabled;
-        let requirements = setup.config.requirements();
-        let stores = Stores::declare(set, &setup.config.selector, &config, requirements, has_exposures);
+        let config = read!(setup.config, controllers.instance).clone();
+        let has_exposures = *read!(setup.config, controllers.public_exposure.enabled);
+        let (selector, requirements) = (read!(setup.config, selector), setup.config.requirements());
+        let stores = Stores::declare(set, selector, &config, requirements, has_exposures);
         setup.files.extend(master_key(&config.webssh_master_key_file, &stores));
         setup.files.extend(client_secret(&config.access, &stores));
         let stores = Arc::new(stores);
         setup.gauges.push(Box::new(gauges::instances(Arc::clone(&stores))));
         let events = ObjectEvents::declare(&setup.events, set);
-        Ok((Self { stores, events }, Settings { config, off: SwitchedOff::of(&setup.config.controllers) }))
+        Ok((Self { stores, events }, Settings { config, off: setup.config.switched_off() }))
     }
 
     fn remarks(observed: &Observed, settings: &Settings, _: Timestamp) -> Vec<String> {

@@ -24,6 +24,7 @@ pub fn report<E>(context: &EnvironmentContext<'_>, first: usize, plan: &mut Plan
     let is_hindered = cause.flatten().is_some_and(|cause| cause.row.lasting.is_some());
     let around = Surroundings {
         cluster: &observed.cluster,
+        selector: context.node_selector(),
         volume: &|volume| volume_state(observed.shared_volume(volume).map(AsRef::as_ref)),
         has_import_secret: observed.has_import_secret,
         has_disk: has_disk(context),

@@ -10,7 +10,7 @@ use super::exposition;
 use super::scrape::Scraper;
 use super::service::handler;
 use super::shared::{LIFETIME, Shared};
-use crate::config::InstanceMetricsConfig;
+use crate::config::{InstanceMetricsConfig, read};
 use crate::controllers::setup::{ReplicaDefinition, Setup};
 use crate::controllers::shared::listener::listen;
 use crate::runtime::grpc_server::serve;
@@ -27,7 +27,7 @@ impl ReplicaDefinition for InstanceMetricsLoop {
     const USES_API_SERVER: bool = false;
 
     fn build(setup: &mut Setup<'_>, _: &mut StoreSet<'_>) -> anyhow::Result<Self> {
-        let (config, shared) = (setup.config.controllers.instance_metrics.clone(), Arc::default());
+        let (config, shared) = (read!(setup.config, controllers.instance_metrics).clone(), Arc::default());
         let shown = Arc::clone(&shared);
         setup.expositions.push(Box::new(move |text| exposition::append(&shown, text)));
         Ok(Self { config, shared })

@@ -12,7 +12,7 @@ use super::plan::plan;
 use super::report::report;
 use super::stores::{Stores, records};
 use crate::api::pod_config::PodConfigKind;
-use crate::config::Config;
+use crate::config::{Reader, read};
 use crate::controllers::setup::{Definition, Notice, Setup};
 use crate::kinds::NetworkRecordKind;
 use crate::runtime::ObjectKey;
@@ -28,7 +28,7 @@ impl Definition for PodConfigReconciler {
     const EVENT_SOURCE: &'static str = "PodConfig";
 
     fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)> {
-        let settings = Arc::new(settings(setup.config)?);
+        let settings = Arc::new(settings(&mut setup.config)?);
         let cache = Arc::new(Cache::default());
         let stores = Arc::new(Stores::declare(set, &settings, &cache));
         setup.expositions.push(Box::new(move |text| cache.render(text)));
@@ -39,17 +39,17 @@ impl Definition for PodConfigReconciler {
 }
 
 /// The settings of the loop, from the configuration.
-pub fn settings(config: &Config) -> anyhow::Result<Settings> {
-    let keys = &config.controllers.pod_config;
+pub fn settings(config: &mut Reader<'_>) -> anyhow::Result<Settings> {
+    let keys = read!(config, controllers.pod_config);
     let reserved = keys.reserved_cidrs.iter().map(|text| text.parse());
     Ok(Settings {
-        namespace: config.leader_election.namespace.clone(),
+        namespace: read!(config, leader_election.namespace).clone(),
         namespaces: keys.namespaces.iter().cloned().collect(),
         reserved: reserved.collect::<Result<_, _>>().context("controllers.podConfig.reservedCidrs")?,
         grace: jiff::SignedDuration::try_from(keys.lost_node_grace.get())
             .unwrap_or(jiff::SignedDuration::MAX),
         image: keys.sample_image.clone(),
-        stalled_after: config.controllers.instance.stalled_after.get(),
+        stalled_after: read!(config, controllers.instance.stalled_after).get(),
     })
 }
 

@@ -8,7 +8,7 @@ use super::plan::Settings;
 use super::running::Running;
 use super::write::ReportWriter;
 use crate::clients::cri::{DEADLINE, Runtime};
-use crate::config::PodConfigNodeConfig;
+use crate::config::{PodConfigNodeConfig, read};
 use crate::controllers::pod_network::{POOL, RECORD, report_name};
 use crate::controllers::setup::{ReplicaDefinition, Setup};
 use crate::kinds::NetworkRecordKind;
@@ -34,8 +34,8 @@ pub struct PodConfigNodeLoop {
 
 impl ReplicaDefinition for PodConfigNodeLoop {
     fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<Self> {
-        let config = setup.config.controllers.pod_config_node.clone();
-        let namespace = setup.config.leader_election.namespace.clone();
+        let config = read!(setup.config, controllers.pod_config_node).clone();
+        let namespace = read!(setup.config, leader_election.namespace).clone();
         let from_environment = || std::env::var(NODE_NAME).unwrap_or_default();
         let node = if config.node_name.is_empty() { from_environment() } else { config.node_name.clone() };
         anyhow::ensure!(

@@ -56,8 +56,9 @@ impl Addresses {
         allocator.remember(instance, &service_key(instance), said())
     }
 
-    /// The address and ports of an Instance: from its Service, or else from its status, or else newly allocated. `None`
-    /// if no address has enough free ports; the Instance is then queued when ports are freed.
+    /// The address and ports of an Instance: from its Service, or else from its status, or else newly allocated. If no
+    /// address has enough free ports, only some of the ports are allocated, or none (`None`), and the Instance is queued
+    /// when ports are freed.
     pub fn allocate(
         &self,
         instance: &Instance,
@@ -77,18 +78,24 @@ impl Addresses {
         // Service was modified.
         let is_kept = |address| settings.pool.contains(address) || remembered(instance, settings).is_none();
         let held = held.filter(|(_, address)| is_kept(*address));
-        let found = held.or_else(|| {
-            let before = prior(instance, existing, settings);
-            let requests: Vec<Request> = wanted.iter().map(|port| port.request(&before)).collect();
-            let automatic = settings.config.automatic_port_range.ports();
-            let claim = allocator.allocate(&service, &key, &requests, &settings.pool, &automatic)?;
-            Some((claim.ports.iter().map(|(_, port)| *port).collect(), claim.address))
-        });
-        if found.is_none() {
-            self.waiting.lock().insert(key);
+        if let Some((ports, address)) = held {
+            return Some(Allocation { address, ports: wanted.iter().cloned().zip(ports).collect() });
         }
-        let (ports, address) = found?;
-        Some(Allocation { address, ports: wanted.iter().cloned().zip(ports).collect() })
+        let before = prior(instance, existing, settings);
+        let requests: Vec<Request> = wanted.iter().map(|port| port.request(&before)).collect();
+        let automatic = settings.config.automatic_port_range.ports();
+        if let Some(claim) = allocator.allocate(&service, &key, &requests, &settings.pool, &automatic) {
+            let ports = claim.ports.iter().map(|(_, port)| *port);
+            return Some(Allocation {
+                address: claim.address,
+                ports: wanted.iter().cloned().zip(ports).collect(),
+            });
+        }
+        self.waiting.lock().insert(key.clone());
+        let (address, ports) =
+            allocator.allocate_part(&service, &key, &requests, &settings.pool, &automatic)?;
+        let with_port = |(port, found): (&WantedPort, Option<Port>)| Some((port.clone(), found?.1));
+        Some(Allocation { address, ports: wanted.iter().zip(ports).filter_map(with_port).collect() })
     }
 
     /// The time since which the load balancer has assigned another address than the requested one (`wanted`) to the

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::Settings;
 use super::children::{self, family, protocol};
 use super::observe::{Allocation, Observed, service_key};
-use super::validate::{Validated, no_free_port};
+use super::validate::{Validated, no_free_port, unexposed};
 use crate::api::reason;
 use crate::api::template::TemplateKind;
 use crate::controllers::shared::children::Child;
@@ -47,6 +47,10 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan {
         Validated::Ports(_) => {
             if let Some(allocation) = &observed.allocation {
                 expose(observed, settings, allocation, now, &mut plan);
+                plan.problems = unexposed(observed, allocation);
+                if plan.problems.iter().any(|problem| problem.reason == reason::NO_FREE_PORT) {
+                    plan.requeue_after(RETRY);
+                }
             } else {
                 plan.problems.push(no_free_port());
                 plan.requeue_after(RETRY);

@@ -19,7 +19,7 @@ use super::validate::Validated;
 use crate::api::Kind;
 use crate::api::instance::InstanceKind;
 use crate::config::pool::Pool;
-use crate::config::{ConfigDuration, PublicExposureConfig};
+use crate::config::{ConfigDuration, PublicExposureConfig, read};
 use crate::controllers::setup::{Definition, Notice, Setup};
 use crate::kinds::LoadBalancerServiceKind;
 use crate::runtime::apply::Failure;
@@ -44,12 +44,12 @@ impl Definition for PublicExposureReconciler {
     const EVENT_SOURCE: &'static str = "PublicExposure";
 
     fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)> {
-        let controllers = &setup.config.controllers;
-        let stalled_after = controllers.instance.stalled_after;
-        let settings = Arc::new(settings(&controllers.public_exposure, stalled_after)?);
-        let addresses = Arc::new(Addresses::default());
-        let layout = controllers.instance.layout;
-        let stores = Arc::new(Stores::declare(set, &setup.config.selector, &settings, &addresses, layout));
+        let stalled_after = *read!(setup.config, controllers.instance.stalled_after);
+        let settings = settings(read!(setup.config, controllers.public_exposure), stalled_after)?;
+        let (settings, addresses) = (Arc::new(settings), Arc::new(Addresses::default()));
+        let layout = *read!(setup.config, controllers.instance.layout);
+        let selector = read!(setup.config, selector);
+        let stores = Arc::new(Stores::declare(set, selector, &settings, &addresses, layout));
         let (outside, of) = (Arc::clone(&stores), Arc::clone(&settings));
         setup.notices.push(Notice { name: "ipPool", sentence: Box::new(move || outside.outside(&of)) });
         gauge!("public_exposure_pool_addresses").set(precise(settings.pool.addresses().count()));

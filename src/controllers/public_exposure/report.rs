@@ -8,7 +8,7 @@ use super::Settings;
 use super::children::{in_order_of, protocol};
 use super::observe::{Allocation, Observed, address, has_other_address, stored_condition};
 use super::plan::{grace_left, ignored_in};
-use super::validate::{Validated, WantedPort, name_conflict, no_free_port};
+use super::validate::{Validated, WantedPort, name_conflict, no_free_port, unexposed};
 use crate::api::condition::PUBLIC_EXPOSURE_READY;
 use crate::api::instance::{ExposedPort, ExposurePhase, InstanceKind, PublicExposureStatus};
 use crate::api::reason::{self, Reason};
@@ -76,13 +76,14 @@ pub fn report(
             (failed(reason::SERVICE_FAILED, message, failure), before.external_ip, before.ports)
         }
         (Validated::Ports(_), Some(allocation), None) => {
-            let state = assigned(observed, settings, allocation, now);
+            let state = in_part(assigned(observed, settings, allocation, now), observed, allocation);
             (state, allocation.address.to_string(), ports(allocation, &before.ports))
         }
     };
-    let is_ready = state.phase == ExposurePhase::Ready;
+    let is_ready = state.reason == reason::EXPOSURE_ASSIGNED;
     let observation = Observation::new(PUBLIC_EXPOSURE_READY, is_ready, state.reason, &*state.detail);
-    let type_ = if state.phase == ExposurePhase::Error { EventType::Warning } else { EventType::Normal };
+    let is_normal = is_ready || state.phase == ExposurePhase::Provisioning;
+    let type_ = if is_normal { EventType::Normal } else { EventType::Warning };
     let event = EventNote::new(type_, state.reason, &*state.detail);
     let known = stored_condition(&observed.instance);
     let has_changed =
@@ -107,6 +108,21 @@ fn said_before(observed: &Observed, settings: &Settings) -> PublicExposureStatus
 
 fn error(problem: &Problem) -> State {
     State::new(ExposurePhase::Error, problem.reason, problem.message.clone())
+}
+
+/// The state of an exposure that is ready, if some of the requested ports are not exposed. Its phase stays `Ready`, because
+/// the ports in the status can be reached.
+fn in_part(state: State, observed: &Observed, allocation: &Allocation) -> State {
+    let problems = unexposed(observed, allocation);
+    let Some(first) = problems.first().filter(|_| state.phase == ExposurePhase::Ready) else { return state };
+    let messages: Vec<&str> = problems.iter().map(|problem| problem.message.as_str()).collect();
+    let messages = messages.join(". ");
+    State {
+        reason: first.reason,
+        message: format!("{}, except for some ports: {messages}", state.message),
+        detail: format!("{}. Not exposed: {messages}", state.detail),
+        ..state
+    }
 }
 
 /// The state after a failed write. A name conflict is reported as such, not as a failed write.

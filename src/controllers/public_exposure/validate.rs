@@ -1,10 +1,9 @@
 //! The validation of the requested ports of an Instance: a pure function.
 
-use std::collections::BTreeSet;
-
 use super::Settings;
-use super::allocator::{Port, Request, Transport};
-use super::observe::{address, transport};
+use super::allocator::{Request, Transport};
+use super::observe::{Allocation, Observed, address, transport};
+use crate::api::exposed_ports::faults;
 use crate::api::instance::{ExposedPort, Instance};
 use crate::api::parts::PUBLIC_EXPOSURE;
 use crate::api::reason;
@@ -23,9 +22,9 @@ pub enum Validated {
     Nothing,
     /// The Instance may not be exposed, for this reason. An existing exposure is removed.
     Denied(Problem),
-    /// The request is invalid, for this reason. An existing exposure is kept unchanged.
+    /// No requested port can be exposed, for this reason. An existing exposure is kept unchanged.
     Kept(Problem),
-    /// The requested ports, with the specified public ports first.
+    /// The requested ports that can be exposed, with the specified public ports first.
     Ports(Vec<WantedPort>),
 }
 
@@ -51,6 +50,39 @@ pub fn no_free_port() -> Problem {
     let message = "No public address has enough free ports for the request: request other ports, or port 0 (any \
                    free port). The request is retried when ports are freed";
     Problem::waiting(Component::Whole, reason::NO_FREE_PORT, message)
+}
+
+/// The problem that requested ports cannot be exposed; `None` if all of them can.
+fn invalid_request(ports: &[ExposedPort]) -> Option<Problem> {
+    let faults: Vec<String> = faults(ports).iter().flatten().map(ToString::to_string).collect();
+    let message = format!("Invalid public exposure request: {}", faults.join("; "));
+    (!faults.is_empty()).then(|| Problem::fault(Component::Whole, reason::INVALID_REQUEST, message))
+}
+
+/// The problems of the requested ports that are not exposed although others are: no free public port, and invalid
+/// requests.
+pub fn unexposed(observed: &Observed, allocation: &Allocation) -> Vec<Problem> {
+    let Validated::Ports(wanted) = &observed.request else { return Vec::new() };
+    let has = |port: &&WantedPort| allocation.ports.iter().any(|(held, _)| held == *port);
+    let without = wanted.iter().filter(|port| !has(port)).map(|port| match port.port {
+        Some(number) => format!(
+            "the public port {number} of port {} is in use: request another port, or port 0 (any free port)",
+            port.name
+        ),
+        None => format!("no public port is free for port {}", port.name),
+    });
+    let without: Vec<String> = without.collect();
+    let waiting = (!without.is_empty()).then(|| {
+        let message = format!("{}. The request is retried when ports are freed", without.join("; "));
+        Problem::waiting(Component::Whole, reason::NO_FREE_PORT, message)
+    });
+    let invalid = invalid_request(requested(&observed.instance));
+    waiting.into_iter().chain(invalid).collect()
+}
+
+/// The ports that an Instance requests.
+fn requested(instance: &Instance) -> &[ExposedPort] {
+    instance.spec.public_exposure.as_ref().map_or(&[][..], |exposure| &exposure.ports)
 }
 
 /// A requested port.
@@ -83,6 +115,14 @@ impl WantedPort {
         Some(Self { name, target, transport, port: Some(public) })
     }
 
+    /// Reads a requested port; `None` if it is not valid.
+    fn of_request(port: &ExposedPort) -> Option<Self> {
+        let number = |number: i32| u16::try_from(number).ok();
+        let (target, public) = (number(port.target_port)?, number(port.port)?);
+        let (name, transport) = (port.name.clone(), transport(port.protocol.as_str())?);
+        Some(Self { name, target, transport, port: Some(public).filter(|port| *port > 0) })
+    }
+
     /// Whether a port belongs to the same request, regardless of its number.
     fn is(&self, port: &Self) -> bool {
         (&port.name, port.target, port.transport) == (&self.name, self.target, self.transport)
@@ -103,7 +143,7 @@ pub fn validate(instance: &Instance, template: Option<&Template>, settings: &Set
     if instance.malformed.is_some() {
         return Validated::Unknown;
     }
-    let ports = instance.spec.public_exposure.as_ref().map_or(&[][..], |exposure| &exposure.ports);
+    let ports = requested(instance);
     if ports.is_empty() || !instance.spec.running {
         return Validated::Nothing;
     }
@@ -127,51 +167,26 @@ pub fn validate(instance: &Instance, template: Option<&Template>, settings: &Set
         let message = "Public exposure is not allowed for templates with multiple environments";
         return Validated::Denied(Problem::fault(Component::Whole, reason::SEVERAL_ENVIRONMENTS, message));
     }
-    match wanted(ports) {
-        Err(fault) => {
-            let message = format!("Invalid public exposure request: {fault}");
-            Validated::Kept(Problem::fault(Component::Whole, reason::INVALID_REQUEST, message))
-        }
-        Ok(_) if settings.pool.is_empty() => {
-            let message = "No public addresses are available (controllers.publicExposure.ipPool is empty): contact \
-                           the administrator";
-            Validated::Kept(Problem::fault(Component::Whole, reason::NO_ADDRESSES, message))
-        }
-        Ok(wanted) => Validated::Ports(wanted),
+    let wanted = wanted(ports);
+    if let Some(problem) = invalid_request(ports).filter(|_| wanted.is_empty()) {
+        return Validated::Kept(problem);
     }
+    if settings.pool.is_empty() {
+        let message = "No public addresses are available (controllers.publicExposure.ipPool is empty): contact \
+                       the administrator";
+        return Validated::Kept(Problem::fault(Component::Whole, reason::NO_ADDRESSES, message));
+    }
+    Validated::Ports(wanted)
 }
 
-/// The requested ports, with the specified public ports first, or a message about the first invalid port.
-fn wanted(ports: &[ExposedPort]) -> Result<Vec<WantedPort>, String> {
-    let mut names = BTreeSet::new();
-    let mut targets: BTreeSet<Port> = BTreeSet::new();
-    let mut requested: BTreeSet<Port> = BTreeSet::new();
-    let mut wanted = Vec::new();
-    for port in ports {
-        let name = &port.name;
-        let transport = transport(port.protocol.as_str())
-            .ok_or_else(|| format!("port {name} is {}; only TCP and UDP can be exposed", port.protocol))?;
-        let number = |number: i32, what: &str, least: u16| {
-            let valid = u16::try_from(number).ok().filter(|number| *number >= least);
-            valid.ok_or_else(|| format!("{what} {number} of port {name} is not between {least} and 65535"))
-        };
-        let target = number(port.target_port, "targetPort", 1)?;
-        let public = number(port.port, "port", 0)?;
-        if !targets.insert((transport, target)) {
-            return Err(format!("duplicate desired targetPort {target} found in public exposure request"));
-        }
-        if public != 0 && !requested.insert((transport, public)) {
-            return Err(format!("duplicate requested port {public} found in public exposure request"));
-        }
-        if !names.insert(name) {
-            return Err(format!("two ports are named {name}: give each a different name"));
-        }
-        let port = Some(public).filter(|port| *port != 0);
-        wanted.push(WantedPort { name: name.clone(), target, transport, port });
-    }
+/// The requested ports that can be exposed, with the specified public ports first.
+fn wanted(ports: &[ExposedPort]) -> Vec<WantedPort> {
+    let faults = faults(ports);
+    let valid = ports.iter().zip(faults).filter(|(_, fault)| fault.is_none());
+    let mut wanted: Vec<WantedPort> = valid.filter_map(|(port, _)| WantedPort::of_request(port)).collect();
     // The sort is stable: both groups keep the order of the request.
     wanted.sort_by_key(|port| port.port.is_none());
-    Ok(wanted)
+    wanted
 }
 
 /// The public ports of a Service, in the order of `wanted`, if the Service has an address (inside or outside of the

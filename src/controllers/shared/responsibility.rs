@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::rivals::{Rival, Rivals};
 use crate::api::labels::{FINALIZED_BY, selector_labels, selector_string};
 use crate::api::{Kind, Object};
-use crate::config::LeaderElection;
+use crate::config::{LeaderElection, read};
 use crate::controllers::setup::Setup;
 use crate::runtime::finalizer;
 use crate::runtime::plan::{ObjectPatch, Plan, Requeue};
@@ -80,8 +80,9 @@ pub fn lease_name(election: &LeaderElection) -> Option<String> {
 
 impl Responsibility {
     /// The responsibility of a daemon with this setup.
-    pub fn of(setup: &Setup<'_>) -> Self {
-        let (selector, lease) = (setup.config.selector.clone(), lease_name(&setup.config.leader_election));
+    pub fn of(setup: &mut Setup<'_>) -> Self {
+        let selector = read!(setup.config, selector).clone();
+        let lease = lease_name(read!(setup.config, leader_election));
         Self { selector, lease, rivals: setup.rivals.clone() }
     }
 

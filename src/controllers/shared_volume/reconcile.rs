@@ -10,7 +10,7 @@ use super::report::report;
 use super::stores::Stores;
 use crate::api::labels;
 use crate::api::shared_volume::SharedVolumeKind;
-use crate::config::SharedVolumeConfig;
+use crate::config::{SharedVolumeConfig, read};
 use crate::controllers::setup::{Definition, Setup};
 use crate::controllers::shared::responsibility::Responsibility;
 use crate::runtime::ObjectKey;
@@ -43,8 +43,8 @@ impl Definition for SharedVolumeReconciler {
         let responsibility = Responsibility::of(setup);
         let stores = Stores::declare(set, &responsibility);
         setup.censuses.push(stores.census());
-        let config = setup.config.controllers.shared_volume.clone();
-        let stalled_after = setup.config.controllers.instance.stalled_after.get();
+        let config = read!(setup.config, controllers.shared_volume).clone();
+        let stalled_after = read!(setup.config, controllers.instance.stalled_after).get();
         let events = ObjectEvents::declare(&setup.events, set);
         Ok((Self { stores, events }, Settings { config, responsibility, stalled_after }))
     }

@@ -7,7 +7,7 @@ use super::plan::plan;
 use super::report::report;
 use super::stores::Stores;
 use crate::api::instance_snapshot::InstanceSnapshotKind;
-use crate::config::SnapshotConfig;
+use crate::config::{SnapshotConfig, read};
 use crate::controllers::setup::{Definition, Setup};
 use crate::runtime::ObjectKey;
 use crate::runtime::object_events::ObjectEvents;
@@ -25,9 +25,10 @@ impl Definition for SnapshotReconciler {
     const EVENT_SOURCE: &'static str = "InstanceSnapshot";
 
     fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)> {
-        let config = setup.config.controllers.snapshot.clone();
-        let layout = setup.config.controllers.instance.layout;
-        let stores = Stores::declare(set, &setup.config.selector, &config.vm_registry_secret, layout);
+        let config = read!(setup.config, controllers.snapshot).clone();
+        let layout = *read!(setup.config, controllers.instance.layout);
+        let selector = read!(setup.config, selector);
+        let stores = Stores::declare(set, selector, &config.vm_registry_secret, layout);
         let events = ObjectEvents::declare(&setup.events, set);
         Ok((Self { stores, events }, config))
     }

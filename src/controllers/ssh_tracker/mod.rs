@@ -15,7 +15,7 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 use super::setup::{ReplicaDefinition, Setup};
 use super::shared::addresses::InstanceAddresses;
 use crate::capture::{Capture, ConnectionCounter, OpenConnections, Settings, State, Tracked};
-use crate::config::SshTrackerConfig;
+use crate::config::{SshTrackerConfig, read};
 use crate::runtime::replica::{Health, ReplicaLoop, Stop};
 use crate::runtime::store_set::StoreSet;
 
@@ -77,7 +77,7 @@ impl SshTrackerLoop {
 impl ReplicaDefinition for SshTrackerLoop {
     fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<Self> {
         let SshTrackerConfig { interface, port, snaplen, ipv6, by_instance, .. } =
-            setup.config.controllers.ssh_tracker.clone();
+            read!(setup.config, controllers.ssh_tracker).clone();
         let counter = Arc::clone(&setup.ssh_connections);
         let addresses = InstanceAddresses::counted(setup, set, &counter, port);
         if by_instance {

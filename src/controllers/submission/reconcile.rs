@@ -8,7 +8,7 @@ use super::plan::plan;
 use super::report::report;
 use super::stores::Stores;
 use crate::api::instance::InstanceKind;
-use crate::config::SubmissionConfig;
+use crate::config::{SubmissionConfig, read};
 use crate::controllers::setup::{Definition, Setup};
 use crate::runtime::ObjectKey;
 use crate::runtime::object_events::ObjectEvents;
@@ -26,8 +26,8 @@ impl Definition for SubmissionReconciler {
     const EVENT_SOURCE: &'static str = "InstanceSubmission";
 
     fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)> {
-        let config = setup.config.controllers.submission.clone();
-        let stores = Stores::declare(set, &setup.config.selector);
+        let config = read!(setup.config, controllers.submission).clone();
+        let stores = Stores::declare(set, read!(setup.config, selector));
         let events = ObjectEvents::declare(&setup.events, set);
         Ok((Self { stores, events }, config))
     }

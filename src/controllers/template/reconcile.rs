@@ -7,7 +7,7 @@ use super::plan::plan;
 use super::report::report;
 use super::stores::Stores;
 use crate::api::template::TemplateKind;
-use crate::config::{InstanceConfig, SwitchedOff};
+use crate::config::{InstanceConfig, SwitchedOff, read};
 use crate::controllers::setup::{Definition, Setup};
 use crate::controllers::shared::switched_off;
 use crate::runtime::ObjectKey;
@@ -32,9 +32,10 @@ impl Definition for TemplateReconciler {
     const EVENT_SOURCE: &'static str = "Template";
 
     fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)> {
-        let stores = Stores::declare(set, &setup.config.selector, setup.config.requirements());
-        let controllers = &setup.config.controllers;
-        let settings = Settings { config: controllers.instance.clone(), off: SwitchedOff::of(controllers) };
+        let (selector, requirements) = (read!(setup.config, selector), setup.config.requirements());
+        let stores = Stores::declare(set, selector, requirements);
+        let config = read!(setup.config, controllers.instance).clone();
+        let settings = Settings { config, off: setup.config.switched_off() };
         Ok((Self { stores }, settings))
     }
 

@@ -12,7 +12,7 @@ use super::stores::Stores;
 use super::{Effect, Settings, account_events, gauges, my_drive};
 use crate::api::labels;
 use crate::api::tenant::TenantKind;
-use crate::config::SwitchedOff;
+use crate::config::read;
 use crate::controllers::accounts::internal_errors::{internal_error, start_series};
 use crate::controllers::accounts::work::AccountWork;
 use crate::controllers::accounts::{Accounts, Known};
@@ -38,13 +38,13 @@ impl Definition for TenantReconciler {
     const EVENT_SOURCE: &'static str = "Tenant";
 
     fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)> {
-        let accounts = setup.accounts.clone();
+        let accounts = setup.accounts();
         let settings = Settings {
             responsibility: Responsibility::of(setup),
-            config: setup.config.controllers.tenant.clone(),
+            config: read!(setup.config, controllers.tenant).clone(),
             has_keycloak: accounts.is_some(),
-            stalled_after: setup.config.controllers.instance.stalled_after.get(),
-            off: SwitchedOff::of(&setup.config.controllers),
+            stalled_after: read!(setup.config, controllers.instance.stalled_after).get(),
+            off: setup.config.switched_off(),
         };
         start_series(Self::NAME, &REASONS);
         let stores = Arc::new(Stores::declare(set, &settings));
@@ -136,7 +136,7 @@ fn account_events(
     set: &StoreSet<'_>,
     exists: impl Fn(&str) -> bool + Send + Sync + 'static,
 ) {
-    let config = &setup.config.server.keycloak_events;
+    let config = read!(setup.config, server.keycloak_events);
     let secret = (!config.secret_file.is_empty()).then(FileCell::<Vec<u8>>::default);
     setup.files.extend(secret.iter().map(|secret| {
         let parse = |content: &[u8]| files::secret(content).map(|secret| secret.as_bytes().to_vec());

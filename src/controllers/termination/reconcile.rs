@@ -15,7 +15,7 @@ use crate::api::labels;
 use crate::clients::addresses::AddressRules;
 use crate::clients::http::SetupError;
 use crate::clients::status_check::{StatusClient, host};
-use crate::config::TerminationConfig;
+use crate::config::{TerminationConfig, read};
 use crate::controllers::setup::{Definition, Setup};
 use crate::runtime::ObjectKey;
 use crate::runtime::plan::Plan;
@@ -41,11 +41,11 @@ impl Definition for TerminationReconciler {
     const EVENT_SOURCE: &'static str = "InstanceTermination";
 
     fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)> {
-        let config = setup.config.controllers.termination.clone();
+        let config = read!(setup.config, controllers.termination).clone();
         let client =
             status_client(&config).context("controllers.termination.caFile")?.reporting_to(&setup.outages);
         let checks = Checks::new(client, Arc::clone(set.queue()));
-        Ok((Self { stores: Stores::declare(set, &setup.config.selector), checks }, config))
+        Ok((Self { stores: Stores::declare(set, read!(setup.config, selector)), checks }, config))
     }
 
     fn remarks(observed: &Observed, config: &TerminationConfig, _: Timestamp) -> Vec<String> {

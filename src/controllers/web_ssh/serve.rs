@@ -22,7 +22,7 @@ use super::bridge::Limits;
 use super::session::{CloseReason, Terminals, close, socket};
 use super::slots::{Slot, Slots};
 use crate::clients::ssh::{PrivateKey, SshClient};
-use crate::config::WebSshConfig;
+use crate::config::{WebSshConfig, read};
 use crate::controllers::setup::{ReplicaDefinition, Setup};
 use crate::controllers::shared::addresses::InstanceAddresses;
 use crate::controllers::shared::entrance::{ByManagedWorkspace, ByPersonalNamespace};
@@ -54,7 +54,7 @@ pub struct WebSshLoop {
 
 impl ReplicaDefinition for WebSshLoop {
     fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<Self> {
-        let config = setup.config.controllers.web_ssh.clone();
+        let config = read!(setup.config, controllers.web_ssh).clone();
         let key = Key::default();
         let (file, awaited) = key_file(&config.private_key_file, &key)?.unzip();
         setup.files.extend(file);
@@ -62,7 +62,7 @@ impl ReplicaDefinition for WebSshLoop {
         let addresses = InstanceAddresses::counted(setup, set, &connections, config.port);
         let tenants = set.store(&Selection::ALL).index::<ByManagedWorkspace>();
         let tenants = tenants.index::<ByPersonalNamespace>().get();
-        let origins = config.origins(&setup.config.controllers.instance);
+        let origins = config.origins(read!(setup.config, controllers.instance.website_base_url));
         let open = setup.shown_open_connections();
         let terminals = setup.users.clone().map(|users| Terminals {
             access: Access { users, tenants, addresses, port: config.port },

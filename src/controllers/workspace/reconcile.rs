@@ -10,6 +10,7 @@ use super::report::{REASONS, STATUS, report};
 use super::stores::Stores;
 use crate::api::labels;
 use crate::api::workspace::{SubscriptionStatus, WorkspaceKind};
+use crate::config::read;
 use crate::controllers::accounts::internal_errors::{internal_error, start_series};
 use crate::controllers::accounts::work::AccountWork;
 use crate::controllers::accounts::{Accounts, KEYCLOAK};
@@ -59,11 +60,11 @@ impl Definition for WorkspaceReconciler {
     const EVENT_SOURCE: &'static str = "Workspace";
 
     fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)> {
-        let (responsibility, accounts) = (Responsibility::of(setup), setup.accounts.clone());
+        let (responsibility, accounts) = (Responsibility::of(setup), setup.accounts());
         start_series(Self::NAME, &REASONS);
         let stores = Stores::declare(set, &responsibility);
         setup.censuses.push(stores.census());
-        let stalled_after = setup.config.controllers.instance.stalled_after.get();
+        let stalled_after = read!(setup.config, controllers.instance.stalled_after).get();
         let settings = Settings { responsibility, has_keycloak: accounts.is_some(), stalled_after };
         let accounts = accounts.map(|accounts| (AccountWork::new(&accounts.outage, set.queue()), accounts));
         Ok((Self { stores, accounts }, settings))

@@ -13,7 +13,7 @@ mod user_client;
 
 pub use pages::{each_listed, first_listed, page_of_pod};
 pub use unreachable::why;
-pub use user_client::{Credential, Patch, Preconditions, Right, Rules, UserClient};
+pub use user_client::{Credential, Patch, Preconditions, Right, Rules, Silence, UserClient};
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -194,6 +194,9 @@ fn refusal(Answered { code, retry_after, body }: &Answered) -> ApiError {
     if status.code == 0 {
         status.code = code.as_u16();
         status.message = format!("HTTP {}: {}", code.as_u16(), String::from_utf8_lossy(body).trim());
+    }
+    if let Some(denied) = ApiError::denied(&status) {
+        return denied;
     }
     match ApiError::from_status(&status) {
         ApiError::Transient { message, retry_after: asked } => {

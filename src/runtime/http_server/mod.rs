@@ -1,6 +1,7 @@
 //! The HTTP/1.1 server behind every port that the daemon listens on, with or without TLS. It accepts connections, reads
 //! each request within [`Limits`], and passes it to a [`Handler`]. A handler may respond with a stream
-//! ([`Body::stream`]), or with 101 and continue the connection in another protocol (`hyper::upgrade`).
+//! ([`Body::stream`]), after a wait ([`Body::late`]), or with 101 and continue the connection in another protocol
+//! (`hyper::upgrade`).
 //!
 //! Memory is bounded for any client. The limits are the number of connections, the total size of long request bodies,
 //! the total size of unsent responses, the kernel's buffer for each connection, and the time that a client may read
@@ -44,7 +45,7 @@ use tokio_rustls::TlsAcceptor;
 use tracing::{debug, error, warn};
 
 use self::progress::{Progress, prepare};
-use self::streams::Streaming;
+use self::streams::{Streaming, streaming};
 use self::unsent::Unsent;
 use super::connections::{Connection, Open, UNREAD, accept};
 
@@ -264,9 +265,9 @@ impl Running {
         let bytes = match body {
             Body::Whole(bytes) => bytes,
             Body::Stream(_) if is_head => Bytes::new(),
-            Body::Stream(pieces) => {
+            body @ (Body::Stream(_) | Body::Late(_)) => {
                 // The receiver drops this future.
-                let _ = streams.send(Response::from_parts(head, pieces)).await;
+                let _ = streams.send(streaming(&head, body, is_head)).await;
                 return pending().await;
             }
         };

@@ -1,22 +1,47 @@
-//! Responses that are streams. Each leaves the HTTP library, whose buffers take 16 KiB for each connection, and continues
-//! in a small task of its own.
+//! Responses that are streams, or late. Each leaves the HTTP library, whose buffers take 16 KiB for each connection,
+//! and continues in a small task of its own.
 
 use std::io;
 use std::sync::Arc;
 
 use futures::StreamExt;
-use futures::stream::BoxStream;
-use http::Response;
+use futures::stream::{self, BoxStream};
+use http::response::Parts;
 use hyper::body::Bytes;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tracing::debug;
 
+use super::Body;
 use crate::runtime::connections::Connection;
 
-/// A response with its pieces.
-pub type Streaming = Response<BoxStream<'static, Bytes>>;
+/// The bytes of a response, with its head.
+pub type Streaming = BoxStream<'static, Bytes>;
 
-/// Sends a response until its stream ends, its client disconnects, or the server stops. The connection then closes, which
+/// Returns the bytes of a response. A response to a `HEAD` request has no body.
+pub fn streaming(head: &Parts, body: Body, is_head: bool) -> Streaming {
+    let head = lines(head);
+    match body {
+        Body::Whole(bytes) => stream::iter([head, bytes]).boxed(),
+        Body::Stream(pieces) => stream::iter([head]).chain(pieces).boxed(),
+        Body::Late(body) => stream::once(async move {
+            let body = body.await;
+            if is_head { head } else { [&head[..], &body[..]].concat().into() }
+        })
+        .boxed(),
+    }
+}
+
+/// Returns the head of a response as it is sent.
+fn lines(head: &Parts) -> Bytes {
+    let mut lines = format!("HTTP/1.1 {}\r\nconnection: close\r\n", head.status).into_bytes();
+    for (name, value) in &head.headers {
+        lines.extend([name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat());
+    }
+    lines.extend(b"\r\n");
+    lines.into()
+}
+
+/// Sends a response until it ends, its client disconnects, or the server stops. The connection then closes, which
 /// ends the response.
 pub async fn send<S>(response: Streaming, socket: S, connection: Arc<Connection>)
 where
@@ -30,31 +55,24 @@ where
     }
 }
 
-async fn write<S>(response: Streaming, mut socket: S) -> io::Result<()>
+async fn write<S>(mut response: Streaming, mut socket: S) -> io::Result<()>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let (head, mut pieces) = response.into_parts();
-    let mut piece = format!("HTTP/1.1 {}\r\nconnection: close\r\n", head.status).into_bytes();
-    for (name, value) in &head.headers {
-        piece.extend([name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat());
-    }
-    piece.extend(b"\r\n");
-    let mut piece = Bytes::from(piece);
     let mut ignored = [0; 64];
     loop {
+        let piece = tokio::select! {
+            biased;
+            piece = response.next() => match piece {
+                Some(piece) => piece,
+                None => return socket.shutdown().await,
+            },
+            read = socket.read(&mut ignored) => match read? {
+                0 => return Ok(()),
+                _ => continue,
+            },
+        };
         socket.write_all(&piece).await?;
         socket.flush().await?;
-        piece = loop {
-            tokio::select! {
-                next = pieces.next() => match next {
-                    Some(piece) => break piece,
-                    None => return socket.shutdown().await,
-                },
-                read = socket.read(&mut ignored) => if read? == 0 {
-                    return Ok(());
-                },
-            }
-        };
     }
 }

@@ -1,8 +1,9 @@
 //! The rules for Instances. An Instance must be for the Tenant that owns its namespace. Starting it must not exceed the
 //! quota that the Workspace grants to each of its users. Only this daemon records the times of accepted mails.
-//! Annotations that hold times have valid ones.
+//! Annotations that hold times have valid ones. New public ports must be possible.
 
 pub mod names;
+pub mod ports;
 pub mod quota;
 pub mod records;
 pub mod reservations;

@@ -3,6 +3,7 @@
 use serde::Deserialize as _;
 
 use crate::api::Instance;
+use crate::api::denial::DenialReason;
 use crate::api::names::check_instance;
 use crate::config::Layout;
 use crate::webhook::decision::Denial;
@@ -27,7 +28,7 @@ pub fn check(request: &Request, layout: Layout, view: &dyn View) -> Result<(), D
         [_] if layout == Layout::Classic => check_instance(name, None),
         _ => environments.iter().try_for_each(|environment| check_instance(name, Some(environment))),
     };
-    checked.map_err(|error| Denial::malformed(error.to_string()))
+    checked.map_err(|error| Denial::malformed(error.to_string()).because(DenialReason::NameTooLong, ""))
 }
 
 #[cfg(test)]

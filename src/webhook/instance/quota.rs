@@ -8,7 +8,8 @@ use serde::Deserialize as _;
 
 use super::reservations::Admitted;
 use crate::api::Instance;
-use crate::api::quota::{Quotas, Rule, Running};
+use crate::api::denial::Cause;
+use crate::api::quota::{Holder, Quotas, Refusal, Rule, Start};
 use crate::config::Layout;
 use crate::webhook::decision::{Decision, Denial};
 use crate::webhook::review::{Operation, Request, decoded};
@@ -55,26 +56,35 @@ pub fn validate(
     };
     let namespace = request.namespace.as_str();
     let tenant = instance.spec.tenant_ref.name.as_str();
-    // The running Instances of the namespace count, and so do admitted ones that the view does not show yet.
+    // The Instances of the namespace count, and so do admitted ones that the view does not show yet.
     let instances = view.instances(namespace);
     let is_seen = |admitted: &&Admitted| {
         instances.iter().any(|other| other.name() == admitted.name && admitted.is_running(other))
     };
-    let unseen = pending.iter().filter(|admitted| admitted.namespace == namespace && !is_seen(admitted));
-    let unseen =
-        unseen.map(|admitted| Running { name: &admitted.name, template: &admitted.template, label: None });
-    let running: Vec<Running<'_>> =
-        instances.iter().filter_map(|other| Running::of(other)).chain(unseen).collect();
+    let unseen: Vec<&Admitted> =
+        pending.iter().filter(|admitted| admitted.namespace == namespace && !is_seen(admitted)).collect();
+    let (mut running, mut stopped) = Holder::divide(instances.iter().map(AsRef::as_ref));
+    stopped.retain(|holder| unseen.iter().all(|admitted| admitted.name != holder.name));
+    running.extend(unseen.iter().map(|admitted| Holder {
+        name: &admitted.name,
+        template: &admitted.template,
+        label: None,
+    }));
     let rule = Rule {
         // The Tenant of exams has no Workspaces, and no user acts as this Tenant.
         require_enrolment: settings.require_enrolment && tenant != SERVICE_TENANT,
         personal_workspaces: settings.personal_workspaces,
     };
-    let quotas = Quotas { rule, objects: view, namespace, running: &running };
+    let quotas = Quotas { rule, objects: view, namespace, running: &running, stopped: &stopped };
     let mut warnings = Vec::new();
-    let template = &instance.spec.template_ref;
-    let result = quotas.may_start(request.object_name(), tenant, template, &mut warnings);
-    let result = result.map_err(|refusal| Denial::forbidden(refusal.to_string()));
+    let start = Start {
+        name: request.object_name(),
+        tenant,
+        template: &instance.spec.template_ref,
+        is_new: matches!(request.operation, Operation::Create),
+    };
+    let result = quotas.may_start(&start, &mut warnings);
+    let result = result.map_err(|refusal| denied(&refusal));
     let admitted = result.is_ok().then(|| Admitted {
         review: request.uid.clone(),
         namespace: request.namespace.clone(),
@@ -84,6 +94,11 @@ pub fn validate(
     });
     let decision = result.map_or_else(Decision::denied, |()| Decision::allowed());
     (warnings.into_iter().fold(decision, Decision::with_warning), admitted)
+}
+
+/// Returns the refusal of a start.
+fn denied(refusal: &Refusal) -> Denial {
+    Denial { causes: Cause::of(refusal), ..Denial::forbidden(refusal.to_string()) }
 }
 
 /// Returns the Instance that the request starts, or that is running and gets another Template; `None` in any other

@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 
+use crate::api::denial::DenialReason;
 use crate::api::public_key::{self, MOST_BYTES, MOST_KEYS, PublicKeyError};
 use crate::api::quantity::RawQuantity;
 use crate::api::tenant::{Tenant, TenantSpec};
@@ -45,9 +46,8 @@ fn check_limits(known: &[String], keys: &[String]) -> Result<(), Denial> {
         [("keys", keys.len(), known.len(), MOST_KEYS), ("bytes", bytes(keys), bytes(known), MOST_BYTES)]
     {
         if number > most && number > before {
-            return Err(Denial::malformed(format!(
-                "spec.publicKeys has {number} {what}: at most {most} are allowed"
-            )));
+            let message = format!("spec.publicKeys has {number} {what}: at most {most} are allowed");
+            return Err(Denial::malformed(message).because(DenialReason::TooManyKeys, ""));
         }
     }
     Ok(())

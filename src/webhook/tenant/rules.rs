@@ -18,6 +18,7 @@ use super::changes::{Enrolment, changed_member, changed_metadata, enrolments};
 use super::defaults::label;
 use super::{SERVICE_TENANT, Settings, input};
 use crate::api::Tenant;
+use crate::api::denial::DenialReason;
 use crate::api::labels::{ADOPT_ACCOUNT, FINALIZED_BY, OPERATOR_SELECTOR, TENANT_FINALIZER};
 use crate::api::names::CanonicalName;
 use crate::api::tenant::{Role, TenantSpec};
@@ -209,23 +210,26 @@ impl<'a> Edit<'a> {
             return Ok(());
         }
         let name = change.workspace;
-        let missing = || Denial::internal(format!("workspaces.crownlabs.polito.it {name:?} not found"));
+        let missing = || {
+            let message = format!("workspaces.crownlabs.polito.it {name:?} not found");
+            Denial::internal(message).because(DenialReason::NoWorkspace, name)
+        };
         let workspace = self.view.workspace(name).ok_or_else(missing)?;
         let granted = match &workspace.spec.auto_enroll {
             AutoEnroll::Immediate => Role::User,
             AutoEnroll::WithApproval => Role::Candidate,
             AutoEnroll::Disabled | AutoEnroll::Other(_) => {
-                return Err(Denial::forbidden(format!(
-                    "only managers of the Workspace {name} may change this enrolment"
-                )));
+                let message = format!("only managers of the Workspace {name} may change this enrolment");
+                return Err(Denial::forbidden(message).because(DenialReason::EnrolmentClosed, name));
             }
         };
         match change.after {
             None => Ok(()),
             Some(role) if *role == granted => Ok(()),
-            Some(role) => Err(Denial::forbidden(format!(
-                "the Workspace {name} allows enrolment as {granted}, not as {role}"
-            ))),
+            Some(role) => {
+                let message = format!("the Workspace {name} allows enrolment as {granted}, not as {role}");
+                Err(Denial::forbidden(message).because(DenialReason::EnrolmentChanged, name))
+            }
         }
     }
 

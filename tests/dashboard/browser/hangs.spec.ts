@@ -12,8 +12,8 @@ test("a silent API server delays pages by at most the timeout of a request", asy
     const style = await page.locator("link[rel=stylesheet]").getAttribute("href");
     expect((await context.request.get(style!)).status()).toBe(200);
     const answer = await context.request.get("/");
-    expect([200, 503]).toContain(answer.status());
-    expect(await answer.text()).toMatch(/does not respond/);
+    // The last known state, or an error.
+    expect(answer.status() === 503 || (await answer.text()).includes('id="old"')).toBe(true);
   } finally {
     await control("resume", { what: "apiserver" });
   }
@@ -25,8 +25,8 @@ test("a silent API server delays pages by at most the timeout of a request", asy
 
 test("a silent Keycloak does not delay users who are logged in", async ({ page, browser }) => {
   await login(page, "ada");
-  // Now each replica has a token.
-  for (let count = 0; count < 4; count++) await page.goto("/courses");
+  // Now each replica has a token: without the streams of pages, the proxy takes them in turn.
+  for (let count = 0; count < 4; count++) expect((await page.request.get("/courses")).status()).toBe(200);
   await control("pause", { what: "keycloak" });
   try {
     for (const path of ["/", "/courses", "/account"]) expect((await page.goto(path))!.status()).toBe(200);

@@ -31,7 +31,7 @@ test("users are impersonated only for the requests of pages, with the rights of 
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("By her name");
   // While the machine starts again, its page reads the warnings about its objects.
   await page.getByRole("button", { name: "Stop" }).click();
-  await expect(page.getByText("Off", { exact: true }).first()).toBeVisible();
+  await expect(page.getByText("Stopped", { exact: true }).first()).toBeVisible();
   await page.getByRole("button", { name: "Start" }).click();
   await expect(page.getByText("Ready", { exact: true }).first()).toBeVisible();
   await page.locator("summary", { hasText: "Delete" }).click();

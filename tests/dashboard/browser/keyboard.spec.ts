@@ -37,7 +37,7 @@ const journeys: [what: string, user: string, path: string, (page: Page) => Promi
     await expect(page.getByText("Skip to content")).toBeFocused();
     await page.keyboard.press("Enter");
     await press(page, button(page, "Start Routing exercise"));
-    await said(page, "The machine is being created.");
+    await said(page, "is being created.");
     const opened = page.context().waitForEvent("page");
     await press(page, link(page, /^Connect/));
     await expect((await opened).getByText("the desktop")).toBeVisible();

@@ -24,10 +24,10 @@ test("pages above the limit of live pages work, and say that they are not live",
   expect(await faults(second)).toEqual([]);
   const card = (page: Page) => page.getByRole("article", { name: "One", exact: true });
   await card(second).getByRole("button", { name: "Stop" }).click();
-  await expect(card(first).getByText("Off", { exact: true })).toBeVisible();
+  await expect(card(first).getByText("Stopped", { exact: true })).toBeVisible();
   // The second page shows the change after a reload; the first one is live.
   await second.getByRole("link", { name: "Reload" }).click();
-  await expect(card(second).getByText("Off", { exact: true })).toBeVisible();
+  await expect(card(second).getByText("Stopped", { exact: true })).toBeVisible();
   await card(second).getByRole("button", { name: "Start" }).click();
   await expect(card(first).getByText("Ready", { exact: true })).toBeVisible();
   await first.context().close();

@@ -50,7 +50,7 @@ test("an open page shows every phase of a machine", async ({ page }) => {
   await page.getByRole("button", { name: "Stop Phased" }).click();
   await shows(page, "Phased", "Stopping", "Stopping");
   await patch("vmi", vmi, { metadata: { finalizers: null } });
-  await shows(page, "Phased", "Off", "Off");
+  await shows(page, "Phased", "Stopped", "Off");
   await patch(instances, "phased", { metadata: { finalizers: ["example.org/hold"] } });
   await kubectl("delete", instances, "phased", "-n", namespace, "--wait=false");
   await shows(page, "Phased", "Deleting", "Off");

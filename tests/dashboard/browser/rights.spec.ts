@@ -115,7 +115,7 @@ function attempts(user: string, hasTenant: boolean, uid: string, has: any): [str
     ["/machines/:namespace/:name/start", of("start"), change(off, { uid }, { spec: { running: true } }, (of) => of.spec.running)],
     ["/machines/:namespace/:name/stop", of("stop"), change({ spec: { running: true } }, { uid }, off, (of) => !of.spec.running)],
     ["/machines/:namespace/:name/expose", of("expose"), change(exposing([]), { uid, name: "web", targetPort: "80", port: "0", protocol: "TCP" }, exposing(ports), (of) => exposed(of) === 1)],
-    ["/machines/:namespace/:name/unexpose", of("unexpose"), change(exposing(ports), { uid, name: "web" }, exposing([]), (of) => exposed(of) === 0)],
+    ["/machines/:namespace/:name/unexpose", of("unexpose"), change(exposing(ports), { uid, entry: "web 0 80 TCP", at: "0", same: "1" }, exposing([]), (of) => exposed(of) === 0)],
     ["/machines/:namespace/:name/save", of("save"), {
       ...change(off, { uid, name: image.metadata.name, imageName: "lab", environment: "main" }, off, () => false),
       same: (token) => does(token, ["create", "-f", "-", dry], { ...image, spec: imageSpec }),
@@ -139,8 +139,8 @@ function attempts(user: string, hasTenant: boolean, uid: string, has: any): [str
 }
 
 // The routes of pages, which are compared below, the routes without a login, and the routes of changes.
-const pages = ["/", "/machines/:namespace/:name", "/courses", "/account", "/events"];
-const open = ["/healthz", "/assets/:hash/:file", "/login", "/callback"];
+const pages = ["/", "/machines/:namespace/:name", "/new/:course/:template", "/courses", "/account", "/events"];
+const open = ["/healthz", "/assets/:hash/:file", "/login", "/callback", "/logged-out", "/help"];
 const changing = [...new Set(attempts("", false, "", undefined).map(([route]) => route)), "/logout"];
 
 test.beforeAll(async () => {
@@ -164,7 +164,7 @@ test("the tests cover every route", async () => {
   const literals = files.flatMap((file) => [...source(`${file}.rs`).matchAll(/"(\/[^"\s]*)"/g)]);
   const constants = [...source("paths.rs").matchAll(/^pub const \w+: &str = "(.*)";$/gm)];
   const routes = [...literals, ...constants].map(([, path]) => path.replace(/{(\w+)}/g, ":$1"));
-  expect(constants).toHaveLength(5);
+  expect(constants).toHaveLength(8);
   expect(routes.sort()).toEqual([...pages, ...open, ...changing].sort());
 });
 

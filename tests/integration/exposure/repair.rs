@@ -163,11 +163,15 @@ fn a_changed_address_annotation_keeps_all_addresses() {
     }
     let phase = |name: &str, phase: &str| await_exposure(&lab, namespace, name, phase, "");
     wait_until(PATIENCE, || {
-        let errors = ["one", "two", "three"].map(|name| {
-            lab.get("instances", namespace, name).expect("there")["status"]["publicExposure"]["phase"].clone()
+        let assigned = ["one", "two", "three"].map(|name| {
+            let instance = lab.get("instances", namespace, name).expect("there");
+            instance["status"]["publicExposure"]["ports"].as_array().map_or(0, Vec::len)
         });
-        let ready = errors.iter().filter(|phase| **phase == "Ready").count();
-        (ready == 2).then_some(()).ok_or_else(|| format!("two have port 80: {errors:?}"))
+        let complete = assigned.iter().filter(|ports| **ports == 2).count();
+        let is_settled = complete == 2 && assigned.contains(&1);
+        is_settled
+            .then_some(())
+            .ok_or_else(|| format!("two have port 80, and all have the other: {assigned:?}"))
     });
     let places = |name: &str| {
         let status =

@@ -2,6 +2,7 @@
 
 mod certificate;
 mod hostile;
+mod ports;
 mod quota;
 mod rules;
 mod switched_off;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use crownlabs::testing::clock;
 use serde_json::{Value, json};
 
+use super::ports::ports;
 use super::quota::{personal, quota, tenants_of_namespaces};
 use super::switched_off::switched_off;
 use super::templates::{names, templates};
@@ -18,7 +19,8 @@ use cluster::Options as ClusterOptions;
 /// The selector label.
 const KEY: &str = "crownlabs.polito.it/operator-selector";
 const LOOPS: &str = "controllers: {instance: {enabled: false}, tenant: {baseWorkspaces: [utilities], \
-                     personalWorkspace: {enabled: true}}}\n";
+                     personalWorkspace: {enabled: true}}, \
+                     publicExposure: {ipPool: [172.18.20.1], waitForAddress: false}}\n";
 
 /// Creates the Workspaces and Tenants of the tests.
 fn create_fixtures(lab: &Lab) {
@@ -273,6 +275,7 @@ fn the_rules_hold_behind_a_real_api_server() {
     labels(&lab, port);
     exceptions(&lab);
     tenants_of_namespaces(&lab);
+    ports(&lab);
     names(&lab);
     quota(&lab);
     personal(&lab);

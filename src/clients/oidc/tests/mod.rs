@@ -163,11 +163,11 @@ pub fn assert_fails<T: std::fmt::Debug>(result: Result<T, Error>, kind: fn(Strin
 #[tokio::test]
 async fn a_session_begins_is_refreshed_and_ends() {
     let issuer = Issuer::start().await;
-    let url = issuer.provider.authorize_url(&attempt()).await.unwrap();
+    let url = issuer.provider.authorize_url(&attempt(), "it").await.unwrap();
     assert_says_nothing(&url.replace(&attempt().nonce, ""));
     let expected = format!(
         "{}/auth?response_type=code&client_id=dashboard&redirect_uri=https%3A%2F%2Flabs%2Eexample%2Ecom%2Fcallback&scope=openid\
-         &state=st%40te&nonce=n0nce&code_challenge={}&code_challenge_method=S256",
+         &state=st%40te&nonce=n0nce&code_challenge={}&code_challenge_method=S256&ui_locales=it",
         issuer.url,
         utf8_percent_encode(&attempt().challenge(), NON_ALPHANUMERIC),
     );
@@ -291,7 +291,7 @@ async fn concurrent_requests_share_one_timeout_of_a_silent_issuer() {
     issuer.describes_itself(Reply::Silence);
     let provider = issuer.provider.clone();
     let all = tokio::spawn(async move {
-        let url = || async { provider.authorize_url(&attempt()).await };
+        let url = || async { provider.authorize_url(&attempt(), "it").await };
         join3(url(), url(), url()).await
     });
     issuer.script.arrived.notified().await;
@@ -308,7 +308,7 @@ async fn concurrent_requests_share_one_timeout_of_a_silent_issuer() {
 async fn a_silent_token_endpoint_counts_as_unavailable() {
     let issuer = Issuer::start().await;
     let provider = issuer.provider.clone();
-    provider.authorize_url(&attempt()).await.unwrap();
+    provider.authorize_url(&attempt(), "it").await.unwrap();
     issuer.script.arrived.notified().await;
     let exchange = tokio::spawn(async move { provider.exchange(CODE, &attempt(), now()).await });
     issuer.script.arrived.notified().await;
@@ -325,7 +325,7 @@ async fn errors_of_files_name_their_configuration_key() {
     let with = |settings: Settings| Provider::new(settings).map(|(provider, _)| provider);
     let settings = || settings(&issuer.url, &issuer.folder);
     let untrusted = with(Settings { ca_file: file("other.crt"), ..settings() }).unwrap();
-    let url = untrusted.authorize_url(&attempt()).await;
+    let url = untrusted.authorize_url(&attempt(), "it").await;
     assert_fails(url, Error::Away, &["invalid peer certificate", "controllers.dashboard.caFile"]);
     let without_secret = with(Settings { client_secret_file: file("none"), ..settings() }).unwrap();
     let tokens = without_secret.exchange(CODE, &attempt(), now()).await;

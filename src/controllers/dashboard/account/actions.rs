@@ -7,6 +7,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::digest::{SHA256, digest};
 use serde_json::Value;
 
+use super::pasted::key;
 use crate::api::instance::InstanceKind;
 use crate::api::public_key::canonical;
 use crate::api::tenant::{Tenant, TenantKind};
@@ -56,22 +57,30 @@ pub fn entry(text: &str) -> String {
     URL_SAFE_NO_PAD.encode(digest(&SHA256, text.as_bytes()))
 }
 
+/// Adds a key. The form contains the number of keys that its page shows: a later key was added by the same form, which was
+/// sent twice.
 fn add_key(tenant: &Tenant, form: &Form<'_>) -> Result<Option<Vec<Value>>, Problem> {
     let text = form.get("key").trim();
-    let key = canonical(text)?;
+    let key = key(text)?;
     let keys = &tenant.spec.public_keys;
-    if keys.iter().any(|known| canonical(known).as_ref() == Ok(&key)) {
-        return Err(Problem::KnownKey);
+    let shown = form.get("count").parse::<usize>().unwrap_or(usize::MAX);
+    match keys.iter().position(|known| canonical(known).as_ref() == Ok(&key)) {
+        Some(position) if position >= shown => Ok(None),
+        Some(_) => Err(Problem::KnownKey),
+        None => Ok(Some(append("publicKeys", keys.is_empty(), text.into()))),
     }
-    Ok(Some(append("publicKeys", keys.is_empty(), text.into())))
 }
 
 fn remove_key(tenant: &Tenant, form: &Form<'_>) -> Result<Option<Vec<Value>>, Problem> {
-    let position = tenant.spec.public_keys.iter().position(|known| entry(known) == form.get("entry"));
+    let keys = tenant.spec.public_keys.iter().enumerate();
+    let mut equal = keys.filter(|(_, known)| entry(known) == form.get("entry")).map(|(position, _)| position);
+    // If there are fewer equal keys than on the page, the form was sent twice.
+    let others = form.get("same").parse::<usize>().map_or(0, |same| same.saturating_sub(1));
+    let position = equal.next().filter(|_| equal.count() >= others);
     Ok(position.map(|position| remove("publicKeys", position)))
 }
 
 fn open_drive(form: &Form<'_>) -> Result<NewInstance, Problem> {
     let template = form.drive_template.and_then(|of| paths::machine(&of.namespace, &of.name));
-    Ok(NewInstance { name: form.new_name()?.to_owned(), template: template.ok_or(Problem::Gone)? })
+    Ok(NewInstance::new(form.new_name()?.to_owned(), template.ok_or(Problem::Gone)?))
 }

@@ -2,6 +2,7 @@
 
 pub mod actions;
 pub mod model;
+mod pasted;
 pub mod view;
 
 use axum::response::Response;

@@ -1,5 +1,7 @@
 //! The model of the account page.
 
+use std::collections::HashMap;
+
 use super::actions::{ADD_KEY, OPEN_DRIVE, REMOVE_KEY, entry};
 use crate::api::public_key::{Description, PublicKeyError, describe, within_limits};
 use crate::api::quota::Scope;
@@ -35,6 +37,8 @@ pub struct Account {
 pub struct Key {
     /// The identifier in the form that removes it, see [`entry`].
     pub entry: String,
+    /// The number of keys with this identifier.
+    pub same: usize,
     /// Its description, or why it is invalid.
     pub description: Result<Description, PublicKeyError>,
     /// Whether it is within the limits.
@@ -61,8 +65,11 @@ impl Account {
         let spec = &tenant.spec;
         let used = within_limits(&spec.public_keys).len();
         let can_remove = student.may(&REMOVE_KEY.right, "");
+        let mut counts: HashMap<&String, usize> = HashMap::new();
+        spec.public_keys.iter().for_each(|text| *counts.entry(text).or_default() += 1);
         let key = |(at, text): (usize, &String)| Key {
             entry: entry(text),
+            same: counts[text],
             description: describe(text),
             is_used: at < used,
             can_remove,

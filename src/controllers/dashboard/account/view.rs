@@ -41,7 +41,9 @@ pub fn account(view: &View<'_>, account: &Account) -> Markup {
 
 fn keys(view: &View<'_>, account: &Account) -> Markup {
     let texts = view.texts();
-    let add = Form { action: &ADD_KEY, path: ADD_KEY.path, hidden: &[], values: &[], is_main: true };
+    let count = account.keys.len().to_string();
+    let hidden = [("count", count.as_str())];
+    let add = Form { action: &ADD_KEY, path: ADD_KEY.path, hidden: &hidden, values: &[], is_main: true };
     html! {
         section aria-labelledby="keys" {
             h2 #keys { (texts.keys) }
@@ -57,12 +59,13 @@ fn key(view: &View<'_>, key: &Key) -> Markup {
     let texts = view.texts();
     let comment = key.description.as_ref().map_or("", |key| key.comment.as_str());
     let name = if comment.is_empty() { texts.key_without_name.as_str() } else { comment };
+    let same = key.same.to_string();
     let remove = Button {
         action: &REMOVE_KEY,
         path: REMOVE_KEY.path,
         about: name,
         key: &key.entry,
-        fields: &[("entry", &key.entry)],
+        fields: &[("entry", &key.entry), ("same", &same)],
         warning: None,
     };
     html! {

@@ -1,5 +1,7 @@
 //! An action: its path, the right that it needs, the place of its form, its fields, and what it changes.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use crate::api::names::{check_dns_label, check_object_name};
@@ -124,6 +126,17 @@ pub struct NewInstance {
     pub name: String,
     /// Its Template.
     pub template: ObjectKey,
+    /// Its display name; empty to let the daemon choose one.
+    pub pretty_name: String,
+    /// The labels of the nodes that it may run on; empty for any node that the Template allows.
+    pub node_selector: BTreeMap<String, String>,
+}
+
+impl NewInstance {
+    /// Creates an Instance without a display name, for any node.
+    pub const fn new(name: String, template: ObjectKey) -> Self {
+        Self { name, template, pretty_name: String::new(), node_selector: BTreeMap::new() }
+    }
 }
 
 /// An enrolment in a course.

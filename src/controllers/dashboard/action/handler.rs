@@ -9,6 +9,7 @@ use http::StatusCode;
 use super::entry::{Action, Form, Plan};
 use super::request::Requests;
 use super::result::Outcome;
+use crate::api::private_key::is_private;
 use crate::controllers::dashboard::app::permit;
 use crate::controllers::dashboard::http::context::Context;
 use crate::controllers::dashboard::http::csrf::SameOrigin;
@@ -38,16 +39,18 @@ pub async fn handle(
     };
     let page = paths::fill(action.page, |name| links::encoded(form.parameters.get(name)));
     // Several pages have the same forms.
-    let page = context.referer.clone().filter(|referer| paths::is_page(referer)).unwrap_or(page);
+    let mut places = [context.referer.clone(), Some(page)].into_iter().flatten();
+    let page = places.find(|page| paths::is_page(page)).unwrap_or_else(|| paths::HOME.to_owned());
     let user = match user {
         Ok(user) => user,
         Err(rejection) => {
             // The page shows the form again after the login, or as soon as the user can be determined.
             let is_over = rejection.status() == StatusCode::SEE_OTHER;
-            let problem = if is_over { Problem::SessionOver } else { Problem::NotNow };
-            let flash = failed(&context, page, problem, String::new(), form.fields);
+            let outcome = Outcome::Failed(if is_over { Problem::SessionOver } else { Problem::NotNow });
+            let flash = failed(&context, page, outcome, String::new(), form.fields);
             let place = if is_over { login_at(&flash.path) } else { flash.path.clone() };
-            return with_cookie(see_other(&place), &flash.seal(&context.keys, context.now));
+            let flash = flash.seal(&context.keys, context.now, context.room_for_flash);
+            return with_cookie(see_other(&place), &flash);
         }
     };
     let requests = Requests { client: &app.users.client, user: &user.user };
@@ -57,23 +60,49 @@ pub async fn handle(
     };
     let flash = match done {
         Ok(done) => {
-            let is_gone = matches!(action.plan, Plan::DeleteInstance);
+            // The page of a deleted machine, and the page that asks whether to start one, have nothing more to show.
+            let is_gone = matches!(action.plan, Plan::DeleteInstance) || action.page == paths::HOME;
             let path = if is_gone { paths::HOME.to_owned() } else { page };
             let outcome = Outcome::Done(done.to_owned());
-            Flash { path, outcome, message: String::new(), fields: Vec::new(), is_lost: false }
+            // The page names a new machine by its title.
+            let is_new = matches!(action.plan, Plan::CreateInstance(_));
+            let message = if is_new { form.get("name").to_owned() } else { String::new() };
+            Flash { path, outcome, message, fields: Vec::new(), is_lost: false, is_shown: false }
         }
         Err(failure) => {
-            let (problem, message) = failure.problem();
-            let path = if problem == Problem::Gone { paths::HOME.to_owned() } else { page };
-            failed(&context, path, problem, message, form.fields)
+            let (outcome, message) = failure.outcome();
+            let is_gone = outcome == Outcome::Failed(Problem::Gone);
+            let path = if is_gone { paths::HOME.to_owned() } else { page };
+            failed(&context, path, outcome, message, form.fields)
         }
     };
-    user.answer(with_cookie(see_other(&flash.path), &flash.seal(&context.keys, context.now)))
+    let cookie = flash.seal(&context.keys, context.now, context.room_for_flash);
+    user.answer(with_cookie(see_other(&flash.path), &cookie))
 }
 
 /// The flash message of a form that changed nothing, with the path of the form and its fields.
-fn failed(context: &Context, path: String, problem: Problem, message: String, fields: Fields) -> Flash {
+fn failed(context: &Context, path: String, outcome: Outcome, message: String, fields: Fields) -> Flash {
     let form = (context.path.clone(), String::new());
-    let fields = std::iter::once(form).chain(fields.0).collect();
-    Flash { path, outcome: Outcome::Failed(problem), message, fields, is_lost: false }
+    let fields = std::iter::once(form).chain(kept(fields)).collect();
+    Flash { path, outcome, message, fields, is_lost: false, is_shown: false }
+}
+
+/// Returns the fields that the page shows again: all except a private key that was pasted by mistake.
+fn kept(fields: Fields) -> impl Iterator<Item = (String, String)> {
+    fields.0.into_iter().filter(|(name, value)| !is_private(name) && !is_private(value))
+}
+
+#[cfg(test)]
+mod unit_tests {
+    use super::*;
+
+    #[test]
+    fn a_private_key_is_not_kept_in_any_field() {
+        let private = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXk";
+        let fields =
+            [("key", private), ("prettyName", "Lab"), (private, ""), ("other", "ssh-ed25519 nonsense")];
+        let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+        let names: Vec<String> = kept(Fields(fields)).map(|(name, _)| name).collect();
+        assert_eq!(names, ["prettyName", "other"]);
+    }
 }

@@ -3,6 +3,7 @@
 
 pub mod entry;
 pub mod handler;
+mod happened;
 pub mod json_patch;
 pub mod request;
 pub mod result;

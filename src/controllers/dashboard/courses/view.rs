@@ -16,19 +16,21 @@ use crate::controllers::dashboard::ui::{layout, links};
 pub fn courses(view: &View<'_>, courses: &Courses) -> Markup {
     let texts = view.texts();
     let announced = html! {
-        @for course in &courses.mine { span { (shown(&course.title)) ": " (explanation(view, course.part)) " " } }
+        @for course in &courses.mine {
+            span id=(parts::id("said", &course.name)) aria-atomic="true" { (shown(&course.title)) ": " (explanation(view, course.part)) " " }
+        }
     };
     let content = html! {
         h1 { (texts.courses) }
         section aria-labelledby="mine" {
             h2 #mine { (texts.my_courses) }
             @if courses.mine.is_empty() { p.empty { (texts.no_courses) } }
-            ul.cards { @for of in &courses.mine { li { (course(view, of)) } } }
+            ul.cards { @for of in &courses.mine { li { (course(view, of, 3)) } } }
         }
         section aria-labelledby="others" {
             h2 #others { (texts.other_courses) }
             @if courses.others.is_empty() { p.empty { (texts.no_other_courses) } }
-            ul.cards { @for of in &courses.others { li { (course(view, of)) } } }
+            ul.cards { @for of in &courses.others { li { (course(view, of, 3)) } } }
         }
     };
     layout::page(view, &texts.courses, &announced, &content)
@@ -46,11 +48,12 @@ fn explanation(view: &View<'_>, part: Part) -> &'static str {
     }
 }
 
-fn course(view: &View<'_>, course: &Course) -> Markup {
+/// A course, with a heading of this level.
+pub fn course(view: &View<'_>, course: &Course, level: u8) -> Markup {
     let texts = view.texts();
     html! {
         article id=(parts::id("course", &course.name)) {
-            h3 { (shown(&course.title)) }
+            @if level == 2 { h2 { (shown(&course.title)) } } @else { h3 { (shown(&course.title)) } }
             p { (explanation(view, course.part)) }
             @if course.is_failing { p.error { (texts.failing) } }
             @if !course.gives.is_empty() { p.soft { (texts.gives) ": " (escaped(&gives(view, &course.gives))) "." } }

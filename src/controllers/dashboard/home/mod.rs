@@ -3,7 +3,8 @@
 pub mod actions;
 pub mod last_seen;
 pub mod model;
-mod templates;
+mod quota;
+pub mod templates;
 pub mod view;
 
 use std::sync::Arc;

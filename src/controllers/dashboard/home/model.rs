@@ -1,10 +1,15 @@
 //! The model of the home page.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
 use super::actions::CREATE;
 use crate::api::names::check_instance;
-use crate::api::quota::Scope;
+use crate::api::quota::{Amounts, Places, Scope};
 use crate::api::usage::{self, Share};
-use crate::api::{Condition, Template};
+use crate::api::{Condition, GenericRef, Instance, Template};
 use crate::controllers::dashboard::action::entry::Action;
 use crate::controllers::dashboard::machine::card::Card;
 use crate::controllers::dashboard::student::{self, Blocked, Student, template_title};
@@ -15,6 +20,8 @@ use crate::controllers::dashboard::ui::view::View;
 pub struct Home {
     /// The machines.
     pub cards: Vec<Card>,
+    /// The number of machines, with its limit; `None` if the limit is not known.
+    pub places: Option<Places>,
     /// The courses with their Templates.
     pub courses: Vec<Course>,
 }
@@ -24,8 +31,8 @@ pub struct Home {
 pub struct Course {
     /// Its title.
     pub title: String,
-    /// The usage of its quota.
-    pub left: Vec<Share>,
+    /// The amounts of its quota.
+    pub amounts: Vec<Amounts>,
     /// Its Templates.
     pub offers: Vec<Offer>,
 }
@@ -49,6 +56,10 @@ pub struct Offer {
     pub blocked: Option<Blocked>,
     /// The condition that says why a machine may not start immediately.
     pub warning: Option<Condition>,
+    /// When the user last created a machine from it that still exists.
+    pub last_used: Option<Timestamp>,
+    /// The node labels to choose from; empty if the Template does not leave the choice of nodes to the user.
+    pub nodes: Vec<String>,
     /// The name of the new machine. A form that is sent twice has the same name, and creates one machine.
     pub instance: String,
 }
@@ -58,22 +69,24 @@ impl Home {
     pub fn of(view: &View<'_>, student: &Student<'_>) -> Self {
         let cards = student.instances().map(|instance| Card::of(view, student, instance)).collect();
         let courses = student.scopes().iter().map(|scope| Course::of(view, student, scope)).collect();
-        Self { cards, courses }
+        Self { cards, places: student.places(), courses }
     }
 }
 
 impl Course {
     fn of(view: &View<'_>, student: &Student<'_>, scope: &Scope) -> Self {
-        let mut left = student.shares(scope);
-        left.retain(|share| share.limit.is_some());
         let is_of = |template: &&Template| student.scope(template).as_ref() == Some(scope);
         let mut offers: Vec<Offer> = student
             .templates()
             .filter(is_of)
             .map(|template| Offer::of(view, student, template, &CREATE))
             .collect();
-        offers.sort_by_cached_key(|offer| (offer.title.to_lowercase(), offer.name.clone()));
-        Self { title: student.scope_title(view.texts(), scope), left, offers }
+        // The Templates of the user's machines come first, the last used one at the top.
+        offers.sort_by_cached_key(|offer| {
+            (Reverse(offer.last_used), offer.title.to_lowercase(), offer.name.clone())
+        });
+        let title = student.scope_title(view.texts(), scope);
+        Self { title, amounts: student.amounts(scope), offers }
     }
 }
 
@@ -89,9 +102,26 @@ impl Offer {
             is_persistent: template.spec.is_persistent(),
             blocked: student.can_create(template, &action.right).err(),
             warning: student::warning(template).cloned(),
+            last_used: last_used(student, template),
+            nodes: if leaves_nodes(template) { student.settings.node_labels.clone() } else { Vec::new() },
             instance: new_name(template, view.fresh),
         }
     }
+}
+
+/// Returns when the user last created a machine from a Template that still exists.
+fn last_used(student: &Student<'_>, template: &Template) -> Option<Timestamp> {
+    let reference = GenericRef::new(template.namespace(), template.name());
+    let of_it = |instance: &&Instance| instance.spec.template_ref == reference;
+    student.instances().filter(of_it).filter_map(student::created).max()
+}
+
+/// Whether a Template leaves the choice of nodes to the user: the node selector of an environment is present and empty.
+fn leaves_nodes(template: &Template) -> bool {
+    let spec = &template.spec;
+    let mut selectors =
+        spec.environment_list.iter().filter_map(|environment| spec.node_selector_of(environment));
+    selectors.any(BTreeMap::is_empty)
 }
 
 /// Returns the name of a new machine: the name of its Template, shortened so that the names of all objects are valid,

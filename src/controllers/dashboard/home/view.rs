@@ -3,11 +3,12 @@
 use maud::{Markup, html};
 
 use super::model::Home;
-use super::templates;
+use super::{quota, templates};
 use crate::api::shown::shown;
-use crate::controllers::dashboard::machine::buttons::{actions, because, next};
+use crate::controllers::dashboard::machine::buttons;
 use crate::controllers::dashboard::machine::card::Card;
 use crate::controllers::dashboard::paths;
+use crate::controllers::dashboard::standing::Standing;
 use crate::controllers::dashboard::ui::view::View;
 use crate::controllers::dashboard::ui::{layout, parts};
 
@@ -16,11 +17,13 @@ pub fn home(view: &View<'_>, home: &Home) -> Markup {
     let texts = view.texts();
     let announced = html! {
         @for card in &home.cards {
-            span { (shown(&card.title)) ": " (texts.standing.of(card.standing)) ". " }
+            span id=(parts::id("said", &card.name)) aria-atomic="true" { (shown(&card.title)) ": " (texts.standing.of(card.standing)) ". " }
         }
     };
     let content = html! {
         h1 { (texts.home) }
+        (quota::quota(view, home))
+        (buttons::notify(view, &home.cards))
         @if home.cards.is_empty() {
             p.empty { (texts.no_machine) }
         } @else {
@@ -28,25 +31,39 @@ pub fn home(view: &View<'_>, home: &Home) -> Markup {
         }
         (templates::section(view, home))
     };
-    layout::page(view, &texts.home, &announced, &content)
+    let title = match of_tab(home) {
+        Some(standing) => format!("{} – {}", texts.standing.of(standing), texts.home),
+        None => texts.home.clone(),
+    };
+    layout::page(view, &title, &announced, &content)
+}
+
+/// Returns the state in the title of the tab: of a machine that starts, or else of one that needs attention, or else of one
+/// that is ready.
+fn of_tab(home: &Home) -> Option<Standing> {
+    let all = || home.cards.iter().map(|card| card.standing);
+    let marked = |mark: &str| all().find(|standing| standing.mark() == mark);
+    all().find(|standing| standing.is_start()).or_else(|| marked("bad")).or_else(|| marked("good"))
 }
 
 /// A machine.
 fn machine(view: &View<'_>, card: &Card) -> Markup {
     let texts = view.texts();
+    let heading = html! {
+        h2 id=(parts::id("title", &card.name)) { a href=(card.path(paths::MACHINE)) { (shown(&card.title)) } }
+    };
     html! {
         article id=(parts::id("machine", &card.name)) aria-labelledby=(parts::id("title", &card.name)) {
-            div.top {
-                h2 id=(parts::id("title", &card.name)) { a href=(card.path(paths::MACHINE)) { (shown(&card.title)) } }
-                (parts::badge(view, card.standing))
-            }
+            (buttons::state(view, card, &heading))
             p.soft {
                 @if let Some(template) = &card.template { (shown(template)) " " (texts.of_course) " " }
                 (shown(&card.course))
             }
-            p { (because(view, card)) }
-            @if let Some(step) = &card.next { (next(view, step)) }
-            (actions(view, card))
+            p { (buttons::because(view, card)) }
+            (buttons::progress(view, card))
+            (buttons::last_run(view, card))
+            (buttons::left(view, card))
+            (buttons::actions(view, card))
         }
     }
 }

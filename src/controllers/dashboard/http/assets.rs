@@ -13,36 +13,83 @@ use ring::digest;
 
 use super::response::text;
 
-/// A style or a script.
-struct Asset {
+/// A style, a script, or the logo.
+#[derive(Debug)]
+pub struct Asset {
     /// Its path, which begins with a slash.
-    path: String,
+    pub path: String,
     content_type: &'static str,
     is_compressed: bool,
-    content: &'static [u8],
+    content: Bytes,
 }
 
 impl Asset {
-    fn new(name: &str, content_type: &'static str, is_compressed: bool, content: &'static [u8]) -> Self {
-        let digest = digest::digest(&digest::SHA256, content);
+    /// Creates an asset, whose path has this name at the end.
+    pub fn new(
+        name: &str,
+        content_type: &'static str,
+        is_compressed: bool,
+        content: impl Into<Bytes>,
+    ) -> Self {
+        let content = content.into();
+        let digest = digest::digest(&digest::SHA256, &content);
         let bytes = digest.as_ref().iter().take(12);
         let hash = bytes.map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
         Self { path: format!("/assets/{hash}/{name}"), content_type, is_compressed, content }
     }
+
+    /// Returns the response, if this is the asset at a path below `/assets/`.
+    pub fn answer(&self, path: &str) -> Option<Response> {
+        (self.path.strip_prefix("/assets/") == Some(path)).then(|| {
+            let mut answer = Response::new(self.content.clone().into());
+            let headers = answer.headers_mut();
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.content_type));
+            headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=31536000, immutable"));
+            if self.is_compressed {
+                headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+            }
+            answer
+        })
+    }
 }
 
+/// The content type of a style.
+pub const STYLE: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// The style of all pages, followed by the scripts in the order of execution.
 static ASSETS: LazyLock<Vec<Asset>> = LazyLock::new(|| {
-    let style = include_bytes!("../../../../assets/dashboard.css");
+    let style = lean(include_str!("../../../../assets/dashboard.css"));
+    let script =
+        [include_str!("../../../../assets/dashboard.js"), include_str!("../../../../assets/page.js")]
+            .map(lean)
+            .concat();
+    #[cfg(live)]
+    let live: &'static [u8] = include_bytes!("../../../../assets/vendor/live.js.gz");
     vec![
-        Asset::new("dashboard.css", "text/css; charset=utf-8", false, style),
-        Asset::new("dashboard.js", SCRIPT, false, include_bytes!("../../../../assets/dashboard.js")),
+        Asset::new("dashboard.css", STYLE, false, style),
+        Asset::new("dashboard.js", SCRIPT, false, script),
         #[cfg(live)]
-        Asset::new("live.js", SCRIPT, true, include_bytes!("../../../../assets/vendor/live.js.gz")),
+        Asset::new("live.js", SCRIPT, true, live),
     ]
 });
+
+/// Returns a style or script without the indentation and the comments of its lines. No text in it has several lines.
+fn lean(content: &str) -> String {
+    let lines = content.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//"));
+    lines.fold(String::new(), |all, line| all + line + "\n")
+}
+
+/// The icon of the pages in tabs and bookmarks.
+static ICON: LazyLock<Asset> = LazyLock::new(|| {
+    let icon: &'static [u8] = include_bytes!("../../../../assets/icon.png");
+    Asset::new("icon.png", "image/png", false, icon)
+});
+
+/// Returns the path of the icon, for a university without a logo.
+pub fn icon() -> &'static str {
+    &ICON.path
+}
 
 /// Returns the path of the style of all pages.
 pub fn style() -> &'static str {
@@ -59,20 +106,10 @@ pub fn are_pages_live() -> bool {
     cfg!(live)
 }
 
-/// Returns the style or script at a path below `/assets/`.
+/// Returns the style, script or icon at a path below `/assets/`.
 pub fn answer(path: &str) -> Response {
-    let is_it = |asset: &&Asset| asset.path.strip_prefix("/assets/") == Some(path);
-    let Some(asset) = ASSETS.iter().find(is_it) else {
-        return text(StatusCode::NOT_FOUND, "no such page\n");
-    };
-    let mut answer = Response::new(Bytes::from_static(asset.content).into());
-    let headers = answer.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(asset.content_type));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=31536000, immutable"));
-    if asset.is_compressed {
-        headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-    }
-    answer
+    let found = ASSETS.iter().chain([&*ICON]).find_map(|asset| asset.answer(path));
+    found.unwrap_or_else(|| text(StatusCode::NOT_FOUND, "no such page\n"))
 }
 
 #[cfg(test)]
@@ -80,8 +117,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn comments_and_indentation_are_not_sent() {
+        let script = "// Says hello.\nconst f = () => {\n  // Once.\n  say(\"http://x\"); // now\n};\n\n";
+        assert_eq!(lean(script), "const f = () => {\nsay(\"http://x\"); // now\n};\n");
+    }
+
+    #[test]
     fn only_the_assets_of_pages_are_served_and_they_are_cached_permanently() {
-        for path in scripts().into_iter().chain([style()]) {
+        for path in scripts().into_iter().chain([style(), icon()]) {
             let found = answer(path.strip_prefix("/assets/").expect("a path"));
             assert_eq!(found.status(), StatusCode::OK, "{path}");
             assert_eq!(found.headers()["cache-control"], "public, max-age=31536000, immutable", "{path}");

@@ -14,6 +14,7 @@ use jiff::tz::TimeZone;
 use maud::Markup;
 
 use super::assets;
+use super::fetch::is_visit;
 use super::fields::Fields;
 use super::headers::page_policy;
 use super::response::{see_other, text, with_cookie, with_refresh};
@@ -22,17 +23,23 @@ use crate::controllers::dashboard::action::result::Outcome;
 use crate::controllers::dashboard::app::App;
 use crate::controllers::dashboard::paths;
 use crate::controllers::dashboard::session::{self, Flash, Keys, Session};
-use crate::controllers::dashboard::texts::texts;
+use crate::controllers::dashboard::texts::{Problem, texts};
 use crate::controllers::dashboard::ui::state::{State, state};
 use crate::controllers::dashboard::ui::view::{Live, Notice, View};
 use crate::runtime::clock;
 
 /// The minimum number of seconds before a page retries.
 pub const RETRY: u64 = 5;
+/// The same for an error page while the API server does not respond: its response comes at once, and the page is right
+/// within ten seconds after the end of the outage.
+const RETRY_AWAY: u64 = 3;
+/// The same for a page with old content, which the stream updates, and while the issuer does not respond, for which
+/// each page waits.
+pub const RETRY_LATER: u64 = 15;
 /// The cookie with the language that the user has chosen.
-const LANGUAGE: &str = "crownlabs-lang";
+const LANGUAGE: &str = "__Host-crownlabs-lang";
 /// The cookie with the time zone of the browser, which a script writes.
-const ZONE: &str = "crownlabs-zone";
+const ZONE: &str = "__Host-crownlabs-zone";
 
 /// The context of a request. The extractors of a request share it.
 #[derive(Clone, Deref)]
@@ -48,10 +55,16 @@ pub struct Data {
     pub referer: Option<String>,
     /// Whether the script of an open page sent the request, to update a part of that page.
     pub is_by_script: bool,
+    /// Whether the user visits the dashboard with the request: neither a script nor another site sends it.
+    pub is_visit: bool,
     /// The session of the browser.
     pub session: Option<Session>,
     /// The flash message for the path of the request.
     pub flash: Option<Flash>,
+    /// Whether the browser still has the flash message of another page, which has shown it.
+    pub has_other_flash: bool,
+    /// The maximum length of a flash message, with its name.
+    pub room_for_flash: usize,
     /// The keys that seal cookies.
     pub keys: Arc<Keys>,
     /// The time of the request.
@@ -86,14 +99,18 @@ impl Context {
         let (headers, path) = (&parts.headers, parts.uri.path());
         let (keys, now) = (app.keys.borrow().clone()?, clock::now());
         let zone = session::given(headers, ZONE).next().filter(|zone| is_zone(zone));
+        let is_by_script = headers.contains_key("hx-request");
         let referer = headers.get(REFERER).and_then(|value| value.to_str().ok()?.parse::<Uri>().ok());
         Some(Self(Arc::new(Data {
             path: path.to_owned(),
             query: Fields::parse(parts.uri.query().unwrap_or_default().as_bytes()),
             referer: referer.map(|referer| referer.path().to_owned()),
-            is_by_script: headers.contains_key("hx-request"),
+            is_by_script,
+            is_visit: !is_by_script && is_visit(headers, &app.config.public_url),
             session: Session::read(headers, &keys),
             flash: Flash::read(headers, &keys, now, path),
+            has_other_flash: Flash::is_left(headers, &keys, now, path),
+            room_for_flash: session::room_for_flash(headers),
             keys,
             now,
             language: language(headers, &app.config.languages),
@@ -122,7 +139,9 @@ impl Data {
             now: self.now,
             nonce: &self.nonce,
             path,
+            search: "",
             user: "",
+            brand: &self.app.brand,
             help: &self.app.config.help_url,
             style: assets::style(),
             scripts,
@@ -153,20 +172,22 @@ impl Data {
     pub fn notice(&self) -> Option<Notice> {
         let flash = self.flash.as_ref()?;
         let texts = texts(self.language);
-        let sentence = match &flash.outcome {
+        let (problem, denied) = match &flash.outcome {
             Outcome::Done(action) => return Some(Notice::Done(texts.actions.get(action)?.done.clone())),
-            Outcome::Failed(problem) => texts.problems.of(*problem).as_str(),
+            Outcome::Failed(problem) => (*problem, String::new()),
+            Outcome::Denied(causes) => (Problem::Refused, texts.denied(causes)),
         };
+        let sentence = texts.problems.of(problem).as_str();
         let lost = if flash.is_lost { texts.lost.as_str() } else { "" };
-        let parts = [sentence, &flash.message, lost].into_iter().filter(|part| !part.is_empty());
+        let parts = [sentence, &denied, &flash.message, lost].into_iter().filter(|part| !part.is_empty());
         Some(Notice::Failed(parts.collect::<Vec<_>>().join(" ")))
     }
 
-    /// Returns the number of seconds after which a page loads again during an outage: from 15 to 30, so that not
-    /// all pages do so at the same time.
-    pub fn retry_in(&self) -> u64 {
+    /// Returns the number of seconds after which a page loads again during an outage: from `least` to twice as many, so that
+    /// not all pages do so at the same time.
+    pub fn retry_in(&self, least: u64) -> u64 {
         // The nonce is random.
-        15 + self.nonce.bytes().map(u64::from).sum::<u64>() % 16
+        least + self.nonce.bytes().map(u64::from).sum::<u64>() % (least + 1)
     }
 
     /// Returns the response with the page for a state. Its link leads to the requested page, or to the `return` page of
@@ -182,7 +203,8 @@ impl Data {
         let mut answer = self.page(code, state(&view, of));
         let (after, refresh) = match of {
             State::TooMany(seconds) => (*seconds, *seconds),
-            State::Away(_) | State::LoginAway => (RETRY, self.retry_in()),
+            State::Away(_) => (RETRY, self.retry_in(RETRY_AWAY)),
+            State::LoginAway => (RETRY, self.retry_in(RETRY_LATER)),
             _ => return answer,
         };
         answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from(after));
@@ -229,16 +251,18 @@ mod tests {
     fn a_chosen_language_wins_over_the_browser_and_the_browser_over_the_configuration() {
         let (english, italian) = (Language::ENGLISH, Language::of("it").expect("Italian"));
         let both = &[english, italian];
-        let cases: [(&'static str, &'static str, &[Language], Language); 10] = [
+        let cases: [(&'static str, &'static str, &[Language], Language); 11] = [
             ("", "", both, english),
             ("", "it", both, italian),
             ("", "de-DE, it-IT;q=0.8, en;q=0.7", both, italian),
             ("", "en;q=0.2, it;q=0.9", both, italian),
             ("", "it;q=0, en;q=0.1", both, english),
             ("", "fr;q=x,,;q=", both, english),
-            ("crownlabs-lang=it", "en", both, italian),
-            ("crownlabs-lang=xx", "it", both, italian),
-            ("crownlabs-lang=it", "it", &[english], english),
+            ("__Host-crownlabs-lang=it", "en", both, italian),
+            ("__Host-crownlabs-lang=xx", "it", both, italian),
+            ("__Host-crownlabs-lang=it", "it", &[english], english),
+            // Another host of the same domain can set this name.
+            ("crownlabs-lang=it", "en", both, english),
             ("", "en", &[italian], italian),
         ];
         for (cookie, accepted, languages, expected) in cases {

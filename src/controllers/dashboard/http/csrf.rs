@@ -4,16 +4,14 @@ use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
 use axum::response::Response;
+use http::HeaderMap;
 use http::header::ORIGIN;
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue};
 
 use super::context::Context;
+use super::fetch::{SITE, only};
 use crate::controllers::dashboard::app::App;
 use crate::controllers::dashboard::ui::state::State;
-
-/// The header that says where a request comes from. Browsers of 2023 and later send it.
-const FETCH_SITE: &str = "sec-fetch-site";
 
 /// A request that comes from a page of the dashboard.
 pub struct SameOrigin;
@@ -32,18 +30,16 @@ impl FromRequestParts<Arc<App>> for SameOrigin {
 
 /// Whether a request comes from a page of the origin `own`. Older browsers send the origin of the page instead of the relation.
 fn is_same_origin(headers: &HeaderMap, own: &str) -> bool {
-    let only = |name: &str| {
-        let mut values = headers.get_all(name).iter();
-        values.next().filter(|_| values.next().is_none()).map(HeaderValue::as_bytes)
-    };
-    if headers.contains_key(FETCH_SITE) {
-        return only(FETCH_SITE) == Some(b"same-origin");
+    if headers.contains_key(SITE) {
+        return only(headers, SITE) == Some(b"same-origin");
     }
-    only(ORIGIN.as_str()) == Some(own.as_bytes())
+    only(headers, ORIGIN.as_str()) == Some(own.as_bytes())
 }
 
 #[cfg(test)]
 mod tests {
+    use http::HeaderValue;
+
     use super::*;
 
     const OWN: &str = "https://labs.example.com";

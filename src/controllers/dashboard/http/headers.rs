@@ -1,7 +1,10 @@
 //! The security headers of responses.
 
+use std::time::Duration;
+
 use http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, REFERRER_POLICY, STRICT_TRANSPORT_SECURITY,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use http::{HeaderValue, Response};
 
@@ -24,6 +27,14 @@ pub fn protect<B>(mut answer: Response<B>) -> Response<B> {
     headers
         .entry(CONTENT_SECURITY_POLICY)
         .or_insert(HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'; base-uri 'none'"));
+    answer
+}
+
+/// Makes browsers open this host, without its subdomains, only through HTTPS for this time. Zero makes them forget it.
+pub fn secured<B>(mut answer: Response<B>, max_age: Duration) -> Response<B> {
+    if let Ok(value) = HeaderValue::try_from(format!("max-age={}", max_age.as_secs())) {
+        answer.headers_mut().insert(STRICT_TRANSPORT_SECURITY, value);
+    }
     answer
 }
 
@@ -60,5 +71,13 @@ mod tests {
             assert!(policy.contains(part), "{policy}");
         }
         assert!(!policy.contains("unsafe"), "{policy}");
+    }
+
+    #[test]
+    fn browsers_use_https_for_the_configured_time() {
+        for (seconds, expected) in [(15_552_000, "max-age=15552000"), (0, "max-age=0")] {
+            let answer = secured(Response::new(()), Duration::from_secs(seconds));
+            assert_eq!(answer.headers()["strict-transport-security"], expected);
+        }
     }
 }

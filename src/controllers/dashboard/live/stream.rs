@@ -8,9 +8,10 @@ use axum::response::Response;
 use futures::stream::{self, StreamExt};
 use http::HeaderValue;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use tokio::time::{Instant, sleep, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::broadcast::Listener;
+use crate::runtime::client::Silence;
 
 /// The time between two updates of a page.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -20,12 +21,34 @@ const KEEP_ALIVE: Duration = Duration::from_secs(50);
 /// The maximum length of a stream. The page then opens the next one if its session still exists.
 const MAX_LENGTH: Duration = Duration::from_hours(1);
 
-/// Returns the stream of a page.
-pub fn stream(listener: Listener) -> Response {
+/// Asks the page to load its content again.
+const REFRESH: &str = "event: refresh\ndata:\n\n";
+/// Tells the page that the API server does not answer, and that it answers again.
+const SILENT: &str = "event: silent\ndata:\n\n";
+const ANSWERS: &str = "event: answers\ndata:\n\n";
+
+/// The stream of a page.
+struct Page<F> {
+    listener: Listener,
+    silence: Silence,
+    /// Whether the session has ended.
+    has_ended: F,
+    /// Whether the page knows that the API server does not answer.
+    knows_silence: bool,
+    /// The earliest time of the next event.
+    from: Instant,
+}
+
+/// Returns the stream of a page, which ends with the session of the page.
+pub fn stream(
+    listener: Listener,
+    silence: Silence,
+    has_ended: impl Fn() -> bool + Send + 'static,
+) -> Response {
     // The first comment flushes the head of the response, so that the page knows that it is live.
     let first = stream::iter([": live\n\n"]);
-    let pieces =
-        first.chain(stream::unfold((listener, Instant::now()), next_event)).take_until(sleep(MAX_LENGTH));
+    let page = Page { listener, silence, has_ended, knows_silence: false, from: Instant::now() };
+    let pieces = first.chain(stream::unfold(page, next_event)).take_until(sleep(MAX_LENGTH));
     let mut answer = Response::new(Body::from_stream(
         pieces.map(|piece| Ok::<_, Infallible>(Bytes::from_static(piece.as_bytes()))),
     ));
@@ -37,13 +60,22 @@ pub fn stream(listener: Listener) -> Response {
     answer
 }
 
-/// Returns the next event of a page, but not before the time `from`.
-async fn next_event((listener, from): (Listener, Instant)) -> Option<(&'static str, (Listener, Instant))> {
-    sleep_until(from).await;
-    Some(match timeout_at(next_keep_alive(listener.broadcast.epoch), listener.changed()).await {
-        Ok(()) => ("event: refresh\ndata:\n\n", (listener, Instant::now() + PAUSE)),
-        Err(_) => (":\n\n", (listener, Instant::now())),
-    })
+/// Returns the next event of a page; `None` if its session has ended. A logout changes the Tenant, which is a topic of
+/// each page.
+async fn next_event<F: Fn() -> bool>(mut page: Page<F>) -> Option<(&'static str, Page<F>)> {
+    sleep_until(page.from).await;
+    let keep_alive = next_keep_alive(page.listener.broadcast.epoch);
+    let (event, pause) = tokio::select! {
+        biased;
+        () = page.silence.becomes(!page.knows_silence) => {
+            page.knows_silence = !page.knows_silence;
+            (if page.knows_silence { SILENT } else { ANSWERS }, PAUSE)
+        }
+        () = page.listener.changed() => (REFRESH, PAUSE),
+        () = sleep_until(keep_alive) => (":\n\n", Duration::ZERO),
+    };
+    page.from = Instant::now() + pause;
+    (!(page.has_ended)()).then_some((event, page))
 }
 
 /// Returns the time of the next keep-alive comment; they are counted from `epoch`.
@@ -54,8 +86,12 @@ fn next_keep_alive(epoch: Instant) -> Instant {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use http_body_util::BodyExt;
     use tokio::join;
+    use tokio::sync::watch;
     use tokio::time::advance;
 
     use super::super::broadcast::{Broadcast, Topic};
@@ -71,13 +107,17 @@ mod tests {
         (frame.into_data().expect("a piece"), begin.elapsed())
     }
 
+    /// Opens a page of a broadcast.
+    fn open(broadcast: &Arc<Broadcast>, silence: &watch::Sender<bool>) -> Response {
+        let since = broadcast.since(clock::now());
+        let listener = broadcast.listen(vec![Topic::Workspaces], since).expect("there is room");
+        stream(listener, silence.subscribe().into(), || false)
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_page_gets_at_most_two_events_per_second_and_keep_alives_at_the_same_time_as_others() {
-        let broadcast = Broadcast::new(10);
-        let open = || {
-            let since = broadcast.since(clock::now());
-            stream(broadcast.listen(vec![Topic::Workspaces], since).expect("there is room"))
-        };
+        let (broadcast, silence) = (Broadcast::new(10), watch::Sender::new(false));
+        let open = || open(&broadcast, &silence);
         let mut first = open();
         assert_eq!(next(&mut first).await, (Bytes::from(": live\n\n"), Duration::ZERO));
         advance(SECOND * 20).await;
@@ -97,12 +137,51 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_stream_ends_after_an_hour() {
         let broadcast = Broadcast::new(1);
-        let since = broadcast.since(clock::now());
         let begin = Instant::now();
-        let answer = stream(broadcast.listen(vec![Topic::Workspaces], since).expect("there is room"));
+        let answer = open(&broadcast, &watch::Sender::new(false));
         let all = answer.into_body().collect().await.expect("no error").to_bytes();
         assert_eq!(begin.elapsed(), MAX_LENGTH);
         assert_eq!(all.len(), ": live\n\n".len() + 71 * ":\n\n".len(), "71 times 50 s are less than an hour");
         assert_eq!(broadcast.open(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_open_page_and_a_new_one_learn_that_the_api_server_is_silent_and_that_it_answers_again() {
+        let (broadcast, silence) = (Broadcast::new(10), watch::Sender::new(false));
+        let mut opened = open(&broadcast, &silence);
+        next(&mut opened).await;
+        silence.send_replace(true);
+        let mut new = open(&broadcast, &silence);
+        next(&mut new).await;
+        for (is_silent, event) in [(true, SILENT), (false, ANSWERS), (true, SILENT)] {
+            silence.send_replace(is_silent);
+            for page in [&mut opened, &mut new] {
+                assert_eq!(next(page).await.0, event);
+            }
+        }
+        // A change in between is not lost.
+        broadcast.changed(Topic::Workspaces);
+        silence.send_replace(false);
+        assert_eq!([next(&mut new).await.0, next(&mut new).await.0], [ANSWERS, REFRESH]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stream_ends_with_its_session_at_the_next_change_or_keep_alive() {
+        for (has_changed, expected) in [(true, Duration::ZERO), (false, KEEP_ALIVE)] {
+            let (broadcast, silence) = (Broadcast::new(1), watch::Sender::new(false));
+            let listener = broadcast.listen(vec![Topic::Workspaces], broadcast.since(clock::now()));
+            let has_ended = Arc::new(AtomicBool::new(false));
+            let ended = Arc::clone(&has_ended);
+            let is_over = move || ended.load(Ordering::Relaxed);
+            let mut answer = stream(listener.expect("there is room"), silence.subscribe().into(), is_over);
+            next(&mut answer).await;
+            has_ended.store(true, Ordering::Relaxed);
+            if has_changed {
+                broadcast.changed(Topic::Workspaces);
+            }
+            let begin = Instant::now();
+            assert!(answer.body_mut().frame().await.is_none());
+            assert_eq!((begin.elapsed(), has_changed), (expected, has_changed));
+        }
     }
 }

@@ -23,8 +23,8 @@ kind!(/// A signal that a Workspace has changed.
     WorkspaceSignal, SignalledWorkspace, GROUP, "v1alpha1", "Workspace", "workspaces", namespaced: false,
     Unread, Unread, each_version: true);
 
-/// Declares the watches.
-pub fn declare(set: &mut StoreSet<'_>, broadcast: &Arc<Broadcast>) {
+/// Declares the watches. Returns the Tenants, whose annotations name ended sessions.
+pub fn declare(set: &mut StoreSet<'_>, broadcast: &Arc<Broadcast>) -> Arc<Store<TenantSignal>> {
     signal::<InstanceSignal>(set, broadcast, |broadcast, key| {
         broadcast.changed(Topic::Instances(key.namespace.to_string()));
         broadcast.changed(Topic::Instance(key));
@@ -32,18 +32,22 @@ pub fn declare(set: &mut StoreSet<'_>, broadcast: &Arc<Broadcast>) {
     signal::<TemplateSignal>(set, broadcast, |broadcast, key| {
         broadcast.changed(Topic::Templates(key.namespace.to_string()));
     });
+    signal::<WorkspaceSignal>(set, broadcast, |broadcast, _| broadcast.changed(Topic::Workspaces));
     signal::<TenantSignal>(set, broadcast, |broadcast, key| {
         broadcast.changed(Topic::Tenant(key.name.to_string()));
-    });
-    signal::<WorkspaceSignal>(set, broadcast, |broadcast, _| broadcast.changed(Topic::Workspaces));
+    })
 }
 
-fn signal<T: Kind>(set: &mut StoreSet<'_>, broadcast: &Arc<Broadcast>, tell: fn(&Broadcast, ObjectKey)) {
+fn signal<T: Kind>(
+    set: &mut StoreSet<'_>,
+    broadcast: &Arc<Broadcast>,
+    tell: fn(&Broadcast, ObjectKey),
+) -> Arc<Store<T>> {
     let broadcast = Arc::clone(broadcast);
     let told = move |change: &Change<T>, _: &_| {
         if let Some(object) = change.object() {
             tell(&broadcast, ObjectKey::of(&**object));
         }
     };
-    let _: Arc<Store<T>> = set.store(&Selection::ALL).on_change(told).get();
+    set.store(&Selection::ALL).on_change(told).get()
 }

@@ -5,9 +5,11 @@
 
 use serde_json::{Value, json};
 
-use crate::api::instance::{Instance, InstanceKind};
+use crate::api::exposed_ports::Taken;
+use crate::api::instance::{ExposedPort, Instance, InstanceKind};
 use crate::api::instance_snapshot::InstanceSnapshotKind;
 use crate::api::names::check_dns_label;
+use crate::api::why::lacks_template;
 use crate::api::{Template, labels};
 use crate::controllers::dashboard::action::entry::{Action, Field, Form, Input, Place, Plan, Right};
 use crate::controllers::dashboard::paths;
@@ -203,19 +205,23 @@ impl Situation<'_> {
         !self.instance.is_terminating()
     }
 
-    /// Whether the machine can be stopped and started again. If its Template is missing, its label decides.
+    /// Whether the machine can be stopped and started again. If its Template cannot be read, its label decides.
     fn keeps_disk(&self) -> bool {
+        if lacks_template(&self.instance.status) {
+            return false;
+        }
         self.template.map_or_else(
             || self.instance.label(labels::PERSISTENT) == Some("true"),
             |template| template.spec.is_persistent(),
         )
     }
 
-    /// Whether the machine has a deadline that a use moves. A use does not move the deadline for the maximum age.
+    /// Whether the machine has a deadline that a use moves, or will have one. A use does not move the deadline for the
+    /// maximum age.
     fn has_deadline(&self) -> bool {
         let status = &self.instance.status;
         let mut promises = status.inactivity.iter().chain(&status.destruction);
-        promises.any(|promise| promise.deadline.is_some())
+        promises.any(|promise| promise.deadline.is_some() || promise.next_warning.is_some())
     }
 }
 
@@ -259,12 +265,12 @@ fn expose(instance: &Instance, form: &Form<'_>) -> Result<Option<Value>, Problem
     let number = |text: &str| text.parse::<u16>().ok().filter(|port| *port > 0);
     let target = number(form.get("targetPort")).ok_or(Problem::Port)?;
     // The daemon assigns a port for 0.
-    let port = match form.get("port").trim() {
+    let public = match form.get("port").trim() {
         "" | "0" => 0,
-        text => number(text).ok_or(Problem::Port)?,
+        text => number(text).ok_or(Problem::PublicPort)?,
     };
     let protocol = match form.get("protocol") {
-        protocol @ ("TCP" | "UDP" | "SCTP") => protocol,
+        protocol @ ("TCP" | "UDP") => protocol,
         "" => "TCP",
         _ => return Err(Problem::Form),
     };
@@ -275,22 +281,42 @@ fn expose(instance: &Instance, form: &Form<'_>) -> Result<Option<Value>, Problem
     if name.len() > 15 || check_dns_label(&name).is_err() {
         return Err(Problem::PortName);
     }
-    let exposed = || instance.spec.public_exposure.iter().flat_map(|exposure| exposure.ports.iter());
-    if exposed().any(|port| port.name == name && port.target_port == i32::from(target)) {
+    let (port, target_port) = (i32::from(public), i32::from(target));
+    let added = ExposedPort { name, port, target_port, protocol: protocol.into() };
+    let ports = exposed(instance);
+    if ports.contains(&added) {
         return Ok(None);
     }
-    let added = json!({"name": name, "port": port, "targetPort": target, "protocol": protocol});
-    let ports: Vec<Value> = exposed().map(|port| json!(port)).chain([added]).collect();
+    if let Some(fault) = ports.iter().collect::<Taken<'_>>().fault(&added) {
+        return Err((&fault).into());
+    }
+    let ports: Vec<Value> = ports.iter().chain([&added]).map(|port| json!(port)).collect();
     Ok(Some(json!({"spec": {"publicExposure": {"ports": ports}}})))
 }
 
-/// Removes a public port; changes nothing if there is no such port.
+/// Returns the content of a port in the form that removes it.
+pub fn entry(port: &ExposedPort) -> String {
+    let ExposedPort { name, port, target_port, protocol } = port;
+    format!("{name} {port} {target_port} {protocol}")
+}
+
+/// Removes one public port. The form contains the port, its position, and the number of equal ports. Nothing is changed
+/// if there are fewer equal ports now, because the form was sent twice.
 fn unexpose(instance: &Instance, form: &Form<'_>) -> Result<Option<Value>, Problem> {
-    let Some(exposure) = &instance.spec.public_exposure else { return Ok(None) };
-    let rest: Vec<Value> =
-        exposure.ports.iter().filter(|port| port.name != form.get("name")).map(|port| json!(port)).collect();
-    let is_known = rest.len() < exposure.ports.len();
-    Ok(is_known.then(|| json!({"spec": {"publicExposure": {"ports": rest}}})))
+    let number = |field: &str| form.get(field).parse::<usize>().ok();
+    let (at, same) = number("at").zip(number("same")).ok_or(Problem::Form)?;
+    let ports = exposed(instance);
+    let is_it = |at: &usize| ports.get(*at).is_some_and(|port| entry(port) == form.get("entry"));
+    let equal: Vec<usize> = (0..ports.len()).filter(is_it).collect();
+    let first = equal.first().filter(|_| equal.len() >= same);
+    let Some(removed) = first.map(|first| if is_it(&at) { at } else { *first }) else { return Ok(None) };
+    let rest = ports.iter().enumerate().filter(|(position, _)| *position != removed);
+    let rest: Vec<Value> = rest.map(|(_, port)| json!(port)).collect();
+    Ok(Some(json!({"spec": {"publicExposure": {"ports": rest}}})))
+}
+
+fn exposed(instance: &Instance) -> &[ExposedPort] {
+    instance.spec.public_exposure.as_ref().map_or(&[][..], |exposure| &exposure.ports)
 }
 
 fn save(form: &Form<'_>) -> Result<Value, Problem> {

@@ -1,9 +1,11 @@
 //! The model of the card of a machine.
 
 use super::actions::{MachineAction, Offer, Situation};
-use crate::api::quota::{PERSONAL, Scope};
-use crate::api::why::Step;
-use crate::api::{Condition, Instance, Template, labels};
+use super::left::Left;
+use crate::api::quota::{Holder, PERSONAL, Scope};
+use crate::api::why::lacks_template;
+use crate::api::{Condition, Instance};
+use crate::controllers::dashboard::progress::Progress;
 use crate::controllers::dashboard::standing::Standing;
 use crate::controllers::dashboard::student::{self, Student, template_title, title};
 use crate::controllers::dashboard::texts::Texts;
@@ -27,10 +29,16 @@ pub struct Card {
     pub course: String,
     /// Its state.
     pub standing: Standing,
-    /// The first condition that it waits for.
+    /// The condition that explains its state.
     pub cause: Option<Condition>,
-    /// The next deadline or warning.
-    pub next: Option<Step>,
+    /// The progress of its start.
+    pub progress: Option<Progress>,
+    /// Whether it runs and cannot be started again, because its Template was deleted.
+    pub is_last_run: bool,
+    /// Whether it is off and keeps no disk.
+    pub is_empty: bool,
+    /// The time until it is stopped or deleted.
+    pub left: Option<Left>,
     /// The URL that opens it.
     pub connect: Option<String>,
     /// The condition that says why it may not start immediately.
@@ -45,11 +53,6 @@ impl Card {
         let template = student.template(&instance.spec.template_ref);
         let standing = Standing::of(instance);
         let why = student.facts(instance).why();
-        let first = why.waits.into_iter().next();
-        let explains = matches!(
-            standing,
-            Standing::Importing | Standing::Starting | Standing::Quota | Standing::Failed | Standing::Blocked
-        );
         let url = links::web(instance.status.open_url());
         Self {
             namespace: instance.namespace().to_owned(),
@@ -57,10 +60,14 @@ impl Card {
             uid: instance.uid().to_owned(),
             title: title(instance).to_owned(),
             template: template.map(|template| template_title(template).to_owned()),
-            course: course(view.texts(), student, instance, template),
+            course: course(view.texts(), student, instance),
             standing,
-            cause: first.filter(|_| explains),
-            next: why.next.into_iter().min_by_key(Step::order),
+            cause: why.cause().filter(|_| standing.is_unready()).cloned(),
+            progress: Progress::of(instance, student.instances()),
+            is_last_run: instance.spec.running && lacks_template(&instance.status),
+            is_empty: standing == Standing::Off
+                && template.is_some_and(|template| !template.spec.is_persistent()),
+            left: Left::of(instance, &why),
             connect: url.filter(|_| standing == Standing::Ready).map(str::to_owned),
             warning: template.and_then(student::warning).cloned(),
             offers: Situation { student, instance, template }.offers(),
@@ -79,13 +86,9 @@ impl Card {
     }
 }
 
-/// Returns the title of the course that an Instance counts against. If its Template is missing, its label decides.
-fn course(texts: &Texts, student: &Student<'_>, instance: &Instance, template: Option<&Template>) -> String {
-    let scope = match template {
-        Some(template) => student.scope(template),
-        None => instance.label(labels::WORKSPACE).map(|name| Scope::Workspace(name.to_owned())),
-    };
-    match scope {
+/// Returns the title of the course that an Instance counts against.
+fn course(texts: &Texts, student: &Student<'_>, instance: &Instance) -> String {
+    match student.quotas().scope_of(&Holder::of(instance)) {
         None => texts.no_course_name.clone(),
         Some(Scope::Workspace(name)) if name == PERSONAL => texts.personal.clone(),
         Some(scope) => student.scope_title(texts, &scope),

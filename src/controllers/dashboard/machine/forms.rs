@@ -4,7 +4,8 @@ use maud::{Markup, html};
 
 use super::actions::{EXPOSE, MachineAction, RENAME, SAVE, UNEXPOSE};
 use super::card::Card;
-use super::model::{Machine, Port};
+use super::model::Machine;
+use super::ports::Port;
 use crate::api::shown::{self, shown};
 use crate::controllers::dashboard::ui::field::{Form, form};
 use crate::controllers::dashboard::ui::parts::{self, Button};
@@ -37,22 +38,24 @@ pub fn ports(view: &View<'_>, machine: &Machine) -> Markup {
             @if ports.all.is_empty() {
                 p.empty { (texts.no_ports) }
             } @else {
-                ul.rows { @for of in &ports.all { li { (port(view, &machine.card, of)) } } }
+                ul.rows { @for (at, of) in ports.all.iter().enumerate() { li { (port(view, &machine.card, at, of)) } } }
             }
             (add_port(view, &machine.card))
         }
     }
 }
 
-fn port(view: &View<'_>, card: &Card, port: &Port) -> Markup {
+/// A public port, which is at this position in the spec.
+fn port(view: &View<'_>, card: &Card, at: usize, port: &Port) -> Markup {
     let texts = view.texts();
+    let (at, same) = (at.to_string(), port.same.to_string());
     let line = texts.port_line.fill(&[("port", &port.inside.to_string())]);
     let remove = Button {
         action: &UNEXPOSE.action,
         path: &card.path(UNEXPOSE.action.path),
         about: &port.name,
         key: &port.name,
-        fields: &[("uid", &card.uid), ("name", &port.name)],
+        fields: &[("uid", &card.uid), ("entry", &port.entry), ("at", &at), ("same", &same)],
         warning: None,
     };
     html! {
@@ -60,10 +63,11 @@ fn port(view: &View<'_>, card: &Card, port: &Port) -> Markup {
             p {
                 strong { (shown(&port.name)) } " "
                 @match &port.outside {
-                    Some(outside) => { code { (shown(outside)) } " " (line) },
-                    None => { (line) ". " (texts.port_soon) },
+                    Some(outside) => { (parts::copied(view, outside, &port.name)) " " (line) },
+                    None => { (line) @if port.fault.is_none() { ". " (texts.port_soon) } },
                 }
                 " (" (shown(&port.protocol)) ")"
+                @if let Some(fault) = port.fault { " " span.error { (texts.problems.of(fault)) } }
             }
             @if card.offer(&UNEXPOSE).is_some() { (parts::button(view, &remove)) }
         }

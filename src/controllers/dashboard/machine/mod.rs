@@ -3,8 +3,11 @@
 pub mod actions;
 pub mod buttons;
 pub mod card;
+mod connect;
 mod forms;
+pub mod left;
 pub mod model;
+mod ports;
 pub mod view;
 
 use axum::extract::Path;
@@ -28,8 +31,8 @@ pub async fn page(request: PageRequest, Path((namespace, name)): Path<(String, S
             Err(error) => return request.failed(&error),
         };
     // Too little is known about the quota of another user to apply the rule.
-    let rule = request.app.settings.rule.filter(|_| is_own);
-    let settings = Settings { rule, ..request.app.settings.clone() };
+    let is_rule_enforced = request.app.settings.is_rule_enforced && is_own;
+    let settings = Settings { is_rule_enforced, ..request.app.settings.clone() };
     request.answer(&own, &settings, None, |view, student| {
         view::machine(view, &Machine::of(view, student, &instance, is_template_gone, warnings, None))
     })

@@ -4,8 +4,10 @@ use jiff::Timestamp;
 
 use super::actions::SAVE;
 use super::card::Card;
-use crate::api::condition::{PUBLIC_EXPOSURE_READY, READY};
-use crate::api::instance::{EnvironmentStatus, ExposedPort, ExposurePhase};
+use super::ports::Ports;
+use crate::api::condition::READY;
+use crate::api::environment::EnvironmentType;
+use crate::api::instance::EnvironmentStatus;
 use crate::api::instance_snapshot::SnapshotPhase;
 use crate::api::why::{Facts, Step, Warning, Why};
 use crate::api::{Condition, Instance, InstanceSnapshot, Template};
@@ -50,6 +52,8 @@ pub struct Part {
     pub standing: Standing,
     /// The URL that opens it.
     pub url: Option<String>,
+    /// Whether the URL opens a desktop, and not a web application.
+    pub is_desktop: bool,
     /// The login by SSH; `None` without SSH.
     pub ssh: Option<Ssh>,
 }
@@ -61,28 +65,8 @@ pub struct Ssh {
     pub command: Option<String>,
     /// The URL of a terminal in the browser.
     pub terminal: Option<String>,
-}
-
-/// The public ports of a machine.
-#[derive(Debug, Clone)]
-pub struct Ports {
-    /// The ports.
-    pub all: Vec<Port>,
-    /// The condition that says why they cannot be reached.
-    pub trouble: Option<Condition>,
-}
-
-/// A public port.
-#[derive(Debug, Clone)]
-pub struct Port {
-    /// Its name.
-    pub name: String,
-    /// The port of the machine.
-    pub inside: i32,
-    /// The protocol.
-    pub protocol: String,
-    /// The public address and port, once they are assigned.
-    pub outside: Option<String>,
+    /// The fingerprint of the bastion's host key; empty if it is not known.
+    pub fingerprint: String,
 }
 
 /// The images of a machine.
@@ -128,7 +112,7 @@ impl Machine {
             why,
             is_template_gone,
             environments: parts(student, instance, template),
-            ports: ports(instance, template),
+            ports: Ports::of(instance, template),
             images: images(student, instance, template),
             template: instance.spec.template_ref.to_string(),
             created: instance.metadata.creation_timestamp.as_ref().map(|time| time.0),
@@ -154,12 +138,14 @@ fn parts(student: &Student<'_>, instance: &Instance, template: Option<&Template>
         let ssh = Ssh {
             command: command(&settings.ssh_host, &environment.ip).filter(|_| is_on),
             terminal: terminal.filter(|_| is_on),
+            fingerprint: settings.ssh_fingerprint.clone(),
         };
         let is_offered = !settings.ssh_host.is_empty() || !settings.web_ssh.is_empty();
         Part {
             name: environment.name.to_string(),
             standing: if is_single { whole } else { Standing::of_phase(&environment.phase) },
             url: links::web(&environment.url).map(str::to_owned),
+            is_desktop: spec.is_none_or(|spec| spec.environment_type != EnvironmentType::Standalone),
             ssh: (has_ssh && is_offered).then_some(ssh),
         }
     };
@@ -173,37 +159,6 @@ fn command(bastion: &str, address: &str) -> Option<String> {
         !host.is_empty() && !host.starts_with('-') && host.bytes().all(is_plain)
     };
     (is_host(bastion) && is_host(address)).then(|| format!("ssh -J bastion@{bastion} crownlabs@{address}"))
-}
-
-fn ports(instance: &Instance, template: Option<&Template>) -> Option<Ports> {
-    let asked = instance.spec.public_exposure.iter().flat_map(|exposure| &exposure.ports);
-    let asked: Vec<&ExposedPort> = asked.collect();
-    let is_allowed = template.is_some_and(|template| {
-        template.spec.allow_public_exposure && template.spec.environment_list.len() == 1
-    });
-    if !is_allowed && asked.is_empty() {
-        return None;
-    }
-    let status = instance.status.public_exposure.as_ref();
-    let ready =
-        status.filter(|status| status.phase == ExposurePhase::Ready && !status.external_ip.is_empty());
-    let outside = |port: &ExposedPort| {
-        let assigned = ready?.ports.iter().find(|assigned| assigned.name == port.name)?;
-        let address = &ready?.external_ip;
-        let host = if address.contains(':') { format!("[{address}]") } else { address.clone() };
-        Some(format!("{host}:{}", assigned.port))
-    };
-    let port = |port: &&ExposedPort| Port {
-        name: port.name.clone(),
-        inside: port.target_port,
-        protocol: port.protocol.to_string(),
-        outside: outside(port),
-    };
-    let conditions = &instance.status.conditions;
-    let is_trouble =
-        |condition: &&Condition| condition.type_ == PUBLIC_EXPOSURE_READY && condition.status != "True";
-    let trouble = conditions.iter().find(is_trouble).cloned();
-    Some(Ports { all: asked.iter().map(port).collect(), trouble })
 }
 
 fn images(student: &Student<'_>, instance: &Instance, template: Option<&Template>) -> Option<Images> {

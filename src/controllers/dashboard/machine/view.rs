@@ -2,12 +2,10 @@
 
 use maud::{Markup, html};
 
-use super::model::{Machine, Part};
-use super::{buttons, forms};
+use super::model::Machine;
+use super::{buttons, connect, forms};
 use crate::api::shown::{escaped, message, shown};
-use crate::api::why::{Ender, Limit, Warned, Warning, Why};
-use crate::controllers::dashboard::standing::Standing;
-use crate::controllers::dashboard::texts::Ending;
+use crate::api::why::{Ender, Warned, Warning, Why};
 use crate::controllers::dashboard::ui::view::View;
 use crate::controllers::dashboard::ui::{layout, parts, time};
 
@@ -15,22 +13,26 @@ use crate::controllers::dashboard::ui::{layout, parts, time};
 pub fn machine(view: &View<'_>, machine: &Machine) -> Markup {
     let texts = view.texts();
     let card = &machine.card;
-    let announced = html! { span { (shown(&card.title)) ": " (texts.standing.of(card.standing)) ". " } };
+    let announced = html! { span #said aria-atomic="true" { (shown(&card.title)) ": " (texts.standing.of(card.standing)) ". " } };
     let content = html! {
         p.back { a href="/" { (texts.home) } }
-        div.top { h1 { (shown(&card.title)) } (parts::badge(view, card.standing)) }
+        (buttons::state(view, card, &html! { h1 { (shown(&card.title)) } }))
         @if machine.why.waits.is_empty() { p { (buttons::because(view, card)) } }
+        (buttons::progress(view, card))
+        (buttons::last_run(view, card))
+        (buttons::notify(view, [card]))
         (buttons::actions(view, card))
         (buttons::hints(view, card))
         (why(view, machine))
         (next(view, machine))
-        (environments(view, machine))
+        (connect::connect(view, machine))
         (forms::ports(view, machine))
         (forms::name(view, machine))
         (forms::images(view, machine))
         (facts(view, machine))
     };
-    layout::page(view, &card.title, &announced, &content)
+    let title = format!("{} – {}", texts.standing.of(card.standing), card.title);
+    layout::page(view, &title, &announced, &content)
 }
 
 /// The conditions that it waits for, and the warnings.
@@ -45,7 +47,7 @@ fn why(view: &View<'_>, machine: &Machine) -> Markup {
         @if why.is_behind { p.notice { (texts.pending_change) } }
         @if !why.waits.is_empty() {
             section aria-labelledby="why" {
-                h2 #why { (texts.why) }
+                h2 #why { @if machine.card.standing.is_unready() { (texts.why) } @else { (texts.wrong) } }
                 ul.causes { @for cause in &why.waits { li { (parts::cause(view, cause)) } } }
             }
         }
@@ -77,7 +79,7 @@ fn next(view: &View<'_>, machine: &Machine) -> Markup {
     html! {
         @if is_anything_known {
             section aria-labelledby="next" {
-                h2 #next { (texts.next) }
+                div.row { h2 #next { (texts.next) } (buttons::keep(view, &machine.card)) }
                 @for step in next {
                     (buttons::next(view, step))
                     @if let Some(Warned { times, last }) = step.warned.as_ref().filter(|_| machine.is_own) {
@@ -89,52 +91,7 @@ fn next(view: &View<'_>, machine: &Machine) -> Markup {
                 }
                 @match limits.as_deref() {
                     Some([]) => p { (texts.next_nothing) },
-                    limits => ul { @for limit in limits.into_iter().flatten() { li { (says(view, limit)) } } },
-                }
-            }
-        }
-    }
-}
-
-/// Returns the sentence about a time limit of its Template.
-fn says(view: &View<'_>, limit: &Limit) -> String {
-    let Limit { because, end, after } = limit;
-    let ending = Ending::of(Some(*end), *because);
-    view.texts().template_says.of(ending).fill(&[("time", &time::duration(view, after))])
-}
-
-/// Its environments, and how to open each of them.
-fn environments(view: &View<'_>, machine: &Machine) -> Markup {
-    let texts = view.texts();
-    html! {
-        @if !machine.environments.is_empty() {
-            section aria-labelledby="environments" {
-                h2 #environments { (texts.environments) }
-                ul.cards { @for part in &machine.environments { li { (environment(view, part)) } } }
-            }
-        }
-    }
-}
-
-fn environment(view: &View<'_>, part: &Part) -> Markup {
-    let texts = view.texts();
-    html! {
-        article {
-            div.top { h3 { (shown(&part.name)) } (parts::badge(view, part.standing)) }
-            @if let Some(url) = part.url.as_deref().filter(|_| part.standing == Standing::Ready) {
-                p { a href=(url) target="_blank" rel="noopener noreferrer" { (texts.open) (parts::unseen(&part.name)) } }
-            }
-            @if let Some(ssh) = &part.ssh {
-                p {
-                    (texts.ssh) ": "
-                    @match &ssh.command {
-                        Some(command) => code { (command) },
-                        None => { (texts.no_ssh_yet) },
-                    }
-                }
-                p.hint { (texts.ssh_hint) }
-                @if let Some(terminal) = &ssh.terminal {
-                    p { a href=(terminal) target="_blank" rel="noopener noreferrer" { (texts.web_ssh) (parts::unseen(&part.name)) } }
+                    limits => ul { @for limit in limits.into_iter().flatten() { li { (buttons::says(view, limit)) } } },
                 }
             }
         }
@@ -147,21 +104,23 @@ fn facts(view: &View<'_>, machine: &Machine) -> Markup {
     let card = &machine.card;
     html! {
         section aria-labelledby="facts" {
-            h2 #facts { (texts.facts) }
-            dl {
-                dt { (texts.course) } dd { (shown(&card.course)) }
-                dt { (texts.template) } dd {
-                    @if let Some(title) = &card.template { (shown(title)) " " }
-                    span.soft { (shown(&machine.template)) }
-                    @if machine.is_template_gone { " " (texts.reason("TemplateNotFound").unwrap_or_default()) }
+            details.fold #about hx-nonce=(view.nonce) {
+                summary { h2 #facts { (texts.facts) } }
+                dl {
+                    dt { (texts.course) } dd { (shown(&card.course)) }
+                    dt { (texts.template) } dd {
+                        @if let Some(title) = &card.template { (shown(title)) " " }
+                        span.soft { (shown(&machine.template)) }
+                        @if machine.is_template_gone { " " (texts.reason("TemplateNotFound").unwrap_or_default()) }
+                    }
+                    @if let Some(since) = &machine.why.since { dt { (texts.state_since) } dd { (time::ago(view, since.0)) } }
+                    @if let Some(created) = machine.created { dt { (texts.created) } dd { (time::ago(view, created)) } }
+                    @if !machine.ready_in.is_empty() { dt { (texts.ready_in) } dd { (shown(&machine.ready_in)) } }
+                    @if let Some(used) = machine.last_use { dt { (texts.last_use) } dd { (time::ago(view, used)) } }
+                    dt { (texts.of_tenant) } dd { (shown(&machine.why.tenant)) }
+                    dt { (texts.identity) } dd { (shown(&card.namespace)) "/" (shown(&card.name)) }
+                    dt { (texts.enders) } dd { (enders(view, machine)) }
                 }
-                @if let Some(since) = &machine.why.since { dt { (texts.state_since) } dd { (time::ago(view, since.0)) } }
-                @if let Some(created) = machine.created { dt { (texts.created) } dd { (time::ago(view, created)) } }
-                @if !machine.ready_in.is_empty() { dt { (texts.ready_in) } dd { (shown(&machine.ready_in)) } }
-                @if let Some(used) = machine.last_use { dt { (texts.last_use) } dd { (time::ago(view, used)) } }
-                dt { (texts.of_tenant) } dd { (shown(&machine.why.tenant)) }
-                dt { (texts.identity) } dd { (shown(&card.namespace)) "/" (shown(&card.name)) }
-                dt { (texts.enders) } dd { (enders(view, machine)) }
             }
         }
     }

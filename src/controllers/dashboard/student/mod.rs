@@ -2,6 +2,7 @@
 
 pub mod read;
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -9,11 +10,13 @@ use jiff::Timestamp;
 
 use crate::api::condition::{READY, VALID};
 use crate::api::names::CanonicalName;
-use crate::api::quota::{Objects, Quotas, Refusal, Rule, Running, Scope};
+use crate::api::quota::{Amounts, Holder, Objects, Places, Quotas, Refusal, Rule, Scope, Start};
 use crate::api::tenant::Role;
 use crate::api::usage::Share;
 use crate::api::why::Facts;
-use crate::api::{Condition, GenericRef, Instance, InstanceSnapshot, Template, Tenant, Workspace, reason};
+use crate::api::{
+    Condition, GenericRef, Instance, InstanceSnapshot, Quantity, Template, Tenant, Workspace, reason,
+};
 use crate::controllers::dashboard::action::entry::Right;
 use crate::controllers::dashboard::texts::Texts;
 
@@ -22,14 +25,20 @@ use crate::controllers::dashboard::texts::Texts;
 pub struct Settings {
     /// The host of the SSH bastion (`sshHost`); empty if it is not configured.
     pub ssh_host: String,
+    /// The fingerprint of its host key (`sshFingerprint`); empty if it is not configured.
+    pub ssh_fingerprint: String,
     /// The URL of terminals in the browser (`webSshUrl`); empty if it is not configured.
     pub web_ssh: String,
     /// The Template of the machine that opens MyDrive (`driveTemplate`).
     pub drive_template: Option<GenericRef>,
     /// The size of MyDrive, such as `1Gi`; empty if it is not known.
     pub drive_size: String,
-    /// The rule of the webhook for starting Instances; `None` if it does not apply.
-    pub rule: Option<Rule>,
+    /// The labels of nodes that users can choose from (`nodeLabels`).
+    pub node_labels: Vec<String>,
+    /// The rule of the webhook for starting Instances.
+    pub rule: Rule,
+    /// Whether the webhook enforces the rule (`server.webhook.instanceQuota`).
+    pub is_rule_enforced: bool,
 }
 
 /// The rights of a user.
@@ -43,7 +52,8 @@ pub trait Rights {
 pub struct Known {
     /// The Tenant.
     pub tenant: Arc<Tenant>,
-    /// The Instances. Instances that should run come first, and each group is sorted by title.
+    /// The Instances. Instances that should run come first, the newest one at the top. Stopped ones follow, the last used
+    /// one at the top.
     pub instances: Vec<Arc<Instance>>,
     templates: BTreeMap<GenericRef, Arc<Template>>,
     workspaces: BTreeMap<String, Arc<Workspace>>,
@@ -60,10 +70,12 @@ impl Known {
         workspaces: Vec<Workspace>,
         snapshots: Vec<InstanceSnapshot>,
     ) -> Self {
-        // Instances that should run come first. This order changes only when the user acts, so nothing moves while they
-        // read.
+        // This order changes only when the user acts, so nothing moves while they read. The last use of a running Instance
+        // does not count, because it changes all the time.
         instances.sort_by_cached_key(|instance| {
-            (!instance.spec.running, title(instance).to_lowercase(), instance.name().to_owned())
+            let is_off = !instance.spec.running;
+            let time = last_use(instance).filter(|_| is_off).or_else(|| created(instance));
+            (is_off, Reverse(time), title(instance).to_lowercase(), instance.name().to_owned())
         });
         let key = |template: &Template| GenericRef::new(template.namespace(), template.name());
         Self {
@@ -110,8 +122,6 @@ pub enum Blocked {
     Template(Condition),
     /// The webhook would reject it. The second value has the titles of the machines that use the quota.
     Refused(Refusal, Vec<String>),
-    /// The namespace has the maximum number of Instances, which is this number.
-    Full(i64),
 }
 
 /// A user, with the known objects and rights.
@@ -121,7 +131,8 @@ pub struct Student<'a> {
     pub settings: &'a Settings,
     /// The rights of the user.
     pub rights: &'a dyn Rights,
-    running: Vec<Running<'a>>,
+    running: Vec<Holder<'a>>,
+    stopped: Vec<Holder<'a>>,
     /// The namespace of the user; empty until it exists.
     pub namespace: &'a str,
     /// Whether the API server does not respond.
@@ -136,10 +147,10 @@ impl<'a> Student<'a> {
         rights: &'a dyn Rights,
         old: Option<Timestamp>,
     ) -> Self {
-        let running = known.instances.iter().filter_map(|instance| Running::of(instance)).collect();
+        let (running, stopped) = Holder::divide(known.instances.iter().map(AsRef::as_ref));
         let namespace = &known.tenant.status.personal_namespace;
         let namespace = if namespace.created { namespace.name.as_str() } else { "" };
-        Self { known, settings, rights, running, namespace, is_away: old.is_some() }
+        Self { known, settings, rights, running, stopped, namespace, is_away: old.is_some() }
     }
 
     /// The Tenant.
@@ -147,7 +158,7 @@ impl<'a> Student<'a> {
         &self.known.tenant
     }
 
-    /// Returns the Instances of the user. Instances that should run come first, and each group is sorted by title.
+    /// Returns the Instances of the user, in the order of [`Known::instances`].
     pub fn instances(&self) -> impl Iterator<Item = &'a Instance> + use<'a> {
         self.known.instances.iter().map(|instance| &**instance)
     }
@@ -211,8 +222,8 @@ impl<'a> Student<'a> {
         let enrolled =
             spec.workspaces.iter().filter(|entry| matches!(entry.role, Role::User | Role::Manager));
         let courses = enrolled.map(|entry| Scope::Workspace(entry.name.clone()));
-        let rule = self.settings.rule.unwrap_or_default();
-        let personal = (rule.personal_workspaces && spec.has_personal_workspace()).then_some(Scope::Personal);
+        let is_enabled = self.rule().personal_workspaces && spec.has_personal_workspace();
+        let personal = is_enabled.then_some(Scope::Personal);
         courses.chain(personal).collect()
     }
 
@@ -227,39 +238,56 @@ impl<'a> Student<'a> {
         !self.is_away && self.rights.may(namespace, right)
     }
 
+    /// Returns the rule of the webhook. If the user has a personal workspace, personal workspaces are enabled.
+    fn rule(&self) -> Rule {
+        let rule = self.settings.rule;
+        let has_own = self.known.tenant.status.personal_workspace_created == Some(true);
+        Rule { personal_workspaces: rule.personal_workspaces || has_own, ..rule }
+    }
+
     /// Returns the rule of the webhook, applied to the Instances of the user's namespace.
     pub fn quotas(&self) -> Quotas<'_> {
         Quotas {
-            rule: self.settings.rule.unwrap_or_default(),
+            rule: self.rule(),
             objects: self.known,
             namespace: self.namespace,
             running: &self.running,
+            stopped: &self.stopped,
         }
     }
 
-    /// Returns the usage of each limit of a quota; empty if no limit is known.
+    /// Returns the amounts of each limited resource of a quota; empty if no limit is known.
+    pub fn amounts(&self, scope: &Scope) -> Vec<Amounts> {
+        self.quotas().amounts(scope, self.tenant().name())
+    }
+
+    /// Returns the number of the user's machines, with its limit; `None` if the limit is not known.
+    pub fn places(&self) -> Option<Places> {
+        self.quotas().places(self.tenant().name(), "")
+    }
+
+    /// Returns the usage of each limit of a quota; empty if no limit is known. Resources that may not be used and are not
+    /// used are left out.
     pub fn shares(&self, scope: &Scope) -> Vec<Share> {
         let quotas = self.quotas();
         let used = quotas.used(scope, "", &mut Vec::new());
-        quotas.shares(scope, self.tenant().name(), &used).unwrap_or_default()
+        let mut shares = quotas.shares(scope, self.tenant().name(), &used).unwrap_or_default();
+        shares.retain(|share| !(share.used.is_zero() && share.limit.as_ref().is_some_and(Quantity::is_zero)));
+        shares
     }
 
     /// Checks whether the user can create an Instance of a Template with an action that needs this right.
     pub fn can_create(&self, template: &Template, right: &Right) -> Result<(), Blocked> {
         let reference = GenericRef::new(template.namespace(), template.name());
-        self.can(&reference, right, "")?;
-        let most = self.known.tenant.status.quota.instances;
-        let count = i64::try_from(self.known.instances.len()).unwrap_or(i64::MAX);
-        // The limit of the `ResourceQuota` of the namespace, which the Tenant has in its status.
-        if count >= most { Err(Blocked::Full(most)) } else { Ok(()) }
+        self.can(&reference, right, "", true)
     }
 
     /// Checks whether the user can start a stopped Instance with an action that needs this right.
     pub fn can_start(&self, instance: &Instance, right: &Right) -> Result<(), Blocked> {
-        self.can(&instance.spec.template_ref, right, instance.name())
+        self.can(&instance.spec.template_ref, right, instance.name(), false)
     }
 
-    fn can(&self, reference: &GenericRef, right: &Right, name: &str) -> Result<(), Blocked> {
+    fn can(&self, template: &GenericRef, right: &Right, name: &str, is_new: bool) -> Result<(), Blocked> {
         if self.is_away {
             return Err(Blocked::Away);
         }
@@ -269,18 +297,18 @@ impl<'a> Student<'a> {
         if !self.may(right, self.namespace) {
             return Err(Blocked::NoRight);
         }
-        let template = self.template(reference);
-        let mut conditions = template.into_iter().flat_map(|template| &template.status.conditions);
+        let found = self.template(template);
+        let mut conditions = found.into_iter().flat_map(|template| &template.status.conditions);
         let is_fault = |condition: &&Condition| condition.type_ == VALID && condition.status == "False";
         if let Some(fault) = conditions.find(is_fault) {
             return Err(Blocked::Template(fault.clone()));
         }
-        if self.settings.rule.is_none() {
+        if !self.settings.is_rule_enforced {
             return Ok(());
         }
-        let checked = self.quotas().may_start(name, self.known.tenant.name(), reference, &mut Vec::new());
-        checked.map_err(|refusal| {
-            let scope = template.and_then(|template| self.scope(template));
+        let start = Start { name, tenant: self.known.tenant.name(), template, is_new };
+        self.quotas().may_start(&start, &mut Vec::new()).map_err(|refusal| {
+            let scope = found.and_then(|template| self.scope(template));
             let holders = scope.filter(|_| matches!(refusal, Refusal::Exceeded(_)));
             Blocked::Refused(refusal, holders.map_or_else(Vec::new, |scope| self.holders(&scope)))
         })
@@ -290,7 +318,7 @@ impl<'a> Student<'a> {
     fn holders(&self, scope: &Scope) -> Vec<String> {
         let quotas = self.quotas();
         let counts = |instance: &&Instance| {
-            Running::of(instance).is_some_and(|running| quotas.counts(scope, &running))
+            instance.spec.running && quotas.scope_of(&Holder::of(instance)).as_ref() == Some(scope)
         };
         self.instances().filter(counts).map(|instance| title(instance).to_owned()).collect()
     }
@@ -302,6 +330,18 @@ impl<'a> Student<'a> {
 pub fn warning(template: &Template) -> Option<&Condition> {
     let ready = template.status.conditions.iter().find(|condition| condition.type_ == READY)?;
     (ready.status == "False" || ready.reason == *reason::NODE_ON_DEMAND).then_some(ready)
+}
+
+/// Returns when an Instance was created.
+pub fn created(instance: &Instance) -> Option<Timestamp> {
+    instance.metadata.creation_timestamp.as_ref().map(|time| time.0)
+}
+
+/// Returns the last known use of an Instance.
+pub fn last_use(instance: &Instance) -> Option<Timestamp> {
+    let status = &instance.status;
+    let promise = status.inactivity.as_ref().or(status.destruction.as_ref());
+    promise.and_then(|promise| promise.since.as_ref()).map(|time| time.0)
 }
 
 /// Returns the title of a machine.

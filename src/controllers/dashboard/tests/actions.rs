@@ -30,7 +30,7 @@ impl Rights for AllExcept {
 fn pages(language: Language, rights: &dyn Rights) -> String {
     let known = known();
     // Without the rule of the webhook, the user can create every machine.
-    let settings = Settings { rule: None, ..settings() };
+    let settings = Settings { is_rule_enforced: false, ..settings() };
     let student = Student::new(&known, &settings, rights, None);
     let view = view(language, "/");
     let mut pages = vec![

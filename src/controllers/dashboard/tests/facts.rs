@@ -97,8 +97,7 @@ fn facts(why: &Why, language: Language) -> Vec<Fact> {
     let same = |text: &str| (text.to_owned(), text.to_owned());
     let mut facts = vec![same(&why.instance.to_string()), same(&why.tenant), same(&why.template.to_string())];
     for condition in why.waits.iter().chain(&why.automation) {
-        let meaning =
-            texts(language).reason(&condition.reason).expect("each reason has its meaning").to_owned();
+        let meaning = texts(language).meaning(condition).expect("each reason has its meaning").to_owned();
         facts.push((condition.reason.to_string(), meaning));
         facts.push((format!("{}, for ", condition.reason), format!("({})", condition.reason)));
         facts.push(same(&message(&condition.message)));
@@ -112,13 +111,12 @@ fn facts(why: &Why, language: Language) -> Vec<Fact> {
         }),
     }
     for Step { because, end, next, warned } in &why.next {
-        let said = match next {
-            Next::End(at) => (format!("at {}, in ", at.0), words.until.of(Ending::of(*end, *because))),
-            Next::Warning(at) => {
-                (format!("due at {}; ", at.0), words.warning_due.of(Ending::of(*end, *because)))
-            }
+        let (command, table) = match next {
+            Next::End(at) => (format!("at {}, in ", at.0), &words.until),
+            Next::Warning(at) => (format!("due at {}; ", at.0), &words.warning_due),
         };
-        facts.push((said.0, said.1.clone()));
+        let (before, after) = table.of(Ending::of(*end, *because)).around();
+        facts.extend([before, after].map(|page| (command.clone(), page.to_owned())));
         facts.push(("the Instance is".to_owned(), time(next.at().0)));
         if let Some(warned) = warned {
             facts.push((times(warned.times), words.warned.of(&warned.times.to_string())));

@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 use crate::api::quota::Rule;
 use crate::api::why::{About, Warning};
 use crate::api::{GenericRef, Instance, InstanceSnapshot, Template, Tenant, Workspace};
-use crate::config::Language;
+use crate::config::{AppearanceConfig, Language};
 use crate::controllers::dashboard::action::entry::Right;
+use crate::controllers::dashboard::http::brand::Brand;
 use crate::controllers::dashboard::student::{Known, Rights, Settings};
 use crate::controllers::dashboard::ui::view::{Live, View};
 use crate::fixtures::time;
@@ -41,6 +42,7 @@ pub fn view(language: Language, path: &'static str) -> View<'static> {
         std::sync::LazyLock::new(|| TimeZone::get("Europe/Rome").expect("a zone"));
     static LANGUAGES: std::sync::LazyLock<Vec<Language>> =
         std::sync::LazyLock::new(|| Language::all().collect());
+    static BRAND: std::sync::LazyLock<Brand> = std::sync::LazyLock::new(brand);
     View {
         language,
         languages: &LANGUAGES,
@@ -48,7 +50,9 @@ pub fn view(language: Language, path: &'static str) -> View<'static> {
         now: now(),
         nonce: "bm9uY2U",
         path,
+        search: "",
         user: "Ada Rossi",
+        brand: &BRAND,
         help: "https://labs.example.org/help",
         style: "dashboard.css",
         scripts: &["htmx.js", "hx-csp.js", "hx-sse.js"],
@@ -61,13 +65,27 @@ pub fn view(language: Language, path: &'static str) -> View<'static> {
     }
 }
 
+/// A university with its own name, logo, colors and contact.
+fn brand() -> Brand {
+    Brand::of(&AppearanceConfig {
+        name: "Labs of Example".to_owned(),
+        logo: "data:image/svg+xml;base64,PHN2Zy8+".to_owned(),
+        color: "#0b57a4".to_owned(),
+        dark_color: "#86bdff".to_owned(),
+        contact: "labs@example.org".to_owned(),
+    })
+}
+
 pub fn settings() -> Settings {
     Settings {
         ssh_host: "bastion.example.org".to_owned(),
+        ssh_fingerprint: format!("SHA256:{}", "a".repeat(43)),
+        node_labels: vec!["disk=fast".to_owned(), "gpu=".to_owned()],
         web_ssh: "https://labs.example.org/ssh".to_owned(),
         drive_template: Some(GenericRef::new("workspace-drive", "drive")),
         drive_size: "1Gi".to_owned(),
-        rule: Some(Rule { require_enrolment: true, personal_workspaces: false }),
+        rule: Rule { require_enrolment: true, personal_workspaces: false },
+        is_rule_enforced: true,
     }
 }
 
@@ -186,7 +204,7 @@ pub fn known() -> Known {
         instances(),
         vec![
             template("net", "desktop", "Network desktop", &json!({})),
-            template("net", "web", "Web server", &json!({"kinds": ["Standalone"]})),
+            template("net", "web", "Web server", &json!({"kinds": ["Standalone"], "nodeSelector": {}})),
             template(
                 "net",
                 "large",

@@ -2,10 +2,13 @@
 
 mod actions;
 mod facts;
-mod fixtures;
+pub mod fixtures;
+mod login;
 mod models;
 mod outages;
 mod pages;
 mod personal;
 mod rules;
+mod start;
 mod texts;
+mod time_left;

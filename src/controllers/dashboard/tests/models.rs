@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::fixtures::{
     Everything, NAMESPACE, condition, instance, known, now, read, settings, template, tenant, view, workspace,
 };
+use crate::api::quota::{Places, Refusal};
 use crate::api::{GenericRef, Instance};
 use crate::config::Language;
 use crate::controllers::dashboard::account::model::Account;
@@ -57,6 +58,12 @@ fn the_state_follows_the_request_of_the_user() {
         (true, "Unheard of", Standing::Unknown),
     ] {
         assert_eq!(Standing::of(&machine("a", running, phase)), standing, "{running} {phase}");
+    }
+    // A machine with a part that has not started yet is not almost ready.
+    for (part, standing) in [("Starting", Standing::Starting), ("Running", Standing::Running)] {
+        let parts = json!([{"name": "a", "phase": "Ready"}, {"name": "b", "phase": part}]);
+        let two = instance("a", "a", NET, true, json!({"phase": "Running", "environments": parts}));
+        assert_eq!(Standing::of(&two), standing, "{part}");
     }
     let mut deleted = machine("a", true, "Ready");
     deleted.metadata.deletion_timestamp = read(json!("2026-11-26T18:00:00Z"));
@@ -128,10 +135,11 @@ fn a_blocked_start_has_a_reason() {
     // Stopped machines count only against the limit of the namespace.
     let off = vec![machine("a", false, "Off"), machine("b", false, "Off")];
     assert_eq!(blocked(&student(off.clone(), 9), true, false), None);
-    assert_eq!(blocked(&student(off, 2), true, false), Some(Blocked::Full(2)));
+    let full = Refusal::Full(Places { running: 0, stopped: 2, limit: 2 });
+    assert_eq!(blocked(&student(off, 2), true, false), Some(Blocked::Refused(full, vec![])));
     assert_eq!(blocked(&student(vec![], 9), false, false), Some(Blocked::NoRight));
     assert_eq!(blocked(&student(vec![], 9), true, true), Some(Blocked::Away));
-    let rule = Settings { rule: None, ..settings() };
+    let rule = Settings { is_rule_enforced: false, ..settings() };
     let free =
         of_home(&student(run(3), 9), &rule, true, false, |home| home.courses[0].offers[0].blocked.clone());
     assert_eq!(free, None, "without a rule, the webhook rejects nothing");
@@ -170,18 +178,22 @@ fn a_student_without_a_namespace_cannot_start_machines() {
 }
 
 #[test]
-fn the_home_page_has_all_courses_and_their_remaining_quota() {
+fn the_home_page_has_all_courses_and_their_quota() {
     let known = known();
     of_home(&known, &settings(), true, false, |home| {
         let titles: Vec<&str> = home.courses.iter().map(|course| &*course.title).collect();
         assert_eq!(titles, ["Computer networks", "Databases", "old"]);
-        let left: Vec<String> = home.courses[0]
-            .left
-            .iter()
-            .filter_map(crate::api::usage::Share::left)
-            .map(|left| left.to_string())
-            .collect();
-        assert_eq!(left, ["1", "4", "8Gi"], "two of three machines run, each with 2 cores and 4Gi");
+        let amounts = home.courses[0].amounts.iter().map(|of| {
+            let stopped = of.stopped.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string);
+            format!("{} {stopped} {}", of.running, of.limit)
+        });
+        let amounts: Vec<String> = amounts.collect();
+        assert_eq!(
+            amounts,
+            ["2 1 3", "4 - 8", "8Gi - 16Gi"],
+            "two of three machines run, each with 2 cores and 4Gi"
+        );
+        assert_eq!(home.places, Some(Places { running: 3, stopped: 1, limit: 9 }));
         let titles: Vec<&str> = home.courses[0].offers.iter().map(|offer| &*offer.title).collect();
         assert_eq!(titles, ["Network desktop", "Three routers", "Web server"]);
         let names: Vec<&str> = home.cards.iter().map(|card| &*card.name).collect();

@@ -87,6 +87,18 @@ impl Site {
         self.send(Request::get(path), "").await
     }
 
+    /// Asserts that a form has changed nothing, and that its fields are kept.
+    fn assert_kept(&self, answer: &Response) {
+        let mut headers = HeaderMap::new();
+        for cookie in answer.headers().get_all(SET_COOKIE) {
+            let cookie = pair(cookie.to_str().expect("text"));
+            headers.append(COOKIE, HeaderValue::from_str(cookie).expect("a value"));
+        }
+        let flash = Flash::read(&headers, &self.keys, clock::now(), "/").expect("a flash message");
+        assert_eq!(flash.outcome, Outcome::Failed(Problem::NotNow));
+        assert!(flash.fields.contains(&("name".to_owned(), "vm-1".to_owned())), "{flash:?}");
+    }
+
     /// Updates an open page.
     async fn update(&self, path: &str) -> Response {
         self.send(Request::get(path).header("hx-request", "true"), "").await
@@ -99,11 +111,11 @@ fn all(of: &Semaphore) -> SemaphorePermit<'_> {
     of.try_acquire_many(number).expect("permits")
 }
 
-/// Whether a browser loads this page again after 15 to 30 s.
-fn is_loaded_again(answer: &Response, path: &str) -> bool {
+/// Whether a browser loads this page again after `least` seconds, or up to twice as many.
+fn is_loaded_again(answer: &Response, path: &str, least: u64) -> bool {
     let refresh = answer.headers().get("refresh").and_then(|value| value.to_str().ok()).unwrap_or_default();
     refresh.split_once("; url=").is_some_and(|(seconds, url)| {
-        url == path && seconds.parse().is_ok_and(|seconds: u64| (15..=30).contains(&seconds))
+        url == path && seconds.parse().is_ok_and(|seconds: u64| (least..=2 * least).contains(&seconds))
     })
 }
 
@@ -115,7 +127,7 @@ async fn a_page_that_waits_too_long_for_others_has_its_last_content_or_an_error(
     tokio::time::pause();
     let home = site.open("/").await;
     assert_eq!(home.status(), StatusCode::OK, "the last content");
-    assert!(is_loaded_again(&home, "/"), "{home:?}");
+    assert!(is_loaded_again(&home, "/", 15), "{home:?}");
     for answer in [site.open("/courses").await, site.update("/").await] {
         assert_eq!(answer.status(), StatusCode::TOO_MANY_REQUESTS);
         assert_eq!(answer.headers()[RETRY_AFTER], "5");
@@ -133,14 +145,33 @@ async fn a_form_that_waits_too_long_for_others_changes_nothing_and_keeps_its_fie
     let answer = site.send(form, "name=vm-1").await;
     assert_eq!(answer.status(), StatusCode::SEE_OTHER);
     assert_eq!(site.api.lines(), Vec::<String>::new());
-    let mut headers = HeaderMap::new();
-    for cookie in answer.headers().get_all(SET_COOKIE) {
-        let cookie = pair(cookie.to_str().expect("text"));
-        headers.append(COOKIE, HeaderValue::from_str(cookie).expect("a value"));
+    site.assert_kept(&answer);
+}
+
+#[tokio::test]
+async fn while_the_api_server_is_silent_pages_and_forms_are_answered_at_once_without_requests() {
+    let site = site().await;
+    assert_eq!(site.open("/").await.status(), StatusCode::OK);
+    let client = site.app.users.client.clone();
+    let watch = tokio::spawn(async move { client.watch_silence(|| true).await });
+    site.is_away.store(true, Ordering::Relaxed);
+    tokio::time::pause();
+    site.app.users.client.silence().becomes(true).await;
+    site.api.lines();
+    let begin = tokio::time::Instant::now();
+    assert!(is_loaded_again(&site.open("/").await, "/", 15), "the last content");
+    for path in ["/courses", MACHINE] {
+        assert_eq!(site.open(path).await.status(), StatusCode::SERVICE_UNAVAILABLE, "{path}");
     }
-    let flash = Flash::read(&headers, &site.keys, clock::now(), "/").expect("a flash message");
-    assert_eq!(flash.outcome, Outcome::Failed(Problem::NotNow));
-    assert!(flash.fields.contains(&("name".to_owned(), "vm-1".to_owned())), "{flash:?}");
+    assert_eq!(site.update("/").await.status(), StatusCode::SERVICE_UNAVAILABLE);
+    let form = Request::post(CREATE.path).header("sec-fetch-site", "same-origin");
+    site.assert_kept(&site.send(form, "name=vm-1&templateNamespace=workspace-tea&template=vm").await);
+    assert_eq!(begin.elapsed(), std::time::Duration::ZERO);
+    assert!(site.api.lines().iter().all(|line| line == "GET /livez"));
+    site.is_away.store(false, Ordering::Relaxed);
+    site.app.users.client.silence().becomes(false).await;
+    assert!(!site.open("/").await.headers().contains_key("refresh"), "the content is current");
+    watch.abort();
 }
 
 #[tokio::test]
@@ -150,10 +181,10 @@ async fn a_page_that_is_opened_during_an_outage_is_loaded_again() {
     assert!(!site.open("/").await.headers().contains_key("refresh"), "the content is current");
     site.is_away.store(true, Ordering::Relaxed);
     let away = StatusCode::SERVICE_UNAVAILABLE;
-    for (path, status) in [("/", StatusCode::OK), ("/courses", away), (MACHINE, away)] {
+    for (path, status, least) in [("/", StatusCode::OK, 15), ("/courses", away, 3), (MACHINE, away, 3)] {
         let answer = site.open(path).await;
         assert_eq!(answer.status(), status, "{path}");
-        assert!(is_loaded_again(&answer, path), "{path}: {answer:?}");
+        assert!(is_loaded_again(&answer, path, least), "{path}: {answer:?}");
     }
     assert_eq!(site.update("/").await.status(), away, "an open page keeps its content");
 }

@@ -3,8 +3,12 @@
 use crate::config::Language;
 use crate::controllers::dashboard::account::{model::Account, view::account};
 use crate::controllers::dashboard::courses::{model::Courses, view::courses};
+use crate::controllers::dashboard::help::help;
 use crate::controllers::dashboard::home::{model::Home, view::home};
 use crate::controllers::dashboard::machine::{model::Machine, view::machine};
+use crate::controllers::dashboard::new::{model::New, view::new};
+use crate::controllers::dashboard::paths;
+use crate::controllers::dashboard::session::Logout;
 use crate::controllers::dashboard::student::{Known, Student};
 use crate::controllers::dashboard::tests::fixtures::{
     Everything, instances, known, now, settings, view, warning,
@@ -22,6 +26,8 @@ pub fn states() -> Vec<State> {
         State::NoNamespace,
         State::NoCourse,
         State::NotFound,
+        State::NoTemplate,
+        State::CourseWaits,
         State::Refused(text()),
         State::Changed,
         State::Away(now()),
@@ -29,10 +35,12 @@ pub fn states() -> Vec<State> {
         State::LoginAway,
         State::LoginFailed(text()),
         State::SessionOver,
-        State::LoggedOut,
+        State::LoggedOut(Logout { is_everywhere: true, is_at_issuer: true }),
         State::TooMany(1),
         State::NotHere,
         State::Broken(text()),
+        State::LoggedOut(Logout { is_everywhere: false, is_at_issuer: true }),
+        State::LoggedOut(Logout { is_everywhere: true, is_at_issuer: false }),
     ]
 }
 
@@ -52,6 +60,12 @@ pub fn pages(language: Language) -> Vec<(String, String)> {
         let shown = Machine::of(&view, &student, &instance, false, warnings, Some(&["bob".to_owned()]));
         pages.push((format!("machine-{}", instance.metadata.name), machine(&view, &shown)));
     }
+    for (course, template) in [("net", "desktop"), ("os", "desktop")] {
+        let view = of("/new/net/desktop");
+        let shown = New::of(&view, &student, course, template).expect("a page");
+        pages.push((format!("new-{course}"), new(&view, &shown)));
+    }
+    pages.push(("help".to_owned(), help(&of(paths::HELP))));
     pages.extend(special(language, &student));
     for (number, of_state) in states().iter().enumerate() {
         pages.push((format!("state-{number:02}"), state(&of("/"), of_state)));
@@ -63,7 +77,7 @@ pub fn pages(language: Language) -> Vec<(String, String)> {
 fn special(language: Language, student: &Student<'_>) -> Vec<(String, maud::Markup)> {
     let (settings, all, none) = (settings(), Everything(true), Everything(false));
     let values = [("key".to_owned(), "ssh-rsa <oops>".to_owned())];
-    let typed = Typed { action: "/account/keys/add", values: &values };
+    let typed = Typed { action: "/account/keys/add", values: &values, wrong: Some(("key", "key")) };
     let failed = Notice::Failed("The key was not added.".to_owned());
     let done = Notice::Done(texts(language).actions["machines.create"].done.clone());
     let wrong = View { typed: Some(typed), notice: Some(&failed), ..view(language, "/account") };

@@ -18,7 +18,7 @@ fn home(tenant: Tenant, personal_workspaces: bool) -> Home {
     let workspaces = vec![workspace("net", "Networks", "", 3)];
     let known = Known::new(tenant, Vec::new(), templates, workspaces, Vec::new());
     let rule = Rule { require_enrolment: true, personal_workspaces };
-    let (settings, all) = (Settings { rule: Some(rule), ..settings() }, Everything(true));
+    let (settings, all) = (Settings { rule, ..settings() }, Everything(true));
     Home::of(&view(Language::ENGLISH, "/"), &Student::new(&known, &settings, &all, None))
 }
 
@@ -42,8 +42,12 @@ fn own_templates_are_listed_in_the_personal_workspace_with_its_quota() {
     for (tenant, limits) in [(with_quota.clone(), 3), (older, 0)] {
         let home = home(tenant, true);
         assert_eq!(listed(&home), [("Networks", vec!["desktop"]), (personal, vec!["own"])]);
-        assert_eq!((home.courses[1].left.len(), &home.courses[1].offers[0].blocked), (limits, &None));
+        assert_eq!((home.courses[1].amounts.len(), &home.courses[1].offers[0].blocked), (limits, &None));
     }
+    // The status of the Tenant says that personal workspaces are enabled.
+    let mut created = with_quota.clone();
+    created.status.personal_workspace_created = Some(true);
+    assert_eq!(listed(&home(created, false)), [("Networks", vec!["desktop"]), (personal, vec!["own"])]);
     for (tenant, personal_workspaces) in [(with_quota, false), (enrolled(), true)] {
         assert_eq!(listed(&home(tenant, personal_workspaces)), [("Networks", vec!["desktop"])]);
     }

@@ -75,7 +75,15 @@ fn faults(page: &str) -> Vec<String> {
         );
         fault(is_field && !element.has("hx-morph-skip"), format!("<{name}> loses what is typed"));
         fault(*name == "button" && !element.has("type"), "a button without a type".to_owned());
-        fault(*name == "form" && element.of("method") != "post", "a form that is not posted".to_owned());
+        let is_search = element.of("role") == "search" && element.of("method") == "get";
+        fault(
+            *name == "form" && element.of("method") != "post" && !is_search,
+            "a form that is not posted".to_owned(),
+        );
+        fault(
+            element.of("aria-invalid") == "true" && !element.has("aria-describedby"),
+            "an invalid field without a reason".to_owned(),
+        );
         fault(*name == "script" && !element.has("nonce"), "a script without nonce".to_owned());
         fault(*name == "style" || element.has("style"), format!("<{name}> with a style"));
         for key in attributes.keys() {
@@ -95,7 +103,8 @@ fn faults(page: &str) -> Vec<String> {
             format!("a link to {}", element.of("href")),
         );
         let target = element.of("href");
-        let is_link = target.starts_with(['/', '#']) || leaves || *name == "link";
+        let is_mail = target.starts_with("mailto:");
+        let is_link = target.starts_with(['/', '#']) || leaves || is_mail || *name == "link";
         fault(element.has("href") && !is_link, format!("a link to {target:?}"));
     }
     let levels: Vec<u32> = all.iter().filter_map(|one| one.name.strip_prefix('h')?.parse().ok()).collect();
@@ -156,7 +165,7 @@ fn a_template_that_is_not_ready_has_a_warning_and_an_enabled_button() {
         let words = texts(language);
         let (_, home) = pages(language).into_iter().find(|(name, _)| name == "home").expect("a page");
         let start = home.find("<div class=\"warned\">").expect("a warning");
-        let shown = &home[start..start + home[start..].find("</div>").expect("its end")];
+        let shown = &home[start..start + home[start..].find("</article>").expect("its end")];
         assert!(shown.contains("<button type=\"submit\"") && !shown.contains("disabled"), "{shown}");
         assert!(shown.contains(words.may_wait.as_str()), "{shown}");
         assert!(shown.contains(texts(language).reason("NoNode").expect("a sentence")), "{shown}");

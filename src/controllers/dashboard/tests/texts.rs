@@ -48,12 +48,13 @@ fn pages(text: &str) -> Vec<String> {
     let (settings, all) = (settings(), Everything(true));
     let student = Student::new(&known, &settings, &all, None);
     let values = [("key".to_owned(), text.to_owned()), ("prettyName".to_owned(), text.to_owned())];
-    let typed = Typed { action: "/account/keys/add", values: &values };
+    let typed = Typed { action: "/account/keys/add", values: &values, wrong: Some(("key", "key")) };
     let notice = Notice::Failed(text.to_owned());
     let view = View {
         user: text,
         help: text,
         notice: Some(&notice),
+        search: text,
         typed: Some(typed),
         ..view(Language::ENGLISH, "/account")
     };
@@ -94,6 +95,7 @@ fn is_linked(page: &str) -> bool {
         target.is_empty()
             || target.starts_with(['/', '#'])
             || target.starts_with("http")
+            || target.starts_with("mailto:")
             || one.name == "link"
     })
 }
@@ -120,7 +122,7 @@ proptest! {
 #[test]
 fn typed_text_is_shown_again_in_its_field() {
     let values = [("key".to_owned(), "</textarea><script>\"x".to_owned())];
-    let typed = Typed { action: "/account/keys/add", values: &values };
+    let typed = Typed { action: "/account/keys/add", values: &values, wrong: None };
     let view = View { typed: Some(typed), ..view(Language::ENGLISH, "/account") };
     let (known, settings, all) = (super::fixtures::known(), settings(), Everything(true));
     let student = Student::new(&known, &settings, &all, None);

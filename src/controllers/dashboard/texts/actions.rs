@@ -14,6 +14,8 @@ pub struct ActionTexts {
     pub label: String,
     /// The notice after the action.
     pub done: String,
+    /// The notice after an action that creates a machine, with its name as the placeholder `{name}`.
+    pub named: Option<Template>,
     /// The effect of the action, if the label does not explain it.
     pub hint: Option<String>,
     /// The question before the action, or the heading of its form; it can have the placeholder `{name}`.

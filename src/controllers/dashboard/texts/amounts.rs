@@ -2,7 +2,7 @@
 
 use super::catalogue::Texts;
 use crate::api::Quantity;
-use crate::api::usage::{Measure, Share};
+use crate::api::usage::Measure;
 
 /// The units of bytes, from the largest.
 const UNITS: [(&str, i64); 5] =
@@ -22,14 +22,6 @@ impl Texts {
     /// Returns an amount with its measure: `4 GiB of memory`, `2 cores`.
     pub fn named(&self, measure: &Measure, quantity: &Quantity) -> String {
         self.amount(measure, &self.quantity(measure, quantity))
-    }
-
-    /// Returns the remaining part of a limit: `2 of 4 cores`; `None` without a limit.
-    pub fn remaining(&self, share: &Share) -> Option<String> {
-        let part = self.quantity(&share.measure, &share.left()?);
-        let whole = self.quantity(&share.measure, share.limit.as_ref()?);
-        let text = self.share.fill(&[("part", &part), ("whole", &whole)]);
-        Some(self.amount(&share.measure, &text))
     }
 
     fn bytes(&self, count: i64) -> String {

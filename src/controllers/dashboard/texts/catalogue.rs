@@ -9,7 +9,9 @@ use super::actions::ActionTexts;
 use super::phrases::{Ending, Progress};
 use super::problems::Problem;
 use super::template::{Plural, Table, Template};
+use crate::api::denial::DenialReason;
 use crate::config::Language;
+use crate::controllers::dashboard::progress::Step;
 use crate::controllers::dashboard::standing::Standing;
 
 /// The catalogues, in the order of the languages.
@@ -48,30 +50,34 @@ catalogue! {
     /// The texts of a language. Comments in the files explain them.
     pub struct Texts;
     String:
-        language, skip, pages, home, courses, account, log_out, help, languages, reload, not_live,
+        language, skip, pages, home, courses, account, log_out, help, languages, reload, not_live, silent,
         no_scripts, live_absent, live_full, old, details, moments_ago, in_moments, measure_instances,
         measure_cpu, measure_memory, measure_disk, unlimited, of_course, connect, no_machine, personal,
-        no_course_name, new_machine, no_templates_here, left, keeps_disk, loses_disk, used_by, no_right,
-        may_wait, no_namespace, away, why, warnings, next, next_nothing, pending_change, environments, open,
+        no_course_name, new_machine, no_templates_here, keeps_disk, loses_disk, used_by, no_right,
+        may_wait, no_namespace, away, why, warnings, next, next_nothing, pending_change, open,
         ssh, ssh_hint, web_ssh, no_ssh_yet, ports, ports_hint, no_ports, port_soon, name, save_hint,
         save_running, snapshots, facts, template, course, created, identity, ready_in, last_use, enders, you,
         managers, administrators, of_tenant, state_since, my_courses, other_courses, no_courses,
         no_other_courses, role_user, role_manager, role_candidate, failing, join_hint, ask_hint, gives,
         person, email, user_name, keys, keys_hint, no_keys, key_unused, key_without_name, fingerprint, quota,
-        quota_all, used, granted, what, drive, drive_hint, drive_is_open, lost;
+        quota_all, used, granted, what, drive, drive_hint, drive_is_open, lost, logout_late, desktops_stay,
+        error, to_field, contact, cancel, copy, copied, options, any_node,
+        running, stopped, all_machines, stopped_hint, wrong, off_and_empty, so_far, usually, notify, last_run,
+        search, search_label, show_all, join_first_hint;
     Template:
-        ago, in_time, amount_memory, amount_disk, share, instead_of, too_many_machines, port_line, quota_of,
-        drive_size;
+        ago, in_time, amount_memory, amount_disk, quota_line, instead_of, port_line, quota_of,
+        drive_size, start_it, join_first;
     Plural:
-        seconds, minutes, hours, days, amount_instances, amount_cpu, warned;
+        seconds, minutes, hours, days, found, amount_instances, amount_cpu, warned;
     Table<Standing>: standing, because;
-    Table<Ending>: until, warning_due;
+    Table<Step>: step;
     [String; 7]: weekdays;
     [String; 12]: months;
     char: decimal;
-    Table<Ending, Template>: template_says;
-    Refusals: refusal;
+    Table<Ending, Template>: until, warning_due, template_says;
+    Table<DenialReason, Template>: refusal;
     Table<Progress>: snapshot;
+    ConnectHelp: connect_help;
     BTreeMap<String, ActionTexts>: actions;
     Table<Problem>: problems;
     States: states;
@@ -96,15 +102,19 @@ catalogue! {
     /// The texts of the pages about states, see [`State`](super::ui::state::State).
     pub struct States;
     StateTexts:
-        no_tenant, unconfirmed, no_namespace, no_course, not_found, refused, changed, away, issuer_refused,
-        login_away, login_failed, session_over, logged_out, too_many, not_here, broken;
+        no_tenant, unconfirmed, no_namespace, no_course, not_found, no_template, course_waits, refused,
+        changed, away, issuer_refused, login_away, login_failed, session_over, logged_out, logged_out_here,
+        too_many, not_here, broken;
 }
 
 catalogue! {
-    /// Why the webhook would refuse to start a machine.
-    pub struct Refusals;
-    String: no_template, of_another_tenant, no_tenant, no_personal_workspace;
-    Template: writes_foreign_volume, not_enrolled, no_workspace, elsewhere, exceeded;
+    /// The help beside the ways to connect to a machine.
+    pub struct ConnectHelp;
+    String:
+        how, none, address, host_key, desktop, clipboard, clipboard_hint, keyboard, keyboard_hint,
+        full_screen, full_screen_hint, tablet, tablet_hint, ssh, create_key, create_key_hint, windows, mac,
+        linux, add_key, to_account, log_in, host_key_hint, short_name, short_name_hint;
+    Template: then;
 }
 
 impl Texts {

@@ -1,6 +1,7 @@
 //! Why an action failed.
 
 use super::template::table_key;
+use crate::api::exposed_ports::PortFault;
 use crate::api::public_key::PublicKeyError;
 
 table_key! {
@@ -15,16 +16,31 @@ table_key! {
         Gone,
         /// The name is in use.
         Taken,
-        /// The user could not be determined, or too many other forms were processed, so nothing was tried.
+        /// The user could not be determined, the API server does not answer, or too many other forms were processed, so
+        /// nothing was tried.
         NotNow,
         /// The API server did not confirm the change: a write that timed out may be done.
         Unknown,
         /// The API server or a webhook rejected the change; its message follows.
         Refused,
+        /// The namespace has the maximum number of objects.
+        QuotaFull,
         /// A field that the page itself writes is missing or invalid.
         Form,
         /// The text is not an SSH public key.
         Key,
+        /// The text is a private key.
+        KeyPrivate,
+        /// The text is empty.
+        KeyEmpty,
+        /// The text is a public key in the format of RFC 4716.
+        KeyRfc4716,
+        /// The text is a public key in the PEM format.
+        KeyPem,
+        /// The text is the fingerprint of a key.
+        KeyFingerprint,
+        /// The text is a key with options before it.
+        KeyOptions,
         /// The text has more than one line.
         KeyLineBreak,
         /// The text is longer than any key.
@@ -35,12 +51,62 @@ table_key! {
         KnownKey,
         /// A port is not a number from 1 to 65535.
         Port,
+        /// A public port is not a number from 0 to 65535.
+        PublicPort,
         /// The name of a port is invalid.
         PortName,
+        /// Another port of the machine has this name.
+        PortNameTaken,
+        /// Another public port leads to this port of the machine.
+        PortTargetTaken,
+        /// Another port has this public port.
+        PublicPortTaken,
+        /// A port has another protocol than TCP and UDP, or an invalid number or name.
+        PortInvalid,
         /// A display name is too long.
         Name,
         /// Only managers enrol users in the course.
         Closed,
+    }
+}
+
+/// The problems with a field: its name, and the id of its element.
+const FIELDS: &[(Problem, (&str, &str))] = &[
+    (Problem::Key, ("key", "key")),
+    (Problem::KeyPrivate, ("key", "key")),
+    (Problem::KeyEmpty, ("key", "key")),
+    (Problem::KeyRfc4716, ("key", "key")),
+    (Problem::KeyPem, ("key", "key")),
+    (Problem::KeyFingerprint, ("key", "key")),
+    (Problem::KeyOptions, ("key", "key")),
+    (Problem::KeyLineBreak, ("key", "key")),
+    (Problem::KeyTooLong, ("key", "key")),
+    (Problem::KeyUnsupported, ("key", "key")),
+    (Problem::KnownKey, ("key", "key")),
+    (Problem::Port, ("targetPort", "port-inside")),
+    (Problem::PublicPort, ("port", "port-outside")),
+    (Problem::PublicPortTaken, ("port", "port-outside")),
+    (Problem::PortTargetTaken, ("targetPort", "port-inside")),
+    (Problem::PortName, ("name", "port-name")),
+    (Problem::PortNameTaken, ("name", "port-name")),
+    (Problem::Name, ("prettyName", "pretty-name")),
+];
+
+impl Problem {
+    /// Returns the field that the problem is about; `None` if it is about the whole form.
+    pub fn field(self) -> Option<(&'static str, &'static str)> {
+        FIELDS.iter().find(|(problem, _)| *problem == self).map(|(_, field)| *field)
+    }
+}
+
+impl From<&PortFault> for Problem {
+    fn from(fault: &PortFault) -> Self {
+        match fault {
+            PortFault::NameTaken(_) => Self::PortNameTaken,
+            PortFault::TargetTaken(_) => Self::PortTargetTaken,
+            PortFault::PublicTaken(_) => Self::PublicPortTaken,
+            PortFault::Protocol { .. } | PortFault::Number { .. } | PortFault::Name(_) => Self::PortInvalid,
+        }
     }
 }
 

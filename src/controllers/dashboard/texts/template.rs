@@ -27,6 +27,13 @@ impl Template {
     }
 }
 
+impl Template {
+    /// Returns the texts before and after the only placeholder, whose value is an element.
+    pub fn around(&self) -> (&str, &str) {
+        placeholder(&self.0).map_or((&*self.0, ""), |(before, _, after)| (before, after))
+    }
+}
+
 /// The text before the first placeholder, its name, and the text behind it.
 fn placeholder(text: &str) -> Option<(&str, &str, &str)> {
     let (before, rest) = text.split_once('{')?;

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::catalogue::{Texts, read, texts};
 use super::problems::Problem;
 use super::template::{Key, placeholders};
+use crate::api::denial::{Cause, DenialReason};
 use crate::api::quota::Refusal;
 use crate::api::reason::Row;
 use crate::config::Language;
@@ -125,4 +126,24 @@ fn each_problem_has_its_own_sentence() {
 fn a_refusal_names_the_course() {
     let refusal = Refusal::NotEnrolled { tenant: "ada".to_owned(), workspace: "net".to_owned() };
     assert!(Language::all().all(|language| texts(language).refusal(&refusal).contains("net")));
+}
+
+#[test]
+fn each_reason_of_a_webhook_has_a_sentence_with_its_value() {
+    for language in Language::all() {
+        let texts = texts(language);
+        for reason in DenialReason::ALL {
+            let sentence = texts.denied(&[Cause::new(*reason, "CPU (9 > 8)")]);
+            assert!(sentence.ends_with('.') && !sentence.contains('{'), "{}: {reason:?}", language.code());
+        }
+        let limits = ["Instances (4 > 3)", "Memory (5Gi > 4Gi)"];
+        let causes = limits.map(|limit| Cause::new(DenialReason::QuotaExceeded, limit));
+        let sentence = texts.denied(&causes);
+        for words in [&texts.measure_instances, &texts.measure_memory] {
+            assert!(sentence.contains(words.as_str()) && sentence.matches('.').count() == 1, "{sentence}");
+        }
+    }
+    let italian = texts(Language::of("it").expect("Italian"));
+    let exceeded = Cause::new(DenialReason::QuotaExceeded, "Instances (4 > 3)");
+    assert_eq!(italian.denied(&[exceeded]), "Supererebbe la tua quota: Macchine: 4 (limite: 3).");
 }

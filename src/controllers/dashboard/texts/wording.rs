@@ -1,26 +1,39 @@
 //! Sentences that depend on values of the API.
 
 use super::catalogue::Texts;
+use super::template::Key;
+use crate::api::denial::{Cause, DenialReason};
 use crate::api::quota::Refusal;
 use crate::api::usage::{Measure, Share};
+use crate::api::{Condition, reason, why};
+
+impl Key for DenialReason {
+    const ALL: &'static [Self] = Self::ALL;
+}
 
 impl Texts {
     /// Returns why the webhook would refuse to start a machine.
     pub fn refusal(&self, refusal: &Refusal) -> String {
-        let texts = &self.refusal;
-        match refusal {
-            Refusal::NoTemplate(_) => texts.no_template.clone(),
-            Refusal::WritesForeignVolume { volume, .. } => {
-                texts.writes_foreign_volume.fill(&[("volume", &volume.to_string())])
+        self.denied(&Cause::of(refusal))
+    }
+
+    /// Returns why a webhook refuses a change, in one sentence for each reason.
+    pub fn denied(&self, causes: &[Cause]) -> String {
+        // The exceeded limits share a sentence.
+        let exceeded = causes.iter().filter(|cause| cause.reason == DenialReason::QuotaExceeded);
+        let exceeded: Vec<Share> = exceeded.filter_map(|cause| Share::parse(&cause.value)).collect();
+        let exceeded = self.exceeded(&exceeded);
+        let mut sentences: Vec<String> = Vec::new();
+        for Cause { reason, value } in causes {
+            let about =
+                ["volume", "course", "namespace", "count", "limit"].map(|name| (name, value.as_str()));
+            let values = [&about[..], &[("shares", exceeded.as_str())]].concat();
+            let sentence = self.refusal.of(*reason).fill(&values);
+            if !sentences.contains(&sentence) {
+                sentences.push(sentence);
             }
-            Refusal::OfAnotherTenant { .. } => texts.of_another_tenant.clone(),
-            Refusal::NoTenant(_) => texts.no_tenant.clone(),
-            Refusal::NotEnrolled { workspace, .. } => texts.not_enrolled.fill(&[("course", workspace)]),
-            Refusal::NoWorkspace(workspace) => texts.no_workspace.fill(&[("course", workspace)]),
-            Refusal::NoPersonalWorkspace(_) => texts.no_personal_workspace.clone(),
-            Refusal::Elsewhere { namespace, .. } => texts.elsewhere.fill(&[("namespace", namespace)]),
-            Refusal::Exceeded(shares) => texts.exceeded.fill(&[("shares", &self.exceeded(shares))]),
         }
+        sentences.join(" ")
     }
 
     /// Lists shares that are above their limits: `Memory: 5 GiB (limit: 4 GiB)`.
@@ -33,6 +46,13 @@ impl Texts {
             format!("{}: {both}", self.measure(&share.measure))
         };
         shares.iter().map(one).collect::<Vec<_>>().join("; ")
+    }
+
+    /// Returns the meaning of the reason of a condition for a student; `None` for a reason that the file does not have.
+    pub fn meaning(&self, condition: &Condition) -> Option<&str> {
+        let is_full = condition.reason == reason::POD_UNSCHEDULABLE;
+        let is_unsuitable = is_full && why::is_unsuitable(&condition.message);
+        self.reason(if is_unsuitable { reason::NO_NODE.as_str() } else { condition.reason.as_str() })
     }
 
     /// Returns the name of a measure.

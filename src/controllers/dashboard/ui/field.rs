@@ -4,6 +4,7 @@ use maud::{Markup, html};
 
 use super::parts;
 use super::view::View;
+use crate::api::shown::{message, shown};
 use crate::controllers::dashboard::action::entry::{Action, Field, Input};
 use crate::controllers::dashboard::texts::FieldTexts;
 
@@ -37,41 +38,91 @@ pub fn form(view: &View<'_>, form: &Form<'_>) -> Markup {
     }
 }
 
-/// A field with its label. A live update does not touch its content.
-fn field(view: &View<'_>, path: &str, field: &Field, texts: &FieldTexts, value: &str) -> Markup {
-    let FieldTexts { label, hint } = texts;
-    let hint_id = (!hint.is_empty()).then(|| format!("{}-hint", field.id));
+/// An optional field of a form, of which the page has several: `key` distinguishes their ids. `is_typed` is true for the
+/// form that was rejected. A choice has these options.
+pub fn optional(
+    view: &View<'_>,
+    action: &Action,
+    field: &Field,
+    (key, is_typed): (&str, bool),
+    options: &[String],
+) -> Markup {
+    let Some(FieldTexts { label, hint }) = view.action(action).fields.get(field.name) else {
+        return Markup::default();
+    };
+    let Field { name, id, input } = field;
+    let [id, hint_id] = [format!("{id}-{key}"), format!("{id}-{key}-hint")];
+    let described = (!hint.is_empty()).then_some(hint_id.as_str());
+    let value = view.typed_in(action.path, name).filter(|_| is_typed).unwrap_or_default();
     html! {
         div.field {
-            label for=(field.id) { (label) }
-            (input(view, path, field, value, hint_id.as_deref()))
-            @if let Some(id) = &hint_id { p.hint id=(id) { (hint) } }
+            label for=(id) { (label) }
+            @if let Input::Line { max, .. } = input {
+                input type="text" id=(id) name=(name) value=(value) maxlength=(max) data-draft
+                    aria-describedby=[described] hx-morph-skip hx-nonce=(view.nonce);
+            } @else {
+                select id=(id) name=(name) data-draft aria-describedby=[described] hx-morph-skip hx-nonce=(view.nonce) {
+                    option value="" { (view.texts().any_node) }
+                    @for option in options { option value=(option) selected[option == value] { (shown(option)) } }
+                }
+            }
+            @if !hint.is_empty() { p.hint id=(hint_id) { (hint) } }
         }
     }
 }
 
-/// The element of a field, with the id of the element that describes it.
-fn input(view: &View<'_>, path: &str, field: &Field, value: &str, described: Option<&str>) -> Markup {
+/// A field with its label, and with the error if the form was rejected because of it. A live update does not touch its
+/// content.
+fn field(view: &View<'_>, path: &str, field: &Field, texts: &FieldTexts, value: &str) -> Markup {
+    let FieldTexts { label, hint } = texts;
+    let wrong = view.wrong_in(path, field.name);
+    let [error_id, hint_id] = ["error", "hint"].map(|part| format!("{}-{part}", field.id));
+    let parts = [(wrong.is_some(), error_id.as_str()), (!hint.is_empty(), hint_id.as_str())];
+    let described: Vec<&str> =
+        parts.into_iter().filter(|(is_there, _)| *is_there).map(|(_, id)| id).collect();
+    let described = described.join(" ");
+    html! {
+        div.field {
+            label for=(field.id) { (label) }
+            (input(view, path, field, value, &Described { by: &described, is_wrong: wrong.is_some() }))
+            @if let Some(why) = wrong { p.error id=(error_id) { (message(why)) } }
+            @if !hint.is_empty() { p.hint id=(hint_id) { (hint) } }
+        }
+    }
+}
+
+/// The description of a field for screen readers.
+struct Described<'a> {
+    /// The ids of the elements that describe it; empty for none.
+    by: &'a str,
+    /// Whether its content is invalid.
+    is_wrong: bool,
+}
+
+/// The element of a field. The script keeps drafts of fields with `data-draft`, which is never a key.
+fn input(view: &View<'_>, path: &str, field: &Field, value: &str, described: &Described<'_>) -> Markup {
     let Field { name, id, input } = field;
     let value = view.typed_in(path, name).unwrap_or(value);
     let nonce = view.nonce;
+    let by = Some(described.by).filter(|by| !by.is_empty());
+    let invalid = described.is_wrong.then_some("true");
     html! {
         @match input {
             Input::Line { max, pattern } => {
-                input type="text" id=(id) name=(name) value=(value) maxlength=(max) required autocomplete="off"
+                input type="text" id=(id) name=(name) value=(value) maxlength=(max) required data-draft
                     pattern=[Some(*pattern).filter(|pattern| !pattern.is_empty())]
-                    aria-describedby=[described] hx-morph-skip hx-nonce=(nonce);
+                    aria-describedby=[by] aria-invalid=[invalid] hx-morph-skip hx-nonce=(nonce);
             },
             Input::Number { min, max } => {
-                input type="number" id=(id) name=(name) value=(value) min=(min) max=(max) required inputmode="numeric"
-                    aria-describedby=[described] hx-morph-skip hx-nonce=(nonce);
+                input type="number" id=(id) name=(name) value=(value) min=(min) max=(max) required inputmode="numeric" data-draft
+                    aria-describedby=[by] aria-invalid=[invalid] hx-morph-skip hx-nonce=(nonce);
             },
             Input::Lines => {
                 textarea id=(id) name=(name) rows="4" required autocomplete="off" spellcheck="false"
-                    aria-describedby=[described] hx-morph-skip hx-nonce=(nonce) { (value) }
+                    aria-describedby=[by] aria-invalid=[invalid] hx-morph-skip hx-nonce=(nonce) { (value) }
             },
             Input::OneOf(all) => {
-                select id=(id) name=(name) aria-describedby=[described] hx-morph-skip hx-nonce=(nonce) {
+                select id=(id) name=(name) data-draft aria-describedby=[by] aria-invalid=[invalid] hx-morph-skip hx-nonce=(nonce) {
                     @for one in *all { option value=(one) selected[*one == value] { (one) } }
                 }
             },

@@ -1,11 +1,13 @@
 //! The frame of all pages: head, navigation, notices, the content that updates replace, and footer.
 
+use jiff::Timestamp;
 use maud::{DOCTYPE, Markup, html};
 
 use super::view::{Live, Notice, View};
 use super::{links, time};
 use crate::api::shown::{message, shown};
 use crate::config::Language;
+use crate::controllers::dashboard::http::assets;
 use crate::controllers::dashboard::paths;
 use crate::controllers::dashboard::texts::texts as in_language;
 
@@ -18,9 +20,11 @@ const UPDATES: &str = "refresh from:body throttle:500ms, retry";
 /// The events that open the stream, unless it is open or being opened.
 const OPENS: &str = "load, retry";
 
-/// Renders a page. A screen reader reads `announced` when it changes.
+/// Renders a page. A screen reader reads the parts of `announced` that change: elements with ids, by which an update
+/// finds them, and with `aria-atomic="true"`.
 pub fn page(view: &View<'_>, title: &str, announced: &Markup, content: &Markup) -> Markup {
     let live = (view.live == Live::On).then_some(UPDATES);
+    let own = live.map(|_| links::searched(view.path, view.search));
     html! {
         (DOCTYPE)
         html lang=(view.language.code()) {
@@ -28,14 +32,15 @@ pub fn page(view: &View<'_>, title: &str, announced: &Markup, content: &Markup) 
             body {
                 a.skip href="#content" { (view.texts().skip) }
                 (header(view))
-                (notices(view))
+                (notices(view, content))
                 @if live.is_some() {
-                    div hx-sse:connect=(view.events) hx-trigger=(OPENS) hx-sync="drop" hx-swap="none"
+                    div #stream hx-sse:connect=(view.events) hx-trigger=(OPENS) hx-sync="drop" hx-swap="none"
                         hx-nonce=(view.nonce) {}
                 }
-                main #content tabindex="-1" hx-get=[live.map(|_| view.path)] hx-trigger=[live] hx-select=[live.map(|_| "#content")]
+                main #content tabindex="-1" hx-get=[own] hx-trigger=[live] hx-select=[live.map(|_| "#content")]
                     hx-swap=[live.map(|_| "outerMorph")] hx-nonce=(view.nonce) {
-                    p.unseen #changes role="status" aria-live="polite" { (announced) }
+                    p.unseen #changes role="status" aria-live="polite" aria-atomic="false" { (announced) }
+                    @if let Some(since) = view.old { (old(view, since)) }
                     (content)
                 }
                 (footer(view))
@@ -51,12 +56,15 @@ fn head(view: &View<'_>, title: &str) -> Markup {
             meta name="viewport" content="width=device-width, initial-scale=1";
             meta name="color-scheme" content="light dark";
             meta name="referrer" content="same-origin";
-            title { (shown(title)) " – CrownLabs" }
-            link rel="stylesheet" href=(view.style);
-            @if view.live == Live::On {
-                meta name="htmx-config" content=(HTMX);
-                @for script in view.scripts { script src=(script) nonce=(view.nonce) defer {} }
+            title {
+                @if matches!(view.notice, Some(Notice::Failed(_))) { (view.texts().error) ": " }
+                (shown(title)) " – " (shown(&view.brand.name))
             }
+            link rel="icon" href=(view.brand.logo().unwrap_or(assets::icon()));
+            link rel="stylesheet" href=(view.style);
+            @if let Some(style) = view.brand.style() { link rel="stylesheet" href=(style); }
+            @if view.live == Live::On { meta name="htmx-config" content=(HTMX); }
+            @for script in view.scripts { script src=(script) nonce=(view.nonce) defer {} }
         }
     }
 }
@@ -67,7 +75,12 @@ fn header(view: &View<'_>) -> Markup {
         [(paths::HOME, &texts.home), (paths::COURSES, &texts.courses), (paths::ACCOUNT, &texts.account)];
     html! {
         header {
-            p.brand { a href="/" { "CrownLabs" } }
+            p.brand {
+                a href="/" {
+                    @if let Some(logo) = view.brand.logo() { img src=(logo) alt="" height="32"; }
+                    (shown(&view.brand.name))
+                }
+            }
             @if !view.user.is_empty() {
                 nav aria-label=(texts.pages) {
                     ul {
@@ -86,20 +99,18 @@ fn header(view: &View<'_>) -> Markup {
 }
 
 /// The notices above the content.
-fn notices(view: &View<'_>) -> Markup {
+fn notices(view: &View<'_>, content: &Markup) -> Markup {
     let texts = view.texts();
     html! {
         @if let Some(notice) = view.notice {
             @match notice {
-                Notice::Done(text) => div.notice.done role="status" { p { (text) } },
-                Notice::Failed(text) => div.notice.failed role="alert" { p { (message(text)) } },
+                Notice::Done(text) => div.notice.done role="status" { p { (message(text)) } },
+                Notice::Failed(text) => { (summary(view, text, content)) },
             }
-        }
-        @if let Some(old) = view.old {
-            div.notice.failed role="alert" { p { (texts.old) " " (time::ago(view, old)) ". " (reload(view)) } }
         }
         @match view.live {
             Live::On => {
+                div.notice #silent role="status" hidden { p { (texts.silent) } }
                 div.notice #not-live role="status" hidden { p { (texts.not_live) " " (reload(view)) } }
                 noscript { div.notice role="status" { p { (texts.no_scripts) " " (reload(view)) } } }
             },
@@ -110,8 +121,29 @@ fn notices(view: &View<'_>) -> Markup {
     }
 }
 
+/// The notice that the content is old. It is a part of the content, so an update removes it.
+fn old(view: &View<'_>, since: Timestamp) -> Markup {
+    html! {
+        div.notice.failed #old role="alert" {
+            p { (view.texts().old) " " (time::ago(view, since)) ". " (reload(view)) }
+        }
+    }
+}
+
+/// The error of a form, which has the focus when the page is loaded, with a link to the invalid field.
+fn summary(view: &View<'_>, text: &str, content: &Markup) -> Markup {
+    let id = view.typed.and_then(|typed| typed.wrong).map(|(_, id)| id);
+    let id = id.filter(|id| content.0.contains(&format!("id=\"{id}\"")));
+    html! {
+        div.notice.failed role="alert" tabindex="-1" autofocus {
+            p { (message(text)) }
+            @if let Some(id) = id { p { a href={ "#" (id) } { (view.texts().to_field) } } }
+        }
+    }
+}
+
 fn reload(view: &View<'_>) -> Markup {
-    html! { a href=(view.path) { (view.texts().reload) } }
+    html! { a href=(links::searched(view.path, view.search)) { (view.texts().reload) } }
 }
 
 fn footer(view: &View<'_>) -> Markup {
@@ -120,7 +152,13 @@ fn footer(view: &View<'_>) -> Markup {
     let others: Vec<&Language> = others.collect();
     html! {
         footer {
-            @if let Some(help) = links::web(view.help) { p { a href=(help) rel="noopener noreferrer" { (texts.help) } } }
+            @match links::web(view.help) {
+                Some(help) => p { a href=(help) rel="noopener noreferrer" { (texts.help) } },
+                None => p { a href=(paths::HELP) { (texts.help) } },
+            }
+            @if !view.brand.contact.is_empty() {
+                p { (texts.contact) ": " a href={ "mailto:" (view.brand.contact) } { (view.brand.contact) } }
+            }
             @if !others.is_empty() {
                 nav aria-label=(texts.languages) {
                     ul {

@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 
+use super::links::searched;
 use super::time;
 use super::view::View;
 use crate::api::condition::Condition;
@@ -27,21 +28,9 @@ pub fn id(what: &str, of: &str) -> String {
     format!("{what}-{}", of.chars().map(plain).collect::<String>())
 }
 
-/// The state of a machine, as a word with a mark: `good` if it can be used, `busy` during a change, `quiet` without a
-/// change, `bad` if a person has to act. The mark is never the only sign.
+/// The state of a machine, as a word with a mark, which is never the only sign.
 pub fn badge(view: &View<'_>, standing: Standing) -> Markup {
-    let mark = match standing {
-        Standing::Ready => "good",
-        Standing::New
-        | Standing::Importing
-        | Standing::Starting
-        | Standing::Running
-        | Standing::Stopping
-        | Standing::Deleting => "busy",
-        Standing::Off | Standing::Unknown => "quiet",
-        Standing::Quota | Standing::Failed | Standing::Blocked => "bad",
-    };
-    html! { span.badge.(mark) { (view.texts().standing.of(standing)) } }
+    html! { span.badge.(standing.mark()) { (view.texts().standing.of(standing)) } }
 }
 
 /// A part of the name of a button that only screen readers need.
@@ -77,49 +66,75 @@ impl Button<'_> {
 pub fn button(view: &View<'_>, button: &Button<'_>) -> Markup {
     let label = &view.action(button.action).label;
     match button.action.place {
-        Place::Main => main_button(view, button),
+        Place::Main => main_button(view, button, &Markup::default()),
         Place::Question => confirm(view, button),
-        Place::Card | Place::Section | Place::Folded => submit(button, label, None, None),
+        Place::Card | Place::Section | Place::Folded => submit(button, label, None, None, &Markup::default()),
     }
 }
 
-/// A form with one button, which has a label, a class, and the id of the element that describes it.
-fn submit(button: &Button<'_>, label: &str, class: Option<&str>, described: Option<&str>) -> Markup {
+/// A form with one button, which has a label, a class, and the id of the element that describes it. `fields` are the
+/// fields above the button.
+fn submit(
+    button: &Button<'_>,
+    label: &str,
+    class: Option<&str>,
+    described: Option<&str>,
+    fields: &Markup,
+) -> Markup {
     html! {
         form method="post" action=(button.path) {
             (hidden(button.fields))
+            (fields)
             button type="submit" class=[class] aria-describedby=[described] { (label) (unseen(button.about)) }
         }
     }
 }
 
-/// The main button of a card, with its warning.
-fn main_button(view: &View<'_>, button: &Button<'_>) -> Markup {
+/// The main button of a card, with its warning and the fields above it.
+pub fn main_button(view: &View<'_>, button: &Button<'_>, fields: &Markup) -> Markup {
     let label = &view.action(button.action).label;
-    let Some(warning) = button.warning else { return submit(button, label, Some("main"), None) };
+    let Some(warning) = button.warning else { return submit(button, label, Some("main"), None, fields) };
     let id = button.id("-warning");
     html! {
         div.warned {
-            (submit(button, label, Some("main"), Some(&id)))
+            (submit(button, label, Some("main"), Some(&id), fields))
             p id=(id) { (view.texts().may_wait) " " (sentence(view, warning)) }
         }
     }
 }
 
-/// A question before an action that cannot be undone, in a `details` element, which opens without scripts. It names
-/// the subject of the button.
+/// A question before an action that cannot be undone, in a `details` element, which opens without scripts, above the
+/// page. It names the subject of the button. The script closes it when the user cancels; without scripts, the page is
+/// loaded again.
 fn confirm(view: &View<'_>, button: &Button<'_>) -> Markup {
     let ActionTexts { label, question, consequence, confirm, .. } = view.action(button.action);
     html! {
-        details.confirm id=(button.id("")) hx-nonce=(view.nonce) {
+        details.confirm id=(button.id("")) name="confirm" hx-nonce=(view.nonce) {
             summary.button.danger { (label) (unseen(button.about)) }
             div.question {
                 @if let Some(question) = question {
                     p { strong { (question.fill(&[("name", &shown(button.about))])) } " " (consequence.as_deref().unwrap_or_default()) }
                 }
-                (submit(button, confirm.as_deref().unwrap_or(label), Some("danger"), None))
+                div.actions {
+                    (submit(button, confirm.as_deref().unwrap_or(label), Some("danger"), None, &Markup::default()))
+                    a.button.cancel href=(searched(view.path, view.search)) { (view.texts().cancel) }
+                }
             }
         }
+    }
+}
+
+/// A text to copy, with its button.
+pub fn copied(view: &View<'_>, text: &str, what: &str) -> Markup {
+    html! { span.copied { code { (shown(text)) } " " (copy(view, &shown(text), what)) } }
+}
+
+/// The button that copies a text. The script shows it, and says that the text was copied. `what` is for screen readers.
+pub fn copy(view: &View<'_>, text: &str, what: &str) -> Markup {
+    let texts = view.texts();
+    html! {
+        button.plain.copy type="button" data-copy=(text) data-done=(texts.copied) { (texts.copy) (unseen(what)) }
+        output {}
     }
 }
 
@@ -140,7 +155,6 @@ pub fn refused(view: &View<'_>, button: &Button<'_>, blocked: &Blocked) -> Marku
                     Blocked::Away => { (texts.away) },
                     Blocked::NoNamespace => { (texts.no_namespace) },
                     Blocked::NoRight => { (texts.no_right) },
-                    Blocked::Full(most) => { (texts.too_many_machines.fill(&[("count", &most.to_string())])) },
                     Blocked::Template(condition) => { (sentence(view, condition)) },
                     Blocked::Refused(refusal, holders) => {
                         (escaped(&texts.refusal(refusal)))
@@ -159,14 +173,14 @@ fn names(names: &[String]) -> String {
 
 /// Returns the meaning of the reason of a condition, or its message if the texts do not have the reason.
 pub fn sentence(view: &View<'_>, condition: &Condition) -> String {
-    let known = view.texts().reason(&condition.reason).map(str::to_owned);
+    let known = view.texts().meaning(condition).map(str::to_owned);
     known.unwrap_or_else(|| shown::message(&condition.message))
 }
 
 /// A condition: its meaning, its time, and its message.
 pub fn cause(view: &View<'_>, cause: &Condition) -> Markup {
     let Condition { reason, message, last_transition_time: since, .. } = cause;
-    let meaning = view.texts().reason(reason);
+    let meaning = view.texts().meaning(cause);
     let said = shown::message(message);
     html! {
         p {

@@ -6,7 +6,8 @@ use maud::{Markup, html};
 use super::view::View;
 use super::{layout, links, time};
 use crate::api::shown::message;
-use crate::controllers::dashboard::texts::StateTexts;
+use crate::controllers::dashboard::session::Logout;
+use crate::controllers::dashboard::texts::{StateTexts, Texts};
 
 /// The reason for such a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +22,10 @@ pub enum State {
     NoCourse,
     /// The page or object does not exist.
     NotFound,
+    /// The Template or the course of a link does not exist.
+    NoTemplate,
+    /// The user is in the course of a link, and cannot see its Templates yet.
+    CourseWaits,
     /// The API server rejected the request with this message.
     Refused(String),
     /// An object has changed since the page was loaded.
@@ -35,8 +40,8 @@ pub enum State {
     LoginFailed(String),
     /// The session expired.
     SessionOver,
-    /// The user has logged out.
-    LoggedOut,
+    /// The user has logged out, which has ended this.
+    LoggedOut(Logout),
     /// There are too many requests. The page can be requested again after this number of seconds.
     TooMany(u64),
     /// A form was sent by a page of another origin.
@@ -49,12 +54,15 @@ impl State {
     /// Returns the status code of the response.
     pub const fn code(&self) -> u16 {
         match self {
-            Self::NoTenant | Self::Unconfirmed(_) | Self::NoNamespace | Self::NoCourse | Self::LoggedOut => {
-                200
-            }
+            Self::NoTenant
+            | Self::Unconfirmed(_)
+            | Self::NoNamespace
+            | Self::NoCourse
+            | Self::CourseWaits
+            | Self::LoggedOut(_) => 200,
             Self::SessionOver | Self::LoginFailed(_) => 401,
             Self::Refused(_) | Self::NotHere => 403,
-            Self::NotFound => 404,
+            Self::NotFound | Self::NoTemplate => 404,
             Self::Changed => 409,
             Self::TooMany(_) => 429,
             Self::Broken(_) => 500,
@@ -67,8 +75,8 @@ impl State {
     fn leads_to(&self, view: &View<'_>) -> String {
         match self {
             Self::NoCourse => "/courses".to_owned(),
-            Self::NotFound | Self::Refused(_) | Self::NotHere => "/".to_owned(),
-            Self::LoggedOut => "/login".to_owned(),
+            Self::NotFound | Self::NoTemplate | Self::Refused(_) | Self::NotHere => "/".to_owned(),
+            Self::LoggedOut(_) => "/login".to_owned(),
             Self::SessionOver | Self::LoginFailed(_) => links::login_at(view.path),
             _ => view.path.to_owned(),
         }
@@ -85,6 +93,8 @@ impl State {
             Self::NoNamespace => plain(&states.no_namespace),
             Self::NoCourse => plain(&states.no_course),
             Self::NotFound => plain(&states.not_found),
+            Self::NoTemplate => plain(&states.no_template),
+            Self::CourseWaits => plain(&states.course_waits),
             Self::Refused(_) => plain(&states.refused),
             Self::Changed => plain(&states.changed),
             Self::Away(since) => (&states.away, ("time", time::relative(view, *since))),
@@ -92,11 +102,19 @@ impl State {
             Self::LoginAway => plain(&states.login_away),
             Self::LoginFailed(_) => plain(&states.login_failed),
             Self::SessionOver => plain(&states.session_over),
-            Self::LoggedOut => plain(&states.logged_out),
+            Self::LoggedOut(Logout { is_at_issuer: true, .. }) => plain(&states.logged_out),
+            Self::LoggedOut(_) => plain(&states.logged_out_here),
             Self::TooMany(seconds) => (&states.too_many, ("time", texts.seconds.of(&seconds.to_string()))),
             Self::NotHere => plain(&states.not_here),
             Self::Broken(_) => plain(&states.broken),
         }
+    }
+
+    /// Returns further sentences about it.
+    fn notes(&self, texts: &'static Texts) -> Vec<&'static str> {
+        let Self::LoggedOut(logout) = self else { return Vec::new() };
+        let late = (!logout.is_everywhere).then_some(texts.logout_late.as_str());
+        late.into_iter().chain([texts.desktops_stay.as_str()]).collect()
     }
 
     /// Returns the message of a server about it.
@@ -119,6 +137,7 @@ pub fn state(view: &View<'_>, state: &State) -> Markup {
             h1 { (heading) }
             p { (happened) }
             p { (next) }
+            @for note in state.notes(texts) { p { (note) } }
             @if let Some(details) = state.details() {
                 p.said { span.soft { (texts.details) ": " } (message(details)) }
             }

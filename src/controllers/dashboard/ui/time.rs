@@ -39,9 +39,10 @@ pub fn ago(view: &View<'_>, at: Timestamp) -> Markup {
     html! { time datetime=(at) title=(exact(view, at)) { (relative(view, at)) } }
 }
 
-/// A relative time and the exact one.
-pub fn due(view: &View<'_>, at: Timestamp) -> Markup {
-    html! { time datetime=(at) { (relative(view, at)) " (" (exact(view, at)) ")" } }
+/// Returns a number of seconds as on a stopwatch: `1:30`, `2:05:00`.
+pub fn clock(seconds: i64) -> String {
+    let (hours, minutes, seconds) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }
 }
 
 /// Returns a duration of a Template, such as `7d`, in words. An invalid duration is shown unchanged.

@@ -5,6 +5,7 @@ use jiff::tz::TimeZone;
 
 use crate::config::Language;
 use crate::controllers::dashboard::action::entry::Action;
+use crate::controllers::dashboard::http::brand::Brand;
 use crate::controllers::dashboard::texts::{ActionTexts, Texts, texts};
 
 /// Whether a page updates automatically.
@@ -36,6 +37,8 @@ pub struct Typed<'a> {
     pub action: &'a str,
     /// The fields with their values.
     pub values: &'a [(String, String)],
+    /// The invalid field: its name, and the id of its element.
+    pub wrong: Option<(&'static str, &'static str)>,
 }
 
 /// The input of all pages.
@@ -51,10 +54,14 @@ pub struct View<'a> {
     pub now: Timestamp,
     /// The nonce of the response, as in its `Content-Security-Policy`.
     pub nonce: &'a str,
-    /// The path of the page without its query. Live updates request it after a change.
+    /// The path of the page without its query.
     pub path: &'a str,
+    /// The text that the user searches for; empty without a search.
+    pub search: &'a str,
     /// The name of the user; empty without a login.
     pub user: &'a str,
+    /// The appearance of the university.
+    pub brand: &'a Brand,
     /// The URL of the help page (`helpUrl`); empty if it is not configured.
     pub help: &'a str,
     /// The path of the style sheet.
@@ -84,6 +91,16 @@ impl<'a> View<'a> {
     /// Returns the texts of an action. Every language has them, which a test shows.
     pub fn action(&self, action: &Action) -> &'static ActionTexts {
         &self.texts().actions[action.name]
+    }
+
+    /// Returns the reason why the form with this path was rejected, if it is about this field.
+    pub fn wrong_in(&self, action: &str, field: &str) -> Option<&'a str> {
+        let typed = self.typed.filter(|typed| typed.action == action)?;
+        let is_wrong = typed.wrong.is_some_and(|(name, _)| name == field);
+        match self.notice {
+            Some(Notice::Failed(why)) if is_wrong => Some(why.as_str()),
+            _ => None,
+        }
     }
 
     /// Returns the typed value of a field of the form with this path.

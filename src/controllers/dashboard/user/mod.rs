@@ -1,5 +1,6 @@
 //! The user of a request.
 
+pub mod ended;
 pub mod users;
 
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use self::users::{NoUser, User};
 use super::app::App;
 use super::http::context::{Context, RETRY};
 use super::http::response::{see_other, with_cookie};
+use super::paths;
 use super::session::Session;
 use super::ui::links::login_at;
 use super::ui::state::State;
@@ -39,19 +41,22 @@ impl FromRequestParts<Arc<App>> for CurrentUser {
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Response> {
         let context = Context::from_request_parts(parts, app).await?;
         let Some(session) = &context.session else { return Err(to_login(&context)) };
-        if context.is_by_script && !session.is_used(context.now) {
-            return Err(context.state("", &State::SessionOver));
+        // Neither an open page nor another site keeps an unused session alive.
+        if !context.is_visit && !session.is_used(context.now) {
+            return Err(to_login(&context));
         }
         match app.users.of(session).await {
             Ok(found) => {
-                let visited = session.visit(context.now).filter(|_| !context.is_by_script);
+                let visited = session.visit(context.now).filter(|_| context.is_visit);
                 let is_new = visited.is_some() || found.next.is_some();
                 let session = visited.unwrap_or_else(|| session.clone());
                 let refresh_token = found.next.unwrap_or_else(|| session.refresh_token.clone());
                 let cookie = is_new.then(|| Session { refresh_token, ..session }.seal(&context.keys));
                 Ok(Self { user: found.user, context, cookie: cookie.flatten() })
             }
-            Err(NoUser::Ended(_)) => Err(with_cookie(to_login(&context), &Session::ended())),
+            Err(NoUser::Ended(_) | NoUser::LoggedOut) => {
+                Err(with_cookie(to_login(&context), &Session::ended()))
+            }
             Err(no_user) => Err(without_user(&context, &no_user)),
         }
     }
@@ -72,13 +77,14 @@ fn to_login(context: &Context) -> Response {
     if context.is_by_script {
         return context.state("", &State::SessionOver);
     }
-    see_other(&login_at(&context.path))
+    let path = Some(context.path.as_str()).filter(|path| paths::is_page(path)).unwrap_or(paths::HOME);
+    see_other(&login_at(path))
 }
 
 /// Returns the response when the user cannot be determined.
 pub fn without_user(context: &Context, no_user: &NoUser) -> Response {
     let state = match no_user {
-        NoUser::Ended(_) => return context.state("", &State::SessionOver),
+        NoUser::Ended(_) | NoUser::LoggedOut => return context.state("", &State::SessionOver),
         NoUser::IssuerAway(_) => State::LoginAway,
         // The details are for administrators, and in the log.
         NoUser::NotSetUp(_) => State::LoginFailed(NOT_SET_UP.to_owned()),

@@ -66,12 +66,77 @@ async fn one_refresh_at_a_time_serves_all_requests_of_a_session() {
         assert_eq!((&*found.user.name, found.next.is_some()), ("ada", false));
     }
     assert_eq!((setup.refreshes(), setup.api.lines().len()), (1, 1), "one request for the name of the user");
-    // Another session has another token. A session that has ended needs a new token.
+    // Another session has another token.
     assert!(setup.users.of(&session("two")).await.is_ok());
     assert_eq!(setup.refreshes(), 2);
-    setup.users.forget(&one);
-    assert!(setup.users.of(&one).await.is_ok());
-    assert_eq!(setup.refreshes(), 3);
+}
+
+/// The Tenant of the user, as the watch shows it.
+fn tenant(version: &str, annotations: &Value) -> crate::api::Object<TenantSignal> {
+    let metadata = json!({"name": "ada", "resourceVersion": version, "annotations": annotations});
+    serde_json::from_value(json!({"metadata": metadata})).expect("a Tenant")
+}
+
+#[tokio::test]
+async fn a_logout_ends_the_session_at_every_replica_although_they_have_its_token() {
+    let (here, there) = (setup(accepts).await, setup(accepts).await);
+    let tenants = Arc::new(Store::new(true));
+    let there = Setup { users: there.users.with_tenants(Arc::clone(&tenants)), ..there };
+    let one = session("one");
+    for replica in [&here, &there] {
+        replica.gives(300, "first");
+        assert!(replica.users.of(&one).await.is_ok());
+    }
+    here.api.lines();
+    let logout = here.users.log_out(&one).await;
+    assert_eq!(logout, Logout { is_everywhere: true, is_at_issuer: true });
+    assert_eq!(here.issuer.paths().last().map(String::as_str), Some("/logout"));
+    let asked = here.api.asked();
+    let lines: Vec<&str> = asked.iter().map(|asked| asked.line.as_str()).collect();
+    assert_eq!(lines, ["PATCH /apis/crownlabs.polito.it/v1alpha2/tenants/ada"]);
+    assert!(matches!(here.error().await, NoUser::LoggedOut));
+    // The watch of the other replica shows the change.
+    assert!(there.users.of(&one).await.is_ok());
+    tenants.apply_event(tenant("2", &asked[0].body["metadata"]["annotations"]));
+    for _ in 0..2 {
+        assert!(matches!(there.error().await, NoUser::LoggedOut));
+    }
+    assert!(there.users.of(&session("two")).await.is_ok(), "another session of the user");
+    assert_eq!(there.refreshes(), 2, "the ended session requests no token");
+}
+
+#[tokio::test]
+async fn a_logout_reports_the_servers_that_did_not_confirm_it() {
+    for (code, issuer, expected) in [
+        (201, 200, Logout { is_everywhere: true, is_at_issuer: true }),
+        (404, 200, Logout { is_everywhere: false, is_at_issuer: true }),
+        (201, 503, Logout { is_everywhere: true, is_at_issuer: false }),
+        (503, 503, Logout { is_everywhere: false, is_at_issuer: false }),
+    ] {
+        let setup = setup(move |asked| match code {
+            201 => accepts(asked),
+            _ if asked.is("PATCH ") => refused(code, "Failure", "no"),
+            _ => accepts(asked),
+        })
+        .await;
+        setup.gives(300, "first");
+        assert!(setup.users.of(&session("one")).await.is_ok());
+        setup.issuer.answers(Reply::Text(issuer, String::new()));
+        assert_eq!(setup.users.log_out(&session("one")).await, expected, "{code} {issuer}");
+        // The session has ended here in any case, and a second logout reports the same.
+        assert!(matches!(setup.error().await, NoUser::LoggedOut));
+        assert_eq!(setup.users.log_out(&session("one")).await, expected, "{code} {issuer}, again");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_logout_waits_at_most_five_seconds_for_each_silent_server() {
+    let setup = setup(accepts).await;
+    setup.issuer.answers(Reply::Silence);
+    let begin = Instant::now();
+    let logout = setup.users.log_out(&session("one")).await;
+    assert_eq!(logout, Logout { is_everywhere: false, is_at_issuer: false });
+    assert!(begin.elapsed() <= 2 * LOGOUT_LIMIT, "{:?}", begin.elapsed());
 }
 
 #[tokio::test]

@@ -9,15 +9,21 @@ use std::time::Duration;
 use hashlink::LruCache;
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
-use tokio::time::Instant;
+use tokio::join;
+use tokio::time::{Instant, timeout};
+use tracing::warn;
 
+use super::ended::EndedSessions;
+use crate::api::tenant::TenantKind;
 use crate::clients::oidc::{self, Provider, Secret, TokenUser};
 use crate::config::Identity;
-use crate::controllers::dashboard::session::Session;
-use crate::runtime::client::{Credential, Rules, UserClient};
-use crate::runtime::clock;
+use crate::controllers::dashboard::live::watches::TenantSignal;
+use crate::controllers::dashboard::session::{Logout, Session};
+use crate::runtime::client::{Credential, Patch, Rules, UserClient};
 use crate::runtime::error::ApiError;
 use crate::runtime::single_flight::SingleFlight;
+use crate::runtime::store::Store;
+use crate::runtime::{ObjectKey, clock};
 
 /// The maximum number of sessions whose token is kept. Above it, the session that was used longest ago loses its token.
 const MOST: usize = 20_000;
@@ -25,6 +31,8 @@ const MOST: usize = 20_000;
 const MARGIN: SignedDuration = SignedDuration::from_secs(10);
 /// How long the rules of a user are cached.
 const RULES_FOR: Duration = Duration::from_mins(5);
+/// The maximum time of each part of a logout. A user is waiting for it.
+const LOGOUT_LIMIT: Duration = Duration::from_secs(5);
 /// The maximum number of namespaces whose rules are cached for one user.
 const MOST_NAMESPACES: usize = 64;
 
@@ -49,6 +57,9 @@ pub enum NoUser {
     /// The session expired: the user has to log in again.
     #[error("the session expired: {0}")]
     Ended(String),
+    /// The user has logged out.
+    #[error("the user has logged out")]
+    LoggedOut,
     /// The issuer does not respond.
     #[error("{0}")]
     IssuerAway(String),
@@ -84,6 +95,7 @@ pub struct Users {
     pub provider: Provider,
     identity: Identity,
     sessions: Mutex<LruCache<String, Arc<SessionUser>>>,
+    ended: EndedSessions,
 }
 
 /// A user, with the next refresh token of the session if the issuer sent one.
@@ -98,7 +110,14 @@ impl Users {
     /// Creates the users, without any sessions.
     pub fn new(client: UserClient, provider: Provider, identity: Identity) -> Self {
         let sessions = Mutex::new(LruCache::new(MOST));
-        Self { client, provider, identity, sessions }
+        let ended = EndedSessions::new(Arc::new(Store::new(true)));
+        Self { client, provider, identity, sessions, ended }
+    }
+
+    /// Returns the users, who log out at every replica through the annotations of these Tenants.
+    #[must_use]
+    pub fn with_tenants(self, tenants: Arc<Store<TenantSignal>>) -> Self {
+        Self { ended: EndedSessions::new(tenants), ..self }
     }
 
     /// Returns the user of a session, with a token that has not expired.
@@ -106,6 +125,9 @@ impl Users {
     /// # Errors
     /// See [`NoUser`].
     pub async fn of(&self, session: &Session) -> Result<Found, NoUser> {
+        if self.ended.own(&session.id).is_some() {
+            return Err(NoUser::LoggedOut);
+        }
         let known = Arc::clone(self.sessions.lock().entry(session.id.clone()).or_insert_with(Arc::default));
         let mut next = None;
         let refresh = async || {
@@ -114,6 +136,10 @@ impl Users {
             Ok(found.user)
         };
         let user = known.get(|user| clock::now() + MARGIN < user.expires, refresh).await?;
+        if self.ended.names(&user.name, &session.id) {
+            self.end(session, true);
+            return Err(NoUser::LoggedOut);
+        }
         Ok(Found { user, next })
     }
 
@@ -136,9 +162,68 @@ impl Users {
         Ok(user)
     }
 
-    /// Forgets the token of a session.
-    pub fn forget(&self, session: &Session) {
+    /// Whether a user has ended a session, as far as this replica knows.
+    pub fn has_ended(&self, user: &str, session: &str) -> bool {
+        self.ended.own(session).is_some() || self.ended.names(user, session)
+    }
+
+    /// Ends a session: at every replica, and at the issuer.
+    pub async fn log_out(&self, session: &Session) -> Logout {
+        let logout = match timeout(LOGOUT_LIMIT, self.of(session)).await {
+            Ok(Ok(Found { user, next })) => {
+                let token = next.as_ref().unwrap_or(&session.refresh_token);
+                let (is_everywhere, is_at_issuer) =
+                    join!(self.name_ended(&user, session), self.end_at_issuer(token));
+                Logout { is_everywhere, is_at_issuer }
+            }
+            // Without a token, nothing can be written into the Tenant.
+            _ => Logout {
+                is_everywhere: self.ended.own(&session.id) == Some(true),
+                is_at_issuer: self.end_at_issuer(&session.refresh_token).await,
+            },
+        };
+        self.end(session, logout.is_everywhere);
+        logout
+    }
+
+    /// Rejects a session from now on, and forgets its token. `is_named`: whether its Tenant names it.
+    fn end(&self, session: &Session, is_named: bool) {
+        self.ended.add(&session.id, is_named);
         self.sessions.lock().remove(&session.id);
+    }
+
+    /// Writes into the Tenant of a user that a session has ended. Returns whether the API server has confirmed it.
+    async fn name_ended(&self, user: &User, session: &Session) -> bool {
+        let patch = self.ended.patch(&user.name, &session.id, clock::now());
+        let tenant = ObjectKey::new("", user.name.as_str());
+        let written = self.client.patch::<TenantKind>(&user.credential, &tenant, Patch::Merge(&patch));
+        let written = timeout(LOGOUT_LIMIT, written).await;
+        let error = written.map_or_else(
+            |_| Some("the API server did not respond in time".to_owned()),
+            |written| written.err().map(|error| error.to_string()),
+        );
+        if let Some(error) = &error {
+            let user = user.name.as_str();
+            warn!(
+                user,
+                error,
+                "a logout was not written into the Tenant; other replicas may accept the session until its token expires"
+            );
+        }
+        error.is_none()
+    }
+
+    /// Ends the session of a refresh token at the issuer. Returns whether the issuer has confirmed it.
+    async fn end_at_issuer(&self, refresh_token: &Secret) -> bool {
+        let ended = timeout(LOGOUT_LIMIT, self.provider.logout(refresh_token)).await;
+        let error = ended.map_or_else(
+            |_| Some("it did not respond in time".to_owned()),
+            |ended| ended.err().map(|error| error.to_string()),
+        );
+        if let Some(error) = &error {
+            warn!(error, "the issuer did not end a session; it expires there");
+        }
+        error.is_none()
     }
 
     /// Returns the user of a token. The API server determines the name.

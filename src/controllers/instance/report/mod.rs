@@ -12,7 +12,9 @@ use super::plan::Plan;
 use super::{events, exposure, exposure_status, phase};
 use crate::api::condition::{Condition, PUBLIC_EXPOSURE_READY, READY, STALLED};
 use crate::api::environment::Environment;
-use crate::api::instance::{EnvironmentStatus, InstanceKind, InstancePhase as Phase, InstanceStatus};
+use crate::api::instance::{
+    EnvironmentStatus, InstanceKind, InstancePhase as Phase, InstanceStatus, StartStep,
+};
 use crate::api::reason::{self, Reason, Source};
 use crate::api::text::Text;
 use crate::config::InstanceConfig;
@@ -50,8 +52,7 @@ pub fn report(
     let mut causes = Vec::new();
     let refused = problems.iter().any(|problem| problem.component == Component::Whole);
     if refused {
-        // The addresses keep their last known values.
-        status.phase = Phase::CreationLoopBackoff;
+        unplanned(observed, &mut status);
     } else {
         let environments = EnvironmentContext::all(observed, config);
         let removed = &observed.validated.removed;
@@ -87,6 +88,21 @@ pub fn report(
     events.extend(causes.iter().filter_map(|cause| cause.event(&old.conditions, config, now)));
     let requeue_after = problems::requeue_after(&status.conditions, after, now);
     Report { log, measurements: first_ready, requeue_after, ..Report::new(status, events) }
+}
+
+/// Sets the phases of an Instance that cannot be planned, for example because its Template was deleted. The workloads of
+/// its environments stay, and so do the last known addresses.
+fn unplanned(observed: &Observed, status: &mut InstanceStatus) {
+    let canonical = observed.canonical();
+    let is_single = status.environments.len() == 1;
+    for environment in &mut status.environments {
+        let classic = || phase::of_name(observed, &canonical).filter(|_| is_single);
+        let found = phase::of_name(observed, &canonical.environment(&environment.name)).or_else(classic);
+        environment.phase = found.unwrap_or(Phase::CreationLoopBackoff);
+        environment.step = StartStep::Unset;
+    }
+    let phases: Vec<Phase> = status.environments.iter().map(|status| status.phase.clone()).collect();
+    status.phase = if phases.is_empty() { Phase::CreationLoopBackoff } else { phase::overall(&phases) };
 }
 
 /// The condition [`STALLED`] of an Instance with these causes, if one of them, its phase or its public exposure
@@ -236,6 +252,7 @@ fn environment(
     let conditions = &observed.instance.status.conditions;
     let phase_of = |cause: &Cause| cause.phase(cause.has_lasted(conditions, context.config, now)).cloned();
     status.phase = cause.as_ref().and_then(phase_of).unwrap_or(phase);
+    status.step = phase::step(context, &status.phase);
     let service = context.own::<ServiceKind>().filter(|_| running);
     let address = service.and_then(|service| service.spec.cluster_ip.as_ref());
     // A headless Service of the Go operator with several environments has no address.

@@ -231,8 +231,9 @@ impl Allocator {
         ports.filter_map(move |port| held?.get(port))
     }
 
-    /// Allocates an address and ports for the Service `key` of an Instance, and keeps the allocation until the store
-    /// shows it. The ports are in the order of the requests. `None` if no address of the pool has enough free ports.
+    /// Allocates an address and ports for all requests of the Service `key` of an Instance, and keeps the allocation until
+    /// the store shows it. The ports are in the order of the requests. `None` if no address of the pool has enough free
+    /// ports.
     ///
     /// The first candidate is the current address of the Service or the address in the status of the Instance, or else
     /// the current address outside of the pool. Addresses in use follow, then unused ones, each group in numeric order.
@@ -246,20 +247,64 @@ impl Allocator {
         pool: &Pool,
         automatic: &RangeInclusive<u16>,
     ) -> Option<Claim> {
+        let current = self.current(key, instance, pool);
+        let (address, ports) = self.candidates(current, pool).find_map(|address| {
+            let keep = Some(address) == current;
+            let ports: Option<Vec<Port>> =
+                self.fit(key, requests, address, keep, automatic).into_iter().collect();
+            Some((address, ports?))
+        })?;
+        Some(self.keep(key, instance, address, ports))
+    }
+
+    /// Allocates ports for some of the requests, as [`Allocator::allocate`] does for all of them: on the current address of
+    /// the Service, or else on the address with the most of them. Returns the address, and the port of each request;
+    /// `None` if no request can be fulfilled.
+    pub fn allocate_part(
+        &mut self,
+        key: &ObjectKey,
+        instance: &ObjectKey,
+        requests: &[Request],
+        pool: &Pool,
+        automatic: &RangeInclusive<u16>,
+    ) -> Option<(IpAddr, Vec<Option<Port>>)> {
+        let current = self.current(key, instance, pool);
+        let candidates: Vec<IpAddr> = match current {
+            Some(current) => vec![current],
+            None => self.candidates(None, pool).collect(),
+        };
+        let mut best: Option<(IpAddr, Vec<Option<Port>>)> = None;
+        let count = |ports: &[Option<Port>]| ports.iter().flatten().count();
+        for address in candidates {
+            let ports = self.fit(key, requests, address, Some(address) == current, automatic);
+            if count(&ports) > best.as_ref().map_or(0, |(_, best)| count(best)) {
+                best = Some((address, ports));
+            }
+        }
+        let (address, ports) = best?;
+        self.keep(key, instance, address, ports.iter().flatten().copied().collect());
+        Some((address, ports))
+    }
+
+    /// The current address of a Service: in the pool, or else in the store.
+    fn current(&self, key: &ObjectKey, instance: &ObjectKey, pool: &Pool) -> Option<IpAddr> {
         let remembered = self.remembered.get(instance).map(|(_, claim)| claim);
         let mut known = self.claim(key).into_iter().chain(remembered).map(|claim| claim.address);
         // A Service keeps an address that was removed from the pool: a change of the configuration moves no Instance.
         // If the status names another address of the pool, the Service was modified.
         let shown = self.shown.get(key).map(|claim| claim.address);
-        let current = known.find(|address| pool.contains(*address)).or(shown);
+        known.find(|address| pool.contains(*address)).or(shown)
+    }
+
+    /// The addresses for a Service, the preferred ones first.
+    fn candidates(&self, current: Option<IpAddr>, pool: &Pool) -> impl Iterator<Item = IpAddr> {
         let used = self.held.keys().copied().filter(|address| pool.contains(*address));
         let unused = pool.addresses().filter(|address| !self.held.contains_key(address));
-        let mut candidates =
-            current.into_iter().chain(used.filter(|address| Some(*address) != current)).chain(unused);
-        let (address, ports) = candidates.find_map(|address| {
-            let keep = Some(address) == current;
-            Some((address, self.fit(key, requests, address, keep, automatic)?))
-        })?;
+        current.into_iter().chain(used.filter(move |address| Some(*address) != current)).chain(unused)
+    }
+
+    /// Keeps an allocation until the store shows it, and returns it.
+    fn keep(&mut self, key: &ObjectKey, instance: &ObjectKey, address: IpAddr, ports: Vec<Port>) -> Claim {
         let claim = Claim { address, ports, basis: Basis::Allocation };
         let mut pending = self.pending.get(key).cloned().unwrap_or_default();
         let now = Pending { instance: instance.clone(), claim: claim.clone(), is_unanswered: false };
@@ -268,10 +313,10 @@ impl Allocator {
         pending.retain(|before| before.is_unanswered || !before.is_same(&now));
         pending.push(now);
         self.set_pending(key, pending);
-        Some(claim)
+        claim
     }
 
-    /// The ports for all requests on an address; `None` if it does not have enough free ports.
+    /// The port for each request on an address; `None` for a request that cannot be fulfilled there.
     fn fit(
         &self,
         key: &ObjectKey,
@@ -279,40 +324,33 @@ impl Allocator {
         address: IpAddr,
         keep: bool,
         automatic: &RangeInclusive<u16>,
-    ) -> Option<Vec<Port>> {
+    ) -> Vec<Option<Port>> {
         let held = self.held.get(&address);
         let mut mine: BTreeSet<Port> = BTreeSet::new();
         let by_others =
             |port: &Port| held.and_then(|held| held.get(port)).is_some_and(|holders| is_taken(holders, key));
-        for request in requests {
-            if let Request::Specified(port) = request
-                && (by_others(port) || !mine.insert(*port))
+        let mut free = |port: Port| (!by_others(&port) && mine.insert(port)).then_some(port);
+        let specified = requests.iter().map(|request| match *request {
+            Request::Specified(port) => free(port),
+            Request::Automatic(..) => None,
+        });
+        let mut ports: Vec<Option<Port>> = specified.collect();
+        // Unchanged automatic ports come next, before a new request can take them.
+        for (request, found) in requests.iter().zip(&mut ports) {
+            if let Request::Automatic(transport, Some(before)) = *request
+                && keep
             {
-                return None;
+                *found = free((transport, before));
             }
         }
-        // Unchanged automatic ports come next, before a new request can take them.
-        let kept = requests.iter().map(|request| match *request {
-            Request::Specified(port) => Some(port),
-            Request::Automatic(transport, before) => {
-                let port = (transport, before.filter(|_| keep)?);
-                (!by_others(&port) && mine.insert(port)).then_some(port)
+        for (request, found) in requests.iter().zip(&mut ports) {
+            if let Request::Automatic(transport, _) = *request
+                && found.is_none()
+            {
+                *found = automatic.clone().find_map(|number| free((transport, number)));
             }
-        });
-        let kept: Vec<Option<Port>> = kept.collect();
-        requests
-            .iter()
-            .zip(kept)
-            .map(|(request, kept)| match *request {
-                Request::Automatic(transport, _) if kept.is_none() => {
-                    let mut ports = automatic.clone().map(|number| (transport, number));
-                    let free = ports.find(|port| !mine.contains(port) && !by_others(port))?;
-                    mine.insert(free);
-                    Some(free)
-                }
-                _ => kept,
-            })
-            .collect()
+        }
+        ports
     }
 
     fn add_claim(&mut self, key: &ObjectKey, claim: &Claim) {

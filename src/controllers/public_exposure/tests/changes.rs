@@ -246,7 +246,8 @@ fn the_ports_of_a_service_that_is_being_deleted_are_not_free() {
     addresses.observe(&key(), || claim(leaving.service().expect("there"), &settings));
     // The Instance was stopped, or deleted.
     addresses.settle(&ObjectKey::of(&*leaving.instance));
-    let other = observed(&two(), &json!({"metadata": {"name": "other", "uid": "u9"}}));
+    let ssh = json!([two()[1]]);
+    let other = observed(&ssh, &json!({"metadata": {"name": "other", "uid": "u9"}}));
     let wanted = wanted(&other, &settings);
     assert_eq!(addresses.allocate(&other.instance, None, &wanted, &settings), None);
     addresses.observe(&key(), || None);

@@ -3,6 +3,7 @@
 mod addresses;
 mod changes;
 mod objects;
+mod partial;
 mod reconciler;
 mod waiting;
 
@@ -158,14 +159,14 @@ fn requests_are_validated() {
     assert!(said(&observed(&two(), &json!({})), &settings(&[])).starts_with("kept NoAddresses: "));
     let port = |port: i64, target: i64, protocol: &str| json!({"name": format!("p{port}-{target}"), "port": port, "targetPort": target, "protocol": protocol});
     for (ports, words) in [
-        (json!([port(1, 80, "TCP"), port(2, 80, "TCP")]), "duplicate desired targetPort 80 found"),
-        (json!([port(1, 80, "TCP"), port(1, 81, "TCP")]), "duplicate requested port 1 found"),
-        (json!([port(1, 80, ""), port(1, 81, "TCP")]), "duplicate requested port 1 found"),
         (json!([port(1, 80, "SCTP")]), "port p1-80 is SCTP; only TCP and UDP"),
         (json!([port(-1, 80, "TCP")]), "port -1 of port p-1-80 is not between 0 and 65535"),
         (json!([port(1, 0, "TCP")]), "targetPort 0 of port p1-0 is not between 1 and 65535"),
         (json!([port(65536, 1, "TCP")]), "port 65536"),
-        (json!([{"name": "a", "targetPort": 1}, {"name": "a", "targetPort": 2}]), "two ports are named a"),
+        (
+            json!([port(1, 80, "SCTP"), port(1, 0, "TCP")]),
+            "port p1-80 is SCTP; only TCP and UDP can be exposed; targetPort 0",
+        ),
     ] {
         let said = said(&observed(&ports, &json!({})), &pool);
         let expected = format!("kept InvalidRequest: Invalid public exposure request: {words}");

@@ -96,8 +96,8 @@ pub enum Denied {
 impl From<ApiError> for Denied {
     fn from(error: ApiError) -> Self {
         match error {
-            ApiError::Transient { .. } => Self::Unanswered(error),
-            _ => Self::ByApiServer(error),
+            error if error.is_away() => Self::Unanswered(error),
+            error => Self::ByApiServer(error),
         }
     }
 }
@@ -171,7 +171,7 @@ impl Access {
         let Some(key) = checked(&reference.namespace, &reference.name) else { return Ok(Vec::new()) };
         match self.users.get::<TemplateKind>(token, &key).await {
             Ok(template) => Ok(entrance::managers(&self.tenants, &template)),
-            Err(error @ ApiError::Transient { .. }) => Err(Denied::Unanswered(error)),
+            Err(error) if error.is_away() => Err(Denied::Unanswered(error)),
             Err(_) => Ok(Vec::new()),
         }
     }

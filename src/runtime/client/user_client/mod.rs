@@ -1,11 +1,13 @@
 //! Requests on behalf of users.
 
+mod breaker;
 mod credential;
 mod impersonation;
 mod preconditions;
 mod refusal;
 mod rules;
 
+pub use breaker::Silence;
 pub use credential::Credential;
 pub use preconditions::Preconditions;
 pub use rules::Rules;
@@ -21,6 +23,7 @@ use kube::Config;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use self::breaker::{Breaker, Effect};
 use self::refusal::Readiness;
 use super::Sender;
 use super::list::Listing;
@@ -54,11 +57,15 @@ const RULES: Review = ("authorization.k8s.io", "selfsubjectrulesreviews", "SelfS
 /// verify its certificate; a client certificate would authenticate the daemon instead of the user. Only requests for
 /// impersonated users have the identity of the daemon.
 ///
-/// All functions return the API server's errors, with its messages.
+/// All functions return the API server's errors, with its messages. While the API server does not answer, they return
+/// [`ApiError::Silent`] at once, if [`UserClient::watch_silence`] runs.
 #[derive(Clone)]
 pub struct UserClient {
     /// The sender without an identity.
     anonymous: Sender,
+    /// The sender of probes, with its own connection: the other connections may be broken.
+    prober: Sender,
+    breaker: Breaker,
     /// The sender with the daemon's identity, to impersonate users; `None` if impersonation is off.
     account: Option<Sender>,
     /// The last readiness of the API server, without and with the daemon's identity.
@@ -112,7 +119,13 @@ impl UserClient {
         without_identity.root_cert_file.clone_from(&config.root_cert_file);
         without_identity.accept_invalid_certs = config.accept_invalid_certs;
         without_identity.tls_server_name.clone_from(&config.tls_server_name);
-        Ok(Self { anonymous: Sender::new(without_identity)?, account: None, readiness: Arc::default() })
+        Ok(Self {
+            anonymous: Sender::new(without_identity.clone())?,
+            prober: Sender::new(without_identity)?,
+            breaker: Breaker::default(),
+            account: None,
+            readiness: Arc::default(),
+        })
     }
 
     /// Adds impersonation of users, with the account of the configuration.
@@ -235,7 +248,8 @@ impl UserClient {
             objects.push(decoded(object)?);
             Ok(())
         };
-        match self.sender(user)?.list(&listing, &mut take).await {
+        let listed = Box::pin(self.sender(user)?.list(&listing, &mut take));
+        match self.breaker.pass(Effect::Read, listed).await {
             Ok(()) => Ok(objects),
             Err(error) => Err(Box::pin(self.confirmed(user, error)).await),
         }
@@ -288,7 +302,8 @@ impl UserClient {
     ) -> Result<(), ApiError> {
         let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}});
         let path = KindInfo::of::<T>().object_path(key)?;
-        self.send(user, Method::DELETE, &path, Content::json(&options)).await.map(drop)
+        let request = request(user, Method::DELETE, &path, Content::json(&options))?;
+        self.send(Effect::Write, user, request).await.map(drop)
     }
 
     /// Creates a review, which the API server fills in and does not store.
@@ -300,7 +315,9 @@ impl UserClient {
     ) -> Result<A, ApiError> {
         let (path, mut body) = empty(review);
         body["spec"] = spec.clone();
-        self.ask(user, Method::POST, &path, Content::json(&body)).await
+        decoded(
+            &self.send(Effect::Read, user, request(user, Method::POST, &path, Content::json(&body))?).await?,
+        )
     }
 
     async fn ask<A: DeserializeOwned>(
@@ -310,18 +327,19 @@ impl UserClient {
         path: &str,
         content: Content,
     ) -> Result<A, ApiError> {
-        decoded(&self.send(user, method, path, content).await?)
+        let effect = if method == Method::GET { Effect::Read } else { Effect::Write };
+        decoded(&self.send(effect, user, request(user, method, path, content)?).await?)
     }
 
     async fn send(
         &self,
+        effect: Effect,
         user: &Credential,
-        method: Method,
-        path: &str,
-        content: Content,
+        request: Request<Full<Bytes>>,
     ) -> Result<Bytes, ApiError> {
         // Boxed, as pages wait for several requests at once.
-        match Box::pin(self.sender(user)?.send(request(user, method, path, content)?, TIMEOUT)).await {
+        let sent = Box::pin(self.sender(user)?.send(request, TIMEOUT));
+        match self.breaker.pass(effect, sent).await {
             Ok(body) => Ok(body),
             Err(error) => Err(Box::pin(self.confirmed(user, error)).await),
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use http::{Method, StatusCode};
 use tokio::time::Instant;
 
-use super::{Content, Credential, TIMEOUT, UserClient, WHO, empty, request};
+use super::{Content, Credential, Effect, TIMEOUT, UserClient, WHO, empty, request};
 use crate::runtime::client::{Answered, refusal};
 use crate::runtime::error::ApiError;
 use crate::runtime::single_flight::SingleFlight;
@@ -55,7 +55,8 @@ impl UserClient {
         let account = Credential::of_account("", []);
         let credential = if user.is_of_account { &account } else { user };
         let probe = request(credential, Method::GET, "/readyz", Content::NONE)?;
-        let code = self.sender(credential)?.exchange(probe, TIMEOUT).await?.code;
+        let answer = Box::pin(self.sender(credential)?.exchange(probe, TIMEOUT));
+        let code = self.breaker.pass(Effect::Read, answer).await?.code;
         Ok((Instant::now(), code))
     }
 
@@ -63,7 +64,8 @@ impl UserClient {
     pub(super) async fn who(&self, user: &Credential) -> Result<Answered, ApiError> {
         let (path, body) = empty(WHO);
         let review = request(user, Method::POST, &path, Content::json(&body))?;
-        self.sender(user)?.exchange(review, TIMEOUT).await
+        let answer = Box::pin(self.sender(user)?.exchange(review, TIMEOUT));
+        self.breaker.pass(Effect::Read, answer).await
     }
 
     /// Returns the error of the review with the name of a user.

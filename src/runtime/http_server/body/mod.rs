@@ -1,5 +1,9 @@
-//! The bodies of responses: whole ones, and streams.
+//! The bodies of responses: whole ones, streams, and late ones.
 
+use std::future::Future;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt};
 use hyper::body::Bytes;
@@ -11,6 +15,8 @@ pub enum Body {
     Whole(Bytes),
     /// Sent piece by piece.
     Stream(BoxStream<'static, Bytes>),
+    /// Sent with the head of the response when it is complete.
+    Late(BoxFuture<'static, Bytes>),
 }
 
 impl Body {
@@ -21,11 +27,17 @@ impl Body {
         Self::Stream(pieces.boxed())
     }
 
-    /// Returns the bytes of a whole body; empty for a stream.
+    /// Creates a body for a client that has to wait before it gets a response. The connection needs no slot while it
+    /// waits, and closes after the response.
+    pub fn late(body: impl Future<Output = Bytes> + Send + 'static) -> Self {
+        Self::Late(body.boxed())
+    }
+
+    /// Returns the bytes of a whole body; empty for others.
     pub fn whole(&self) -> &[u8] {
         match self {
             Self::Whole(bytes) => bytes,
-            Self::Stream(_) => &[],
+            Self::Stream(_) | Self::Late(_) => &[],
         }
     }
 }

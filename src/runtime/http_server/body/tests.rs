@@ -149,6 +149,40 @@ async fn a_stream_in_response_to_head_is_dropped_at_once() {
 }
 
 #[tokio::test]
+async fn a_client_that_waits_for_a_late_response_holds_no_slot_and_gets_head_and_body_together() {
+    let listener = bind("server.test", ([127, 0, 0, 1], 0).into()).await.expect("a socket");
+    let address = listener.local_addr().expect("an address");
+    let release = Arc::new(Notify::new());
+    let released = Arc::clone(&release);
+    let handler: Handler = Arc::new(move |request: Request<Bytes>| {
+        let released = Arc::clone(&released);
+        async move {
+            if request.uri().path() != "/late" {
+                return text(StatusCode::OK, "a page").map(Body::from);
+            }
+            Response::new(Body::late(async move {
+                released.notified().await;
+                Bytes::from_static(b"late")
+            }))
+        }
+        .boxed()
+    });
+    let server = Server { limits: Limits { connections: 1, ..LIMITS }, ..Server::new(handler) };
+    tokio::spawn(server.serve(listener, pending()));
+    for (method, expected) in [("GET", "late"), ("HEAD", "")] {
+        let mut late = ask(address, &format!("{method} /late")).await;
+        for _ in 0..3 {
+            read_to(&mut ask(address, "GET /page").await, "a page").await;
+        }
+        late.try_read(&mut [0]).expect_err("neither head nor body has arrived");
+        release.notify_one();
+        let mut response = String::new();
+        late.read_to_string(&mut response).await.expect("a response, and the end");
+        assert_eq!(response, format!("HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n{expected}"), "{method}");
+    }
+}
+
+#[tokio::test]
 async fn the_stream_of_a_disconnected_client_is_dropped() {
     let (address, mut begun, _stop, _server) = serve(LIMITS).await;
     let mut client = ask(address, "GET /stream").await;
@@ -259,4 +293,5 @@ async fn the_oldest_unread_response_is_dropped_for_a_new_one() {
 fn the_bytes_of_a_whole_body_are_known() {
     assert_eq!(Body::from(Bytes::from_static(b"text")).whole(), b"text");
     assert_eq!(stream().1.whole(), b"");
+    assert_eq!(Body::late(pending()).whole(), b"");
 }

@@ -160,6 +160,11 @@ fn label_and_finalizer_stay() {
         // Tenants may change all other metadata themselves.
         (json!({"metadata": {"labels": {"free": "yes"}}}), [200, 403]),
         (json!({"metadata": {"annotations": {"free": "yes"}}}), [200, 403]),
+        // A logout at the dashboard.
+        (
+            json!({"metadata": {"annotations": {"crownlabs.polito.it/ended-session-0f": "2026-11-20T10:00:00Z"}}}),
+            [200, 403],
+        ),
         (json!({"metadata": {"annotations": {"crownlabs.polito.it/adopt-account": "true"}}}), [403, 403]),
         (
             json!({"metadata": {"annotations": {"crownlabs.polito.it/finalized-by": "a=b (lease c/d)"}}}),

@@ -15,6 +15,7 @@ use crate::runtime::object_events::LONGEST_WAIT;
 use crate::runtime::plan::Requeue;
 
 mod states;
+mod steps;
 
 /// The report about an Instance with this status and `ready` ready pods.
 fn reported(environments: Value, status: Value, ready: i32) -> Report<InstanceKind> {

@@ -1,11 +1,20 @@
 //! Whether a Tenant may start an Instance: whether the Tenant may use the Template, and whether the quota allows it.
-//! The webhook rejects Instances by this rule, and the dashboard uses it to say in advance what would be rejected.
+//! The webhook rejects Instances by this rule. The dashboard uses it to say in advance what would be rejected, and to
+//! show the quota.
 //!
 //! The Template of the Instance determines the Workspace whose quota applies. The other Instances of the namespace
-//! determine how much of the quota is used.
+//! determine how much of the quota is used. A stopped Instance uses none of it, but it counts for the number of
+//! Instances that the namespace may have.
+
+mod amounts;
+mod refusal;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
+pub use self::amounts::{Amounts, Places};
+pub use self::refusal::Refusal;
 use super::names::CanonicalName;
 use super::tenancy::is_tenant_namespace;
 use super::tenant::Role;
@@ -14,6 +23,9 @@ use super::{GenericRef, Instance, Template, Tenant, Workspace, labels};
 
 /// The name that a Template uses for the personal workspace of its user.
 pub const PERSONAL: &str = "personal";
+
+/// The prefix of the names of the namespaces of Workspaces.
+const WORKSPACE_NAMESPACE: &str = "workspace-";
 
 /// The configurable parts of the rule.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -53,9 +65,9 @@ impl Scope {
     }
 }
 
-/// An Instance that uses part of a quota.
+/// An Instance that may use part of a quota.
 #[derive(Debug, Clone, Copy)]
-pub struct Running<'a> {
+pub struct Holder<'a> {
     /// Its name.
     pub name: &'a str,
     /// Its Template.
@@ -64,70 +76,36 @@ pub struct Running<'a> {
     pub label: Option<&'a str>,
 }
 
-impl<'a> Running<'a> {
-    /// Returns the Instance if its spec asks for it to run.
-    pub fn of(instance: &'a Instance) -> Option<Self> {
-        instance.spec.running.then(|| Self {
+impl<'a> Holder<'a> {
+    /// Returns the Instance, whether it is to run or not.
+    pub fn of(instance: &'a Instance) -> Self {
+        Self {
             name: instance.name(),
             template: &instance.spec.template_ref,
             label: instance.label(labels::WORKSPACE),
-        })
+        }
+    }
+
+    /// Divides Instances into those whose spec asks for them to run, and those that are to be off.
+    pub fn divide(instances: impl IntoIterator<Item = &'a Instance>) -> (Vec<Self>, Vec<Self>) {
+        let (running, stopped): (Vec<&Instance>, Vec<&Instance>) =
+            instances.into_iter().partition(|instance| instance.spec.running);
+        let holders = |instances: Vec<&'a Instance>| instances.into_iter().map(Self::of).collect();
+        (holders(running), holders(stopped))
     }
 }
 
-/// The reason why an Instance may not be started.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    /// Its Template does not exist.
-    #[error("the Template {0} does not exist, so no quota is known")]
-    NoTemplate(GenericRef),
-    /// A Template in the namespace of a Tenant mounts a shared volume from another namespace for writing.
-    #[error(
-        "the Template {template} mounts the shared volume {volume} for writing: a Template in the namespace of a Tenant \
-         may do so only with shared volumes of the same namespace; set readOnly"
-    )]
-    WritesForeignVolume {
-        /// The Template.
-        template: GenericRef,
-        /// The volume.
-        volume: GenericRef,
-    },
-    /// The Template belongs to another Tenant.
-    #[error("the Template {template} belongs to another Tenant: use a Template in {own}")]
-    OfAnotherTenant {
-        /// The Template.
-        template: GenericRef,
-        /// The namespace of the Tenant.
-        own: String,
-    },
-    /// The Tenant does not exist.
-    #[error("the Tenant {0:?} does not exist")]
-    NoTenant(String),
-    /// The Tenant is not enrolled in the Workspace.
-    #[error("the Tenant {tenant} is not enrolled in the Workspace {workspace}")]
-    NotEnrolled {
-        /// The Tenant.
-        tenant: String,
-        /// The Workspace.
-        workspace: String,
-    },
-    /// The Workspace does not exist.
-    #[error("the Workspace {0} does not exist, so no quota is known")]
-    NoWorkspace(String),
-    /// The Tenant has no personal workspace.
-    #[error("the Tenant {0} has no personal workspace")]
-    NoPersonalWorkspace(String),
-    /// The Instance is not in the namespace of the Tenant whose personal workspace it would use.
-    #[error("the personal workspace of {tenant:?} is for Instances in {namespace}")]
-    Elsewhere {
-        /// The Tenant.
-        tenant: String,
-        /// The namespace of the Tenant.
-        namespace: String,
-    },
-    /// The usage would exceed the quota.
-    #[error("quota exceeded: {}", Share::list(.0))]
-    Exceeded(Vec<Share>),
+/// A request to start an Instance.
+#[derive(Debug, Clone, Copy)]
+pub struct Start<'a> {
+    /// The name of the Instance; empty if it is not known yet.
+    pub name: &'a str,
+    /// The Tenant that its spec names.
+    pub tenant: &'a str,
+    /// Its Template.
+    pub template: &'a GenericRef,
+    /// Whether it is created, and not started again.
+    pub is_new: bool,
 }
 
 /// The Instances of one namespace, with everything that the rule needs.
@@ -139,22 +117,18 @@ pub struct Quotas<'a> {
     /// The namespace.
     pub namespace: &'a str,
     /// The Instances of the namespace that are to run.
-    pub running: &'a [Running<'a>],
+    pub running: &'a [Holder<'a>],
+    /// The other Instances of the namespace.
+    pub stopped: &'a [Holder<'a>],
 }
 
 impl Quotas<'_> {
-    /// Whether an Instance with this name, Tenant and Template may be started. Adds a warning for each Instance whose
-    /// resources cannot be counted.
+    /// Whether an Instance may be started. Adds a warning for each Instance whose resources cannot be counted.
     ///
     /// # Errors
     /// When it may not be started.
-    pub fn may_start(
-        &self,
-        name: &str,
-        tenant: &str,
-        reference: &GenericRef,
-        warnings: &mut Vec<String>,
-    ) -> Result<(), Refusal> {
+    pub fn may_start(&self, start: &Start<'_>, warnings: &mut Vec<String>) -> Result<(), Refusal> {
+        let Start { name, tenant, template: reference, is_new } = *start;
         let template = self.objects.template(&reference.namespace, &reference.name);
         let template = template.ok_or_else(|| Refusal::NoTemplate(reference.clone()))?;
         writes_own_volumes_only(reference, &template)?;
@@ -166,6 +140,9 @@ impl Quotas<'_> {
         let mut usage = self.used(&scope, name, warnings);
         usage.add(Some(&template.spec));
         let shares = self.shares(&scope, tenant, &usage)?;
+        if let Some(places) = self.places(tenant, name).filter(|places| is_new && places.left() == 0) {
+            return Err(Refusal::Full(places));
+        }
         let exceeded: Vec<Share> = shares.into_iter().filter(Share::is_exceeded).collect();
         if exceeded.is_empty() { Ok(()) } else { Err(Refusal::Exceeded(exceeded)) }
     }
@@ -230,21 +207,31 @@ impl Quotas<'_> {
         usage
     }
 
-    /// Whether an Instance uses part of a quota.
-    pub fn counts(&self, scope: &Scope, running: &Running<'_>) -> bool {
-        !matches!(self.counted(scope, running), Counted::Not)
+    /// The quota that an Instance counts towards; `None` if it counts towards none. If its Template does not exist, its
+    /// label decides, or else the namespace of the Template.
+    pub fn scope_of(&self, holder: &Holder<'_>) -> Option<Scope> {
+        let reference = holder.template;
+        if let Some(template) = self.objects.template(&reference.namespace, &reference.name) {
+            return self.scope(reference, &template);
+        }
+        if is_tenant_namespace(&reference.namespace) && self.rule.personal_workspaces {
+            return Some(Scope::Personal);
+        }
+        let label = holder.label.filter(|label| !label.is_empty());
+        match label.or_else(|| reference.namespace.strip_prefix(WORKSPACE_NAMESPACE))? {
+            PERSONAL if self.rule.personal_workspaces => Some(Scope::Personal),
+            name => Some(Scope::Workspace(name.to_owned())),
+        }
     }
 
-    /// How an Instance counts. If its Template does not exist, its label decides. Without a label, it counts.
-    fn counted(&self, scope: &Scope, running: &Running<'_>) -> Counted {
-        let reference = running.template;
-        match self.objects.template(&reference.namespace, &reference.name) {
-            Some(template) if self.scope(reference, &template).as_ref() == Some(scope) => {
-                Counted::As(template)
-            }
-            None if running.label.is_none_or(|label| label == scope.workspace()) => Counted::Unknown,
-            Some(_) | None => Counted::Not,
+    /// How an Instance counts.
+    fn counted(&self, scope: &Scope, holder: &Holder<'_>) -> Counted {
+        if self.scope_of(holder).as_ref() != Some(scope) {
+            return Counted::Not;
         }
+        let reference = holder.template;
+        let template = self.objects.template(&reference.namespace, &reference.name);
+        template.map_or(Counted::Unknown, Counted::As)
     }
 
     /// The usage of each limit of a quota; empty if only the `ResourceQuota` of the namespace is a limit.

@@ -1,5 +1,7 @@
 //! Tests of the actions with a fake API server: their requests, forms that are sent twice, conflicts.
 
+mod twice;
+
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -217,7 +219,7 @@ async fn a_machine_that_was_created_again_is_not_changed() {
 async fn a_conflict_is_retried_five_times() {
     let tries = |until: usize| async move {
         let count = AtomicUsize::new(0);
-        let object = instance(&json!({}));
+        let object = instance(&json!({"running": false}));
         let (server, client) = serving(move |asked| {
             let is_late = asked.is("PATCH ") && count.fetch_add(1, Ordering::Relaxed) + 1 < until;
             answer(if is_late { 409 } else { 200 }, &object)
@@ -234,7 +236,7 @@ async fn a_conflict_is_retried_five_times() {
     let (done, count) = tries(6).await;
     assert!(matches!(api(done), ApiError::Conflict(_)));
     assert_eq!(count, 5, "and no more");
-    let (done, changes) = carry_out(instance(&json!({})), 403, &START.action, "uid=u1").await;
+    let (done, changes) = carry_out(instance(&json!({"running": false})), 403, &START.action, "uid=u1").await;
     assert!(api(done).to_string().contains("quota exceeded: Instances (4 > 3)"));
     assert_eq!(changes.len(), 1, "a rejection is not retried");
 }
@@ -250,9 +252,9 @@ async fn a_port_is_added_once_and_removed() {
         (instance(&json!({})), &EXPOSE, "uid=u1&targetPort=80", ports(json!([http]))),
         (one.clone(), &EXPOSE, "uid=u1&targetPort=80", vec![]),
         (one.clone(), &EXPOSE, form, ports(json!([http, dns]))),
-        (one.clone(), &UNEXPOSE, "uid=u1&name=tcp-80", ports(json!([]))),
-        (one.clone(), &UNEXPOSE, "uid=u1&name=other", vec![]),
-        (instance(&json!({})), &UNEXPOSE, "uid=u1&name=tcp-80", vec![]),
+        (one.clone(), &UNEXPOSE, "uid=u1&entry=tcp-80+0+80+TCP&at=0&same=1", ports(json!([]))),
+        (one.clone(), &UNEXPOSE, "uid=u1&entry=other+0+80+TCP&at=0&same=1", vec![]),
+        (instance(&json!({})), &UNEXPOSE, "uid=u1&entry=tcp-80+0+80+TCP&at=0&same=1", vec![]),
     ] {
         let (done, changes) = carry_out(object, 200, &of.action, form).await;
         assert!(done.is_ok(), "{form}: {done:?}");
@@ -262,10 +264,13 @@ async fn a_port_is_added_once_and_removed() {
         ("targetPort=0", Problem::Port),
         ("targetPort=65536", Problem::Port),
         ("targetPort=ssh", Problem::Port),
-        ("targetPort=22&port=-1", Problem::Port),
+        ("targetPort=22&port=-1", Problem::PublicPort),
         ("targetPort=22&protocol=ICMP", Problem::Form),
         ("targetPort=22&name=Not+a+name", Problem::PortName),
         ("targetPort=22&name=sixteen-letters-", Problem::PortName),
+        ("targetPort=22&protocol=SCTP", Problem::Form),
+        ("targetPort=22&name=tcp-80", Problem::PortNameTaken),
+        ("targetPort=80&name=web", Problem::PortTargetTaken),
     ] {
         let (done, changes) = carry_out(one.clone(), 200, &EXPOSE.action, &format!("uid=u1&{form}")).await;
         assert_eq!((problem(done), changes), (wrong, vec![]), "{form}");
