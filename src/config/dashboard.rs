@@ -96,7 +96,7 @@ formats! {
         "a host, or a host and a port, such as ssh.example.com or ssh.example.com:2222, or \"\" for none",
         concat!("^(", pattern!(authority), ")?$");
     SSH_FINGERPRINT = "crownlabs-ssh-fingerprint", is_fingerprint,
-        "a fingerprint as `ssh-keygen -l` prints it, such as SHA256:… with 43 characters, or \"\" for none",
+        "a fingerprint as `ssh-keygen -lf` prints it, such as SHA256:… with 43 characters, or \"\" for none",
         "^(SHA256:[A-Za-z0-9+/]{43})?$";
     NODE_LABEL = "crownlabs-node-label", is_node_label,
         "the key and the value of a label, such as disk=fast",

@@ -42,7 +42,7 @@ const OF_KEYCLOAK: [Substitution; 2] = [
     ("https://auth.example.com", "{keycloak}", "the server of the test"),
 ];
 
-const OF_SENTENCES: [Substitution; 22] = [
+const OF_SENTENCES: [Substitution; 21] = [
     (
         "plan --kubeconfig FILE --config FILE",
         "plan --kubeconfig kubeconfig --config config/crownlabs.yaml || test $? = 4",
@@ -63,7 +63,6 @@ const OF_SENTENCES: [Substitution; 22] = [
     ("KIND -A", "workspaces -A", "a kind"),
     ("man FOLDER", "man man-pages", "a folder"),
     ("-f FILE", "-f key", "the key of the scene"),
-    ("ssh-keygen -lf", "ssh-keygen -lf key.pub", "the key of the scene"),
     ("openssl passwd -6", "openssl passwd -6 -stdin <<< secret", "it reads the password from a terminal"),
     ("-n labs", "-n crownlabs-system", "the namespace of the release"),
     ("helm test crownlabs", "helm test --help crownlabs", "its pod is simulated and does not end"),
