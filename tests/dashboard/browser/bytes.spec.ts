@@ -2,7 +2,7 @@
 import { expect, test } from "@playwright/test";
 import { clear, get, kubectl, login, machine } from "./site";
 
-const most = 60 * 1024;
+const most = 48 * 1024;
 
 // Sets the maximum number of machines for students of the course.
 async function allow(instances: number): Promise<void> {

@@ -25,8 +25,11 @@ test("a silent API server delays pages by at most the timeout of a request", asy
 
 test("a silent Keycloak does not delay users who are logged in", async ({ page, browser }) => {
   await login(page, "ada");
-  // Now each replica has a token: without the streams of pages, the proxy takes them in turn.
-  for (let count = 0; count < 4; count++) expect((await page.request.get("/courses")).status()).toBe(200);
+  // Now each replica has a token, and knows that the API server responds again: without the streams of pages, the proxy takes
+  // them in turn.
+  await expect(async () => {
+    for (let count = 0; count < 4; count++) expect((await page.request.get("/courses")).status()).toBe(200);
+  }).toPass();
   await control("pause", { what: "keycloak" });
   try {
     for (const path of ["/", "/courses", "/account"]) expect((await page.goto(path))!.status()).toBe(200);
