@@ -11,24 +11,20 @@ use http::header::{COOKIE, LOCATION, SET_COOKIE};
 use http::{HeaderMap, Request, StatusCode};
 use jiff::SignedDuration;
 use serde_json::json;
-use tokio::sync::watch;
 use tower::ServiceExt as _;
 
+use super::site::app;
 use crate::clients::oidc::Secret;
 use crate::clients::oidc::tests::{Issuer, Reply};
-use crate::config::{DashboardConfig, Identity, Language};
+use crate::config::Language;
 use crate::controllers::dashboard::action::result::Outcome;
 use crate::controllers::dashboard::app::App;
 use crate::controllers::dashboard::http::fields::Fields;
 use crate::controllers::dashboard::http::headers::{protect, secured};
-use crate::controllers::dashboard::live::broadcast::Broadcast;
 use crate::controllers::dashboard::router::router;
 use crate::controllers::dashboard::session::{Flash, Keys, Session, room_for_flash};
-use crate::controllers::dashboard::student::Settings;
 use crate::controllers::dashboard::texts::{Problem, texts};
-use crate::controllers::dashboard::user::users::Users;
 use crate::runtime::api_server::{ApiServer, Asked, refused};
-use crate::runtime::client::UserClient;
 use crate::runtime::clock;
 
 const SESSION: &str = "__Host-crownlabs";
@@ -55,13 +51,7 @@ async fn browser() -> Browser {
     })
     .await;
     let issuer = Issuer::start().await;
-    let key = b"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
-    let keys = Arc::new(Keys::parse(key).expect("a key"));
-    let client = UserClient::new(&api.config).expect("a client");
-    let users = Users::new(client, issuer.provider.clone(), Identity::Token);
-    let (_, receiver) = watch::channel(Some(Arc::clone(&keys)));
-    let config = DashboardConfig::default();
-    let app = Arc::new(App::new(config, Settings::default(), users, receiver, Broadcast::new(1)));
+    let (app, keys) = app(&api, &issuer);
     let (refresh_token, cookies) = ("first".to_owned(), BTreeMap::new());
     Browser { app, keys, issuer, refresh_token, cookies }
 }

@@ -9,6 +9,7 @@ mod outages;
 mod pages;
 mod personal;
 mod rules;
+mod site;
 mod start;
 mod texts;
 mod time_left;

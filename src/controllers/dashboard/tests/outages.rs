@@ -8,23 +8,19 @@ use axum::response::Response;
 use http::header::{COOKIE, RETRY_AFTER, SET_COOKIE};
 use http::{HeaderMap, HeaderValue, Request, StatusCode};
 use serde_json::json;
-use tokio::sync::{Semaphore, SemaphorePermit, watch};
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tower::ServiceExt as _;
 
+use super::site::app;
 use crate::clients::oidc::Secret;
 use crate::clients::oidc::tests::{Issuer, Reply};
-use crate::config::{DashboardConfig, Identity};
 use crate::controllers::dashboard::action::result::Outcome;
 use crate::controllers::dashboard::app::App;
 use crate::controllers::dashboard::home::actions::CREATE;
-use crate::controllers::dashboard::live::broadcast::Broadcast;
 use crate::controllers::dashboard::router::router;
 use crate::controllers::dashboard::session::{Flash, Keys, Session};
-use crate::controllers::dashboard::student::Settings;
 use crate::controllers::dashboard::texts::Problem;
-use crate::controllers::dashboard::user::users::Users;
 use crate::runtime::api_server::{ApiServer, Asked, refused};
-use crate::runtime::client::UserClient;
 use crate::runtime::clock;
 
 const MACHINE: &str = "/machines/tenant-ada/vm";
@@ -57,16 +53,10 @@ async fn site() -> Site {
     let issuer = Issuer::start().await;
     let claims = json!({"nonce": null, "exp": clock::now().as_second() + 300});
     issuer.answers(Reply::Json(200, issuer.tokens(&claims)));
-    let key = b"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
-    let keys = Arc::new(Keys::parse(key).expect("a key"));
+    let (app, keys) = app(&api, &issuer);
     let refresh_token = Secret::from("first".to_owned());
     let session = Session { id: "one".to_owned(), refresh_token, visited: clock::now() };
     let sealed = session.seal(&keys).expect("a cookie");
-    let client = UserClient::new(&api.config).expect("a client");
-    let users = Users::new(client, issuer.provider.clone(), Identity::Token);
-    let (_, receiver) = watch::channel(Some(Arc::clone(&keys)));
-    let config = DashboardConfig::default();
-    let app = Arc::new(App::new(config, Settings::default(), users, receiver, Broadcast::new(1)));
     Site { app, keys, api, is_away, cookie: pair(&sealed).to_owned(), _issuer: issuer }
 }
 
