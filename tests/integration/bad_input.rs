@@ -27,21 +27,6 @@ spec:
     )
 }
 
-/// Waits for an event about the Instance that begins with this text and a colon. The text is the reason, or the reason
-/// and a part of the message.
-fn await_event(lab: &Lab, name: &str, begin: &str) {
-    await_event_in(lab, NAMESPACE, name, begin);
-}
-
-/// The same in another namespace.
-fn await_event_in(lab: &Lab, namespace: &str, name: &str, begin: &str) {
-    wait_until(PATIENCE, || {
-        let events = lab.events(namespace, name);
-        let found = events.iter().any(|event| event.starts_with(&format!("{begin}: ")));
-        found.then_some(()).ok_or_else(|| format!("event {begin} about {name}, are {events:?}"))
-    });
-}
-
 const RESOURCES: &str = "resources: {cpu: 1, reservedCPUPercentage: 10, memory: 64Mi}";
 
 #[test]
@@ -157,10 +142,10 @@ fn faults_are_reported(lab: &Lab) {
         let message = lab.await_fault(NAMESPACE, name, reason);
         assert!(message.len() > 20, "{name}: {message}");
         lab.await_phase(NAMESPACE, name, phase);
-        await_event(lab, name, reason);
+        lab.await_event(NAMESPACE, name, &format!("{reason}: "));
         // A problem in one environment also has the event of the Go operators.
         if !["InvalidTemplate", "TemplateNotFound"].contains(&reason) {
-            await_event(lab, name, "EnvironmentEnforcementFailed: Failed to enforce environment main");
+            lab.await_event(NAMESPACE, name, "EnvironmentEnforcementFailed: Failed to enforce environment main: ");
         }
     }
     let message = lab.await_fault(NAMESPACE, "no-disk", "DiskMissing");
@@ -189,7 +174,7 @@ fn corrected_input_is_used(lab: &Lab) {
     lab.apply(&format!("{{apiVersion: crownlabs.polito.it/v1alpha2, kind: SharedVolume, metadata: {{name: data, namespace: workspace-{FIXTURES}}}, spec: {{prettyName: data, size: 1Gi}}}}"));
     lab.await_fault(NAMESPACE, "no-volume", "SharedVolumeNotReady");
     lab.await_phase(NAMESPACE, "no-volume", "Starting");
-    await_event(lab, "no-volume", "SharedVolumeNotReady");
+    lab.await_event(NAMESPACE, "no-volume", "SharedVolumeNotReady: ");
     lab.patch_status(
         "sharedvolumes",
         &format!("workspace-{FIXTURES}"),
@@ -219,9 +204,9 @@ fn an_exceeded_quota_is_reported() {
     let message = lab.await_fault(namespace, "over", "ResourceQuotaExceeded");
     assert!(message.starts_with("Resource quota exceeded, retrying automatically"), "{message}");
     lab.await_phase(namespace, "over", "ResourceQuotaExceeded");
-    await_event_in(&lab, namespace, "over", "ResourceQuotaExceeded");
+    lab.await_event(namespace, "over", "ResourceQuotaExceeded: ");
     let told = "EnvironmentEnforcementFailed: Resource quota exceeded, retrying automatically";
-    await_event_in(&lab, namespace, "over", told);
+    lab.await_event(namespace, "over", &format!("{told}: "));
     // The daemon retries automatically, within a minute at the latest.
     lab.delete("resourcequota", namespace, &["q"]);
     lab.await_phase(namespace, "over", "Ready");
@@ -282,9 +267,9 @@ fn a_hostile_pod_config_does_not_block_others() {
         });
         lab.apply(&pod("hostile", &format!("{name}-pod"), name, NODES[1]));
     }
-    await_event_in(&lab, "hostile", "a-text", "InvalidSpec");
-    await_event_in(&lab, "hostile", "many", "InvalidAttachment");
-    await_event_in(&lab, "hostile", "everything", "InvalidAttachment");
+    lab.await_event("hostile", "a-text", "InvalidSpec: ");
+    lab.await_event("hostile", "many", "InvalidAttachment: ");
+    lab.await_event("hostile", "everything", "InvalidAttachment: ");
     // Objects that are created later, in its namespace and in another one.
     for namespace in ["hostile", "honest"] {
         let range = format!("x {namespace} {}.0.0/24", if namespace == "hostile" { "10.7" } else { "10.6" });

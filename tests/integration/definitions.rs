@@ -122,11 +122,7 @@ fn pod_configs_under_an_older_crd_are_written_once() {
     let stored = lab.await_value("podconfigs", "old", "net", "/status/phase", "unset");
     assert!(stored["status"]["conditions"].is_null(), "{stored}");
     // The error is still reported, by an event.
-    wait_until(PATIENCE, || {
-        let events = lab.events("old", "net");
-        let is_told = events.iter().any(|event| event.starts_with("InvalidCIDR: "));
-        is_told.then_some(()).ok_or_else(|| format!("{events:?}"))
-    });
+    lab.await_event("old", "net", "InvalidCIDR: ");
     let asked = pod_config::quiet(&lab, &daemon);
     assert!(asked.is_empty(), "{asked:#?}");
     let now = lab.get("podconfigs", "old", "net").expect("the PodConfig");

@@ -96,9 +96,8 @@ fn an_old_instance_is_warned_about_then_deleted() {
     for (_, mail) in &mails {
         assert!(mail.contains("To: ") && mail.contains("expiry@example.org"), "{mail}");
     }
-    let events = lab.events(namespace, "old");
-    assert!(events.iter().any(|event| event.starts_with("ExpirationWarning: ")), "{events:?}");
-    assert!(events.iter().any(|event| event.starts_with("Expired: ")), "{events:?}");
+    lab.await_event(namespace, "old", "ExpirationWarning: ");
+    lab.await_event(namespace, "old", "Expired: ");
     let metrics = daemon.metrics();
     for kind in ["expiration_warning", "expired"] {
         let counter = format!(r#"crownlabs_mails_total{{kind="{kind}",result="success"}} 1"#);

@@ -158,14 +158,7 @@ fn foreign_objects_are_never_touched() {
             conditions.iter().any(|c| c["type"] == "NameConflict" && c["status"] == "True"),
             "{conditions:?}"
         );
-        wait_until(PATIENCE, || {
-            let events = lab.events(namespace, name);
-            events
-                .iter()
-                .any(|e| e.starts_with("NameConflict: "))
-                .then_some(())
-                .ok_or_else(|| format!("{events:?}"))
-        });
+        lab.await_event(namespace, name, "NameConflict: ");
     }
     // An Instance that waits for a name gets it when the object with that name is deleted, whoever owns it.
     lab.apply(&instance("other", "freed", "standalone"));

@@ -290,6 +290,16 @@ impl Lab {
         self.list("events", namespace).iter().filter(about).map(line).collect()
     }
 
+    /// Waits for an event about an object that begins with this text. Daemons publish events after they have
+    /// written what the events are about.
+    pub fn await_event(&self, namespace: &str, name: &str, begin: &str) -> String {
+        wait_until(PATIENCE, || {
+            let events = self.events(namespace, name);
+            let found = events.iter().find(|event| event.starts_with(begin));
+            found.cloned().ok_or_else(|| format!("{begin}: {events:?}"))
+        })
+    }
+
     /// Creates the objects that the Instances of a test refer to: the namespace `workspace-<name>` with the
     /// [`TEMPLATES`], the namespace `tenant-<name>` with the Secret of MyDrive, and the Tenant `<name>`. Both
     /// namespaces have the selector label with the value `<name>`.

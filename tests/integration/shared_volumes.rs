@@ -113,9 +113,11 @@ fn a_volume_is_created_mounted_and_kept_while_it_is_mounted() {
     lab.delete("instance", namespace, &["early"]);
     lab.await_gone(KIND, course, "data.one");
     lab.await_gone("persistentvolumeclaims", course, "shvol-data.one");
-    let blocked =
-        lab.events(course, "data.one").into_iter().filter(|event| event.starts_with("DeletionBlocked: "));
-    assert!(blocked.count() >= 3, "one for each change of its users");
+    wait_until(PATIENCE, || {
+        let events = lab.events(course, "data.one");
+        let blocked = events.iter().filter(|event| event.starts_with("DeletionBlocked: ")).count();
+        if blocked >= 3 { Ok(()) } else { Err(format!("one for each change of its users: {events:?}")) }
+    });
 }
 
 /// Checks the claim, the Job and the status of the shared volume `data.one`.

@@ -79,6 +79,7 @@ spec: {{hard: {{count/jobs.batch: \"0\"}}}}
     let version = || {
         lab.get("instancesnapshots", namespace, "one").expect("there")["metadata"]["resourceVersion"].clone()
     };
+    lab.await_event(namespace, "one", "ResourceQuotaExceeded: ");
     let (before, events) = (version(), lab.events(namespace, "one").len());
     // Each change of the Instance causes another attempt.
     for round in 0..3 {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::daemon::{Daemon, Options};
 use crate::exam_server::{Answer, ExamServer};
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
-use crate::termination::{await_condition, await_event, exam};
+use crate::termination::{await_condition, exam};
 use crate::uploader::Uploader;
 use cluster::audit::{AuditEntry, Mark};
 use cluster::config::only;
@@ -94,7 +94,7 @@ fn a_finished_exam_is_uploaded_exactly_once() {
     assert_eq!(object["status"]["phase"], "Off");
     let condition = await_condition(&lab, namespace, "exam.1", "Submitted", "SubmissionCompleted");
     assert_eq!(condition["status"], "True");
-    await_event(&lab, namespace, "exam.1", "SubmissionCompleted");
+    lab.await_event(namespace, "exam.1", "SubmissionCompleted: ");
     let job = lab.get("jobs", namespace, "exam-1-submitter").expect("it is kept for a while");
     assert_eq!(job["status"]["completionTime"], time);
     check_job(&job, &object);
@@ -259,7 +259,7 @@ fn a_failed_job_is_replaced_a_limited_number_of_times() {
     let end = "kubectl label instance -n tenant-subfail exam \
                crownlabs.polito.it/instance-submission-requested=true --overwrite";
     assert!(message.ends_with(end), "{message}");
-    await_event(&lab, namespace, "exam", "SubmissionFailed");
+    lab.await_event(namespace, "exam", "SubmissionFailed: ");
     let object = lab.get("instances", namespace, "exam").expect("there");
     let both = (object.pointer(REQUESTED), object.pointer(COMPLETED));
     assert_eq!(both, (Some(&json!("false")), Some(&json!("false"))));

@@ -31,16 +31,6 @@ pub fn await_condition(lab: &Lab, namespace: &str, name: &str, type_: &str, reas
     })
 }
 
-/// Waits for an event about an Instance with this reason. Returns its message.
-pub fn await_event(lab: &Lab, namespace: &str, name: &str, reason: &str) -> String {
-    let begin = format!("{reason}: ");
-    wait_until(PATIENCE, || {
-        let events = lab.events(namespace, name);
-        let found = events.iter().find_map(|event| Some(event.strip_prefix(&begin)?.to_owned()));
-        found.ok_or_else(|| format!("the event {reason} about {name} in {events:?}"))
-    })
-}
-
 #[test]
 fn each_response_has_its_effect() {
     let lab = Lab::shared();
@@ -80,7 +70,7 @@ fn each_response_has_its_effect() {
         assert!(automation["terminationTime"].is_string(), "{automation}");
         assert_eq!(automation["terminationTime"], automation["lastCheckTime"], "{name}");
         await_condition(&lab, namespace, name, "StatusChecked", "Terminated");
-        await_event(&lab, namespace, name, "Terminated");
+        lab.await_event(namespace, name, "Terminated: ");
     }
     failed_queries(&lab, namespace, &server);
     kept_instances(&lab, namespace, &server);
@@ -101,7 +91,7 @@ fn failed_queries(lab: &Lab, namespace: &str, server: &ExamServer) {
         let message = condition["message"].as_str().unwrap_or_default().to_owned();
         let expected = format!("the status URL at {} could not be checked: ", server.host());
         assert!(message.starts_with(&expected) && !message.contains("hunter2"), "{message}");
-        assert_eq!(await_event(lab, namespace, name, "StatusCheckFailed"), message);
+        lab.await_event(namespace, name, &format!("StatusCheckFailed: {message}"));
         let object = lab.get("instances", namespace, name).expect("there");
         assert_eq!(object["spec"]["running"], true, "{name}");
         assert_eq!(object["status"]["automation"], Value::Null, "{name}");

@@ -100,12 +100,7 @@ fn check_objects(lab: &Lab) {
         })
     );
     // The status does not wait for a slow event.
-    wait_until(PATIENCE, || {
-        let events = lab.events(NAMESPACE, "my.box");
-        let wanted = "PublicExposureAssigned: Public exposure assigned: 172.18.0.240";
-        let is_there = events.iter().any(|event| event.starts_with(wanted));
-        is_there.then_some(()).ok_or_else(|| format!("{events:?}"))
-    });
+    lab.await_event(NAMESPACE, "my.box", "PublicExposureAssigned: Public exposure assigned: 172.18.0.240");
 }
 
 /// Changes of the Service and the `NetworkPolicy` by another writer are repaired; further annotations are kept.

@@ -76,15 +76,10 @@ fn assert_same_words(lab: &Lab, sent: &[(jiff::Timestamp, String)], name: &str, 
         assert!(mail.contains("Hello Ada Rossi,"), "{mail}");
         assert_eq!(mail.contains("This is warning 1 of 1."), done == "will be", "{mail}");
     }
-    let events = lab.events(NAMESPACE, name);
-    let says = |begin: &str| {
-        events.iter().any(|event| {
-            event.starts_with(&format!("{begin}; the Instance is {action}"))
-                && event.ends_with(&format!(", {data}"))
-        })
-    };
-    assert!(says("InactivityWarning: Warning 1 of 1 was sent"), "{events:?}");
-    assert!(says("InactivityStopped: The deadline has passed"), "{events:?}");
+    for begin in ["InactivityWarning: Warning 1 of 1 was sent", "InactivityStopped: The deadline has passed"] {
+        let event = lab.await_event(NAMESPACE, name, &format!("{begin}; the Instance is {action}"));
+        assert!(event.ends_with(&format!(", {data}")), "{event}");
+    }
 }
 
 #[test]
@@ -125,10 +120,6 @@ fn unused_instances_are_warned_about_and_ended_and_used_ones_stay() {
         let found = condition("paused");
         if found["reason"] == "Stopped" { Ok(()) } else { Err(format!("Stopped: {found}")) }
     });
-    let events = lab.events(NAMESPACE, "paused");
-    for reason in ["InactivityWarning: ", "InactivityStopped: "] {
-        assert!(events.iter().any(|event| event.starts_with(reason)), "{events:?}");
-    }
     assert_eq!(mails(folder.path()).len(), 4, "a warning and a last mail for each: {}", daemon.log());
     let kept = "and its disk is kept, so that it can be started again";
     assert_same_words(&lab, &mails(folder.path()), "paused", "stopped", kept);
@@ -212,8 +203,7 @@ fn an_annotation_keeps_an_instance_after_the_warning() {
         let text = &object["metadata"]["annotations"]["crownlabs.polito.it/kept-at"];
         if text.is_null() { Ok(()) } else { Err(format!("{text} is no time, so it is removed")) }
     });
-    let events = lab.events(namespace, "box");
-    assert!(events.iter().any(|event| event.starts_with("InvalidKeptAt: ")), "{events:?}");
+    lab.await_event(namespace, "box", "InvalidKeptAt: ");
     let warned = promise(&|promise| promise["deadline"].is_string());
     let kept = clock::now().round(jiff::Unit::Second).expect("a time");
     annotate(&kept.to_string());

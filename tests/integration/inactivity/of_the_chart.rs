@@ -215,9 +215,8 @@ fn with_the_default_values_an_unused_machine_is_warned_and_stopped_and_a_used_on
         let mail = mail.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(mail.contains(&format!("This is warning {number} of 3.")), "{mail}");
     }
-    let events = site.lab.events(&site.namespace, "unused");
     for reason in ["InactivityWarning: ", "InactivityStopped: "] {
-        assert!(events.iter().any(|event| event.starts_with(reason)), "{events:?}");
+        site.lab.await_event(&site.namespace, "unused", reason);
     }
     assert_eq!(
         (site.get("browsed")["spec"]["running"].clone(), site.mails("browsed")),

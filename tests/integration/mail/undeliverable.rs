@@ -10,7 +10,7 @@ use crate::course::Course;
 use crate::daemon::{Daemon, Options};
 use crate::expiration::{config, expire};
 use crate::lab::{Lab, PATIENCE, instance, wait_until};
-use crate::termination::{await_condition, await_event};
+use crate::termination::await_condition;
 
 /// The configuration of the expiration loop with this mail server.
 fn with_server(server: &MailServer, interval: &str, undeliverable: &str) -> String {
@@ -116,7 +116,7 @@ fn an_unreachable_tenant_keeps_the_machine_and_the_managers_get_one_mail() {
         assert!(message.contains(words), "{message}");
     }
     assert_eq!(condition["status"], "True");
-    await_event(&lab, namespace, "kept", "MailUndeliverable");
+    lab.await_event(namespace, "kept", "MailUndeliverable: ");
     // The mail is retried, each time also without the texts of the user.
     let series = r#"crownlabs_mails_total{kind="expiration_warning",result="MailRecipientRefused"}"#;
     wait_until(PATIENCE, || {

@@ -75,15 +75,6 @@ pub fn await_configured(lab: &Lab, namespace: &str, name: &str, phase: &str, pod
     })
 }
 
-/// Waits until an object has an event that begins with this text.
-pub fn await_event(lab: &Lab, namespace: &str, name: &str, begin: &str) {
-    wait_until(PATIENCE, || {
-        let events = lab.events(namespace, name);
-        let is_there = events.iter().any(|event| event.starts_with(begin));
-        is_there.then_some(()).ok_or_else(|| format!("{begin}, there are {events:?}"))
-    });
-}
-
 #[test]
 fn the_sample_is_configured_listed_described_and_leaves_nothing() {
     let lab = lab();
@@ -117,8 +108,7 @@ fn the_sample_is_configured_listed_described_and_leaves_nothing() {
     for text in ["podconfig.finalizers.opdev.io", "configured", "bridge:pcbr1", first] {
         assert!(described.contains(text), "{text} is not in {described}");
     }
-    await_event(
-        &lab,
+    lab.await_event(
         NAMESPACE,
         "podconfig-sample-a",
         &format!("Configured: pod {first} has its interfaces"),
@@ -218,12 +208,12 @@ fn errors_are_reported_and_the_rest_works() {
         "SampleDeploymentConflict",
     ];
     for reason in reasons {
-        await_event(&lab, "faulty", "net", &format!("{reason}: "));
+        lab.await_event("faulty", "net", &format!("{reason}: "));
     }
     for reason in ["BridgeConflict", "NetworkOverlap"] {
-        await_event(&lab, "later", "late", &format!("{reason}: "));
+        lab.await_event("later", "late", &format!("{reason}: "));
     }
-    await_event(&lab, "faulty", "host", "HostNetworkPod: PodConfig net gives this pod no interface");
+    lab.await_event("faulty", "host", "HostNetworkPod: PodConfig net gives this pod no interface");
     let taken = lab.get("deployments", "faulty", "taken").expect("it is left alone");
     assert!(taken["metadata"]["ownerReferences"].is_null(), "{taken}");
     // A lost record is created again with the same addresses, also by the next process.

@@ -9,7 +9,7 @@ use super::pools::report_name;
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, wait_until};
 use crate::pod_config::nodes::{SYSTEM, pools, records};
-use crate::pod_config::{self, KIND, await_configured, await_event};
+use crate::pod_config::{self, KIND, await_configured};
 use cluster::Options as ClusterOptions;
 
 const NAMESPACE: &str = "podnet-back";
@@ -82,7 +82,7 @@ fn links_of_a_returned_node_are_reported_until_they_are_removed() {
         assert!(pod.links().is_empty(), "it runs, without links");
         daemon.await_ready();
         let told = format!("LinksLeft: links of deleted PodConfigs of namespace {NAMESPACE}");
-        await_event(&lab, "default", &node.name, &told);
+        lab.await_event("default", &node.name, &told);
     }
     wait_until(PATIENCE, || {
         let left = records(&lab);

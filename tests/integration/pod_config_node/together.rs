@@ -212,7 +212,7 @@ fn leaves_nothing(world: &World, daemon: Daemon, pods: &[Plugged]) {
     assert!(pods.iter().all(|pod| running.contains_key(&pod.uid)), "{running:?}");
     drop(daemon);
     lab.begin_delete(KIND, NAMESPACE, &[SAMPLE]);
-    pod_config::await_event(lab, NAMESPACE, SAMPLE, "LinksLeft: ");
+    lab.await_event(NAMESPACE, SAMPLE, "LinksLeft: ");
     let object = lab.get(KIND, NAMESPACE, SAMPLE).expect("it waits for the links");
     assert_eq!(object["metadata"]["finalizers"], json!(["podconfig.finalizers.opdev.io"]));
     assert_node(node, pods);

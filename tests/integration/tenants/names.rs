@@ -31,7 +31,7 @@ fn tenants_with_colliding_object_names_never_change_each_other() {
     assert!(message.contains("Tenant twin.a, which is older"), "{message}");
     let subject = lab.get("rolebindings", "tenant-twin-a", "crownlabs-manage-instances").expect("there");
     assert_eq!(subject["subjects"][0]["name"], "twin.a");
-    assert!(lab.events("default", "twin-a").iter().any(|event| event.starts_with("NameConflict: ")));
+    lab.await_event("default", "twin-a", "NameConflict: ");
     // When the younger Tenant is deleted, the older one's objects are not touched.
     lab.delete("tenant", "", &["twin-a"]);
     assert_eq!(all(), before);
