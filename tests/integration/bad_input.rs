@@ -145,7 +145,11 @@ fn faults_are_reported(lab: &Lab) {
         lab.await_event(NAMESPACE, name, &format!("{reason}: "));
         // A problem in one environment also has the event of the Go operators.
         if !["InvalidTemplate", "TemplateNotFound"].contains(&reason) {
-            lab.await_event(NAMESPACE, name, "EnvironmentEnforcementFailed: Failed to enforce environment main: ");
+            lab.await_event(
+                NAMESPACE,
+                name,
+                "EnvironmentEnforcementFailed: Failed to enforce environment main: ",
+            );
         }
     }
     let message = lab.await_fault(NAMESPACE, "no-disk", "DiskMissing");

@@ -76,7 +76,8 @@ fn assert_same_words(lab: &Lab, sent: &[(jiff::Timestamp, String)], name: &str, 
         assert!(mail.contains("Hello Ada Rossi,"), "{mail}");
         assert_eq!(mail.contains("This is warning 1 of 1."), done == "will be", "{mail}");
     }
-    for begin in ["InactivityWarning: Warning 1 of 1 was sent", "InactivityStopped: The deadline has passed"] {
+    for begin in ["InactivityWarning: Warning 1 of 1 was sent", "InactivityStopped: The deadline has passed"]
+    {
         let event = lab.await_event(NAMESPACE, name, &format!("{begin}; the Instance is {action}"));
         assert!(event.ends_with(&format!(", {data}")), "{event}");
     }

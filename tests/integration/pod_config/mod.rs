@@ -108,11 +108,7 @@ fn the_sample_is_configured_listed_described_and_leaves_nothing() {
     for text in ["podconfig.finalizers.opdev.io", "configured", "bridge:pcbr1", first] {
         assert!(described.contains(text), "{text} is not in {described}");
     }
-    lab.await_event(
-        NAMESPACE,
-        "podconfig-sample-a",
-        &format!("Configured: pod {first} has its interfaces"),
-    );
+    lab.await_event(NAMESPACE, "podconfig-sample-a", &format!("Configured: pod {first} has its interfaces"));
     assert_eq!(pools(&lab).len(), 4);
     assert!(quiet(&lab, &daemon).is_empty(), "{:#?}", quiet(&lab, &daemon));
     lab.kubectl(&["delete", "podconfig", "-n", NAMESPACE, "--all", "--timeout=60s"]);
