@@ -290,8 +290,8 @@ impl Lab {
         self.list("events", namespace).iter().filter(about).map(line).collect()
     }
 
-    /// Waits for an event about an object that begins with this text. Daemons publish events after they have
-    /// written what the events are about.
+    /// Waits for an event about an object that begins with this text, and returns it. A patch of the object comes before
+    /// its event, and the status does not wait for a slow event.
     pub fn await_event(&self, namespace: &str, name: &str, begin: &str) -> String {
         wait_until(PATIENCE, || {
             let events = self.events(namespace, name);
