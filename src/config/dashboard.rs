@@ -46,6 +46,10 @@ keys! {
         pub web_ssh_url: String as formats::SERVER_URL,
         /// The host of the SSH bastion for `ssh -J`; empty if there is no bastion.
         pub ssh_host: String as SSH_HOST,
+        /// Whether the bastion resolves the names of Services, as a bastion in the cluster does: pages then show the
+        /// name of a machine's Service and its namespace instead of an address. The chart sets it with
+        /// `bastion.enabled`.
+        pub ssh_by_name: bool,
         /// The fingerprint of the bastion's host key, which users compare at the first connection; empty to show none.
         pub ssh_fingerprint: String as SSH_FINGERPRINT,
         /// The Template of the machine that shows users their personal volume, as `NAMESPACE/NAME`; empty to offer no

@@ -47,6 +47,18 @@ class Dashboard(unittest.TestCase):
         self.assertNotIn("dashboard", configuration(f"{NAMESPACE}/crownlabs")["controllers"])
         self.assertNotIn(f"Deployment {NAME}", by_key(rendered()))
 
+    def test_it_shows_names_if_the_bastion_is_in_the_cluster(self):
+        def by_name(*values):
+            return yaml.safe_load(self.found(*values)[f"ConfigMap {NAME}"]["data"]["crownlabs.yaml"])["controllers"]["dashboard"].get("sshByName")
+
+        bastion = {"bastion": {"enabled": True}}
+        other = {"dashboard": {"config": {"controllers": {"dashboard": {"sshByName": False}}}}}
+        self.assertIsNone(by_name())
+        self.assertIs(by_name(bastion), True)
+        self.assertIs(by_name(bastion, other), False)
+        pods = [each["spec"]["template"]["spec"] for key, each in self.found(bastion).items() if key == "Deployment crownlabs-bastion/crownlabs-bastion"]
+        self.assertEqual([(pod.get("dnsPolicy"), pod.get("hostNetwork")) for pod in pods], [(None, None)])
+
     def test_missing_settings_are_reported(self):
         for values, message in (
             ({"dashboard": {"host": ""}}, "dashboard.host"),

@@ -29,9 +29,9 @@ PARTS = {
 SET = {
     "controllers.bastion.hostKeys.namespace", "controllers.bastion.webSshKey.namespace", "controllers.webSsh.privateKeyFile",
     "controllers.dashboard.publicUrl", "controllers.dashboard.clientSecretFile", "controllers.dashboard.sessionKeyFile",
-    "controllers.dashboard.caFile", "controllers.instanceMetrics.runtimeEndpoint", "controllers.instanceMetrics.connectionTimeout",
-    "controllers.instanceMetrics.updatePeriod", "controllers.podConfigNode.runtimeEndpoint", "controllers.podConfigNode.allowedBridges",
-    "controllers.podConfigNode.resync",
+    "controllers.dashboard.caFile", "controllers.dashboard.sshByName", "controllers.instanceMetrics.runtimeEndpoint",
+    "controllers.instanceMetrics.connectionTimeout", "controllers.instanceMetrics.updatePeriod",
+    "controllers.podConfigNode.runtimeEndpoint", "controllers.podConfigNode.allowedBridges", "controllers.podConfigNode.resync",
 }
 # The chart rejects other values of these keys. With the exam agent, it adds a namespace to controllers.instanceMetrics.
 FIXED = {"apiVersion", "kind", "leaderElection.enabled", "leaderElection.namespace", "controllers.examAgent.enabled"} | {

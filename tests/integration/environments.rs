@@ -20,6 +20,7 @@ fn every_type_starts_stops_starts_and_is_deleted() {
         assert!(status["initialReadyTime"].is_string(), "{template}: {status}");
         assert!(status["nodeName"].is_string(), "{template}: {status}");
         assert_eq!(status["environments"][0]["phase"], "Ready", "{template}");
+        assert_eq!(status["environments"][0]["service"], template, "{status}");
         let gui = template != "cloudvm";
         assert_eq!(status["url"].is_string(), gui, "{template}: {status}");
         let pretty = object["spec"]["prettyName"].as_str().unwrap_or_default();
@@ -31,6 +32,7 @@ fn every_type_starts_stops_starts_and_is_deleted() {
         lab.await_gone("services", namespace, template);
         let status = &object["status"];
         assert!(status["url"].is_null() && status["ip"].is_null(), "{template}: {status}");
+        assert_eq!(status["environments"][0]["service"], template, "it is kept: {status}");
         let stamp = &object["metadata"]["annotations"]["crownlabs.polito.it/last-powered-off-timestamp"];
         assert!(stamp.is_string(), "{template}: power-off stamp");
         lab.patch("instances", namespace, template, r#"{"spec": {"running": true}}"#);

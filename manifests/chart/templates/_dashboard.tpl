@@ -26,6 +26,10 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- if $values.ca.name -}}
 {{- $_ := set $keys "caFile" (printf "/etc/crownlabs-files/dashboard-ca/%s" $values.ca.key) -}}
 {{- end -}}
+{{- if .Values.bastion.enabled -}}
+{{- /* Its pods have the DNS of the cluster. */ -}}
+{{- $_ := set $keys "sshByName" true -}}
+{{- end -}}
 {{- toYaml (dict "dashboard" $keys) -}}
 {{- end }}
 

@@ -292,6 +292,9 @@ pub struct EnvironmentStatus {
     pub url: Optional<String>,
     /// IP address inside the cluster, for example `10.96.12.7`; empty while the instance is stopped.
     pub ip: Optional<Text>,
+    /// Name of the Service with this address, in the namespace of the instance, for example `lab-desktop`. It is kept
+    /// while the instance is stopped.
+    pub service: Optional<Text>,
     /// Time from creation until this environment was ready for the first time, for example `1m30s`.
     pub initial_ready_time: Optional<Text>,
     /// Times of the last actions of the automation of this environment.

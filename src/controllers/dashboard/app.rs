@@ -88,6 +88,7 @@ pub fn settings(config: &mut Reader<'_>) -> Settings {
     let dashboard = read!(config, controllers.dashboard);
     Settings {
         ssh_host: dashboard.ssh_host.clone(),
+        ssh_by_name: dashboard.ssh_by_name,
         ssh_fingerprint: dashboard.ssh_fingerprint.clone(),
         web_ssh: dashboard.web_ssh_url.clone(),
         drive_template: dashboard.drive_template.split_once('/').map(|(of, name)| GenericRef::new(of, name)),

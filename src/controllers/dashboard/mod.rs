@@ -13,7 +13,7 @@
 //! | `standing.rs`, `progress.rs` | the state of a machine, and the progress of its start |
 //! | `student/` | the objects and rights of a user, and the machines that can be started |
 //! | `user/` | the current user, with a token |
-//! | `session/` | the sealed cookies of a browser: session, login, flash message |
+//! | `session/` | the cookies of a browser: session, login, flash message, favourites |
 //! | `live/` | the watches, the broadcast of their changes, and the streams to open pages |
 //! | `limits/` | the limits of each client: the requests and streams of a session and of an address |
 //! | `http/` | extractors, responses, headers, the check of the origin, styles and scripts |

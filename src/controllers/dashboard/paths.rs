@@ -17,6 +17,8 @@ pub const ACCOUNT: &str = "/account";
 pub const LOGGED_OUT: &str = "/logged-out";
 /// The help for students.
 pub const HELP: &str = "/help";
+/// Changes the favourite Templates.
+pub const FAVOURITES: &str = "/favourites";
 /// The stream of updates of a page.
 pub const EVENTS: &str = "/events";
 
@@ -85,6 +87,7 @@ mod tests {
             "/index.html",
             "/login",
             "/logged-out",
+            "/favourites",
         ] {
             assert!(!is_page(path), "{path}");
         }

@@ -40,6 +40,7 @@ pub fn router(app: Arc<App>) -> Router {
         .route(paths::COURSES, named("courses", get(courses::page)))
         .route(paths::ACCOUNT, named("account", get(account::page)))
         .route(paths::HELP, named("help", get(help::page)))
+        .route(paths::FAVOURITES, named("action", post(home::favourites::change)))
         .route(paths::EVENTS, named("events", get(live::handler::events)))
         .route("/login", named("login", get(login::begin)))
         .route("/callback", named("callback", get(login::finish)))

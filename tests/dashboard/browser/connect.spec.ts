@@ -33,6 +33,21 @@ test("the SSH command, the address, the fingerprint and the configuration are co
   await page.context().close();
 });
 
+test("a machine keeps its name behind the bastion while it is stopped", async ({ browser }) => {
+  await clear("ada");
+  await machine("ada", "shell", { prettyName: "Shell" });
+  const page = await at(browser, { sshByName: true }, "ada");
+  await page.goto("/machines/tenant-ada/shell");
+  const command = page.getByText("ssh -J bastion@ssh.example.org crownlabs@shell-main.tenant-ada", { exact: true });
+  await expect(command).toBeVisible();
+  await kubectl("patch", "instances.crownlabs.polito.it", "shell", "-n", "tenant-ada", "--type=merge", "-p", '{"spec":{"running":false}}');
+  await expect(page.getByText("Stopped", { exact: true }).first()).toBeVisible();
+  await expect(command).toBeVisible();
+  await expect(page.getByText("shell-main.tenant-ada:22", { exact: true })).toBeVisible();
+  await expect(page.locator("pre")).toContainText("HostName shell-main.tenant-ada\n");
+  await page.context().close();
+});
+
 test("a machine without a desktop leads to its help instead of a desktop", async ({ page }) => {
   await clear("ada");
   const { environmentList } = (await get("templates.crownlabs.polito.it", "workspace-tea", "desktop")).spec;

@@ -3,7 +3,7 @@ import { expect, test } from "@playwright/test";
 import { fillIn, login, url } from "./site";
 
 const most = 3 * 1024;
-const names = ["", "-flash", "-login-0", "-login-4", "-lang", "-zone"].map((name) => `__Host-crownlabs${name}`);
+const names = ["", "-flash", "-login-0", "-login-4", "-lang", "-zone", "-favourites"].map((name) => `__Host-crownlabs${name}`);
 
 test("cookies that another host plants are neither kept nor read", async ({ page, context }) => {
   await login(page, "ada");

@@ -1,7 +1,7 @@
 // A logout ends the session at every replica, and the page says what has not ended.
 import { expect, request, test, type Page } from "@playwright/test";
 import { faults, says } from "./axe";
-import { control, login, url } from "./site";
+import { control, fillIn, login, url } from "./site";
 
 // Logs a user in, and opens pages until each replica has a token of the session. Returns the cookie of the session.
 async function session(page: Page, user: string): Promise<string> {
@@ -64,6 +64,30 @@ test("while Keycloak is silent, the page says that the login there has not ended
   }
   // The replicas do not accept the session either when Keycloak responds again.
   expect(await statuses(cookie)).toEqual([303]);
+});
+
+test("while the API server is silent, the page says that a copy of the session may still work", async ({ page }) => {
+  const cookie = await session(page, "bob");
+  await control("pause", { what: "apiserver" });
+  try {
+    await logOut(page);
+    // The session has ended at the replica that got the request, and at the login server.
+    await says(page, "You are logged out");
+    await expect(page.getByRole("main")).toContainText("did not confirm the logout: a copy of your session may still work");
+    await page.getByRole("link", { name: "Log in" }).click();
+    await expect(page.locator("#password")).toBeVisible();
+  } finally {
+    await control("resume", { what: "apiserver" });
+  }
+  expect(await statuses(cookie)).toContain(303);
+  // Each replica knows that the API server responds again.
+  await expect(async () => {
+    await page.context().clearCookies();
+    await page.goto("/courses");
+    await fillIn(page, "bob");
+    await expect(page).toHaveURL(`${url}/courses`, { timeout: 5_000 });
+    for (let count = 0; count < 4; count++) expect((await page.request.get("/courses")).status()).toBe(200);
+  }).toPass();
 });
 
 test("without a Tenant, the page says that the logout was not confirmed", async ({ page }) => {

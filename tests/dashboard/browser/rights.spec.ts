@@ -141,7 +141,7 @@ function attempts(user: string, hasTenant: boolean, uid: string, has: any): [str
 // The routes of pages, which are compared below, the routes without a login, and the routes of changes.
 const pages = ["/", "/machines/:namespace/:name", "/new/:course/:template", "/courses", "/account", "/events"];
 const open = ["/healthz", "/assets/:hash/:file", "/login", "/callback", "/logged-out", "/help"];
-const changing = [...new Set(attempts("", false, "", undefined).map(([route]) => route)), "/logout"];
+const changing = [...new Set(attempts("", false, "", undefined).map(([route]) => route)), "/logout", "/favourites"];
 
 test.beforeAll(async () => {
   for (const [name, autoEnroll] of Object.entries(courses)) {
@@ -164,7 +164,7 @@ test("the tests cover every route", async () => {
   const literals = files.flatMap((file) => [...source(`${file}.rs`).matchAll(/"(\/[^"\s]*)"/g)]);
   const constants = [...source("paths.rs").matchAll(/^pub const \w+: &str = "(.*)";$/gm)];
   const routes = [...literals, ...constants].map(([, path]) => path.replace(/{(\w+)}/g, ":$1"));
-  expect(constants).toHaveLength(8);
+  expect(constants).toHaveLength(9);
   expect(routes.sort()).toEqual([...pages, ...open, ...changing].sort());
 });
 
@@ -277,5 +277,6 @@ test("forms from other origins are rejected", async ({ page, context }) => {
   };
   await nothing(refused);
   await refused("/logout", {});
+  await refused("/favourites", { key: "aaaaaa", on: "true" });
   expect((await context.request.get("/")).url()).toBe(`${url}/`);
 });

@@ -1,6 +1,7 @@
 //! The home page: the machines of the user, and the Templates for new ones.
 
 pub mod actions;
+pub mod favourites;
 pub mod last_seen;
 pub mod model;
 mod quota;

@@ -12,6 +12,7 @@ use crate::api::usage::{self, Share};
 use crate::api::{Condition, GenericRef, Instance, Template};
 use crate::controllers::dashboard::action::entry::Action;
 use crate::controllers::dashboard::machine::card::Card;
+use crate::controllers::dashboard::session::Favourites;
 use crate::controllers::dashboard::student::{self, Blocked, Student, template_title};
 use crate::controllers::dashboard::ui::view::View;
 
@@ -44,6 +45,10 @@ pub struct Offer {
     pub namespace: String,
     /// Its name.
     pub name: String,
+    /// The key of the favourite.
+    pub key: String,
+    /// Whether it is a favourite.
+    pub is_favourite: bool,
     /// Its title.
     pub title: String,
     /// Its description.
@@ -81,9 +86,10 @@ impl Course {
             .filter(is_of)
             .map(|template| Offer::of(view, student, template, &CREATE))
             .collect();
-        // The Templates of the user's machines come first, the last used one at the top.
+        // Favourites come first, then the Templates of the user's machines, the last used one at the top.
         offers.sort_by_cached_key(|offer| {
-            (Reverse(offer.last_used), offer.title.to_lowercase(), offer.name.clone())
+            let used = Reverse((offer.is_favourite, offer.last_used));
+            (used, offer.title.to_lowercase(), offer.name.clone())
         });
         let title = student.scope_title(view.texts(), scope);
         Self { title, amounts: student.amounts(scope), offers }
@@ -93,9 +99,12 @@ impl Course {
 impl Offer {
     /// Returns the offer of a Template, from which an action creates a machine.
     pub fn of(view: &View<'_>, student: &Student<'_>, template: &Template, action: &Action) -> Self {
+        let key = Favourites::key(template.namespace(), template.name());
         Self {
             namespace: template.namespace().to_owned(),
             name: template.name().to_owned(),
+            is_favourite: view.favourites.has(&key),
+            key,
             title: template_title(template).to_owned(),
             description: template.spec.description.clone(),
             size: usage::size(&template.spec),

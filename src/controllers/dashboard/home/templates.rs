@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 use super::actions::{CREATE, NAME, NODES};
+use super::favourites;
 use super::model::{Course, Home, Offer};
 use crate::api::shown::shown;
 use crate::controllers::dashboard::paths;
@@ -70,7 +71,7 @@ fn offer(view: &View<'_>, number: &str, offer: &Offer) -> Markup {
     let title = parts::id("offer", number);
     html! {
         article aria-labelledby=(title) {
-            h4 id=(title) { (shown(&offer.title)) }
+            div.titled { h4 id=(title) { (shown(&offer.title)) } (favourites::button(view, offer)) }
             (description(view, offer))
             (start(view, number, offer, false))
         }
@@ -138,6 +139,8 @@ mod unit_tests {
         let offer = Offer {
             namespace: "workspace-net".to_owned(),
             name: "desktop-24".to_owned(),
+            key: String::new(),
+            is_favourite: false,
             title: "Router Desktop".to_owned(),
             description: "With Wireshark.".to_owned(),
             size: Vec::new(),

@@ -22,7 +22,7 @@ use crate::config::Language;
 use crate::controllers::dashboard::action::result::Outcome;
 use crate::controllers::dashboard::app::App;
 use crate::controllers::dashboard::paths;
-use crate::controllers::dashboard::session::{self, Flash, Keys, Session};
+use crate::controllers::dashboard::session::{self, Favourites, Flash, Keys, Session};
 use crate::controllers::dashboard::texts::{Problem, texts};
 use crate::controllers::dashboard::ui::state::{State, state};
 use crate::controllers::dashboard::ui::view::{Live, Notice, View};
@@ -65,6 +65,8 @@ pub struct Data {
     pub has_other_flash: bool,
     /// The maximum length of a flash message, with its name.
     pub room_for_flash: usize,
+    /// The favourite Templates.
+    pub favourites: Favourites,
     /// The keys that seal cookies.
     pub keys: Arc<Keys>,
     /// The time of the request.
@@ -111,6 +113,7 @@ impl Context {
             flash: Flash::read(headers, &keys, now, path),
             has_other_flash: Flash::is_left(headers, &keys, now, path),
             room_for_flash: session::room_for_flash(headers),
+            favourites: Favourites::read(headers),
             keys,
             now,
             language: language(headers, &app.config.languages),
@@ -148,6 +151,7 @@ impl Data {
             events: "",
             live: Live::Never,
             fresh: &self.fresh,
+            favourites: &self.favourites,
             notice: None,
             typed: None,
             old: None,

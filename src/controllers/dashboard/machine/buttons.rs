@@ -111,6 +111,10 @@ pub fn next(view: &View<'_>, step: &Step) -> Markup {
 /// The buttons of the actions on a machine.
 pub fn actions(view: &View<'_>, card: &Card) -> Markup {
     let title = card.title.as_str();
+    // The button that keeps it is beside the time that is left. Buttons that ask a question stay together.
+    let offers = card.offers.iter().filter(|(action, _)| action.action.name != KEEP.action.name);
+    let (questions, others): (Vec<_>, Vec<_>) =
+        offers.partition(|(action, _)| action.action.place == Place::Question);
     html! {
         div.actions {
             @if let Some(url) = &card.connect {
@@ -118,10 +122,8 @@ pub fn actions(view: &View<'_>, card: &Card) -> Markup {
             } @else if card.standing == Standing::Ready {
                 a.button.main href={ (card.path(paths::MACHINE)) "#environments" } { (view.texts().connect_help.how) (parts::unseen(title)) }
             }
-            // The button that keeps it is beside the time that is left.
-            @for (action, offer) in card.offers.iter().filter(|(action, _)| action.action.name != KEEP.action.name) {
-                (button(view, card, action, offer))
-            }
+            @for (action, offer) in others { (button(view, card, action, offer)) }
+            @if !questions.is_empty() { div.questions { @for (action, offer) in questions { (button(view, card, action, offer)) } } }
         }
     }
 }

@@ -167,7 +167,13 @@ mod unit_tests {
         let command = "ssh -J bastion@ssh.example.org:2222 crownlabs@10.96.3.7";
         assert_eq!(hosts(command), Some(("ssh.example.org:2222", "10.96.3.7")));
         assert_eq!(hosts("ssh crownlabs@10.96.3.7"), None);
-        assert_eq!(["10.96.3.7", "2001:db8::1"].map(with_port), ["10.96.3.7:22", "[2001:db8::1]:22"]);
+        for (host, expected) in [
+            ("10.96.3.7", "10.96.3.7:22"),
+            ("2001:db8::1", "[2001:db8::1]:22"),
+            ("lab-desktop.tenant-ada", "lab-desktop.tenant-ada:22"),
+        ] {
+            assert_eq!(with_port(host), expected);
+        }
     }
 
     #[test]

@@ -9,10 +9,11 @@ use crate::api::condition::READY;
 use crate::api::environment::EnvironmentType;
 use crate::api::instance::EnvironmentStatus;
 use crate::api::instance_snapshot::SnapshotPhase;
+use crate::api::names::check_dns_label;
 use crate::api::why::{Facts, Step, Warning, Why};
 use crate::api::{Condition, Instance, InstanceSnapshot, Template};
 use crate::controllers::dashboard::standing::Standing;
-use crate::controllers::dashboard::student::Student;
+use crate::controllers::dashboard::student::{Settings, Student};
 use crate::controllers::dashboard::ui::links;
 use crate::controllers::dashboard::ui::view::View;
 
@@ -61,7 +62,7 @@ pub struct Part {
 /// The login by SSH.
 #[derive(Debug, Clone)]
 pub struct Ssh {
-    /// The command; `None` until the address is known.
+    /// The command; `None` until the name or the address of the machine is known.
     pub command: Option<String>,
     /// The URL of a terminal in the browser.
     pub terminal: Option<String>,
@@ -133,10 +134,12 @@ fn parts(student: &Student<'_>, instance: &Instance, template: Option<&Template>
         let has_ssh = spec.is_none_or(|spec| spec.environment_type.is_vm());
         let settings = student.settings;
         let is_on = instance.spec.running && !environment.ip.is_empty();
+        let host = host_by_name(settings, instance, environment)
+            .or_else(|| is_on.then(|| environment.ip.to_string()));
         let terminal =
             links::terminal(&settings.web_ssh, instance.namespace(), instance.name(), &environment.name);
         let ssh = Ssh {
-            command: command(&settings.ssh_host, &environment.ip).filter(|_| is_on),
+            command: host.and_then(|host| command(&settings.ssh_host, &host)),
             terminal: terminal.filter(|_| is_on),
             fingerprint: settings.ssh_fingerprint.clone(),
         };
@@ -150,6 +153,13 @@ fn parts(student: &Student<'_>, instance: &Instance, template: Option<&Template>
         }
     };
     status.environments.iter().map(part).collect()
+}
+
+/// Returns the name of an environment in the cluster, if the bastion resolves it. It does not change when the machine stops
+/// and starts. Users may write the status, so the name is checked.
+fn host_by_name(settings: &Settings, instance: &Instance, environment: &EnvironmentStatus) -> Option<String> {
+    let is_known = settings.ssh_by_name && check_dns_label(&environment.service).is_ok();
+    is_known.then(|| format!("{}.{}", environment.service, instance.namespace()))
 }
 
 /// Returns the command that logs in through the bastion, if both hosts are safe in a command without quoting.

@@ -1,7 +1,9 @@
-//! The cookies of a browser. They are sealed, so only the dashboard can read and write them. Other cookies are ignored.
+//! The cookies of a browser. Except for the favourites, they are sealed, so only the dashboard can read and write them. Other
+//! cookies are ignored.
 
 mod attempt;
 mod cookies;
+mod favourites;
 mod flash;
 mod keys;
 pub mod login;
@@ -16,6 +18,7 @@ use jiff::{SignedDuration, Timestamp};
 pub use self::attempt::{LoginAttempt, LoginState};
 use self::cookies::{LONGEST_SESSION, SESSION, cookie, deleted};
 pub use self::cookies::{given, plain, room_for_flash};
+pub use self::favourites::Favourites;
 pub use self::flash::Flash;
 pub use self::keys::Keys;
 pub use self::logout::Logout;

@@ -25,6 +25,8 @@ use crate::controllers::dashboard::texts::Texts;
 pub struct Settings {
     /// The host of the SSH bastion (`sshHost`); empty if it is not configured.
     pub ssh_host: String,
+    /// Whether the bastion resolves the names of Services (`sshByName`).
+    pub ssh_by_name: bool,
     /// The fingerprint of its host key (`sshFingerprint`); empty if it is not configured.
     pub ssh_fingerprint: String,
     /// The URL of terminals in the browser (`webSshUrl`); empty if it is not configured.

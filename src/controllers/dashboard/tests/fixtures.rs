@@ -11,6 +11,7 @@ use crate::api::{GenericRef, Instance, InstanceSnapshot, Template, Tenant, Works
 use crate::config::{AppearanceConfig, Language};
 use crate::controllers::dashboard::action::entry::Right;
 use crate::controllers::dashboard::http::brand::Brand;
+use crate::controllers::dashboard::session::Favourites;
 use crate::controllers::dashboard::student::{Known, Rights, Settings};
 use crate::controllers::dashboard::ui::view::{Live, View};
 use crate::fixtures::time;
@@ -43,6 +44,8 @@ pub fn view(language: Language, path: &'static str) -> View<'static> {
     static LANGUAGES: std::sync::LazyLock<Vec<Language>> =
         std::sync::LazyLock::new(|| Language::all().collect());
     static BRAND: std::sync::LazyLock<Brand> = std::sync::LazyLock::new(brand);
+    static FAVOURITES: std::sync::LazyLock<Favourites> =
+        std::sync::LazyLock::new(|| favourites(&[("workspace-net", "desktop")]));
     View {
         language,
         languages: &LANGUAGES,
@@ -59,10 +62,18 @@ pub fn view(language: Language, path: &'static str) -> View<'static> {
         events: "/events",
         live: Live::On,
         fresh: "k3x9",
+        favourites: &FAVOURITES,
         notice: None,
         typed: None,
         old: None,
     }
+}
+
+/// Returns the favourites with these Templates, by namespace and name.
+pub fn favourites(templates: &[(&str, &str)]) -> Favourites {
+    templates.iter().fold(Favourites::default(), |all, (namespace, name)| {
+        all.changed(&Favourites::key(namespace, name), true).expect("a key")
+    })
 }
 
 /// A university with its own name, logo, colors and contact.
@@ -79,6 +90,7 @@ fn brand() -> Brand {
 pub fn settings() -> Settings {
     Settings {
         ssh_host: "bastion.example.org".to_owned(),
+        ssh_by_name: true,
         ssh_fingerprint: format!("SHA256:{}", "a".repeat(43)),
         node_labels: vec!["disk=fast".to_owned(), "gpu=".to_owned()],
         web_ssh: "https://labs.example.org/ssh".to_owned(),

@@ -22,7 +22,7 @@ use crate::controllers::dashboard::app::App;
 use crate::controllers::dashboard::http::fields::Fields;
 use crate::controllers::dashboard::http::headers::{protect, secured};
 use crate::controllers::dashboard::router::router;
-use crate::controllers::dashboard::session::{Flash, Keys, Session, room_for_flash};
+use crate::controllers::dashboard::session::{Favourites, Flash, Keys, Session, room_for_flash};
 use crate::controllers::dashboard::texts::{Problem, texts};
 use crate::runtime::api_server::{ApiServer, Asked, refused};
 use crate::runtime::clock;
@@ -214,6 +214,9 @@ async fn headers_stay_short_with_many_logins_and_typed_text() {
         browser.set(&flash.seal(&browser.keys, clock::now(), room));
         let zone = format!("__Host-crownlabs-zone={}", "x".repeat(64));
         browser.set(&zone);
+        let keys = (0..20).map(|number| Favourites::key("workspace-tea", &number.to_string()));
+        let all = keys.fold(Favourites::default(), |all, key| all.changed(&key, true).expect("a key"));
+        browser.set(&all.cookie());
         browser.open("/?lang=it").await;
         let mut login = browser.begin("/account").await;
         for _ in 0..6 {

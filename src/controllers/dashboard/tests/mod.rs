@@ -2,6 +2,7 @@
 
 mod actions;
 mod facts;
+mod favourites;
 pub mod fixtures;
 mod login;
 mod models;

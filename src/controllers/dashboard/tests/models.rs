@@ -252,6 +252,32 @@ fn a_machine_has_ssh_and_web_links() {
     let terminal =
         format!("https://labs.example.org/ssh?namespace={NAMESPACE}&name=net-1&environment=desktop");
     assert_eq!(ssh.terminal, Some(terminal));
+    // The bastion resolves the name of the Service, which the machine keeps while it is off.
+    let command = |running: bool, service: &str, ssh_by_name: bool| {
+        let environment =
+            json!({"name": "desktop", "ip": if running { "10.96.3.7" } else { "" }, "service": service});
+        let status = json!({"phase": "Ready", "environments": [environment]});
+        let instance = instance("net-1", "", NET, running, status);
+        let settings = Settings { ssh_by_name, ..settings.clone() };
+        let student = Student::new(&known, &settings, &all, None);
+        let machine = Machine::of(&view, &student, &instance, false, Ok(vec![]), None);
+        let command = machine.environments[0].ssh.clone().expect("SSH").command;
+        command.map(|command| command.replace("ssh -J bastion@bastion.example.org crownlabs@", ""))
+    };
+    let name = format!("net-1-desktop.{NAMESPACE}");
+    for (running, service, ssh_by_name, expected) in [
+        (true, "net-1-desktop", true, Some(name.as_str())),
+        (false, "net-1-desktop", true, Some(name.as_str())),
+        (true, "net-1-desktop", false, Some("10.96.3.7")),
+        (false, "net-1-desktop", false, None),
+        (true, "", true, Some("10.96.3.7")),
+        (false, "", true, None),
+        (true, "evil.example.org", true, Some("10.96.3.7")),
+        (true, "$(reboot)", true, Some("10.96.3.7")),
+    ] {
+        let found = command(running, service, ssh_by_name);
+        assert_eq!(found.as_deref(), expected, "{running} {service} {ssh_by_name}");
+    }
     // Texts of other users never become part of a command.
     let hostile = json!([{"name": "desktop", "phase": "Ready", "ip": "$(reboot)", "url": "javascript:x"}]);
     let machine = page(json!({"phase": "Ready", "url": "javascript:x", "environments": hostile}));

@@ -63,7 +63,7 @@ catalogue! {
         quota_all, used, granted, what, drive, drive_hint, drive_is_open, lost, logout_late, desktops_stay,
         error, to_field, contact, cancel, copy, copied, options, any_node,
         running, stopped, all_machines, stopped_hint, wrong, off_and_empty, so_far, usually, notify, last_run,
-        search, search_label, show_all, join_first_hint;
+        search, search_label, show_all, favourite, join_first_hint;
     Template:
         ago, in_time, amount_memory, amount_disk, quota_line, instead_of, port_line, quota_of,
         drive_size, start_it, join_first;

@@ -6,6 +6,7 @@ use jiff::tz::TimeZone;
 use crate::config::Language;
 use crate::controllers::dashboard::action::entry::Action;
 use crate::controllers::dashboard::http::brand::Brand;
+use crate::controllers::dashboard::session::Favourites;
 use crate::controllers::dashboard::texts::{ActionTexts, Texts, texts};
 
 /// Whether a page updates automatically.
@@ -74,6 +75,8 @@ pub struct View<'a> {
     pub live: Live,
     /// A random suffix for the names of new objects, of lowercase letters and digits.
     pub fresh: &'a str,
+    /// The favourite Templates.
+    pub favourites: &'a Favourites,
     /// The notice above the page.
     pub notice: Option<&'a Notice>,
     /// The content of a form that is shown again.

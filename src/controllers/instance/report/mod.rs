@@ -253,10 +253,14 @@ fn environment(
     let phase_of = |cause: &Cause| cause.phase(cause.has_lasted(conditions, context.config, now)).cloned();
     status.phase = cause.as_ref().and_then(phase_of).unwrap_or(phase);
     status.step = phase::step(context, &status.phase);
-    let service = context.own::<ServiceKind>().filter(|_| running);
+    let service = context.own::<ServiceKind>();
     let address = service.and_then(|service| service.spec.cluster_ip.as_ref());
     // A headless Service of the Go operator with several environments has no address.
-    status.ip = address.filter(|address| *address != HEADLESS).map(Text::from).unwrap_or_default();
+    let address = address.filter(|address| *address != HEADLESS);
+    status.ip = address.filter(|_| running).map(Text::from).unwrap_or_default();
+    if let Some(service) = service {
+        status.service = address.map(|_| Text::from(service.name())).unwrap_or_default();
+    }
     let route = context.own::<HttpRouteKind>();
     let shown = running && (route.is_some() || context.own::<IngressKind>().is_some());
     status.url = if shown { context.url() } else { String::new() };

@@ -14,6 +14,7 @@ use crate::runtime::events::EventType;
 use crate::runtime::object_events::LONGEST_WAIT;
 use crate::runtime::plan::Requeue;
 
+mod addresses;
 mod states;
 mod steps;
 
@@ -94,12 +95,6 @@ fn a_problem_is_named_rather_than_the_deadline_that_passes_because_of_it() {
     assert_eq!(reason(std::slice::from_ref(&problem)), None);
     let other = Problem { component: Component::environment("another"), ..problem };
     assert_eq!(reason(&[other]), Some(reason::POD_NOT_STARTED));
-}
-
-#[test]
-fn a_headless_service_has_no_address() {
-    let report = reported(container("main"), json!({}), 1);
-    assert_eq!((&*report.status.ip, &*report.status.environments[0].ip), ("", ""));
 }
 
 /// The report about an Instance with this workload and these objects of the workload.
