@@ -280,26 +280,6 @@ impl Lab {
         });
     }
 
-    /// The events about an object, each as `reason: message`.
-    pub fn events(&self, namespace: &str, name: &str) -> Vec<String> {
-        let about = |event: &&Value| event["involvedObject"]["name"] == name;
-        let line = |event: &Value| {
-            let text = |key: &str| event[key].as_str().unwrap_or_default().to_owned();
-            format!("{}: {}", text("reason"), text("message"))
-        };
-        self.list("events", namespace).iter().filter(about).map(line).collect()
-    }
-
-    /// Waits for an event about an object that begins with this text, and returns it. A patch of the object comes before
-    /// its event, and the status does not wait for a slow event.
-    pub fn await_event(&self, namespace: &str, name: &str, begin: &str) -> String {
-        wait_until(PATIENCE, || {
-            let events = self.events(namespace, name);
-            let found = events.iter().find(|event| event.starts_with(begin));
-            found.cloned().ok_or_else(|| format!("{begin}: {events:?}"))
-        })
-    }
-
     /// Creates the objects that the Instances of a test refer to: the namespace `workspace-<name>` with the
     /// [`TEMPLATES`], the namespace `tenant-<name>` with the Secret of MyDrive, and the Tenant `<name>`. Both
     /// namespaces have the selector label with the value `<name>`.

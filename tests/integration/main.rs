@@ -10,6 +10,7 @@ mod golden;
 mod comparable;
 mod course;
 mod daemon;
+mod events;
 mod lab;
 mod numbers;
 

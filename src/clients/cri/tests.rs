@@ -15,7 +15,7 @@ fn socket() -> (TempDir, PathBuf) {
     (folder, socket)
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_error_names_a_missing_socket() {
     let (_folder, socket) = socket();
     let error = Cri::connect(&socket.display().to_string(), DEADLINE).await.expect_err("nothing listens");
@@ -24,7 +24,7 @@ async fn the_error_names_a_missing_socket() {
     assert!(error.to_string().contains("No such file or directory"), "{error}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_error_names_all_sockets_that_were_tried() {
     let (folder, socket) = socket();
     let other = folder.path().join("other.sock");
@@ -33,13 +33,13 @@ async fn the_error_names_all_sockets_that_were_tried() {
     assert!(error.contains("cri.sock") && error.contains("other.sock"), "{error}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_endpoint_that_is_not_a_socket_path_is_rejected() {
     let error = Cri::connect("tcp://127.0.0.1:1", DEADLINE).await.expect_err("refused").to_string();
     assert_eq!(error, "tcp://127.0.0.1:1 does not answer: it is not the path of a socket");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_call_times_out_and_the_next_call_opens_another_connection() {
     let (_folder, socket) = socket();
     let listener = UnixListener::bind(&socket).expect("bound");
@@ -56,7 +56,7 @@ async fn a_call_times_out_and_the_next_call_opens_another_connection() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_server_that_does_not_speak_http2_is_a_failure() {
     let (_folder, socket) = socket();
     let listener = UnixListener::bind(&socket).expect("bound");
@@ -72,7 +72,7 @@ async fn a_server_that_does_not_speak_http2_is_a_failure() {
     assert!(!error.contains("did not answer Version within"), "{error}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_response_above_the_size_limit_is_not_read() {
     let (_folder, socket) = socket();
     let listener = UnixListener::bind(&socket).expect("bound");

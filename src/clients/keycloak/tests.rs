@@ -112,7 +112,7 @@ fn token(value: &str) -> (u16, Value) {
     (200, json!({"access_token": value, "expires_in": 300, "token_type": "Bearer"}))
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_token_is_requested_once_and_used_by_every_call() {
     let server =
         Scripted::start(Gate::open(), |seen| if is_token(seen) { token("t1") } else { (200, json!([])) });
@@ -128,7 +128,7 @@ async fn a_token_is_requested_once_and_used_by_every_call() {
     assert!(seen[1..].iter().all(|seen| seen.authorization == "Bearer t1"));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_call_with_a_rejected_token_is_repeated_once() {
     let count = std::sync::atomic::AtomicUsize::new(0);
     let server = Scripted::start(Gate::open(), move |seen| match &*seen.authorization {
@@ -147,7 +147,7 @@ async fn a_call_with_a_rejected_token_is_repeated_once() {
     assert_eq!(seen[3].authorization, "Bearer t1");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn concurrent_calls_with_a_rejected_token_share_the_next_token() {
     let count = std::sync::atomic::AtomicUsize::new(0);
     let server = Scripted::start(Gate::open(), move |seen| match &*seen.authorization {
@@ -165,7 +165,7 @@ async fn concurrent_calls_with_a_rejected_token_share_the_next_token() {
     assert_eq!(tokens, 2);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_call_that_is_rejected_twice_fails() {
     let refuse = |seen: &Seen| if is_token(seen) { token("t") } else { (401, json!({"error": "no"})) };
     let server = Scripted::start(Gate::open(), refuse).await;
@@ -174,7 +174,7 @@ async fn a_call_that_is_rejected_twice_fails() {
     assert_eq!(server.requests().len(), 4);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn no_call_is_made_without_a_token() {
     let refuse = |seen: &Seen| {
         let refusal = json!({"error": "unauthorized_client", "error_description": "Invalid client"});
@@ -190,7 +190,7 @@ async fn no_call_is_made_without_a_token() {
     assert_eq!(server.requests(), ["POST token"]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn errors_never_repeat_the_response_to_a_token_request() {
     // Another server at the address may echo the request.
     for status in [200, 302, 400, 401, 403, 404, 405, 500] {
@@ -203,7 +203,7 @@ async fn errors_never_repeat_the_response_to_a_token_request() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn without_the_lease_reads_succeed_and_writes_are_not_sent() {
     let gate = Gate::open();
     let server =
@@ -217,7 +217,7 @@ async fn without_the_lease_reads_succeed_and_writes_are_not_sent() {
     assert!(asked.iter().all(|request| request == "POST token" || request.starts_with("GET ")), "{asked:?}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_lease_that_is_lost_while_a_token_is_fetched_stops_the_change() {
     let gate = Gate::open();
     let lease = gate.clone();
@@ -230,7 +230,7 @@ async fn a_lease_that_is_lost_while_a_token_is_fetched_stops_the_change() {
     assert_eq!(server.requests(), ["POST token"]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_roles_client_is_looked_up_once_and_again_after_its_deletion() {
     let server = Scripted::start(Gate::open(), |seen| match &*seen.path {
         _ if is_token(seen) => token("t"),
@@ -250,7 +250,7 @@ async fn the_roles_client_is_looked_up_once_and_again_after_its_deletion() {
     assert_eq!(lookups, 2);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_404_of_a_proxy_does_not_mean_that_a_user_is_missing() {
     // The reverse proxy in front of Keycloak does not reach it.
     let lost = |seen: &Seen| if is_token(seen) { token("t") } else { (404, json!("no such page")) };
@@ -260,7 +260,7 @@ async fn a_404_of_a_proxy_does_not_mean_that_a_user_is_missing() {
     assert_eq!(server.keycloak.delete_role("x").await.unwrap_err().reason(), "KeycloakBadAnswer");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn errors_do_not_repeat_responses_of_an_unknown_form() {
     let strange =
         |seen: &Seen| if is_token(seen) { token("t") } else { (200, json!({"email": "ada@example.org"})) };
@@ -276,7 +276,7 @@ async fn errors_do_not_repeat_responses_of_an_unknown_form() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_identifier_of_a_new_user_is_read_from_the_location() {
     let created = |seen: &Seen| {
         let location = json!({"location": "http://k/admin/realms/r/users/0b5c-1"});
@@ -297,7 +297,7 @@ async fn the_identifier_of_a_new_user_is_read_from_the_location() {
     assert_eq!(body, expected);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn removing_an_empty_list_of_roles_removes_no_roles() {
     let server = Scripted::start(Gate::open(), |_| (500, Value::Null)).await;
     assert_eq!(server.keycloak.remove_roles("1", &[]).await, Ok(()));
@@ -305,7 +305,7 @@ async fn removing_an_empty_list_of_roles_removes_no_roles() {
     assert!(server.requests().is_empty());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_call_to_a_silent_server_times_out() {
     // The server accepts connections but never responds.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -319,7 +319,7 @@ async fn a_call_to_a_silent_server_times_out() {
     assert!(error.is_transient());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_error_names_an_unreachable_server() {
     let server = Scripted::start(Gate::open(), |_| (200, Value::Null)).await;
     // Nothing listens at port 1.
@@ -332,7 +332,7 @@ async fn the_error_names_an_unreachable_server() {
     assert_ne!(url, server.url);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn reading_an_endless_response_stops_at_the_limit() {
     let long = |seen: &Seen| if is_token(seen) { token("t") } else { (200, json!("x".repeat(5 << 20))) };
     let server = Scripted::start(Gate::open(), long).await;
@@ -341,7 +341,7 @@ async fn reading_an_endless_response_stops_at_the_limit() {
     assert!(error.to_string().contains("longer than 4 MiB"), "{error}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn every_request_is_counted() {
     let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
     let handle = recorder.handle();

@@ -119,7 +119,7 @@ fn machine(address: &str) -> Target<'_> {
     Target { namespace: "tenant-a", instance: "x", environments: &[], address }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_round_with_all_responses_is_complete() {
     let server = Scripted::start(healthy).await;
     let activity = server.activity().await;
@@ -140,7 +140,7 @@ async fn a_round_with_all_responses_is_complete() {
     assert!(seen.iter().all(|seen| seen.authorization.is_empty()));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_token_is_sent_and_read_again() {
     let mut server = Scripted::start(healthy).await;
     let folder = tempfile::tempdir().unwrap();
@@ -166,7 +166,7 @@ async fn the_token_is_sent_and_read_again() {
     assert!(!format!("{prometheus:?}").contains("two"));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn get_is_used_if_post_is_rejected() {
     for status in [405, 501] {
         let server =
@@ -184,7 +184,7 @@ async fn get_is_used_if_post_is_rejected() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_unhealthy_server_is_not_queried() {
     let server = Scripted::start(|seen| match &*seen.path {
         "/prefix/-/healthy" => (503, Value::Null),
@@ -206,7 +206,7 @@ async fn an_unhealthy_server_is_not_queried() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_warning_makes_the_source_incomplete_and_keeps_its_uses() {
     let server = Scripted::start(|seen| {
         let (status, mut answer) = healthy(seen);
@@ -221,7 +221,7 @@ async fn a_warning_makes_the_source_incomplete_and_keeps_its_uses() {
     assert_eq!(activity.last_use(&machine("10.0.0.1")), Some((at(1_789_999_800), "ssh")));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_failing_source_is_not_queried_further_but_other_sources_are() {
     let server =
         Scripted::start(|seen| if seen.is_for("webssh") { (502, json!("<html>")) } else { healthy(seen) });
@@ -235,21 +235,22 @@ async fn a_failing_source_is_not_queried_further_but_other_sources_are() {
     assert_eq!(activity.last_use(&machine("10.0.0.1")), Some((at(1_789_999_800), "ssh")));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_silent_server_costs_one_timeout_for_each_source() {
     let mut server =
         Scripted::start(|seen| if seen.is_for("query=") { (SILENT, Value::Null) } else { healthy(seen) })
             .await;
     server.config.timeout = ConfigDuration::from_millis(300);
-    let begin = std::time::Instant::now();
+    let begin = tokio::time::Instant::now();
     let activity = server.activity().await;
     let took = begin.elapsed();
-    assert!((Duration::from_millis(1_200)..Duration::from_millis(2_400)).contains(&took), "{took:?}");
+    // A timer of the runtime may be late by a millisecond.
+    assert!((Duration::from_millis(1_200)..Duration::from_millis(1_210)).contains(&took), "{took:?}");
     assert_eq!(activity.problems().len(), 4);
     assert!(activity.problems()[0].ends_with(": no answer within 300ms"), "{:?}", activity.problems());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_gap_of_a_source_is_reported() {
     // It exists again since 1,800 s.
     let missing = NOW / 300 * 300 - 2_100;
@@ -271,7 +272,7 @@ async fn a_gap_of_a_source_is_reported() {
     assert_eq!(activity.observed_since(), Some(begin));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn disabled_sources_are_not_queried() {
     let mut server = Scripted::start(healthy).await;
     server.config.queries.nginx_data = String::new();
@@ -303,7 +304,7 @@ fn invalid_settings_are_reported_before_the_first_request() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_server_that_refuses_queries_is_an_outage_until_it_answers_one() {
     let is_refused = Arc::new(AtomicBool::new(true));
     let refuses = Arc::clone(&is_refused);
@@ -323,7 +324,7 @@ async fn a_server_that_refuses_queries_is_an_outage_until_it_answers_one() {
     assert_eq!(prometheus.ask().await, Ok(()));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_server_whose_queries_all_fail_is_an_outage_until_it_answers_one() {
     let busy = json!({"status": "error", "errorType": "timeout", "error": "query timed out"});
     // The response to all queries, or to all but some, and the end of the line about the outage.
@@ -362,7 +363,7 @@ async fn a_server_whose_queries_all_fail_is_an_outage_until_it_answers_one() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_check_of_the_connection_needs_one_query_that_has_a_result() {
     let refusal = json!({"status": "error", "errorType": "bad_data", "error": "parse error"});
     for (refused, expected) in [("nginx", true), ("query=", false)] {

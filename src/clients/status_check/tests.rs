@@ -160,7 +160,7 @@ fn client() -> StatusClient {
     StatusClient::new("", Duration::from_secs(2), rules).expect("a client")
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn each_response_has_one_verdict() {
     let (address, _) = serve(answers).await;
     let keep = |code, deadline: Option<&str>| Verdict::Keep { code, deadline: Ok(deadline.map(time)) };
@@ -195,7 +195,7 @@ async fn each_response_has_one_verdict() {
     assert_eq!(client.check("ftp://example.org").await, fail("it is not an http or https URL", false));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_error_of_an_unreachable_server_omits_the_url() {
     // A socket that does not listen yet keeps its port, and rejects connections.
     let socket = TcpSocket::new_v4().expect("a socket");
@@ -217,7 +217,7 @@ async fn the_error_of_an_unreachable_server_omits_the_url() {
     assert_eq!(outages.lines(), "");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_server_that_answers_below_500_works() {
     let (address, _) = serve(answers).await;
     let outages = Outages::default();
@@ -237,7 +237,7 @@ async fn a_server_that_answers_below_500_works() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_forbidden_address_gets_no_connection_and_looks_unreachable() {
     let (address, requests) = serve(answers).await;
     let port = address.rsplit(':').next().expect("a port");
@@ -251,7 +251,7 @@ async fn a_forbidden_address_gets_no_connection_and_looks_unreachable() {
     assert_eq!(allowed, Verdict::Gone { code: 404 }, "a name with an allowed address");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_redirect_target_does_not_receive_the_url() {
     let (address, requests) = serve(answers).await;
     client().check(&format!("http://{address}/once?key=secret")).await;

@@ -288,7 +288,7 @@ async fn requests_that_have_begun_are_answered_during_shutdown() {
     server.task.await.expect("no panic").expect("no fault");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn silent_clients_are_dropped_after_the_timeout() {
     let server = Server::start_with(Limits { receive_timeout: Duration::from_millis(300), ..LIMITS }).await;
     let bundle = bundle();

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn all_pages_are_read_sorted_and_stripped_of_hostile_names() {
     let server = Server::start(|asked| match asked.path.as_str() {
         "/prefix/v2/_catalog" => with(
@@ -31,7 +31,7 @@ async fn all_pages_are_read_sorted_and_stripped_of_hostile_names() {
     assert!(server.asked().iter().all(|asked| asked.login.is_empty()), "no login is configured");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_project_is_a_prefix_of_names() {
     let server = Server::start(|asked| match asked.path.as_str() {
         "/v2/_catalog" => {
@@ -59,7 +59,7 @@ fn login() -> (tempfile::TempDir, serde_json::Value) {
 /// `ada:s3cret`.
 const BASIC: &str = "Basic YWRhOnMzY3JldA==";
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_user_logs_in_with_a_password_or_a_token() {
     let (folder, mut keys) = login();
     let basic = Server::start(|asked| match asked.path.as_str() {
@@ -110,7 +110,7 @@ async fn a_user_logs_in_with_a_password_or_a_token() {
     assert_eq!(refused, 1, "the service is known after the first challenge");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_login_is_sent_to_no_other_server() {
     let (_folder, keys) = login();
     let thief = Server::start(|_| found(r#"{"token": "x"}"#)).await;
@@ -138,7 +138,7 @@ async fn the_login_is_sent_to_no_other_server() {
     assert!(thief.paths().is_empty(), "{:?}", thief.paths());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_challenge_of_the_registry_itself_is_answered_without_a_user() {
     let url: Arc<Mutex<String>> = Arc::default();
     let own = Arc::clone(&url);

@@ -75,7 +75,7 @@ const NO_CATALOGUES: [(&str, &str, Reason, &str); 16] = [
     ),
 ];
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_invalid_catalogue_returns_an_error() {
     for (head, body, reason, message) in NO_CATALOGUES {
         let found = refused(move || with(head, body)).await;
@@ -83,7 +83,7 @@ async fn an_invalid_catalogue_returns_an_error() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn tags_that_cannot_be_read_return_an_error() {
     for (head, body, expected) in [
         ("500 No", "{}", "GET /v2/a/tags/list was answered 500"),
@@ -105,7 +105,7 @@ async fn tags_that_cannot_be_read_return_an_error() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn endless_responses_and_lists_are_limited() {
     let (reason, message) = refused(|| Answer::Endless).await;
     assert_eq!(
@@ -157,7 +157,7 @@ async fn a_request_to_a_hanging_registry_times_out() {
     assert_eq!((reason, &*message), (REGISTRY_UNREACHABLE, "GET /v2/_catalog: no answer within 10s"));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_query_with_slow_responses_times_out() {
     // The total exceeds the time limit although each request takes less than its own.
     let server = Server::start(|asked| match asked.path.as_str() {
@@ -174,7 +174,7 @@ async fn a_query_with_slow_responses_times_out() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn each_list_of_a_registry_has_its_own_outage() {
     let server = Server::start(|asked| match asked.path.as_str() {
         "/v2/_catalog" if asked.login.is_empty() => found(r#"{"repositories": ["labs/a"]}"#),
@@ -201,7 +201,7 @@ async fn each_list_of_a_registry_has_its_own_outage() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn errors_name_files_that_cannot_be_used() {
     let server = Server::start(|asked| panic!("{asked:?}")).await;
     let folder = tempfile::tempdir().unwrap();

@@ -17,7 +17,7 @@ fn page(path: &str) -> usize {
     page.parse().expect("a number")
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn pages_nested_names_and_types() {
     let server = Server::start(|asked| {
         let (path, _) = asked.path.split_once('?').expect("a query");
@@ -51,7 +51,7 @@ async fn pages_nested_names_and_types() {
     assert_eq!(listing.left_out, LeftOut { repositories: 2, tags: 0 });
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_incomplete_list_returns_an_error() {
     for (head, body, expected) in [
         (
