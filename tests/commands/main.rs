@@ -24,6 +24,7 @@ mod shell;
 mod site;
 mod stage;
 
+use std::fs::File;
 use std::thread;
 
 use cluster::keycloak::KeycloakServer;
@@ -59,6 +60,10 @@ fn every_block_is_run_or_has_a_reason_why_not() {
 fn on_this_machine() {
     // Before `cargo` replaces the binary.
     site::crownlabs();
+    // The demo has the ports of the documents: the tests of another checkout wait until they are free.
+    let lock = cluster::assets::cache_dir().unwrap().join("demo.lock");
+    let lock = File::create(lock).unwrap();
+    lock.lock().unwrap();
     for play in plays_of(Lane::Machine) {
         Stage::new(&play, None).perform(&play, "");
     }
