@@ -118,12 +118,12 @@ class Keys(unittest.TestCase):
         self.assertEqual(sorted(entries), sorted(DEFAULTS["controllers"]))
 
     def test_a_key_of_the_section_takes_precedence_and_one_that_is_not_read_is_left_out(self):
-        size, quota = "controllers.tenant.myDrive.size", "server.webhook.instanceQuota"
-        own = {size: "7Gi", "server.metrics": "127.0.0.1:9999", quota: False, "controllers.dashboard.sshHost": "ssh.example.com"}
+        size, other = "controllers.tenant.myDrive.size", "controllers.tenant.myDrive.storageClassName"
+        own = {size: "7Gi", "server.metrics": "127.0.0.1:9999", other: "fast", "controllers.dashboard.sshHost": "ssh.example.com"}
         main = {size: "5Gi", "server.metrics": ":7777", "controllers.dashboard.sshHost": "main.example.com"}
         name = f"{NAMESPACE}/crownlabs-dashboard"
         found = self.configurations({"config": tree(main), "dashboard": {"config": tree(own)}})
-        expected = own | {quota: None}
+        expected = own | {other: None}
         self.assertEqual({key: found[name].get(key) for key in own}, expected)
         self.assertEqual({key: found[MAIN].get(key) for key in main}, main | {"controllers.dashboard.sshHost": None})
         # The addresses of one pod do not apply to another.
