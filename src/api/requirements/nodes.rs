@@ -79,7 +79,8 @@ impl NodeRoom {
 }
 
 /// The first condition that no node satisfies. Returns `None` if a node can run the pod, or if no node is known. If a
-/// node of a pool could run it, the reason is to wait for that node.
+/// node of a pool could run it, the reason is to wait for that node. A node is known once its kubelet has reported its
+/// resources.
 pub fn missing(nodes: &[NodeRoom], pools: &[Pool], need: &Need<'_>) -> Option<(Reason, String)> {
     if nodes.iter().any(|node| node.fits(need)) {
         return None;
@@ -91,14 +92,15 @@ pub fn missing(nodes: &[NodeRoom], pools: &[Pool], need: &Need<'_>) -> Option<(R
         );
         return Some((reason::NODE_ON_DEMAND, message));
     }
-    (!nodes.is_empty()).then(|| (reason::NO_NODE, why(nodes, need)))
+    let known: Vec<&NodeRoom> = nodes.iter().filter(|node| !node.allocatable.is_empty()).collect();
+    (!known.is_empty()).then(|| (reason::NO_NODE, why(&known, need)))
 }
 
 /// Describes the first condition that no node satisfies.
-fn why(nodes: &[NodeRoom], need: &Need<'_>) -> String {
+fn why(nodes: &[&NodeRoom], need: &Need<'_>) -> String {
     let none = Selector::new();
     let (selector, requests) = (need.selector.unwrap_or(&none), need.requests);
-    let selected: Vec<&NodeRoom> = nodes.iter().filter(|node| node.is_selected(selector)).collect();
+    let selected: Vec<&NodeRoom> = nodes.iter().copied().filter(|node| node.is_selected(selector)).collect();
     if selected.is_empty() {
         let labels: Vec<String> = selector.iter().map(|(key, value)| format!("{key}={value}")).collect();
         return format!("no node has the labels of its node selector, {}", labels.join(", "));

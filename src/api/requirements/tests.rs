@@ -191,6 +191,7 @@ fn without_a_large_enough_node_the_largest_is_named() {
     let small = || node(&[], &json!({}), &json!({"cpu": "1"}));
     let little = || node(&[], &json!({}), &json!({"memory": "1Gi"}));
     let cordoned = || NodeRoom { is_cordoned: true, ..plain() };
+    let unreported = || NodeRoom { allocatable: BTreeMap::new(), ..plain() };
     for (environment, nodes, message) in [
         (json!({}), vec![], ""),
         (json!({}), vec![plain()], ""),
@@ -201,6 +202,8 @@ fn without_a_large_enough_node_the_largest_is_named() {
             "it requests cpu 2, memory 4794967296; the largest of the nodes that it may run on (2) have cpu 4, memory 8Gi",
         ),
         (json!({}), vec![small(), plain()], ""),
+        (json!({}), vec![unreported()], ""),
+        (json!({}), vec![unreported(), small()], "the nodes that it may run on (1) have cpu 1"),
         (json!({}), vec![cordoned()], "all nodes that it may run on (1) are cordoned"),
         (json!({}), vec![tainted()], "are cordoned or tainted"),
         (gpu.clone(), vec![tainted()], "it may run on (1) have a.b/gpu 0, cpu 4"),

@@ -19,6 +19,12 @@ fn of_template(observed: &Observed) -> Vec<(Reason, String)> {
     all.map(|obstacle| (obstacle.reason, obstacle.message)).collect()
 }
 
+/// A node that is too small for every environment.
+fn small_node() -> NodeRoom {
+    let allocatable = [("pods".to_owned(), "10".parse().expect("an amount"))];
+    NodeRoom { allocatable: allocatable.into(), ..NodeRoom::default() }
+}
+
 fn running(kind: &str, more: Value) -> Observed {
     let mut observed = observed(json!([environment("main", kind, more)]));
     observed.instance = edit(&observed.instance, &json!({"spec": {"running": true}}));
@@ -31,7 +37,7 @@ fn an_instance_has_the_reasons_and_words_of_its_template() {
         let mut observed = running(kind, json!({"persistent": true, "storageClassName": "fast"}));
         let cluster = Arc::make_mut(&mut observed.cluster);
         cluster.storage_classes = Some([("slow".to_owned(), ClassProperties::default())].into());
-        cluster.nodes = vec![NodeRoom::default()];
+        cluster.nodes = vec![small_node()];
         let plan = planned(&observed);
         assert_eq!(found(&plan), of_template(&observed), "{kind}");
         let reasons: Vec<Reason> = plan.problems.iter().map(|problem| problem.reason).collect();
@@ -66,7 +72,7 @@ fn a_machine_without_cdi_waits_and_one_without_a_disk_does_not() {
 fn an_instance_waits_for_a_node_from_the_autoscaler() {
     let mut observed = running("Standalone", json!({}));
     let cluster = Arc::make_mut(&mut observed.cluster);
-    cluster.nodes = vec![NodeRoom::default()];
+    cluster.nodes = vec![small_node()];
     let allocatable = [("cpu", "8"), ("memory", "16Gi")]
         .map(|(name, amount)| (name.to_owned(), amount.parse().expect("an amount")));
     let node = NodeRoom { allocatable: allocatable.into(), ..NodeRoom::default() };
@@ -102,7 +108,7 @@ fn an_instance_waits_for_a_node_from_the_autoscaler() {
 #[test]
 fn an_instance_that_runs_or_is_off_reports_nothing() {
     let lacking = |mut observed: Observed| {
-        Arc::make_mut(&mut observed.cluster).nodes = vec![NodeRoom::default()];
+        Arc::make_mut(&mut observed.cluster).nodes = vec![small_node()];
         observed
     };
     let mut ready = lacking(running("Standalone", json!({})));
