@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 CARGO ?= cargo
 
-.PHONY: dashboard-test help prerequisites assets build test properties soak lint chart chart-test ship-test generate demo newcomer bench load load-report dist image image-exporter ssh-bastion-image sbom release-test book clean
+.PHONY: dashboard-test help prerequisites assets build test properties soak lint chart chart-test ship-test generate demo newcomer bench load load-report dist image image-exporter uploader-image ssh-bastion-image sbom release-test book clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -116,6 +116,9 @@ image: build ## The container image of the daemon, with the binary built here; `
 
 image-exporter: ## The container image that exports the disks of snapshots
 	./images/build.sh img-exporter crownlabs/img-exporter:$(VERSION)
+
+uploader-image: ## The container image that uploads the content of Instances
+	./images/build.sh uploader crownlabs/uploader:$(VERSION)
 
 ssh-bastion-image: ## The container image of the SSH server of the bastion
 	./images/build.sh ssh-bastion crownlabs/ssh-bastion:$(VERSION)

@@ -59,6 +59,23 @@ const restore = () => {
 };
 restore();
 
+// Reads a file into the text field that it names.
+document.addEventListener("change", async ({ target }) => {
+  const field = document.getElementById(target.dataset?.into ?? "");
+  if (!field || !target.files?.[0]) return;
+  field.value = await target.files[0].text();
+  keep({ target: field });
+});
+
+// Selects all boxes of a table, or none of them if all are selected.
+document.addEventListener("click", ({ target }) => {
+  const button = target.closest?.("[data-selects]");
+  if (!button) return;
+  const boxes = [...button.form.querySelectorAll(`[name="${button.dataset.selects}"]`)];
+  const isChecked = boxes.some((box) => !box.checked);
+  for (const box of boxes) box.checked = isChecked;
+});
+
 // Closes a question when the user cancels or presses Escape. The page does not move.
 const closeQuestion = (question) => {
   if (!question) return;
@@ -74,6 +91,28 @@ document.addEventListener("click", (event) => {
 document.addEventListener("keydown", ({ key }) => {
   if (key === "Escape") closeQuestion(document.querySelector("details.confirm[open]"));
 });
+
+// Sends the form of an action on a class. If no replica answers, it is sent again: nothing is done twice. An action that is
+// not complete continues by itself.
+document.addEventListener("submit", async (event) => {
+  const form = event.target;
+  if (!form.matches("[data-again]")) return;
+  event.preventDefault();
+  const body = new URLSearchParams(new FormData(form));
+  for (const button of document.querySelectorAll("[data-again] button")) button.disabled = true;
+  for (;;) {
+    try {
+      const answer = await fetch(form.action, { method: "POST", body });
+      if (answer.redirected) return location.assign(answer.url);
+      if (answer.status < 500) break;
+    } catch {
+      // The connection was closed.
+    }
+    await new Promise((next) => { setTimeout(next, 2_000); });
+  }
+  form.submit();
+});
+document.querySelector("form[data-automatic]")?.requestSubmit();
 
 // If an update removes the element with the focus, the focus moves to the next element around it that is still there.
 let focused = null;

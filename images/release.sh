@@ -2,7 +2,7 @@
 # Makes the artifacts of a release from its archives: release.sh REGISTRY FOLDER [NAME...].
 #
 # FOLDER has crownlabs-VERSION-linux-ARCH.tar.gz and its bill of materials for each architecture. The script pushes the images NAME (by
-# default all three) to REGISTRY, and the chart that names them by digest to REGISTRY/charts. FOLDER then also has the bills of materials
+# default all) to REGISTRY, and the chart that names them by digest to REGISTRY/charts. FOLDER then also has the bills of materials
 # of the images, the chart, `digests` (the name and the digest of each image and of the chart) and SHA256SUMS.
 #
 # It signs nothing: .github/workflows/release.yml does that. tests/ship/release.sh runs it with a registry on loopback, and sets
@@ -15,7 +15,7 @@ shift 2
 helm=${HELM:-helm}
 plain=()
 if [ "${TLS_VERIFY:-true}" = false ]; then plain=(--plain-http); fi
-if [ $# = 0 ]; then set -- crownlabs img-exporter ssh-bastion; fi
+if [ $# = 0 ]; then set -- crownlabs img-exporter uploader ssh-bastion; fi
 version=$(sed -n 's/^version: //p' "$images/../manifests/chart/Chart.yaml")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -21,8 +21,8 @@ const EXIT_CODES: [(u8, &str); 6] = [
     (
         EXIT_FOUND,
         "`plan` of a cluster: there are changes, as 1 in `kubectl diff`; `takeover check`: there is an obstacle; \
-         `config check --connect`: a check failed; `why --exit-code`: the Instance is not ready. Otherwise they exit \
-         with 0.",
+         `config check --connect`: a check failed; `why --exit-code`: the Instance is not ready; `class`: something was \
+         refused, or is still to do. Otherwise they exit with 0.",
     ),
     (
         EXIT_UNUSABLE,

@@ -47,6 +47,17 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "class",
+        &[
+            ("Start a machine for each student of a course", "{} class start netlab --template desktop"),
+            ("Check first what would be stopped", "{} class stop netlab --dry-run"),
+            (
+                "Collect the work of some students, with the result as a table for a spreadsheet",
+                "{} class collect exams --template exam-1 --people students.csv -o csv > result.csv",
+            ),
+        ],
+    ),
+    (
         "release",
         &[(
             "Print the objects that would be released",

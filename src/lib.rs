@@ -13,6 +13,7 @@
 //! - [`clients`]: the servers outside the cluster.
 //! - [`netlink`]: links, addresses and routes of network namespaces. It knows nothing of Kubernetes.
 //! - [`capture`]: the packets of this host: counts the connections that it opens. It knows nothing of Kubernetes.
+//! - [`class`]: the actions on the machines of a class, for the dashboard and the command line.
 //! - [`controllers`]: the control loops, one folder for each: how it observes, plans and reports.
 //! - [`webhook`]: the admission webhooks: rules as pure functions, the HTTPS server, its certificate.
 //! - [`loops`]: the table of the control loops.
@@ -22,6 +23,7 @@
 //! - [`release`]: `crownlabs release`, which releases objects of a former selector.
 //! - [`preview`]: the writes of the loops in a live cluster: `crownlabs plan --kubeconfig`, `crownlabs takeover check`.
 //! - [`connect`]: whether the daemon could work: `crownlabs config check --connect`.
+//! - [`classroom`]: `crownlabs class`, the actions on a class from the command line.
 
 // Code that only the daemon uses is also compiled for the commands; the linker removes it.
 #![cfg_attr(not(feature = "daemon"), allow(dead_code, unused_imports))]
@@ -33,6 +35,8 @@ compile_error!(
 
 pub mod api;
 mod capture;
+mod class;
+mod classroom;
 mod clients;
 mod config;
 mod connect;
@@ -58,6 +62,8 @@ mod runtime;
 mod webhook;
 
 pub use api::shown::escaped_lines;
+pub use class::model::Verb as ClassVerb;
+pub use classroom::{ClassAction, ClassFormat, ClassResult, class};
 pub use config::{
     Config, ConfigError, SCHEMA as CONFIGURATION_SCHEMA, default_document as default_configuration,
 };

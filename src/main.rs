@@ -2,6 +2,7 @@
 
 #[cfg(test)]
 mod command_line;
+mod course;
 mod examples;
 mod inspect;
 #[cfg(test)]
@@ -22,6 +23,7 @@ use crownlabs::{
 #[cfg(feature = "daemon")]
 use crownlabs::{LostLease, Options};
 
+use self::course::ClassArguments;
 use self::inspect::{StatusArguments, VersionArguments, WhyArguments};
 use self::terminal::{print, print_coloured, say, say_coloured, write};
 
@@ -67,6 +69,11 @@ enum Command {
     /// the oldest problems. With a Workspace, lists its Instances with their Tenants, how long they have been idle, and
     /// how many cores they use.
     Status(StatusArguments),
+    /// Start, stop, collect or delete the machines of a class.
+    ///
+    /// Acts with the account of the kubeconfig. An action that is interrupted can be continued with its identifier. Exits
+    /// with 4 if something was refused, or is still to do.
+    Class(ClassArguments),
     /// Remove the finalizers from the objects of a former selector.
     ///
     /// Releases the objects that a daemon managed under a former selector of its configuration. Refused while a daemon
@@ -283,6 +290,7 @@ fn execute(command: Command) -> anyhow::Result<ExitCode> {
         }
         Command::Why(arguments) => return inspect::why(arguments),
         Command::Status(arguments) => return inspect::status(arguments),
+        Command::Class(arguments) => return course::class(arguments),
         Command::Release { selector, dry_run, cluster } => {
             let release = Release { selector, is_dry: dry_run };
             let line = |line: &str| print(&format!("{line}\n"));

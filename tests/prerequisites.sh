@@ -73,6 +73,9 @@ if [ "$what" = all ]; then
 	# Snapshots: the exporter, and the tool that builds and pushes images without root.
 	need qemu-img qemu-utils
 	need buildah buildah
+	# Exams: the script of the uploader.
+	need curl curl
+	need zip zip
 	# The quickstart: a browser that opens lab machines, and the base of their image.
 	command -v chromium >/dev/null || command -v google-chrome >/dev/null || need chromium-headless-shell chromium-headless-shell
 	chroot /bin ./busybox true 2>/dev/null || packages+=(busybox-static)

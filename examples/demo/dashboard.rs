@@ -32,6 +32,20 @@ const WEBHOOKS: u16 = 18088;
 /// The dashboard's client in Keycloak, and its secret.
 const CLIENT: &str = "dashboard";
 const SECRET: &str = "demo";
+/// The right of the dashboard to watch announcements, which only its own account in the chart has.
+const ANNOUNCEMENTS: &str = "
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: crownlabs-dashboard}
+rules:
+- {apiGroups: [lab.crownlabs.polito.it], resources: [announcements], verbs: [list, watch]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: crownlabs-dashboard}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: crownlabs-dashboard}
+subjects: [{kind: ServiceAccount, name: crownlabs, namespace: crownlabs-system}]
+";
 /// A student and a teacher from the samples.
 const STUDENT: &str = "ada.rossi";
 const TEACHER: &str = "carlo.verdi";
@@ -107,6 +121,7 @@ impl Dashboard {
         machines::serve(cluster, BEHIND[1])?;
         println!("\nthe dashboard, and the webhooks, which reject forbidden changes of a student\n");
         cluster.apply(&webhooks("production", WEBHOOKS))?;
+        cluster.apply(ANNOUNCEMENTS)?;
         for kind in ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"] {
             wait("the authority of the webhooks", || {
                 let found = cluster.get(kind, "", "crownlabs-webhook")?.unwrap_or_default();

@@ -58,6 +58,8 @@ reasons! {
     EnrolmentClosed,
     /// The Workspace (value) grants another role.
     EnrolmentChanged,
+    /// The user does not manage the Workspaces (value) of these enrolments.
+    NotManager,
     /// Two ports of the Instance have this name (value).
     PortNameTaken,
     /// Two ports of the Instance lead to this port (value) inside it.

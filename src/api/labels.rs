@@ -123,6 +123,9 @@ pub const LAST_ACTIVITY: &str = "crownlabs.polito.it/last-activity";
 pub const KEPT_AT: &str = "crownlabs.polito.it/kept-at";
 /// On an Instance: the time of the last request to restart it. On the pods of its Deployment: the time of their restart.
 pub const RESTARTED_AT: &str = "crownlabs.polito.it/restarted-at";
+/// On an Instance: the action on a class that last created, started, stopped or collected it. The action does not change
+/// it again, and neither does an older one.
+pub const CLASS_ACTION: &str = "crownlabs.polito.it/class-action";
 /// On an Instance: the time of the last warning about its inactivity.
 pub const LAST_NOTIFICATION: &str = "crownlabs.polito.it/last-notification-timestamp";
 /// On an Instance: whether it was running when it was last checked.
@@ -136,6 +139,8 @@ pub const EXPIRY_WARNED_AT: &str = "crownlabs.polito.it/expiring-warning-notific
 /// On an Instance: the prefix of the keys for the time when the last mail of a kind was accepted. The webhook allows
 /// only this daemon and administrators to write them.
 pub const MAILED_PREFIX: &str = "crownlabs.polito.it/mailed-";
+/// On an Instance: the time of the upload whose receipts were sent by mail. It has this prefix.
+pub const MAILED_RECEIPT: &str = "crownlabs.polito.it/mailed-submission-receipt";
 /// On a Tenant: `true` if the account in Keycloak with the name of the Tenant belongs to the Tenant although the
 /// e-mail address differs; set by administrators.
 pub const ADOPT_ACCOUNT: &str = "crownlabs.polito.it/adopt-account";

@@ -1,8 +1,10 @@
 //! The types of the custom resources, one file for each kind, and their common parts: quantities, names, labels,
 //! conditions. This module sends no requests and does not depend on an asynchronous runtime.
 
+pub mod announcement;
 pub mod condition;
 pub mod crd;
+pub mod csv;
 pub mod custom;
 pub mod denial;
 pub mod environment;
@@ -42,6 +44,7 @@ pub mod why;
 pub(crate) mod wire;
 pub mod workspace;
 
+pub use announcement::Announcement;
 pub use condition::Condition;
 pub use instance::Instance;
 pub use instance_snapshot::InstanceSnapshot;
@@ -52,5 +55,7 @@ pub use template::Template;
 pub use tenant::Tenant;
 pub use workspace::Workspace;
 
-/// The API group of all our kinds except [`pod_config::PodConfig`].
+/// The API group of all our kinds except [`pod_config::PodConfig`] and [`announcement::Announcement`].
 pub const GROUP: &str = "crownlabs.polito.it";
+/// The API group of the kinds that only the pages of the dashboard use.
+pub const LAB_GROUP: &str = "lab.crownlabs.polito.it";

@@ -42,7 +42,9 @@ fn parse(environment: &Environment, field: &str, text: &str) -> Result<Quantity,
     text.parse::<Quantity>().map_err(|error| {
         let message =
             format!("resources.{field} is \"{text}\": {error}; a quantity such as 2Gi or 500M is expected");
-        TemplateFault::of(environment, reason::INVALID_QUANTITY, &message)
+        // A name of a resource has dots itself.
+        let member = field.split('.').next().unwrap_or_default();
+        TemplateFault::of(environment, reason::INVALID_QUANTITY, &message).at(&format!("resources.{member}"))
     })
 }
 
@@ -56,10 +58,10 @@ impl Resources {
         let invalid = |message: &str| TemplateFault::of(environment, reason::INVALID_QUANTITY, message);
         let memory = parse(environment, "memory", resources.memory.as_str())?;
         if memory <= Quantity::ZERO {
-            return Err(invalid("resources.memory must be more than zero"));
+            return Err(invalid("resources.memory must be more than zero").at("resources.memory"));
         }
         if resources.cpu < 1 {
-            return Err(invalid("resources.cpu must be at least 1"));
+            return Err(invalid("resources.cpu must be at least 1").at("resources.cpu"));
         }
         let percentage = i64::from(resources.reserved_cpu_percentage);
         let other = resources.other_resources.iter().map(|(name, amount)| {
@@ -90,7 +92,7 @@ impl Resources {
             );
             return Err(TemplateFault {
                 message,
-                ..TemplateFault::of(environment, reason::DISK_MISSING, "")
+                ..TemplateFault::of(environment, reason::DISK_MISSING, "").at("resources.disk")
             });
         }
         Ok(disk)
@@ -125,7 +127,10 @@ impl Resources {
 /// Returns the amount of a resource other than processors and memory if a container can request it, by the rules of
 /// Kubernetes.
 fn extended(environment: &Environment, name: &str, amount: Quantity) -> Result<Quantity, TemplateFault> {
-    let invalid = |message: String| Err(TemplateFault::of(environment, reason::INVALID_QUANTITY, &message));
+    let invalid = |message: String| {
+        let fault = TemplateFault::of(environment, reason::INVALID_QUANTITY, &message);
+        Err(fault.at("resources.otherResources"))
+    };
     let is_plain = name == "ephemeral-storage" || name.starts_with(HUGE_PAGES) || name.contains(NATIVE);
     let is_extended = name.contains('/') && is_label_key(&format!("requests.{name}"));
     if !is_label_key(name) || !is_plain && (!is_extended || name.starts_with("requests.")) {

@@ -10,6 +10,7 @@ pub use super::environment::{
     ContainerStartupOptions, Environment, EnvironmentMode, EnvironmentResources, EnvironmentType,
     SharedVolumeMount,
 };
+use super::names::check_instance;
 use super::object::kind;
 use super::reference::GenericRef;
 use super::wire::{Optional, resource_part, resource_part_without_default};
@@ -183,6 +184,20 @@ impl TemplateSpec {
     pub fn environment(&self, name: &str) -> Option<&Environment> {
         self.environment_list.iter().find(|environment| environment.name == name)
     }
+}
+
+/// Returns the name of a new Instance: the name of its Template, shortened so that the names of all objects are valid,
+/// and a suffix of at most 20 lowercase letters and digits.
+pub fn instance_name(template: &Template, suffix: &str) -> String {
+    let environments = &template.spec.environment_list;
+    let fits = |name: &str| {
+        environments.iter().all(|environment| check_instance(name, Some(&environment.name)).is_ok())
+            && check_instance(name, None).is_ok()
+    };
+    let plain = template.name().replace('.', "-");
+    let begins = (1..=plain.len()).rev().filter_map(|length| plain.get(..length));
+    let mut names = begins.map(|begin| format!("{}-{suffix}", begin.trim_end_matches('-')));
+    names.find(|name| fits(name)).unwrap_or_else(|| format!("m-{suffix}"))
 }
 
 /// Returns the newer value if it is present, and otherwise the older one. An empty older value means never.

@@ -18,6 +18,9 @@ use super::workspace::WorkspaceQuota;
 pub struct TemplateFault {
     /// The environment with the fault; `None` for the whole Template.
     pub environment: Option<String>,
+    /// The path of the invalid field: within the environment, such as `resources.memory`, or else within the spec; empty
+    /// if no single field is invalid.
+    pub field: String,
     /// The reason for conditions and events.
     pub reason: Reason,
     /// A sentence for teachers: the fault, its place, and a valid value.
@@ -28,11 +31,28 @@ impl TemplateFault {
     /// A fault of an environment. The name of the environment is put before the message.
     pub fn of(environment: &Environment, reason: Reason, message: &str) -> Self {
         let name = &environment.name;
-        Self { environment: Some(name.clone()), reason, message: format!("environment {name}: {message}") }
+        let (environment, message) = (Some(name.clone()), format!("environment {name}: {message}"));
+        Self { environment, field: String::new(), reason, message }
     }
 
-    fn of_template(message: String) -> Self {
-        Self { environment: None, reason: reason::INVALID_TEMPLATE, message }
+    fn of_template(field: &str, message: String) -> Self {
+        Self { environment: None, field: field.to_owned(), reason: reason::INVALID_TEMPLATE, message }
+    }
+
+    /// Names the invalid field.
+    #[must_use]
+    pub fn at(self, field: &str) -> Self {
+        Self { field: field.to_owned(), ..self }
+    }
+
+    /// Returns the path of the invalid field in the Template; `None` if no single field is invalid.
+    pub fn path(&self, spec: &TemplateSpec) -> Option<String> {
+        let Some(name) = &self.environment else {
+            return Some(format!("spec.{}", self.field)).filter(|_| !self.field.is_empty());
+        };
+        let index = spec.environment_list.iter().position(|environment| environment.name == *name)?;
+        let dot = if self.field.is_empty() { "" } else { "." };
+        Some(format!("spec.environmentList[{index}]{dot}{}", self.field))
     }
 
     /// All faults of a Template.
@@ -40,16 +60,17 @@ impl TemplateFault {
         let list = &spec.environment_list;
         let mut faults = Vec::new();
         if list.is_empty() {
-            faults.push(Self::of_template(
-                "spec.environmentList must name at least one environment".to_owned(),
-            ));
+            let message = "spec.environmentList must name at least one environment".to_owned();
+            faults.push(Self::of_template("environmentList", message));
         }
         let mut names = BTreeSet::new();
         for environment in list.iter().filter(|environment| !names.insert(&environment.name)) {
-            faults.push(Self::of_template(format!("two environments are named {}", environment.name)));
+            let message = format!("two environments are named {}", environment.name);
+            faults.push(Self::of_template("environmentList", message));
         }
         let selector = spec.node_selector.iter().filter_map(wrong_label);
-        faults.extend(selector.map(|label| Self::of_template(format!("spec.nodeSelector: {label}"))));
+        let of_selector = |label| Self::of_template("nodeSelector", format!("spec.nodeSelector: {label}"));
+        faults.extend(selector.map(of_selector));
         faults.extend(list.iter().flat_map(Self::of_environment));
         faults
     }
@@ -63,7 +84,8 @@ impl TemplateFault {
             "one Instance of this Template uses more than the quota of the Workspace {workspace} gives to a Tenant: {}",
             Share::list(&exceeded)
         );
-        (!exceeded.is_empty()).then_some(Self { environment: None, reason: reason::EXCEEDS_QUOTA, message })
+        let fault = Self { reason: reason::EXCEEDS_QUOTA, ..Self::of_template("", message) };
+        (!exceeded.is_empty()).then_some(fault)
     }
 
     /// The environments with a reserved name. Instances can be made with them, but then the part that the name is
@@ -75,7 +97,7 @@ impl TemplateFault {
                 "the name is reserved for {} of an Instance, whose objects have the same names: choose another name",
                 part.called
             );
-            Some(Self::of(environment, reason::NAME_CONFLICT, &message))
+            Some(Self::of(environment, reason::NAME_CONFLICT, &message).at("name"))
         });
         reserved.collect()
     }
@@ -85,7 +107,7 @@ impl TemplateFault {
         let invalid = |message: &str| Self::of(environment, reason::INVALID_TEMPLATE, message);
         let mut faults = Vec::new();
         if let Err(error) = check_dns_label(&environment.name) {
-            faults.push(Self { message: format!("spec.environmentList: {error}"), ..invalid("") });
+            faults.push(Self { message: format!("spec.environmentList: {error}"), ..invalid("").at("name") });
         }
         faults.extend(Self::of_type(environment));
         faults.extend(Self::of_persistence(environment));
@@ -95,7 +117,7 @@ impl TemplateFault {
             faults.extend(Resources::disk(environment).err());
         }
         let selector = environment.node_selector.iter().filter_map(wrong_label);
-        faults.extend(selector.map(|label| invalid(&format!("nodeSelector: {label}"))));
+        faults.extend(selector.map(|label| invalid(&format!("nodeSelector: {label}")).at("nodeSelector")));
         faults.extend(Self::of_mounts(environment));
         faults
     }
@@ -107,7 +129,7 @@ impl TemplateFault {
             "environmentType \"{name}\" is not known; VirtualMachine, CloudVM, LocalVM, Container or Standalone is \
              expected"
         );
-        Some(Self::of(environment, reason::INVALID_TEMPLATE, &message))
+        Some(Self::of(environment, reason::INVALID_TEMPLATE, &message).at("environmentType"))
     }
 
     /// The fault that a machine is not persistent although its image is a disk that has to be copied.
@@ -116,7 +138,7 @@ impl TemplateFault {
         let needs_disk = matches!(kind, EnvironmentType::CloudVm | EnvironmentType::LocalVm);
         let message = format!("a {kind} must be persistent because its image is a disk");
         (needs_disk && !environment.persistent)
-            .then(|| Self::of(environment, reason::NOT_PERSISTENT, &message))
+            .then(|| Self::of(environment, reason::NOT_PERSISTENT, &message).at("persistent"))
     }
 
     fn of_image(environment: &Environment) -> Option<Self> {
@@ -129,7 +151,8 @@ impl TemplateFault {
             _ if is_image(&lower_host(image)) => return None,
             _ => "an image such as registry.example.org/machines/ubuntu:24.04 is expected",
         };
-        Some(Self::of(environment, reason::INVALID_IMAGE, &format!("image is \"{image}\"; {expected}")))
+        let message = format!("image is \"{image}\"; {expected}");
+        Some(Self::of(environment, reason::INVALID_IMAGE, &message).at("image"))
     }
 
     /// The fault that the image of a `LocalVM` names no volume.
@@ -140,7 +163,7 @@ impl TemplateFault {
             Some(("", _) | (_, "")) => format!("image \"{image}\" lacks a namespace or a claim"),
             Some(_) => return None,
         };
-        Some(Self::of(environment, reason::INVALID_IMAGE, &message))
+        Some(Self::of(environment, reason::INVALID_IMAGE, &message).at("image"))
     }
 
     /// The faults of paths that volumes cannot be mounted at.
@@ -157,7 +180,7 @@ impl TemplateFault {
                 return None;
             };
             let message = format!("sharedVolumeMounts: mountPath is \"{path}\": {why}");
-            Some(Self::of(environment, reason::INVALID_TEMPLATE, &message))
+            Some(Self::of(environment, reason::INVALID_TEMPLATE, &message).at("sharedVolumeMounts"))
         });
         wrong.collect()
     }
@@ -269,6 +292,36 @@ mod tests {
             let [(found, said)] = &found[..] else { panic!("{more}: {found:?}") };
             assert!(*found == reason && said.contains(message), "{more}: {found:?}: {said}");
         }
+    }
+
+    #[test]
+    fn a_fault_has_the_path_of_its_field() {
+        let other = environment(&json!({"name": "other"}));
+        let paths = |spec: Value| {
+            let spec: TemplateSpec = serde_json::from_value(spec).expect("a spec");
+            TemplateFault::all(&spec).iter().map(|fault| fault.path(&spec)).collect::<Vec<_>>()
+        };
+        for (more, field) in [
+            (json!({"name": "Desktop"}), ".name"),
+            (json!({"environmentType": "VM"}), ".environmentType"),
+            (json!({"environmentType": "LocalVM", "image": "a/b", "persistent": false}), ".persistent"),
+            (json!({"environmentType": "LocalVM"}), ".image"),
+            (json!({"image": "Ubuntu 24"}), ".image"),
+            (json!({"resources": {"disk": null}}), ".resources.disk"),
+            (json!({"resources": {"memory": "0"}}), ".resources.memory"),
+            (json!({"resources": {"memory": "x"}}), ".resources.memory"),
+            (json!({"resources": {"cpu": 0}}), ".resources.cpu"),
+            (json!({"resources": {"otherResources": {"cpu": "1"}}}), ".resources.otherResources"),
+            (json!({"resources": {"otherResources": {"a.b/c": "1500m"}}}), ".resources.otherResources"),
+            (json!({"nodeSelector": {"a b": ""}}), ".nodeSelector"),
+            (json!({"sharedVolumeMounts": [{"mountPath": "media"}]}), ".sharedVolumeMounts"),
+        ] {
+            let found = paths(json!({"environmentList": [other, environment(&more)]}));
+            assert_eq!(found, [Some(format!("spec.environmentList[1]{field}"))], "{more}");
+        }
+        let selector = json!({"environmentList": [other], "nodeSelector": {"disk/": "x"}});
+        assert_eq!(paths(selector), [Some("spec.nodeSelector".to_owned())]);
+        assert_eq!(paths(json!({})), [Some("spec.environmentList".to_owned())]);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use macro_rules_attribute::apply;
 
 use super::condition::Condition;
 use super::custom::{AGE, Column, CustomResource, MESSAGE, REASON};
+use super::names::check_dns_label;
 use super::object::kind;
 use super::quantity::RawQuantity;
 use super::wire::{self, Optional, resource_part, wire_enum};
@@ -48,6 +49,20 @@ wire_enum!(
 /// The pattern of an e-mail address, as the HTML standard defines it for forms: upper case is valid, and
 /// so is a domain without a dot.
 const EMAIL_PATTERN: &str = r"^[a-zA-Z0-9.!#$%&'*+\/=?^_`{|}~-]+@[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*$";
+
+/// The maximum length of an e-mail address, in characters: 64 before the `@`, and 255 after it (RFC 5321).
+const MOST_OF_EMAIL: usize = 320;
+
+/// Whether a text is an e-mail address that the schema and the webhook accept: it matches `EMAIL_PATTERN`, and is not too
+/// long.
+pub fn is_email(text: &str) -> bool {
+    let is_local = |byte: u8| byte.is_ascii_alphanumeric() || b".!#$%&'*+/=?^_`{|}~-".contains(&byte);
+    let is_label = |label: &str| check_dns_label(&label.to_ascii_lowercase()).is_ok();
+    text.len() <= MOST_OF_EMAIL
+        && text.split_once('@').is_some_and(|(local, domain)| {
+            !local.is_empty() && local.bytes().all(is_local) && domain.split('.').all(is_label)
+        })
+}
 
 /// Desired state of the tenant.
 #[apply(resource_part)]
@@ -172,4 +187,40 @@ pub struct ActionMailStatus {
     pub user: String,
     /// E-mail address of the recipient.
     pub address: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_email_address_follows_the_pattern_of_the_schema() {
+        let long = format!("{}@example.org", "a".repeat(309));
+        for address in
+            ["ada.rossi@example.org", "A+b/c@Lab-1.EXAMPLE.org", "!@x", "ada@localhost", &long[1..]]
+        {
+            assert!(is_email(address), "{address}");
+        }
+        let label = format!("ada@{}.org", "a".repeat(64));
+        for text in [
+            "",
+            "ada",
+            "@example.org",
+            "ada@",
+            "ada@example..org",
+            "ada@example.org.",
+            "ada@-example.org",
+            "ada@example-.org",
+            "ada@exa_mple.org",
+            "ada@b@example.org",
+            "ada rossi@example.org",
+            "ad\u{e0}@example.org",
+            "ada@ex\u{e0}mple.org",
+            "ada@example.org\n",
+            &label,
+            &long,
+        ] {
+            assert!(!is_email(text), "{text}");
+        }
+    }
 }

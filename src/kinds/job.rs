@@ -17,6 +17,9 @@ pub struct JobContainer {
     pub env: Optional<Vec<JobVariable>>,
 }
 
+/// The label that the Job controller sets on the pods of Jobs.
+pub const JOB_NAME: &str = "batch.kubernetes.io/job-name";
+
 /// The environment variable of an uploader that contains the upload URL.
 pub const UPLOAD_DESTINATION: &str = "DESTINATION_URL";
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use crate::config::Config;
+use crate::config::{Config, MailTransport};
 use crate::controllers::setup::Setup;
 use crate::runtime::outages::{Outages, System};
 use crate::runtime::task::Task;
@@ -52,5 +52,9 @@ pub fn uses_prometheus(config: &Config) -> bool {
 pub fn sends_mails(config: &Config) -> bool {
     let controllers = &config.controllers;
     let (inactivity, expiration) = (&controllers.inactivity, &controllers.expiration);
-    inactivity.enabled && inactivity.notifications || expiration.enabled && expiration.notifications
+    // Without a transport, the other two are rejected, and this loop sends no receipts.
+    let has_receipts = controllers.submission.enabled && controllers.submission.notifications;
+    inactivity.enabled && inactivity.notifications
+        || expiration.enabled && expiration.notifications
+        || has_receipts && config.integrations.mail.transport != MailTransport::None
 }

@@ -27,6 +27,9 @@ pub struct ListMetadata {
     /// The token of the next page, in URL-safe base64; empty for the last page.
     #[serde(rename = "continue")]
     pub next: String,
+    /// The number of objects on the further pages. The API server states it for lists without selectors.
+    #[serde(rename = "remainingItemCount")]
+    pub remaining: u64,
 }
 
 /// A list, or a page of one, without its items.

@@ -32,7 +32,10 @@ pub fn dropped_fields(installed: &Value, ours: &CustomResourceDefinition) -> Vec
         };
         let ours = version.schema.as_ref().and_then(|schema| serde_json::to_value(schema).ok());
         let status = |schema: &Value| schema["openAPIV3Schema"]["properties"]["status"].clone();
-        compare("status", &status(&ours.unwrap_or_default()), &status(&theirs["schema"]), &mut found);
+        let ours = status(&ours.unwrap_or_default());
+        if ours.is_object() {
+            compare("status", &ours, &status(&theirs["schema"]), &mut found);
+        }
     }
     found
 }

@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 
 use super::key::ObjectKey;
 use crate::api::denial::Cause;
+use crate::api::shown::cut;
 use crate::api::text::Text;
 
 /// The error of a failed request.
@@ -39,6 +40,14 @@ pub enum ApiError {
     /// The object is invalid (400, 422).
     #[error("the API server rejected the object as invalid: {0}")]
     Invalid(String),
+    /// Fields of an object that a user writes are invalid (400, 422).
+    #[error("the API server rejected the object as invalid: {message}")]
+    InvalidFields {
+        /// The error message.
+        message: String,
+        /// The fields, at most [`MOST_FIELDS`].
+        fields: Vec<InvalidField>,
+    },
     /// Overload, outage or timeout: the same request may succeed later (429, 5xx, no response).
     #[error("{message}")]
     Transient {
@@ -73,6 +82,20 @@ pub enum ApiError {
     /// The object is being deleted, or belongs to a deleted owner. It is created again once it is gone.
     #[error("{0}")]
     Leaving(Box<Leaving>),
+}
+
+/// The maximum number of invalid fields of an error.
+const MOST_FIELDS: usize = 64;
+/// The maximum length of the path of an invalid field, and of its message, in characters.
+const LONGEST_OF_FIELD: usize = 500;
+
+/// A field that the API server or a webhook rejects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InvalidField {
+    /// Its path, such as `spec.environmentList[0].image`.
+    pub path: String,
+    /// Why it is rejected.
+    pub message: String,
 }
 
 /// An object that must be gone before it can be created again.
@@ -147,6 +170,18 @@ impl ApiError {
         let causes: Vec<Cause> =
             causes.filter_map(|cause| Cause::parse(&cause.reason, &cause.message)).collect();
         (!causes.is_empty()).then(|| Self::Denied { message: status.message.clone(), causes })
+    }
+
+    /// Adds the invalid fields that a `Status` names to the error of the `Status`.
+    pub(super) fn with_fields(self, status: &kube::core::Status) -> Self {
+        let Self::Invalid(message) = self else { return self };
+        let bounded = |text: &str| cut(text, LONGEST_OF_FIELD).into_owned();
+        let causes = status.details.iter().flat_map(|details| &details.causes);
+        let named = causes.filter(|cause| !cause.field.is_empty()).take(MOST_FIELDS);
+        let fields: Vec<InvalidField> = named
+            .map(|cause| InvalidField { path: bounded(&cause.field), message: bounded(&cause.message) })
+            .collect();
+        if fields.is_empty() { Self::Invalid(message) } else { Self::InvalidFields { message, fields } }
     }
 
     /// Maps a failed `Status` of the API server to an error.
@@ -288,6 +323,32 @@ mod tests {
         }
         assert!(!expected.is_transient() && !expected.is_away());
         assert_eq!((denied(403, json!([other])), denied(403, json!([]))), (None, None));
+    }
+
+    #[test]
+    fn the_invalid_fields_of_an_object_are_kept_within_limits() {
+        let status = |causes: serde_json::Value| -> kube::core::Status {
+            let status = json!({
+                "status": "Failure", "code": 422, "reason": "Invalid", "message": "m", "details": {"causes": causes},
+            });
+            serde_json::from_value(status).expect("a Status")
+        };
+        let of = |causes| {
+            let status = status(causes);
+            ApiError::from_status(&status).with_fields(&status)
+        };
+        let cause = json!({"reason": "FieldValueInvalid", "message": "no", "field": "spec.x"});
+        let fields = vec![InvalidField { path: "spec.x".to_owned(), message: "no".to_owned() }];
+        let expected = ApiError::InvalidFields { message: "m".to_owned(), fields };
+        assert_eq!(of(json!([cause, {"reason": "FieldValueInvalid", "message": "whole"}])), expected);
+        assert!(!expected.is_transient() && !expected.is_away());
+        assert_eq!(of(json!([])), ApiError::Invalid("m".to_owned()));
+        let long = json!({"message": "x".repeat(9_999), "field": "y".repeat(9_999)});
+        let ApiError::InvalidFields { fields, .. } = of(vec![long; 999].into()) else { panic!("no fields") };
+        let lengths = fields.iter().map(|field| field.path.chars().count() + field.message.chars().count());
+        assert_eq!(lengths.collect::<Vec<_>>(), [2 * LONGEST_OF_FIELD; MOST_FIELDS]);
+        let conflict = ApiError::Conflict("m".to_owned());
+        assert_eq!(conflict.clone().with_fields(&status(json!([cause]))), conflict);
     }
 
     #[test]

@@ -42,7 +42,7 @@ impl Problem {
 }
 
 impl From<TemplateFault> for Problem {
-    fn from(TemplateFault { environment, reason, message }: TemplateFault) -> Self {
+    fn from(TemplateFault { environment, reason, message, .. }: TemplateFault) -> Self {
         Self::fault(environment.map_or(Component::Whole, Component::Environment), reason, message)
     }
 }

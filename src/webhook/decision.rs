@@ -54,6 +54,17 @@ pub struct Denial {
     /// The reasons for programs. The dashboard translates them for refusals that its pages can cause; other refusals have
     /// none.
     pub causes: Vec<Cause>,
+    /// The invalid fields, for pages that show each message beside its field.
+    pub fields: Vec<FieldCause>,
+}
+
+/// An invalid field of the object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldCause {
+    /// Its path, such as `spec.environmentList[0].image`.
+    pub path: String,
+    /// Why it is invalid.
+    pub message: String,
 }
 
 impl Denial {
@@ -89,7 +100,14 @@ impl Denial {
         self
     }
 
+    /// Names an invalid field.
+    #[must_use]
+    pub fn at(mut self, path: String, message: &str) -> Self {
+        self.fields.push(FieldCause { path, message: message.to_owned() });
+        self
+    }
+
     fn new(code: u16, reason: &'static str, message: String) -> Self {
-        Self { code, reason, message, causes: Vec::new() }
+        Self { code, reason, message, causes: Vec::new(), fields: Vec::new() }
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
 use super::bounded::{self, BoundedObject};
-use super::decision::{Decision, Denial};
+use super::decision::{Decision, Denial, FieldCause};
 use crate::api::{Kind, Object};
 
 /// The operation of a request on its object.
@@ -185,8 +185,13 @@ pub fn response(uid: &str, decision: &Decision) -> Value {
             response["patchType"] = "JSONPatch".into();
             response["patch"] = json!(patch);
         }
-        Err(Denial { code, reason, message, causes }) => {
+        Err(Denial { code, reason, message, causes, fields }) => {
             let mut status = json!({"status": "Failure", "code": code, "reason": reason, "message": message});
+            // As the API server reports the fields that its own validation rejects.
+            let fields = fields.iter().map(|FieldCause { path, message }| {
+                json!({"reason": "FieldValueInvalid", "message": message, "field": path})
+            });
+            let causes: Vec<Value> = causes.iter().map(|cause| json!(cause)).chain(fields).collect();
             if !causes.is_empty() {
                 status["details"] = json!({"causes": causes});
             }
@@ -272,10 +277,14 @@ mod tests {
             })
         );
         let denial = Denial::forbidden("no").because(DenialReason::NotEnrolled, "tea");
-        let denial = denial.because(DenialReason::NoTenant, "");
+        let denial = denial.because(DenialReason::NoTenant, "").at("spec.x".to_owned(), "no");
         assert_eq!(
             response("u", &Decision::denied(denial))["response"]["status"]["details"],
-            json!({"causes": [{"reason": "NotEnrolled", "message": "tea"}, {"reason": "NoTenant"}]})
+            json!({"causes": [
+                {"reason": "NotEnrolled", "message": "tea"},
+                {"reason": "NoTenant"},
+                {"reason": "FieldValueInvalid", "message": "no", "field": "spec.x"},
+            ]})
         );
     }
 }

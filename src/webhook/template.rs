@@ -31,7 +31,12 @@ pub fn validate(request: &Request, bypass: &Bypass, view: &dyn View) -> Decision
         let what = if is_reserved { "" } else { "no Instance could be made of this Template: " };
         let message = format!("{what}{}", messages.join("; "));
         let is_quota = refused.iter().all(|fault| fault.reason == reason::EXCEEDS_QUOTA);
-        if is_quota { Denial::forbidden(message) } else { Denial::malformed(message) }
+        let denial = if is_quota { Denial::forbidden(message) } else { Denial::malformed(message) };
+        let spec = Template::deserialize(&*request.object).map(|template| template.spec).unwrap_or_default();
+        refused.iter().fold(denial, |denial, fault| match fault.path(&spec) {
+            Some(path) => denial.at(path, &fault.message),
+            None => denial,
+        })
     });
     let decision = refusal.map_or_else(Decision::allowed, Decision::denied);
     let is_valid = decision.is_allowed() && warned.is_empty();
@@ -48,7 +53,8 @@ fn faults(object: &Value, request: &Request, view: &dyn View) -> Vec<TemplateFau
     let template: Template = match decoded(object, "Template") {
         Ok(template) => template,
         Err(Denial { message, .. }) => {
-            return vec![TemplateFault { environment: None, reason: reason::INVALID_SPEC, message }];
+            let (environment, field) = (None, String::new());
+            return vec![TemplateFault { environment, field, reason: reason::INVALID_SPEC, message }];
         }
     };
     let mut faults = TemplateFault::all(&template.spec);
@@ -117,6 +123,15 @@ mod tests {
             assert_eq!(decide("daemon", Value::Null, template(&more)), Decision::allowed());
         }
         assert_eq!(decide("ada", Value::Null, template(&json!({}))), Decision::allowed());
+    }
+
+    #[test]
+    fn a_refusal_names_the_invalid_fields() {
+        let faulty = template(&json!({"image": "no image", "name": "Desktop", "resources": {"cpu": 8}}));
+        let denial = decide("ada", Value::Null, faulty).outcome.expect_err("a refusal");
+        let paths: Vec<&str> = denial.fields.iter().map(|field| field.path.as_str()).collect();
+        assert_eq!(paths, ["spec.environmentList[0].name", "spec.environmentList[0].image"]);
+        assert!(denial.fields[1].message.contains("image is \"no image\""), "{denial:?}");
     }
 
     #[test]

@@ -688,7 +688,7 @@ class Rights(unittest.TestCase):
         self.assertEqual({right[3] for right in found["view"]}, {"get", "list", "watch"})
         for allowed in found.values():
             resources = {right[1].split("/")[0] for right in allowed}
-            self.assertEqual(resources, {"instances", "instancesnapshots", "templates", "sharedvolumes"})
+            self.assertEqual(resources, {"instances", "instancesnapshots", "templates", "sharedvolumes", "announcements"})
         plain = [d for d in rendered({"clusterRoles": {"aggregate": False}}) if prefix in json.dumps(d)]
         self.assertEqual(plain, [])
 

@@ -19,8 +19,9 @@ class Dashboard(unittest.TestCase):
     def test_its_account_may_only_watch_objects(self):
         found = self.found()
         rules = found["ClusterRole /crownlabs-dashboard"]["rules"]
-        kinds = ["instances", "templates", "tenants", "workspaces"]
-        self.assertEqual(rules, [{"apiGroups": ["crownlabs.polito.it"], "resources": kinds, "verbs": ["list", "watch"]}])
+        kinds = ["instances", "sharedvolumes", "templates", "tenants", "workspaces"]
+        watched = [("crownlabs.polito.it", kinds), ("lab.crownlabs.polito.it", ["announcements"])]
+        self.assertEqual(rules, [{"apiGroups": [group], "resources": kinds, "verbs": ["list", "watch"]} for group, kinds in watched])
         account = found[f"Deployment {NAME}"]["spec"]["template"]["spec"]["serviceAccountName"]
         bound = [
             key
@@ -29,8 +30,8 @@ class Dashboard(unittest.TestCase):
         ]
         self.assertEqual(bound, ["ClusterRoleBinding /crownlabs-dashboard"])
         impersonates = {"dashboard": {"config": {"controllers": {"dashboard": {"identity": "impersonate"}}}}}
-        [watch, *more] = self.found(impersonates)["ClusterRole /crownlabs-dashboard"]["rules"]
-        self.assertEqual(watch, rules[0])
+        [watch, announcements, *more] = self.found(impersonates)["ClusterRole /crownlabs-dashboard"]["rules"]
+        self.assertEqual([watch, announcements], rules)
         self.assertEqual(more, yaml.safe_load((CHART / "files/impersonation.yaml").read_text())["rules"])
         # Without a constraint, the verb would give the dashboard everything that its users may do.
         verbs = {verb for rule in more for verb in rule["verbs"]}
@@ -40,7 +41,7 @@ class Dashboard(unittest.TestCase):
         configuration = lambda name: yaml.safe_load(self.found()[f"ConfigMap {name}"]["data"]["crownlabs.yaml"])
         own = configuration(NAME)
         self.assertEqual([loop for loop, keys in own["controllers"].items() if keys.get("enabled", True)], ["dashboard"])
-        self.assertEqual(own["leaderElection"], {"enabled": False})
+        self.assertEqual(own["leaderElection"], {"enabled": False, "namespace": NAMESPACE})
         keys = own["controllers"]["dashboard"]
         self.assertEqual(keys["publicUrl"], f"https://{HOST}")
         self.assertEqual(keys["sessionKeyFile"], "/etc/crownlabs-files/dashboard/session-key")

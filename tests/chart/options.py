@@ -20,13 +20,14 @@ import published  # noqa: E402
 
 IN_DAEMON = {"bastion": {"enabled": True, "inDaemon": True}}
 DAEMON = f"Deployment {NAMESPACE}/crownlabs"
-DIGESTS = {name: f"sha256:{letter * 64}" for name, letter in (("crownlabs", "a"), ("ssh-bastion", "b"), ("img-exporter", "c"))}
+DIGESTS = {name: f"sha256:{letter * 64}" for name, letter in (("crownlabs", "a"), ("ssh-bastion", "b"), ("img-exporter", "c"), ("uploader", "e"))}
 
 
 def images(source):
-    """The images of the pods, and the image of the Job for snapshots."""
+    """The images of the pods, and the images of the Jobs for snapshots and submissions."""
     found = {c["image"] for _, pod in pods(source).values() for c in pod["spec"]["containers"]}
-    return found | {configuration(by_key(source)[MAIN])["controllers"]["snapshot"]["containerExportImg"]}
+    loops = configuration(by_key(source)[MAIN])["controllers"]
+    return found | {loops["snapshot"]["containerExportImg"], loops["submission"]["uploaderImage"]}
 
 
 class Images(unittest.TestCase):

@@ -107,10 +107,15 @@ fn act(site: &Site, request: &Value) -> Value {
             site.pause(&text("what"), "CONT");
             json!({})
         }
+        "server" => json!({"output": site.lab.cluster.server()}),
         "logs" => json!({"output": site.logs()}),
+        "mails" => json!({"output": site.mails()}),
         "metrics" => json!({"output": site.metrics()}),
         "audit" => {
-            json!({"output": std::fs::read_to_string(site.lab.cluster.dir().join("audit.log")).expect("the log")})
+            let log = std::fs::read_to_string(site.lab.cluster.dir().join("audit.log")).expect("the log");
+            let (part, lines) = (text("containing"), log.lines());
+            let lines: Vec<&str> = lines.filter(|line| line.contains(&part)).collect();
+            json!({"output": lines.join("\n")})
         }
         other => panic!("unknown request {other}"),
     }

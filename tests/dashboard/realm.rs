@@ -1,5 +1,7 @@
 //! The realm of the users, set up as in docs/keycloak.md.
 
+use std::collections::BTreeSet;
+
 use cluster::keycloak::{KeycloakServer, ROLES_CLIENT, login_client};
 use http::Method;
 use serde_json::{Value, json};
@@ -20,12 +22,20 @@ pub const KUBECTL: &str = "kubectl";
 pub const PASSWORD: &str = "Lab-Pa55word";
 
 /// The users, with their roles.
-pub const USERS: [(&str, &[&str]); 10] = [
+pub const USERS: [(&str, &[&str]); 14] = [
     ("ada", &["workspace-tea:user"]),
     ("bob", &["workspace-tea:user"]),
     ("eve", &["workspace-tea:manager"]),
     // Manages another course.
     ("mia", &["workspace-ask:manager"]),
+    // Manages both courses.
+    ("leo", &["workspace-tea:manager", "workspace-ask:manager"]),
+    // Manages a course with a hundred students.
+    ("ned", &["workspace-crowd:manager"]),
+    // Had a Tenant, which was deleted. The roles in Keycloak are still there.
+    ("dan", &["workspace-tea:user"]),
+    // Audits the cluster: the role `view`, and no Tenant.
+    ("ivy", &[]),
     // Without courses.
     ("joe", &[]),
     // Without a Tenant.
@@ -35,8 +45,8 @@ pub const USERS: [(&str, &[&str]); 10] = [
     ("kim", &[]),
     // The address is not confirmed.
     ("uma", &[]),
-    // An administrator of the cluster.
-    ("root", &[]),
+    // An administrator of the cluster, whose group the webhooks let pass.
+    ("root", &["labs:admin"]),
 ];
 
 /// Creates the realm, for dashboards at these URLs.
@@ -73,7 +83,8 @@ pub fn make(server: &KeycloakServer, urls: &[String]) {
     let roles_client =
         server.find(&format!("/{REALM}/clients"), "clientId", ROLES_CLIENT).expect("the client");
     let roles_client = roles_client["id"].as_str().expect("an id").to_owned();
-    for role in ["workspace-tea:user", "workspace-tea:manager", "workspace-ask:manager"] {
+    let roles = USERS.iter().flat_map(|(_, roles)| roles.iter().copied()).collect::<BTreeSet<_>>();
+    for role in roles {
         admin(&Method::POST, &format!("/clients/{roles_client}/roles"), &json!({"name": role}));
     }
     for (name, roles) in USERS {

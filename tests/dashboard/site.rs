@@ -119,9 +119,10 @@ impl Site {
     /// Starts the leader, with the webhooks. Prometheus does not run: stopped machines count as unused without it.
     fn daemon(lab: &Lab, ports: &Ports, folder: &Path) -> Daemon {
         let config = format!(
-            "webhook: {{enabled: true, listen: \"127.0.0.1:{}\"}}\n\
+            "webhook: {{enabled: true, listen: \"127.0.0.1:{}\", bypassGroups: [\"system:masters\", \"kubernetes:labs:admin\"]}}\n\
              controllers: {{instance: {{websiteBaseUrl: machines.localhost, layout: perEnvironment, access: {{mode: none}}}}, \
-             inactivity: {{enabled: true}}}}\n\
+             inactivity: {{enabled: true}}, submission: {{enabled: true, maxAttempts: 1}}, \
+             termination: {{enabled: true, statusCheckInterval: 5s, confirmAfter: 5s, allowCidrs: [127.0.0.0/8]}}}}\n\
              integrations: {{prometheus: {{url: \"http://127.0.0.1:9\"}}, \
              mail: {{transport: file, folder: \"{}/mails\", from: labs@example.org}}}}\n",
             ports.webhook,
@@ -148,7 +149,7 @@ impl Site {
         wait_until(PATIENCE, || {
             lab.cluster.apply(&documents.join("\n---\n")).map_err(|error| format!("{error:#}"))
         });
-        for name in ["ada", "bob", "eve", "joe", "kim", "max", "mia"] {
+        for name in ["ada", "bob", "eve", "joe", "kim", "leo", "max", "mia", "ned"] {
             let namespace = format!("tenant-{name}");
             lab.await_value("tenants", "", name, "/status/personalNamespace/name", &namespace);
             wait_until(PATIENCE, || {
@@ -240,6 +241,12 @@ impl Site {
         let authority = format!("--certificate-authority={}", authority.display());
         let server = format!("--server={server}");
         vec!["--kubeconfig=/dev/null".to_owned(), server, authority, format!("--token={token}")]
+    }
+
+    /// Returns all mails that were sent.
+    pub fn mails(&self) -> String {
+        let files = fs::read_dir(self.folder.path().join("mails/new")).into_iter().flatten().flatten();
+        files.filter_map(|file| fs::read_to_string(file.path()).ok()).collect::<Vec<_>>().join("\n")
     }
 
     /// Returns the metrics of all daemons of the project.

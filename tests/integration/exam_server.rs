@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::thread;
 
 use parking_lot::Mutex;
+use ring::digest::{SHA256, digest};
+use serde_json::{Value, json};
 
 /// An answer.
 #[derive(Clone)]
@@ -40,14 +42,20 @@ struct State {
 /// A form with a file that was accepted.
 struct Upload {
     path: String,
-    file: String,
+    file: File,
+}
+
+/// A file in a form.
+struct File {
+    name: String,
+    content: Vec<u8>,
 }
 
 /// A request.
 struct Request {
     method: String,
     path: String,
-    body: String,
+    body: Vec<u8>,
 }
 
 impl ExamServer {
@@ -98,7 +106,22 @@ impl ExamServer {
     pub fn uploads(&self, path: &str) -> Vec<String> {
         let state = self.state.lock();
         let uploads = state.uploads.iter().filter(|upload| upload.path == path);
-        uploads.map(|upload| upload.file.clone()).collect()
+        uploads.map(|upload| upload.file.name.clone()).collect()
+    }
+
+    /// The same files as receipts: name, size and SHA-256 of the bytes that arrived.
+    pub fn receipts(&self, path: &str) -> Vec<Value> {
+        let state = self.state.lock();
+        let uploads = state.uploads.iter().filter(|upload| upload.path == path);
+        uploads.map(|upload| upload.file.receipt()).collect()
+    }
+}
+
+impl File {
+    fn receipt(&self) -> Value {
+        let sum = digest(&SHA256, &self.content);
+        let hex: Vec<String> = sum.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        json!({"name": self.name, "size": self.content.len(), "sha256": hex.concat()})
     }
 }
 
@@ -120,15 +143,25 @@ fn read(stream: &TcpStream) -> std::io::Result<Request> {
     let mut words = first.split(' ').map(str::to_owned);
     let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     let path = target.split('?').next().unwrap_or_default().trim_start_matches('/').to_owned();
-    Ok(Request { method, path, body: String::from_utf8_lossy(&body).into_owned() })
+    Ok(Request { method, path, body })
+}
+
+/// Splits bytes at the first occurrence of a text.
+fn split<'b>(bytes: &'b [u8], at: &[u8]) -> Option<(&'b [u8], &'b [u8])> {
+    let begin = bytes.windows(at.len()).position(|window| window == at)?;
+    Some((&bytes[..begin], &bytes[begin + at.len()..]))
 }
 
 impl Request {
-    /// The name of the file in the form field `binfile`, if the request is an upload.
-    fn file(&self) -> Option<String> {
-        let (_, field) =
-            self.body.split_once("name=\"binfile\"; filename=\"").filter(|_| self.method == "POST")?;
-        Some(field.split('"').next()?.to_owned())
+    /// The file in the form field `binfile`, if the request is an upload.
+    fn file(&self) -> Option<File> {
+        let body = Some(&*self.body).filter(|_| self.method == "POST")?;
+        let (delimiter, _) = split(body, b"\r\n")?;
+        let (_, field) = split(body, b"name=\"binfile\"; filename=\"")?;
+        let (name, rest) = split(field, b"\"")?;
+        let (_, rest) = split(rest, b"\r\n\r\n")?;
+        let (content, _) = split(rest, &[b"\r\n", delimiter].concat())?;
+        Some(File { name: String::from_utf8(name.to_vec()).ok()?, content: content.to_vec() })
     }
 }
 

@@ -272,23 +272,29 @@ fn the_exporter_reports_failures_and_leaves_no_files() {
     assert_success(&export(&from_to(data.path(), out)));
 }
 
-/// The image that `make image-exporter` builds is the default image of the daemon.
+/// The images that make builds are the default images of the daemon.
 #[test]
-fn the_image_that_make_builds_is_the_default() {
-    // Make may have started the tests, and would pass its variables to the make below.
-    let made = Command::new("make")
-        .args(["--no-print-directory", "--dry-run", "image-exporter"])
-        .env_remove("MAKEFLAGS")
-        .env_remove("MAKELEVEL")
-        .current_dir(root())
-        .output();
-    let made = String::from_utf8(made.expect("make").stdout).expect("text");
-    let words: Vec<&str> = made.split_whitespace().collect();
-    let ["./images/build.sh", name, image] = words[..] else { panic!("{made}") };
-    assert!(root().join("images").join(name).join("Dockerfile").exists(), "{name}");
+fn the_images_that_make_builds_are_the_defaults() {
     let default = Command::new(env!("CARGO_BIN_EXE_crownlabs")).args(["config", "default"]).output();
     let default = String::from_utf8(default.expect("the binary").stdout).expect("text");
     let default: Value = serde_saphyr::from_str(&default).expect("YAML");
-    assert_eq!(default["controllers"]["snapshot"]["containerExportImg"], image);
-    assert_eq!(image, concat!("crownlabs/img-exporter:", env!("CARGO_PKG_VERSION")));
+    for (target, folder, key) in [
+        ("image-exporter", "img-exporter", "/controllers/snapshot/containerExportImg"),
+        ("uploader-image", "uploader", "/controllers/submission/uploaderImage"),
+    ] {
+        // Make may have started the tests, and would pass its variables to the make below.
+        let made = Command::new("make")
+            .args(["--no-print-directory", "--dry-run", target])
+            .env_remove("MAKEFLAGS")
+            .env_remove("MAKELEVEL")
+            .current_dir(root())
+            .output();
+        let made = String::from_utf8(made.expect("make").stdout).expect("text");
+        let words: Vec<&str> = made.split_whitespace().collect();
+        let ["./images/build.sh", name, image] = words[..] else { panic!("{made}") };
+        assert_eq!(name, folder);
+        assert!(root().join("images").join(name).join("Dockerfile").exists(), "{name}");
+        assert_eq!(default.pointer(key).and_then(Value::as_str), Some(image));
+        assert_eq!(image, format!("crownlabs/{folder}:{}", env!("CARGO_PKG_VERSION")));
+    }
 }

@@ -32,9 +32,14 @@ fn grant(lab: &Lab, name: &str, rules: &Value) {
 fn account(lab: &Lab, name: &str, rules: &Value) -> PathBuf {
     let metadata = json!({"name": name, "namespace": "crownlabs-system"});
     lab.apply(&json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}).to_string());
-    let mut all = vec![json!({
-        "apiGroups": ["crownlabs.polito.it"], "resources": ["instances", "templates", "tenants", "workspaces"], "verbs": ["list", "watch"],
-    })];
+    let mut all = vec![
+        json!({
+            "apiGroups": ["crownlabs.polito.it"], "resources": ["instances", "sharedvolumes", "templates", "tenants", "workspaces"], "verbs": ["list", "watch"],
+        }),
+        json!({
+            "apiGroups": ["lab.crownlabs.polito.it"], "resources": ["announcements"], "verbs": ["list", "watch"],
+        }),
+    ];
     all.extend(rules.as_array().expect("rules").iter().cloned());
     grant(lab, name, &json!(all));
     lab.cluster.service_account_kubeconfig("crownlabs-system", name).expect("a token")

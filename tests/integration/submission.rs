@@ -1,5 +1,5 @@
-//! The upload of a student's files. The pods of the Jobs are simulated: they succeed as soon as they run, or upload the
-//! files that the test chooses.
+//! The upload of a student's files. The pods of the Jobs are simulated: they succeed as soon as they run, or the test runs
+//! the script of the uploader's image.
 
 use serde_json::{Value, json};
 
@@ -58,7 +58,7 @@ fn await_job(lab: &Lab, namespace: &str, name: &str, former: &Value) -> Value {
 }
 
 /// The number of Jobs that were created in a namespace.
-fn created_jobs(lab: &Lab, namespace: &str) -> usize {
+pub fn created_jobs(lab: &Lab, namespace: &str) -> usize {
     let entries = lab.cluster.audit().since(Mark::default()).expect("the audit log");
     let is_creation = |entry: &&AuditEntry| {
         entry.verb == "create"
@@ -147,7 +147,7 @@ fn check_job(job: &Value, owner: &Value) {
             "seccompProfile": {"type": "RuntimeDefault"}})
     );
     let container = &pod["containers"][0];
-    assert_eq!(container["image"], "crownlabs/content-uploader:latest");
+    assert_eq!(container["image"], concat!("crownlabs/uploader:", env!("CARGO_PKG_VERSION")));
     assert_eq!(
         container["resources"],
         json!({"requests": {"cpu": "500m", "memory": "256Mi"}, "limits": {"cpu": "1", "memory": "1Gi"}})
@@ -330,13 +330,10 @@ fn a_pod_that_dies_after_its_upload_is_replaced_and_uploads_again() {
     let pod = wait_until(PATIENCE, || uploader.pods().pop().ok_or_else(|| "a pod".to_owned()));
     assert!(uploader.post(&pod));
     lab.begin_delete("pods", namespace, &[pod["metadata"]["name"].as_str().expect("a name")]);
-    let object = wait_until(PATIENCE, || {
-        uploader.run();
-        let object = lab.get("instances", namespace, "exam").expect("there");
-        let is_completed = object.pointer(COMPLETED) == Some(&json!("true"));
-        if is_completed { Ok(object) } else { Err(object["status"].to_string()) }
-    });
+    let object = uploader.await_upload("exam");
     assert_eq!(server.uploads("up"), ["exam.zip", "exam.zip"]);
+    let receipts = server.receipts("up");
+    assert_eq!(receipts[0], receipts[1], "the same bytes");
     assert_eq!(object["status"]["automation"]["submissionAttempts"], 1, "by the same Job");
 }
 

@@ -1,14 +1,16 @@
 //! The work of upload containers. The test cluster runs no containers: a pod that waits for its volume stays pending,
-//! and the test does the work of the container in its place.
+//! and the test runs the script of the image in its place.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use http::Uri;
-use serde_json::Value;
+use serde_json::{Value, json};
+use tempfile::TempDir;
 
-use crate::lab::Lab;
+use crate::lab::{Lab, PATIENCE, wait_until};
+use crate::submission::COMPLETED;
 
 /// The containers of the uploads in a namespace.
 pub struct Uploader<'a> {
@@ -16,22 +18,44 @@ pub struct Uploader<'a> {
     namespace: &'a str,
     /// The uids of the pods whose container has ended.
     ended: BTreeSet<String>,
+    /// The folders of the containers: `data` is the volume of every pod.
+    folder: TempDir,
+    /// Whether the image leaves receipts.
+    leaves_receipts: bool,
 }
 
 impl<'a> Uploader<'a> {
     /// No container has run yet.
     pub fn new(lab: &'a Lab, namespace: &'a str) -> Self {
-        Self { lab, namespace, ended: BTreeSet::new() }
+        let folder = TempDir::new().expect("a folder");
+        fs::create_dir(folder.path().join("data")).expect("a folder");
+        fs::write(folder.path().join("data/answers.txt"), "42\n").expect("written");
+        Self { lab, namespace, ended: BTreeSet::new(), folder, leaves_receipts: true }
     }
 
-    /// Runs the container of each pod of a Job that has not run. A pod whose upload is accepted has succeeded, the
-    /// container of another one is started again at the next call.
+    /// From now on, the containers have an image that leaves no receipts.
+    pub fn without_receipts(&mut self) {
+        self.leaves_receipts = false;
+    }
+
+    /// Runs the container of each pod of a Job that has not run. A pod whose upload is accepted has succeeded.
+    /// Otherwise its container is restarted at the next call.
     pub fn run(&mut self) {
         for pod in self.pods() {
             if self.post(&pod) {
                 self.succeed(&pod);
             }
         }
+    }
+
+    /// Runs the containers until the upload of an Instance is complete. Returns the Instance.
+    pub fn await_upload(&mut self, instance: &str) -> Value {
+        wait_until(PATIENCE, || {
+            self.run();
+            let object = self.lab.get("instances", self.namespace, instance).expect("there");
+            let is_completed = object.pointer(COMPLETED) == Some(&json!("true"));
+            if is_completed { Ok(object) } else { Err(object["status"].to_string()) }
+        })
     }
 
     /// The pods whose container has not ended.
@@ -44,54 +68,45 @@ impl<'a> Uploader<'a> {
         pods
     }
 
-    /// Runs the container of each pod of a Job that has not run. A pod whose upload is accepted has succeeded.
-    /// Otherwise its container is restarted at the next call.
+    /// Runs the container of a pod. Returns whether the server has accepted the upload.
     pub fn post(&mut self, pod: &Value) -> bool {
         let container = &pod["spec"]["containers"][0];
-        let variables: BTreeMap<&str, &str> = container["env"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(|variable| Some((variable["name"].as_str()?, variable["value"].as_str()?)))
-            .collect();
-        let of = |name| *variables.get(name).unwrap_or_else(|| panic!("the variable {name}: {container}"));
-        assert_eq!(of("SOURCE_PATH"), container["volumeMounts"][0]["mountPath"], "the folder is mounted");
-        let is_accepted = post(of("DESTINATION_URL"), &format!("{}.zip", of("FILENAME")));
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("images/uploader/upload.sh");
+        let mut command = Command::new("sh");
+        command.arg(script).env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.env("TERMINATION_LOG", self.message(pod));
+        for variable in container["env"].as_array().expect("variables") {
+            let text = |key: &str| variable[key].as_str().expect("a text").to_owned();
+            let (name, value) = (text("name"), text("value"));
+            if name == "SOURCE_PATH" {
+                assert_eq!(value, container["volumeMounts"][0]["mountPath"], "the folder is mounted");
+                command.env(name, self.folder.path().join("data"));
+            } else {
+                command.env(name, value);
+            }
+        }
+        let is_accepted = command.output().expect("a shell").status.success();
         if is_accepted {
             self.ended.insert(pod["metadata"]["uid"].as_str().expect("a uid").to_owned());
         }
         is_accepted
     }
 
+    /// The file with the termination message of a pod.
+    fn message(&self, pod: &Value) -> PathBuf {
+        self.folder.path().join(pod["metadata"]["uid"].as_str().expect("a uid"))
+    }
+
     /// Marks a pod as succeeded, as the kubelet does; it may have been deleted in the meantime.
     pub fn succeed(&self, pod: &Value) {
         let name = pod["metadata"]["name"].as_str().expect("a name");
-        let patch = r#"{"status": {"phase": "Succeeded"}}"#;
-        let _ = self.lab.cluster.patch("pods", self.namespace, name, Some("status"), patch);
+        let container = &pod["spec"]["containers"][0];
+        let message = fs::read_to_string(self.message(pod)).ok().filter(|_| self.leaves_receipts);
+        let status = json!({
+            "name": container["name"], "image": container["image"], "imageID": "", "ready": false, "restartCount": 0,
+            "state": {"terminated": {"exitCode": 0, "reason": "Completed", "message": message.unwrap_or_default()}},
+        });
+        let patch = json!({"status": {"phase": "Succeeded", "containerStatuses": [status]}}).to_string();
+        let _ = self.lab.cluster.patch("pods", self.namespace, name, Some("status"), &patch);
     }
-}
-
-/// Posts a form with a file of this name. Returns whether the server has accepted it.
-fn post(url: &str, file: &str) -> bool {
-    const BOUNDARY: &str = "boundary-of-the-form";
-    let url: Uri = url.parse().expect("a URL");
-    let server = url.authority().expect("a server").as_str();
-    let path = url.path_and_query().expect("a path").as_str();
-    let form = format!(
-        "--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"filename\"\r\n\r\n{file}\r\n\
-         --{BOUNDARY}\r\nContent-Disposition: form-data; name=\"binfile\"; filename=\"{file}\"\r\n\
-         Content-Type: application/zip\r\n\r\nPK\r\n--{BOUNDARY}--\r\n"
-    );
-    let request = format!(
-        "POST {path} HTTP/1.1\r\nhost: {server}\r\nconnection: close\r\ncontent-length: {}\r\n\
-         content-type: multipart/form-data; boundary={BOUNDARY}\r\n\r\n{form}",
-        form.len()
-    );
-    let mut answer = String::new();
-    let sent = TcpStream::connect(server).and_then(|mut stream| {
-        stream.write_all(request.as_bytes())?;
-        stream.read_to_string(&mut answer)
-    });
-    sent.expect("the server answers");
-    answer.starts_with("HTTP/1.1 2")
 }

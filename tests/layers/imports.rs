@@ -8,22 +8,24 @@ use crate::{Source, assert_none, is_rust, sources};
 
 /// The layers. A module imports itself and modules of the rows above its own. Modules in one row do not import
 /// each other. `lib.rs`, `main.rs` and the modules of the command line come after all of them and may import any module.
-const LAYERS: [&[&str]; 11] = [
+const LAYERS: [&[&str]; 12] = [
     &["api"],
     &["kinds"],
     &["config"],
     &["from_values", "runtime"],
     &["clients"],
     &["capture", "netlink"],
+    // The dashboard and the command line share the actions on a class.
+    &["class"],
     &["controllers", "webhook"],
     &["loops"],
     &["manager", "offline"],
     &["explain", "preview", "release"],
-    &["connect"],
+    &["classroom", "connect"],
 ];
 
 /// The modules of `main.rs`.
-const COMMAND_LINE: [&str; 3] = ["examples", "inspect", "terminal"];
+const COMMAND_LINE: [&str; 4] = ["course", "examples", "inspect", "terminal"];
 
 /// The modules below `controllers` that every loop may import.
 const SHARED: [&str; 3] = ["accounts", "cleanup", "shared"];

@@ -58,10 +58,10 @@ if [ "$(id -u)" = 0 ] && command -v debootstrap >/dev/null && debootstrap --vari
 	buildah add --quiet "$container" "$folder/root" / >/dev/null
 	buildah commit --quiet --rm "$container" "$base" >/dev/null
 	export BASE=$base
-	names+=(img-exporter ssh-bastion)
-	skipped+=("base image of img-exporter and ssh-bastion, from its registry: built by debootstrap instead")
+	names+=(img-exporter uploader ssh-bastion)
+	skipped+=("base image of img-exporter, uploader and ssh-bastion, from its registry: built by debootstrap instead")
 else
-	skipped+=("images img-exporter and ssh-bastion (as root, with debootstrap and access to Debian's archive)")
+	skipped+=("images img-exporter, uploader and ssh-bastion (as root, with debootstrap and access to Debian's archive)")
 fi
 ARCHITECTURES=$arch ./tests/ship/release.sh "$binary" "$out" "${names[@]}"
 skipped+=("images of the other architecture: an emulator")

@@ -87,15 +87,25 @@ impl Browser {
         self.page(path, &[]).await
     }
 
-    /// The page again, as its script fetches it.
+    /// The home page again, as its script fetches it.
     pub async fn fetch(&self) -> Result<Page> {
-        self.page("/", &[("hx-request", "true"), ("sec-fetch-site", "same-origin")]).await
+        self.fetch_at("/").await
+    }
+
+    /// The page at a path again, as its script fetches it.
+    pub async fn fetch_at(&self, path: &str) -> Result<Page> {
+        self.page(path, &[("hx-request", "true"), ("sec-fetch-site", "same-origin")]).await
     }
 
     /// Sends the form that creates a machine, and opens the page that it redirects to, with the result.
     pub async fn start(&self, template: &str, name: &str) -> Result<Page> {
         let form = format!("name={name}&templateNamespace=workspace-bench&template={template}");
-        let request = self.request(Method::POST, "/machines", &[("sec-fetch-site", "same-origin")]);
+        self.submit("/machines", form).await
+    }
+
+    /// Sends a form, and opens the page that it redirects to, with the result.
+    pub async fn submit(&self, path: &str, form: String) -> Result<Page> {
+        let request = self.request(Method::POST, path, &[("sec-fetch-site", "same-origin")]);
         let request = request.header(CONTENT_TYPE, "application/x-www-form-urlencoded");
         let answer = self.send(request.body(Full::from(form))?).await?;
         ensure!(answer.status() == StatusCode::SEE_OTHER, "a form is answered with {}", answer.status());

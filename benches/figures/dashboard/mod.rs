@@ -1,11 +1,12 @@
-//! The dashboard: how fast its pages are, the cost of 1,000 open pages, browsers that do not read what they are sent, a
-//! session that floods it, and an API server that is stopped.
+//! The dashboard: how fast its pages are, the cost of 1,000 open pages, a class of 1,000 students, browsers that do not read
+//! what they are sent, a session that floods it, and an API server that is stopped.
 //!
 //! A browser here is a client that sends the same requests as the script of a live page, at the same times: it opens
 //! the stream of its page, and fetches the page again upon each event. No loop but the dashboard runs, so a started
 //! machine stays as it is written.
 
 mod browser;
+mod class;
 mod crowd;
 mod flood;
 mod one;
@@ -35,6 +36,7 @@ pub async fn pages(figures: &mut Figures) -> Result<()> {
     let daemon = world.daemon().await?;
     crowd::crowd(&world, &daemon, figures).await?;
     drop(daemon);
+    class::class(&world, figures).await?;
     silent::silent(&world, figures).await?;
     flood::flood(&world, figures).await?;
     stopped::stopped(&world, figures).await?;

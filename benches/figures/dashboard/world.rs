@@ -40,7 +40,8 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: crownlabs-dashboard}
 rules:
-- {apiGroups: [crownlabs.polito.it], resources: [instances, templates, tenants, workspaces], verbs: [list, watch]}
+- {apiGroups: [crownlabs.polito.it], resources: [instances, sharedvolumes, templates, tenants, workspaces], verbs: [list, watch]}
+- {apiGroups: [lab.crownlabs.polito.it], resources: [announcements], verbs: [list, watch]}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
@@ -205,9 +206,14 @@ leaderElection: {{enabled: false}}
 
     /// The browser of a student who has logged in, with another session for each number.
     pub fn session(&self, student: usize, number: usize) -> Result<Browser> {
-        let refresh_token = self.bench.cluster.user_token(&name(student), &[GROUP], 3_600)?;
+        self.session_of(&name(student), &[GROUP], number)
+    }
+
+    /// The browser of a user in these groups who has logged in, with another session for each number.
+    pub fn session_of(&self, user: &str, groups: &[&str], number: usize) -> Result<Browser> {
+        let refresh_token = self.bench.cluster.user_token(user, groups, 3_600)?;
         let refresh_token = Secret::from(refresh_token);
-        let session = Session { id: format!("session-{student}-{number}"), refresh_token, visited: now() };
+        let session = Session { id: format!("session-{user}-{number}"), refresh_token, visited: now() };
         let cookie = session.seal(&self.keys).context("the session is too long for a cookie")?;
         let cookie = cookie.split(';').next().context("a cookie")?.to_owned();
         Ok(Browser::new(self.connections.clone(), self.entrance, cookie))

@@ -127,6 +127,7 @@ are left out.
 {{- $made = mergeOverwrite $made (dict "controllers" (dict "podConfig" (dict "enabled" true))) -}}
 {{- end -}}
 {{- $made = mergeOverwrite $made (dict "controllers" (dict "snapshot" (dict "containerExportImg" (include "crownlabs.image" (dict "image" .Values.imgExporter.image "root" .))))) -}}
+{{- $made = mergeOverwrite $made (dict "controllers" (dict "submission" (dict "uploaderImage" (include "crownlabs.image" (dict "image" .Values.uploader.image "root" .))))) -}}
 {{- if include "crownlabs.bastion.inDaemon" . -}}
 {{- $loops := mergeOverwrite (include "crownlabs.bastion.loops" . | fromYaml) (deepCopy (default dict .Values.bastion.config.controllers)) -}}
 {{- if not .Values.secrets.webSshMasterKey.name -}}

@@ -15,6 +15,7 @@ use schemars::{JsonSchema, Schema};
 use serde_json::{Value, json};
 
 use super::{crds, to_yaml};
+use crate::api::announcement::AnnouncementKind;
 use crate::api::custom::{CATEGORY, Column, CustomResource, Rule};
 use crate::api::image_list::ImageListKind;
 use crate::api::instance::InstanceKind;
@@ -36,7 +37,13 @@ pub fn generated() -> Vec<CustomResourceDefinition> {
         definition::<SharedVolumeKind>(),
         definition::<ImageListKind>(),
         definition::<PodConfigKind>(),
+        definition::<AnnouncementKind>(),
     ]
+}
+
+/// Whether objects of a kind have a status.
+const fn keeps_status<K: CustomResource>() -> bool {
+    size_of::<K::Status>() > 0
 }
 
 fn definition<K: CustomResource>() -> CustomResourceDefinition {
@@ -57,7 +64,7 @@ fn definition<K: CustomResource>() -> CustomResourceDefinition {
             open_api_v3_schema: serde_json::from_value(schema::<K>()).ok(),
         }),
         additional_printer_columns: list(K::COLUMNS.iter().map(column)),
-        subresources: Some(CustomResourceSubresources {
+        subresources: keeps_status::<K>().then(|| CustomResourceSubresources {
             status: Some(CustomResourceSubresourceStatus(json!({}))),
             scale: None,
         }),
@@ -102,9 +109,11 @@ fn schema<K: CustomResource>() -> Value {
             "kind": {"type": "string", "description": kind},
             "metadata": {"type": "object"},
             "spec": part::<K::Spec>(),
-            "status": part::<K::Status>(),
         },
     });
+    if keeps_status::<K>() {
+        schema["properties"]["status"] = part::<K::Status>();
+    }
     if !K::RULES.is_empty() {
         let rules = K::RULES.iter().map(|Rule { rule, message }| json!({"rule": rule, "message": message}));
         schema["x-kubernetes-validations"] = rules.collect();

@@ -20,7 +20,7 @@ macro_rules! manifest {
 }
 
 /// The files of the definitions, in a fixed order.
-const FILES: [&str; 8] = [
+const FILES: [&str; 9] = [
     manifest!("workspaces.crownlabs.polito.it"),
     manifest!("tenants.crownlabs.polito.it"),
     manifest!("templates.crownlabs.polito.it"),
@@ -29,12 +29,18 @@ const FILES: [&str; 8] = [
     manifest!("sharedvolumes.crownlabs.polito.it"),
     manifest!("imagelists.crownlabs.polito.it"),
     manifest!("podconfigs.podconfig.opdev.io"),
+    manifest!("announcements.lab.crownlabs.polito.it"),
 ];
 
 /// The definitions of all our kinds, in a fixed order.
 pub fn crds() -> Vec<CustomResourceDefinition> {
     // A test reads every file.
     FILES.iter().filter_map(|file| serde_json::from_value(serde_saphyr::from_str(file).ok()?).ok()).collect()
+}
+
+/// Whether the objects of a kind have a status. An `Announcement` has none.
+pub fn has_status(definition: &CustomResourceDefinition) -> bool {
+    definition.spec.versions.iter().any(|version| version.subresources.is_some())
 }
 
 /// The quotas whose processor cores may have to be whole numbers: the kind, and the member of its spec.

@@ -29,6 +29,13 @@ impl InstanceSpec {
         first_set(newer.chain([older]))
     }
 
+    /// Whether any URL is named that the content is uploaded to.
+    pub fn has_content_destination(&self) -> bool {
+        let newer = self.content_urls.values().map(|urls| urls.destination.as_str());
+        let mut all = newer.chain([self.customization_urls.content_destination.as_str()]);
+        all.any(|destination| !destination.is_empty())
+    }
+
     /// The entries of `contentUrls` for an environment: its own entry and, for the first environment, the entry
     /// [`DEFAULT_CONTENT`].
     fn newer_content_urls<'a>(

@@ -258,6 +258,21 @@ pub struct Automation {
     pub submission_attempts: Optional<i32>,
     /// Time of the last attempt to upload the content: the creation time of its job.
     pub submission_attempt_time: Option<Time>,
+    /// Receipt of the upload of the content; absent if the uploader leaves none.
+    pub submission_receipt: Option<Box<Receipt>>,
+}
+
+/// Receipt of an upload: the file that the server has accepted, as the uploader states it.
+#[apply(resource_part)]
+pub struct Receipt {
+    /// Name of the file, for example `exam-1.zip`.
+    pub name: String,
+    /// Size of the file in bytes.
+    #[serde(deserialize_with = "wire::integer")]
+    #[schemars(range(min = 0))]
+    pub size: i64,
+    /// SHA-256 of the file, in 64 hexadecimal digits.
+    pub sha256: String,
 }
 
 /// Observed state of a public exposure.
@@ -307,5 +322,16 @@ impl InstanceStatus {
     pub fn open_url(&self) -> &str {
         let known = self.environments.iter().find(|environment| !environment.url.is_empty());
         known.map_or(&self.url, |environment| &environment.url)
+    }
+
+    /// The receipts of the uploads. An environment of the classic layout has the same receipt as the Instance.
+    pub fn receipts(&self) -> Vec<&Receipt> {
+        let of_environments = self.environments.iter().map(|environment| &environment.automation);
+        let mut receipts: Vec<&Receipt> =
+            of_environments.filter_map(|automation| automation.submission_receipt.as_deref()).collect();
+        if receipts.is_empty() {
+            receipts.extend(self.automation.submission_receipt.as_deref());
+        }
+        receipts
     }
 }

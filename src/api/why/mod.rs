@@ -9,6 +9,7 @@ mod span;
 mod step;
 mod warning;
 
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 pub use self::row::{Row, sort};
@@ -20,7 +21,7 @@ use super::condition::{
     TENANT_MISMATCH,
 };
 use super::instance::{Instance, InstancePhase, InstanceStatus};
-use super::reason;
+use super::reason::{self, Reason};
 use super::reference::GenericRef;
 use super::requirements::OF_CLUSTERS;
 use super::template::Template;
@@ -37,6 +38,8 @@ const HINDERING: [&str; 5] = [
     DELETION_BLOCKED.as_str(),
     STALE.as_str(),
 ];
+/// A problem that no one has to act on counts once it has lasted for this time, in seconds.
+const PATIENCE: i64 = 600;
 /// The end of the message of `Ready` if another condition has the details.
 const REFERENCE: &str = "ee condition Reconciled";
 
@@ -190,6 +193,17 @@ pub fn waits(conditions: &[Condition]) -> Vec<Condition> {
         }
     }
     waits
+}
+
+/// The condition that keeps an object with these conditions from its desired state, if someone has to act on it, or if it
+/// has lasted for [`PATIENCE`].
+pub fn problem(conditions: &[Condition], now: Timestamp) -> Option<Condition> {
+    let counts = |condition: &Condition| {
+        let waits_by_itself = Reason::actors(&condition.reason).is_some_and(|roles| roles.is_empty());
+        let age = now.duration_since(condition.last_transition_time.0).as_secs();
+        !waits_by_itself || age >= PATIENCE
+    };
+    waits(conditions).into_iter().find(counts)
 }
 
 /// The condition `Ready` of a Template if it is false, because the cluster does not meet a requirement of its

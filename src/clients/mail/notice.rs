@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use lettre::Address;
 
 use super::error::MailError;
+use crate::api::instance::Receipt;
 pub use crate::api::promise::End;
 
 /// A mail to a Tenant about an Instance.
@@ -14,8 +15,8 @@ pub use crate::api::promise::End;
 pub struct Mail {
     /// The kind of the mail.
     pub kind: MailKind,
-    /// The action on the Instance.
-    pub end: End,
+    /// The action on the Instance; `None` for a receipt.
+    pub end: Option<End>,
     /// The number of this warning and the number of all warnings; `None` for a mail after the action.
     pub warning: Option<(u32, u32)>,
     /// The unique key of the mail: `<uid of the Instance>/<kind>/<deadline>`. It is the same in each attempt, and the
@@ -35,8 +36,10 @@ pub struct Mail {
     pub namespace: String,
     /// The remaining time; zero in a mail after the action.
     pub remaining: Duration,
-    /// The time of the action.
+    /// The time of the action, or of the upload.
     pub deadline: Timestamp,
+    /// The uploaded files, in a receipt.
+    pub files: Vec<Receipt>,
     /// The URL of the Instance for the Tenant.
     pub link: String,
     /// When the Instance was created.
@@ -144,17 +147,20 @@ pub enum MailKind {
     ExpirationWarning,
     /// The lifetime of an Instance was over, and it has been deleted.
     Expired,
+    /// The content of an Instance was uploaded.
+    SubmissionReceipt,
 }
 
 impl MailKind {
     /// All kinds.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::InactivityWarning,
         Self::InactivityStopped,
         Self::DestructionWarning,
         Self::Destroyed,
         Self::ExpirationWarning,
         Self::Expired,
+        Self::SubmissionReceipt,
     ];
 
     /// Whether the mail announces an action. Otherwise it reports a completed action.
@@ -177,6 +183,9 @@ impl MailKind {
                 ("expiration_warning", "instautoctrl_expiration_warning_notification.yaml")
             }
             Self::Expired => ("expired", "instautoctrl_expiration_notification.yaml"),
+            Self::SubmissionReceipt => {
+                ("submission_receipt", "instautoctrl_submission_receipt_notification.yaml")
+            }
         }
     }
 

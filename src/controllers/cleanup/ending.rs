@@ -106,7 +106,7 @@ impl Ending<'_> {
             kind,
             // Two warnings may name the same deadline, so the key contains their number.
             key: format!("{}/{kind:?}-{}/{}", instance.uid(), self.promise.warnings, rfc3339(deadline)),
-            end: self.kind.end,
+            end: Some(self.kind.end),
             warning: is_warning.then(|| (number(&self.promise).saturating_add(1), self.terms.warnings)),
             tenant_name: tenant.name().to_owned(),
             full_name: full_name(tenant),
@@ -116,6 +116,7 @@ impl Ending<'_> {
             namespace: instance.namespace().to_owned(),
             remaining: self.terms.interval.saturating_mul(if is_warning { left } else { 0 }),
             deadline,
+            files: Vec::new(),
             // The dashboard shows tenants their Instances.
             link: format!("https://{website}"),
             created: self.candidate.created(now),
@@ -186,7 +187,7 @@ impl Ending<'_> {
 }
 
 /// First and last name of a Tenant.
-fn full_name(tenant: &Tenant) -> String {
+pub fn full_name(tenant: &Tenant) -> String {
     format!("{} {}", tenant.spec.first_name.trim(), tenant.spec.last_name.trim()).trim().to_owned()
 }
 

@@ -6,15 +6,17 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit, watch};
 use tokio::time::timeout;
 
+use super::class::memory::{self, Memory};
 use super::home::last_seen::{LastSeen, MOST_OBJECTS};
 use super::http::brand::Brand;
 use super::limits::Limits;
 use super::live::broadcast::Broadcast;
+use super::live::watches::Announced;
 use super::session::Keys;
 use super::student::Settings;
 use super::user::users::Users;
-use crate::api::GenericRef;
 use crate::api::quota::Rule;
+use crate::api::{GenericRef, labels};
 use crate::config::{DashboardConfig, Reader, read};
 
 /// The maximum number of concurrent reads for pages that a browser opens. The three limits are separate: when a course
@@ -40,8 +42,12 @@ pub struct App {
     pub users: Users,
     /// The last content of each home page.
     pub last_seen: LastSeen,
+    /// The classes as their readers have last read them.
+    pub classes: Memory,
     /// The broadcast of changes to the open pages.
     pub broadcast: Arc<Broadcast>,
+    /// The Announcements.
+    pub announced: Announced,
     /// The limits of each client.
     pub limits: Limits,
     /// Limits the reads of pages that a browser opens.
@@ -65,8 +71,30 @@ impl App {
     ) -> Self {
         let [opened, open, forms] = [OPENED, OPEN, FORMS].map(Semaphore::new);
         let (brand, last_seen) = (Brand::of(&config.appearance), LastSeen::new(MOST_OBJECTS));
+        let classes = Memory::new(memory::MOST_BYTES);
         let limits = Limits::new(&config.trusted_proxies, config.max_pages);
-        Self { config, brand, settings, users, last_seen, broadcast, limits, opened, open, forms, keys }
+        let announced = Announced::default();
+        Self {
+            config,
+            brand,
+            settings,
+            users,
+            last_seen,
+            classes,
+            broadcast,
+            announced,
+            limits,
+            opened,
+            open,
+            forms,
+            keys,
+        }
+    }
+
+    /// Returns the state with the Announcements of these watches.
+    #[must_use]
+    pub fn with_announced(self, announced: Announced) -> Self {
+        Self { announced, ..self }
     }
 
     /// Returns the origin of the issuer, which the policy of pages allows as a target of forms.
@@ -93,6 +121,8 @@ pub fn settings(config: &mut Reader<'_>) -> Settings {
         web_ssh: dashboard.web_ssh_url.clone(),
         drive_template: dashboard.drive_template.split_once('/').map(|(of, name)| GenericRef::new(of, name)),
         node_labels: dashboard.node_labels.clone(),
+        selector: labels::selector_string(read!(config, selector)),
+        namespace: read!(config, leader_election.namespace).clone(),
         drive_size: read!(config, controllers.tenant.my_drive.size).to_string(),
         rule: Rule {
             require_enrolment: *read!(config, server.webhook.require_enrolment),

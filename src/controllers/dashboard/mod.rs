@@ -7,9 +7,18 @@
 //! | `app.rs` | the state that all handlers share |
 //! | `page.rs` | the parts that the handlers of pages share |
 //! | `home/`, `machine/`, `courses/`, `account/` | one page each: the handler, `model.rs` (pure), `view.rs` (HTML) and `actions.rs` |
+//! | `course/` | the frame of the pages of a course, for its managers and for administrators |
+//! | `announcements/` | texts for a course or for everyone: on the home page, on a page of a course, and on `/admin` |
+//! | `admin/` | the pages of administrators: overview, courses, people, cluster |
+//! | `class/` | the class of a course: the machines of its students |
+//! | `people/` | the people of a course, one by one and from a list |
+//! | `bulk/` | the actions on a class: the question before an action, and its progress |
+//! | `templates/` | the Templates of a course and of the personal workspace: the list, the form, the YAML view |
+//! | `volumes/`, `exams/` | the shared volumes and the exams of a course |
 //! | `new/` | the page of a link that starts a Template |
 //! | `help/` | the help for students: `docs/for-students.md` as a page |
 //! | `action/` | actions: their entries, the handler, the requests, the outcome |
+//! | `history/` | who did what and when, as far as an object and its events tell |
 //! | `standing.rs`, `progress.rs` | the state of a machine, and the progress of its start |
 //! | `student/` | the objects and rights of a user, and the machines that can be started |
 //! | `user/` | the current user, with a token |
@@ -25,9 +34,16 @@
 
 mod account;
 mod action;
+mod admin;
+mod announcements;
 mod app;
+mod bulk;
+mod class;
+mod course;
 mod courses;
+mod exams;
 mod help;
+mod history;
 mod home;
 mod http;
 mod limits;
@@ -36,6 +52,7 @@ mod machine;
 mod new;
 mod page;
 mod paths;
+mod people;
 mod progress;
 mod router;
 mod server;
@@ -43,10 +60,12 @@ pub mod session;
 mod standing;
 mod student;
 pub mod telemetry;
+mod templates;
 #[cfg(test)]
 mod tests;
 mod texts;
 mod ui;
 mod user;
+mod volumes;
 
 pub use server::DashboardLoop;

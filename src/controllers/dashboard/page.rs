@@ -9,6 +9,7 @@ use http::request::Parts;
 use jiff::Timestamp;
 use maud::Markup;
 
+use super::action::entry::Right;
 use super::action::result::Outcome;
 use super::app::{App, permit};
 use super::http::assets;
@@ -22,6 +23,7 @@ use super::texts::texts;
 use super::ui::state::State;
 use super::ui::view::{Live, Notice, Typed, View};
 use super::user::{CurrentUser, unread};
+use crate::api::workspace::WorkspaceKind;
 use crate::runtime::error::ApiError;
 
 /// Why the content of a page could not be read.
@@ -76,6 +78,13 @@ fn named(context: &Context, flash: &Flash, own: &Own) -> Option<Notice> {
     Some(Notice::Done(text.fill(&[("name", title(instance))])))
 }
 
+/// Whether a user may create courses. The rights in the whole cluster are among those in each namespace. This decides
+/// only whether pages have a link: on the pages behind it, the API server decides.
+fn is_administrator(own: &Own) -> bool {
+    let Right { verb, group, resource } = Right::to::<WorkspaceKind>("create");
+    own.rules.rules.allow(verb, group, resource, "")
+}
+
 impl PageRequest {
     /// Reads the content of the page. A semaphore limits the number of concurrent reads.
     ///
@@ -115,8 +124,11 @@ impl PageRequest {
         let wrong = flash.and_then(|flash| flash.outcome.wrong_field());
         let events = address(&context.keys, app.broadcast.since(context.now), &own.topics);
         let scripts = assets::scripts();
+        let query = context.query.encoded();
         let view = View {
             user: &user.user.name,
+            query: &query,
+            is_administrator: is_administrator(own),
             search: Some(context.query.get("q").trim()).filter(|text| text.len() <= 100).unwrap_or_default(),
             events: &events,
             live: self.live(),
@@ -128,7 +140,7 @@ impl PageRequest {
         let student = Student::new(&own.known, settings, &own.rules, old);
         let mut answer = context.page(StatusCode::OK, render(&view, &student));
         if old.is_some() {
-            answer = with_refresh(answer, context.retry_in(RETRY_LATER), &context.path);
+            answer = with_refresh(answer, context.retry_in(RETRY_LATER), &view.own_path());
         }
         // A live update and a page with old content keep the flash message for the next page.
         let cookie = match flash {
@@ -140,6 +152,16 @@ impl PageRequest {
             Some(cookie) => with_cookie(answer, &cookie),
             None => answer,
         })
+    }
+
+    /// Returns the response with a page that does not update, such as the answer to a form that has no page of its own.
+    pub fn answer_form(&self, render: impl FnOnce(&View<'_>) -> Markup) -> Response {
+        let (user, context) = (&self.user, &self.user.context);
+        let scripts = assets::scripts();
+        // The other scripts make a page live.
+        let first = scripts.get(..1).unwrap_or_default();
+        let view = View { user: &user.user.name, ..context.view(&context.path, first) };
+        user.answer(context.page(StatusCode::OK, render(&view)))
     }
 
     /// Returns whether the page can be live. A request by a script comes from a page that already is.

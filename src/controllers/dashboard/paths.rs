@@ -11,6 +11,56 @@ pub const MACHINE: &str = "/machines/{namespace}/{name}";
 pub const NEW: &str = "/new/{course}/{template}";
 /// The courses.
 pub const COURSES: &str = "/courses";
+/// The class of a course: the machines of its students.
+pub const COURSE: &str = "/courses/{course}";
+/// The class as a table for spreadsheets.
+pub const CLASS_CSV: &str = "/courses/{course}/class.csv";
+/// An action on a class: the question before it, and its progress.
+pub const CLASS_ACTION: &str = "/courses/{course}/actions/{verb}";
+/// The result of an action on a class as a table for spreadsheets.
+pub const CLASS_ACTION_CSV: &str = "/courses/{course}/actions/{verb}/result.csv";
+/// The people of a course.
+pub const PEOPLE: &str = "/courses/{course}/people";
+/// A person of a course.
+pub const PERSON: &str = "/courses/{course}/person/{person}";
+/// The form for a list of people.
+pub const IMPORT: &str = "/courses/{course}/people/import";
+/// The Templates of a course.
+pub const TEMPLATES: &str = "/courses/{course}/templates";
+/// A new Template of a course.
+pub const NEW_TEMPLATE: &str = "/courses/{course}/templates/new";
+/// A Template of a course.
+pub const TEMPLATE: &str = "/courses/{course}/templates/{template}";
+/// The form of a Template of a course.
+pub const EDIT_TEMPLATE: &str = "/courses/{course}/templates/{template}/edit";
+/// The Templates of the personal workspace.
+pub const OWN_TEMPLATES: &str = "/personal/templates";
+/// A new Template of the personal workspace.
+pub const NEW_OWN_TEMPLATE: &str = "/personal/templates/new";
+/// A Template of the personal workspace.
+pub const OWN_TEMPLATE: &str = "/personal/templates/{template}";
+/// The form of a Template of the personal workspace.
+pub const EDIT_OWN_TEMPLATE: &str = "/personal/templates/{template}/edit";
+/// The shared volumes of a course.
+pub const VOLUMES: &str = "/courses/{course}/volumes";
+/// The exams of a course.
+pub const EXAMS: &str = "/courses/{course}/exams";
+/// The exams as a table for spreadsheets.
+pub const EXAMS_CSV: &str = "/courses/{course}/exams.csv";
+/// The Announcements of a course.
+pub const ANNOUNCEMENTS: &str = "/courses/{course}/announcements";
+/// The overview for administrators.
+pub const ADMIN: &str = "/admin";
+/// All courses, for administrators.
+pub const ADMIN_COURSES: &str = "/admin/courses";
+/// A course, for administrators.
+pub const ADMIN_COURSE: &str = "/admin/courses/{course}";
+/// All people.
+pub const ADMIN_PEOPLE: &str = "/admin/people";
+/// A person.
+pub const ADMIN_PERSON: &str = "/admin/people/{user}";
+/// The nodes and the image lists.
+pub const ADMIN_CLUSTER: &str = "/admin/cluster";
 /// The account.
 pub const ACCOUNT: &str = "/account";
 /// The page that says what a logout has ended.
@@ -22,17 +72,51 @@ pub const FAVOURITES: &str = "/favourites";
 /// The stream of updates of a page.
 pub const EVENTS: &str = "/events";
 
+/// All pages that a login can return to.
+const PAGES: &[&str] = &[
+    HOME,
+    MACHINE,
+    NEW,
+    COURSES,
+    COURSE,
+    PEOPLE,
+    PERSON,
+    IMPORT,
+    TEMPLATES,
+    TEMPLATE,
+    EDIT_TEMPLATE,
+    OWN_TEMPLATES,
+    OWN_TEMPLATE,
+    EDIT_OWN_TEMPLATE,
+    VOLUMES,
+    EXAMS,
+    ANNOUNCEMENTS,
+    ADMIN,
+    ADMIN_COURSES,
+    ADMIN_COURSE,
+    ADMIN_PEOPLE,
+    ADMIN_PERSON,
+    ADMIN_CLUSTER,
+    ACCOUNT,
+];
+
 /// Whether a path belongs to a page.
 pub fn is_page(path: &str) -> bool {
-    let machine = || {
-        let (namespace, name) = path.strip_prefix("/machines/")?.split_once('/')?;
-        machine(namespace, name)
+    PAGES.iter().any(|pattern| is_of(pattern, path))
+}
+
+/// Whether a path has the form of a pattern, with a valid name for each parameter.
+fn is_of(pattern: &str, path: &str) -> bool {
+    let is_part = |(expected, part): (&str, &str)| match expected
+        .strip_prefix('{')
+        .and_then(|name| name.strip_suffix('}'))
+    {
+        Some("namespace" | "course") => check_dns_label(part).is_ok(),
+        Some(_) => check_object_name(part).is_ok(),
+        None => expected == part,
     };
-    let is_new = || {
-        let names = path.strip_prefix("/new/").and_then(|names| names.split_once('/'));
-        names.is_some_and(|(course, template)| new(course, template).is_some())
-    };
-    [HOME, COURSES, ACCOUNT].contains(&path) || machine().is_some() || is_new()
+    let (patterns, parts) = (pattern.split('/'), path.split('/'));
+    patterns.clone().count() == parts.clone().count() && patterns.zip(parts).all(is_part)
 }
 
 /// Returns the names of a course and of a Template; `None` if no objects can have them.
@@ -62,7 +146,19 @@ mod tests {
 
     #[test]
     fn paths_with_invalid_names_are_not_pages() {
-        for path in ["/", "/courses", "/account", "/machines/tenant-ada/vm.1", "/new/tea/desktop-24.04"] {
+        for path in [
+            "/",
+            "/courses",
+            "/account",
+            "/machines/tenant-ada/vm.1",
+            "/new/tea/desktop-24.04",
+            "/courses/tea",
+            "/courses/tea/people",
+            "/courses/tea/announcements",
+            "/admin",
+            "/admin/courses/tea",
+            "/admin/people/ada.rossi",
+        ] {
             assert!(is_page(path), "{path}");
         }
         for path in [
@@ -78,6 +174,10 @@ mod tests {
             "/machines/a.b/c",
             "/machines/A/c",
             "/courses/../leave",
+            "/courses/Tea",
+            "/courses/tea/",
+            "/courses/tea/leave",
+            "/courses/tea/class.csv",
             "/new/tea",
             "/new/tea/",
             "/new/tea/a/b",

@@ -18,7 +18,7 @@ use tracing::{info, warn};
 use super::app::{App, settings};
 use super::http::{assets, headers};
 use super::live::broadcast::Broadcast;
-use super::live::watches::{self, TenantSignal};
+use super::live::watches::{self, Announced, TenantSignal};
 use super::router::{RouteName, router};
 use super::session::Keys;
 use super::student::Settings as PageSettings;
@@ -68,6 +68,7 @@ pub struct DashboardLoop {
     broadcast: Arc<Broadcast>,
     /// The Tenants, whose annotations name ended sessions.
     tenants: Arc<Store<TenantSignal>>,
+    announced: Announced,
 }
 
 impl ReplicaDefinition for DashboardLoop {
@@ -75,6 +76,8 @@ impl ReplicaDefinition for DashboardLoop {
         let config = read!(setup.config, controllers.dashboard).clone();
         let broadcast = Broadcast::new(config.max_pages);
         let tenants = watches::declare(set, &broadcast);
+        let namespace = read!(setup.config, leader_election.namespace);
+        let announced = watches::announced(set, &broadcast, namespace);
         let keys = SessionKeys::default();
         let mut awaited = None;
         if !config.session_key_file.is_empty() {
@@ -111,6 +114,7 @@ impl ReplicaDefinition for DashboardLoop {
             awaited,
             broadcast,
             tenants,
+            announced,
         })
     }
 }
@@ -132,7 +136,8 @@ impl ReplicaLoop for DashboardLoop {
     const NAME: &'static str = "dashboard";
 
     async fn run(self, health: Health, stop: Stop) {
-        let Self { config, users, provider, settings, keys, awaited: file, broadcast, tenants } = self;
+        let Self { config, users, provider, settings, keys, awaited: file, broadcast, tenants, announced } =
+            self;
         let needs = (config.listen.address(), users, provider, file);
         let (Some(address), Some(client), Some(provider), Some(file)) = needs else {
             return stop.asked().await;
@@ -157,7 +162,8 @@ impl ReplicaLoop for DashboardLoop {
             );
         }
         let users = Users::new(client, provider, config.identity).with_tenants(tenants);
-        let app = Arc::new(App::new(config, settings, users, keys.subscribe(), broadcast));
+        let app = App::new(config, settings, users, keys.subscribe(), broadcast);
+        let app = Arc::new(app.with_announced(announced));
         health.ready();
         let (client, broadcast) = (app.users.client.clone(), Arc::clone(&app.broadcast));
         tokio::select! {

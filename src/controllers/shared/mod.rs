@@ -6,6 +6,7 @@
 //! | [`children`] | the common part of the objects that a loop creates for one object |
 //! | [`entrance`] | the users that may enter the machines of an Instance |
 //! | [`environments`] | the environments of an Instance, and which of them are uploaded |
+//! | [`job_pods`] | the pods of the Jobs that a loop creates |
 //! | [`listener`] | the prerequisites of a replica loop's server: its address and its files |
 //! | [`members`] | JSON objects as Go's decoder reads them |
 //! | [`nfs_volume`] | volumes on NFS: personal and shared |
@@ -29,6 +30,7 @@ pub mod environments;
 #[cfg(test)]
 pub mod fixtures;
 pub mod former;
+pub mod job_pods;
 pub mod listener;
 pub mod members;
 pub mod nfs_volume;

@@ -13,9 +13,10 @@ use crate::api::tenant::TenantKind;
 use crate::api::text::Text;
 use crate::api::{Kind, labels};
 use crate::config::Layout;
+use crate::controllers::shared::job_pods::pods_of_jobs;
 use crate::controllers::shared::references::{ByInstance, instance_of, template_of};
 use crate::kinds::{
-    DataVolumeKind, JobKind, NamespaceKind, PodKind, PodOfJobKind, SecretNameKind,
+    DataVolumeKind, JOB_NAME, NamespaceKind, PodKind, PodOfJobKind, SecretNameKind,
     VirtualMachineInstanceKind, VirtualMachineKind,
 };
 use crate::runtime::ObjectKey;
@@ -23,7 +24,7 @@ use crate::runtime::children::ChildStores;
 use crate::runtime::object_events::Events;
 use crate::runtime::queue::Priority;
 use crate::runtime::store::{ByController, ByNamespace, Store, index};
-use crate::runtime::store_set::{Declaration, StoreSet, enqueue_controller};
+use crate::runtime::store_set::{Declaration, StoreSet};
 use crate::runtime::watch::Selection;
 
 /// The stores of the snapshot loop.
@@ -94,7 +95,10 @@ impl Stores {
         let disks = Arc::clone(&machines);
         let (children, jobs) = children::declare(set);
         Self {
-            job_pods: job_pods(set, &jobs),
+            job_pods: pods_of_jobs::<InstanceSnapshotKind>(
+                set.store(&Selection::labelled(JOB_NAME)).requests("get"),
+                &jobs,
+            ),
             secrets: secrets(set, &snapshots, secret),
             secret: secret.to_owned(),
             layout,
@@ -191,23 +195,6 @@ fn snapshots(set: &mut StoreSet<'_>) -> Arc<Store<InstanceSnapshotKind>> {
         }
     });
     snapshots
-}
-
-/// The label that the Job controller sets on the pods of Jobs.
-const JOB_NAME: &str = "batch.kubernetes.io/job-name";
-
-/// Declares the store of the pods of Jobs. A change adds the snapshot of the Job.
-fn job_pods(set: &mut StoreSet<'_>, jobs: &Arc<Store<JobKind>>) -> Arc<Store<PodOfJobKind>> {
-    let jobs = Arc::clone(jobs);
-    let pods = set.store::<PodOfJobKind>(&Selection::labelled(JOB_NAME)).requests("get");
-    let pods = pods.index::<ByController>().on_change(move |change, queue| {
-        let Some(pod) = change.object() else { return };
-        let owner = pod.metadata.controller().filter(|owner| owner.kind == JobKind::KIND);
-        if let Some(job) = owner.and_then(|owner| jobs.get(pod.namespace(), &owner.name)) {
-            enqueue_controller::<InstanceSnapshotKind>(&job.metadata, queue);
-        }
-    });
-    pods.get()
 }
 
 /// Declares the store of the Secrets with the login to the registry. A change adds the snapshots of the

@@ -1,6 +1,8 @@
 //! The children of an Instance whose content is uploaded: one Job for each environment. The uploader packs everything
 //! below `SOURCE_PATH` into `<FILENAME>.zip` and posts it to `DESTINATION_URL`. It succeeds if the response has a
-//! status from 200 to 299.
+//! status from 200 to 299, and may leave a receipt as its termination message.
+
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -15,17 +17,20 @@ use crate::runtime::ObjectKey;
 use crate::runtime::children::ChildStores;
 use crate::runtime::component::Component;
 use crate::runtime::selection::Selection;
-use crate::runtime::store::ByController;
+use crate::runtime::store::{ByController, Store};
 use crate::runtime::store_set::StoreSet;
 
+/// The name of the container of a Job.
+pub const CONTAINER: &str = "content-uploader";
 /// The path of the content in the uploader.
 const SOURCE_PATH: &str = "/media/data";
 
-/// Declares the stores. The Jobs of other loops have no distinguishing label.
-pub fn declare(set: &mut StoreSet<'_>) -> ChildStores {
+/// Declares the stores: those of all children, and the one of Jobs. The Jobs of other loops have no distinguishing
+/// label.
+pub fn declare(set: &mut StoreSet<'_>) -> (ChildStores, Arc<Store<JobKind>>) {
     let mut children = ChildStores::of_controller::<InstanceKind>();
-    children.add(set.store::<JobKind>(&Selection::ALL).index::<ByController>());
-    children
+    let jobs = children.add(set.store::<JobKind>(&Selection::ALL).index::<ByController>());
+    (children, jobs)
 }
 
 impl Observed {
@@ -82,7 +87,7 @@ pub fn job<'a>(
 /// the status of the Instance.
 fn body(config: &SubmissionConfig, upload: &Upload, instance: &str) -> Value {
     let mut container = json!({
-        "name": "content-uploader",
+        "name": CONTAINER,
         "image": config.uploader_image,
         "securityContext": pod_security::container(),
         "resources": {

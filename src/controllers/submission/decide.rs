@@ -6,7 +6,8 @@ use jiff::Timestamp;
 
 use super::children;
 use super::observe::{Observed, Upload, is_requested, open_request, stored_condition};
-use crate::api::instance::{Automation, Instance, InstanceStatus};
+use super::receipt::receipt;
+use crate::api::instance::{Automation, Instance, InstanceStatus, Receipt};
 use crate::api::reason::{
     GIVING_UP, INVALID_TEMPLATE, NOT_ELIGIBLE, Reason, SUBMISSION_FAILED, TEMPLATE_NOT_FOUND, UPLOADED,
 };
@@ -22,6 +23,9 @@ pub const ENDING: [Reason; 3] = [UPLOADED, GIVING_UP, NOT_ELIGIBLE];
 /// How long a Job is kept after its success, for its log. It is the same time as in the Go operator
 /// (`ttlSecondsAfterFinished: 300`).
 const KEPT_FOR: Duration = Duration::from_mins(5);
+/// How long the loop waits for the pod of a Job that has succeeded, which leaves the receipt: its watch may lag behind
+/// the watch of Jobs, or the pod may have been deleted.
+const SETTLE: Duration = Duration::from_secs(10);
 /// The maximum time between the creation of two Jobs.
 const LONGEST_DELAY: Duration = Duration::from_hours(1);
 
@@ -72,6 +76,13 @@ pub enum Stage {
     Succeeded {
         /// The time of its success, if the Job reports it.
         at: Option<Timestamp>,
+        /// The receipt, if the uploader leaves one.
+        receipt: Option<Receipt>,
+    },
+    /// Its Job has succeeded, and its pod, which leaves the receipt, is not known yet.
+    Settling {
+        /// When the wait for the pod ends.
+        until: Timestamp,
     },
     /// Its Job runs.
     Running,
@@ -143,8 +154,8 @@ fn idle(observed: &Observed, now: Timestamp) -> Decision {
     }
 }
 
-/// The status at the beginning of the reconcile. For a new request, this is the former status without the attempts and
-/// times. Uploads that succeeded before another one failed are not repeated.
+/// The status at the beginning of the reconcile. For a new request, this is the former status without the attempts,
+/// times and receipts. Uploads that succeeded before another one failed are not repeated.
 pub fn status(instance: &Instance) -> InstanceStatus {
     let mut status = instance.status.clone();
     if open_request(instance).is_some() {
@@ -155,6 +166,7 @@ pub fn status(instance: &Instance) -> InstanceStatus {
         automation.submission_attempts = 0;
         automation.submission_attempt_time = None;
         automation.submission_time = automation.submission_time.take().filter(|_| is_repeated);
+        automation.submission_receipt = automation.submission_receipt.take().filter(|_| is_repeated);
     };
     reset(&mut status.automation);
     status.environments.iter_mut().for_each(|environment| reset(&mut environment.automation));
@@ -184,7 +196,7 @@ fn work(observed: &Observed, config: &SubmissionConfig, since: Timestamp, now: T
     let activity = observed.activity().filter(|_| config.wait_for_off && now < until);
     let status = status(&observed.instance);
     let staged = uploads.into_iter().map(|upload| {
-        let stage = stage(observed, config, &upload, &upload.automation(&status));
+        let stage = stage(observed, config, &upload, &upload.automation(&status), now);
         (upload, stage)
     });
     Decision::Work(Work {
@@ -195,7 +207,13 @@ fn work(observed: &Observed, config: &SubmissionConfig, since: Timestamp, now: T
 }
 
 /// The progress of an upload.
-fn stage(observed: &Observed, config: &SubmissionConfig, upload: &Upload, automation: &Automation) -> Stage {
+fn stage(
+    observed: &Observed,
+    config: &SubmissionConfig,
+    upload: &Upload,
+    automation: &Automation,
+    now: Timestamp,
+) -> Stage {
     if automation.submission_time.is_some() {
         return Stage::Done;
     }
@@ -212,7 +230,13 @@ fn stage(observed: &Observed, config: &SubmissionConfig, upload: &Upload, automa
         return Stage::GivenUp { because };
     };
     if has_succeeded(job) {
-        return Stage::Succeeded { at: job.status.completion_time.as_ref().map(|time| time.0) };
+        let at = job.status.completion_time.as_ref().map(|time| time.0);
+        let pods = observed.succeeded_pods(job);
+        let until = after(at.unwrap_or(now), SETTLE);
+        if pods.is_empty() && now < until {
+            return Stage::Settling { until };
+        }
+        return Stage::Succeeded { at, receipt: receipt(&pods) };
     }
     if job.is_terminating() {
         return Stage::Leaving;

@@ -4,8 +4,8 @@
 //! |---|---|
 //! | observe | reads from the stores: the Instance, its Template, its workloads and disks, its pods and virtual machines, its Jobs |
 //! | plan | the decision: wait until the Instance is off, create a Job for each environment with a destination, replace a failed Job, or set the labels that end the request |
-//! | apply | the Jobs; labels in one patch, valid only for the version that was seen |
-//! | report | number of attempts and time of the upload for each environment, the condition `Submitted`, events |
+//! | apply | the Jobs; labels in one patch, valid only for the version that was seen; after the request, the mail with the receipts |
+//! | report | number of attempts, time and receipt of the upload for each environment, the condition `Submitted`, events |
 //!
 //! The condition `Submitted` is `Unknown` while a request is open. A request begins with the label
 //! `crownlabs.polito.it/instance-submission-requested: "true"` and ends when the labels state its result. A finished
@@ -16,6 +16,8 @@ mod children;
 mod decide;
 mod observe;
 mod plan;
+mod receipt;
+mod receipt_mail;
 mod reconcile;
 mod report;
 mod stores;
@@ -23,4 +25,17 @@ mod stores;
 #[cfg(test)]
 mod tests;
 
+use crate::config::SubmissionConfig;
+
 pub use reconcile::SubmissionReconciler;
+
+/// The settings of the plans and reports.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// The configuration of the loop.
+    pub config: SubmissionConfig,
+    /// The host of the website, for the link in mails.
+    pub website: String,
+    /// Whether receipts are sent by mail.
+    pub sends: bool,
+}

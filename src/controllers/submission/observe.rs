@@ -5,14 +5,16 @@ use std::sync::Arc;
 
 use derive_more::{AsMut, AsRef};
 
+use super::receipt_mail::Mailing;
 use crate::api::condition::{Condition, SUBMITTED};
 use crate::api::instance::{Automation, Instance, InstancePhase, InstanceStatus};
 use crate::api::names::CanonicalName;
 use crate::api::template::Template;
+use crate::api::tenant::Tenant;
 use crate::api::{labels, parts};
 use crate::config::Layout;
 use crate::controllers::shared::environments::{choose, destination};
-use crate::kinds::{Pod, VirtualMachineInstance};
+use crate::kinds::{Job, Pod, PodOfJob, VirtualMachineInstance};
 use crate::runtime::children::Children;
 use crate::runtime::object_events::Events;
 use crate::runtime::problem::Problem;
@@ -38,6 +40,12 @@ pub struct Observed {
     pub pods: Vec<Arc<Pod>>,
     /// The running virtual machines of the Instance.
     pub machines: Vec<Arc<VirtualMachineInstance>>,
+    /// The pods of its Jobs.
+    pub job_pods: Vec<Arc<PodOfJob>>,
+    /// The Tenant, who gets the receipt; `None` if the Tenant does not exist or if another Tenant owns the namespace.
+    pub tenant: Option<Arc<Tenant>>,
+    /// The mails with receipts, as the leader remembers them.
+    pub mailing: Mailing,
 }
 
 /// An environment that is uploaded.
@@ -111,6 +119,12 @@ impl Observed {
             })
         });
         uploads.collect()
+    }
+
+    /// The pods of a Job that have succeeded.
+    pub fn succeeded_pods(&self, job: &Job) -> Vec<&PodOfJob> {
+        let pods = self.job_pods.iter().map(|pod| &**pod);
+        pods.filter(|pod| pod.is_controlled_by(job) && pod.status.phase == "Succeeded").collect()
     }
 
     /// The evidence that the Instance is not off yet; `None` if it is off.

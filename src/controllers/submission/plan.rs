@@ -5,11 +5,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::children;
 use super::decide::{Decision, Stage, Work, decide};
 use super::observe::Observed;
+use super::{Settings, children, receipt_mail};
 use crate::api::labels;
 use crate::config::SubmissionConfig;
+use crate::controllers::cleanup::ending::Effect;
 use crate::controllers::shared::waits::{PATIENCE, about_job, age, passed};
 use crate::runtime::component::Component;
 use crate::runtime::object_events::About;
@@ -19,14 +20,15 @@ use crate::runtime::plan::{ObjectPatch, Plan, Removal, Requeue};
 const WAIT: Duration = Duration::from_mins(1);
 
 /// The plan.
-pub fn plan(observed: &Observed, config: &SubmissionConfig, now: Timestamp) -> Plan {
-    let mut plan = Plan::default();
+pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan<Effect> {
+    let (mut plan, config) = (Plan::default(), &settings.config);
     match decide(observed, config, now) {
         Decision::Idle { outdated, again } => {
             plan.requeue = Requeue::OnChange;
             let outdated = observed.own_jobs().filter(|job| outdated.iter().any(|name| job.name() == name));
             plan.remove.extend(outdated.map(|job| Removal::of(job, Component::Whole)));
             plan.requeue_after(again.map(|again| passed(now, again)));
+            receipt_mail::add(observed, settings, now, &mut plan);
         }
         Decision::Clear => {
             let present = observed.own_jobs().filter(|job| !job.is_terminating());
@@ -59,7 +61,7 @@ fn plan_uploads(
     config: &SubmissionConfig,
     work: &Work,
     now: Timestamp,
-    plan: &mut Plan,
+    plan: &mut Plan<Effect>,
 ) {
     for (upload, stage) in &work.uploads {
         match (stage, &work.waiting) {
@@ -70,6 +72,7 @@ fn plan_uploads(
             (Stage::Missing { attempt, .. }, None) => {
                 children::job(observed, config, upload, *attempt).ensure(plan);
             }
+            (Stage::Settling { until }, _) => plan.requeue_after(passed(now, *until)),
             // Labels and owner are restored.
             (Stage::Running, _) => children::job(observed, config, upload, 1).ensure(plan),
             (Stage::Failed { retry, .. }, _) if now < *retry => plan.requeue_after(passed(now, *retry)),
@@ -85,7 +88,7 @@ fn plan_uploads(
 }
 
 /// Plans that events are read about Jobs that have had no running pod for some time.
-fn read_events(observed: &Observed, work: &Work, now: Timestamp, plan: &mut Plan) {
+fn read_events(observed: &Observed, work: &Work, now: Timestamp, plan: &mut Plan<Effect>) {
     let running = work.uploads.iter().filter(|(_, stage)| *stage == Stage::Running);
     let idle = running.filter_map(|(upload, _)| observed.job(upload)).filter(|job| !job.is_ready());
     let mut about = About::default();

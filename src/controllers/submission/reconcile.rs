@@ -2,24 +2,32 @@
 
 use jiff::Timestamp;
 
+use super::Settings;
 use super::decide::{Decision, decide};
 use super::observe::Observed;
 use super::plan::plan;
+use super::receipt_mail::Mailings;
 use super::report::report;
 use super::stores::Stores;
 use crate::api::instance::InstanceKind;
-use crate::config::{SubmissionConfig, read};
+use crate::clients::mail::Mailer;
+use crate::config::read;
+use crate::controllers::cleanup::delivery::Sent;
+use crate::controllers::cleanup::ending::Effect;
 use crate::controllers::setup::{Definition, Setup};
 use crate::runtime::ObjectKey;
 use crate::runtime::object_events::ObjectEvents;
 use crate::runtime::plan::Plan;
-use crate::runtime::reconciler::{Reconciled, Reconciler, Report};
+use crate::runtime::reconciler::{EffectOutcome, Reconciled, Reconciler, Report};
 use crate::runtime::store_set::StoreSet;
 
 /// Uploads the content of Instances whose exam has ended.
 pub struct SubmissionReconciler {
     stores: Stores,
     events: ObjectEvents,
+    /// `None` if no receipts are sent.
+    mailer: Option<Mailer>,
+    mailings: Mailings,
 }
 
 impl Definition for SubmissionReconciler {
@@ -29,11 +37,14 @@ impl Definition for SubmissionReconciler {
         let config = read!(setup.config, controllers.submission).clone();
         let stores = Stores::declare(set, read!(setup.config, selector));
         let events = ObjectEvents::declare(&setup.events, set);
-        Ok((Self { stores, events }, config))
+        let website = read!(setup.config, controllers.instance.website_base_url).clone();
+        let mailer = setup.mailer().filter(|_| config.notifications);
+        let settings = Settings { config, website, sends: mailer.is_some() };
+        Ok((Self { stores, events, mailer, mailings: Mailings::default() }, settings))
     }
 
-    fn remarks(observed: &Observed, config: &SubmissionConfig, now: Timestamp) -> Vec<String> {
-        match decide(observed, config, now) {
+    fn remarks(observed: &Observed, settings: &Settings, now: Timestamp) -> Vec<String> {
+        match decide(observed, &settings.config, now) {
             Decision::NotEligible => vec!["there is nothing to upload".to_owned()],
             Decision::Work(work) => {
                 let remark =
@@ -49,19 +60,32 @@ impl Reconciler for SubmissionReconciler {
     const NAME: &'static str = "submission";
     type Kind = InstanceKind;
     type Observed = Observed;
-    type Settings = SubmissionConfig;
-    type Effect = ();
+    type Settings = Settings;
+    type Effect = Effect;
 
-    fn plan(observed: &Observed, settings: &SubmissionConfig, now: Timestamp) -> Plan {
+    fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan<Effect> {
         plan(observed, settings, now)
     }
 
-    fn report(done: &Reconciled<'_, Observed, SubmissionConfig>) -> Report<InstanceKind> {
+    fn report(done: &Reconciled<'_, Observed, Settings, Effect>) -> Report<InstanceKind> {
         report(done)
     }
 
     fn observe(&self, key: &ObjectKey) -> Option<Observed> {
-        Some(Observed { events: self.events.of(key), ..self.stores.observe(key)? })
+        let observed = self.stores.observe(key)?;
+        let mailing = self.mailings.of(&observed.instance);
+        Some(Observed { events: self.events.of(key), mailing, ..observed })
+    }
+
+    async fn perform(&self, _observed: &Observed, effect: &Effect) -> EffectOutcome<Sent> {
+        match (effect, &self.mailer) {
+            (Effect::Mail(notice), Some(mailer)) => self.mailings.send(mailer, notice).await,
+            (Effect::Mail(_), None) | (Effect::Check, _) => EffectOutcome { result: None, error: None },
+        }
+    }
+
+    fn forget(&self, key: &ObjectKey) {
+        self.mailings.forget(key);
     }
 
     fn object_events(&self) -> Option<&ObjectEvents> {

@@ -3,15 +3,17 @@
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::children;
 use super::decide::{Decision, ENDING, Stage, Work, decide, status};
 use super::observe::{Observed, Upload, stored_condition};
+use super::{Settings, children, receipt_mail};
 use crate::api::condition::SUBMITTED;
 use crate::api::instance::{Automation, EnvironmentStatus, Instance, InstanceKind, InstanceStatus};
 use crate::api::labels;
 use crate::api::reason::{self, Reason};
 use crate::api::text::Text;
 use crate::config::SubmissionConfig;
+use crate::controllers::cleanup::delivery::Sent;
+use crate::controllers::cleanup::ending::Effect;
 use crate::runtime::conditions::{self, Observation, whole_seconds};
 use crate::runtime::error::ApiError;
 use crate::runtime::events::{EventNote, EventType};
@@ -20,15 +22,15 @@ use crate::runtime::plan::Plan;
 use crate::runtime::reconciler::{Outcome, Reconciled, Report};
 
 /// The report of a reconcile.
-pub fn report(done: &Reconciled<'_, Observed, SubmissionConfig>) -> Report<InstanceKind> {
-    let Reconciled { observed, settings: config, plan, outcome, now } = *done;
+pub fn report(done: &Reconciled<'_, Observed, Settings, Effect>) -> Report<InstanceKind> {
+    let Reconciled { observed, settings, plan, outcome, now } = *done;
+    let config = &settings.config;
     let instance = &observed.instance;
     let decision = decide(observed, config, now);
     let mut status = status(instance);
     let observation = match &decision {
-        Decision::Idle { .. } | Decision::Clear | Decision::Label { .. } => {
-            return Report::unchanged(instance);
-        }
+        Decision::Idle { .. } => return receipt_mail::report(observed, outcome, now),
+        Decision::Clear | Decision::Label { .. } => return Report::unchanged(instance),
         Decision::Close => Some(closed(instance)),
         Decision::Blocked(problem) => Some(open(problem.reason, problem.message.clone())),
         Decision::NotEligible => {
@@ -78,7 +80,7 @@ fn progress(
     observed: &Observed,
     config: &SubmissionConfig,
     work: &Work,
-    (plan, outcome): (&Plan, &Outcome<()>),
+    (plan, outcome): (&Plan<Effect>, &Outcome<Sent>),
     now: Timestamp,
 ) -> Option<Observation> {
     let stages = || work.uploads.iter().map(|(_, stage)| stage);
@@ -112,10 +114,10 @@ fn progress(
         let message = format!("the upload waits until the Instance is off, at most {limit}: {activity}");
         return Some(open(reason::WAITING_FOR_OFF, message));
     }
-    if is_missing || stages().any(|stage| matches!(stage, Stage::Leaving)) {
+    if is_missing || stages().any(|stage| matches!(stage, Stage::Leaving | Stage::Settling { .. })) {
         return None;
     }
-    if !plan.effects.is_empty() {
+    if plan.awaited.is_some() {
         let stored = stored_condition(&observed.instance);
         if let Some(told) = observed.events.told() {
             return Some(open(reason::POD_NOT_STARTED, format!("the upload waits: {told}")));
@@ -159,7 +161,7 @@ fn given_up(instance: &Instance, config: &SubmissionConfig, work: &Work) -> Stri
     )
 }
 
-/// Writes attempts and times of uploads into the status.
+/// Writes attempts, times and receipts of uploads into the status.
 fn record(observed: &Observed, work: &Work, status: &mut InstanceStatus, now: Timestamp) {
     for (upload, stage) in &work.uploads {
         let own = observed.job(upload);
@@ -173,8 +175,9 @@ fn record(observed: &Observed, work: &Work, status: &mut InstanceStatus, now: Ti
                     && own.is_some_and(|job| children::has_other_destination(job, upload));
                 automation.submission_attempt_time = created.filter(|_| !is_other).cloned();
             }
-            if let Stage::Succeeded { at } = stage {
+            if let Stage::Succeeded { at, receipt } = stage {
                 automation.submission_time = Some(Time(whole_seconds(at.unwrap_or(now))));
+                automation.submission_receipt = receipt.clone().map(Box::new);
             }
         });
     }

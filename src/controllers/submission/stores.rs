@@ -5,14 +5,18 @@ use std::sync::Arc;
 
 use super::children;
 use super::observe::{Observed, is_requested, open_request};
+use super::receipt_mail::{Mailing, owed};
 use crate::api::instance::{Instance, InstanceKind};
 use crate::api::template::TemplateKind;
+use crate::api::tenant::TenantKind;
 use crate::api::{Kind, labels};
+use crate::controllers::cleanup::mail_log::Mailed;
+use crate::controllers::shared::job_pods::pods_of_jobs;
 use crate::controllers::shared::references::{ByInstance, ByTemplate, instance_of, template_of};
 use crate::controllers::shared::tenancy::foreign_tenant;
 use crate::kinds::{
-    DeploymentKind, NamespaceKind, PersistentVolumeClaimKind, PodKind, VirtualMachineInstanceKind,
-    VirtualMachineKind,
+    DeploymentKind, JOB_NAME, NamespaceKind, PersistentVolumeClaimKind, PodKind, PodOfJobKind,
+    VirtualMachineInstanceKind, VirtualMachineKind,
 };
 use crate::runtime::ObjectKey;
 use crate::runtime::children::{ChildStores, Children};
@@ -28,8 +32,11 @@ pub struct Stores {
     selector: BTreeMap<String, String>,
     instances: Arc<Store<InstanceKind>>,
     templates: Arc<Store<TemplateKind>>,
+    tenants: Arc<Store<TenantKind>>,
     namespaces: Arc<Store<NamespaceKind>>,
     children: ChildStores,
+    /// The pods of Jobs.
+    job_pods: Arc<Store<PodOfJobKind>>,
     pods: Arc<Store<PodKind>>,
     machine_instances: Arc<Store<VirtualMachineInstanceKind>>,
     machines: Arc<Store<VirtualMachineKind>>,
@@ -37,12 +44,12 @@ pub struct Stores {
     claims: Arc<Store<PersistentVolumeClaimKind>>,
 }
 
-/// Whether a request is open or has to be opened.
+/// Whether a request is open or has to be opened, or the mail with the receipts has to be sent.
 fn is_concerned(instance: &Instance) -> bool {
-    is_requested(instance) || open_request(instance).is_some()
+    is_requested(instance) || open_request(instance).is_some() || owed(instance, &Mailed::default()).is_some()
 }
 
-/// Adds an Instance to the queue if it has such a request.
+/// Adds such an Instance to the queue.
 fn enqueue(instances: &Store<InstanceKind>, queue: &Queue, key: ObjectKey) {
     if instances.get(&key.namespace, &key.name).is_some_and(|instance| is_concerned(&instance)) {
         queue.add(key, Priority::Change);
@@ -55,7 +62,7 @@ impl Stores {
         let all = Selection::ALL;
         let ours = Selection::label(labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE);
         let of_instances = Selection::labelled(labels::INSTANCE);
-        let instances = set.store::<InstanceKind>(&all).requests("patch").index::<ByTemplate>();
+        let instances = set.store::<InstanceKind>(&all).requests("get patch").index::<ByTemplate>();
         let instances = instances.listed(is_concerned).on_foreign_change(|change, queue| {
             let sides = [&change.old, &change.new];
             if let Some(instance) = change.object()
@@ -72,11 +79,15 @@ impl Stores {
                 enqueue(&waiting, queue, key);
             }
         });
+        let templates = templates.get();
+        let (children, jobs) = children::declare(set);
         Self {
             selector: selector.clone(),
-            templates: templates.get(),
+            templates,
+            tenants: set.store(&all).get(),
             namespaces: set.store(&all).wakes_objects_within(&instances, selector).get(),
-            children: children::declare(set),
+            children,
+            job_pods: pods_of_jobs::<InstanceKind>(set.store(&Selection::labelled(JOB_NAME)), &jobs),
             pods: of_instance(set.store(&of_instances), &instances),
             machine_instances: of_instance(set.store(&of_instances).optional(), &instances),
             machines: set.store(&ours).optional().index::<ByController>().get(),
@@ -91,18 +102,25 @@ impl Stores {
         let instance = self.instances.get(&key.namespace, &key.name)?;
         let namespace = self.namespaces.get("", &key.namespace);
         let namespace = namespace.filter(|namespace| namespace.has_labels(&self.selector))?;
+        let foreign_tenant = foreign_tenant(&instance, &namespace);
+        let tenant = self.tenants.get("", &instance.spec.tenant_ref.name);
         let mut observed = Observed {
             template: template_of(&instance, &self.templates),
-            foreign_tenant: foreign_tenant(&instance, &namespace),
+            tenant: tenant.filter(|_| foreign_tenant.is_none()),
+            foreign_tenant,
             workloads: self.workloads(instance.uid()),
             children: Children::default(),
             // The reconciler adds them.
             events: Events::Unknown,
+            mailing: Mailing::default(),
+            job_pods: Vec::new(),
             pods: self.pods.by::<ByInstance>(key),
             machines: self.machine_instances.by::<ByInstance>(key),
             instance,
         };
         observed.children = self.children.children(observed.instance.uid(), &observed.keys());
+        let pods = observed.own_jobs().flat_map(|job| self.job_pods.by::<ByController>(job.uid()));
+        observed.job_pods = pods.collect();
         Some(observed)
     }
 

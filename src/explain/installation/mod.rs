@@ -3,7 +3,7 @@
 //! | module | contents |
 //! |---|---|
 //! | `read` | reads the parts through the API server, with the rights of the user |
-//! | `parse` | Leases, pods and CRDs as they are read |
+//! | `parse` | CRDs as they are read |
 //! | `objects` | the objects of CrownLabs by state, and their problems |
 //! | `text`, `value` | the output for people and for programs |
 
@@ -15,15 +15,12 @@ mod value;
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-
 pub use self::objects::{KindCount, Problem};
 pub use self::read::{daemon_pods, read};
 pub use self::text::text;
 pub use self::value::value;
 use crate::runtime::outages::OutageState;
-use crate::runtime::readiness::state::ReplicaState;
+pub use crate::runtime::readiness::pods::{DaemonPod, LeaderLease};
 
 /// The number of problems that are shown without `--all`.
 const SHOWN_PROBLEMS: usize = 10;
@@ -45,68 +42,6 @@ pub struct Installation {
     pub problems: Vec<Problem>,
     /// The parts that could not be read, or not completely.
     pub not_read: Vec<NotRead>,
-}
-
-/// The Lease of a daemon.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct LeaderLease {
-    /// Its namespace.
-    pub namespace: String,
-    /// Its name.
-    pub name: String,
-    /// The selector of the daemon.
-    pub selector: String,
-    /// The identity of the holder; empty if it was released.
-    pub holder: String,
-    /// When the holder acquired it.
-    pub since: Option<Time>,
-    /// When it was renewed last.
-    pub renewed: Option<Time>,
-    /// The time in seconds after which it expires unless it is renewed.
-    pub seconds: i64,
-}
-
-impl LeaderLease {
-    /// The pod of the holder, or its host. An identity is the name of the pod, and a random part.
-    pub fn pod(&self) -> &str {
-        self.holder.rsplit_once('_').map_or(&*self.holder, |(pod, _)| pod)
-    }
-
-    /// Whether a daemon holds it.
-    pub fn is_held(&self, now: Timestamp) -> bool {
-        let age = |renewed: &Time| now.duration_since(renewed.0).as_secs();
-        !self.holder.is_empty() && self.renewed.as_ref().is_some_and(|renewed| age(renewed) <= self.seconds)
-    }
-}
-
-/// A pod of the daemon.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct DaemonPod {
-    /// Its namespace.
-    pub namespace: String,
-    /// Its name.
-    pub name: String,
-    /// Its image.
-    pub image: String,
-    /// The port of its health server, if it has one.
-    pub port: Option<u16>,
-    /// Whether its condition `Ready` is true.
-    pub is_ready: bool,
-    /// How often its containers were restarted.
-    pub restarts: u64,
-    /// Whether it holds a Lease.
-    pub leads: bool,
-    /// The state that it reports; `None` if it could not be read.
-    pub state: Option<ReplicaState>,
-}
-
-impl DaemonPod {
-    /// The version of the daemon; the image if the version could not be read.
-    pub fn version(&self) -> String {
-        let known =
-            self.state.as_ref().map(|state| state.version.as_str()).filter(|version| !version.is_empty());
-        known.map_or_else(|| format!("image {}", self.image), str::to_owned)
-    }
 }
 
 /// A CRD of `CrownLabs`.

@@ -7,12 +7,8 @@ use serde_json::Value;
 
 use super::parse::text;
 use crate::api::condition::{Condition, READY, STALE};
-use crate::api::reason::Reason;
-use crate::api::why::waits;
+use crate::api::why;
 use crate::explain::obstacle::About;
-
-/// A problem that no one has to act on counts once it has lasted for this time, in seconds.
-const PATIENCE: i64 = 600;
 
 /// The objects of a kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -55,12 +51,7 @@ pub fn add(count: &mut KindCount, mut object: Value, now: Timestamp) -> Option<P
     let conditions = object.pointer_mut("/status/conditions").map(Value::take).unwrap_or_default();
     let conditions: Vec<Condition> = serde_json::from_value(conditions).unwrap_or_default();
     *count.states.entry(state(&object, &conditions)).or_default() += 1;
-    let counts = |condition: &Condition| {
-        let waits_by_itself = Reason::actors(&condition.reason).is_some_and(|roles| roles.is_empty());
-        let age = now.duration_since(condition.last_transition_time.0).as_secs();
-        !waits_by_itself || age >= PATIENCE
-    };
-    let condition = waits(&conditions).into_iter().find(counts)?;
+    let condition = why::problem(&conditions, now)?;
     Some(Problem {
         kind: count.kind.clone(),
         namespace: text(&object, "/metadata/namespace"),

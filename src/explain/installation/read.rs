@@ -16,10 +16,11 @@ use tokio::time::timeout;
 
 use super::objects::{KindCount, Problem, add};
 use super::{DaemonPod, Definition, Installation, LeaderLease, NotRead, parse};
-use crate::api::crd::crds;
+use crate::api::crd::{crds, has_status};
 use crate::manager::start_up::version;
 use crate::runtime::client::{first_listed, page_of_pod};
 use crate::runtime::error::{ApiError, with_sources};
+use crate::runtime::readiness::pods::{self, PART_OF};
 use crate::runtime::readiness::state::{PATH, ReplicaState};
 
 /// The time limit for a part.
@@ -38,8 +39,6 @@ const MOST_LISTED: usize = 5_000;
 const MOST_OBJECTS: usize = 20_000;
 /// The maximum size of the response of a pod, in bytes.
 const LARGEST: usize = 1 << 20;
-/// The selector of the namespaces and pods of installations.
-const PART_OF: &str = "&labelSelector=app.kubernetes.io%2Fpart-of%3Dcrownlabs";
 
 /// Reads an installation from the API server at `url`. `namespace` is its namespace; otherwise, all installations of the
 /// cluster are read.
@@ -122,26 +121,27 @@ async fn daemons(
     namespace: Option<&str>,
     now: Timestamp,
 ) -> (Vec<LeaderLease>, Vec<DaemonPod>, Vec<NotRead>) {
-    let mut not_read = Vec::new();
+    let (mut not_read, selected) = (Vec::new(), format!("&{PART_OF}"));
     let path = namespace.map_or_else(
         || "/apis/coordination.k8s.io/v1/leases".to_owned(),
         |namespace| format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"),
     );
-    let leases = list(client, ("Leases", path.as_str(), ""), parse::lease, &mut not_read).await;
+    let leases = list(client, ("Leases", path.as_str(), ""), pods::lease, &mut not_read).await;
     let mut places: BTreeSet<String> = match namespace {
         Some(namespace) => [namespace.to_owned()].into(),
         None => leases.iter().map(|lease| lease.namespace.clone()).collect(),
     };
     if namespace.is_none() {
         let name = |namespace: &Value| Some(parse::text(namespace, "/metadata/name"));
-        let labelled = list(client, ("namespaces", "/api/v1/namespaces", PART_OF), name, &mut not_read).await;
+        let labelled =
+            list(client, ("namespaces", "/api/v1/namespaces", &*selected), name, &mut not_read).await;
         places.extend(labelled);
     }
     let mut pods = Vec::new();
     for place in places {
         let what = format!("pods of namespace {place}");
         let path = format!("/api/v1/namespaces/{place}/pods");
-        pods.extend(list(client, (what.as_str(), path.as_str(), PART_OF), parse::pod, &mut not_read).await);
+        pods.extend(list(client, (what.as_str(), path.as_str(), &*selected), pods::pod, &mut not_read).await);
     }
     for pod in &mut pods {
         let holds = |lease: &&LeaderLease| lease.namespace == pod.namespace && lease.pod() == pod.name;
@@ -212,10 +212,11 @@ async fn definition(client: &Client, name: &str) -> kube::Result<Definition> {
     }
 }
 
-/// The objects of all kinds.
+/// The objects of all kinds with a status.
 async fn objects(client: &Client, now: Timestamp) -> Vec<(KindCount, Vec<Problem>, Option<NotRead>)> {
     let definitions = crds();
-    join_all(definitions.iter().map(|definition| of_kind(client, definition, now).boxed_local())).await
+    let definitions = definitions.iter().filter(|definition| has_status(definition));
+    join_all(definitions.map(|definition| of_kind(client, definition, now).boxed_local())).await
 }
 
 async fn of_kind(

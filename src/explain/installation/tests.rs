@@ -1,11 +1,12 @@
 use std::collections::BTreeMap;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::fixtures::time;
 use crate::runtime::outages::ServerState;
-use crate::runtime::readiness::state::{Fault, LoopReport, VERSION};
+use crate::runtime::readiness::state::{Fault, LoopReport, ReplicaState, VERSION};
 
 const NOW: &str = "2026-01-02T00:05:00Z";
 

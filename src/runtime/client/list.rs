@@ -89,6 +89,18 @@ impl Sender {
         }
     }
 
+    /// Passes the objects of the first page of a list to `each`. Returns the metadata of the page.
+    pub(super) async fn first_page(
+        &self,
+        listing: &Listing<'_>,
+        each: &mut (impl FnMut(Piece<'_>) -> Result<(), ApiError> + Send),
+    ) -> Result<ListMetadata, ApiError> {
+        let Listing { path, query, page: size, .. } = listing;
+        let page = format!("{path}?limit={size}&{query}");
+        let page = self.page(page.trim_end_matches('&'), listing, each).await?;
+        page.ok_or_else(|| no_list(path))
+    }
+
     /// Reads a page. Returns the metadata of the list; `None` if the response is not a list.
     async fn page(
         &self,

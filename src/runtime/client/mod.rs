@@ -13,7 +13,7 @@ mod user_client;
 
 pub use pages::{each_listed, first_listed, page_of_pod};
 pub use unreachable::why;
-pub use user_client::{Credential, Patch, Preconditions, Right, Rules, Silence, UserClient};
+pub use user_client::{Call, Credential, Page, Patch, Preconditions, Right, Rules, Silence, UserClient};
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -189,21 +189,26 @@ struct Answered {
 
 /// Returns the error of a response with a status code of 400 or above. A proxy in front of the API server, and the API
 /// server itself when it is overloaded, send a body that is not a `Status`.
-fn refusal(Answered { code, retry_after, body }: &Answered) -> ApiError {
-    let mut status: Status = serde_json::from_slice(body).unwrap_or_default();
-    if status.code == 0 {
-        status.code = code.as_u16();
-        status.message = format!("HTTP {}: {}", code.as_u16(), String::from_utf8_lossy(body).trim());
-    }
+fn refusal(answered: &Answered) -> ApiError {
+    let status = status_of(answered);
     if let Some(denied) = ApiError::denied(&status) {
         return denied;
     }
     match ApiError::from_status(&status) {
         ApiError::Transient { message, retry_after: asked } => {
-            ApiError::Transient { message, retry_after: asked.max(*retry_after) }
+            ApiError::Transient { message, retry_after: asked.max(answered.retry_after) }
         }
         other => other,
     }
+}
+
+fn status_of(Answered { code, body, .. }: &Answered) -> Status {
+    let mut status: Status = serde_json::from_slice(body).unwrap_or_default();
+    if status.code == 0 {
+        status.code = code.as_u16();
+        status.message = format!("HTTP {}: {}", code.as_u16(), String::from_utf8_lossy(body).trim());
+    }
+    status
 }
 
 /// The metrics `rest_client_*`. Each counter and histogram is registered once and then reused.

@@ -1,5 +1,6 @@
 //! The readiness of the replica, for each control loop.
 
+pub mod pods;
 pub mod state;
 
 use std::collections::BTreeMap;

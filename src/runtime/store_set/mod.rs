@@ -115,6 +115,11 @@ impl<T: Kind> Declaration<'_, '_, T> {
         Self { is_required: false, ..self }
     }
 
+    /// Lets the loop work before the store is synced, and without the right to watch its kind. The watch is retried.
+    pub fn not_awaited(self) -> Self {
+        Self { is_needed: false, ..self }
+    }
+
     /// Declares that the loop sends requests with these verbs for objects of this kind: it writes them, or reads some
     /// before it deletes or rejects. The store is updated with the responses.
     pub fn requests(mut self, verbs: &'static str) -> Self {

@@ -236,7 +236,10 @@ impl<'a> Edit<'a> {
     /// Refuses the changes unless the user is a Tenant and a manager of all affected Workspaces.
     fn require_manager(&self, changes: &[Enrolment<'_>]) -> Result<(), Denial> {
         let user = self.request.user_info.username.as_str();
-        let missing = || Denial::not_found(format!("tenants.crownlabs.polito.it {user:?} not found"));
+        let missing = || {
+            let message = format!("tenants.crownlabs.polito.it {user:?} not found");
+            Denial::not_found(message).because(DenialReason::NoTenant, "")
+        };
         let requester = self.view.tenant(user).ok_or_else(missing)?;
         let not_managed: Vec<&str> = changes
             .iter()
@@ -248,7 +251,8 @@ impl<'a> Edit<'a> {
             return Ok(());
         }
         let names = not_managed.join(", ");
-        Err(Denial::forbidden(format!("{user} is not a manager of the Workspace {names}")))
+        let message = format!("{user} is not a manager of the Workspace {names}");
+        Err(Denial::forbidden(message).because(DenialReason::NotManager, &names))
     }
 
     /// Whether the change only enrols the Tenant in a base Workspace as a user. The defaulter does so in every request,

@@ -58,6 +58,49 @@ test("users are impersonated only for the requests of pages, with the rights of 
   await root.context().request.post("/machines/tenant-ada/waits/save", { form, maxRedirects: 0, headers });
   expect(await get("instancesnapshots.crownlabs.polito.it", "tenant-ada", "image")).toBeTruthy();
   await kubectl("delete", "instancesnapshots.crownlabs.polito.it", "image", "-n", "tenant-ada");
+  // The pages of administrators: all reads, and a course and an announcement from their creation to their deletion.
+  for (const path of ["/admin/people", "/admin/cluster", "/admin", "/admin/courses"]) expect((await root.goto(path))!.status()).toBe(200);
+  await root.locator("#course-name").fill("imp");
+  await root.locator("#course-title").fill("Impersonated");
+  await root.getByRole("button", { name: "Create the course" }).click();
+  await root.getByRole("link", { name: "Impersonated" }).click();
+  await root.locator("#course-title").fill("Changed");
+  await root.getByRole("button", { name: "Save" }).click();
+  await expect(root.getByText("The course was changed.")).toBeVisible();
+  await root.locator("summary", { hasText: "Delete the course" }).click();
+  await root.getByRole("button", { name: "Delete the course for ever" }).click();
+  await expect(root.getByText("The course is being deleted.")).toBeVisible();
+  await root.goto("/courses/tea/announcements");
+  await root.locator("#announcement-title").fill("Impersonated");
+  await root.locator("#announcement-text").fill("A text");
+  await root.getByRole("button", { name: "Publish" }).click();
+  await expect(root.getByText("The announcement was published.")).toBeVisible();
+  await root.locator("summary", { hasText: "Withdraw" }).click();
+  await root.getByRole("button", { name: "Withdraw" }).click();
+  await expect(root.getByText("The announcement was withdrawn.")).toBeVisible();
+  // A Template of a course, from its creation to its deletion.
+  await root.goto("/courses/tea/templates/new?from=workspace-tea/desktop");
+  await root.locator('[id="field-name"]').fill("imp");
+  await root.getByRole("button", { name: "Create template" }).click();
+  await expect(root.getByText("The template was created.")).toBeVisible();
+  await root.locator("#template-imp").getByRole("link", { name: "Edit Routing exercise" }).click();
+  await root.locator('[id="field-prettyName"]').fill("Impersonated");
+  await root.getByRole("button", { name: "Save template" }).click();
+  await expect(root.getByText("The template was saved.")).toBeVisible();
+  await root.locator("summary", { hasText: "Delete" }).click();
+  await root.getByRole("button", { name: "Delete the template" }).click();
+  await expect(root.getByText("The template was deleted.")).toBeVisible();
+  // A shared volume, whose form is sent twice, and a new person.
+  const send = async (path: string, form: Record<string, string>) => {
+    const answer = await root.request.post(new URL(path, root.url()).href, { form, maxRedirects: 0, headers: { "sec-fetch-site": "same-origin" } });
+    expect(answer.status(), path).toBe(303);
+  };
+  const volume = { namespace: "workspace-tea", name: "imp" };
+  for (const _ of ["once", "again"]) await send("/courses/tea/volumes/create", { ...volume, prettyName: "Impersonated", size: "1" });
+  const { metadata } = await get("sharedvolumes.crownlabs.polito.it", "workspace-tea", "imp");
+  await send("/courses/tea/volumes/delete", { ...volume, uid: metadata.uid });
+  await send("/courses/tea/people/add", { user: "imp", role: "user", first: "Imp", last: "Rossi", email: "imp@example.org" });
+  await kubectl("delete", "tenant", "imp", "--wait=false");
   await root.context().close();
 
   // As the users, the account has used exactly its rights. As itself, it has only reviewed access and requested metadata.
@@ -74,7 +117,7 @@ test("users are impersonated only for the requests of pages, with the rights of 
   const tried = lines.filter((line) => line.user?.username === account && line.impersonatedUser);
   expect([...new Set(tried.map(what))].sort()).toEqual(granted.sort());
   const reviews = ["create selfsubjectaccessreviews", "create selfsubjectrulesreviews"];
-  const kinds = ["instances", "templates", "tenants", "workspaces"].flatMap((kind) => [`list ${kind}`, `watch ${kind}`]);
+  const kinds = ["instances", "sharedvolumes", "templates", "tenants", "workspaces", "announcements"].flatMap((kind) => [`list ${kind}`, `watch ${kind}`]);
   const others = own.filter((line) => !line.impersonatedUser && line.objectRef);
   expect([...kinds, ...reviews]).toEqual(expect.arrayContaining([...new Set(others.map(what))]));
   await clear("ada");

@@ -96,3 +96,27 @@ export async function template(name: string, changes: object = {}): Promise<obje
   await apply({ apiVersion, kind, metadata: { name, namespace: "workspace-tea" }, spec: { ...spec, prettyName: name, ...changes } });
   return { "template.crownlabs.polito.it/TemplateRef": { name, namespace: "workspace-tea" } };
 }
+
+// The names of the students of the large course.
+export const crowd = (count: number) => Array.from({ length: count }, (_, number) => `seat-${String(number).padStart(3, "0")}`);
+
+// Enrols students in the large course, or makes them candidates, and waits until their namespaces exist.
+export async function enrol(names: string[], role = "user"): Promise<void> {
+  const items = names.map((name) => ({
+    apiVersion: "crownlabs.polito.it/v1alpha2",
+    kind: "Tenant",
+    metadata: { name, labels: { "crownlabs.polito.it/operator-selector": "dashboard" } },
+    spec: { firstName: name, lastName: "Rossi", email: `${name}@example.org`, lastLogin: "2099-01-01T00:00:00Z", workspaces: [{ name: "crowd", role }] },
+  }));
+  await apply({ apiVersion: "v1", kind: "List", items });
+  const ready = "{range .items[*]}{.metadata.name} {.status.personalNamespace.created} {.status.ready}{'\\n'}{end}".replaceAll("'", '"');
+  const all = async () => (await kubectl("get", "tenants", "-o", `jsonpath=${ready}`)).split("\n").filter((line) => line.endsWith(" true true")).map((line) => line.split(" ")[0]);
+  await expect.poll(async () => { const known = new Set(await all()); return names.filter((name) => !known.has(name)); }, { timeout: 170_000 }).toEqual([]);
+}
+
+// The requests of a user that the API server has answered with success, with this verb and kind, without those that only check a change.
+export async function sent(user: string, verb: string, resource: string): Promise<any[]> {
+  const { output } = await control("audit", { containing: `"username":"${user}"` });
+  const all = output!.split("\n").filter(Boolean).map((line) => JSON.parse(line));
+  return all.filter((one) => one.user.username === user && one.verb === verb && one.objectRef?.resource === resource && one.responseStatus?.code < 300 && !one.requestURI.includes("dryRun"));
+}

@@ -1,5 +1,5 @@
 //! The daemon is killed after each of its writes for uploads, and after each upload; each exam has exactly one
-//! successful upload, and a failing upload is tried as often as configured, not more.
+//! successful upload and one mail with its receipt, and a failing upload is tried as often as configured, not more.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,6 +13,7 @@ use super::{
     Effects, Scenario, Step, assert_jobs_made, crash_after_every_write, crash_after_every_write_and_effect,
 };
 use crate::exam_server::{Answer, ExamServer};
+use crate::expiration::mails;
 use crate::lab::Lab;
 use crate::submission::{config, hold_jobs, requested};
 use crate::uploader::Uploader;
@@ -43,6 +44,10 @@ fn scenario<'a>(
                     // The Instance shows the result of the Job.
                     object.as_object_mut().expect("an object").remove("status");
                     object["spec"].as_object_mut().expect("an object").remove("activeDeadlineSeconds");
+                }
+                let record = "crownlabs.polito.it/mailed-submission-receipt";
+                if let Some(time) = object["metadata"]["annotations"].get_mut(record) {
+                    *time = "set".into();
                 }
                 without_times(object)
             });
@@ -81,14 +86,24 @@ fn an_exam_is_uploaded_exactly_once_after_a_crash_at_any_write_or_upload() {
     let (namespace, server) = ("tenant-subcrash", ExamServer::start());
     server.set("up", Answer::Body(201, "thanks"));
     let destination = server.url("up");
-    let before = Cell::new(0);
+    let (before, folder) = (Cell::new(0), tempfile::tempdir().expect("a folder"));
     let check: Step<'_> = Box::new(|_| {
         let arrived = server.uploads("up");
         assert_eq!(arrived[before.get()..], ["exam.zip"], "in this run");
         before.set(arrived.len());
+        // A mail that was not recorded is sent again under the same name.
+        assert_eq!(mails(folder.path()).len(), arrived.len(), "one for each run");
     });
-    let is_complete = |object: &Value| has_reason(object, "SubmissionCompleted");
-    let config = config();
+    let is_complete = |object: &Value| {
+        object["kind"] == "Job"
+            || object["status"]["conditions"][0]["message"]
+                == "the content was uploaded; the receipt was sent"
+    };
+    let config = format!(
+        "{}integrations: {{mail: {{transport: file, folder: \"{}\", from: labs@example.org}}}}\n",
+        config(),
+        folder.path().display()
+    );
     let configs = [&*config];
     let scenario = scenario("subcrash", &configs, namespace, &destination, check, is_complete);
     let effects = Effects::new("upload", server.answered());

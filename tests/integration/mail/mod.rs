@@ -16,7 +16,7 @@ use server::{Accepted, Kind, MailServer, PASSWORD};
 fn mail_to(local: &str) -> Mail {
     Mail {
         kind: MailKind::ExpirationWarning,
-        end: End::Deleted,
+        end: Some(End::Deleted),
         warning: Some((1, 1)),
         key: format!("{local}/ExpirationWarning/2026-11-20T17:00:00Z"),
         tenant_name: "ada".to_owned(),
@@ -27,6 +27,7 @@ fn mail_to(local: &str) -> Mail {
         namespace: "tenant-ada".to_owned(),
         remaining: std::time::Duration::from_hours(24),
         deadline: "2026-11-20T17:00:00Z".parse().expect("a time"),
+        files: Vec::new(),
         link: "https://labs.example.com/".to_owned(),
         created: "2026-11-01T17:00:00Z".parse().expect("a time"),
         wording: Wording::Templates,

@@ -75,6 +75,13 @@ const TABLE: &[(&str, &str, &str, &str)] = &[
     ("get", "templates", "workspace-rights-b", "o"),
     ("create", "templates", "workspace-rights-b", "o"),
     ("create", "sharedvolumes", "workspace-rights-b", "o"),
+    // Announcements: as Templates; those for everyone are in the namespace of the installation.
+    ("list", "announcements", "workspace-rights-a", "um"),
+    ("create", "announcements", "workspace-rights-a", "m"),
+    ("delete", "announcements", "workspace-rights-a", "m"),
+    ("create", "announcements", "workspace-rights-b", "o"),
+    ("list", "announcements", "crownlabs-system", ""),
+    ("create", "announcements", "crownlabs-system", ""),
     ("get", "secrets", "workspace-rights-a", ""),
     ("create", "rolebindings", "workspace-rights-a", ""),
     // Tenants: rita herself and managers. The webhooks decide what they may change.

@@ -1,4 +1,4 @@
-//! Templates of mails: six files with the content of one kind of mail each, a file with shared texts, and the whole
+//! Templates of mails: seven files with the content of one kind of mail each, a file with shared texts, and the whole
 //! mail with its headers and parts. They have the same names and format as in the Go operators, so that existing
 //! files can be used; `docs/mail.md` describes them.
 
@@ -92,7 +92,8 @@ impl Templates {
     pub(super) fn load(&self, kind: MailKind) -> Result<TemplateSet, TemplateError> {
         let content = kind.file();
         // Folders that were made before these mails existed do not have their templates.
-        let is_later = matches!(kind, MailKind::DestructionWarning | MailKind::Destroyed);
+        let is_later =
+            matches!(kind, MailKind::DestructionWarning | MailKind::Destroyed | MailKind::SubmissionReceipt);
         let message = with_lf(&self.text(MESSAGE)?);
         let (head, body) =
             message.split_once("\n\n").filter(|(head, _)| !head.is_empty()).ok_or_else(|| TemplateError {
@@ -181,6 +182,7 @@ fn built_in(file: &str) -> &'static str {
         "instautoctrl_destruction_warning_notification.yaml",
         "instautoctrl_destruction_notification.yaml",
         "instautoctrl_expiration_warning_notification.yaml",
-        "instautoctrl_expiration_notification.yaml"
+        "instautoctrl_expiration_notification.yaml",
+        "instautoctrl_submission_receipt_notification.yaml"
     )
 }

@@ -6,26 +6,28 @@ use std::collections::BTreeMap;
 use jiff::tz::TimeZone;
 
 use super::values;
+use crate::api::instance::Receipt;
 use crate::clients::mail::{Mail, MailKind, Wording};
 
-/// The observed state of the Instance.
-fn seen(kind: MailKind) -> &'static str {
-    match kind {
+/// The observed state of the Instance; `None` for a receipt.
+fn seen(kind: MailKind) -> Option<&'static str> {
+    Some(match kind {
         MailKind::InactivityWarning => "has not been used for some time",
         MailKind::InactivityStopped => "was not used for some time",
         MailKind::DestructionWarning => "has been stopped for some time",
         MailKind::Destroyed => "had been stopped for some time",
         MailKind::ExpirationWarning => "has reached the end of its lifetime",
         MailKind::Expired => "had reached the end of its lifetime",
-    }
+        MailKind::SubmissionReceipt => return None,
+    })
 }
 
 /// Returns the texts of a mail in the form of a content file.
 pub(super) fn content(mail: &Mail, zone: &TimeZone, zone_name: &str) -> BTreeMap<String, String> {
-    let seen = seen(mail.kind);
-    let done = if mail.kind.is_warning() { "will be { action }" } else { "has been { action }" };
     let created = values::in_words(mail.created, zone, zone_name);
     let which = format!("in {{ namespace }}, which was created on {created},");
+    let Some(seen) = seen(mail.kind) else { return receipt(mail, &which) };
+    let done = if mail.kind.is_warning() { "will be { action }" } else { "has been { action }" };
     let (subject, paragraphs) = match &mail.wording {
         Wording::Templates | Wording::Plain => {
             let number = mail.warning.map_or("", |_| " This is warning { warning }.");
@@ -58,6 +60,15 @@ pub(super) fn content(mail: &Mail, zone: &TimeZone, zone_name: &str) -> BTreeMap
         }
     };
     texts(&subject, paragraphs)
+}
+
+/// Returns the texts of a receipt. The names of the files contain the name of the Instance.
+fn receipt(mail: &Mail, which: &str) -> BTreeMap<String, String> {
+    let file = |file: &Receipt| format!("{} bytes, SHA-256 {}", file.size, file.sha256);
+    let files: Vec<String> = mail.files.iter().map(file).collect();
+    let what = format!("Your work on one of your machines {which} was uploaded on {{ deadline }}.");
+    let paragraphs = vec!["{ greeting }".to_owned(), what, format!("Received: {}", files.join("; "))];
+    texts("Receipt for your work", paragraphs)
 }
 
 fn texts(subject: &str, mut paragraphs: Vec<String>) -> BTreeMap<String, String> {

@@ -4,6 +4,8 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::Letter;
+use crate::api::instance::Receipt;
+use crate::api::promise::End;
 use crate::api::shown::{cut, is_control};
 use crate::runtime::clock::go_duration;
 
@@ -14,7 +16,7 @@ pub(super) const ADDRESS: &str = "tenantEmail";
 type Value = fn(&Letter) -> String;
 
 /// The names of the placeholders, and their values on one line.
-pub(super) const ALL: [(&str, Value); 13] = [
+pub(super) const ALL: [(&str, Value); 14] = [
     ("tenantName", |letter| one_line(&letter.mail.tenant_name)),
     ("fullName", |letter| one_line(&cut(&letter.mail.full_name, LONGEST))),
     ("greeting", |letter| one_line(&cut(&letter.mail.greeting(), LONGEST))),
@@ -22,13 +24,14 @@ pub(super) const ALL: [(&str, Value); 13] = [
     ("prettyName", |letter| one_line(&cut(&letter.mail.pretty_name, LONGEST))),
     ("instanceName", |letter| one_line(&letter.mail.instance_name)),
     ("namespace", |letter| one_line(&letter.mail.namespace)),
-    ("action", |letter| letter.mail.end.action().to_owned()),
-    ("data", |letter| letter.mail.end.data().to_owned()),
+    ("action", |letter| letter.mail.end.map_or("", End::action).to_owned()),
+    ("data", |letter| letter.mail.end.map_or("", End::data).to_owned()),
     ("warning", |Letter { mail, .. }| {
         mail.warning.map(|(at, of)| format!("{at} of {of}")).unwrap_or_default()
     }),
     ("deadline", |letter| in_words(letter.mail.deadline, letter.zone, letter.zone_name)),
     ("remainingTime", |letter| go_duration(letter.mail.remaining)),
+    ("files", |letter| one_line(&files(&letter.mail.files))),
     ("link", |letter| one_line(&letter.mail.link)),
 ];
 
@@ -45,6 +48,12 @@ const LONGEST: usize = 300;
 /// Letters of right-to-left scripts stay.
 pub(super) fn one_line(text: &str) -> String {
     text.chars().map(|c| if is_control(c) { ' ' } else { c }).collect()
+}
+
+/// Lists uploaded files: `exam-1.zip (12345 bytes, SHA-256 ba27…)`.
+fn files(receipts: &[Receipt]) -> String {
+    let file = |Receipt { name, size, sha256 }: &Receipt| format!("{name} ({size} bytes, SHA-256 {sha256})");
+    receipts.iter().map(file).collect::<Vec<_>>().join("; ")
 }
 
 /// Formats a time as text: `Friday 20 November at 18:00 Europe/Rome`.

@@ -11,14 +11,17 @@ mod templates;
 use std::time::Duration;
 
 use super::*;
+use crate::api::instance::Receipt;
 use crate::api::promise::End;
 
 /// A mail without special characters, about an Instance with a disk.
 fn plain(kind: MailKind) -> Mail {
     let is_stopped = matches!(kind, MailKind::InactivityWarning | MailKind::InactivityStopped);
+    let is_receipt = kind == MailKind::SubmissionReceipt;
+    let file = Receipt { name: "exam-1.zip".to_owned(), size: 12_345, sha256: "0123456789abcdef".repeat(4) };
     Mail {
         kind,
-        end: if is_stopped { End::Stopped } else { End::Deleted },
+        end: (!is_receipt).then_some(if is_stopped { End::Stopped } else { End::Deleted }),
         warning: kind.is_warning().then_some((1, 3)),
         key: "uid/kind/2026-11-20T17:00:00Z".to_owned(),
         tenant_name: "ada".to_owned(),
@@ -29,6 +32,7 @@ fn plain(kind: MailKind) -> Mail {
         namespace: "tenant-ada".to_owned(),
         remaining: Duration::from_hours(72),
         deadline: "2026-11-20T17:00:00Z".parse().unwrap(),
+        files: if is_receipt { vec![file] } else { Vec::new() },
         link: "https://labs.example.com/instances?a=1&b=2".to_owned(),
         created: "2026-11-18T09:30:00Z".parse().unwrap(),
         wording: Wording::Templates,

@@ -56,7 +56,7 @@ fn a_plain_mail_states_the_action_and_the_deadline() {
         (MailKind::ExpirationWarning, End::Deleted, "will be deleted", lost),
         (MailKind::Expired, End::Deleted, "has been deleted", lost),
     ] {
-        let mail = Mail { end, ..refused(kind) };
+        let mail = Mail { end: Some(end), ..refused(kind) };
         let text = rendered(&built_in(), &mail.plain());
         // The full name is a text of a user.
         assert!(text.contains("Hello ada,") && !text.contains("Rossi"), "{text}");
@@ -69,6 +69,19 @@ fn a_plain_mail_states_the_action_and_the_deadline() {
         );
         assert_eq!(kind.is_warning(), done.starts_with("will"));
     }
+}
+
+#[test]
+fn a_plain_receipt_has_the_size_and_the_digest_of_each_file() {
+    let mail = refused(MailKind::SubmissionReceipt);
+    let files = ["casino-2-web.zip", "casino-2-db.zip"]
+        .map(|name| Receipt { name: name.to_owned(), ..mail.files[0].clone() });
+    let text = rendered(&built_in(), &Mail { files: files.to_vec(), ..mail }.plain());
+    assert!(text.contains("\r\nSubject: [CrownLabs] Receipt for your work\r\n"), "{text}");
+    let file = format!("12345 bytes, SHA-256 {}", "0123456789abcdef".repeat(4));
+    assert_eq!(text.matches(&format!("Received: {file}; {file}")).count(), 2, "{text}");
+    assert_eq!(text.matches("was uploaded on Friday 20 November at 18:00 Europe/Rome.").count(), 2, "{text}");
+    assert!(!text.contains("casino"), "{text}");
 }
 
 #[test]

@@ -154,7 +154,7 @@ fn a_folder_is_read_again_for_each_mail() {
 }
 
 #[test]
-fn missing_templates_about_destruction_are_built_in() {
+fn missing_templates_of_later_mails_are_built_in() {
     let folder = folder();
     let templates = templates(folder.path());
     assert_eq!(templates.check().unwrap().len(), 8, "TenantName and unknown, in four files");
@@ -167,6 +167,11 @@ fn missing_templates_about_destruction_are_built_in() {
         write(&folder, kind.file(), "to: a\nplaintext_content: ours\nhtml_content: b\n");
         assert!(rendered(&templates, &plain(kind)).contains("\r\nours\r\n"));
     }
+    let receipt = rendered(&templates, &plain(MailKind::SubmissionReceipt));
+    assert!(
+        receipt.contains("Received: exam-1.zip (12345 bytes, ") && receipt.contains("\r\nBye\r\n"),
+        "{receipt}"
+    );
     fs::remove_file(folder.path().join(MailKind::InactivityStopped.file())).unwrap();
     let error = templates.check().unwrap_err().to_string();
     let file = folder.path().join("instautoctrl_inactivity_stopped_notification.yaml");
@@ -219,9 +224,10 @@ fn templates_can_use_the_action_the_warning_number_and_the_greeting() {
             "stopped|and its disk is kept, so that it can be started again|1 of 3|Ada Rossi|Hello Ada Rossi,",
         ),
         (
-            Mail { end: End::Deleted, full_name: String::new(), ..plain(MailKind::InactivityStopped) },
+            Mail { end: Some(End::Deleted), full_name: String::new(), ..plain(MailKind::InactivityStopped) },
             "deleted|with all data in it|||Hello,",
         ),
+        (plain(MailKind::SubmissionReceipt), "|||Ada Rossi|Hello Ada Rossi,"),
     ] {
         let text = rendered(&templates, &mail);
         assert!(text.contains(&format!("\r\n{said}\r\n")), "{text}");

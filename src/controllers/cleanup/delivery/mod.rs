@@ -134,7 +134,10 @@ fn whole(time: Timestamp) -> Timestamp {
 }
 
 /// Sends a mail. If the server permanently rejects it, sends it once more without any text of the user.
-async fn send(post: &impl Post, mail: &Mail) -> Result<(), MailError> {
+///
+/// # Errors
+/// The error of the last attempt.
+pub async fn send(post: &impl Post, mail: &Mail) -> Result<(), MailError> {
     match post.send(mail).await {
         Err(error) if error.is_about_the_mail() => post.send(&mail.plain()).await,
         result => result,

@@ -19,7 +19,7 @@ pub fn notice(kind: MailKind, number: i64) -> Notice {
     };
     let mail = Mail {
         kind,
-        end: crate::api::promise::End::Deleted,
+        end: Some(crate::api::promise::End::Deleted),
         warning: None,
         key: format!("u1/{kind:?}-{number}/soon"),
         tenant_name: "ada".to_owned(),
@@ -30,6 +30,7 @@ pub fn notice(kind: MailKind, number: i64) -> Notice {
         namespace: "tenant-ada".to_owned(),
         remaining: Duration::from_hours(24),
         deadline: Timestamp::from_second(90_000).expect("a time"),
+        files: Vec::new(),
         link: String::new(),
         created: Timestamp::UNIX_EPOCH,
         wording: Wording::Templates,

@@ -10,6 +10,7 @@ use crate::controllers::dashboard::http::fields::Fields;
 use crate::controllers::dashboard::paths;
 use crate::controllers::dashboard::texts::Problem;
 use crate::runtime::ObjectKey;
+use crate::runtime::plan::KindInfo;
 
 /// A change that users request with a form.
 #[derive(Debug)]
@@ -18,7 +19,8 @@ pub struct Action {
     pub name: &'static str,
     /// The path that receives the form, as a pattern of the router.
     pub path: &'static str,
-    /// The page with the form, as a pattern with the same parameters.
+    /// The page with the form, as a pattern with the same parameters. It follows [`Plan::Create`] and [`Plan::Delete`]
+    /// also if another page has sent the form, so it is the page that lists the objects.
     pub page: &'static str,
     /// The right that it needs. Pages offer it only to users with this right; the API server enforces it.
     pub right: Right,
@@ -84,6 +86,11 @@ pub enum Input {
         /// The regular expression that the text has to match; empty for any text.
         pattern: &'static str,
     },
+    /// A line of text that may be empty.
+    OptionalLine {
+        /// The maximum number of characters.
+        max: usize,
+    },
     /// A whole number.
     Number {
         /// The minimum.
@@ -107,13 +114,48 @@ pub enum Plan {
     PatchInstance(fn(&Instance, &Form<'_>) -> Patch<Value>),
     /// Deletes the Instance of the path.
     DeleteInstance,
-    /// Creates an `InstanceSnapshot` in the namespace of the path.
-    CreateSnapshot(fn(&Form<'_>) -> Result<Value, Problem>),
     /// Changes the Tenant of the user with the operations of a JSON patch.
     PatchTenant(fn(&Tenant, &Form<'_>) -> Patch<Vec<Value>>),
     /// Enrols the user in the Workspace of the path. Returns the name of the completed action, because the Workspace
     /// decides whether a manager has to approve.
     Enrol(fn(&Tenant, &Workspace) -> Result<Enrolment, Problem>),
+    /// Creates an object of any kind.
+    Create(fn(&Form<'_>) -> Result<NewObject, Problem>),
+    /// Changes an object of any kind with a merge patch, or with the operations of a JSON patch if the patch is a list.
+    Patch(Target, fn(&Value, &Form<'_>) -> Patch<Value>),
+    /// Deletes an object of any kind.
+    Delete(Target),
+    /// Creates an object of any kind, or changes it if it exists.
+    CreateOrPatch {
+        /// Its kind.
+        kind: KindInfo,
+        /// Its name.
+        key: fn(&Form<'_>) -> Result<ObjectKey, Problem>,
+        /// The members of a new object except `apiVersion`, `kind` and its name.
+        create: fn(&Form<'_>) -> Result<Value, Problem>,
+        /// The change of an existing one, as in [`Plan::Patch`].
+        patch: fn(&Value, &Form<'_>) -> Patch<Value>,
+    },
+}
+
+/// The object that a form changes. The hidden field `uid` of the form has its uid.
+#[derive(Debug, Clone, Copy)]
+pub struct Target {
+    /// Its kind.
+    pub kind: KindInfo,
+    /// Its name, as a function of the form; `None` if it is invalid.
+    pub key: fn(&Form<'_>) -> Option<ObjectKey>,
+}
+
+/// An object to create.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewObject {
+    /// Its kind.
+    pub kind: KindInfo,
+    /// Its name.
+    pub key: ObjectKey,
+    /// Its members except `apiVersion`, `kind` and its name.
+    pub body: Value,
 }
 
 /// A patch; `None` if nothing has to change.
@@ -173,6 +215,14 @@ impl Form<'_> {
     /// Returns the course of the path; `None` if its name is invalid.
     pub fn course(&self) -> Option<&str> {
         Some(self.parameters.get("course")).filter(|name| check_dns_label(name).is_ok())
+    }
+
+    /// Returns the uid of the object that the page was rendered for, which the page has written into a hidden field.
+    ///
+    /// # Errors
+    /// [`Problem::Form`] if it is missing.
+    pub fn uid(&self) -> Result<&str, Problem> {
+        Some(self.get("uid")).filter(|uid| !uid.is_empty()).ok_or(Problem::Form)
     }
 
     /// Returns the name of a new object, which the page has written into a hidden field.

@@ -37,10 +37,10 @@ pub async fn handle(
         fields: Fields::parse(&body),
         drive_template: app.settings.drive_template.as_ref(),
     };
-    let page = paths::fill(action.page, |name| links::encoded(form.parameters.get(name)));
+    let own = paths::fill(action.page, |name| links::encoded(form.parameters.get(name)));
+    let own = if paths::is_page(&own) { own } else { paths::HOME.to_owned() };
     // Several pages have the same forms.
-    let mut places = [context.referer.clone(), Some(page)].into_iter().flatten();
-    let page = places.find(|page| paths::is_page(page)).unwrap_or_else(|| paths::HOME.to_owned());
+    let page = context.referer.clone().filter(|page| paths::is_page(page)).unwrap_or_else(|| own.clone());
     let user = match user {
         Ok(user) => user,
         Err(rejection) => {
@@ -62,7 +62,12 @@ pub async fn handle(
         Ok(done) => {
             // The page of a deleted machine, and the page that asks whether to start one, have nothing more to show.
             let is_gone = matches!(action.plan, Plan::DeleteInstance) || action.page == paths::HOME;
-            let path = if is_gone { paths::HOME.to_owned() } else { page };
+            let is_listed = matches!(action.plan, Plan::Create(_) | Plan::Delete(_));
+            let path = match (is_gone, is_listed) {
+                (true, _) => paths::HOME.to_owned(),
+                (false, true) => own,
+                (false, false) => page,
+            };
             let outcome = Outcome::Done(done.to_owned());
             // The page names a new machine by its title.
             let is_new = matches!(action.plan, Plan::CreateInstance(_));
@@ -72,7 +77,12 @@ pub async fn handle(
         Err(failure) => {
             let (outcome, message) = failure.outcome();
             let is_gone = outcome == Outcome::Failed(Problem::Gone);
-            let path = if is_gone { paths::HOME.to_owned() } else { page };
+            let is_listed = matches!(action.plan, Plan::Create(_) | Plan::Patch(..) | Plan::Delete(_));
+            let path = match (is_gone, is_listed) {
+                (true, true) => own,
+                (true, false) => paths::HOME.to_owned(),
+                (false, _) => page,
+            };
             failed(&context, path, outcome, message, form.fields)
         }
     };

@@ -4,8 +4,7 @@
 use serde_json::Value;
 
 use super::entry::NewInstance;
-use crate::api::instance_snapshot::InstanceSnapshotSpec;
-use crate::api::{GenericRef, Instance, InstanceSnapshot, Kind, Object};
+use crate::api::{GenericRef, Instance, Kind, Object};
 use crate::controllers::dashboard::texts::Problem;
 use crate::runtime::merge;
 
@@ -43,15 +42,49 @@ fn has<T: Kind>(found: &Object<T>, patch: &Value) -> Option<bool> {
     Some(after.spec == found.spec && after.metadata.annotations == found.metadata.annotations)
 }
 
-/// Whether the Instance with this uid is deleted or being deleted.
-pub fn deleted(found: Option<&Instance>, uid: &str) -> bool {
-    found.is_none_or(|found| found.uid() != uid || found.is_terminating())
+/// Whether an object is the one that a form creates: it has all members of the body, and is not being deleted.
+pub fn is_new(found: &Value, body: &Value) -> bool {
+    !is_terminating(found) && contains(&found["spec"], &body["spec"])
 }
 
-/// Whether an `InstanceSnapshot` is the one that a form creates.
-pub fn saved(found: &InstanceSnapshot, body: &Value) -> bool {
-    let spec = serde_json::from_value::<InstanceSnapshotSpec>(body["spec"].clone());
-    !found.is_terminating() && spec.is_ok_and(|spec| spec == found.spec)
+/// Whether an object has a change, like [`patched`].
+pub fn changed(found: &Value, sent: &Value, next: &Result<Option<Value>, Problem>) -> bool {
+    match next {
+        Ok(None) => true,
+        Ok(Some(_)) => {
+            let mut sent = sent.clone();
+            // Without the preconditions, which name an earlier version.
+            if let Some(metadata) = sent.get_mut("metadata").and_then(Value::as_object_mut) {
+                metadata.retain(|member, _| member != "uid" && member != "resourceVersion");
+            }
+            sent.is_object() && contains(found, &sent)
+        }
+        Err(_) => false,
+    }
+}
+
+/// Whether the object with this uid is deleted or being deleted.
+pub fn deleted(found: Option<&Value>, uid: &str) -> bool {
+    found.is_none_or(|found| found["metadata"]["uid"] != uid || is_terminating(found))
+}
+
+fn is_terminating(found: &Value) -> bool {
+    !found["metadata"]["deletionTimestamp"].is_null()
+}
+
+/// Whether a value has all members of another one. The API server adds defaults, also to the entries of lists.
+fn contains(found: &Value, wanted: &Value) -> bool {
+    match (found, wanted) {
+        (_, Value::Object(members)) => {
+            members.iter().all(|(name, value)| contains(found.get(name).unwrap_or(&Value::Null), value))
+        }
+        (Value::Array(found), Value::Array(wanted)) => {
+            found.len() == wanted.len() && found.iter().zip(wanted).all(|(one, other)| contains(one, other))
+        }
+        // An empty list may be absent.
+        (Value::Null, Value::Array(wanted)) => wanted.is_empty(),
+        _ => found == wanted,
+    }
 }
 
 #[cfg(test)]
@@ -120,25 +153,52 @@ mod tests {
     }
 
     #[test]
-    fn an_instance_is_deleted_if_it_is_gone_replaced_or_leaving() {
-        assert!(deleted(None, "u1"));
-        assert!(!deleted(Some(&instance(&json!({}))), "u1"));
-        assert!(deleted(Some(&instance(&json!({}))), "of-the-one-before"));
-        assert!(deleted(Some(&instance(&leaving())), "u1"));
+    fn an_object_is_created_by_the_form_if_it_has_all_its_fields() {
+        let sent =
+            json!({"metadata": {"name": "t"}, "spec": {"list": [{"name": "a"}], "none": [], "more": {}}});
+        let stored = json!({"list": [{"name": "a", "added": true}], "default": 1});
+        for (found, expected) in [
+            (json!({"spec": stored}), true),
+            (json!({"spec": stored, "metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}), false),
+            (json!({"spec": {"list": [{"name": "b"}]}}), false),
+            (json!({"spec": {"list": [{"name": "a"}, {"name": "b"}]}}), false),
+            (json!({"spec": {"list": [{"name": "a"}], "none": [1]}}), false),
+            (json!({}), false),
+        ] {
+            assert_eq!(is_new(&found, &sent), expected, "{found}");
+        }
     }
 
     #[test]
-    fn an_image_is_saved_by_the_form_with_its_machine_and_its_name() {
-        let spec = json!({"instanceRef": {"name": "vm", "namespace": "tenant-ada"}, "environmentRef": {"name": "desktop"}, "imageName": "lab"});
-        let found = |spec: &Value| -> InstanceSnapshot {
-            serde_json::from_value(json!({"metadata": {"name": "s"}, "spec": spec})).expect("a snapshot")
-        };
-        let body = json!({"metadata": {"name": "s"}, "spec": spec});
-        assert!(saved(&found(&spec), &body));
-        for other in [json!({"imageName": "other"}), json!({"instanceRef": {"name": "vm2"}})] {
-            let mut changed = spec.clone();
-            merge::apply(&mut changed, &other);
-            assert!(!saved(&found(&changed), &body), "{other}");
+    fn a_change_of_an_object_of_any_kind_has_happened_if_it_would_change_nothing() {
+        let again = Ok(Some(json!({})));
+        let sent =
+            json!({"metadata": {"uid": "u1", "resourceVersion": "7"}, "spec": {"size": "2Gi", "old": null}});
+        let of = |spec: &Value| json!({"metadata": {"uid": "u1", "resourceVersion": "8"}, "spec": spec});
+        for (spec, expected) in [
+            (json!({"size": "2Gi", "other": 1}), true),
+            (json!({"size": "1Gi"}), false),
+            (json!({"size": "2Gi", "old": 1}), false),
+            (json!({}), false),
+        ] {
+            assert_eq!(changed(&of(&spec), &sent, &again), expected, "{spec}");
         }
+        let operations = json!([{"op": "remove", "path": "/spec/workspaces/0"}]);
+        for (next, expected) in [(Ok(None), true), (again, false), (Err(Problem::Changed), false)] {
+            assert_eq!(changed(&of(&json!({})), &operations, &next), expected, "{next:?}");
+        }
+    }
+
+    #[test]
+    fn an_object_is_deleted_if_it_is_gone_replaced_or_leaving() {
+        let found = |more: Value| {
+            let mut object = json!({"metadata": {"uid": "u1"}});
+            merge::apply(&mut object, &more);
+            object
+        };
+        assert!(deleted(None, "u1"));
+        assert!(!deleted(Some(&found(json!({}))), "u1"));
+        assert!(deleted(Some(&found(json!({}))), "of-the-one-before"));
+        assert!(deleted(Some(&found(leaving())), "u1"));
     }
 }

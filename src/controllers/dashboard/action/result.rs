@@ -36,6 +36,7 @@ impl Failure {
             ApiError::QuotaExceeded(_) => Problem::QuotaFull,
             ApiError::Forbidden(_)
             | ApiError::Invalid(_)
+            | ApiError::InvalidFields { .. }
             | ApiError::TooLong(_)
             | ApiError::Denied { .. } => Problem::Refused,
         };

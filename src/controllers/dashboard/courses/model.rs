@@ -3,14 +3,18 @@
 use super::actions;
 use super::enrolment::{Part, enrolment};
 use crate::api::Workspace;
-use crate::api::tenant::Role;
+use crate::api::names::CanonicalName;
+use crate::api::tenant::{Role, TenantKind};
 use crate::api::usage::{Share, Usage};
-use crate::controllers::dashboard::action::entry::Action;
+use crate::api::workspace::WorkspaceKind;
+use crate::controllers::dashboard::action::entry::{Action, Right};
 use crate::controllers::dashboard::student::Student;
 
 /// The courses page.
 #[derive(Debug, Clone, Default)]
 pub struct Courses {
+    /// The names and titles of the courses whose class the user can see, as a manager or an administrator.
+    pub managed: Vec<(String, String)>,
     /// The courses that the user is in, or asked to join.
     pub mine: Vec<Course>,
     /// The courses that the user can join.
@@ -69,8 +73,26 @@ impl Courses {
                 action: action(part),
             })
         });
-        Self { mine: sorted(mine), others: sorted(others) }
+        Self { managed: managed(student), mine: sorted(mine), others: sorted(others) }
     }
+}
+
+/// Returns the names and titles of the courses whose class the user can see: those that they manage, or all of them for a
+/// user who may change Workspaces.
+pub fn managed(student: &Student<'_>) -> Vec<(String, String)> {
+    // The rights in the whole cluster are among those of each namespace.
+    let namespace = CanonicalName::of(student.tenant().name()).tenant_namespace();
+    if !student.may(&Right::to::<TenantKind>("list"), &namespace) {
+        return Vec::new();
+    }
+    let is_administrator = student.may(&Right::to::<WorkspaceKind>("patch"), &namespace);
+    let tenant = &student.tenant().spec;
+    let is_managed = |name: &str| is_administrator || tenant.role_in(name) == Some(&Role::Manager);
+    let names = student.workspaces().map(Workspace::name).filter(|name| is_managed(name));
+    let mut courses: Vec<(String, String)> =
+        names.map(|name| (name.to_owned(), student.course(name))).collect();
+    courses.sort_by_cached_key(|(name, title)| (title.to_lowercase(), name.clone()));
+    courses
 }
 
 /// Collects courses, sorted by title.

@@ -7,6 +7,7 @@ use super::model::{Course, Courses};
 use crate::api::shown::{escaped, shown};
 use crate::api::usage::Share;
 use crate::controllers::dashboard::action::entry::Action;
+use crate::controllers::dashboard::course::Tab;
 use crate::controllers::dashboard::paths;
 use crate::controllers::dashboard::ui::parts::{self, Button};
 use crate::controllers::dashboard::ui::view::View;
@@ -22,6 +23,16 @@ pub fn courses(view: &View<'_>, courses: &Courses) -> Markup {
     };
     let content = html! {
         h1 { (texts.courses) }
+        @if !courses.managed.is_empty() {
+            section aria-labelledby="managed" {
+                h2 #managed { (texts.course_pages.managed) }
+                ul.rows {
+                    @for (name, title) in &courses.managed {
+                        li { a href=(Tab::Class.path(name)) { (shown(title)) } }
+                    }
+                }
+            }
+        }
         section aria-labelledby="mine" {
             h2 #mine { (texts.my_courses) }
             @if courses.mine.is_empty() { p.empty { (texts.no_courses) } }

@@ -21,7 +21,12 @@ use super::ui::state::state;
 pub async fn page(request: PageRequest) -> Response {
     let (app, user) = (&request.app, &request.user);
     let context = &user.context;
-    let (own, old) = match request.read(async |reads| reads.own().await).await {
+    let read = request.read(async |reads| {
+        let mut own = reads.own().await?;
+        Box::pin(reads.announce(&app.announced, &mut own)).await?;
+        Ok(own)
+    });
+    let (own, old) = match read.await {
         Ok(own) => {
             let own = Arc::new(own);
             app.last_seen.keep(user.user.number, context.now, &own);

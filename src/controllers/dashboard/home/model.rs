@@ -6,11 +6,12 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::actions::CREATE;
-use crate::api::names::check_instance;
 use crate::api::quota::{Amounts, Places, Scope};
+use crate::api::template::instance_name;
 use crate::api::usage::{self, Share};
 use crate::api::{Condition, GenericRef, Instance, Template};
 use crate::controllers::dashboard::action::entry::Action;
+use crate::controllers::dashboard::announcements::model::Published;
 use crate::controllers::dashboard::machine::card::Card;
 use crate::controllers::dashboard::session::Favourites;
 use crate::controllers::dashboard::student::{self, Blocked, Student, template_title};
@@ -19,12 +20,16 @@ use crate::controllers::dashboard::ui::view::View;
 /// The home page.
 #[derive(Debug, Clone, Default)]
 pub struct Home {
+    /// The Announcements.
+    pub announcements: Vec<Published>,
     /// The machines.
     pub cards: Vec<Card>,
     /// The number of machines, with its limit; `None` if the limit is not known.
     pub places: Option<Places>,
     /// The courses with their Templates.
     pub courses: Vec<Course>,
+    /// Whether the user has a personal workspace, with its own Templates.
+    pub has_personal: bool,
 }
 
 /// A course with its Templates.
@@ -73,8 +78,11 @@ impl Home {
     /// Returns the page of a user.
     pub fn of(view: &View<'_>, student: &Student<'_>) -> Self {
         let cards = student.instances().map(|instance| Card::of(view, student, instance)).collect();
-        let courses = student.scopes().iter().map(|scope| Course::of(view, student, scope)).collect();
-        Self { cards, places: student.places(), courses }
+        let scopes = student.scopes();
+        let courses = scopes.iter().map(|scope| Course::of(view, student, scope)).collect();
+        let has_personal = scopes.contains(&Scope::Personal);
+        let announcements = Published::all(student, view.now);
+        Self { announcements, cards, places: student.places(), courses, has_personal }
     }
 }
 
@@ -113,7 +121,7 @@ impl Offer {
             warning: student::warning(template).cloned(),
             last_used: last_used(student, template),
             nodes: if leaves_nodes(template) { student.settings.node_labels.clone() } else { Vec::new() },
-            instance: new_name(template, view.fresh),
+            instance: instance_name(template, view.fresh),
         }
     }
 }
@@ -131,18 +139,4 @@ fn leaves_nodes(template: &Template) -> bool {
     let mut selectors =
         spec.environment_list.iter().filter_map(|environment| spec.node_selector_of(environment));
     selectors.any(BTreeMap::is_empty)
-}
-
-/// Returns the name of a new machine: the name of its Template, shortened so that the names of all objects are valid,
-/// and a random part.
-pub fn new_name(template: &Template, fresh: &str) -> String {
-    let environments = &template.spec.environment_list;
-    let fits = |name: &str| {
-        environments.iter().all(|environment| check_instance(name, Some(&environment.name)).is_ok())
-            && check_instance(name, None).is_ok()
-    };
-    let plain = template.name().replace('.', "-");
-    let begins = (1..=plain.len()).rev().filter_map(|length| plain.get(..length));
-    let mut names = begins.map(|begin| format!("{}-{fresh}", begin.trim_end_matches('-')));
-    names.find(|name| fits(name)).unwrap_or_else(|| format!("m-{fresh}"))
 }

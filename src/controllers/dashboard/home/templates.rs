@@ -30,6 +30,7 @@ pub fn section(view: &View<'_>, home: &Home) -> Markup {
             @for (number, of) in home.courses.iter().enumerate() {
                 @if !is_searched || found(of) > 0 { (course(view, number, of)) }
             }
+            @if home.has_personal { p { a href=(paths::OWN_TEMPLATES) { (texts.templates.own) } } }
         }
     }
 }

@@ -5,6 +5,7 @@ use maud::{Markup, html};
 use super::model::Home;
 use super::{quota, templates};
 use crate::api::shown::shown;
+use crate::controllers::dashboard::announcements::view::first_page;
 use crate::controllers::dashboard::machine::buttons;
 use crate::controllers::dashboard::machine::card::Card;
 use crate::controllers::dashboard::paths;
@@ -22,6 +23,7 @@ pub fn home(view: &View<'_>, home: &Home) -> Markup {
     };
     let content = html! {
         h1 { (texts.home) }
+        (first_page(view, &home.announcements))
         (quota::quota(view, home))
         (buttons::notify(view, &home.cards))
         @if home.cards.is_empty() {

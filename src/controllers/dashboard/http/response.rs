@@ -1,7 +1,7 @@
 //! Responses without a page.
 
 use axum::response::Response;
-use http::header::{LOCATION, SET_COOKIE};
+use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, LOCATION, SET_COOKIE};
 use http::{HeaderValue, StatusCode};
 
 use crate::runtime::http_server;
@@ -26,6 +26,16 @@ pub fn with_refresh(mut answer: Response, seconds: u64, path: &str) -> Response 
     if let Ok(refresh) = HeaderValue::try_from(format!("{seconds}; url={path}")) {
         answer.headers_mut().insert("refresh", refresh);
     }
+    answer
+}
+
+/// Returns a response with a CSV table, which the browser saves as a file with this name, of plain characters.
+pub fn csv_file(name: &str, table: String) -> Response {
+    let mut answer = Response::new(table.into());
+    let headers = answer.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/csv; charset=utf-8"));
+    let disposition = HeaderValue::try_from(format!("attachment; filename=\"{name}\""));
+    headers.insert(CONTENT_DISPOSITION, disposition.unwrap_or(HeaderValue::from_static("attachment")));
     answer
 }
 

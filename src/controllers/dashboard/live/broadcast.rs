@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use super::changes::Changes;
 use crate::controllers::dashboard::paths;
 use crate::runtime::{ObjectKey, clock};
 
@@ -30,10 +31,18 @@ pub enum Topic {
     Instance(ObjectKey),
     /// The Templates of a namespace.
     Templates(String),
+    /// The shared volumes of a namespace.
+    Volumes(String),
     /// A Tenant.
     Tenant(String),
     /// The Workspaces.
     Workspaces,
+    /// The Announcements of a namespace.
+    Announcements(String),
+    /// The Announcements for everyone.
+    ForEveryone,
+    /// The class of a course: the Tenants with a role in it, and the Instances of its Templates.
+    Class(String),
 }
 
 /// The form in the address of a stream.
@@ -43,8 +52,12 @@ impl fmt::Display for Topic {
             Self::Instances(namespace) => write!(f, "instances {namespace}"),
             Self::Instance(key) => write!(f, "instance {}/{}", key.namespace, key.name),
             Self::Templates(namespace) => write!(f, "templates {namespace}"),
+            Self::Volumes(namespace) => write!(f, "volumes {namespace}"),
             Self::Tenant(name) => write!(f, "tenant {name}"),
             Self::Workspaces => write!(f, "workspaces"),
+            Self::Announcements(namespace) => write!(f, "announcements {namespace}"),
+            Self::ForEveryone => write!(f, "everyone"),
+            Self::Class(course) => write!(f, "class {course}"),
         }
     }
 }
@@ -61,8 +74,12 @@ impl FromStr for Topic {
                 paths::machine(namespace, name).map(Self::Instance).ok_or(())
             }
             "templates" => Ok(Self::Templates(name.to_owned())),
+            "volumes" => Ok(Self::Volumes(name.to_owned())),
             "tenant" => Ok(Self::Tenant(name.to_owned())),
             "workspaces" if name.is_empty() => Ok(Self::Workspaces),
+            "announcements" => Ok(Self::Announcements(name.to_owned())),
+            "everyone" if name.is_empty() => Ok(Self::ForEveryone),
+            "class" => Ok(Self::Class(name.to_owned())),
             _ => Err(()),
         }
     }
@@ -94,12 +111,15 @@ struct Pages {
     /// The last change of each topic. A page that was read before a change and listens after it is notified of that
     /// change.
     changed: LruCache<Topic, Timestamp>,
+    /// The changed objects of classes.
+    of_classes: Changes,
 }
 
 impl Broadcast {
     /// Creates a broadcast with a maximum number of open pages.
     pub fn new(limit: usize) -> Arc<Self> {
-        let pages = Pages { by_topic: HashMap::new(), open: 0, changed: LruCache::new(MOST_CHANGED) };
+        let changed = LruCache::new(MOST_CHANGED);
+        let pages = Pages { by_topic: HashMap::new(), open: 0, changed, of_classes: Changes::new() };
         // The keys of each process are random.
         let replica = RandomState::new().hash_one(());
         Arc::new(Self { pages: Mutex::new(pages), limit, replica, epoch: Instant::now() })
@@ -132,9 +152,29 @@ impl Broadcast {
     /// Notifies the pages with a topic that it has changed.
     pub fn changed(&self, topic: Topic) {
         let mut pages = self.pages.lock();
-        // A page that does not wait now is notified as soon as it waits.
-        pages.by_topic.get(&topic).into_iter().flatten().for_each(|notify| notify.notify_one());
+        pages.notify(&topic);
         pages.changed.insert(topic, clock::now());
+    }
+
+    /// Notifies the pages of a class that one of its objects has changed.
+    pub fn class_changed(&self, class: &str, key: ObjectKey) {
+        let mut pages = self.pages.lock();
+        let (topic, is_read) = (Topic::Class(class.to_owned()), pages.of_classes.add(class, key));
+        pages.notify(&topic);
+        // Users write labels, which name classes: only those with pages are remembered.
+        if is_read {
+            pages.changed.insert(topic, clock::now());
+        }
+    }
+
+    /// Returns the number of the last change. A page calls this before it reads the class.
+    pub fn position(&self, class: &str) -> u64 {
+        self.pages.lock().of_classes.position(class)
+    }
+
+    /// Returns the objects of a class that have changed after a position; `None` if not all changes are known.
+    pub fn changed_after(&self, class: &str, position: u64) -> Option<Vec<ObjectKey>> {
+        self.pages.lock().of_classes.after(class, position)
     }
 
     /// Whether the maximum number of pages is open.
@@ -145,6 +185,13 @@ impl Broadcast {
     /// Returns the number of open pages.
     pub fn open(&self) -> usize {
         self.pages.lock().open
+    }
+}
+
+impl Pages {
+    /// Notifies the pages with a topic. A page that does not wait now is notified as soon as it waits.
+    fn notify(&self, topic: &Topic) {
+        self.by_topic.get(topic).into_iter().flatten().for_each(|notify| notify.notify_one());
     }
 }
 
@@ -220,6 +267,26 @@ mod tests {
     }
 
     #[test]
+    fn a_page_of_a_class_is_notified_of_its_objects_also_between_the_read_and_the_stream() {
+        let broadcast = Broadcast::new(10);
+        let (begin, topic) = (broadcast.since(clock::now()), vec![Topic::Class("tea".to_owned())]);
+        let key = ObjectKey::new("tenant-ada", "vm");
+        broadcast.class_changed("tea", key.clone());
+        let is_notified =
+            |page: Option<Listener>| page.expect("there is room").changed().now_or_never().is_some();
+        assert!(!is_notified(broadcast.listen(topic.clone(), begin)), "no page had read the class");
+        let position = broadcast.position("tea");
+        broadcast.class_changed("net", key.clone());
+        broadcast.class_changed("tea", key.clone());
+        assert!(is_notified(broadcast.listen(topic.clone(), begin)));
+        assert_eq!(broadcast.changed_after("tea", position), Some(vec![key.clone()]));
+        let page = broadcast.listen(topic, broadcast.since(clock::now() + SignedDuration::from_secs(9)));
+        let page = page.expect("there is room");
+        broadcast.class_changed("tea", key);
+        assert!(page.changed().now_or_never().is_some());
+    }
+
+    #[test]
     fn a_closed_page_makes_room_for_another() {
         let broadcast = Broadcast::new(1);
         let page =
@@ -239,8 +306,12 @@ mod tests {
             Topic::Instances("tenant-ada".to_owned()),
             Topic::Instance(ObjectKey::new("tenant-ada", "vm.1")),
             Topic::Templates("workspace-tea".to_owned()),
+            Topic::Volumes("workspace-tea".to_owned()),
             Topic::Tenant("ada".to_owned()),
             Topic::Workspaces,
+            Topic::Announcements("workspace-tea".to_owned()),
+            Topic::ForEveryone,
+            Topic::Class("tea".to_owned()),
         ] {
             assert_eq!(topic.to_string().parse(), Ok(topic));
         }

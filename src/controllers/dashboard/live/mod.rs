@@ -2,6 +2,7 @@
 
 pub mod address;
 pub mod broadcast;
+mod changes;
 pub mod handler;
 mod stream;
 pub mod watches;

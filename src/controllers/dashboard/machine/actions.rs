@@ -11,12 +11,15 @@ use crate::api::instance_snapshot::InstanceSnapshotKind;
 use crate::api::names::check_dns_label;
 use crate::api::why::lacks_template;
 use crate::api::{Template, labels};
-use crate::controllers::dashboard::action::entry::{Action, Field, Form, Input, Place, Plan, Right};
+use crate::controllers::dashboard::action::entry::{
+    Action, Field, Form, Input, NewObject, Place, Plan, Right,
+};
 use crate::controllers::dashboard::paths;
 use crate::controllers::dashboard::standing::Standing;
 use crate::controllers::dashboard::student::{Blocked, Student};
 use crate::controllers::dashboard::texts::Problem;
-use crate::runtime::clock;
+use crate::runtime::plan::KindInfo;
+use crate::runtime::{ObjectKey, clock};
 
 /// The maximum number of characters of a display name.
 const MAX_NAME: usize = 200;
@@ -167,12 +170,7 @@ pub const SAVE: MachineAction = MachineAction {
             id: "image-name",
             input: Input::Line { max: 128, pattern: IMAGE_NAME },
         }],
-        ..action(
-            "machine.save",
-            "/machines/{namespace}/{name}/save",
-            Place::Section,
-            Plan::CreateSnapshot(save),
-        )
+        ..action("machine.save", "/machines/{namespace}/{name}/save", Place::Section, Plan::Create(save))
     },
     offer: |of| Offer::when(Standing::of(of.instance) == Standing::Off),
 };
@@ -319,14 +317,15 @@ fn exposed(instance: &Instance) -> &[ExposedPort] {
     instance.spec.public_exposure.as_ref().map_or(&[][..], |exposure| &exposure.ports)
 }
 
-fn save(form: &Form<'_>) -> Result<Value, Problem> {
+fn save(form: &Form<'_>) -> Result<NewObject, Problem> {
     let machine = form.machine().ok_or(Problem::Form)?;
-    Ok(json!({
-        "metadata": {"name": form.new_name()?, "namespace": &*machine.namespace},
+    let body = json!({
         "spec": {
             "instanceRef": {"name": &*machine.name, "namespace": &*machine.namespace},
             "environmentRef": {"name": form.get("environment")},
             "imageName": form.get("imageName"),
         },
-    }))
+    });
+    let key = ObjectKey::new(machine.namespace, form.new_name()?);
+    Ok(NewObject { kind: KindInfo::of::<InstanceSnapshotKind>(), key, body })
 }

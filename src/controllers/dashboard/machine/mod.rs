@@ -8,12 +8,14 @@ mod forms;
 pub mod left;
 pub mod model;
 mod ports;
+mod technical;
 pub mod view;
 
 use axum::extract::Path;
 use axum::response::Response;
 
 use self::model::Machine;
+use super::history::model::History;
 use super::page::PageRequest;
 use super::paths;
 use super::student::Settings;
@@ -25,7 +27,7 @@ pub async fn page(request: PageRequest, Path((namespace, name)): Path<(String, S
     let Some(key) = paths::machine(&namespace, &name) else {
         return request.user.context.state(&request.user.user.name, &State::NotFound);
     };
-    let OneMachine { instance, is_template_gone, own, is_own, warnings } =
+    let OneMachine { instance, is_template_gone, own, is_own, warnings, recorded, events } =
         match request.read(async |reads| reads.machine(&key).await.map(Box::new)).await {
             Ok(machine) => *machine,
             Err(error) => return request.failed(&error),
@@ -34,6 +36,9 @@ pub async fn page(request: PageRequest, Path((namespace, name)): Path<(String, S
     let is_rule_enforced = request.app.settings.is_rule_enforced && is_own;
     let settings = Settings { is_rule_enforced, ..request.app.settings.clone() };
     request.answer(&own, &settings, None, |view, student| {
-        view::machine(view, &Machine::of(view, student, &instance, is_template_gone, warnings, None))
+        let conditions = &instance.status.conditions;
+        let history = History::of(&recorded, conditions, &[], events, view.now);
+        let shown = Machine::of(view, student, &instance, is_template_gone, warnings, None);
+        view::machine(view, &Machine { history, ..shown })
     })
 }

@@ -5,13 +5,15 @@ use jiff::Timestamp;
 use super::actions::SAVE;
 use super::card::Card;
 use super::ports::Ports;
+use super::technical::Technical;
 use crate::api::condition::READY;
 use crate::api::environment::EnvironmentType;
 use crate::api::instance::EnvironmentStatus;
 use crate::api::instance_snapshot::SnapshotPhase;
-use crate::api::names::check_dns_label;
+use crate::api::names::{CanonicalName, check_dns_label};
 use crate::api::why::{Facts, Step, Warning, Why};
-use crate::api::{Condition, Instance, InstanceSnapshot, Template};
+use crate::api::{Condition, Instance, InstanceSnapshot, Template, labels};
+use crate::controllers::dashboard::history::model::History;
 use crate::controllers::dashboard::standing::Standing;
 use crate::controllers::dashboard::student::{Settings, Student};
 use crate::controllers::dashboard::ui::links;
@@ -42,6 +44,12 @@ pub struct Machine {
     pub ready_in: String,
     /// The last known use.
     pub last_use: Option<Timestamp>,
+    /// Its status in technical words, on the page of another user.
+    pub technical: Option<Technical>,
+    /// The course whose class it belongs to, on the page of another user.
+    pub class: Option<String>,
+    /// Who did what with it, and when.
+    pub history: History,
 }
 
 /// An environment.
@@ -107,9 +115,13 @@ impl Machine {
         why.next.sort_by_key(Step::order);
         let status = &instance.status;
         let promise = status.inactivity.as_ref().or(status.destruction.as_ref());
+        // The namespace decides: the owner can write any Tenant into the spec.
+        let own = CanonicalName::of(student.tenant().name()).tenant_namespace();
+        let is_own = own == instance.namespace();
+        let course = instance.label(labels::WORKSPACE).filter(|name| check_dns_label(name).is_ok());
         Self {
             card: Card::of(view, student, instance),
-            is_own: student.tenant().name() == why.tenant,
+            is_own,
             why,
             is_template_gone,
             environments: parts(student, instance, template),
@@ -119,6 +131,9 @@ impl Machine {
             created: instance.metadata.creation_timestamp.as_ref().map(|time| time.0),
             ready_in: status.initial_ready_time.to_string(),
             last_use: promise.and_then(|promise| promise.since.as_ref()).map(|time| time.0),
+            technical: (!is_own).then(|| Technical::of(instance)),
+            class: course.filter(|_| !is_own).map(str::to_owned),
+            history: History::default(),
         }
     }
 }

@@ -3,11 +3,14 @@
 use maud::{Markup, html};
 
 use super::model::Machine;
+use super::technical::technical;
 use super::{buttons, connect, forms};
 use crate::api::shown::{escaped, message, shown};
 use crate::api::why::{Ender, Warned, Warning, Why};
+use crate::controllers::dashboard::history::view::history;
+use crate::controllers::dashboard::paths;
 use crate::controllers::dashboard::ui::view::View;
-use crate::controllers::dashboard::ui::{layout, parts, time};
+use crate::controllers::dashboard::ui::{layout, links, parts, time};
 
 /// Renders the page.
 pub fn machine(view: &View<'_>, machine: &Machine) -> Markup {
@@ -15,7 +18,7 @@ pub fn machine(view: &View<'_>, machine: &Machine) -> Markup {
     let card = &machine.card;
     let announced = html! { span #said aria-atomic="true" { (shown(&card.title)) ": " (texts.standing.of(card.standing)) ". " } };
     let content = html! {
-        p.back { a href="/" { (texts.home) } }
+        (back(view, machine))
         (buttons::state(view, card, &html! { h1 { (shown(&card.title)) } }))
         @if machine.why.waits.is_empty() { p { (buttons::because(view, card)) } }
         (buttons::progress(view, card))
@@ -24,15 +27,30 @@ pub fn machine(view: &View<'_>, machine: &Machine) -> Markup {
         (buttons::actions(view, card))
         (buttons::hints(view, card))
         (why(view, machine))
+        @if let Some(of) = &machine.technical { (technical(view, of)) }
         (next(view, machine))
         (connect::connect(view, machine))
         (forms::ports(view, machine))
         (forms::name(view, machine))
         (forms::images(view, machine))
         (facts(view, machine))
+        (history(view, &machine.history))
     };
     let title = format!("{} – {}", texts.standing.of(card.standing), card.title);
     layout::page(view, &title, &announced, &content)
+}
+
+/// The link to the page with the other machines: of the user, or of the class.
+fn back(view: &View<'_>, machine: &Machine) -> Markup {
+    let texts = view.texts();
+    html! {
+        p.back {
+            @match &machine.class {
+                Some(course) => a href=(paths::fill(paths::COURSE, |_| links::encoded(course))) { (texts.course_pages.class) ": " (shown(&machine.card.course)) },
+                None => a href="/" { (texts.home) },
+            }
+        }
+    }
 }
 
 /// The conditions that it waits for, and the warnings.

@@ -34,7 +34,7 @@ impl New {
             let title = student.scope_title(view.texts(), &scope(course));
             return Ok(Self::Offer(Box::new(Offer::of(view, student, template, &CREATE)), title));
         }
-        let Courses { mine, others } = Courses::of(student);
+        let Courses { mine, others, .. } = Courses::of(student);
         let found = mine.into_iter().chain(others).find(|found| found.name == course);
         found.map(|course| Self::Join(Box::new(course))).ok_or(State::NoTemplate)
     }

@@ -14,8 +14,20 @@ const CUT: usize = 500;
 /// … and if that does not fit either.
 const CUT_MORE: usize = 120;
 /// The fields of forms that pages fill in.
-const HIDDEN: [&str; 9] =
-    ["uid", "name", "templateNamespace", "template", "environment", "entry", "at", "same", "count"];
+const HIDDEN: [&str; 12] = [
+    "uid",
+    "selector",
+    "name",
+    "namespace",
+    "templateNamespace",
+    "template",
+    "environment",
+    "entry",
+    "at",
+    "same",
+    "count",
+    "who",
+];
 
 /// The flash message about a form, until a page shows it. The names in the cookie are short, for longer fields.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

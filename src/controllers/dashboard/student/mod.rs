@@ -15,7 +15,8 @@ use crate::api::tenant::Role;
 use crate::api::usage::Share;
 use crate::api::why::Facts;
 use crate::api::{
-    Condition, GenericRef, Instance, InstanceSnapshot, Quantity, Template, Tenant, Workspace, reason,
+    Announcement, Condition, GenericRef, Instance, InstanceSnapshot, Quantity, Template, Tenant, Workspace,
+    reason,
 };
 use crate::controllers::dashboard::action::entry::Right;
 use crate::controllers::dashboard::texts::Texts;
@@ -37,6 +38,10 @@ pub struct Settings {
     pub drive_size: String,
     /// The labels of nodes that users can choose from (`nodeLabels`).
     pub node_labels: Vec<String>,
+    /// The labels of the Workspaces that the daemon manages (`selector`), as a label selector.
+    pub selector: String,
+    /// The namespace of the installation (`leaderElection.namespace`).
+    pub namespace: String,
     /// The rule of the webhook for starting Instances.
     pub rule: Rule,
     /// Whether the webhook enforces the rule (`server.webhook.instanceQuota`).
@@ -60,6 +65,7 @@ pub struct Known {
     templates: BTreeMap<GenericRef, Arc<Template>>,
     workspaces: BTreeMap<String, Arc<Workspace>>,
     snapshots: Vec<InstanceSnapshot>,
+    announcements: Vec<Arc<Announcement>>,
 }
 
 impl Known {
@@ -89,13 +95,19 @@ impl Known {
                 .map(|found| (found.name().to_owned(), Arc::new(found)))
                 .collect(),
             snapshots,
+            announcements: Vec::new(),
         }
+    }
+
+    /// Adds the Announcements for the user.
+    pub fn announce(&mut self, announcements: Vec<Arc<Announcement>>) {
+        self.announcements = announcements;
     }
 
     /// Returns the number of objects.
     pub fn objects(&self) -> usize {
-        let Self { tenant: _, instances, templates, workspaces, snapshots } = self;
-        1 + instances.len() + templates.len() + workspaces.len() + snapshots.len()
+        let Self { tenant: _, instances, templates, workspaces, snapshots, announcements } = self;
+        1 + instances.len() + templates.len() + workspaces.len() + snapshots.len() + announcements.len()
     }
 }
 
@@ -171,6 +183,11 @@ impl<'a> Student<'a> {
         instance: &'i str,
     ) -> impl Iterator<Item = &'a InstanceSnapshot> + use<'a, 'i> {
         self.known.snapshots.iter().filter(move |snapshot| snapshot.spec.instance_ref.name == instance)
+    }
+
+    /// Returns the Announcements for the user, in the order of the page.
+    pub fn announcements(&self) -> &'a [Arc<Announcement>] {
+        &self.known.announcements
     }
 
     /// Returns the Templates that the user can read, sorted by namespace and name.

@@ -16,6 +16,8 @@ use crate::api::why::{Event, WARNINGS, Warning, is_waiting, pods_of, warnings};
 use crate::api::workspace::WorkspaceKind;
 use crate::api::{Instance, InstanceSnapshot, Kind, Object, Tenant, Workspace};
 use crate::controllers::dashboard::action::entry::Right;
+use crate::controllers::dashboard::history::model::{Recorded, Told};
+use crate::controllers::dashboard::history::read::{EVENTS, events};
 use crate::controllers::dashboard::live::broadcast::Topic;
 use crate::controllers::dashboard::paths;
 use crate::controllers::dashboard::ui::state::State;
@@ -28,8 +30,6 @@ use crate::runtime::plan::KindInfo;
 
 /// The maximum number of courses of a user for which Templates are read. Each course is one request.
 const MOST_COURSES: usize = 50;
-/// The kind of events.
-const EVENTS: KindInfo = KindInfo { group: "", version: "v1", kind: "Event", plural: "events" };
 
 /// The reads of one page.
 pub struct Reads<'a> {
@@ -63,6 +63,10 @@ pub struct OneMachine {
     pub is_own: bool,
     /// The warnings about its objects, or why they are unknown; empty if the user may not read them.
     pub warnings: Result<Vec<Warning>, String>,
+    /// The fields that tell its history.
+    pub recorded: Recorded,
+    /// The events about it, or why they are unknown; empty if the user may not read them.
+    pub events: Result<Vec<Event>, String>,
 }
 
 /// The rights of a user in one namespace. In other namespaces, every right counts as granted, and the API server
@@ -113,7 +117,10 @@ impl Reads<'_> {
 
     /// Reads the Tenant. If it does not exist or the user may not read it, returns an empty one with the name of the
     /// user, and the page that replaces every page. Users may read their own Tenant once their address is confirmed.
-    async fn tenant(&self) -> Result<(Tenant, Option<State>), ApiError> {
+    ///
+    /// # Errors
+    /// The error of the API server.
+    pub async fn tenant(&self) -> Result<(Tenant, Option<State>), ApiError> {
         let User { name, unconfirmed, credential, .. } = self.user;
         let key = ObjectKey::new("", name.as_str());
         if let Some(tenant) = or_none(self.users.client.get::<TenantKind>(credential, &key).await)? {
@@ -124,12 +131,19 @@ impl Reads<'_> {
     }
 
     /// Lists the objects of a kind in a namespace; empty if the user may not read them.
-    async fn list<T: Kind>(&self, namespace: &str) -> Result<Vec<Object<T>>, ApiError> {
+    ///
+    /// # Errors
+    /// The error of the API server.
+    pub async fn list<T: Kind>(&self, namespace: &str) -> Result<Vec<Object<T>>, ApiError> {
         let listed = self.users.client.list::<T>(&self.user.credential, namespace, "").await;
         or_none(listed).map(Option::unwrap_or_default)
     }
 
-    async fn rules(&self, namespace: &str) -> Result<NamespaceRules, ApiError> {
+    /// Reads the rights of the user in a namespace.
+    ///
+    /// # Errors
+    /// The error of the API server.
+    pub async fn rules(&self, namespace: &str) -> Result<NamespaceRules, ApiError> {
         let rules = self.users.rules(self.user, namespace).await?;
         Ok(NamespaceRules { namespace: namespace.to_owned(), rules })
     }
@@ -183,7 +197,9 @@ impl Reads<'_> {
     /// The error of the API server.
     pub async fn machine(&self, machine: &ObjectKey) -> Result<OneMachine, ApiError> {
         let namespace = &*machine.namespace;
-        let instance = self.users.client.get::<InstanceKind>(&self.user.credential, machine);
+        let (client, credential) = (&self.users.client, &self.user.credential);
+        let instance =
+            client.get_as::<Told<InstanceKind>>(credential, KindInfo::of::<InstanceKind>(), machine);
         let (instance, tenant, workspaces, instances, rules) = join!(
             instance,
             self.tenant(),
@@ -191,7 +207,7 @@ impl Reads<'_> {
             self.list::<InstanceKind>(namespace),
             self.rules(namespace),
         );
-        let (instance, rules) = (instance?, rules?);
+        let (Told { object: instance, recorded }, rules) = (instance?, rules?);
         let reference = &instance.spec.template_ref;
         let template = async {
             match paths::machine(&reference.namespace, &reference.name) {
@@ -199,7 +215,9 @@ impl Reads<'_> {
                 None => Err(ApiError::NotFound(String::new())),
             }
         };
-        let (template, snapshots) = join!(template, self.snapshots(&rules));
+        let events = events(self.users, self.user, namespace, instance.uid());
+        let (template, snapshots, events) = join!(template, self.snapshots(&rules), events);
+        let events = events.map_err(|error| error.to_string());
         let warnings = self.warnings(&instance, &rules).await.map_err(|error| error.to_string());
         let is_template_gone = matches!(template, Err(ApiError::NotFound(_)));
         let templates = or_none(template)?.into_iter().collect();
@@ -211,7 +229,8 @@ impl Reads<'_> {
         ];
         let known = Known::new(tenant, instances?, templates, workspaces?, snapshots?);
         let own = Own { known, without_tenant, rules, topics };
-        Ok(OneMachine { instance, is_template_gone, own, is_own: namespace == self.namespace(), warnings })
+        let is_own = namespace == self.namespace();
+        Ok(OneMachine { instance, is_template_gone, own, is_own, warnings, recorded, events })
     }
 
     /// Lists the snapshots of a namespace; empty if the user may not list them, like most students. Without this
@@ -257,14 +276,14 @@ fn topic_of(machine: &ObjectKey, rules: &NamespaceRules) -> Topic {
 }
 
 /// Returns the namespace of the Templates of a course.
-fn namespace_of(course: &str, workspaces: &[Workspace]) -> String {
+pub fn namespace_of(course: &str, workspaces: &[Workspace]) -> String {
     let known = workspaces.iter().find(|workspace| workspace.name() == course);
     let stated = known.map(|workspace| workspace.status.namespace.name.as_str()).unwrap_or_default();
     if stated.is_empty() { format!("workspace-{course}") } else { stated.to_owned() }
 }
 
 /// Returns the object; `None` if it does not exist or the user may not read it.
-fn or_none<T>(answer: Result<T, ApiError>) -> Result<Option<T>, ApiError> {
+pub fn or_none<T>(answer: Result<T, ApiError>) -> Result<Option<T>, ApiError> {
     match answer {
         Ok(found) => Ok(Some(found)),
         Err(ApiError::NotFound(_) | ApiError::Forbidden(_)) => Ok(None),

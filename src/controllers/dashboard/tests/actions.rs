@@ -15,6 +15,7 @@ use crate::controllers::dashboard::machine::actions::ACTIONS;
 use crate::controllers::dashboard::machine::{model::Machine, view::machine};
 use crate::controllers::dashboard::router::actions;
 use crate::controllers::dashboard::student::{Rights, Settings, Student};
+use crate::controllers::dashboard::templates::tests::pages as templates;
 use crate::controllers::dashboard::texts::texts;
 
 /// The rights of a user who may do everything except this.
@@ -38,6 +39,10 @@ fn pages(language: Language, rights: &dyn Rights) -> String {
         courses(&view, &Courses::of(&student)),
         account(&view, &Account::of(&view, &student)),
     ];
+    pages.extend(templates(&view, &student, rights, "Lab").into_iter().map(|(_, page)| page));
+    pages.extend(super::people::pages(&view, rights, "Bob").into_iter().map(|(_, page)| page));
+    pages.extend(super::collected::pages(&view, rights, "Bob").into_iter().map(|(_, page)| page));
+    pages.extend(super::admin::pages(&view, rights, "Bob").into_iter().map(|(_, page)| page));
     for mut instance in instances() {
         let port = json!({"name": "web", "port": 0, "targetPort": 80, "protocol": "TCP"});
         instance.spec.public_exposure = read(json!({"ports": [port]}));

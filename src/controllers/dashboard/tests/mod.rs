@@ -1,16 +1,20 @@
 //! Tests of the pages: their models, and the rules for all of them.
 
 mod actions;
+mod admin;
+mod collected;
 mod facts;
 mod favourites;
 pub mod fixtures;
 mod login;
+mod manager;
 mod models;
 mod outages;
 mod pages;
+pub mod people;
 mod personal;
-mod rules;
-mod site;
+pub mod rules;
+pub mod site;
 mod start;
 mod texts;
 mod time_left;

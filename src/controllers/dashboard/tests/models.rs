@@ -6,17 +6,19 @@ use super::fixtures::{
     Everything, NAMESPACE, condition, instance, known, now, read, settings, template, tenant, view, workspace,
 };
 use crate::api::quota::{Places, Refusal};
+use crate::api::template::instance_name;
 use crate::api::{GenericRef, Instance};
 use crate::config::Language;
 use crate::controllers::dashboard::account::model::Account;
+use crate::controllers::dashboard::action::entry::Right;
 use crate::controllers::dashboard::courses::enrolment::Part;
-use crate::controllers::dashboard::courses::model::{Course, Courses};
-use crate::controllers::dashboard::home::model::{Home, new_name};
+use crate::controllers::dashboard::courses::model::{self, Course, Courses};
+use crate::controllers::dashboard::home::model::Home;
 use crate::controllers::dashboard::machine::actions::{DELETE, KEEP, Offer, RESTART, START, STOP};
 use crate::controllers::dashboard::machine::card::Card;
 use crate::controllers::dashboard::machine::model::Machine;
 use crate::controllers::dashboard::standing::Standing;
-use crate::controllers::dashboard::student::{Blocked, Known, Settings, Student};
+use crate::controllers::dashboard::student::{Blocked, Known, Rights, Settings, Student};
 
 const NET: (&str, &str) = ("workspace-net", "desktop");
 
@@ -210,7 +212,7 @@ fn the_name_of_a_new_machine_fits_its_objects() {
         (&long, json!(["Container"]), format!("{}-k3x9", "a".repeat(51))),
     ] {
         let template = template("net", name, "", &json!({"kinds": kinds}));
-        let made = new_name(&template, "k3x9");
+        let made = instance_name(&template, "k3x9");
         assert_eq!(made, expected);
         assert!(crate::api::names::check_instance(&made, Some("part-0")).is_ok(), "{made}");
     }
@@ -236,6 +238,32 @@ fn courses_offer_join_ask_and_leave_where_possible() {
     let expected = [("os", Part::CanJoin, Some("course.join")), ("sec", Part::CanAsk, Some("course.ask"))];
     assert_eq!(offered(&courses.others), expected);
     assert!(courses.mine[3].is_failing);
+}
+
+/// The rights of a user who may use these verbs with Tenants and Workspaces.
+struct May(&'static [(&'static str, &'static str)]);
+
+impl Rights for May {
+    fn may(&self, namespace: &str, right: &Right) -> bool {
+        assert_eq!(namespace, NAMESPACE);
+        self.0.contains(&(right.verb, right.resource))
+    }
+}
+
+#[test]
+fn managers_see_the_classes_of_their_courses_and_administrators_all() {
+    const LIST: (&str, &str) = ("list", "tenants");
+    const PATCH: (&str, &str) = ("patch", "workspaces");
+    let (known, settings) = (known(), settings());
+    let managed = |rights: May| {
+        let courses = model::managed(&Student::new(&known, &settings, &rights, None));
+        courses.into_iter().map(|(name, _)| name).collect::<Vec<_>>()
+    };
+    assert_eq!(managed(May(&[])), Vec::<String>::new());
+    assert_eq!(managed(May(&[PATCH])), Vec::<String>::new(), "the page needs the Tenants");
+    assert_eq!(managed(May(&[LIST])), ["data"]);
+    // Sorted by title.
+    assert_eq!(managed(May(&[LIST, PATCH])), ["net", "data", "ml", "drive", "os", "sec"]);
 }
 
 #[test]

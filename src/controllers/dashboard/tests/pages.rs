@@ -2,6 +2,7 @@
 
 use crate::config::Language;
 use crate::controllers::dashboard::account::{model::Account, view::account};
+use crate::controllers::dashboard::class::tests::view::pages as class_pages;
 use crate::controllers::dashboard::courses::{model::Courses, view::courses};
 use crate::controllers::dashboard::help::help;
 use crate::controllers::dashboard::home::{model::Home, view::home};
@@ -10,6 +11,7 @@ use crate::controllers::dashboard::new::{model::New, view::new};
 use crate::controllers::dashboard::paths;
 use crate::controllers::dashboard::session::Logout;
 use crate::controllers::dashboard::student::{Known, Student};
+use crate::controllers::dashboard::templates::tests::pages as template_pages;
 use crate::controllers::dashboard::tests::fixtures::{
     Everything, instances, known, now, settings, view, warning,
 };
@@ -65,7 +67,17 @@ pub fn pages(language: Language) -> Vec<(String, String)> {
         let shown = New::of(&view, &student, course, template).expect("a page");
         pages.push((format!("new-{course}"), new(&view, &shown)));
     }
+    pages.push(("machine-of-student".to_owned(), super::manager::page(language)));
+    pages.extend(class_pages(language));
+    let of_people = super::people::pages(&of("/courses/net/people"), &all, "Bob Bianchi");
+    pages.extend(of_people.into_iter().map(|(name, page)| (name.to_owned(), page)));
+    let collected = super::collected::pages(&of("/courses/net/volumes"), &all, "Bob Bianchi");
+    pages.extend(collected.into_iter().map(|(name, page)| (name.to_owned(), page)));
+    let of_administrators = super::admin::pages(&of(paths::ADMIN), &all, "Bob Bianchi");
+    pages.extend(of_administrators.into_iter().map(|(name, page)| (name.to_owned(), page)));
+    pages.extend(template_pages(&of("/courses/net/templates"), &student, &all, "Lab"));
     pages.push(("help".to_owned(), help(&of(paths::HELP))));
+    pages.extend(crate::controllers::dashboard::bulk::tests::samples(language));
     pages.extend(special(language, &student));
     for (number, of_state) in states().iter().enumerate() {
         pages.push((format!("state-{number:02}"), state(&of("/"), of_state)));

@@ -43,12 +43,14 @@ fn own_templates_are_listed_in_the_personal_workspace_with_its_quota() {
         let home = home(tenant, true);
         assert_eq!(listed(&home), [("Networks", vec!["desktop"]), (personal, vec!["own"])]);
         assert_eq!((home.courses[1].amounts.len(), &home.courses[1].offers[0].blocked), (limits, &None));
+        assert!(home.has_personal);
     }
     // The status of the Tenant says that personal workspaces are enabled.
     let mut created = with_quota.clone();
     created.status.personal_workspace_created = Some(true);
     assert_eq!(listed(&home(created, false)), [("Networks", vec!["desktop"]), (personal, vec!["own"])]);
     for (tenant, personal_workspaces) in [(with_quota, false), (enrolled(), true)] {
-        assert_eq!(listed(&home(tenant, personal_workspaces)), [("Networks", vec!["desktop"])]);
+        let home = home(tenant, personal_workspaces);
+        assert_eq!((listed(&home), home.has_personal), (vec![("Networks", vec!["desktop"])], false));
     }
 }

@@ -6,7 +6,8 @@ use super::fixtures::view;
 use super::pages::{pages, states};
 use crate::config::Language;
 use crate::controllers::dashboard::texts::texts;
-use crate::controllers::dashboard::ui::state::state;
+use crate::controllers::dashboard::ui::state::{State, state};
+use crate::controllers::dashboard::ui::view::View;
 
 /// An element of a page: its name and its attributes.
 pub struct Element<'p> {
@@ -75,9 +76,10 @@ fn faults(page: &str) -> Vec<String> {
         );
         fault(is_field && !element.has("hx-morph-skip"), format!("<{name}> loses what is typed"));
         fault(*name == "button" && !element.has("type"), "a button without a type".to_owned());
-        let is_search = element.of("role") == "search" && element.of("method") == "get";
+        // A search, or the selected rows of a table, which lead to a question.
+        let is_read = element.of("role") == "search" || element.of("class") == "selection";
         fault(
-            *name == "form" && element.of("method") != "post" && !is_search,
+            *name == "form" && element.of("method") != "post" && !(is_read && element.of("method") == "get"),
             "a form that is not posted".to_owned(),
         );
         fault(
@@ -156,6 +158,33 @@ fn every_state_has_its_own_text_and_one_action() {
             assert_eq!(content.matches("<a ").count(), 1, "one action: {content}");
             assert!(seen.insert(content.to_owned()), "each text is different: {content}");
         }
+    }
+}
+
+#[test]
+fn every_page_about_a_state_has_the_contact() {
+    for language in Language::all() {
+        for of_state in states() {
+            let page = state(&view(language, "/"), &of_state).into_string();
+            assert!(page.contains("href=\"mailto:labs@example.org\""), "{of_state:?}: {page}");
+        }
+    }
+}
+
+#[test]
+fn only_administrators_have_the_link_to_their_pages() {
+    for (is_administrator, path, current) in [
+        (true, "/", " href=\"/admin\">"),
+        (true, "/admin", " href=\"/admin\" aria-current=\"page\">"),
+        (true, "/admin/people", " href=\"/admin\" aria-current=\"true\">"),
+        (true, "/administration", " href=\"/admin\">"),
+        (false, "/courses", ""),
+    ] {
+        let view = View { is_administrator, ..view(Language::ENGLISH, path) };
+        let page = state(&view, &State::NotFound).into_string();
+        let link = page.find("href=\"/admin\"").map(|at| &page[at - 1..]);
+        assert_eq!(link.is_some(), is_administrator, "{path}");
+        assert!(link.unwrap_or_default().starts_with(current), "{path}: {link:?}");
     }
 }
 

@@ -9,10 +9,12 @@ use crate::api::InstanceSnapshot;
 use crate::api::shown::is_control;
 use crate::config::Language;
 use crate::controllers::dashboard::account::{model::Account, view::account};
+use crate::controllers::dashboard::class::tests::view::with_text;
 use crate::controllers::dashboard::courses::{model::Courses, view::courses};
 use crate::controllers::dashboard::home::{model::Home, view::home};
 use crate::controllers::dashboard::machine::{model::Machine, view::machine};
 use crate::controllers::dashboard::student::{Known, Student};
+use crate::controllers::dashboard::templates::tests::pages as templates;
 use crate::controllers::dashboard::ui::state::{State, state};
 use crate::controllers::dashboard::ui::view::{Notice, Typed, View};
 
@@ -65,11 +67,14 @@ fn pages(text: &str) -> Vec<String> {
         machine(&view, &shown),
         courses(&view, &Courses::of(&student)),
         account(&view, &Account::of(&view, &student)),
+        with_text(text),
         state(&view, &State::Refused(text.to_owned())),
         state(&view, &State::Unconfirmed(text.to_owned())),
         state(&view, &State::IssuerRefused(text.to_owned())),
     ];
-    pages.into_iter().map(maud::PreEscaped::into_string).collect()
+    let of_people = super::people::pages(&view, &all, text).into_iter().map(|(_, page)| page);
+    let of_templates = templates(&view, &student, &all, text).into_iter().map(|(_, page)| page);
+    pages.into_iter().chain(of_people).chain(of_templates).map(maud::PreEscaped::into_string).collect()
 }
 
 /// Returns the elements and the names of their attributes, which a text must not change.

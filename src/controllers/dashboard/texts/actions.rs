@@ -38,4 +38,7 @@ pub struct FieldTexts {
     /// The expected content; empty if the label is sufficient.
     #[serde(default)]
     pub hint: String,
+    /// The words for the values of a choice; a value without one is shown itself.
+    #[serde(default)]
+    pub values: BTreeMap<String, String>,
 }

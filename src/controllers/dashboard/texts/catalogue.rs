@@ -6,6 +6,17 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use super::actions::ActionTexts;
+use super::declare::catalogue;
+use super::pages::admin::AdminTexts;
+use super::pages::announcements::AnnouncementTexts;
+use super::pages::bulk::Bulk;
+use super::pages::class::Class;
+use super::pages::course::CoursePages;
+use super::pages::exams::ExamTexts;
+use super::pages::history::{HistoryTexts, TechnicalTexts};
+use super::pages::people::PeopleTexts;
+use super::pages::templates::TemplateTexts;
+use super::pages::volumes::VolumeTexts;
 use super::phrases::{Ending, Progress};
 use super::problems::Problem;
 use super::template::{Plural, Table, Template};
@@ -30,20 +41,6 @@ pub fn read(language: Language) -> Result<Texts, String> {
 /// Returns the texts of a language.
 pub fn texts(language: Language) -> &'static Texts {
     &CATALOGUES[language.index()]
-}
-
-/// Declares a part of the catalogue: its texts by their kind.
-macro_rules! catalogue {
-    ($(#[$doc:meta])+ pub struct $part:ident; $($kind:ty: $($name:ident),+;)+) => {
-        $(#[$doc])+
-        #[derive(Debug, Deserialize)]
-        #[serde(deny_unknown_fields)]
-        // Delete a text that no page shows.
-        #[deny(dead_code)]
-        pub struct $part {
-            $($(pub $name: $kind,)+)+
-        }
-    };
 }
 
 catalogue! {
@@ -78,6 +75,17 @@ catalogue! {
     Table<DenialReason, Template>: refusal;
     Table<Progress>: snapshot;
     ConnectHelp: connect_help;
+    CoursePages: course_pages;
+    AdminTexts: admin;
+    AnnouncementTexts: announcements;
+    Bulk: bulk;
+    Class: class;
+    ExamTexts: exams;
+    VolumeTexts: volumes;
+    HistoryTexts: history;
+    PeopleTexts: people;
+    TechnicalTexts: technical;
+    TemplateTexts: templates;
     BTreeMap<String, ActionTexts>: actions;
     Table<Problem>: problems;
     States: states;

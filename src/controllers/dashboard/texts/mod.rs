@@ -6,6 +6,8 @@
 mod actions;
 mod amounts;
 mod catalogue;
+mod declare;
+mod pages;
 mod phrases;
 mod problems;
 pub mod template;

@@ -67,6 +67,80 @@ table_key! {
         Name,
         /// Only managers enrol users in the course.
         Closed,
+        /// The title of an Announcement is empty, too long, or has control characters.
+        AnnouncementTitle,
+        /// The text of an Announcement is empty, too long, or has control characters.
+        AnnouncementText,
+        /// The days of an Announcement are not a number from 1 to 365.
+        AnnouncementDays,
+        /// The name of a new course is invalid.
+        CourseName,
+        /// The title of a course is empty, too long, or has control characters.
+        CourseTitle,
+        /// The cores of a quota are not an amount.
+        QuotaCpu,
+        /// The memory of a quota is not an amount.
+        QuotaMemory,
+        /// The disk of a quota is not an amount.
+        QuotaDisk,
+        /// The machines of a quota are not a number from 1 to 10000.
+        QuotaMachines,
+        /// The same for the quota of a personal workspace: its cores.
+        OwnCpu,
+        /// Its memory.
+        OwnMemory,
+        /// Its disk.
+        OwnDisk,
+        /// Its machines.
+        OwnMachines,
+        /// The name of the course of an enrolment is invalid.
+        EnrolCourse,
+        /// A user name is invalid.
+        PersonUser,
+        /// A user name is too long.
+        PersonUserLong,
+        /// The name of a person is too long, or has control characters.
+        PersonName,
+        /// A new person has no first or no last name.
+        PersonNoName,
+        /// An e-mail address is invalid.
+        PersonEmail,
+        /// A new person has no e-mail address.
+        PersonNoEmail,
+        /// The Tenant has another e-mail address.
+        PersonOther,
+        /// A role does not exist.
+        PersonRole,
+        /// Users do not change their own role.
+        PersonSelf,
+        /// The Tenant is being deleted.
+        PersonLeaving,
+        /// The person is in the course already, with another role.
+        PersonEnrolled,
+        /// The Tenant does not exist.
+        PersonUnknown,
+        /// A list of people is empty.
+        ListEmpty,
+        /// A list of people is too long.
+        ListLong,
+        /// A list of people has no column with user names.
+        ListNoUser,
+        /// A list of people has an unknown column, or one twice.
+        ListColumns,
+        /// A line of a list has more or fewer fields than the first one.
+        ListFields,
+        /// A quotation mark in a line of a list is wrong.
+        ListQuote,
+        /// A line of a list is not in UTF-8.
+        ListEncoding,
+        /// A list names a user twice.
+        ListTwice,
+        /// A list has an e-mail address twice.
+        ListEmailTwice,
+        /// The title of a shared volume is empty or too long, or has control characters.
+        VolumeTitle,
+        /// The size of a shared volume is not a whole number from 1 to 10,240.
+        VolumeSize,
     }
 }
 
@@ -90,6 +164,32 @@ const FIELDS: &[(Problem, (&str, &str))] = &[
     (Problem::PortName, ("name", "port-name")),
     (Problem::PortNameTaken, ("name", "port-name")),
     (Problem::Name, ("prettyName", "pretty-name")),
+    (Problem::AnnouncementTitle, ("title", "announcement-title")),
+    (Problem::AnnouncementText, ("text", "announcement-text")),
+    (Problem::AnnouncementDays, ("days", "announcement-days")),
+    (Problem::CourseName, ("course", "course-name")),
+    (Problem::CourseTitle, ("title", "course-title")),
+    (Problem::QuotaCpu, ("cpu", "quota-cpu")),
+    (Problem::QuotaMemory, ("memory", "quota-memory")),
+    (Problem::QuotaDisk, ("disk", "quota-disk")),
+    (Problem::QuotaMachines, ("instances", "quota-instances")),
+    (Problem::OwnCpu, ("cpu", "own-cpu")),
+    (Problem::OwnMemory, ("memory", "own-memory")),
+    (Problem::OwnDisk, ("disk", "own-disk")),
+    (Problem::OwnMachines, ("instances", "own-instances")),
+    (Problem::EnrolCourse, ("course", "enrol-course")),
+    (Problem::PersonUser, ("user", "person-user")),
+    (Problem::PersonUserLong, ("user", "person-user")),
+    (Problem::PersonLeaving, ("user", "person-user")),
+    (Problem::PersonEnrolled, ("user", "person-user")),
+    (Problem::PersonName, ("first", "person-first")),
+    (Problem::PersonNoName, ("first", "person-first")),
+    (Problem::PersonEmail, ("email", "person-email")),
+    (Problem::PersonNoEmail, ("email", "person-email")),
+    (Problem::PersonOther, ("email", "person-email")),
+    (Problem::PersonRole, ("role", "person-role")),
+    (Problem::VolumeTitle, ("prettyName", "volume-title")),
+    (Problem::VolumeSize, ("size", "volume-size")),
 ];
 
 impl Problem {

@@ -1,5 +1,7 @@
 //! The form of an action: its fields, each with a label and a hint.
 
+use std::collections::BTreeMap;
+
 use maud::{Markup, html};
 
 use super::parts;
@@ -47,7 +49,7 @@ pub fn optional(
     (key, is_typed): (&str, bool),
     options: &[String],
 ) -> Markup {
-    let Some(FieldTexts { label, hint }) = view.action(action).fields.get(field.name) else {
+    let Some(FieldTexts { label, hint, .. }) = view.action(action).fields.get(field.name) else {
         return Markup::default();
     };
     let Field { name, id, input } = field;
@@ -74,7 +76,7 @@ pub fn optional(
 /// A field with its label, and with the error if the form was rejected because of it. A live update does not touch its
 /// content.
 fn field(view: &View<'_>, path: &str, field: &Field, texts: &FieldTexts, value: &str) -> Markup {
-    let FieldTexts { label, hint } = texts;
+    let FieldTexts { label, hint, values } = texts;
     let wrong = view.wrong_in(path, field.name);
     let [error_id, hint_id] = ["error", "hint"].map(|part| format!("{}-{part}", field.id));
     let parts = [(wrong.is_some(), error_id.as_str()), (!hint.is_empty(), hint_id.as_str())];
@@ -84,19 +86,21 @@ fn field(view: &View<'_>, path: &str, field: &Field, texts: &FieldTexts, value: 
     html! {
         div.field {
             label for=(field.id) { (label) }
-            (input(view, path, field, value, &Described { by: &described, is_wrong: wrong.is_some() }))
+            (input(view, path, field, value, &Described { by: &described, is_wrong: wrong.is_some(), values }))
             @if let Some(why) = wrong { p.error id=(error_id) { (message(why)) } }
             @if !hint.is_empty() { p.hint id=(hint_id) { (hint) } }
         }
     }
 }
 
-/// The description of a field for screen readers.
+/// The description of a field.
 struct Described<'a> {
-    /// The ids of the elements that describe it; empty for none.
+    /// The ids of the elements that describe it for screen readers; empty for none.
     by: &'a str,
     /// Whether its content is invalid.
     is_wrong: bool,
+    /// The words for the values of a choice.
+    values: &'a BTreeMap<String, String>,
 }
 
 /// The element of a field. The script keeps drafts of fields with `data-draft`, which is never a key.
@@ -113,6 +117,10 @@ fn input(view: &View<'_>, path: &str, field: &Field, value: &str, described: &De
                     pattern=[Some(*pattern).filter(|pattern| !pattern.is_empty())]
                     aria-describedby=[by] aria-invalid=[invalid] hx-morph-skip hx-nonce=(nonce);
             },
+            Input::OptionalLine { max } => {
+                input type="text" id=(id) name=(name) value=(value) maxlength=(max) data-draft
+                    aria-describedby=[by] aria-invalid=[invalid] hx-morph-skip hx-nonce=(nonce);
+            },
             Input::Number { min, max } => {
                 input type="number" id=(id) name=(name) value=(value) min=(min) max=(max) required inputmode="numeric" data-draft
                     aria-describedby=[by] aria-invalid=[invalid] hx-morph-skip hx-nonce=(nonce);
@@ -123,7 +131,7 @@ fn input(view: &View<'_>, path: &str, field: &Field, value: &str, described: &De
             },
             Input::OneOf(all) => {
                 select id=(id) name=(name) data-draft aria-describedby=[by] aria-invalid=[invalid] hx-morph-skip hx-nonce=(nonce) {
-                    @for one in *all { option value=(one) selected[*one == value] { (one) } }
+                    @for one in *all { option value=(one) selected[*one == value] { (described.values.get(*one).map_or(*one, String::as_str)) } }
                 }
             },
         }

@@ -24,7 +24,7 @@ const OPENS: &str = "load, retry";
 /// finds them, and with `aria-atomic="true"`.
 pub fn page(view: &View<'_>, title: &str, announced: &Markup, content: &Markup) -> Markup {
     let live = (view.live == Live::On).then_some(UPDATES);
-    let own = live.map(|_| links::searched(view.path, view.search));
+    let own = live.map(|_| view.own_path());
     html! {
         (DOCTYPE)
         html lang=(view.language.code()) {
@@ -87,6 +87,9 @@ fn header(view: &View<'_>) -> Markup {
                         @for (path, name) in pages {
                             li { a href=(path) aria-current=[(view.path == path).then_some("page")] { (name) } }
                         }
+                        @if view.is_administrator {
+                            li { a href=(paths::ADMIN) aria-current=[administers(view.path)] { (texts.admin.heading) } }
+                        }
                     }
                 }
                 div.person {
@@ -95,6 +98,14 @@ fn header(view: &View<'_>) -> Markup {
                 }
             }
         }
+    }
+}
+
+/// Returns the value of `aria-current` of the link to the pages of administrators.
+fn administers(path: &str) -> Option<&'static str> {
+    match path.strip_prefix(paths::ADMIN)? {
+        "" => Some("page"),
+        below => below.starts_with('/').then_some("true"),
     }
 }
 
@@ -143,7 +154,7 @@ fn summary(view: &View<'_>, text: &str, content: &Markup) -> Markup {
 }
 
 fn reload(view: &View<'_>) -> Markup {
-    html! { a href=(links::searched(view.path, view.search)) { (view.texts().reload) } }
+    html! { a href=(view.own_path()) { (view.texts().reload) } }
 }
 
 fn footer(view: &View<'_>) -> Markup {

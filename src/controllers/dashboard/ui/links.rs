@@ -26,12 +26,9 @@ pub fn login_at(path: &str) -> String {
     format!("/login?return={}", utf8_percent_encode(path, NON_ALPHANUMERIC))
 }
 
-/// Returns the path of a page with the text that the user searches for, if there is one.
-pub fn searched(path: &str, search: &str) -> String {
-    match search {
-        "" => path.to_owned(),
-        text => format!("{path}?q={}", utf8_percent_encode(text, NON_ALPHANUMERIC)),
-    }
+/// Returns a path with an encoded query, if there is one.
+pub fn queried(path: &str, query: &str) -> String {
+    if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") }
 }
 
 /// Returns an address that a page may link to: `http` or `https` with a host. A user may have written the status of an Instance.
@@ -86,7 +83,7 @@ mod tests {
     #[test]
     fn names_are_encoded_in_paths() {
         assert_eq!(of_machine(paths::MACHINE, "tenant-ada", "a.b"), "/machines/tenant-ada/a.b");
-        assert_eq!([searched("/", ""), searched("/", "a&b c")], ["/", "/?q=a%26b%20c"]);
+        assert_eq!([queried("/", ""), queried("/", "q=a%26b+c")], ["/", "/?q=a%26b+c"]);
         assert_eq!(of_machine(paths::MACHINE, "..", "a/b?c#d\"<"), "/machines//a%2Fb%3Fc%23d%22%3C");
         let terminal = terminal("https://ssh.example.org/t", "a", "b&c", "d").expect("a link");
         assert_eq!(terminal, "https://ssh.example.org/t?namespace=a&name=b%26c&environment=d");

@@ -2,7 +2,6 @@
 
 use maud::{Markup, html};
 
-use super::links::searched;
 use super::time;
 use super::view::View;
 use crate::api::condition::Condition;
@@ -117,7 +116,7 @@ fn confirm(view: &View<'_>, button: &Button<'_>) -> Markup {
                 }
                 div.actions {
                     (submit(button, confirm.as_deref().unwrap_or(label), Some("danger"), None, &Markup::default()))
-                    a.button.cancel href=(searched(view.path, view.search)) { (view.texts().cancel) }
+                    a.button.cancel href=(view.own_path()) { (view.texts().cancel) }
                 }
             }
         }
@@ -134,7 +133,8 @@ pub fn copy(view: &View<'_>, text: &str, what: &str) -> Markup {
     let texts = view.texts();
     html! {
         button.plain.copy type="button" data-copy=(text) data-done=(texts.copied) { (texts.copy) (unseen(what)) }
-        output {}
+        // An update keeps the message.
+        output hx-morph-skip hx-nonce=(view.nonce) {}
     }
 }
 

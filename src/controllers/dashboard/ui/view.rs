@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+use super::links;
 use crate::config::Language;
 use crate::controllers::dashboard::action::entry::Action;
 use crate::controllers::dashboard::http::brand::Brand;
@@ -39,7 +40,7 @@ pub struct Typed<'a> {
     /// The fields with their values.
     pub values: &'a [(String, String)],
     /// The invalid field: its name, and the id of its element.
-    pub wrong: Option<(&'static str, &'static str)>,
+    pub wrong: Option<(&'a str, &'a str)>,
 }
 
 /// The input of all pages.
@@ -57,10 +58,14 @@ pub struct View<'a> {
     pub nonce: &'a str,
     /// The path of the page without its query.
     pub path: &'a str,
+    /// The query that selects the content of the page, encoded; empty without one.
+    pub query: &'a str,
     /// The text that the user searches for; empty without a search.
     pub search: &'a str,
     /// The name of the user; empty without a login.
     pub user: &'a str,
+    /// Whether the user has the rights of administrators, who get a link to their pages.
+    pub is_administrator: bool,
     /// The appearance of the university.
     pub brand: &'a Brand,
     /// The URL of the help page (`helpUrl`); empty if it is not configured.
@@ -89,6 +94,11 @@ impl<'a> View<'a> {
     /// Returns the texts of the language.
     pub fn texts(&self) -> &'static Texts {
         texts(self.language)
+    }
+
+    /// Returns the path of the page with its query.
+    pub fn own_path(&self) -> String {
+        links::queried(self.path, self.query)
     }
 
     /// Returns the texts of an action. Every language has them, which a test shows.

@@ -10,8 +10,8 @@ use parking_lot::Mutex;
 use ring::digest;
 use serde_json::{Map, Value, json};
 
-use crate::api::labels::ENDED_SESSION_PREFIX;
-use crate::controllers::dashboard::live::watches::TenantSignal;
+use crate::api::labels::{ENDED_SESSION_PREFIX, FIRST_NAME, LAST_NAME};
+use crate::controllers::dashboard::live::watches::{SignalledTenant, TenantSignal};
 use crate::runtime::clock;
 use crate::runtime::store::Store;
 
@@ -50,6 +50,21 @@ impl EndedSessions {
     /// Whether a Tenant names a session.
     pub fn names(&self, tenant: &str, session: &str) -> bool {
         self.tenants.get("", tenant).is_some_and(|tenant| tenant.annotation(&key(session)).is_some())
+    }
+
+    /// Returns the names of the Tenants in which each word of a text occurs: in the user name, or in the labels with the
+    /// first and the last name. The watch shows no more of a Tenant.
+    pub fn names_like(&self, text: &str) -> Vec<String> {
+        let words: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
+        let is_found = |tenant: &SignalledTenant| {
+            let names = [Some(tenant.name()), tenant.label(FIRST_NAME), tenant.label(LAST_NAME)];
+            let names = names.into_iter().flatten().map(str::to_lowercase).collect::<Vec<_>>();
+            words.iter().all(|word| names.iter().any(|name| name.contains(word)))
+        };
+        let found = self.tenants.objects().filter(|tenant| !words.is_empty() && is_found(tenant));
+        let mut names: Vec<String> = found.map(|tenant| tenant.name().to_owned()).collect();
+        names.sort_unstable();
+        names
     }
 
     /// Returns the merge patch of a Tenant that names a session, and removes old entries.
@@ -105,6 +120,31 @@ mod tests {
         assert_eq!(ended.own("one"), None);
         ended.add("one", true);
         assert_eq!([ended.own("one"), ended.own("two")], [Some(true), None]);
+    }
+
+    #[test]
+    fn people_are_found_by_parts_of_their_names() {
+        let tenants = Arc::new(Store::new(true));
+        for (number, (name, first, last)) in
+            [("ada.rossi", "Ada", "Rossi"), ("s1", "Bob", "Rossi"), ("rosa", "Rosa", "Bianchi")]
+                .iter()
+                .enumerate()
+        {
+            let labels = json!({FIRST_NAME: first, LAST_NAME: last});
+            let tenant = json!({"metadata": {"name": name, "resourceVersion": format!("{}", number + 1), "labels": labels}});
+            tenants.apply_event(serde_json::from_value(tenant).expect("a Tenant"));
+        }
+        let ended = EndedSessions::new(tenants);
+        for (text, names) in [
+            ("ros", vec!["ada.rossi", "rosa", "s1"]),
+            ("ROSSI bob", vec!["s1"]),
+            ("bianchi", vec!["rosa"]),
+            ("ada.r", vec!["ada.rossi"]),
+            ("nobody", vec![]),
+            (" ", vec![]),
+        ] {
+            assert_eq!(ended.names_like(text), names, "{text}");
+        }
     }
 
     #[test]

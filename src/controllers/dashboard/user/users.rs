@@ -167,6 +167,16 @@ impl Users {
         self.ended.own(session).is_some() || self.ended.names(user, session)
     }
 
+    /// Whether requests are sent with the account of the dashboard, which impersonates the users.
+    pub fn are_impersonated(&self) -> bool {
+        self.identity == Identity::Impersonate
+    }
+
+    /// Returns the names of the Tenants in which each word of a text occurs, see [`EndedSessions::names_like`].
+    pub fn names_like(&self, text: &str) -> Vec<String> {
+        self.ended.names_like(text)
+    }
+
     /// Ends a session: at every replica, and at the issuer.
     pub async fn log_out(&self, session: &Session) -> Logout {
         let logout = match timeout(LOGOUT_LIMIT, self.of(session)).await {

@@ -179,7 +179,7 @@ fn the_mail_states_the_machine_its_owner_its_end_and_the_warning_number() {
                 let made = plan(&observed, &settings(), at(NOW));
                 let [Effect::Mail(notice)] = made.effects.as_slice() else { panic!("{made:?}") };
                 let mail = &notice.mail;
-                assert_eq!((mail.kind, mail.end, mail.warning), (kind, end, warning));
+                assert_eq!((mail.kind, mail.end, mail.warning), (kind, Some(end), warning));
                 assert_eq!(mail.full_name, full);
             }
         }

@@ -104,7 +104,7 @@ fn the_upload_waits_until_nothing_runs_or_a_timeout() {
     let short = SubmissionConfig { wait_for_off_timeout: "5m".parse().expect("a duration"), ..config() };
     let at_once = SubmissionConfig { wait_for_off: false, ..config() };
     for config in [short, at_once] {
-        let plan = super::super::plan::plan(&ready, &config, now());
+        let plan = planned_at(&ready, &config, now());
         assert_eq!(plan.ensure.len(), 1);
     }
 }
@@ -119,9 +119,12 @@ fn a_job_determines_the_progress_of_an_upload() {
     assert_eq!(job(1, json!({})), Stage::Running);
     assert_eq!(job(1, json!({"active": 1, "failed": 3})), Stage::Running);
     let end = Some(time("2026-03-04T04:58:00Z"));
-    assert_eq!(job(1, succeeded()), Stage::Succeeded { at: end });
-    assert_eq!(job(1, json!({"succeeded": 1})), Stage::Succeeded { at: None });
-    assert_eq!(job(3, succeeded()), Stage::Succeeded { at: end }, "the last attempt counts, too");
+    assert_eq!(job(1, succeeded()), Stage::Succeeded { at: end, receipt: None });
+    assert_eq!(
+        job(3, succeeded()),
+        Stage::Succeeded { at: end, receipt: None },
+        "the last attempt counts, too"
+    );
     let because = "Job exam-1-submitter has failed: BackoffLimitExceeded: too often".to_owned();
     let failed_at = |attempt, retry| Stage::Failed {
         attempt,
@@ -162,7 +165,7 @@ fn a_deleted_job_counts_as_an_attempt_and_its_pause_applies() {
     let waits = planned(&second);
     assert!(waits.ensure.is_empty() && waits.remove.is_empty());
     assert_eq!(waits.requeue, Requeue::After(Duration::from_mins(7)));
-    let later = super::super::plan::plan(&second, &config(), time("2026-03-04T05:07:00Z"));
+    let later = planned_at(&second, &config(), time("2026-03-04T05:07:00Z"));
     let made = later.ensure[0].manifest.as_ref().expect("a Job").json();
     assert_eq!(made["metadata"]["annotations"]["crownlabs.polito.it/submission-attempt"], "3");
     assert!(matches!(stage(&deleted(3)), Stage::GivenUp { .. }));
@@ -250,7 +253,7 @@ fn a_successful_job_is_kept_for_five_minutes() {
         Decision::Idle { outdated: Vec::new(), again: Some(time("2026-03-04T05:03:00Z")) }
     );
     assert_eq!(planned(&ended).requeue, Requeue::After(Duration::from_mins(3)));
-    let later = super::super::plan::plan(&ended, &config(), time("2026-03-04T05:03:00Z"));
+    let later = planned_at(&ended, &config(), time("2026-03-04T05:03:00Z"));
     assert_eq!(later.remove.len(), 1);
     assert_eq!(later.remove[0].kind, KindInfo::of::<crate::kinds::JobKind>());
     let kept = with_job(observed(&done), 1, &failed());

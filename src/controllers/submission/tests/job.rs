@@ -60,7 +60,9 @@ fn the_job_has_the_fields_of_the_go_operators_job() {
         }
     }"#;
     let expected: Value = serde_json::from_str(expected).expect("JSON");
-    let made = manifest(&observed(&json!({})), &config(), &upload());
+    let its_image =
+        SubmissionConfig { uploader_image: "crownlabs/content-uploader:latest".to_owned(), ..config() };
+    let made = manifest(&observed(&json!({})), &its_image, &upload());
     assert_eq!(made, expected, "{made:#}");
     assert_eq!(children::attempt(&object::<crate::kinds::JobKind>(&made)), 2);
 }

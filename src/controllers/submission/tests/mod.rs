@@ -2,6 +2,7 @@
 
 mod decide;
 mod job;
+mod receipts;
 mod report;
 
 use std::sync::Arc;
@@ -9,11 +10,15 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::Settings;
 use super::decide::{Decision, Stage, Work, decide};
 use super::observe::{Observed, Upload};
+use super::receipt_mail::Mailing;
 use crate::api::Object;
 use crate::api::instance::InstanceKind;
 use crate::config::SubmissionConfig;
+use crate::controllers::cleanup::delivery::Sent;
+use crate::controllers::cleanup::ending::Effect;
 use crate::fixtures::{object, time};
 use crate::kinds::Job;
 use crate::runtime::children::Children;
@@ -32,6 +37,10 @@ fn now() -> Timestamp {
 
 fn config() -> SubmissionConfig {
     SubmissionConfig { max_attempts: 3, ..SubmissionConfig::default() }
+}
+
+fn settings(config: SubmissionConfig) -> Settings {
+    Settings { config, website: "labs.example.org".to_owned(), sends: true }
 }
 
 fn template(environments: &Value) -> Value {
@@ -67,6 +76,9 @@ fn observed(more: &Value) -> Observed {
         events: Events::Unknown,
         pods: Vec::new(),
         machines: Vec::new(),
+        job_pods: Vec::new(),
+        tenant: None,
+        mailing: Mailing::default(),
     }
 }
 
@@ -120,12 +132,17 @@ fn next(observed: &Observed) -> Decision {
     decide(observed, &config(), now())
 }
 
-fn planned(observed: &Observed) -> Plan {
-    super::plan::plan(observed, &config(), now())
+fn planned(observed: &Observed) -> Plan<Effect> {
+    planned_at(observed, &config(), now())
 }
 
-fn told(observed: &Observed, outcome: &Outcome<()>) -> Report<InstanceKind> {
-    super::report::report(&Reconciled::of(observed, &config(), &planned(observed), outcome, now()))
+fn planned_at(observed: &Observed, config: &SubmissionConfig, now: Timestamp) -> Plan<Effect> {
+    super::plan::plan(observed, &settings(config.clone()), now)
+}
+
+fn told(observed: &Observed, outcome: &Outcome<Sent>) -> Report<InstanceKind> {
+    let settings = settings(config());
+    super::report::report(&Reconciled::of(observed, &settings, &planned(observed), outcome, now()))
 }
 
 /// The progress of the only upload.

@@ -2,9 +2,11 @@ use serde_json::json;
 
 use super::*;
 use crate::api::instance::InstanceStatus;
+use crate::api::text::Text;
 use crate::runtime::apply::Failure;
 use crate::runtime::component::Component;
 use crate::runtime::error::ApiError;
+use crate::runtime::object_events::Told;
 
 /// Status, reason and message of the condition.
 fn shown(status: &InstanceStatus) -> (&str, &str, &str) {
@@ -64,6 +66,20 @@ fn progress_is_reported() {
     // Between the deletion of the failed Job and the creation of the next one, nothing changes.
     let between = observed(&open("Retrying", &json!({"submissionAttempts": 2})));
     assert_eq!(ok(&between).status, between.instance.status);
+}
+
+#[test]
+fn an_event_explains_why_the_job_does_not_start() {
+    let running = with_job(observed(&open("Uploading", &json!({}))), 1, &json!({}));
+    let [word, kind, name] = ["FailedScheduling", "Pod", "exam-1-submitter-x"].map(Text::from);
+    let told = Told { word, kind, name, uid: "p1".into(), message: "no node has the volume".into() };
+    let explained = Observed { events: Events::Read(vec![told]), ..running };
+    let message = "the upload waits: Pod exam-1-submitter-x: FailedScheduling: no node has the volume";
+    assert_eq!(shown(&ok(&explained).status), ("Unknown", "PodNotStarted", message));
+    // A pod that runs does not wait.
+    let ready = with_job(observed(&open("PodNotStarted", &json!({}))), 1, &json!({"ready": 1}));
+    let ready = Observed { events: explained.events, ..ready };
+    assert_eq!(shown(&ok(&ready).status).1, "Uploading");
 }
 
 #[test]

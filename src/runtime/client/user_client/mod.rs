@@ -1,14 +1,19 @@
 //! Requests on behalf of users.
 
 mod breaker;
+mod call;
 mod credential;
 mod impersonation;
+mod objects;
+mod pages;
 mod preconditions;
 mod refusal;
 mod rules;
 
 pub use breaker::Silence;
+pub use call::Call;
 pub use credential::Credential;
+pub use pages::Page;
 pub use preconditions::Preconditions;
 pub use rules::Rules;
 
@@ -25,14 +30,14 @@ use serde_json::{Value, json};
 
 use self::breaker::{Breaker, Effect};
 use self::refusal::Readiness;
-use super::Sender;
 use super::list::Listing;
+use super::{Sender, refusal, status_of};
 use crate::api::names::check_dns_label;
 use crate::api::{Kind, Object};
+use crate::runtime::ObjectKey;
 use crate::runtime::error::{ApiError, decoded};
 use crate::runtime::pieces::Piece;
 use crate::runtime::plan::KindInfo;
-use crate::runtime::{ObjectKey, merge};
 
 /// The time limit of a response, and of each page of a list. A user is waiting for it.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -193,15 +198,6 @@ impl UserClient {
         Ok(answer.status)
     }
 
-    /// Reads an object.
-    ///
-    /// # Errors
-    /// The error from the API server.
-    pub async fn get<T: Kind>(&self, user: &Credential, key: &ObjectKey) -> Result<Object<T>, ApiError> {
-        let path = KindInfo::of::<T>().object_path(key)?;
-        self.ask(user, Method::GET, &path, Content::NONE).await
-    }
-
     /// Lists the objects of a namespace, or of all namespaces if it is empty. `query` contains the encoded parameters
     /// that select them.
     ///
@@ -255,57 +251,6 @@ impl UserClient {
         }
     }
 
-    /// Creates an object. `body` contains everything except `apiVersion` and `kind`.
-    ///
-    /// # Errors
-    /// The error from the API server: [`ApiError::AlreadyExists`] if the name is taken.
-    pub async fn create<T: Kind>(
-        &self,
-        user: &Credential,
-        namespace: &str,
-        body: &Value,
-    ) -> Result<Object<T>, ApiError> {
-        let kind = KindInfo::of::<T>();
-        let mut body = body.clone();
-        merge::apply(&mut body, &json!({"apiVersion": kind.api_version(), "kind": kind.kind}));
-        self.ask(user, Method::POST, &collection(kind, namespace)?, Content::json(&body)).await
-    }
-
-    /// Changes an object.
-    ///
-    /// # Errors
-    /// The error from the API server: [`ApiError::Conflict`] if the version differs from the [`Preconditions`].
-    pub async fn patch<T: Kind>(
-        &self,
-        user: &Credential,
-        key: &ObjectKey,
-        change: Patch<'_>,
-    ) -> Result<Object<T>, ApiError> {
-        let (media_type, body) = match change {
-            Patch::Merge(body) => ("application/merge-patch+json", body),
-            Patch::Json(body) => ("application/json-patch+json", body),
-        };
-        let path = KindInfo::of::<T>().object_path(key)?;
-        self.ask(user, Method::PATCH, &path, Content { media_type, ..Content::json(body) }).await
-    }
-
-    /// Deletes the object that has this uid.
-    ///
-    /// # Errors
-    /// The error from the API server: [`ApiError::Conflict`] if the name now belongs to another object,
-    /// [`ApiError::NotFound`] if it does not exist.
-    pub async fn delete<T: Kind>(
-        &self,
-        user: &Credential,
-        key: &ObjectKey,
-        uid: &str,
-    ) -> Result<(), ApiError> {
-        let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}});
-        let path = KindInfo::of::<T>().object_path(key)?;
-        let request = request(user, Method::DELETE, &path, Content::json(&options))?;
-        self.send(Effect::Write, user, request).await.map(drop)
-    }
-
     /// Creates a review, which the API server fills in and does not store.
     async fn review<A: DeserializeOwned>(
         &self,
@@ -337,8 +282,15 @@ impl UserClient {
         user: &Credential,
         request: Request<Full<Bytes>>,
     ) -> Result<Bytes, ApiError> {
+        let sender = self.sender(user)?;
         // Boxed, as pages wait for several requests at once.
-        let sent = Box::pin(self.sender(user)?.send(request, TIMEOUT));
+        let sent = Box::pin(async move {
+            let answered = sender.exchange(request, TIMEOUT).await?;
+            if answered.code.as_u16() < 400 {
+                return Ok(answered.body);
+            }
+            Err(refusal(&answered).with_fields(&status_of(&answered)))
+        });
         match self.breaker.pass(effect, sent).await {
             Ok(body) => Ok(body),
             Err(error) => Err(Box::pin(self.confirmed(user, error)).await),

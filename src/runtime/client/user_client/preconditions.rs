@@ -22,6 +22,12 @@ impl Preconditions {
         Self { uid: object.uid().to_owned(), resource_version }
     }
 
+    /// Returns the preconditions of an object that was read as JSON.
+    pub fn of_json(object: &Value) -> Self {
+        let text = |member: &str| object["metadata"][member].as_str().unwrap_or_default().to_owned();
+        Self { uid: text("uid"), resource_version: text("resourceVersion") }
+    }
+
     /// Adds the preconditions to a merge patch.
     #[must_use]
     pub fn merge(&self, mut patch: Value) -> Value {
@@ -49,6 +55,8 @@ mod tests {
     fn a_patch_contains_the_version_that_it_applies_to() {
         let version = Preconditions { uid: "u1".to_owned(), resource_version: "7".to_owned() };
         let metadata = json!({"uid": "u1", "resourceVersion": "7"});
+        let read = json!({"metadata": {"name": "vm", "uid": "u1", "resourceVersion": "7"}});
+        assert_eq!(Preconditions::of_json(&read), version);
         let patch = version.merge(json!({"spec": {"running": true}}));
         assert_eq!(patch, json!({"spec": {"running": true}, "metadata": metadata}));
         let patch = version.merge(json!({"metadata": {"annotations": {"a": "b"}, "uid": "other"}}));

@@ -83,6 +83,7 @@ mod tests {
     use crate::api::instance::InstanceKind;
     use crate::runtime::ObjectKey;
     use crate::runtime::api_server::{ApiServer, Asked, refused};
+    use crate::runtime::plan::KindInfo;
 
     const PROBE: &str = "GET /readyz";
     const REVIEW: &str = "POST /apis/authentication.k8s.io/v1/selfsubjectreviews";
@@ -107,7 +108,7 @@ mod tests {
         let errors = [
             client.get::<InstanceKind>(user, &key).await.map(drop),
             client.list::<InstanceKind>(user, "ns", "").await.map(drop),
-            client.delete::<InstanceKind>(user, &key, "u1").await,
+            client.delete_as(user, KindInfo::of::<InstanceKind>(), &key, "u1").await,
             client.rules(user, "ns").await.map(drop),
         ];
         let counts = errors.into_iter().map(|answer| match answer.expect_err("a refusal") {
@@ -147,7 +148,9 @@ mod tests {
         let denied = "admission webhook \"quota\" denied the request: no";
         let api = ApiServer::start(move |_| refused(403, "Forbidden", denied)).await;
         let client = UserClient::new(&api.config).expect("a client");
-        let error = client.delete::<InstanceKind>(&user(), &ObjectKey::new("ns", "vm"), "u1").await;
+        let error = client
+            .delete_as(&user(), KindInfo::of::<InstanceKind>(), &ObjectKey::new("ns", "vm"), "u1")
+            .await;
         assert_eq!(error, Err(ApiError::Forbidden(denied.to_owned())));
         assert_eq!(api.lines().len(), 1);
     }

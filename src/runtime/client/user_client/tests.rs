@@ -2,6 +2,8 @@ use super::*;
 use crate::api::instance::InstanceKind;
 use crate::kinds::ServiceKind;
 use crate::runtime::api_server::{ApiServer, Asked, refused};
+use crate::runtime::error::InvalidField;
+use crate::runtime::plan::KindInfo;
 use crate::runtime::silent::SilentServer;
 
 const INSTANCES: &str = "/apis/crownlabs.polito.it/v1alpha2/namespaces/ns/instances";
@@ -73,14 +75,15 @@ async fn objects_are_read_and_written() {
     let (user, key) = (user(), key());
     let read: Object<InstanceKind> = client.get(&user, &key).await.expect("an Instance");
     let spec = json!({"metadata": {"name": "vm"}, "spec": {"running": true}});
-    let created: Object<InstanceKind> = client.create(&user, "ns", &spec).await.expect("an Instance");
+    let created: Object<InstanceKind> =
+        client.create_as(&user, KindInfo::of::<InstanceKind>(), "ns", &spec).await.expect("an Instance");
     let merge = Preconditions::of(&read).merge(json!({"spec": {"running": false}}));
     let patched: Object<InstanceKind> =
         client.patch(&user, &key, Patch::Merge(&merge)).await.expect("an Instance");
     let test = json!({"op": "test", "path": "/spec/running", "value": true});
     let json = Preconditions::of(&read).json([test]);
     client.patch::<InstanceKind>(&user, &key, Patch::Json(&json)).await.expect("an Instance");
-    client.delete::<InstanceKind>(&user, &key, "u1").await.expect("deleted");
+    client.delete_as(&user, KindInfo::of::<InstanceKind>(), &key, "u1").await.expect("deleted");
     assert_eq!((created.name(), patched.name()), ("vm", "vm"));
     let asked = api.asked();
     let lines: Vec<_> = asked.iter().map(|asked| asked.line.as_str()).collect();
@@ -171,10 +174,13 @@ async fn a_rejected_request_has_the_message_of_the_api_server() {
         let answers = [
             client.get::<InstanceKind>(&user, &key).await.map(drop),
             client.list::<InstanceKind>(&user, "ns", "").await.map(drop),
-            client.create::<InstanceKind>(&user, "ns", &body).await.map(drop),
+            client
+                .create_as::<Object<InstanceKind>>(&user, KindInfo::of::<InstanceKind>(), "ns", &body)
+                .await
+                .map(drop),
             client.patch::<InstanceKind>(&user, &key, Patch::Merge(&body)).await.map(drop),
             client.patch::<InstanceKind>(&user, &key, Patch::Json(&body)).await.map(drop),
-            client.delete::<InstanceKind>(&user, &key, "u1").await,
+            client.delete_as(&user, KindInfo::of::<InstanceKind>(), &key, "u1").await,
             client.rules(&user, "ns").await.map(drop),
             client.name(&user).await.map(drop),
         ];
@@ -182,6 +188,23 @@ async fn a_rejected_request_has_the_message_of_the_api_server() {
             assert_eq!(answer, Err(expected.clone()), "{code} {reason}");
         }
     }
+}
+
+#[tokio::test]
+async fn a_rejected_object_has_the_fields_that_the_api_server_names() {
+    let cause = json!({"reason": "FieldValueInvalid", "message": "no", "field": "spec.x"});
+    let (_api, client) = client(move |_| {
+        let (code, mut status) = refused(422, "Invalid", "spec.x: no");
+        status["details"] = json!({"causes": [cause]});
+        (code, status)
+    })
+    .await;
+    let fields = vec![InvalidField { path: "spec.x".to_owned(), message: "no".to_owned() }];
+    let expected = ApiError::InvalidFields { message: "spec.x: no".to_owned(), fields };
+    let created = client
+        .create_as::<Object<InstanceKind>>(&user(), KindInfo::of::<InstanceKind>(), "ns", &json!({}))
+        .await;
+    assert_eq!(created.map(drop), Err(expected));
 }
 
 #[tokio::test]
@@ -193,11 +216,16 @@ async fn invalid_names_never_become_part_of_a_path() {
         let mut answers = vec![
             client.get::<ServiceKind>(&user, &key).await.map(drop),
             client.patch::<ServiceKind>(&user, &key, Patch::Merge(&body)).await.map(drop),
-            client.delete::<ServiceKind>(&user, &key, "u1").await,
+            client.delete_as(&user, KindInfo::of::<ServiceKind>(), &key, "u1").await,
         ];
         if namespace != "ns" {
             answers.push(client.list::<ServiceKind>(&user, namespace, "").await.map(drop));
-            answers.push(client.create::<ServiceKind>(&user, namespace, &body).await.map(drop));
+            answers.push(
+                client
+                    .create_as::<Object<ServiceKind>>(&user, KindInfo::of::<ServiceKind>(), namespace, &body)
+                    .await
+                    .map(drop),
+            );
         }
         for answer in answers {
             assert!(matches!(answer, Err(ApiError::Invalid(_))), "{namespace}/{name}: {answer:?}");

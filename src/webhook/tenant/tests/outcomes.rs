@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{KEY, OURSELVES, by_administrator, code, decide, edits, enrols, message, stored};
+use crate::api::denial::{Cause, DenialReason};
 use crate::webhook::decision::Decision;
 use crate::webhook::fixture::{merged, request};
 use crate::webhook::review::{Operation, Request};
@@ -48,6 +49,19 @@ fn refusals_have_reasons_of_kubernetes() {
     assert_eq!(reason(&enrols("ada", &[], &["absent:user"])), "InternalError");
     assert_eq!(reason(&enrols("stranger", &[], &["open:user"])), "NotFound");
     assert_eq!(reason(&edits("ada", &json!({"spec": {"publicKeys": 1}}))), "BadRequest");
+}
+
+#[test]
+fn refusals_of_managers_have_causes_for_the_dashboard() {
+    let causes = |request: &Request| decide(request).outcome.expect_err("refused").causes;
+    for (user, after, expected) in [
+        ("teacher", &["other:user"][..], Cause::new(DenialReason::NotManager, "other")),
+        ("teacher", &["asked:user", "other:user"], Cause::new(DenialReason::NotManager, "asked, other")),
+        ("nobody", &["open:user"], Cause::new(DenialReason::NotManager, "open")),
+        ("stranger", &["open:user"], Cause::new(DenialReason::NoTenant, "")),
+    ] {
+        assert_eq!(causes(&enrols(user, &[], after)), [expected], "{user} {after:?}");
+    }
 }
 
 #[test]

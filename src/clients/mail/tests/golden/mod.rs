@@ -33,6 +33,7 @@ fn expected(kind: MailKind) -> &'static str {
         MailKind::Destroyed => include_str!("destroyed.eml"),
         MailKind::ExpirationWarning => include_str!("expiration_warning.eml"),
         MailKind::Expired => include_str!("expired.eml"),
+        MailKind::SubmissionReceipt => include_str!("submission_receipt.eml"),
     }
 }
 
@@ -51,7 +52,7 @@ fn mails_without_a_disk_or_a_name_have_the_expected_bytes() {
         (MailKind::InactivityStopped, include_str!("inactivity_stopped-deleted.eml")),
     ] {
         let warning = kind.is_warning().then_some((3, 3));
-        let mail = Mail { end: End::Deleted, warning, full_name: " ".to_owned(), ..plain(kind) };
+        let mail = Mail { end: Some(End::Deleted), warning, full_name: " ".to_owned(), ..plain(kind) };
         assert_eq!(rendered(&built_in(), &mail), text.replace('\n', "\r\n"), "{kind:?}");
     }
 }

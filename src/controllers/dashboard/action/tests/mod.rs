@@ -1,5 +1,6 @@
 //! Tests of the actions with a fake API server: their requests, forms that are sent twice, conflicts.
 
+mod objects;
 mod twice;
 
 use std::collections::BTreeSet;
@@ -211,7 +212,9 @@ async fn a_machine_that_was_created_again_is_not_changed() {
     assert!(requests.carry_out(&DELETE.action, &form(fields)).await.is_ok());
     let [asked] = server.asked().try_into().expect("one request");
     assert_eq!(asked.body["preconditions"], json!({"uid": "of-the-one-before"}));
-    let (done, _) = carry_out(Value::Null, 409, &DELETE.action, fields).await;
+    // The machine with the name is another one.
+    assert!(carry_out(instance(&json!({})), 409, &DELETE.action, fields).await.0.is_ok());
+    let (done, _) = carry_out(instance(&json!({})), 409, &DELETE.action, "uid=u1").await;
     assert!(matches!(api(done), ApiError::Conflict(_)));
 }
 

@@ -5,6 +5,7 @@ use tokio::task::JoinHandle;
 use super::*;
 use crate::api::instance::InstanceKind;
 use crate::runtime::ObjectKey;
+use crate::runtime::plan::KindInfo;
 use crate::runtime::silent::SilentServer;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -155,6 +156,9 @@ async fn a_client_of_a_silent_api_server_answers_at_once_after_the_first_timeout
     };
     times(SECOND * 8).await;
     times(Duration::ZERO).await;
-    assert_eq!(client.delete::<InstanceKind>(&user, &key, "u1").await, Err(ApiError::Silent));
+    assert_eq!(
+        client.delete_as(&user, KindInfo::of::<InstanceKind>(), &key, "u1").await,
+        Err(ApiError::Silent)
+    );
     watch.abort();
 }
