@@ -3,19 +3,34 @@ import { expect, test } from "@playwright/test";
 import { faults } from "./axe";
 import { clear, control, get, kubectl, login } from "./site";
 
-// Gives a user a role in Keycloak, as the daemon does where it manages Keycloak.
-async function grant(user: string, role: string): Promise<void> {
-  const admin = async (method: string, path: string, body?: object) => {
-    const { output, error } = await control("keycloak", { method, path, body });
-    expect(error).toBeUndefined();
-    return output && output !== "null" ? JSON.parse(output) : undefined;
-  };
-  const [client] = await admin("GET", "/clients?clientId=client-api-server");
-  await admin("POST", `/clients/${client.id}/roles`, { name: role });
-  const [person] = await admin("GET", `/users?username=${user}&exact=true`);
-  const found = await admin("GET", `/clients/${client.id}/roles/${encodeURIComponent(role)}`);
-  await admin("POST", `/users/${person.id}/role-mappings/clients/${client.id}`, [found]);
+const role = "workspace-first:user";
+
+// Sends a request to the administration of Keycloak.
+async function admin(method: string, path: string, body?: object): Promise<any> {
+  const { output, error } = await control("keycloak", { method, path, body });
+  expect(error).toBeUndefined();
+  return output && output !== "null" ? JSON.parse(output) : undefined;
 }
+
+// Returns the path of the client with the roles of the courses.
+async function rolesClient(): Promise<string> {
+  const [{ id }] = await admin("GET", "/clients?clientId=client-api-server");
+  return `/clients/${id}`;
+}
+
+// Gives a user the role of the course, as the daemon does where it manages Keycloak.
+async function grant(user: string): Promise<void> {
+  const client = await rolesClient();
+  await admin("POST", `${client}/roles`, { name: role });
+  const [person] = await admin("GET", `/users?username=${user}&exact=true`);
+  const found = await admin("GET", `${client}/roles/${encodeURIComponent(role)}`);
+  await admin("POST", `/users/${person.id}/role-mappings${client}`, [found]);
+}
+
+// Later tests expect the groups of the realm in the tokens.
+test.afterAll(async () => {
+  await admin("DELETE", `${await rolesClient()}/roles/${encodeURIComponent(role)}`);
+});
 
 test("an administrator creates a course, and its first student works", async ({ page, browser }) => {
   test.setTimeout(300_000);
@@ -43,7 +58,7 @@ test("an administrator creates a course, and its first student works", async ({ 
   await page.getByRole("button", { name: "Create template" }).click();
   await expect(page.getByText("The template was created.")).toBeVisible();
 
-  await grant("joe", "workspace-first:user");
+  await grant("joe");
   const student = await browser.newPage();
   await login(student, "joe", "/courses");
   await student.locator("#course-first").getByRole("button", { name: /Join/ }).click();
