@@ -28,8 +28,8 @@ use crate::runtime::http_server::{Body, text};
 const SESSION: Allowance = Allowance { running: 16, rate: 20, burst: 100 };
 /// The requests of an address: `running` is half of the connections.
 const ADDRESS: Allowance = Allowance { running: 64, rate: 400, burst: 2_000 };
-/// The time until a request above a limit is answered.
-const LATE: Duration = Duration::from_secs(1);
+/// The time until a request above a limit is answered. A connection that repeats the request costs one response in this time.
+const LATE: Duration = Duration::from_secs(5);
 /// The maximum number of requests that wait for this answer. Above it, they are answered at once.
 const MOST_LATE: usize = 4_096;
 /// The time after which the client may send the request again, in seconds.
