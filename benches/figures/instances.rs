@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use anyhow::Result;
 use jiff::Timestamp;
+use serde_json::json;
 
+use crate::fixtures::CONFIG;
 use crate::floor::Floor;
 use crate::harness::{
     AGENT, Bench, Daemon, Figures, TEMPLATES, count, instance, instances_path, lead, now, requests, wall,
@@ -131,6 +133,27 @@ async fn cold(bench: &Bench, number: usize, start: impl Fn() -> Result<Daemon>) 
     let daemon = start()?;
     let entries = bench.await_statuses(mark, number)?;
     Ok(Cold { daemon, begin, entries })
+}
+
+/// 600 Instances that exist when the daemon starts, with the keys of the instance loop in the values of the chart. The key
+/// of host names exists, as after the first start of the daemon.
+pub async fn with_chart(figures: &mut Figures) -> Result<()> {
+    const COUNT: usize = COLD;
+    const KEYS: &str = "controllers: {instance: {urls: host, examEgress: {enabled: true}, access: {mode: daemon, \
+                        exams: daemon, daemon: {authUrl: \"http://login.crownlabs-system.svc/auth\", \
+                        signInUrl: \"https://labs.example.com/login/machine\"}}}}\n";
+    let bench = Bench::start().await?;
+    let secret = json!({
+        "apiVersion": "v1", "kind": "Secret",
+        "metadata": {"name": "crownlabs-machine-hosts", "labels": {"crownlabs.polito.it/managed-by": "instance"}},
+        "data": {"key": "BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc="},
+    });
+    bench.send("POST", "/api/v1/namespaces/crownlabs-system/secrets", &secret).await?;
+    let start = || bench.daemon_with(&format!("{CONFIG}{KEYS}"));
+    let Cold { entries, .. } = cold(&bench, COUNT, start).await?;
+    let per_instance = requests(&entries) / count(COUNT);
+    figures.add("600 cold, values of the chart: requests per Instance", per_instance, "", Some(5.8));
+    Ok(())
 }
 
 /// Measures the time from the creation of one Instance to the creation of its Ingress, while the daemon is otherwise

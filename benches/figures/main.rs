@@ -19,6 +19,7 @@ mod inactivity;
 mod instances;
 mod keys;
 mod load;
+mod machine_login;
 mod metrics;
 mod pods;
 mod tenants;
@@ -67,9 +68,11 @@ async fn measure(parts: &[String], figures: &mut Figures) -> Result<()> {
     let baseline = std::env::var_os("BENCH_BASELINE").map(PathBuf::from);
     if wanted("600") {
         instances::cold_600(figures, baseline.as_deref()).await?;
+        instances::with_chart(figures).await?;
     }
     if wanted("tenants") {
         tenants::cold(figures).await?;
+        tenants::with_chart(figures).await?;
     }
     if wanted("keycloak") {
         tenants::with_keycloak(figures).await?;
@@ -88,6 +91,9 @@ async fn measure(parts: &[String], figures: &mut Figures) -> Result<()> {
     }
     if wanted("webssh") {
         web_ssh::terminals(figures).await?;
+    }
+    if wanted("login") {
+        machine_login::requests(figures).await?;
     }
     if wanted("keys") {
         keys::rewrite(figures).await?;

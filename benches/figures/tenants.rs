@@ -38,6 +38,25 @@ pub async fn cold(figures: &mut Figures) -> Result<()> {
     many(&bench, daemon, COUNT, figures).await
 }
 
+/// Tenants of a Workspace that exist when the daemon starts, with the keys of the tenant loop in the values of the chart.
+pub async fn with_chart(figures: &mut Figures) -> Result<()> {
+    const COUNT: usize = 100;
+    const KEYS: &str = "controllers: {tenant: {managers: course, countQuotas: {enabled: true}, sandboxNetworkPolicies: true}}\n";
+    let bench = Bench::start().await?;
+    let audit = bench.cluster.audit();
+    create_course(&bench).await?;
+    create(&bench, 0, COUNT).await?;
+    bench.settle()?;
+    eprintln!("cold: the daemon with the values of the chart, {COUNT} Tenants …");
+    let mark = audit.mark()?;
+    let _daemon = bench.daemon_with(&format!("{CONFIG}{KEYS}"))?;
+    bench.await_written(mark, "tenants", COUNT)?;
+    bench.settle()?;
+    let per_tenant = requests(&audit.since(mark)?) / count(COUNT);
+    figures.add("100 Tenants cold, values of the chart: requests per Tenant", per_tenant, "", Some(12.0));
+    Ok(())
+}
+
 /// Adds Tenants to the `present` ones until there are 2,000, restarts the daemon, then lets it idle.
 async fn many(bench: &Bench, daemon: Daemon, present: usize, figures: &mut Figures) -> Result<()> {
     const COUNT: usize = 2000;

@@ -60,6 +60,8 @@ reasons! {
     EnrolmentChanged,
     /// The user does not manage the Workspaces (value) of these enrolments.
     NotManager,
+    /// The Template of the Instance belongs to the Workspace (value), which the user does not manage, or to none.
+    OfAnotherCourse,
     /// Two ports of the Instance have this name (value).
     PortNameTaken,
     /// Two ports of the Instance lead to this port (value) inside it.

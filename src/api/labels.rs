@@ -47,6 +47,8 @@ pub const COMPONENT_OAUTH2_PROXY: &str = "oauth2-proxy";
 /// On the pods of the OAuth2 proxy of an Instance: the name of the Instance. They do not have [`INSTANCE`], which the
 /// pods of its environments have.
 pub const OAUTH2_PROXY: &str = "crownlabs.polito.it/oauth2-proxy";
+/// On the pods of an exam whose network is restricted: `true`. The policies of the personal namespace do not select them.
+pub const EXAM: &str = "crownlabs.polito.it/exam";
 /// On the Service of a `Container` environment: `true`, for the selector of a `ServiceMonitor`.
 pub const METRICS_ENABLED: &str = "crownlabs.polito.it/metrics-enabled";
 /// On a namespace and the objects of a sandbox: the purpose of the namespace.
@@ -69,6 +71,14 @@ pub const ALLOW_INSTANCE_ACCESS: &str = "crownlabs.polito.it/allow-instance-acce
 pub const VOLUME_TYPE: &str = "crownlabs.polito.it/volume-type";
 /// Value of [`VOLUME_TYPE`]: a shared volume.
 pub const VOLUME_TYPE_SHARED_VOLUME: &str = "sharedvolume";
+/// Value of [`VOLUME_TYPE`]: a mirror of a claim in another namespace.
+pub const VOLUME_TYPE_MIRROR: &str = "mirror";
+/// On the `PersistentVolume` of a mirror: the volume of the origin.
+pub const MIRRORED_VOLUME: &str = "crownlabs.polito.it/mirrored-pv";
+/// On the `PersistentVolume` of a mirror: the name of the claim of the origin.
+pub const MIRRORED_CLAIM: &str = "crownlabs.polito.it/mirrored-pvc-name";
+/// On the `PersistentVolume` of a mirror: the namespace of the claim of the origin.
+pub const MIRRORED_NAMESPACE: &str = "crownlabs.polito.it/mirrored-pvc-namespace";
 /// On the claim of a personal or shared volume: whether the Job that prepares its folder is complete.
 pub const VOLUME_PROVISIONING: &str = "crownlabs.polito.it/volume-provisioning";
 /// Value of [`VOLUME_PROVISIONING`]: the Job is not complete.
@@ -154,6 +164,8 @@ pub const SHARED_VOLUMES: &str = "crownlabs.polito.it/shared-volumes";
 pub const RUN_STRATEGY: &str = "crownlabs.polito.it/run-strategy";
 /// On the Deployment of an OAuth2 proxy: the digest of the last pod template that was applied.
 pub const POD_TEMPLATE: &str = "crownlabs.polito.it/pod-template";
+/// On the Ingress or `HTTPRoute` of an environment with a host name of its own: that host name.
+pub const MACHINE_HOST: &str = "crownlabs.polito.it/machine-host";
 /// On a snapshot that has failed: the `metadata.generation` that failed.
 pub const SNAPSHOT_OBSERVED_GENERATION: &str = "crownlabs.polito.it/snapshot-observed-generation";
 /// On the Job that uploads the content of an Instance: the number of the attempt, counted from 1.

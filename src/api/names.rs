@@ -18,6 +18,17 @@ pub struct NameError(String);
 /// server's own groups.
 pub const GROUP_PREFIX: &str = "kubernetes:";
 
+/// The RBAC group of the Tenants with a role in a Workspace.
+pub fn course_group(workspace: &str, role: &str) -> String {
+    format!("{GROUP_PREFIX}workspace-{workspace}:{role}")
+}
+
+/// The Workspace whose managers form an RBAC group; `None` for any other group.
+pub fn managed_workspace(group: &str) -> Option<&str> {
+    let of_course = group.strip_prefix(GROUP_PREFIX)?.strip_prefix("workspace-")?;
+    of_course.strip_suffix(":manager").filter(|workspace| !workspace.is_empty())
+}
+
 /// The rule of Kubernetes for one type of name.
 struct Rule {
     what: &'static str,
@@ -107,13 +118,18 @@ pub fn label_sized(base: &str, suffix: &str) -> String {
     if name.len() <= LABEL_VALUE.limit {
         return name;
     }
-    let digest = digest::digest(&digest::SHA256, base.as_bytes());
-    let number = u32::from_be_bytes(digest.as_ref().first_chunk().copied().unwrap_or_default());
-    let tag = format!("{number:08x}");
+    let tag = short_digest(base);
     let length = LABEL_VALUE.limit - suffix.len() - tag.len() - 1;
     // Names of objects are ASCII, so every index is a character boundary.
     let kept = base.get(..length).unwrap_or_default().trim_end_matches(['-', '.']);
     format!("{kept}-{tag}{suffix}")
+}
+
+/// The first eight hexadecimal digits of the SHA-256 digest of a text.
+pub fn short_digest(text: &str) -> String {
+    let digest = digest::digest(&digest::SHA256, text.as_bytes());
+    let number = u32::from_be_bytes(digest.as_ref().first_chunk().copied().unwrap_or_default());
+    format!("{number:08x}")
 }
 
 /// Checks that the name of an Instance is short enough for its objects. They have the name of the Instance, alone or
@@ -212,6 +228,22 @@ impl fmt::Display for CanonicalName {
 mod tests {
     use super::*;
     use crate::api::parts;
+
+    #[test]
+    fn only_the_group_of_managers_names_a_managed_workspace() {
+        assert_eq!(course_group("tea", "user"), "kubernetes:workspace-tea:user");
+        assert_eq!(managed_workspace(&course_group("tea", "manager")), Some("tea"));
+        for other in [
+            "kubernetes:workspace-tea:user",
+            "kubernetes:workspace-:manager",
+            "kubernetes:tea:manager",
+            "workspace-tea:manager",
+            "kubernetes:workspace-tea:manager ",
+            "",
+        ] {
+            assert_eq!(managed_workspace(other), None, "{other:?}");
+        }
+    }
 
     #[test]
     fn children_are_named_after_the_canonical_form() {

@@ -35,11 +35,12 @@ pub const SUBMITTER: Part =
 pub const PARTS: [&Part; 3] = [&PUBLIC_EXPOSURE, &OAUTH2_PROXY, &SUBMITTER];
 
 /// The kinds of the objects of an environment, `<c>-<environment>`.
-pub const ENVIRONMENT_KINDS: [&str; 9] = [
+pub const ENVIRONMENT_KINDS: [&str; 10] = [
     "DataVolume",
     "Deployment",
     "HTTPRoute",
     "Ingress",
+    "NetworkPolicy",
     "PersistentVolumeClaim",
     "Secret",
     "Service",

@@ -34,6 +34,9 @@ keys! {
         /// Whether the URLs of desktops, contents and status checks are hidden from clients that are not in
         /// `allowedIps`.
         pub hide_urls: bool = true,
+        /// Whether a browser is redirected to a desktop without a login (`instance.access.exams: none`) only with the
+        /// token of its Instance, which clients of `allowedIps` read. Otherwise, the name of the Instance is sufficient.
+        pub require_token: bool,
         /// The number of requests to the API server per second, from 1 to 10000.
         pub client_qps: u32 as 1..=10_000 = 100,
         /// The number of requests to the API server that may be sent in one burst after idle time, from 1 to 10000.

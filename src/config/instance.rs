@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::duration::ConfigDuration;
 use super::formats::{self, formats};
 use super::keys::{choice, keys};
+use super::network::Network;
 
 /// The hash of the password `crownlabs`, which the Go operators also set. It is not a secret.
 const PUBLIC_PASSWORD_HASH: &str = "$6$rounds=4096$tBS1sNBpnw6feehB$lS9b7VKH6WMAFOB0SrHCgjD2BKs9CegDe51EiMRWbxQeCVnoGL4u0jNaRsYhvVoBFaRlXZkNsxfFhXvCBaNeQ.";
@@ -35,6 +36,10 @@ keys! {
         /// The host name in the URLs of Instances, without scheme and path. Exams and exercises get the prefixes
         /// `exam.` and `exercise.`.
         pub website_base_url: String as formats::HOST = "crownlabs.example.com".to_owned(),
+        /// The host names in the URLs of Instances. `path` uses `websiteBaseUrl` for all Instances. `host` gives each
+        /// environment a host name of its own directly below `websiteBaseUrl`, so that pages of one machine cannot read
+        /// data of another. It needs a wildcard DNS record and a wildcard certificate; see `docs/access.md`.
+        pub urls: Urls,
         /// The URL of the OAuth2 proxy that authenticates users of Instances, without a slash at the end.
         pub instances_auth_url: String as formats::HTTP_URL = "https://crownlabs.example.com/auth".to_owned(),
         /// The file with the public SSH key of the web terminal, which can log in to every virtual machine. It is
@@ -49,6 +54,8 @@ keys! {
         pub ephemeral_storage: String as formats::OPTIONAL_QUANTITY,
         /// The authentication of users who open an Instance in a browser.
         pub access: Access,
+        /// The network of machines during an exam.
+        pub exam_egress: ExamEgress,
         /// The login of the user `crownlabs` in virtual machines.
         pub vm_login: VmLogin,
         /// The Gateway API, which can replace Ingresses where it is installed.
@@ -87,12 +94,27 @@ keys! {
     /// The authentication of users who open an Instance in a browser.
     pub struct Access {
         /// `shared` uses the OAuth2 proxy at `instancesAuthUrl` for all Instances. `perInstance` adds an OAuth2 proxy
-        /// to each Instance, which admits its Tenant and the managers of the Workspace. `none` leaves authentication to
-        /// other components.
+        /// to each Instance, which admits its Tenant and the managers of the Workspace. `daemon` admits the same users
+        /// with the daemon's own login, and needs `urls: host`. `none` leaves authentication to other components.
         pub mode: AccessMode,
+        /// The same for environments with the mode `Exam` or `Exercise`.
+        pub exams: ExamAccess,
+        /// The daemon's own login, which `daemon` needs.
+        pub daemon: DaemonLogin,
         /// The OAuth2 proxies of `perInstance`, which needs `issuerUrl`, `clientId` and `clientSecretFile`; see
         /// `docs/access.md`.
         pub oauth2_proxy: OAuth2Proxy,
+    }
+
+    /// The daemon's own login to machines.
+    pub struct DaemonLogin {
+        /// The URL that the Ingress controller asks whether a request may pass, such as
+        /// `http://crownlabs-login.crownlabs-system.svc.cluster.local/auth`. The host name must be complete, because
+        /// NGINX uses no search domains. The label of the machine's host is appended.
+        pub auth_url: String as formats::SERVER_URL,
+        /// The page of the dashboard that logs users in to machines, such as
+        /// `https://labs.example.com/login/machine`.
+        pub sign_in_url: String as formats::SERVER_URL,
     }
 
     /// The OAuth2 proxies of single Instances.
@@ -105,6 +127,16 @@ keys! {
         pub client_id: String,
         /// The file with the secret of this client, reloaded when it changes.
         pub client_secret_file: String,
+    }
+
+    /// The network of machines during an exam: of environments with the mode `Exam`.
+    pub struct ExamEgress {
+        /// Whether a `NetworkPolicy` lets these machines connect only to DNS and `allow`, and accept connections only
+        /// from trusted namespaces, not from other machines of their namespace. Their volumes need no rule, because the
+        /// node mounts them. The values of the chart turn this on; the Go operators had no such policy.
+        pub enabled: bool,
+        /// The networks that these machines may reach, such as the network of the exam server.
+        pub allow: Vec<Network>,
     }
 
     /// The use of the Gateway API instead of Ingresses.
@@ -136,8 +168,32 @@ pub enum AccessMode {
     Shared,
     /// An OAuth2 proxy for each Instance, referenced by annotations of its Ingresses.
     PerInstance,
+    /// The daemon's own login, referenced by annotations of the Ingress.
+    Daemon,
     /// No authentication by the daemon's Ingresses.
     None,
+}
+
+/// How users of exams and exercises are authenticated.
+#[apply(choice)]
+pub enum ExamAccess {
+    /// No authentication by the daemon's Ingresses.
+    #[default]
+    None,
+    /// The OAuth2 proxy of all Instances.
+    Shared,
+    /// The daemon's own login.
+    Daemon,
+}
+
+/// The host names in the URLs of Instances.
+#[apply(choice)]
+pub enum Urls {
+    /// One host name for all Instances, which differ in the path.
+    #[default]
+    Path,
+    /// A host name for each environment.
+    Host,
 }
 
 /// How new virtual machines are started and stopped.

@@ -24,6 +24,8 @@ macro_rules! for_each_loop {
             public_exposure: PublicExposureConfig => leader PublicExposureReconciler;
             /// Shared volumes: NFS folders of courses.
             shared_volume: SharedVolumeConfig => leader SharedVolumeReconciler;
+            /// Mirrored volumes: claims that have the volume of another namespace's claim.
+            pvc_mirror: PvcMirrorConfig => leader PvcMirrorReconciler;
             /// Snapshots: container images made from the disks of stopped virtual machines.
             snapshot: SnapshotConfig => leader SnapshotReconciler;
             /// Inactivity: warns tenants, then stops or deletes unused Instances.
@@ -48,6 +50,8 @@ macro_rules! for_each_loop {
             exam_agent: ExamAgentConfig => replica ExamAgentLoop;
             /// Dashboard: web pages where users see, start and stop their Instances.
             dashboard: DashboardConfig => replica DashboardLoop;
+            /// Login: lets users into machines at hosts of their own.
+            login: LoginConfig => replica LoginLoop;
             /// Pod networks on a node: links between its pods and bridges, with the addresses of `podConfig`.
             pod_config_node: PodConfigNodeConfig => node PodConfigNodeLoop;
             /// Instance metrics: the resource usage of Instances in containers, from the runtime of each node.

@@ -37,6 +37,7 @@ mod keys;
 mod language;
 mod listen_address;
 mod log;
+mod login;
 pub mod loops;
 mod mail;
 mod network;
@@ -52,6 +53,7 @@ mod schema;
 mod shared_volume;
 mod snapshot;
 mod ssh_tracker;
+mod storage;
 mod submission;
 mod suggest;
 mod switches;
@@ -79,11 +81,12 @@ pub use exam_agent::ExamAgentConfig;
 pub use exposure::PublicExposureConfig;
 pub use fault::{ConfigError, Fault};
 pub use image_list::{ImageListConfig, RegistryConfig, RegistryType};
-pub use instance::{Access, AccessMode, InstanceConfig, Layout, LocalVm, VmLogin, VmPower};
+pub use instance::{Access, AccessMode, ExamAccess, InstanceConfig, Layout, LocalVm, Urls, VmLogin, VmPower};
 pub use instance_metrics::InstanceMetricsConfig;
 pub use integrations::KeycloakConfig;
 pub use language::Language;
 pub use log::{Log, LogFormat};
+pub use login::LoginConfig;
 pub use mail::{MailConfig, MailTls, MailTransport, Mailbox, Undeliverable, parse_ehlo_name, split_mailbox};
 pub use network::Network;
 pub use pod_config_node::PodConfigNodeConfig;
@@ -96,18 +99,19 @@ pub use schema::{SCHEMA, schema};
 pub use shared_volume::SharedVolumeConfig;
 pub use snapshot::{Pusher, SnapshotConfig};
 pub use ssh_tracker::SshTrackerConfig;
+pub use storage::{PvcMirrorConfig, Storage, StorageMode};
 pub use submission::SubmissionConfig;
 pub use suggest::nearest;
 pub use switches::SwitchedOff;
 
-pub use tenant::{COUNT, CountQuotas, OnTenantDeletion, QuotaCaps, TenantConfig};
+pub use tenant::{COUNT, CountQuotas, Managers, OnTenantDeletion, QuotaCaps, TenantConfig};
 pub use termination::TerminationConfig;
 pub use types::{Config, Controllers, LeaderElection};
 pub use web_ssh::WebSshConfig;
 pub use webhook::WebhookConfig;
 
 #[cfg(test)]
-pub use instance::{ContainerImages, GatewayApi, OAuth2Proxy, ParentRef};
+pub use instance::{ContainerImages, DaemonLogin, ExamEgress, GatewayApi, OAuth2Proxy, ParentRef};
 #[cfg(test)]
 pub use listen_address::ListenAddress;
 #[cfg(test)]

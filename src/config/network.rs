@@ -26,6 +26,16 @@ impl Network {
         self.0.contains(&address.to_canonical())
     }
 
+    /// The same network, written with its first address.
+    pub fn truncated(&self) -> Self {
+        Self(self.0.trunc())
+    }
+
+    /// Whether the network contains `other`.
+    pub fn covers(&self, other: &Self) -> bool {
+        self.0.contains(&other.0)
+    }
+
     /// Whether the network has more than sixteen addresses. Networks that are trusted by address should be small: the
     /// pod addresses of a node are usually a `/24` or a `/64`.
     pub fn is_wide(&self) -> bool {
@@ -98,6 +108,22 @@ mod tests {
         ] {
             assert_eq!(contains(network, address), expected, "{address} in {network}");
         }
+    }
+
+    #[test]
+    fn a_network_covers_the_networks_with_its_first_bits() {
+        for (network, other, expected) in [
+            ("10.0.0.0/8", "10.1.0.0/16", true),
+            ("10.0.0.0/8", "10.0.0.0/8", true),
+            ("10.1.0.0/16", "10.0.0.0/8", false),
+            ("0.0.0.0/0", "::/0", false),
+            ("::/0", "fd00::/8", true),
+        ] {
+            let [network, other] = [network, other].map(|text| text.parse::<Network>().expect("a network"));
+            assert_eq!(network.covers(&other), expected, "{network} {other}");
+        }
+        let network: Network = "10.1.2.3/8".parse().expect("a network");
+        assert_eq!(network.truncated().to_string(), "10.0.0.0/8");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use super::bound::POSITIVE;
 use super::duration::ConfigDuration;
 use super::formats;
 use super::keys::{choice, keys};
+use super::network::Network;
 use crate::api::labels;
 use crate::api::quantity::Quantity;
 
@@ -43,6 +44,26 @@ keys! {
         pub count_quotas: CountQuotas,
         /// Personal workspaces, where Tenants have their own Templates.
         pub personal_workspace: PersonalWorkspaceConfig,
+        /// Where the managers of a Workspace may read and write Instances: in the whole cluster (`cluster`), or only in
+        /// the personal namespaces of its Tenants (`course`); with `course`, the webhooks also compare the Template.
+        pub managers: Managers,
+        /// Whether sandbox namespaces get the `NetworkPolicies` of personal namespaces. The values of the chart turn this
+        /// on; the Go operators created none there.
+        pub sandbox_network_policies: bool,
+        /// The outgoing traffic of personal namespaces, and of sandbox namespaces with `sandboxNetworkPolicies`.
+        pub egress: Egress,
+    }
+
+    /// The outgoing traffic of the namespaces of Tenants.
+    pub struct Egress {
+        /// Whether a `NetworkPolicy` restricts it to DNS, the same namespace, the NFS servers of volumes, `allow`, and
+        /// all other addresses except `deny`.
+        pub enabled: bool,
+        /// The networks that pods may reach although `deny` contains them, such as the network of a registry.
+        pub allow: Vec<Network>,
+        /// The networks that pods must not reach: nodes, the control plane, pods, Services and internal networks. The
+        /// metadata services of clouds, such as `169.254.0.0/16`, are always denied.
+        pub deny: Vec<Network>,
     }
 
     /// The maximum number of objects of each kind in the namespaces of a Tenant, as limits `count/…` in its
@@ -129,6 +150,16 @@ keys! {
         /// The number of Workspaces that are reconciled at the same time, from 1 to 256.
         pub concurrency: usize as 1..=256 = 4,
     }
+}
+
+/// Where the managers of a Workspace have rights on Instances.
+#[apply(choice)]
+pub enum Managers {
+    /// In the whole cluster.
+    #[default]
+    Cluster,
+    /// In the personal namespaces of the Tenants of the Workspace.
+    Course,
 }
 
 /// The treatment of the volume of a deleted Tenant.

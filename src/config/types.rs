@@ -16,9 +16,9 @@ use super::template::TemplateConfig;
 use super::tenant::WorkspaceConfig;
 use super::{
     BastionConfig, ConfigDuration, DashboardConfig, ExamAgentConfig, ExpirationConfig, ImageListConfig,
-    InactivityConfig, InstanceConfig, InstanceMetricsConfig, Log, PodConfigNodeConfig, PublicExposureConfig,
-    SharedVolumeConfig, SnapshotConfig, SshTrackerConfig, SubmissionConfig, TenantConfig, TerminationConfig,
-    WebSshConfig, WebhookConfig, formats,
+    InactivityConfig, InstanceConfig, InstanceMetricsConfig, Log, LoginConfig, PodConfigNodeConfig,
+    PublicExposureConfig, PvcMirrorConfig, SharedVolumeConfig, SnapshotConfig, SshTrackerConfig, Storage,
+    SubmissionConfig, TenantConfig, TerminationConfig, WebSshConfig, WebhookConfig, formats,
 };
 use crate::api::labels::OPERATOR_SELECTOR;
 
@@ -53,6 +53,8 @@ keys! {
         pub controllers: Controllers,
         /// The external services that the loops use, one key for each.
         pub integrations: Integrations,
+        /// How environments reach personal and shared volumes.
+        pub storage: Storage,
     }
 
     /// The periodic reconciliation: each object is reconciled again after a random time between `min` and `max`.

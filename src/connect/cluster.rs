@@ -13,13 +13,13 @@ use super::{Check, EACH, LIMIT, RightsOfLoops, rights, webhook, within};
 use crate::api::instance::Instance;
 use crate::api::{Kind as _, labels};
 use crate::clients::status_check::{Verdict, host};
-use crate::config::Config;
+use crate::config::{Config, StorageMode};
 use crate::controllers::setup::Setup;
 use crate::controllers::termination::status_client;
 use crate::kinds::HttpRouteKind;
 use crate::loops::enabled;
-use crate::manager::definitions;
 use crate::manager::start_up::{self, ClusterOptions};
+use crate::manager::{definitions, mirroring};
 use crate::runtime::client;
 use crate::runtime::cluster::{DEFAULT_CLASS, DEFAULT_INGRESS_CLASS};
 use crate::runtime::error::with_sources;
@@ -53,6 +53,9 @@ pub async fn checks(config: &Config, options: &ClusterOptions) -> Vec<Check> {
         within("storage classes", place.clone(), storage_classes(client, config)),
         within("rights", place.clone(), rights::checks(client, rights)),
     ];
+    if config.storage.mode == StorageMode::Mirror {
+        checks.push(within("mirrors", place.clone(), mirrors(client, config)));
+    }
     if config.controllers.instance.enabled {
         checks.push(within("exposure", place.clone(), exposure(client, config)));
     }
@@ -203,6 +206,18 @@ async fn storage_classes(client: &Client, config: &Config) -> Vec<Check> {
         });
     }
     checks
+}
+
+/// Checks the storage class of mirrors, and whether the API server keeps their origins.
+async fn mirrors(client: &Client, config: &Config) -> Vec<Check> {
+    let class = &config.storage.mirror_class;
+    let found = get(client, &format!("/apis/storage.k8s.io/v1/storageclasses/{class}")).await;
+    let found = found.map(|_| ()).map_err(|error| words(&error));
+    let fault = mirroring::fault(client, class).await;
+    vec![
+        Check::of("storage class", &format!("{class} of storage.mirrorClass"), found),
+        Check::of("mirrors", "CrossNamespaceVolumeDataSource", fault.map_or(Ok(()), Err)),
+    ]
 }
 
 /// Whether a storage class binds a claim only after a pod uses it.

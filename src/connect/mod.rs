@@ -8,7 +8,7 @@
 //! | [`webhook`] | the webhooks |
 //! | [`rights`] | whether the account may send the requests of the enabled loops |
 //!
-//! Nothing is written: the API server does not store access reviews.
+//! Nothing is written: the API server does not store access reviews and dry runs.
 
 mod cluster;
 mod rights;

@@ -24,6 +24,7 @@ absent! {
     web_ssh: WebSshLoop = "webSsh";
     dashboard: DashboardLoop = "dashboard";
     exam_agent: ExamAgentLoop = "examAgent";
+    login: LoginLoop = "login";
     pod_config_node: PodConfigNodeLoop = "podConfigNode";
     instance_metrics: InstanceMetricsLoop = "instanceMetrics";
 }

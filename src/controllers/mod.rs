@@ -36,11 +36,14 @@ pub mod inactivity;
 pub mod instance;
 #[cfg(feature = "daemon")]
 pub mod instance_metrics;
+#[cfg(feature = "daemon")]
+pub mod login;
 pub mod pod_config;
 #[cfg(feature = "daemon")]
 pub mod pod_config_node;
 pub mod pod_network;
 pub mod public_exposure;
+pub mod pvc_mirror;
 pub mod setup;
 pub mod shared;
 pub mod shared_volume;
@@ -56,4 +59,6 @@ pub mod web_ssh;
 pub mod workspace;
 
 #[cfg(not(feature = "daemon"))]
-pub use absent::{bastion, dashboard, exam_agent, instance_metrics, pod_config_node, ssh_tracker, web_ssh};
+pub use absent::{
+    bastion, dashboard, exam_agent, instance_metrics, login, pod_config_node, ssh_tracker, web_ssh,
+};

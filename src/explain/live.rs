@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
+use futures::StreamExt as _;
+use futures::stream;
 use http::Request;
 use kube::Client;
 use serde_json::Value;
@@ -29,6 +31,9 @@ use crate::runtime::{client, clock};
 
 /// The time limit for all requests of a command.
 const LIMIT: Duration = Duration::from_mins(1);
+
+/// The maximum number of concurrent requests of a command.
+const AT_ONCE: usize = 16;
 
 /// The output of `crownlabs why`.
 #[derive(Debug)]
@@ -126,7 +131,12 @@ pub async fn status(
         let namespace = cluster.namespace.as_deref().unwrap_or_default();
         let label = labels::WORKSPACE.replace('/', "%2F");
         let query = format!("&labelSelector={label}%3D{workspace}");
-        let instances: Vec<Instance> = list::<InstanceKind>(&client, namespace, &query).await?;
+        let instances: Vec<Instance> = match list::<InstanceKind>(&client, namespace, &query).await {
+            Err(refused) if namespace.is_empty() && refused.is::<Refused>() => {
+                Box::pin(in_personal_namespaces(&client, workspace, &query, refused)).await?
+            }
+            listed => listed?,
+        };
         if instances.is_empty() {
             exists(&client, workspace).await?;
         }
@@ -153,6 +163,36 @@ pub async fn status(
         }
     })
     .await
+}
+
+/// Lists the Instances that match `query` in the personal namespaces of a Workspace's Tenants, because the rights of its
+/// managers may end there. Returns the error `refused` if the user may not read any of these namespaces.
+async fn in_personal_namespaces(
+    client: &Client,
+    workspace: &str,
+    query: &str,
+    refused: anyhow::Error,
+) -> anyhow::Result<Vec<Instance>> {
+    let Some(role) = labels::workspace_role(workspace) else { return Err(refused) };
+    let enrolled = format!("&labelSelector={}%20in%20%28user,manager%29", role.replace('/', "%2F"));
+    let Ok(tenants) = list::<TenantKind>(client, "", &enrolled).await else { return Err(refused) };
+    let namespaces = tenants.into_iter().map(|tenant| tenant.status.personal_namespace);
+    let lists = namespaces
+        .filter(|namespace| namespace.created)
+        .map(|namespace| async move { list::<InstanceKind>(client, &namespace.name, query).await });
+    let mut lists = stream::iter(lists).buffer_unordered(AT_ONCE);
+    let (mut instances, mut is_allowed) = (Vec::new(), false);
+    while let Some(listed) = lists.next().await {
+        match listed {
+            Ok(listed) => {
+                is_allowed = true;
+                instances.extend(listed);
+            }
+            Err(error) if error.is::<Refused>() => {}
+            Err(error) => return Err(error),
+        }
+    }
+    if is_allowed { Ok(instances) } else { Err(refused) }
 }
 
 async fn within<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
@@ -221,6 +261,11 @@ struct Missing(String);
 #[error("this cluster does not have {0}: check --kubeconfig and --context, or install the CRDs")]
 struct NotServed(String);
 
+/// The error for objects that the user may not read.
+#[derive(Debug, thiserror::Error)]
+#[error("you are not allowed to read {0}")]
+struct Refused(String);
+
 /// Turns a failed request into one plain sentence.
 fn sentence(what: &str, error: kube::Error) -> anyhow::Error {
     if let kube::Error::Api(status) = &error
@@ -233,7 +278,7 @@ fn sentence(what: &str, error: kube::Error) -> anyhow::Error {
     }
     match ApiError::from(error) {
         ApiError::NotFound(_) => Missing(what.to_owned()).into(),
-        ApiError::Forbidden(message) => anyhow!("you are not allowed to read {what}: {message}"),
+        ApiError::Forbidden(message) => Refused(format!("{what}: {message}")).into(),
         error => anyhow!("{what} cannot be read: {error}"),
     }
 }

@@ -239,6 +239,7 @@ impl Conversion<'_> {
             return;
         }
         self.set(path, "controllers.examAgent.enabled", true);
+        self.set("", "controllers.examAgent.requireToken", false);
         if self.value("exam-agent.exposition.host").is_some() {
             self.set_in_chart("examAgent.ingress.enabled", true);
         }
@@ -274,11 +275,18 @@ impl Conversion<'_> {
         self.set("", "controllers.instance.ephemeralStorage", "");
         self.set("", "controllers.snapshot.ephemeralStorage", "");
         self.set("", "controllers.tenant.countQuotas.enabled", false);
+        self.set("", "controllers.tenant.managers", "cluster");
+        self.set("", "controllers.tenant.sandboxNetworkPolicies", false);
+        self.set("", "controllers.instance.examEgress.enabled", false);
+        self.set("", "controllers.instance.urls", "path");
+        self.set("", "controllers.instance.access.mode", "shared");
+        self.set("", "controllers.instance.access.exams", "none");
         self.set("", "controllers.instance.vmPower", "running");
         // The newer operators name all objects of an Instance after the environment, too.
         let layout = if self.is_newer() { "perEnvironment" } else { "classic" };
         self.set("", "controllers.instance.layout", layout);
         self.personal_workspaces();
+        self.mirrors();
         // Existing Services keep their annotations.
         let key = "controllers.publicExposure.loadBalancerIpsKey";
         if self.configuration.pointer(&format!("/{}", key.replace('.', "/"))).is_none() {
@@ -299,6 +307,26 @@ impl Conversion<'_> {
             self.remarks.notes.push(format!(
                 "{part}: if these operators are newer than 2025-10, they serve personal workspaces, which these values do not \
                  show: set {key} to true if Tenants have spec.personalWorkspace or spec.createPersonalWorkspace"
+            ));
+        }
+    }
+
+    /// Mirrored volumes. Operators that have values for mirrors mount no volume over NFS.
+    fn mirrors(&mut self) {
+        let provisioner = "operator.configurations.pvcMirrorProvisioner.storageClass";
+        let classes = [format!("{INSTANCES}.generic.mirrorStorageClass"), format!("{provisioner}.name")];
+        let has_class = classes.iter().any(|path| self.value(path).is_some());
+        let is_mirrored = has_class || self.value("operator.configurations.features.pmp").is_some();
+        self.set("", "storage.mode", if is_mirrored { "mirror" } else { "nfs" });
+        for path in classes {
+            if let Some(class) = self.text(&path) {
+                self.set(&path, "storage.mirrorClass", class);
+            }
+        }
+        if self.flag(&format!("{provisioner}.deploy")) == Some(true) {
+            self.remarks.notes.push(format!(
+                "{provisioner}.deploy: the StorageClass belongs to the operators' release: annotate it with \
+                 helm.sh/resource-policy=keep, or set mirrorStorageClass.create of the daemon's chart once that release is gone"
             ));
         }
     }

@@ -6,7 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use macro_rules_attribute::apply;
 use serde::Deserializer;
 
-use super::{Unread, foreign_part, kept, kind};
+use super::{DataSource, Unread, foreign_part, kept, kind};
 use crate::api::meta::TextMap;
 use crate::api::text::Text;
 
@@ -74,6 +74,12 @@ kind!(/// A Secret with a private key, whose data is not shared as interned text
 pub struct StorageClassFields {
     /// `Immediate`, or `WaitForFirstConsumer`: a claim is bound only after a pod uses it.
     pub volume_binding_mode: Text,
+    /// The program that provisions its volumes.
+    pub provisioner: Text,
+    /// What happens to a volume when its claim is deleted: `Delete`, which is the default, or `Retain`.
+    pub reclaim_policy: Text,
+    /// Whether its volumes can grow.
+    pub allow_volume_expansion: bool,
 }
 kind!(/// A storage class. An annotation marks the default class.
     StorageClassKind, StorageClass, "storage.k8s.io", "v1", "StorageClass", "storageclasses", namespaced: false,
@@ -84,6 +90,8 @@ kind!(/// A storage class. An annotation marks the default class.
 pub struct ClaimSpec {
     /// Its storage class; the API server sets the default class if there is one.
     pub storage_class_name: Option<Text>,
+    /// The claim that it mirrors.
+    pub data_source_ref: Option<DataSource>,
 }
 /// The fields of a `PersistentVolumeClaim`'s status that we read.
 #[apply(foreign_part)]
@@ -127,16 +135,16 @@ pub struct PodAnnotations {
 /// The volumes of the pods of a Deployment.
 #[apply(foreign_part)]
 pub struct PodVolumes {
-    /// The shared volumes. All others are dropped during decoding.
+    /// The shared volumes on NFS, and the mirrored volumes. All others are dropped during decoding.
     #[serde(deserialize_with = "shared_volumes")]
     pub volumes: Vec<PodVolume>,
 }
-/// An NFS volume.
+/// A volume on NFS, or a mirrored volume, which has the name of its claim.
 #[apply(foreign_part)]
 pub struct PodVolume {
     /// Its name in the pod.
     pub name: String,
-    /// The export that is mounted.
+    /// The export that is mounted; `None` for a mirrored volume.
     pub nfs: Option<NfsSource>,
 }
 /// An export of an NFS server.
@@ -150,10 +158,13 @@ pub struct NfsSource {
 
 /// The prefix of the names of shared volumes in the pod of an Instance, followed by their number.
 pub const SHARED_VOLUME_NAME: &str = "nfs";
+/// The end of the names of mirror claims, and of the volumes in a pod that use them.
+pub const MIRROR_SUFFIX: &str = "-mirror";
 
 fn shared_volumes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PodVolume>, D::Error> {
     kept(deserializer, |volume: &PodVolume| {
-        volume.name.starts_with(SHARED_VOLUME_NAME) && volume.nfs.is_some()
+        let is_shared = volume.name.starts_with(SHARED_VOLUME_NAME) && volume.nfs.is_some();
+        is_shared || volume.name.ends_with(MIRROR_SUFFIX)
     })
 }
 /// The fields of a Deployment's status that we read.

@@ -13,6 +13,15 @@ use crate::api::wire::Optional;
 pub struct Devices {
     /// The network interfaces, with all their fields: we write the list back with a fixed MAC address.
     pub interfaces: Optional<Vec<Value>>,
+    /// The mirrored volumes.
+    pub filesystems: Optional<Vec<Filesystem>>,
+}
+
+/// A folder that a virtual machine mounts over virtiofs.
+#[apply(foreign_part)]
+pub struct Filesystem {
+    /// The name of its volume.
+    pub name: String,
 }
 
 /// The fields of a domain that we read. A domain is the hardware of a virtual machine.

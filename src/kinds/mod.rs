@@ -8,6 +8,7 @@ mod gateway;
 mod ingress;
 mod job;
 mod kubevirt;
+mod mirror;
 mod pod_network;
 mod tenancy;
 
@@ -20,6 +21,7 @@ pub use self::gateway::*;
 pub use self::ingress::*;
 pub use self::job::*;
 pub use self::kubevirt::*;
+pub use self::mirror::*;
 pub use self::pod_network::*;
 pub use self::tenancy::*;
 use crate::api::wire::kept;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use macro_rules_attribute::apply;
 use serde_json::Value;
 
-use super::{Unread, foreign_part, kind};
+use super::{DataSource, Unread, foreign_part, kind};
 use crate::api::wire::Optional;
 
 /// The fields of a `ResourceQuota`'s spec that we read.
@@ -48,7 +48,9 @@ pub struct NetworkPolicySpec {
     /// The pods that the policy applies to.
     pub pod_selector: Value,
     /// The traffic that these pods accept.
-    pub ingress: Value,
+    pub ingress: Optional<Value>,
+    /// The traffic that these pods may send.
+    pub egress: Optional<Value>,
     /// The directions of traffic that the policy applies to: `Ingress`, `Egress` or both.
     pub policy_types: Optional<Vec<String>>,
 }
@@ -90,6 +92,8 @@ pub struct NfsClaimSpec {
     pub storage_class_name: Option<String>,
     /// The name of the volume that the claim is bound to.
     pub volume_name: Option<String>,
+    /// The claim that it mirrors.
+    pub data_source_ref: Option<DataSource>,
 }
 /// Requested resources.
 #[apply(foreign_part)]

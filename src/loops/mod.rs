@@ -16,9 +16,9 @@ use crate::config::loops::{Toggle, for_each_loop};
 use crate::controllers::setup::ReplicaDefinition;
 use crate::controllers::setup::{Definition, Setup};
 use crate::controllers::{
-    bastion, dashboard, exam_agent, expiration, image_list, inactivity, instance, instance_metrics,
-    pod_config, pod_config_node, public_exposure, shared_volume, snapshot, ssh_tracker, submission, template,
-    tenant, termination, web_ssh, workspace,
+    bastion, dashboard, exam_agent, expiration, image_list, inactivity, instance, instance_metrics, login,
+    pod_config, pod_config_node, public_exposure, pvc_mirror, shared_volume, snapshot, ssh_tracker,
+    submission, template, tenant, termination, web_ssh, workspace,
 };
 use crate::runtime::ObjectKey;
 use crate::runtime::apply::Engine;
@@ -197,7 +197,7 @@ use self::replica as node;
 pub fn leader<R: Definition>(setup: &mut Setup<'_>, factory: &mut StoreFactory) -> anyhow::Result<Built> {
     let mut set = StoreSet::new(R::NAME, factory);
     let (reconciler, settings) = R::build(setup, &mut set)?;
-    set.reconciles::<R::Kind>();
+    set.reconciles::<R::Kind>(R::WRITES_STATUS);
     Ok(Built::Leader(Box::new(BuiltReconciler { reconciler, settings, stores: set.finish() })))
 }
 
@@ -333,6 +333,7 @@ mod tests {
         let gateway = ParentRef { name: "labs".to_owned(), namespace: "gateways".to_owned() };
         config.controllers.instance.gateway_api.parent_refs.push(gateway);
         config.controllers.snapshot.vm_registry_secret = "login".to_owned();
+        config.controllers.tenant.egress.enabled = true;
         config
     }
 

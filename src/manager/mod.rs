@@ -17,6 +17,7 @@ mod former;
 pub mod lease;
 #[cfg(feature = "daemon")]
 pub mod logging;
+pub mod mirroring;
 pub mod outages;
 #[cfg(feature = "daemon")]
 mod process;

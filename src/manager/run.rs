@@ -21,8 +21,8 @@ use super::lease::{Election, Guard, Leases, Watchdog};
 use super::logging::LogFilter;
 use super::servers::{Exposed, serve, servers};
 use super::start_up::{accounts, mailer, prometheus, stop_signal};
-use super::{definitions, former, outages, process, telemetry};
-use crate::config::{Config, Reader};
+use super::{definitions, former, mirroring, outages, process, telemetry};
+use crate::config::{Config, Reader, Storage, StorageMode};
 use crate::controllers::setup::{Endpoint, Integrations, Setup};
 use crate::loops::{Built, enabled};
 use crate::runtime::control_loop::ControlLoop;
@@ -122,6 +122,9 @@ async fn start(options: Options) -> anyhow::Result<Started> {
     let mut ending = None;
     if let Some(Cluster { ungated, connections, .. }) = &cluster {
         tasks.extend((!loops.is_empty()).then(|| definitions::task(ungated, &factory, &readiness)));
+        let Storage { mode, mirror_class } = &config.storage;
+        let is_mirrored = *mode == StorageMode::Mirror && !loops.is_empty();
+        tasks.extend(is_mirrored.then(|| mirroring::task(ungated, &factory, &readiness, mirror_class)));
         if config.server.webhook.enabled {
             let (ungated, readiness) = (ungated.clone(), readiness.clone());
             let settings = webhook::Settings::read(&mut Reader::new(&config));

@@ -35,6 +35,8 @@ pub trait Reconciler: Sized + Send + Sync + 'static {
     /// The finalizer that the loop adds to its objects. Without one, an object that is being deleted is left to the
     /// garbage collector.
     const FINALIZER: Option<&'static str> = None;
+    /// Whether the loop writes the status of its objects. If not, its reports return the status that exists.
+    const WRITES_STATUS: bool = true;
     /// The kind of the objects that the loop reconciles.
     type Kind: Kind;
     /// The object, and everything else that plan and report depend on, except the settings and the time.

@@ -8,10 +8,10 @@ use parking_lot::Mutex;
 use super::bounded::MOST_VALUES;
 use super::decision::{Decision, Denial};
 use super::instance::reservations::Reservations;
-use super::instance::{names, ports, quota, records, tenant_ref, times};
+use super::instance::{managers, names, ports, quota, records, tenant_ref, times};
 use super::lookup::Lookup;
 use super::requester::{Bypass, Requester};
-use super::review::{Operation, Request};
+use super::review::Request;
 use super::server::{Rule, Rules};
 use super::tenant::{self, defaults, rules};
 use super::view::View;
@@ -22,7 +22,7 @@ use crate::api::shared_volume::SharedVolumeKind;
 use crate::api::template::TemplateKind;
 use crate::api::tenant::TenantKind;
 use crate::api::{GROUP, Kind};
-use crate::config::SwitchedOff;
+use crate::config::{Managers, SwitchedOff};
 use crate::runtime::clock;
 use crate::runtime::store::Change;
 
@@ -61,6 +61,7 @@ const WEBHOOKS: [(&[&str], &[&str], Decide); 6] = [
 pub struct Admission {
     tenant: tenant::Settings,
     quota: quota::Settings,
+    managers: Managers,
     off: SwitchedOff,
     lookup: Lookup,
     reservations: Mutex<Reservations>,
@@ -68,8 +69,14 @@ pub struct Admission {
 
 impl Admission {
     /// Creates the rules with these settings, evaluated with the objects that `lookup` finds.
-    pub fn new(tenant: tenant::Settings, quota: quota::Settings, off: SwitchedOff, lookup: Lookup) -> Self {
-        Self { tenant, quota, off, lookup, reservations: Mutex::default() }
+    pub fn new(
+        tenant: tenant::Settings,
+        quota: quota::Settings,
+        managers: Managers,
+        off: SwitchedOff,
+        lookup: Lookup,
+    ) -> Self {
+        Self { tenant, quota, managers, off, lookup, reservations: Mutex::default() }
     }
 
     /// The rules by path.
@@ -87,8 +94,8 @@ impl Admission {
             let admission = Arc::clone(&admission);
             async move {
                 let bypass = &admission.tenant.bypass;
-                let refused = out_of_scope(&request, plurals).or_else(|| too_large(&request, bypass));
-                match refused.or_else(|| too_long(&request, bypass)) {
+                let refused = out_of_scope(&request, plurals).or_else(|| out_of_bounds(&request, bypass));
+                match refused {
                     Some(decision) => decision,
                     None => admission.lookup.decide(|view| decide(&admission, &request, view)).await,
                 }
@@ -100,7 +107,7 @@ impl Admission {
     /// Adds a warning to the decision for each field of the object that the configuration turns off.
     fn with_switched_off(&self, request: &Request, decision: Decision) -> Decision {
         let is_ours = self.tenant.bypass.requester(&request.user_info) == Requester::Ourselves;
-        if is_ours || !decision.is_allowed() || request.operation == Operation::Delete {
+        if is_ours || !decision.is_allowed() || !writes_spec(request) {
             return decision;
         }
         let sentences = self.off.in_object(&request.resource.plural, &request.object);
@@ -132,6 +139,14 @@ impl Admission {
     /// Validates the start of an Instance and reserves its quota under one lock, so that two requests cannot be
     /// admitted for the same free quota.
     fn admit_instance(&self, request: &Request, view: &dyn View) -> Decision {
+        if self.managers == Managers::Course
+            && let Err(denial) = managers::check(request, &self.tenant.bypass, view)
+        {
+            return Decision::denied(denial);
+        }
+        if !writes_spec(request) {
+            return Decision::allowed();
+        }
         let warnings = match self.check_instance(request, view) {
             Ok(warnings) => warnings,
             Err(denial) => return Decision::denied(denial),
@@ -161,15 +176,28 @@ fn obstacles(request: &Request, view: &dyn View) -> Vec<String> {
     template.map(|template| view.obstacles(&template)).unwrap_or_default()
 }
 
-/// The decision on a request that no rule applies to. Objects of other resources are rejected; subresources, such as
-/// the status, are admitted. `None` if the rule decides.
+/// Whether a request creates an object or changes its spec. Of the rules, only the one for managers applies to others:
+/// deletions, and changes of the status.
+fn writes_spec(request: &Request) -> bool {
+    request.is_write() && request.sub_resource.is_empty()
+}
+
+/// The decision on a request that no rule applies to. Objects of other resources are rejected; subresources are admitted,
+/// except the status of Instances. `None` if the rule decides.
 fn out_of_scope(request: &Request, plurals: &[&str]) -> Option<Decision> {
     let resource = &request.resource;
     if resource.group != GROUP || !plurals.contains(&&*resource.plural) {
         let what = format!("{}.{}", resource.plural, resource.group);
         return Some(Decision::denied(Denial::malformed(format!("this webhook has no rule for {what}"))));
     }
-    (!request.sub_resource.is_empty()).then(Decision::allowed)
+    let is_status = resource.plural == InstanceKind::PLURAL && request.sub_resource == "status";
+    (!is_status && !request.sub_resource.is_empty()).then(Decision::allowed)
+}
+
+/// The decision on an object that is larger than the rules allow.
+fn out_of_bounds(request: &Request, bypass: &Bypass) -> Option<Decision> {
+    let checked = || too_large(request, bypass).or_else(|| too_long(request, bypass));
+    writes_spec(request).then(checked).flatten()
 }
 
 /// The decision on an object with more values than the rules read. Only users who are exempt from the rules may write

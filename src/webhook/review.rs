@@ -95,10 +95,13 @@ pub struct Options {
 }
 
 impl Request {
-    /// The name of the object, even if the API server has generated it.
+    /// The name of the object, even if the API server has generated it, or the request deletes a whole collection.
     pub fn object_name(&self) -> &str {
-        let own = || self.object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
-        if self.name.is_empty() { own() } else { &self.name }
+        if !self.name.is_empty() {
+            return &self.name;
+        }
+        let objects = [&self.object, &self.old_object];
+        objects.into_iter().find_map(|object| object.pointer("/metadata/name")?.as_str()).unwrap_or_default()
     }
 
     /// Whether the request creates or changes the object.

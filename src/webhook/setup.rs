@@ -28,7 +28,7 @@ use super::{server, tenant};
 use crate::api::Kind;
 use crate::api::requirements::Settings as Requirements;
 use crate::config::pool::Pool;
-use crate::config::{Layout, Reader, SwitchedOff, WebhookConfig, read};
+use crate::config::{Layout, Managers, Reader, SwitchedOff, WebhookConfig, read};
 use crate::runtime::ObjectKey;
 use crate::runtime::certificate::folder;
 use crate::runtime::certificate::resolver::{CertificateResolver, Served};
@@ -102,6 +102,8 @@ pub struct Settings<'a> {
     base_workspaces: &'a [String],
     /// Whether Tenants may have personal workspaces.
     personal_workspaces: bool,
+    /// Where managers have rights on Instances.
+    managers: Managers,
     /// The format of Instances.
     layout: Layout,
     /// The addresses that public ports can have.
@@ -121,6 +123,7 @@ impl<'a> Settings<'a> {
             selector: read!(config, selector),
             base_workspaces: read!(config, controllers.tenant.base_workspaces),
             personal_workspaces: *read!(config, controllers.tenant.personal_workspace.enabled),
+            managers: *read!(config, controllers.tenant.managers),
             layout: *read!(config, controllers.instance.layout),
             // The loop reports an invalid pool.
             pool: Pool::parse(read!(config, controllers.public_exposure.ip_pool)).unwrap_or_default().0,
@@ -176,6 +179,7 @@ pub async fn set_up(
             personal_workspaces: settings.personal_workspaces,
             layout: settings.layout,
         },
+        settings.managers,
         settings.off,
         Lookup { stores: stores.clone(), client: connections.client.clone(), pool: settings.pool },
     ));

@@ -407,20 +407,26 @@ class Rendering(unittest.TestCase):
             self.assertEqual(set(found), users | {f"bypass.{name}" for name in users})
             for name in users:
                 [user, bypass] = found[name], found[f"bypass.{name}"]
-                # Users may delete without a running daemon. The defaults of Templates are for edits
+                # Students may delete without a running daemon. The defaults of Templates are for edits
                 # on the official page, which would lose fields without an answer, whoever edits.
                 is_of_page = name.startswith("mutate.template.")
                 differing = {key for key in user if user[key] != bypass[key]}
                 self.assertEqual(differing | {"failurePolicy"}, {"name", "failurePolicy", "matchConditions"})
                 policies = ("Fail", "Fail" if is_of_page else "Ignore")
                 self.assertEqual((user["failurePolicy"], bypass["failurePolicy"]), policies)
-                written = ["UPDATE"] if is_of_page else ["CREATE", "UPDATE"]
+                is_of_managers = name.startswith("validate.managers.")
+                others = ["UPDATE", "DELETE"] if is_of_managers else ["CREATE", "UPDATE"]
+                written = ["UPDATE"] if is_of_page else others
+                self.assertEqual(is_of_managers, user["matchConditions"][0]["name"] == "of-managers")
                 self.assertEqual([rule["operations"] for rule in user["rules"]], [written])
                 self.assertEqual(user["matchConditions"][:-1], bypass["matchConditions"][:-1])
                 unless, only = user["matchConditions"][-1], bypass["matchConditions"][-1]
                 self.assertEqual(unless["expression"], f"!({only['expression']})", "each request matches one of them")
                 for who in (f'"system:serviceaccount:{NAMESPACE}:robot"', '["site:admins","a\\"b","system:serviceaccounts:kube-system"]'):
                     self.assertIn(who, only["expression"])
+        by_cluster = {"config": {"controllers": {"tenant": {"managers": "cluster"}}}}
+        names = [webhook["name"] for document in of_kinds(by_cluster) for webhook in document["webhooks"]]
+        self.assertEqual([name for name in names if "validate.managers" in name], [])
         for document in of_kinds({"webhook": {"failurePolicy": "Ignore"}}):
             self.assertEqual(document["metadata"]["annotations"], SELECTOR, "a kept one would refuse nothing")
             self.assertEqual({webhook["failurePolicy"] for webhook in document["webhooks"]}, {"Ignore"})
@@ -445,13 +451,13 @@ class Rendering(unittest.TestCase):
 
         mistake = {"config": {"selector": {"crownlabs.polito.it/operator-selektor": "prodution"}}}
         for values in ([], [mistake]):
-            self.assertEqual(selectors(*values), [None] * 8)
+            self.assertEqual(selectors(*values), [None] * 10)
         others = {"webhook": {"otherSelectors": [{"crownlabs.polito.it/operator-selector": "staging"}, {"example.com/side": "1"}]}}
         expected = {"matchExpressions": [
             {"key": "crownlabs.polito.it/operator-selector", "operator": "NotIn", "values": ["staging"]},
             {"key": "example.com/side", "operator": "NotIn", "values": ["1"]},
         ]}
-        self.assertEqual(selectors(others), [expected] * 8)
+        self.assertEqual(selectors(others), [expected] * 10)
         own = {"webhook": {"otherSelectors": [{"crownlabs.polito.it/operator-selector": "production"}]}}
         self.assertIn("would not check the objects of this release", template(own).stderr)
 
@@ -488,6 +494,18 @@ class Rendering(unittest.TestCase):
         [term] = found["template"]["spec"]["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
         self.assertLessEqual(term["labelSelector"]["matchLabels"].items(), found["template"]["metadata"]["labels"].items())
         self.assertEqual(found["strategy"]["rollingUpdate"], {"maxSurge": 0, "maxUnavailable": 1})
+
+    def test_the_storage_class_of_mirrors_has_the_configured_name_and_provisioner(self):
+        values = {
+            "mirrorStorageClass": {"create": True},
+            "config": {"storage": {"mirrorClass": "copies"}, "controllers": {"pvcMirror": {"provisioner": "p.example.com"}}},
+        }
+        found = by_key(rendered(values))
+        [one] = [document for document in found.values() if document["kind"] == "StorageClass"]
+        self.assertEqual((one["metadata"]["name"], one["provisioner"]), ("copies", "p.example.com"))
+        self.assertEqual((one["reclaimPolicy"], one["allowVolumeExpansion"]), ("Delete", False))
+        kinds = {document["kind"] for document in by_key(rendered({})).values()}
+        self.assertNotIn("StorageClass", kinds)
 
     def test_two_releases_have_no_object_in_common(self):
         alone = {"crds": {"install": False}, "clusterRoles": {"create": False}, "myDriveNamespace": {"create": False}}
@@ -558,7 +576,8 @@ class Plain(unittest.TestCase):
         lists = {("crownlabs.polito.it", "imagelists", "", verb) for verb in ("list", "watch", "create", "patch")}
         lists.add(("crownlabs.polito.it", "imagelists/status", "", "patch"))
         pod_networks = {right for right in missing if right[0] == "podconfig.opdev.io" or right[1] == "nodes" or right[2] == "podconfigs.podconfig.opdev.io"}
-        self.assertEqual(missing - pod_networks, lists | {("crownlabs.polito.it", "instances", "", "delete")})
+        mirrors = {("", "persistentvolumes", "", verb) for verb in ("create", "delete")} | {("", "namespaces", "", "get")}
+        self.assertEqual(missing - pod_networks, lists | mirrors | {("crownlabs.polito.it", "instances", "", "delete")})
 
     def test_the_crds_match_the_code(self):
         crds = by_key(document for file in (ROOT / "manifests/crds").iterdir() for document in documents(file.read_text()))
@@ -607,7 +626,7 @@ class Rights(unittest.TestCase):
     def test_shared_rights_are_absent_if_all_their_loops_are_off(self):
         for resource, loops in {
             ("", "services"): ("instance", "publicExposure"),
-            ("networking.k8s.io", "networkpolicies"): ("tenant", "publicExposure"),
+            ("networking.k8s.io", "networkpolicies"): ("instance", "tenant", "publicExposure"),
             ("batch", "jobs"): ("tenant", "sharedVolume", "snapshot"),
             ("", "namespaces"): ("tenant", "workspace"),
             ("", "secrets"): ("instance", "tenant"),
@@ -623,8 +642,8 @@ class Rights(unittest.TestCase):
         # The loops of the bastion have separate rights.
         every = yaml.safe_load((ROOT / "config/crownlabs.yaml").read_text())["controllers"]
         # The rules of the exam agent are for one namespace, and so are the rules of pod networks on a node. The usage of
-        # containers needs no rights. The dashboard has a separate account.
-        elsewhere = {"bastion", "sshTracker", "webSsh", "dashboard", "examAgent", "instanceMetrics", "podConfigNode"}
+        # containers needs no rights. The dashboard and the login of machines have separate accounts.
+        elsewhere = {"bastion", "sshTracker", "webSsh", "dashboard", "login", "examAgent", "instanceMetrics", "podConfigNode"}
         self.assertEqual(loops | elsewhere, set(every))
 
     def test_a_daemon_that_does_nothing_runs_no_loop(self):
@@ -668,6 +687,13 @@ class Rights(unittest.TestCase):
         self.assertNotIn("crownlabs-manage-tenants", bound(off("workspace")))
         self.assertEqual(bound(off("workspace", "tenant")), set())
 
+    def test_tenants_cannot_allow_what_the_egress_policy_denies(self):
+        egress = {"config": {"controllers": {"tenant": {"egress": {"enabled": True}}}}}
+        for group, plural in [("networking.k8s.io", "networkpolicies"), ("", "endpoints")]:
+            writes = lambda *values: self.writes(rights(by_key(rendered(*values))["ClusterRole /crownlabs-sandbox"]), group, plural)
+            self.assertIn("create", writes(), plural)
+            self.assertEqual(writes(egress), set(), plural)
+
     def test_the_webhooks_add_their_rights(self):
         registers = lambda values: any(right[0] == "admissionregistration.k8s.io" for right in self.of(*values))
         self.assertTrue(registers([]))
@@ -702,6 +728,7 @@ if __name__ == "__main__":
         from configuration import Configuration, Monitoring  # noqa: F401
         from table import Table  # noqa: F401
         from dashboard import Dashboard  # noqa: F401
+        from login import Login  # noqa: F401
         from helm4 import Helm4  # noqa: F401
         from keys import Keys  # noqa: F401
         from options import Images, OneDeployment, Pods, Watching  # noqa: F401

@@ -337,7 +337,7 @@ class Monitoring(unittest.TestCase):
         page = (ROOT / "docs/reference/configuration.md").read_text()
         loops = set(re.findall(r"^## controllers\.(\w+)$", page, re.MULTILINE))
         self.assertGreater(len(loops), 15)
-        of_replicas = {"bastion", "sshTracker", "webSsh", "dashboard", "examAgent", "podConfigNode", "instanceMetrics"}
+        of_replicas = {"bastion", "sshTracker", "webSsh", "dashboard", "login", "examAgent", "podConfigNode", "instanceMetrics"}
         self.assertLessEqual(of_replicas, loops)
         off = {"controllers": {loop: {"enabled": False} for loop in loops}, "server": {"webhook": {"enabled": False}}}
         self.assertNotIn("CrownlabsNoLeader", names({"config": off}))

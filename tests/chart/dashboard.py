@@ -48,6 +48,20 @@ class Dashboard(unittest.TestCase):
         self.assertNotIn("dashboard", configuration(f"{NAMESPACE}/crownlabs")["controllers"])
         self.assertNotIn(f"Deployment {NAME}", by_key(rendered()))
 
+    def test_machines_with_hosts_of_their_own_have_its_login(self):
+        def access(*values):
+            found = by_key(rendered(*values))[f"ConfigMap {NAMESPACE}/crownlabs"]
+            return yaml.safe_load(found["data"]["crownlabs.yaml"])["controllers"]["instance"].get("access")
+
+        def instance(**keys):
+            return {"config": {"controllers": {"instance": keys}}}
+
+        login = {"authUrl": f"http://crownlabs-login.{NAMESPACE}.svc.cluster.local/auth", "signInUrl": f"https://{HOST}/login/machine"}
+        self.assertEqual(access(ON), {"mode": "daemon", "exams": "daemon", "daemon": login})
+        self.assertEqual(access(ON, instance(access={"exams": "none"})), {"mode": "daemon", "exams": "none", "daemon": login})
+        self.assertIsNone(access(ON, instance(urls="path")))
+        self.assertIsNone(access())
+
     def test_it_shows_names_if_the_bastion_is_in_the_cluster(self):
         def by_name(*values):
             return yaml.safe_load(self.found(*values)[f"ConfigMap {NAME}"]["data"]["crownlabs.yaml"])["controllers"]["dashboard"].get("sshByName")

@@ -14,11 +14,13 @@ DEFAULTS = yaml.safe_load((ROOT / "config/crownlabs.yaml").read_text())
 SEPARATE = {
     "crownlabs-bastion/crownlabs-bastion": ["bastion", "sshTracker", "webSsh"],
     f"{NAMESPACE}/crownlabs-dashboard": ["dashboard"],
+    f"{NAMESPACE}/crownlabs-login": ["login"],
     "crownlabs-instance-metrics/crownlabs-instance-metrics": ["instanceMetrics"],
     "crownlabs-pod-networks/crownlabs-pod-networks": ["podConfigNode"],
 }
 MAIN = f"{NAMESPACE}/crownlabs"
 PARTS = {
+    "config": {"controllers": {"instance": {"access": {"mode": "daemon"}}}},
     "bastion": {"enabled": True},
     "dashboard": {"enabled": True, "host": "labs.example.com", "secret": {"name": "dashboard"}, "ca": {"name": "ca"}},
     "instanceMetrics": {"enabled": True},
@@ -29,12 +31,16 @@ PARTS = {
 SET = {
     "controllers.bastion.hostKeys.namespace", "controllers.bastion.webSshKey.namespace", "controllers.webSsh.privateKeyFile",
     "controllers.dashboard.publicUrl", "controllers.dashboard.clientSecretFile", "controllers.dashboard.sessionKeyFile",
-    "controllers.dashboard.caFile", "controllers.dashboard.sshByName", "controllers.instanceMetrics.runtimeEndpoint",
+    "controllers.dashboard.caFile", "controllers.dashboard.sshByName", "controllers.login.sessionKeyFile", "controllers.login.hostKeyFile",
+    "controllers.instanceMetrics.runtimeEndpoint",
     "controllers.instanceMetrics.connectionTimeout", "controllers.instanceMetrics.updatePeriod",
     "controllers.podConfigNode.runtimeEndpoint", "controllers.podConfigNode.allowedBridges", "controllers.podConfigNode.resync",
 }
-# The chart rejects other values of these keys. With the exam agent, it adds a namespace to controllers.instanceMetrics.
+# The chart rejects other values of these keys, or renders no pods of the login with another access mode. With the exam
+# agent, it adds a namespace to controllers.instanceMetrics.
 FIXED = {"apiVersion", "kind", "leaderElection.enabled", "leaderElection.namespace", "controllers.examAgent.enabled"} | {
+    "controllers.instance.access.mode",
+} | {
     f"controllers.{loop}.enabled" for loops in SEPARATE.values() for loop in loops
 }
 

@@ -19,7 +19,7 @@ KUBERNETES = "1.36.3"
 HELM = os.environ.get("HELM", "helm")
 CLUSTER_SCOPED = {
     "Namespace", "ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition", "MutatingWebhookConfiguration",
-    "ValidatingWebhookConfiguration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
+    "ValidatingWebhookConfiguration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "StorageClass",
 }
 # Every installation must say which pods must not call the webhooks.
 NETWORK = {"networkPolicy": {"podNetworks": ["10.244.0.0/16"]}}

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints values.schema.json of the chart: values.schema.in.json with the schema of the configuration, which is read from
 standard input (`crownlabs config schema`), in place of `config`, `bastion.config`, `dashboard.config`,
-`instanceMetrics.config` and `podNetworks.config`, and with the conditions between its keys."""
+`login.config`, `instanceMetrics.config` and `podNetworks.config`, and with the conditions between its keys."""
 
 import json
 import re
@@ -9,10 +9,13 @@ import sys
 from pathlib import Path
 
 CHART = Path(__file__).resolve().parents[2] / "manifests/chart"
-PARTS = ("bastion", "dashboard", "instanceMetrics", "podNetworks")
+PARTS = ("bastion", "dashboard", "login", "instanceMetrics", "podNetworks")
 # The loop of the dashboard. The values enable it, and set these keys; the templates require those values.
 DASHBOARD = "controllers.dashboard."
 SET_BY_VALUES = {f"{DASHBOARD}{key}" for key in ("publicUrl", "clientSecretFile", "sessionKeyFile")}
+
+# The URLs of the daemon's login, which follow from the host of the dashboard.
+LOGIN = {f"controllers.instance.access.daemon.{key}": "dashboard.host" for key in ("authUrl", "signInUrl")}
 
 
 def mounted():
@@ -75,9 +78,9 @@ def main():
     for part in PARTS:
         schema["properties"][part]["properties"]["config"] = {"$ref": "#/$defs/config"}
     # The templates refuse these loops below `config`.
-    elsewhere = tuple(f"controllers.{loop}." for loop in ("dashboard", "webSsh"))
+    elsewhere = tuple(f"controllers.{loop}." for loop in ("dashboard", "login", "webSsh"))
     of_main = [one for one in conditions if not any(key.startswith(elsewhere) for key in paths(one))]
-    schema["allOf"] = [of_values(one, "config", mounted()) for one in of_main]
+    schema["allOf"] = [of_values(one, "config", mounted() | LOGIN) for one in of_main]
     of_dashboard = [one for one in conditions if all(key.startswith(DASHBOARD) for key in paths(one))]
     enabled = {f"{DASHBOARD}enabled": "dashboard.enabled"}
     schema["allOf"] += [of_values(one, "dashboard.config", enabled) for one in of_dashboard if not paths(one) & SET_BY_VALUES]

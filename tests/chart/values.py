@@ -130,7 +130,7 @@ class Hook(unittest.TestCase):
         hooks = self.hooks(EVERYTHING)
         data = hooks["ConfigMap"]["data"]
         self.assertEqual(data, {f"{part}.yaml": config for part, config in installed.items()})
-        self.assertEqual(len(data), 5)
+        self.assertEqual(len(data), 6)
         checked = [container["args"] for container in hooks["Job"]["spec"]["template"]["spec"]["containers"]]
         self.assertEqual(sorted(checked), sorted(["config", "check", f"/etc/crownlabs/{file}"] for file in data))
 

@@ -40,12 +40,17 @@ pub fn certificate(folder: &Path) -> (PathBuf, PathBuf) {
 impl Front {
     /// Starts these servers, with the certificate in this folder.
     pub fn start(folder: &Path, name: &str, served: &[Served]) -> Self {
+        Self::start_with(folder, name, served, "")
+    }
+
+    /// The same with more servers, in the syntax of NGINX.
+    pub fn start_with(folder: &Path, name: &str, served: &[Served], more: &str) -> Self {
         let own = folder.join(name);
         fs::create_dir(&own).expect("a folder");
         let at = own.display();
         let paths = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
         let paths = paths.map(|name| format!("{name}_temp_path {at}/{name};\n")).concat();
-        let servers: String = served.iter().map(server).collect();
+        let servers: String = served.iter().map(server).chain([more.to_owned()]).collect();
         let configuration = format!(
             "daemon off;\nmaster_process off;\npid {at}/pid;\nerror_log {at}/error.log;\nevents {{worker_connections 4096;}}\nhttp {{\n\
              {paths}access_log off;\nssl_certificate {folder}/front.crt;\nssl_certificate_key {folder}/front.key;\n{servers}}}\n",

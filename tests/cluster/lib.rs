@@ -112,6 +112,7 @@ impl Cluster {
             ports: Ports::reserve()?,
             dir,
             owner_references_guarded: options.owner_references_guarded,
+            cross_namespace_volumes: options.cross_namespace_volumes,
             spare: options.spare,
             issuers: options.issuers.clone(),
             quota_period: options.quota_period,

@@ -46,6 +46,9 @@ pub struct Options {
     /// deletes it with its owner (the admission plugin `OwnerReferencesPermissionEnforcement`, which many clusters do
     /// not have).
     pub owner_references_guarded: bool,
+    /// Whether the API server keeps the data sources of claims in other namespaces (the feature gate
+    /// `CrossNamespaceVolumeDataSource`, which is off by default).
+    pub cross_namespace_volumes: bool,
     /// Whether the programs save processor time, which suits tests but not a bench. They collect garbage less often
     /// (the heap of an API server for one test is small, and would be collected all the time), and the controllers
     /// without objects here do not run.
@@ -76,6 +79,7 @@ impl Default for Options {
             gateway: false,
             load_balancer: true,
             owner_references_guarded: true,
+            cross_namespace_volumes: false,
             spare: true,
             issuers: Vec::new(),
             // The default of Kubernetes.

@@ -55,6 +55,8 @@ pub struct Programs {
     pub ports: Ports,
     /// Whether the API server guards owner references.
     pub owner_references_guarded: bool,
+    /// Whether the API server keeps the data sources of claims in other namespaces.
+    pub cross_namespace_volumes: bool,
     /// Whether they save processor time.
     pub spare: bool,
     /// More issuers of user tokens.
@@ -131,6 +133,7 @@ impl Programs {
             json!({"apiVersion": "v1", "kind": "Config", "users": [{"name": "*", "user": user}]});
         fs::write(&users, of_every_server.to_string())?;
         fs::write(&admission, admission_configuration(&users))?;
+        let gates = if self.cross_namespace_volumes { "CrossNamespaceVolumeDataSource=true" } else { "" };
         let plugins = if self.owner_references_guarded { "OwnerReferencesPermissionEnforcement" } else { "" };
         let args = [
             format!("--etcd-servers=http://127.0.0.1:{}", self.ports.etcd.number()),
@@ -148,6 +151,7 @@ impl Programs {
             format!("--authentication-config={}", self.authentication()?.display()),
             "--authorization-mode=RBAC".to_owned(),
             format!("--enable-admission-plugins={plugins}"),
+            format!("--feature-gates={gates}"),
             format!("--admission-control-config-file={}", admission.display()),
             // Enough for more than 60,000 Services, which use the first family unless they request the other.
             "--service-cluster-ip-range=10.0.0.0/16,fd00:10::/112".to_owned(),

@@ -83,7 +83,8 @@ pub fn moved(site: &Site) {
     for name in OPERATORS {
         site.lab.patch("deployments", "labs", name, r#"{"spec": {"replicas": 0}}"#);
     }
-    install_chart(site, &["--take-ownership"]);
+    // As `from-values` writes it.
+    install_chart(site, &["--take-ownership", "--set", "config.controllers.tenant.managers=cluster"]);
     let webhooks = "validatingwebhookconfigurations,mutatingwebhookconfigurations";
     site.lab.kubectl(&["delete", webhooks, "crownlabs-operator", "--ignore-not-found"]);
     site.await_daemon();

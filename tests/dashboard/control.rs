@@ -89,6 +89,14 @@ fn act(site: &Site, request: &Value) -> Value {
             site.restart(usize::try_from(request["number"].as_u64().expect("a number")).expect("small"));
             json!({})
         }
+        "restart-logins" => {
+            site.logins.restart();
+            json!({})
+        }
+        "set-managers" => {
+            site.set_managers(&text("managers"));
+            json!({})
+        }
         "start-replica" => json!({"output": site.start_other(&request["keys"])}),
         "stop-keycloak" => {
             site.keycloak.lock().stop();

@@ -13,6 +13,7 @@ mod daemon;
 #[path = "../integration/lab.rs"]
 #[allow(dead_code, reason = "shared with the integration tests")]
 mod lab;
+mod logins;
 #[path = "../integration/bastion/network.rs"]
 #[allow(dead_code, reason = "shared with the integration tests")]
 mod network;

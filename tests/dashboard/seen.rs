@@ -17,9 +17,10 @@ use crate::site::{KEY, Site};
 /// The account of the dashboard.
 const ACCOUNT: &str = "system:serviceaccount:crownlabs-system:crownlabs-dashboard";
 /// The accounts of the other daemons, and the account that impersonates users (`impersonate.spec`).
-const OTHERS: [&str; 3] = [
+const OTHERS: [&str; 4] = [
     "system:serviceaccount:crownlabs-system:crownlabs",
     "system:serviceaccount:crownlabs-bastion:crownlabs-bastion",
+    "system:serviceaccount:crownlabs-system:crownlabs-login",
     "system:serviceaccount:crownlabs-system:crownlabs-dashboard-impersonates",
 ];
 /// The user of the request that shows whether the API server answers, and its path.

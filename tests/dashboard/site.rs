@@ -16,10 +16,11 @@ use tempfile::TempDir;
 use crate::bastion::{self, Bastion};
 use crate::daemon::{Daemon, Options, config, reserved_port, tail};
 use crate::lab::{Lab, PATIENCE, wait_until};
+use crate::logins::Logins;
 use crate::realm;
 
 /// The value of the selector label.
-const SELECTOR: &str = "dashboard";
+pub const SELECTOR: &str = "dashboard";
 /// A key of sessions.
 pub const KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n";
 /// The account of the dashboard.
@@ -40,8 +41,9 @@ pub struct Site {
     other: Mutex<Option<Daemon>>,
     /// The logs of stopped replicas.
     ended: Mutex<String>,
-    daemon: Daemon,
+    daemon: Mutex<Daemon>,
     pub bastion: Bastion,
+    pub logins: Logins,
     pub lab: Lab,
     pub keycloak: Mutex<KeycloakServer>,
     ports: Ports,
@@ -92,8 +94,9 @@ impl Site {
         lab.apply(&format!(
             "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {{name: {IMPERSONATES}}}\n{IMPERSONATION}"
         ));
-        let daemon = Self::daemon(&lab, &ports, folder.path());
+        let daemon = Mutex::new(Self::daemon(&lab, &ports, folder.path(), "cluster"));
         let bastion = Bastion::start(&lab, SELECTOR);
+        let logins = Logins::start(&lab, folder.path(), &url(ports.labs));
         let site = Self {
             fronts: vec![auth],
             replicas: Mutex::default(),
@@ -101,6 +104,7 @@ impl Site {
             ended: Mutex::default(),
             daemon,
             bastion,
+            logins,
             lab,
             keycloak: Mutex::new(keycloak),
             ports,
@@ -112,16 +116,17 @@ impl Site {
             site.replicas.lock().push(replica);
         }
         site.replicas.lock().iter().for_each(Daemon::await_ready);
-        let labs = Front::start(site.folder.path(), "labs", &[labs, other]);
+        let hosts = site.logins.servers(&site.url(), site.ports.labs);
+        let labs = Front::start_with(site.folder.path(), "labs", &[labs, other], &hosts);
         Self { fronts: site.fronts.into_iter().chain([labs]).collect(), ..site }
     }
 
     /// Starts the leader, with the webhooks. Prometheus does not run: stopped machines count as unused without it.
-    fn daemon(lab: &Lab, ports: &Ports, folder: &Path) -> Daemon {
+    fn daemon(lab: &Lab, ports: &Ports, folder: &Path, managers: &str) -> Daemon {
         let config = format!(
             "webhook: {{enabled: true, listen: \"127.0.0.1:{}\", bypassGroups: [\"system:masters\", \"kubernetes:labs:admin\"]}}\n\
              controllers: {{instance: {{websiteBaseUrl: machines.localhost, layout: perEnvironment, access: {{mode: none}}}}, \
-             inactivity: {{enabled: true}}, submission: {{enabled: true, maxAttempts: 1}}, \
+             tenant: {{managers: {managers}}}, inactivity: {{enabled: true}}, submission: {{enabled: true, maxAttempts: 1}}, \
              termination: {{enabled: true, statusCheckInterval: 5s, confirmAfter: 5s, allowCidrs: [127.0.0.0/8]}}}}\n\
              integrations: {{prometheus: {{url: \"http://127.0.0.1:9\"}}, \
              mail: {{transport: file, folder: \"{}/mails\", from: labs@example.org}}}}\n",
@@ -205,6 +210,14 @@ impl Site {
         url(before)
     }
 
+    /// Starts the leader again, with this value of `controllers.tenant.managers`.
+    pub fn set_managers(&self, managers: &str) {
+        let mut daemon = self.daemon.lock();
+        daemon.stop();
+        self.ended.lock().push_str(&daemon.log());
+        *daemon = Self::daemon(&self.lab, &self.ports, self.folder.path(), managers);
+    }
+
     /// Returns the kubeconfig of an account of dashboards.
     fn account(&self, name: &str) -> PathBuf {
         self.lab.cluster.service_account_kubeconfig("crownlabs-system", name).expect("a token")
@@ -252,7 +265,8 @@ impl Site {
     /// Returns the metrics of all daemons of the project.
     pub fn metrics(&self) -> String {
         let replicas = self.replicas.lock();
-        replicas.iter().chain([&self.daemon]).map(Daemon::metrics).collect()
+        let daemon = self.daemon.lock();
+        replicas.iter().chain([&*daemon]).map(Daemon::metrics).collect()
     }
 
     /// Sends a signal to the API server or Keycloak, such as STOP and CONT.
@@ -279,8 +293,9 @@ impl Site {
     /// Returns the logs of all daemons of the project.
     pub fn logs(&self) -> String {
         let (replicas, other) = (self.replicas.lock(), self.other.lock());
-        let ended = [self.ended.lock().clone(), self.bastion.log()];
-        let all = replicas.iter().chain(other.iter()).chain([&self.daemon]).map(Daemon::log).chain(ended);
+        let ended = [self.ended.lock().clone(), self.bastion.log(), self.logins.log()];
+        let daemon = self.daemon.lock();
+        let all = replicas.iter().chain(other.iter()).chain([&*daemon]).map(Daemon::log).chain(ended);
         all.collect::<Vec<_>>().join("\n")
     }
 

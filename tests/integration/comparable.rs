@@ -72,6 +72,12 @@ pub fn comparable(listed: Vec<Value>) -> Objects {
             // The Deployment controller writes the status at any time.
             object.as_object_mut().expect("an object").remove("status");
         }
+        if object["kind"] == "PersistentVolumeClaim"
+            && let Some(annotations) = object["metadata"]["annotations"].as_object_mut()
+        {
+            // The controller manager writes them only if it sees the claim before its volume.
+            annotations.retain(|key, _| !key.ends_with("kubernetes.io/storage-provisioner"));
+        }
         mask_volatile(&mut object);
         sort_conditions(&mut object);
         let mut text = object.to_string();

@@ -49,7 +49,7 @@ fn config(folder: &Path, exams: u16) -> String {
     std::fs::create_dir(&host_keys).expect("a folder");
     format!(
         "controllers:
-  instance: {{websshMasterKeyFile: \"{key}.pub\"}}
+  instance: {{websshMasterKeyFile: \"{key}.pub\", access: {{daemon: {{signInUrl: \"https://labs.example.com/login/machine\"}}}}}}
   publicExposure: {{ipPool: [10.99.0.0/24]}}
   inactivity: {{enabled: true, notifications: false}}
   expiration: {{enabled: true, notifications: false}}
@@ -65,6 +65,7 @@ fn config(folder: &Path, exams: u16) -> String {
   webSsh: {{enabled: true, listen: \"127.0.0.1:{terminals}\", privateKeyFile: \"{key}\"}}
   dashboard: {{enabled: true, listen: \"127.0.0.1:{pages}\", publicUrl: \"https://labs.example.com\",
     issuerUrl: \"https://127.0.0.1:1/realms/labs\", clientId: dashboard, clientSecretFile: \"{secret}\", sessionKeyFile: \"{session}\"}}
+  login: {{enabled: true, listen: \"127.0.0.1:{logins}\", sessionKeyFile: \"{session}\", hostKeyFile: \"{hosts}\"}}
 integrations:
   prometheus: {{url: \"http://127.0.0.1:1\"}}
 ",
@@ -74,6 +75,8 @@ integrations:
         host_keys = host_keys.display(),
         terminals = reserved_port(),
         pages = reserved_port(),
+        logins = reserved_port(),
+        hosts = file("hosts", &"h".repeat(32)),
         secret = file("secret", "secret"),
         session = file("session", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n"),
     )

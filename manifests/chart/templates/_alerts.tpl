@@ -13,7 +13,7 @@ alerts:
 {{- $webhook := $effective.server.webhook }}
 {{- $leads := and $webhook.enabled (empty $webhook.certificateDir) }}
 {{- range $loop, $keys := $effective.controllers }}
-{{- if and $keys.enabled (not (has $loop (list "bastion" "sshTracker" "webSsh" "examAgent" "podConfigNode" "dashboard" "instanceMetrics"))) }}
+{{- if and $keys.enabled (not (has $loop (list "bastion" "sshTracker" "webSsh" "examAgent" "podConfigNode" "dashboard" "login" "instanceMetrics"))) }}
 {{- $leads = true }}
 {{- end }}
 {{- end }}

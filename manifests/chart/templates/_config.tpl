@@ -79,7 +79,7 @@ are left out.
 
 {{- /* The sections of the values that enable loops in separate pods, by loop. */ -}}
 {{- define "crownlabs.separate" -}}
-{{- toYaml (dict "bastion" "bastion" "sshTracker" "bastion" "webSsh" "bastion" "dashboard" "dashboard" "instanceMetrics" "instanceMetrics" "podConfigNode" "podNetworks") -}}
+{{- toYaml (dict "bastion" "bastion" "sshTracker" "bastion" "webSsh" "bastion" "dashboard" "dashboard" "login" "login" "instanceMetrics" "instanceMetrics" "podConfigNode" "podNetworks") -}}
 {{- end }}
 
 {{- /* The configuration file of the daemon: the keys that its loops and the webhooks read. */ -}}
@@ -135,6 +135,9 @@ are left out.
 {{- end -}}
 {{- $made = mergeOverwrite $made (dict "controllers" $loops) -}}
 {{- end -}}
+{{- with include "crownlabs.access" . | fromYaml -}}
+{{- $made = mergeOverwrite $made (dict "controllers" (dict "instance" (dict "access" .))) -}}
+{{- end -}}
 {{- if dig "integrations" "prometheus" "url" "" $own -}}
 {{- $made = mergeOverwrite $made (dict "integrations" (dict "prometheus" (dict "queries" (include "crownlabs.queries" . | fromYaml)))) -}}
 {{- end -}}
@@ -146,10 +149,29 @@ are left out.
 {{- end -}}
 {{- range $loop, $section := include "crownlabs.separate" . | fromYaml -}}
 {{- if dig "controllers" $loop "enabled" false $own -}}
-{{- fail (printf "config.controllers.%s.enabled: this loop runs in pods of its own: set %s.enabled, and this key below %s.config" $loop $section $section) -}}
+{{- $switch := ternary "controllers.instance.access.mode: daemon below config" (printf "%s.enabled" $section) (eq $section "login") -}}
+{{- fail (printf "config.controllers.%s.enabled: this loop runs in pods of its own: set %s, and this key below %s.config" $loop $switch $section) -}}
 {{- end -}}
 {{- end -}}
 {{- toYaml $made -}}
+{{- end }}
+
+{{- /*
+The login of machines with host names of their own. The daemon's login begins at the dashboard, so it is the default only with the
+dashboard. Its Service is in templates/login.yaml. NGINX resolves its name without search domains, so the name is complete.
+*/ -}}
+{{- define "crownlabs.access" -}}
+{{- $access := dict -}}
+{{- if and .Values.dashboard.enabled (eq (dig "controllers" "instance" "urls" "path" .Values.config) "host") -}}
+{{- $login := dict
+  "authUrl" (printf "http://%s-login.%s.svc.cluster.local/auth" (include "crownlabs.fullname" .) .Release.Namespace)
+  "signInUrl" (printf "https://%s/login/machine" .Values.dashboard.host)
+-}}
+{{- /* The machines of the exam agent belong to its Tenant, so their students could not log in. They have a token instead. */ -}}
+{{- $exams := ternary "none" "daemon" (dig "controllers" "examAgent" "enabled" false .Values.config) -}}
+{{- $access = dict "mode" "daemon" "exams" $exams "daemon" $login -}}
+{{- end -}}
+{{- toYaml $access -}}
 {{- end }}
 
 {{- /* The same with the defaults of the daemon. */ -}}

@@ -144,6 +144,15 @@ reasons! { COURSES, COURSES_ROWS;
     PROVISIONING_FAILED = "ProvisioningFailed" on [SharedVolume] in [Ready, Reconciled, Stalled, Event]
         on [Tenant] in [Ready, Reconciled, Stalled, MyDriveReady, Event] by Administrator:
         "Read the log of the Job in the message, and delete the Job. It is created again.";
+    /// A mirror claim gets no volume: its origin does not exist, does not permit its namespace, or cannot be mirrored.
+    MIRROR_REFUSED = "MirrorRefused" on [PersistentVolumeClaim] in [Event] by Administrator:
+        "The message names the condition that is not met.";
+    /// A mirror claim got the volume of its origin.
+    MIRROR_PROVISIONED = "MirrorProvisioned" on [PersistentVolumeClaim] in [Event] by Nobody: "Nothing.";
+    /// A mirror claim mirrors another claim, or none: the API server has dropped its data source.
+    MIRROR_UNUSABLE = "MirrorUnusable" on [Instance] in [Reconciled, Stalled, Event]
+        on [Tenant] in [Ready, Reconciled, Stalled, MyDriveReady, Event] by Administrator:
+        "Enable the feature gate in the message, and delete the claim. It is created again.";
     /// A Job prepares the folder of the volume.
     PROVISIONING = "Provisioning" on [SharedVolume] in [Ready, Reconciled, Event]
         on [Tenant] in [Reconciled, MyDriveReady, Event] by Administrator:

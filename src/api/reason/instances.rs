@@ -136,6 +136,9 @@ reasons! { INSTANCES, INSTANCES_ROWS;
     /// An environment of the Instance was removed from its Template. Its objects are left as they are.
     ENVIRONMENT_REMOVED = "EnvironmentRemoved" on [Instance] in [Reconciled, Event] by Student:
         "Delete the Instance when its data is no longer needed, and create it again.";
+    /// The key of the host names of machines cannot be read. Existing addresses stay, and new machines have none.
+    HOST_KEY_WAITS = "HostKeyWaits" on [Instance] in [Reconciled, Event] by Administrator:
+        "The message names the Secret. If it is missing, the daemon creates it. If it is invalid, restore it.";
     /// The OAuth2 proxy of the Instance has no secret or no key yet. Until then, logging in is not possible.
     OAUTH2_PROXY_WAITS = "OAuth2ProxyWaits" on [Instance] in [Reconciled, Event] by Administrator:
         "The message names the missing part: usually the file `controllers.instance.access.oauth2Proxy.clientSecretFile`.";

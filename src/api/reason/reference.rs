@@ -16,12 +16,13 @@ const EVENT: &str = "Event";
 /// The roles that may have to act.
 const PEOPLE: [&str; 4] = ["Student", "Teacher", "Administrator", "Nobody"];
 /// The folders of the loops, and the kind that each loop writes to.
-const LOOPS: [(&str, &str); 11] = [
+const LOOPS: [(&str, &str); 12] = [
     ("workspace", "Workspace"),
     ("tenant", "Tenant"),
     ("instance", "Instance"),
     ("public_exposure", "Instance"),
     ("shared_volume", "SharedVolume"),
+    ("pvc_mirror", "PersistentVolumeClaim"),
     ("snapshot", "InstanceSnapshot"),
     ("inactivity", "Instance"),
     ("expiration", "Instance"),
@@ -111,7 +112,7 @@ fn causes() -> String {
 }
 
 /// The reasons of objects that are not ready or not reconciled but never become `Stalled`.
-const NEVER_STALLED: [(&str, &str); 24] = [
+const NEVER_STALLED: [(&str, &str); 25] = [
     // The object is in its desired state.
     ("Instance", "EnvironmentRemoved"),
     ("Instance", "InvalidPublicKey"),
@@ -123,6 +124,7 @@ const NEVER_STALLED: [(&str, &str); 24] = [
     // The machine runs.
     ("Instance", "MachinePaused"),
     ("Instance", "MachineState"),
+    ("Instance", "HostKeyWaits"),
     ("Instance", "OAuth2ProxyWaits"),
     // It ends without a change to an object.
     ("Instance", "PodFailed"),

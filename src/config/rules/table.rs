@@ -154,6 +154,29 @@ pub const RULES: &[Rule] = &[
             ("access.oauth2Proxy.clientSecretFile", "the file with the client's secret"),
         ],
     ),
+    Needed("controllers.instance", Case::Is("access.mode", "daemon"), DAEMON_LOGIN),
+    Needed("controllers.instance", Case::Is("access.exams", "daemon"), DAEMON_LOGIN),
+    Never(
+        "controllers.instance",
+        &["access.mode", "urls"],
+        &[&[("access.mode", Is("daemon")), ("urls", Is("path"))]],
+        OWN_HOSTS,
+        "access.mode is daemon and urls is path",
+    ),
+    Never(
+        "controllers.instance",
+        &["access.exams", "urls"],
+        &[&[("access.exams", Is("daemon")), ("urls", Is("path"))]],
+        OWN_HOSTS,
+        "access.exams is daemon and urls is path",
+    ),
+    Never(
+        "controllers.instance",
+        &["access.mode", "urls"],
+        &[&[("access.mode", Is("perInstance")), ("urls", Is("host"))]],
+        "access.mode: daemon, which admits the same users without a proxy for each Instance, or urls: path",
+        "access.mode is perInstance and urls is host",
+    ),
     Never(
         "controllers.instance",
         &["access.mode", "gatewayApi.enabled"],
@@ -256,9 +279,35 @@ pub const RULES: &[Rule] = &[
             Some(format!("Instances are also served at the host {shared}"))
         },
     ),
+    Needed(
+        "controllers.login",
+        Enabled,
+        &[
+            ("listen", "an address and a port"),
+            ("sessionKeyFile", "the file of controllers.dashboard.sessionKeyFile"),
+            ("hostKeyFile", "the file with the key of the Secret crownlabs-machine-hosts"),
+        ],
+    ),
+    Other(
+        "controllers",
+        &["login.enabled", "instance.access.daemon.signInUrl"],
+        "the URL of the dashboard's page /login/machine",
+        |config| {
+            let is_missing = config.controllers.instance.access.daemon.sign_in_url.is_empty();
+            (config.controllers.login.enabled && is_missing)
+                .then(|| "login is enabled and instance.access.daemon.signInUrl is empty".to_owned())
+        },
+    ),
     Bounds("controllers.dashboard", DashboardConfig::BOUNDS),
     Bounds("controllers.dashboard.appearance", AppearanceConfig::BOUNDS),
 ];
+
+/// The keys of the daemon's own login.
+const DAEMON_LOGIN: &[(&str, &str)] = &[
+    ("access.daemon.authUrl", "the URL of the login's Service that ends with /auth"),
+    ("access.daemon.signInUrl", "the URL of the dashboard's page /login/machine"),
+];
+const OWN_HOSTS: &str = "urls: host, because the login sets a cookie for the host of each machine";
 
 const MAIL: &str = "a transport in integrations.mail, or notifications: false (tenants then lose Instances without a \
                     warning)";

@@ -137,10 +137,10 @@ fn the_right_place_of_a_misplaced_key_is_suggested() {
         // `enabled` is a key of several mappings.
         "f.yaml:4: enabled: unknown key; \
          known here: apiVersion, kind, selector, resync, leaderElection, server, log, controllers, \
-         integrations",
+         integrations, storage",
         "f.yaml:5: [\"<<\"]: unknown key; \
          known here: apiVersion, kind, selector, resync, leaderElection, server, log, controllers, \
-         integrations",
+         integrations, storage",
     ];
     assert_eq!(faults_below("leaseDuration: 1m\nenabled: true\n<<: {}\n"), expected);
 }

@@ -1,5 +1,6 @@
 //! Tests of whole files: the decoded values, and the reported faults.
 
+mod access;
 mod automation;
 mod described;
 mod faults;

@@ -123,6 +123,7 @@ pub fn settings(config: &mut Reader<'_>) -> Settings {
         node_labels: dashboard.node_labels.clone(),
         selector: labels::selector_string(read!(config, selector)),
         namespace: read!(config, leader_election.namespace).clone(),
+        machines: read!(config, controllers.instance.website_base_url).clone(),
         drive_size: read!(config, controllers.tenant.my_drive.size).to_string(),
         rule: Rule {
             require_enrolment: *read!(config, server.webhook.require_enrolment),

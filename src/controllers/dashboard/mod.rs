@@ -15,6 +15,7 @@
 //! | `bulk/` | the actions on a class: the question before an action, and its progress |
 //! | `templates/` | the Templates of a course and of the personal workspace: the list, the form, the YAML view |
 //! | `volumes/`, `exams/` | the shared volumes and the exams of a course |
+//! | `machine_login/` | the login to a machine at its own host |
 //! | `new/` | the page of a link that starts a Template |
 //! | `help/` | the help for students: `docs/for-students.md` as a page |
 //! | `action/` | actions: their entries, the handler, the requests, the outcome |
@@ -49,6 +50,7 @@ mod http;
 mod limits;
 mod live;
 mod machine;
+mod machine_login;
 mod new;
 mod page;
 mod paths;

@@ -1,5 +1,7 @@
 //! The paths of the pages, as patterns of the router.
 
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+
 use crate::api::names::{check_dns_label, check_object_name};
 use crate::runtime::ObjectKey;
 
@@ -72,6 +74,11 @@ pub const FAVOURITES: &str = "/favourites";
 /// The stream of updates of a page.
 pub const EVENTS: &str = "/events";
 
+/// The login to a machine at its own host, whose address is the parameter `rd`.
+pub const MACHINE_LOGIN: &str = "/login/machine";
+/// The maximum length of the encoded address of a machine that a login returns to: the header of a response contains it.
+const MOST_OF_ADDRESS: usize = 1_200;
+
 /// All pages that a login can return to.
 const PAGES: &[&str] = &[
     HOME,
@@ -102,7 +109,19 @@ const PAGES: &[&str] = &[
 
 /// Whether a path belongs to a page.
 pub fn is_page(path: &str) -> bool {
-    PAGES.iter().any(|pattern| is_of(pattern, path))
+    PAGES.iter().any(|pattern| is_of(pattern, path)) || is_machine_login(path)
+}
+
+/// Returns the page of the login to the machine at an address.
+pub fn machine_login(address: &str) -> String {
+    format!("{MACHINE_LOGIN}?rd={}", utf8_percent_encode(address, NON_ALPHANUMERIC))
+}
+
+/// Whether a path is the login to a machine at some address, which that page checks.
+fn is_machine_login(path: &str) -> bool {
+    let address = path.strip_prefix(MACHINE_LOGIN).and_then(|rest| rest.strip_prefix("?rd="));
+    let is_encoded = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'%';
+    address.is_some_and(|address| address.len() <= MOST_OF_ADDRESS && address.bytes().all(is_encoded))
 }
 
 /// Whether a path has the form of a pattern, with a valid name for each parameter.
@@ -188,6 +207,23 @@ mod tests {
             "/login",
             "/logged-out",
             "/favourites",
+        ] {
+            assert!(!is_page(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_login_to_a_machine_is_a_page_with_its_address() {
+        let path = machine_login("https://a.labs.example.com/b?c=d&e");
+        assert_eq!(path, "/login/machine?rd=https%3A%2F%2Fa%2Elabs%2Eexample%2Ecom%2Fb%3Fc%3Dd%26e");
+        assert!(is_page(&path));
+        let long = machine_login(&"a".repeat(1_201));
+        for path in [
+            "/login/machine",
+            "/login/machine?x=a",
+            "/login/machine?rd=a&b=c",
+            "/login/machine?rd=a b",
+            &long,
         ] {
             assert!(!is_page(path), "{path}");
         }

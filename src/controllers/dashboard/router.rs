@@ -22,8 +22,8 @@ use super::page::PageRequest;
 use super::session::login;
 use super::ui::state::State;
 use super::{
-    account, admin, announcements, bulk, class, courses, exams, help, home, live, machine, new, paths,
-    people, templates, volumes,
+    account, admin, announcements, bulk, class, courses, exams, help, home, live, machine, machine_login,
+    new, paths, people, templates, volumes,
 };
 
 /// The name of a route in metrics, attached to its responses as an extension.
@@ -71,6 +71,7 @@ pub fn router(app: Arc<App>) -> Router {
         .route(paths::FAVOURITES, named("action", post(home::favourites::change)))
         .route(paths::EVENTS, named("events", get(live::handler::events)))
         .route("/login", named("login", get(login::begin)))
+        .route(paths::MACHINE_LOGIN, named("machine-login", get(machine_login::enter)))
         .route("/callback", named("callback", get(login::finish)))
         .route("/logout", named("logout", post(login::logout)))
         .route(paths::LOGGED_OUT, named("logged-out", get(login::logged_out)))

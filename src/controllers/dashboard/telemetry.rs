@@ -6,7 +6,7 @@ declare_metrics! {
     /// All of them.
     METRICS;
     Counter => "dashboard_requests_total" by {
-        route: "`home`, `machine`, `new`, `courses`, `templates`, `template`, `template-form`, `account`, `help`, `action`, `events`, `login`, `callback`, `logout`, `asset`, `other`",
+        route: "`home`, `machine`, `new`, `courses`, `templates`, `template`, `template-form`, `account`, `help`, `action`, `events`, `login`, `machine-login`, `callback`, `logout`, `asset`, `other`",
         code: "the HTTP status"
     }
         "Number of requests to the dashboard by route and status code"

@@ -21,7 +21,7 @@ use super::stores::Stores;
 use super::turns::{Turns, pauses};
 use super::view::{InstanceView, TemplateView};
 use super::write::{Write, write};
-use super::{origin, page};
+use super::{origin, page, token};
 use crate::api::instance::InstancePhase;
 use crate::api::{Instance, Template};
 use crate::config::ExamAgentConfig;
@@ -102,7 +102,9 @@ impl Agent {
                 let failed = "Error retrieving instances".to_owned();
                 (self.instances(asking, query).await, "the list of Instances", failed)
             }
-            (Target::Instance(_), Method::GET) => return self.show(asking, name).await,
+            (Target::Instance(_), Method::GET) => {
+                return self.show(asking, name, request.uri().query().unwrap_or_default()).await;
+            }
             (Target::Instance(_), Method::PUT) => {
                 let failed = format!("Instance {name} cannot be unchanged");
                 (self.put(asking, name, request).await, name, failed)
@@ -152,16 +154,27 @@ impl Agent {
         let shown = found.iter().filter_map(|instance| {
             let world = World { instance: Lookup::Found(instance), ..World::UNREAD };
             let granted = self.decide(asking, Action::List(&labels), world).ok()?;
-            Some(InstanceView::of(instance, granted))
+            Some(self.view(instance, granted))
         });
         Ok(page::json(StatusCode::OK, &shown.collect::<Vec<_>>()))
     }
 
-    async fn show(&self, asking: Asking, name: &str) -> Response<Bytes> {
+    /// The view of an Instance for a client with these rights.
+    fn view(&self, instance: &Instance, granted: Granted) -> InstanceView {
+        let is_shown = self.config.require_token && granted.sees_urls;
+        let token = if is_shown { token::of(instance) } else { String::new() };
+        InstanceView { token, ..InstanceView::of(instance, granted) }
+    }
+
+    async fn show(&self, asking: Asking, name: &str, query: &str) -> Response<Bytes> {
         let error = |status, text| page::error(status, text, asking.is_browser);
         match self.see(asking, name).await {
-            Ok((instance, _)) if asking.is_browser => page_of(&instance),
-            Ok((instance, granted)) => page::json(StatusCode::OK, &InstanceView::of(&instance, granted)),
+            Ok((instance, granted)) if asking.is_browser => {
+                let may_open =
+                    !self.config.require_token || granted.sees_urls || token::is_in(query, &instance);
+                page_of(&instance, may_open)
+            }
+            Ok((instance, granted)) => page::json(StatusCode::OK, &self.view(&instance, granted)),
             Err(RequestError::Refused(Refusal::NotFound)) => {
                 error(StatusCode::NOT_FOUND, "The requested Instance does not exist.")
             }
@@ -216,7 +229,7 @@ impl Agent {
             let written = write(&self.config, name, &wanted, template.as_ref(), read);
             match self.send(asking, name, written, current).await {
                 Ok((status, found)) => {
-                    return Ok(page::json(status, &InstanceView::of(&found.instance, granted)));
+                    return Ok(page::json(status, &self.view(&found.instance, granted)));
                 }
                 // Another replica, a control loop or a user was faster: read the Instance again.
                 Err(Failure::Api(
@@ -329,9 +342,14 @@ fn shows_pages(headers: &HeaderMap) -> bool {
     accepted.any(|value| String::from_utf8_lossy(value.as_bytes()).contains("text/html"))
 }
 
-/// The page that shows an Instance in a browser.
-fn page_of(instance: &Instance) -> Response<Bytes> {
+/// The page that shows an Instance in a browser, which may open its desktop or not.
+fn page_of(instance: &Instance, may_open: bool) -> Response<Bytes> {
     match instance.status.phase {
+        InstancePhase::Ready if !may_open => {
+            let text =
+                "This link lacks the token of the machine. Open the machine from the page of the exam.";
+            page::error(StatusCode::FORBIDDEN, text, true)
+        }
         InstancePhase::Ready => page::redirect(instance.status.open_url()).unwrap_or_else(page::starting),
         InstancePhase::Off => page::error(StatusCode::GONE, "The requested Instance is not running.", true),
         InstancePhase::Failed | InstancePhase::CreationLoopBackoff => {

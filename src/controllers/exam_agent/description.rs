@@ -6,6 +6,7 @@ use schemars::{Schema, SchemaGenerator};
 use serde_json::{Value, json};
 
 use super::body::{NAME, WantedInstance, label_key, label_value};
+use super::token;
 use super::view::{ErrorView, InstanceView, TemplateView};
 
 /// The description of the interface below this base path.
@@ -108,14 +109,23 @@ fn instance(generator: &mut SchemaGenerator, too_many: &Value, forbidden: &Value
         "name": "id", "in": "path", "required": true, "description": "The name of the Instance.",
         "schema": {"type": "string", "pattern": NAME, "minLength": 1, "maxLength": 253},
     });
+    let token = json!({
+        "name": token::PARAMETER, "in": "query", "schema": {"type": "string"},
+        "description": "The token of the Instance, for a browser, if the agent requires tokens.",
+    });
     let get = json!({
         "operationId": "getInstance",
+        "parameters": [token],
         "summary": "An Instance, for all clients; a browser is redirected to it, or gets a page that reloads until it is ready",
         "responses": {
             "200": as_json("The Instance.", &instance),
             "201": {"description": "The Instance is not ready yet.", "content": {"text/html": {"schema": {"type": "string"}}}},
             "302": text("The Instance is ready: the URL of its desktop."),
             "400": text("The name is not valid."),
+            "403": {
+                "description": "The Instance is ready, but the browser has no token of it.",
+                "content": {"text/html": {"schema": {"type": "string"}}},
+            },
             "404": either("The Instance does not exist.", &error),
             "410": either("The Instance is not running.", &error),
             "429": too_many,

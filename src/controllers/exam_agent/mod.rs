@@ -12,6 +12,7 @@
 //! | `view.rs`, `page.rs` | the JSON and the pages that clients get |
 //! | `answer.rs` | the handling of a request, from the target to the response |
 //! | `cluster.rs`, `pace.rs` | the requests to the API server, and their rate limit |
+//! | `token.rs` | the tokens that let browsers open desktops without a login |
 //! | `turns.rs` | the order of requests that write one Instance |
 //! | `stores.rs` | the stores that answer clients outside the allow-list |
 //! | `description.rs` | the description of the interface, as `OpenAPI` |
@@ -37,6 +38,7 @@ mod route;
 mod serve;
 mod stores;
 pub mod telemetry;
+mod token;
 mod turns;
 mod view;
 mod write;

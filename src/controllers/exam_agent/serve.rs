@@ -18,7 +18,7 @@ use super::pace::Pace;
 use super::page;
 use super::route::Target;
 use super::stores::Stores;
-use crate::config::{ExamAgentConfig, read};
+use crate::config::{ExamAccess, ExamAgentConfig, read};
 use crate::controllers::setup::{ReplicaDefinition, Setup};
 use crate::controllers::shared::listener::{awaited, listen};
 use crate::runtime::certificate::folder;
@@ -60,7 +60,9 @@ pub struct ExamAgentLoop {
 
 impl ReplicaDefinition for ExamAgentLoop {
     fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<Self> {
-        let config = read!(setup.config, controllers.exam_agent).clone();
+        let mut config = read!(setup.config, controllers.exam_agent).clone();
+        // A login guards the desktops, so browsers need no token.
+        config.require_token &= *read!(setup.config, controllers.instance.access.exams) == ExamAccess::None;
         let stores = Stores::declare(set, &config.namespace);
         let certificate = (!config.certificate_dir.is_empty()).then(|| {
             let resolver = Arc::new(CertificateResolver::new(SERVED));

@@ -35,6 +35,11 @@ pub struct InstanceView {
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(default)]
     pub url: String,
+    /// The token that lets a browser open its desktop; absent if browsers need no token, and for clients that may not see
+    /// URLs.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    #[schemars(default)]
+    pub token: String,
     /// Its labels; null if it has no labels.
     pub labels: Option<BTreeMap<String, String>>,
 }
@@ -110,6 +115,7 @@ impl InstanceView {
             content_urls,
             phase: instance.status.phase.as_str().to_owned(),
             url,
+            token: String::new(),
             labels: (!labels.is_empty()).then_some(labels),
         }
     }

@@ -13,7 +13,7 @@ use super::exposure_status::ByPublishedClass;
 use super::mounts::Mount;
 use super::stores::wakes;
 use super::workload::{Material, Workload};
-use super::{container, exposure, machine};
+use super::{container, exam_network, exposure, machine};
 use crate::api::environment::EnvironmentType;
 use crate::api::instance::{Instance, InstanceKind};
 use crate::api::names::CanonicalName;
@@ -23,8 +23,8 @@ use crate::api::{Kind, Object, labels};
 use crate::config::InstanceConfig;
 use crate::controllers::shared::children::Child;
 use crate::kinds::{
-    DataVolumeKind, DeploymentKind, HttpRouteKind, IngressKind, PersistentVolumeClaimKind, Secret,
-    SecretKind, ServiceKind, VirtualMachineInstanceKind, VirtualMachineKind,
+    DataVolumeKind, DeploymentKind, HttpRouteKind, IngressKind, NetworkPolicyKind, PersistentVolumeClaimKind,
+    Secret, SecretKind, ServiceKind, VirtualMachineInstanceKind, VirtualMachineKind,
 };
 use crate::runtime::ObjectKey;
 use crate::runtime::children::{ChildStores, Children};
@@ -40,7 +40,7 @@ use crate::runtime::store_set::StoreSet;
 pub mod wave {
     /// The Service.
     pub const SERVICE: u8 = 0;
-    /// Ingress, `HTTPRoute`, `PersistentVolumeClaim` and Secret.
+    /// Ingress, `HTTPRoute`, `NetworkPolicy`, `PersistentVolumeClaim` and Secret.
     pub const DEPENDENCIES: u8 = 1;
     /// Deployment, `VirtualMachine` or `VirtualMachineInstance`.
     pub const WORKLOAD: u8 = 2;
@@ -56,25 +56,32 @@ pub struct Declared {
     pub routes: Arc<Store<HttpRouteKind>>,
     /// The store of Ingresses.
     pub ingresses: Arc<Store<IngressKind>>,
+    /// The store of Secrets, which also holds the one with the key of host names.
+    pub secrets: Arc<Store<SecretKind>>,
 }
 
 /// Declares the stores. If no `HTTPRoute`s are configured, existing ones are removed once their Ingresses have an
-/// address.
+/// address. `host_key` is the Secret with the key of host names, if environments have host names of their own.
 pub fn declare(
     set: &mut StoreSet<'_>,
     instances: &Arc<Store<InstanceKind>>,
     config: &InstanceConfig,
+    host_key: Option<&ObjectKey>,
 ) -> Declared {
     let ours = Selection::label(labels::MANAGED_BY, labels::MANAGED_BY_INSTANCE);
     let of_instances = Selection::labelled(labels::INSTANCE);
     let mut all = ChildStores::new(wakes::of_child(instances));
-    all.add(set.store::<SecretKind>(&ours).index::<ByController>());
+    let secrets = set.store::<SecretKind>(&ours).index::<ByController>();
+    let secrets = all.add(wakes::on_host_key(secrets, instances, host_key));
     all.add(set.store::<ServiceKind>(&ours).index::<ByController>());
     let ingresses = set.store::<IngressKind>(&ours).index::<ByController>().index::<ByPublishedClass>();
     let ingresses = all.add(ingresses);
     let is_on = config.gateway_api.enabled;
     let routes = if is_on { set.store::<HttpRouteKind>(&ours).optional() } else { set.leftovers(&ours) };
     let routes = all.add(routes.index::<ByController>());
+    let is_on = config.exam_egress.enabled;
+    let policies = if is_on { set.store::<NetworkPolicyKind>(&ours) } else { set.leftovers(&ours) };
+    all.add(policies.index::<ByController>());
     all.add(set.store::<PersistentVolumeClaimKind>(&ours).index::<ByController>());
     all.add(set.store::<DeploymentKind>(&ours).index::<ByController>());
     let machines = all.add(set.store::<VirtualMachineKind>(&ours).optional().index::<ByController>());
@@ -83,7 +90,8 @@ pub fn declare(
     // The disks of virtual machines, which KubeVirt creates.
     let disks = wakes::data_volumes(set, &machines);
     all.read(&disks);
-    Declared { all, of_machines: MachineStores { machines, machine_instances, disks }, routes, ingresses }
+    let of_machines = MachineStores { machines, machine_instances, disks };
+    Declared { all, of_machines, routes, ingresses, secrets }
 }
 
 /// The possible names of the Services and workloads of an Instance, with its OAuth2 proxy if it may have one.
@@ -141,8 +149,9 @@ impl ChildKind {
 /// The kinds, in the order in which their conflicts are reported. A Secret does not show the naming, because the Go
 /// operator with several environments creates one Secret for all of them. A stopped Instance has no Service, but its
 /// workload needs the name of the Service, of the Ingress, and of both persistent workloads. An `HTTPRoute` has the name
-/// of the Service, whose conflict is reported. KubeVirt creates the disk.
-const KINDS: [ChildKind; 9] = [
+/// of the Service, whose conflict is reported. The `NetworkPolicy` of an exam is written before the workload, which its
+/// failure stops. KubeVirt creates the disk.
+const KINDS: [ChildKind; 10] = [
     ChildKind::of::<ServiceKind>(true, &Workload::ALL),
     ChildKind::of::<IngressKind>(false, &Workload::ALL),
     ChildKind::of::<DeploymentKind>(true, &Workload::ALL),
@@ -151,6 +160,7 @@ const KINDS: [ChildKind; 9] = [
     ChildKind::of::<VirtualMachineInstanceKind>(true, &[Workload::VirtualMachineInstance]),
     ChildKind::of::<SecretKind>(false, &[Workload::VirtualMachine, Workload::VirtualMachineInstance]),
     ChildKind::of::<HttpRouteKind>(false, &[]),
+    ChildKind::of::<NetworkPolicyKind>(false, &[]),
     ChildKind::of::<DataVolumeKind>(true, &[]),
 ];
 
@@ -197,15 +207,19 @@ impl<'a> EnvironmentContext<'a> {
 
     /// The Ingress.
     pub fn ingress(&'a self) -> Child<'a> {
-        let body = || exposure::ingress(&self.host(), &self.ingress_path().0, &self.name, "gui");
-        let enforced = self.own::<IngressKind>().map_or(Value::Null, exposure::path_types);
-        let child = self.child::<IngressKind>(wave::DEPENDENCIES, body);
-        child.annotated(exposure::annotations(self)).fields(enforced)
+        let child = self.child::<IngressKind>(wave::DEPENDENCIES, || exposure::ingress_of(self));
+        child.annotated(exposure::annotations(self)).fields(exposure::enforced(self))
     }
 
     /// The `HTTPRoute` of the Gateway API.
     pub fn route(&'a self) -> Child<'a> {
-        self.child::<HttpRouteKind>(wave::DEPENDENCIES, || exposure::route(self))
+        let child = self.child::<HttpRouteKind>(wave::DEPENDENCIES, || exposure::route(self));
+        child.annotated(exposure::route_annotations(self)).fields(exposure::enforced_route(self))
+    }
+
+    /// The `NetworkPolicy` of an exam.
+    pub fn policy(&'a self) -> Child<'a> {
+        self.child::<NetworkPolicyKind>(wave::DEPENDENCIES, || exam_network::policy(self)).enforced()
     }
 
     /// The `PersistentVolumeClaim` of a persistent container, with a disk of this size.
@@ -236,7 +250,7 @@ impl<'a> EnvironmentContext<'a> {
                 "selector": {"matchLabels": self.selector()},
                 "strategy": {"type": "Recreate"},
                 "template": {
-                    "metadata": {"labels": self.selector()},
+                    "metadata": {"labels": exam_network::pod_labels(self)},
                     "spec": new.map(|new| container::pod(self, &new.resources, &new.mounts)),
                 },
             }})
@@ -253,7 +267,10 @@ impl<'a> EnvironmentContext<'a> {
         let child = self.child::<VirtualMachineKind>(wave::WORKLOAD, move || {
             json!({"spec": new.map(|new| json!({
                 member: value,
-                "template": {"metadata": {"labels": self.selector()}, "spec": machine::spec(self, &new.resources)},
+                "template": {
+                    "metadata": {"labels": exam_network::pod_labels(self)},
+                    "spec": machine::spec(self, new),
+                },
                 "dataVolumeTemplates": [{
                     "metadata": {"name": self.name},
                     "spec": {
@@ -277,8 +294,10 @@ impl<'a> EnvironmentContext<'a> {
 
     /// The `VirtualMachineInstance` of an environment without a disk, which cannot be restarted.
     fn virtual_machine_instance(&'a self, new: Option<&'a Material>) -> Child<'a> {
-        let body = move || json!({"spec": new.map(|new| machine::spec(self, &new.resources))});
-        self.child::<VirtualMachineInstanceKind>(wave::WORKLOAD, body)
+        let body = move || json!({"spec": new.map(|new| machine::spec(self, new))});
+        let child = self.child::<VirtualMachineInstanceKind>(wave::WORKLOAD, body);
+        // KubeVirt copies the labels to its pod.
+        child.initially(json!({"metadata": {"labels": exam_network::pod_labels(self)}}))
     }
 }
 
@@ -313,7 +332,7 @@ mod unit_tests {
         let mut factory = StoreFactory::default();
         let mut set = StoreSet::new("instance", &mut factory);
         let instances = set.store::<InstanceKind>(&Selection::ALL).get();
-        declare(&mut set, &instances, &InstanceConfig::classic());
+        declare(&mut set, &instances, &InstanceConfig::classic(), None);
         drop(set);
         let created = factory.rights["instance"].iter().filter(|(_, verbs)| verbs.contains("create"));
         let created = created.map(|((kind, _), _)| kind.kind).chain([DataVolumeKind::KIND]);

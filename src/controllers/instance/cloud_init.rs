@@ -1,11 +1,11 @@
 //! The cloud-init document that a virtual machine reads at its first boot.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::net::Ipv6Addr;
 
 use serde_json::{Value, json};
 
-use super::mounts::Mount;
+use super::mounts::{Mount, Source};
 use crate::api::public_key::{canonical, within_limits};
 use crate::config::VmLogin;
 
@@ -13,6 +13,8 @@ use crate::config::VmLogin;
 const MANAGED: &str = "# The mounts above are managed by CrownLabs: changes made here are lost.";
 /// The NFS mount options, after `rw` or `ro`.
 const NFS_OPTIONS: &str = "tcp,hard,intr,rsize=8192,wsize=8192,timeo=14,_netdev,user";
+/// The virtiofs mount options, after `rw` or `ro`.
+const VIRTIOFS_OPTIONS: &str = "_netdev,user";
 /// A shell script that runs at the first boot. It creates the folder for `MyDrive`, and makes the user its owner.
 pub const SCRIPT: &str = "#!/bin/bash\nmkdir -p \"/media/mydrive\"\nchown 1000:1000 \"/media/mydrive\"\n";
 
@@ -62,12 +64,34 @@ pub fn says_the_same(existing: &str, ours: &str) -> bool {
     }
     let comment = |document: &Value| document["mounts"].as_array()?.last()?.get(0).cloned();
     let theirs = comment(&existing).filter(|text| text.as_str().is_some_and(|text| text.starts_with('#')));
-    if let (Some(theirs), Some(Value::Array(mounts))) = (theirs, ours.get_mut("mounts"))
-        && let Some(own) = mounts.last_mut()
-    {
-        own[0] = theirs;
+    if let Some(Value::Array(mounts)) = ours.get_mut("mounts") {
+        if let Some(theirs) = theirs {
+            if let Some(own) = mounts.last_mut() {
+                own[0] = theirs;
+            }
+        } else {
+            // The newest Go operator writes no comment, and no list without a mount.
+            mounts.pop();
+        }
+    }
+    for document in [&mut existing, &mut ours] {
+        let is_empty = document["mounts"].as_array().is_none_or(Vec::is_empty);
+        document.as_object_mut().filter(|_| is_empty).and_then(|members| members.remove("mounts"));
     }
     existing == ours
+}
+
+/// Whether two documents mount volumes in different ways, over NFS and through mirrors. A machine cannot mount a mirror
+/// that it was created without.
+pub fn mounts_otherwise(existing: &str, ours: &str) -> bool {
+    let types = |text: &str| -> BTreeSet<String> {
+        let document = serde_saphyr::from_str::<Value>(text).unwrap_or_default();
+        let mounts = document["mounts"].as_array().into_iter().flatten();
+        let types = mounts.filter_map(|mount| mount.get(2)?.as_str().filter(|type_| !type_.is_empty()));
+        types.map(str::to_owned).collect()
+    };
+    let (existing, ours) = (types(existing), types(ours));
+    !existing.is_empty() && !ours.is_empty() && existing.is_disjoint(&ours)
 }
 
 /// Normalises the keys of a list, and removes duplicates.
@@ -84,17 +108,17 @@ fn drop_comments(list: &mut Value) {
 
 fn entry(mount: &Mount) -> [String; 6] {
     let access = if mount.read_only { "ro" } else { "rw" };
-    // Brackets separate the colons of an IPv6 address from the colon before the path.
-    let is_v6 = mount.server.parse::<Ipv6Addr>().is_ok();
-    let server = if is_v6 { format!("[{}]", mount.server) } else { mount.server.clone() };
-    [
-        format!("{server}:{}", mount.export),
-        mount.path.clone(),
-        "nfs".to_owned(),
-        format!("{access},{NFS_OPTIONS}"),
-        "0".to_owned(),
-        "0".to_owned(),
-    ]
+    let (source, type_, options) = match &mount.source {
+        Source::Nfs { server, export } => {
+            // Brackets separate the colons of an IPv6 address from the colon before the path.
+            let is_v6 = server.parse::<Ipv6Addr>().is_ok();
+            let server = if is_v6 { format!("[{server}]") } else { server.clone() };
+            (format!("{server}:{export}"), "nfs", NFS_OPTIONS)
+        }
+        Source::Mirror => (mount.volume.clone(), "virtiofs", VIRTIOFS_OPTIONS),
+    };
+    let options = format!("{access},{options}");
+    [source, mount.path.clone(), type_.to_owned(), options, "0".to_owned(), "0".to_owned()]
 }
 
 /// The SSH keys that may log in, and the number of invalid keys.
@@ -143,8 +167,7 @@ mod tests {
     fn mount(server: &str) -> Mount {
         Mount {
             volume: "nfs0".to_owned(),
-            server: server.to_owned(),
-            export: "/exports/a".to_owned(),
+            source: Source::Nfs { server: server.to_owned(), export: "/exports/a".to_owned() },
             path: "/mnt/a".to_owned(),
             read_only: true,
         }
@@ -207,6 +230,38 @@ mod tests {
             assert_ne!(other, theirs);
             assert!(!says_the_same(&other, &ours), "{other}");
         }
+    }
+
+    #[test]
+    fn a_document_without_a_comment_and_a_document_with_other_mounts_are_kept() {
+        let mirror = |path: &str| Mount {
+            volume: "data-mirror".to_owned(),
+            source: Source::Mirror,
+            path: path.to_owned(),
+            read_only: false,
+        };
+        let of = |mounts: &[Mount]| user_data(&VmLogin::default(), &[], mounts);
+        let ours = of(&[mirror("/mnt/a")]);
+        let document: Value = serde_saphyr::from_str(&ours).expect("YAML");
+        assert_eq!(
+            document["mounts"][0],
+            json!(["data-mirror", "/mnt/a", "virtiofs", "rw,_netdev,user", "0", "0"])
+        );
+        // The newest Go operator writes JSON without the comment here; YAML reads both.
+        let theirs = |mounts: Value| {
+            let mut document = document.clone();
+            document["mounts"] = mounts;
+            format!("#cloud-config\n{document}")
+        };
+        assert!(says_the_same(&theirs(json!([document["mounts"][0]])), &ours));
+        assert!(!says_the_same(&theirs(json!([])), &ours) && !says_the_same(&theirs(Value::Null), &ours));
+        for nothing in [json!([]), Value::Null] {
+            assert!(says_the_same(&theirs(nothing), &of(&[])));
+        }
+        let nfs = of(&[mount("10.0.0.1")]);
+        assert!(mounts_otherwise(&nfs, &ours) && mounts_otherwise(&ours, &nfs));
+        assert!(!mounts_otherwise(&ours, &of(&[mirror("/mnt/b")])), "another path");
+        assert!(!mounts_otherwise(&ours, &of(&[])) && !mounts_otherwise(&of(&[]), &ours), "no mounts");
     }
 
     #[test]

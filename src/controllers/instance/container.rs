@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use super::environment::EnvironmentContext;
 use super::exposure::GUI_PORT;
-use super::mounts::Mount;
+use super::machine::mirror_volume;
+use super::mounts::{Mount, Source};
 use crate::api::environment::{EnvironmentMode as Mode, EnvironmentType};
 use crate::api::labels;
 use crate::api::resources::Resources;
@@ -83,15 +84,34 @@ fn volumes(context: &EnvironmentContext<'_>, mounts: &[Mount]) -> Vec<Value> {
     } else {
         json!({"name": VOLUME, "emptyDir": {}})
     };
-    let network = mounts.iter().map(|mount| {
-        let mut nfs = json!({"server": mount.server, "path": mount.export});
-        if mount.read_only {
-            // Kubernetes drops a `false` here.
-            nfs["readOnly"] = true.into();
+    let mut volumes = vec![work];
+    for mount in mounts {
+        let volume = match &mount.source {
+            Source::Nfs { server, export } => {
+                let mut nfs = json!({"server": server, "path": export});
+                if mount.read_only {
+                    // Kubernetes drops a `false` here.
+                    nfs["readOnly"] = true.into();
+                }
+                json!({"name": mount.volume, "nfs": nfs})
+            }
+            Source::Mirror => mirror_volume(&mount.volume),
+        };
+        // A mirror may be mounted at several paths.
+        if !volumes.contains(&volume) {
+            volumes.push(volume);
         }
-        json!({"name": mount.volume, "nfs": nfs})
-    });
-    std::iter::once(work).chain(network).collect()
+    }
+    volumes
+}
+
+/// The mount of a volume in a container. A mirror is read-only here, because other mounts of it may be writable.
+fn mounted(mount: &Mount) -> Value {
+    let mut mounted = json!({"name": mount.volume, "mountPath": mount.path});
+    if mount.read_only && mount.source == Source::Mirror {
+        mounted["readOnly"] = true.into();
+    }
+    mounted
 }
 
 /// A container with our common settings and these additional members; `null` removes a member.
@@ -175,12 +195,12 @@ fn application(context: &EnvironmentContext<'_>, resources: &Resources, mounts: 
     ];
     let content_path = options.map(|options| options.content_path.as_str()).filter(|path| !path.is_empty());
     let work_path = content_path.unwrap_or(DATA_PATH);
-    let mut mounted = vec![json!({"name": VOLUME, "mountPath": work_path})];
-    mounted.extend(mounts.iter().map(|mount| json!({"name": mount.volume, "mountPath": mount.path})));
+    let mut volume_mounts = vec![json!({"name": VOLUME, "mountPath": work_path})];
+    volume_mounts.extend(mounts.iter().map(mounted));
     let mut more = json!({
         "args": options.map(|options| &options.startup_args).filter(|args| !args.is_empty()),
         "workingDir": options.is_some_and(|options| options.enforce_workdir).then_some(work_path),
-        "volumeMounts": mounted,
+        "volumeMounts": volume_mounts,
     });
     if environment.environment_type == EnvironmentType::Standalone {
         env.push(json!({"name": "CROWNLABS_BASE_PATH", "value": context.base_path()}));

@@ -8,7 +8,7 @@ use super::observe::Observed;
 use crate::api::environment::{Environment, EnvironmentMode as Mode, EnvironmentType};
 use crate::api::labels;
 use crate::api::names::CanonicalName;
-use crate::config::{AccessMode, InstanceConfig};
+use crate::config::{AccessMode, ExamAccess, InstanceConfig, Urls};
 use crate::controllers::shared::children::Parent;
 use crate::runtime::component::Component;
 
@@ -87,8 +87,22 @@ impl<'a> EnvironmentContext<'a> {
         self.environment.mode == Mode::Standard
     }
 
-    /// The host name of its web interface, which depends on its mode.
-    pub fn host(&self) -> String {
+    /// The host name of its web interface; `None` while the key of host names is unknown.
+    pub fn host(&self) -> Option<String> {
+        if self.config.urls == Urls::Path {
+            return Some(self.common_host());
+        }
+        Some(format!("{}.{}", self.label()?, self.config.website_base_url))
+    }
+
+    /// The first label of a host name of its own; `None` while the key of host names is unknown.
+    pub fn label(&self) -> Option<String> {
+        let key = self.observed.hosts.known()?;
+        Some(key.label(self.observed.instance.uid(), &self.environment.name))
+    }
+
+    /// The host name of all web interfaces with the same mode.
+    pub fn common_host(&self) -> String {
         let base = &self.config.website_base_url;
         match self.environment.mode {
             Mode::Exam => format!("exam.{base}"),
@@ -103,11 +117,26 @@ impl<'a> EnvironmentContext<'a> {
         format!("/instance/{}/{}", self.observed.instance.uid(), self.suffix().unwrap_or(of_type))
     }
 
+    /// How its users are authenticated.
+    pub fn access(&self) -> AccessMode {
+        match self.config.access.exams {
+            _ if self.is_standard() => self.config.access.mode,
+            ExamAccess::None => AccessMode::None,
+            ExamAccess::Shared => AccessMode::Shared,
+            ExamAccess::Daemon => AccessMode::Daemon,
+        }
+    }
+
+    /// Whether its desktop is a page of the web site, which only the common host has.
+    fn is_opened_by_site(&self) -> bool {
+        self.classic && self.is_machine() && self.config.urls == Urls::Path
+    }
+
     /// The path that its Ingress matches, and the path that nginx rewrites it to.
     pub fn ingress_path(&self) -> (String, Option<&'static str>) {
         let base = self.base_path();
         let is_standalone = self.environment.environment_type == EnvironmentType::Standalone;
-        if self.is_machine() && !self.classic {
+        if self.is_machine() && !self.is_opened_by_site() {
             (format!("{base}/(.*)"), Some("/$1"))
         } else if !self.is_machine() && self.environment.rewrite_url && (is_standalone || !self.classic) {
             (format!("{base}(/|$)(.*)"), Some("/$2"))
@@ -116,18 +145,18 @@ impl<'a> EnvironmentContext<'a> {
         }
     }
 
-    /// The URL that a user opens.
-    pub fn url(&self) -> String {
-        let (host, uid) = (self.host(), self.observed.instance.uid());
-        if self.classic && self.is_machine() {
+    /// The URL that a user opens; `None` while the key of host names is unknown.
+    pub fn url(&self) -> Option<String> {
+        let (host, uid) = (self.host()?, self.observed.instance.uid());
+        Some(if self.is_opened_by_site() {
             // The page of the desktop belongs to the web site, which is protected by its own proxy. The desktop itself
             // is a WebSocket, which cannot show a login.
-            let is_guarded = self.config.access.mode == AccessMode::PerInstance && self.is_standard();
+            let is_guarded = self.access() == AccessMode::PerInstance;
             let login = if is_guarded { access::login(uid) } else { String::new() };
             format!("https://{host}{login}/instance/{uid}/")
         } else {
             format!("https://{host}{}/", self.base_path())
-        }
+        })
     }
 
     /// The node selector of its pod, from the environment or its Template. If that selector is empty, the Instance's is

@@ -1,6 +1,7 @@
 //! The events of Instances. The Go operators published all failures of an environment under a single reason, which
 //! alerts may rely on. This module publishes that reason in addition to a specific one.
 
+use super::host_key;
 use crate::api::condition::Condition;
 use crate::api::reason::{ENVIRONMENT_ENFORCEMENT_FAILED, QUOTA_EXCEEDED, Reason};
 use crate::controllers::shared::problems;
@@ -30,7 +31,8 @@ fn subject(component: &Component) -> String {
     match component {
         Component::Environment(name) => format!("environment {name}"),
         Component::Whole => "the Instance".to_owned(),
-        // The proxy is the only part that is not an environment.
+        Component::Part(host_key::PART) => "the host names of machines".to_owned(),
+        // The proxy is the only other part that is not an environment.
         Component::Part(_) | Component::Within(..) => "the OAuth2 proxy".to_owned(),
     }
 }

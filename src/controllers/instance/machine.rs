@@ -1,17 +1,19 @@
 //! Virtual machine environments: the content of a `VirtualMachine` with a disk or of a `VirtualMachineInstance` without
 //! one, and the cloud-init document.
 
+use std::collections::BTreeSet;
+
 use k8s_openapi::ByteString;
 use serde_json::{Value, json};
 
 use super::cloud_init::{self, Keys};
 use super::environment::EnvironmentContext;
 use super::exposure::GUI_PORT;
-use super::mounts::{Mount, decoded};
+use super::mounts::{Mount, Source, decoded};
 use super::observe::Observed;
+use super::workload::Material;
 use crate::api::environment::EnvironmentType;
 use crate::api::labels;
-use crate::api::resources::Resources;
 use crate::config::VmPower;
 use crate::controllers::shared::references;
 use crate::kinds::{SecretKind, VirtualMachine, VirtualMachineInstanceKind, VirtualMachineKind};
@@ -30,14 +32,16 @@ pub fn cloud_init(context: &EnvironmentContext<'_>, keys: &Keys, mounts: &[Mount
     json!({"userdata": user_data, "x-shellscript": encoded(cloud_init::SCRIPT)})
 }
 
-/// The document of an existing machine as a Go operator or an earlier version wrote it, if it is equivalent to ours. It
-/// is kept because the machine has read it at its first boot, and replaced before the machine is recreated.
+/// The document of an existing machine as a Go operator or an earlier version wrote it, if it is equivalent to ours, or
+/// was written when volumes were mounted in another way. It is kept because the machine has read it at its first boot,
+/// and replaced before the machine is recreated.
 fn kept_user_data<'o>(context: &EnvironmentContext<'o>, ours: &str) -> Option<&'o str> {
     let exists = context.named::<VirtualMachineKind>().is_some()
         || context.named::<VirtualMachineInstanceKind>().is_some();
     let existing = context.own::<SecretKind>().filter(|_| exists)?.spec.get("userdata")?;
     let text = decoded(existing)?;
-    (text != ours && cloud_init::says_the_same(&text, ours)).then_some(existing)
+    let is_kept = || cloud_init::says_the_same(&text, ours) || cloud_init::mounts_otherwise(&text, ours);
+    (text != ours && is_kept()).then_some(existing)
 }
 
 /// The value of the annotation that lists the shared volumes that the machine mounts: the volumes of the Template and,
@@ -67,7 +71,7 @@ pub fn keys(observed: &Observed) -> Keys {
 }
 
 /// The spec of a `VirtualMachineInstance`, or of the template of a `VirtualMachine`.
-pub fn spec(context: &EnvironmentContext<'_>, resources: &Resources) -> Value {
+pub fn spec(context: &EnvironmentContext<'_>, Material { resources, mounts, .. }: &Material) -> Value {
     let disk = |name: &str| json!({"name": name, "disk": {"bus": "virtio"}});
     let environment = context.environment;
     let root = if environment.persistent {
@@ -107,7 +111,27 @@ pub fn spec(context: &EnvironmentContext<'_>, resources: &Resources) -> Value {
     if let Some(selector) = context.node_selector() {
         spec["nodeSelector"] = to_value(&selector);
     }
+    add_mirrors(&mut spec, mounts);
     spec
+}
+
+/// Adds the volumes that the cloud-init document mounts over virtiofs.
+fn add_mirrors(spec: &mut Value, mounts: &[Mount]) {
+    let mirrors: BTreeSet<&str> =
+        mounts.iter().filter(|mount| mount.source == Source::Mirror).map(|mount| &*mount.volume).collect();
+    if mirrors.is_empty() {
+        return;
+    }
+    let filesystems: Value = mirrors.iter().map(|name| json!({"name": name, "virtiofs": {}})).collect();
+    spec["domain"]["devices"]["filesystems"] = filesystems;
+    if let Some(volumes) = spec["volumes"].as_array_mut() {
+        volumes.extend(mirrors.iter().map(|name| mirror_volume(name)));
+    }
+}
+
+/// The volume of a pod or a machine with the claim of the same name.
+pub fn mirror_volume(name: &str) -> Value {
+    json!({"name": name, "persistentVolumeClaim": {"claimName": name}})
 }
 
 /// The source of the `DataVolume` of a persistent machine.

@@ -1,11 +1,14 @@
-//! NFS mounts of an environment: the personal volume of the user (`MyDrive`) and shared volumes.
+//! The volumes that an environment mounts over NFS or through mirrors: the personal volume of the user (`MyDrive`) and
+//! shared volumes.
 
+use super::mirrors;
 use super::observe::Observed;
 use crate::api::condition::{Condition, MY_DRIVE_READY};
 use crate::api::environment::{Environment, SharedVolumeMount};
 use crate::api::reason;
 use crate::api::requirements::of_volume;
 use crate::api::tenancy::is_tenant_namespace;
+use crate::config::StorageMode;
 use crate::controllers::shared::references::{MY_DRIVE_SECRET, volume_state};
 use crate::kinds::SHARED_VOLUME_NAME;
 use crate::runtime::component::Component;
@@ -14,19 +17,31 @@ use crate::runtime::problem::Problem;
 /// The path where `MyDrive` is mounted.
 const MY_DRIVE_PATH: &str = "/media/mydrive";
 
-/// An NFS export to mount.
+/// A volume to mount.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mount {
-    /// Name of the volume in a Pod.
+    /// Name of the volume in a Pod or a virtual machine.
     pub volume: String,
-    /// NFS server.
-    pub server: String,
-    /// Exported path.
-    pub export: String,
+    /// The source of the volume.
+    pub source: Source,
     /// The path where it is mounted.
     pub path: String,
     /// Whether it is mounted read-only.
     pub read_only: bool,
+}
+
+/// The source of a volume.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// An export of an NFS server.
+    Nfs {
+        /// The server.
+        server: String,
+        /// The exported path.
+        export: String,
+    },
+    /// A mirror. Its claim has the name of the volume.
+    Mirror,
 }
 
 /// The mounts of an environment, or the problem of the first volume that cannot be mounted yet.
@@ -38,13 +53,22 @@ pub fn resolve(observed: &Observed, environment: &Environment) -> Result<Vec<Mou
     for (index, mount) in environment.shared_volume_mounts.iter().enumerate() {
         let reference = &mount.shared_volume;
         let volume = observed.shared_volume(reference);
-        if let Some(obstacle) = of_volume(environment, reference, &volume_state(volume.map(AsRef::as_ref))) {
+        let state = volume_state(volume.map(AsRef::as_ref), observed.storage());
+        if let Some(obstacle) = of_volume(environment, reference, &state) {
             return Err(obstacle.into());
         }
         mounts.extend(volume.map(|volume| Mount {
-            volume: format!("{SHARED_VOLUME_NAME}{index}"),
-            server: volume.status.server_address.clone(),
-            export: volume.status.export_path.clone(),
+            volume: match observed.storage() {
+                StorageMode::Nfs => format!("{SHARED_VOLUME_NAME}{index}"),
+                StorageMode::Mirror => mirrors::name(observed, reference),
+            },
+            source: match observed.storage() {
+                StorageMode::Nfs => Source::Nfs {
+                    server: volume.status.server_address.clone(),
+                    export: volume.status.export_path.clone(),
+                },
+                StorageMode::Mirror => Source::Mirror,
+            },
             path: mount.mount_path.clone(),
             read_only: is_read_only(observed, mount),
         }));
@@ -63,34 +87,48 @@ fn is_read_only(observed: &Observed, mount: &SharedVolumeMount) -> bool {
 
 fn my_drive(observed: &Observed, environment: &Environment) -> Result<Mount, Problem> {
     let namespace = observed.instance.namespace();
-    let missing = |what: String| {
-        let message =
-            format!("Secret {namespace}/{MY_DRIVE_SECRET} {what}; the environment starts when it exists");
+    let problem = |message: String| {
         Problem::elsewhere(Component::environment(&environment.name), reason::MY_DRIVE_NOT_FOUND, message)
     };
-    let Some(secret) = &observed.my_drive else {
-        let of = &observed.instance.spec.tenant_ref.name;
-        let is_cause = |found: &&Condition| found.type_ == MY_DRIVE_READY && found.status == "False";
-        let cause = match &observed.tenant {
-            Some(tenant) => {
-                let cause = tenant.status.conditions.iter().find(is_cause);
-                cause.map(|cause| format!(": {}", cause.message)).unwrap_or_default()
-            }
-            None => format!(": Tenant {of}, the owner of the volume, does not exist"),
-        };
-        return Err(missing(format!("not found{cause}")));
+    let missing = |what: &str| {
+        problem(format!("Secret {namespace}/{MY_DRIVE_SECRET} {what}; the environment starts when it exists"))
     };
+    let absent = || format!("not found{}", absence(observed));
+    if let Some(mirrors) = &observed.mirrors {
+        let Some(volume) = mirrors.my_drive.clone() else {
+            let message = format!(
+                "the mirror of the personal volume in namespace {namespace} {}; the environment starts when it exists",
+                absent()
+            );
+            return Err(problem(message));
+        };
+        let path = MY_DRIVE_PATH.to_owned();
+        return Ok(Mount { volume, source: Source::Mirror, path, read_only: false });
+    }
+    let Some(secret) = &observed.my_drive else { return Err(missing(&absent())) };
     let field = |key: &str| {
         let value = secret.spec.get(key).and_then(decoded).filter(|value| !value.is_empty());
-        value.ok_or_else(|| missing(format!("has no key {key}")))
+        value.ok_or_else(|| missing(&format!("has no key {key}")))
     };
     Ok(Mount {
         volume: "mydrive".to_owned(),
-        server: field("server-name")?,
-        export: field("path")?,
+        source: Source::Nfs { server: field("server-name")?, export: field("path")? },
         path: MY_DRIVE_PATH.to_owned(),
         read_only: false,
     })
+}
+
+/// The reason why the personal volume is absent, as the end of a sentence; empty if it is not known.
+fn absence(observed: &Observed) -> String {
+    let of = &observed.instance.spec.tenant_ref.name;
+    let is_cause = |found: &&Condition| found.type_ == MY_DRIVE_READY && found.status == "False";
+    match &observed.tenant {
+        Some(tenant) => {
+            let cause = tenant.status.conditions.iter().find(is_cause);
+            cause.map(|cause| format!(": {}", cause.message)).unwrap_or_default()
+        }
+        None => format!(": Tenant {of}, the owner of the volume, does not exist"),
+    }
 }
 
 /// Decodes a base64 value of a Secret to text.

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use derive_more::{AsMut, AsRef};
 
 use super::access::ProxySecrets;
+use super::host_key::Hosts;
+use super::mirrors::Mirrors;
 use super::validate::Validated;
 use crate::api::environment::Environment;
 use crate::api::instance::Instance;
@@ -40,6 +42,8 @@ pub struct Observed {
     pub managers: Vec<Arc<Tenant>>,
     /// The Secret with the location of the user's `MyDrive`.
     pub my_drive: Option<Arc<Secret>>,
+    /// How volumes are mirrored; `None` if new workloads mount them over NFS.
+    pub mirrors: Option<Mirrors>,
     /// The existing shared volumes that the Template or a Deployment mounts.
     pub shared_volumes: Vec<Arc<SharedVolume>>,
     /// The Instance that owns the canonical name, if it is a different one.
@@ -54,6 +58,8 @@ pub struct Observed {
     pub master_key: Option<Arc<str>>,
     /// The inputs of its OAuth2 proxy, if proxies are configured.
     pub proxy: ProxySecrets,
+    /// The key of the host names of its environments, if they have host names of their own.
+    pub hosts: Hosts,
     /// The objects that the Instance owns, and foreign objects that have the names of its objects.
     pub children: Children,
     /// The classes of its Ingresses without an address, if other Ingresses of the class have one.

@@ -43,7 +43,9 @@ impl Definition for InstanceReconciler {
         let config = read!(setup.config, controllers.instance).clone();
         let has_exposures = *read!(setup.config, controllers.public_exposure.enabled);
         let (selector, requirements) = (read!(setup.config, selector), setup.config.requirements());
-        let stores = Stores::declare(set, selector, &config, requirements, has_exposures);
+        let namespace = read!(setup.config, leader_election.namespace);
+        let storage = read!(setup.config, storage);
+        let stores = Stores::declare(set, selector, &config, requirements, has_exposures, storage, namespace);
         setup.files.extend(master_key(&config.webssh_master_key_file, &stores));
         setup.files.extend(client_secret(&config.access, &stores));
         let stores = Arc::new(stores);

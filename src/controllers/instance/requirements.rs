@@ -25,10 +25,16 @@ pub fn report<E>(context: &EnvironmentContext<'_>, first: usize, plan: &mut Plan
     let around = Surroundings {
         cluster: &observed.cluster,
         selector: context.node_selector(),
-        volume: &|volume| volume_state(observed.shared_volume(volume).map(AsRef::as_ref)),
+        volume: &|volume| {
+            let found = observed.shared_volume(volume).map(AsRef::as_ref);
+            volume_state(found, observed.storage())
+        },
         has_import_secret: observed.has_import_secret,
         has_disk: has_disk(context),
-        has_my_drive: observed.my_drive.is_some(),
+        has_my_drive: match &observed.mirrors {
+            Some(mirrors) => mirrors.my_drive.is_some(),
+            None => observed.my_drive.is_some(),
+        },
     };
     let found = obstacles(&template.spec, context.environment, &around);
     let certain = found.into_iter().filter(|obstacle| is_hindered || obstacle.stops_start());

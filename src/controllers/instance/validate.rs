@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 
-use super::access;
 use super::children::shows_naming;
 use super::cloud_init::Keys;
 use super::environment::EnvironmentContext;
@@ -11,6 +10,7 @@ use super::machine::keys;
 use super::mounts::{self, Mount};
 use super::observe::Observed;
 use super::workload::Material;
+use super::{access, exam_network};
 use crate::api::environment::{Environment, EnvironmentType};
 use crate::api::names::{self, check_dns_label};
 use crate::api::parts::{OAUTH2_PROXY, reserved_for};
@@ -138,6 +138,7 @@ fn invalid_name(context: &EnvironmentContext<'_>) -> Option<Problem> {
 /// that it needs, or another Instance owns the name of one of their Services.
 fn conflict(context: &EnvironmentContext<'_>) -> Option<Problem> {
     let existing = context.conflict().or_else(|| access::conflict(context));
+    let existing = existing.or_else(|| exam_network::conflict(context));
     let existing =
         existing.map(|taken| format!("{taken}: it is not changed, and nothing is created for this Instance"));
     let message = existing.or_else(|| {
@@ -220,7 +221,8 @@ fn machine(context: &EnvironmentContext<'_>, inputs: &mut Inputs) -> Result<(), 
     if !exists {
         let resources = Resources::of(environment)?;
         let disk = if environment.persistent { disk(environment)? } else { String::new() };
-        inputs.material = Some(Material { resources, disk, mounts: Vec::new() });
+        let mounts = inputs.cloud_init.as_ref().map(|(_, mounts)| mounts.clone()).unwrap_or_default();
+        inputs.material = Some(Material { resources, disk, mounts });
     }
     Ok(())
 }

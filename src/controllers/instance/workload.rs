@@ -1,6 +1,7 @@
-//! The kinds of workloads, and the plan of a workload with its `PersistentVolumeClaim` or cloud-init Secret.
+//! The kinds of workloads, and the plan of a workload with its `PersistentVolumeClaim` or cloud-init Secret, and its mirrors.
 
 use super::environment::EnvironmentContext;
+use super::mirrors;
 use super::mounts::Mount;
 use super::plan::Plan;
 use super::validate::Inputs;
@@ -39,7 +40,7 @@ pub struct Material {
     pub resources: Resources,
     /// The size of the disk of a `VirtualMachine`.
     pub disk: String,
-    /// The mounts of a Deployment.
+    /// The volumes that it mounts.
     pub mounts: Vec<Mount>,
 }
 
@@ -53,6 +54,9 @@ pub fn plan(context: &EnvironmentContext<'_>, inputs: &Inputs, plan: &mut Plan) 
     }
     if let Some((keys, mounts)) = cloud_init {
         context.secret(keys, mounts).ensure(plan);
+    }
+    if material.is_some() || context.workload(None).is_own() {
+        mirrors::plan_mirrors(context, plan);
     }
     let is_off = !context.observed.instance.spec.running;
     match (Workload::of(context.environment), material) {

@@ -95,6 +95,11 @@ pub fn failure(job: &Job, volume: &str, component: Component) -> Option<Problem>
     Some(Problem::elsewhere(component, reason::PROVISIONING_FAILED, message))
 }
 
+/// The name of the claim of a shared volume. It contains the name of the volume unchanged, with its dots.
+pub fn shared_claim(volume: &str) -> String {
+    format!("shvol-{volume}")
+}
+
 /// The name of the Job that prepares a claim.
 pub fn job_name(claim: &str) -> String {
     label_sized(claim, "-provision")

@@ -13,6 +13,7 @@ use crate::api::template::{Template, TemplateKind};
 use crate::api::tenant::TenantKind;
 use crate::api::text::Text;
 use crate::api::{Kind, Object, labels};
+use crate::config::StorageMode;
 use crate::kinds::{Deployment, Namespace};
 use crate::runtime::ObjectKey;
 use crate::runtime::store::{Index, Store, index};
@@ -39,11 +40,16 @@ pub fn shared_volumes(environment: &Environment) -> BTreeSet<ObjectKey> {
     mounts.map(|volume| ObjectKey::new(&*volume.namespace, &*volume.name)).collect()
 }
 
-/// The state of a shared volume for the objects that mount it. `None` is a volume that does not exist.
-pub fn volume_state(volume: Option<&SharedVolume>) -> VolumeState {
+/// The state of a shared volume for the objects that mount it in this way. `None` is a volume that does not exist.
+pub fn volume_state(volume: Option<&SharedVolume>, storage: StorageMode) -> VolumeState {
+    let is_usable = |volume: &SharedVolume| match storage {
+        StorageMode::Nfs => export(volume).is_some(),
+        // Its claim is bound, so mirrors of the claim can be, too.
+        StorageMode::Mirror => !volume.status.pv_name.is_empty(),
+    };
     match volume {
         None => VolumeState::Missing,
-        Some(volume) if export(volume).is_none() => {
+        Some(volume) if !is_usable(volume) => {
             let mut conditions = volume.status.conditions.iter();
             let cause = conditions.find(|each| each.type_ == RECONCILED && each.status == "False");
             VolumeState::Waiting(cause.map(|cause| cause.message.to_string()).unwrap_or_default())

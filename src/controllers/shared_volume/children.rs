@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use super::observe::Observed;
+use super::reconcile::Settings;
 use crate::api::labels;
 use crate::api::names::CanonicalName;
 use crate::api::quantity::Quantity;
 use crate::api::shared_volume::SharedVolumeKind;
 use crate::config::SharedVolumeConfig;
 use crate::controllers::shared::children::{Child, Parent};
-use crate::controllers::shared::nfs_volume::{self, ByVolume, claim_spec, job_name};
+use crate::controllers::shared::mirrors;
+use crate::controllers::shared::nfs_volume::{self, ByVolume, claim_spec, job_name, shared_claim};
 use crate::kinds::{Job, JobKind, NfsClaim, NfsClaimKind};
 use crate::runtime::ObjectKey;
 use crate::runtime::children::ChildStores;
@@ -33,25 +35,20 @@ pub fn declare(set: &mut StoreSet<'_>) -> (ChildStores, Arc<Store<NfsClaimKind>>
 /// The possible names of the children of the volume `key`.
 pub fn keys(key: &ObjectKey) -> Vec<ObjectKey> {
     let [job, former] = job_names(&key.name);
-    [claim_name(&key.name), job, former].map(|name| ObjectKey::new(key.namespace.clone(), name)).into()
-}
-
-/// The name of the claim of a shared volume. It contains the name of the volume unchanged, with its dots.
-pub fn claim_name(volume: &str) -> String {
-    format!("shvol-{volume}")
+    [shared_claim(&key.name), job, former].map(|name| ObjectKey::new(key.namespace.clone(), name)).into()
 }
 
 /// The possible names of the Job of a shared volume: the name in this daemon, and the one in the Go operator, which
 /// contains the dots of the volume's name.
 pub fn job_names(volume: &str) -> [String; 2] {
-    let claim = claim_name(volume);
+    let claim = shared_claim(volume);
     [job_name(&CanonicalName::of(&claim)), format!("{claim}-provision")]
 }
 
 impl Observed {
     /// The object with the name of its claim, whatever its owner.
     pub fn claim(&self) -> Option<&NfsClaim> {
-        self.children.get::<NfsClaimKind>(self.volume.namespace(), &claim_name(self.volume.name()))
+        self.children.get::<NfsClaimKind>(self.volume.namespace(), &shared_claim(self.volume.name()))
     }
 
     /// The name of its Job, and the object with that name, whatever its owner.
@@ -66,7 +63,7 @@ impl Observed {
 
     /// Its claim, if the shared volume is its controller.
     pub fn own_claim(&self) -> Option<&NfsClaim> {
-        self.children.own(&self.volume, &claim_name(self.volume.name()))
+        self.children.own(&self.volume, &shared_claim(self.volume.name()))
     }
 
     /// Its Job, if the shared volume is its controller.
@@ -82,21 +79,24 @@ fn parent(observed: &Observed) -> Parent<'_> {
     ])
 }
 
-/// The claim. `provisioned` is the value of its label.
+/// The claim. `provisioned` is the value of its label. With mirrors, personal namespaces may mirror it.
 pub fn claim<'a>(
     observed: &'a Observed,
-    config: &'a SharedVolumeConfig,
+    settings: &'a Settings,
     size: &'a Quantity,
     provisioned: Option<&str>,
 ) -> Child<'a> {
-    let spec = || claim_spec(&config.storage_class, size);
+    let spec = || claim_spec(&settings.config.storage_class, size);
     let state = provisioned.map(|state| (labels::VOLUME_PROVISIONING, state));
     let parent = parent(observed).with(state.as_slice());
-    parent.child::<NfsClaimKind>(&claim_name(observed.volume.name()), &VOLUME, 0, spec)
+    let child = parent.child::<NfsClaimKind>(&shared_claim(observed.volume.name()), &VOLUME, 0, spec);
+    let permitted =
+        settings.has_mirrors().then(|| (mirrors::PERMITTED.to_owned(), Some(mirrors::personal_namespaces())));
+    child.annotated(permitted)
 }
 
 /// The Job.
 pub fn job<'a>(observed: &'a Observed, config: &'a SharedVolumeConfig) -> Child<'a> {
-    let claim = claim_name(observed.volume.name());
+    let claim = shared_claim(observed.volume.name());
     nfs_volume::job(&parent(observed), &observed.job().0, &VOLUME, claim, &config.provisioning_image)
 }

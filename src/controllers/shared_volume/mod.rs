@@ -7,7 +7,7 @@
 //! | apply | the shared engine |
 //! | report | phase, server and path, conditions; one patch of the status, if it differs |
 //!
-//! The finalizer of a volume that is being deleted is removed once no Template or Instance mounts it. If the process
+//! The finalizer of a volume that is being deleted is removed once no Template or Instance mounts it, and it has no mirror. If the process
 //! dies between two writes, the next reconcile plans the remaining ones from the existing objects.
 
 mod children;

@@ -34,11 +34,13 @@ pub struct Observed {
     pub templates: BTreeSet<ObjectKey>,
     /// The Instances whose workloads mount it.
     pub instances: BTreeSet<ObjectKey>,
+    /// The `PersistentVolume`s of its mirrors.
+    pub mirrors: BTreeSet<ObjectKey>,
 }
 
 impl Observed {
-    /// Whether a Template or an Instance uses it.
+    /// Whether a Template, an Instance or a mirror uses it.
     pub fn is_used(&self) -> bool {
-        !self.templates.is_empty() || !self.instances.is_empty()
+        [&self.templates, &self.instances, &self.mirrors].into_iter().any(|users| !users.is_empty())
     }
 }

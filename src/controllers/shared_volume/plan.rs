@@ -11,10 +11,10 @@ use crate::api::quantity::Quantity;
 use crate::api::template::TemplateKind;
 use crate::api::{labels, reason};
 use crate::config::SharedVolumeConfig;
-use crate::controllers::shared::nfs_volume::{failure, growth, is_bound, location, provisioning, requested};
+use crate::controllers::shared::nfs_volume::{failure, growth, is_bound, provisioning, requested};
 use crate::controllers::shared::responsibility::{Responsibility, Standing, release};
 use crate::controllers::shared::waits;
-use crate::kinds::{DeploymentKind, NfsClaim, SecretKind};
+use crate::kinds::{DeploymentKind, NfsClaim, PersistentVolumeKind, SecretKind};
 use crate::runtime::plan::{KindInfo, ObjectPatch, Plan, Precondition};
 use crate::runtime::problem::Problem;
 
@@ -24,13 +24,16 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan {
         return release(&observed.volume, labels::SHARED_VOLUME_FINALIZER);
     }
     let mut plan = Plan::default();
-    let Settings { config, responsibility, .. } = settings;
+    let responsibility = &settings.responsibility;
     if observed.volume.is_terminating() {
         plan.remove_finalizer = (!observed.is_used()).then_some(labels::SHARED_VOLUME_FINALIZER);
         // The files of the course are deleted together with the claim.
         let users =
             [KindInfo::of::<TemplateKind>(), KindInfo::of::<DeploymentKind>(), KindInfo::of::<SecretKind>()];
-        plan.finalizer_preconditions = users.map(Precondition::Every).into();
+        let mirrors = settings.has_mirrors().then(KindInfo::of::<PersistentVolumeKind>);
+        plan.finalizer_preconditions = users.into_iter().chain(mirrors).map(Precondition::Every).collect();
+        // Not every volume of a mirror names the shared volume, so its end may not wake it.
+        plan.requeue_after((!observed.mirrors.is_empty()).then_some(waits::PATIENCE));
         return plan;
     }
     let claim = observed.own_claim();
@@ -44,9 +47,9 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan {
             return plan;
         }
     };
-    children::claim(observed, config, &size, provisioned).ensure(&mut plan);
+    children::claim(observed, settings, &size, provisioned).ensure(&mut plan);
     let Some(claim) = claim.filter(|claim| !claim.is_terminating()) else {
-        remove_job_first(observed, config, now, &mut plan);
+        remove_job_first(observed, &settings.config, now, &mut plan);
         return plan;
     };
     plan.patches.extend(growth(claim, &size, VOLUME));
@@ -61,19 +64,21 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan {
             let message = "the claim is not bound yet";
             plan.problems.push(Problem::waiting(VOLUME, reason::VOLUME_MISSING, message));
         }
-        Some(volume) if location(volume).is_none() => {
-            let message = format!(
-                "PV misses CSI params: PersistentVolume {} names no NFS server and share \
-                 (spec.csi.volumeAttributes); is controllers.sharedVolume.storageClass an NFS class?",
-                volume.name()
-            );
+        Some(volume) if !settings.is_usable(volume) => {
+            let lacks = if settings.has_mirrors() {
+                "is not of a CSI driver (spec.csi), so it cannot be mirrored"
+            } else {
+                "names no NFS server and share (spec.csi.volumeAttributes); is controllers.sharedVolume.storageClass an \
+                 NFS class?"
+            };
+            let message = format!("PV misses CSI params: PersistentVolume {} {lacks}", volume.name());
             plan.problems.push(Problem::fault(VOLUME, reason::MISSING_CSI, message));
             return plan;
         }
         Some(_) => {}
     }
     if !is_complete {
-        prepare(observed, config, now, &mut plan);
+        prepare(observed, &settings.config, now, &mut plan);
     }
     plan
 }

@@ -10,9 +10,11 @@ use super::report::report;
 use super::stores::Stores;
 use crate::api::labels;
 use crate::api::shared_volume::SharedVolumeKind;
-use crate::config::{SharedVolumeConfig, read};
+use crate::config::{SharedVolumeConfig, StorageMode, read};
 use crate::controllers::setup::{Definition, Setup};
+use crate::controllers::shared::nfs_volume::location;
 use crate::controllers::shared::responsibility::Responsibility;
+use crate::kinds::PersistentVolume;
 use crate::runtime::ObjectKey;
 use crate::runtime::object_events::ObjectEvents;
 use crate::runtime::plan::Plan;
@@ -34,6 +36,20 @@ pub struct Settings {
     pub responsibility: Responsibility,
     /// How long a problem outside the volume must last to make it `Stalled`.
     pub stalled_after: Duration,
+    /// How environments mount the volumes.
+    pub storage: StorageMode,
+}
+
+impl Settings {
+    /// Whether environments mount mirrors of the volumes.
+    pub fn has_mirrors(&self) -> bool {
+        self.storage == StorageMode::Mirror
+    }
+
+    /// Whether environments can mount this volume, or a mirror of it.
+    pub fn is_usable(&self, volume: &PersistentVolume) -> bool {
+        if self.has_mirrors() { volume.spec.csi.is_some() } else { location(volume).is_some() }
+    }
 }
 
 impl Definition for SharedVolumeReconciler {
@@ -46,7 +62,8 @@ impl Definition for SharedVolumeReconciler {
         let config = read!(setup.config, controllers.shared_volume).clone();
         let stalled_after = read!(setup.config, controllers.instance.stalled_after).get();
         let events = ObjectEvents::declare(&setup.events, set);
-        Ok((Self { stores, events }, Settings { config, responsibility, stalled_after }))
+        let storage = read!(setup.config, storage).mode;
+        Ok((Self { stores, events }, Settings { config, responsibility, stalled_after, storage }))
     }
 }
 

@@ -44,9 +44,11 @@ pub fn report(done: &Reconciled<'_, Observed, Settings>) -> Report<SharedVolumeK
     let mut status = old.clone();
     let storage =
         observed.own_claim().filter(|claim| is_bound(claim)).and(observed.persistent_volume.as_deref());
-    if let Some((storage, found)) = storage.and_then(|storage| Some((storage, location(storage)?))) {
-        status.server_address = found.server;
-        status.export_path = found.share;
+    if let Some(storage) = storage.filter(|storage| settings.is_usable(storage)) {
+        if let Some(found) = location(storage) {
+            status.server_address = found.server;
+            status.export_path = found.share;
+        }
         storage.name().clone_into(&mut status.pv_name);
     }
     status.phase = phase(observed, &problems);
@@ -122,13 +124,16 @@ fn deleting(observed: &Observed, now: Timestamp) -> Report<SharedVolumeKind> {
 
 /// The message of the condition [`DELETION_BLOCKED`]; `None` if the volume is unused.
 fn blocked(observed: &Observed) -> Option<String> {
-    let (templates, instances) = (&observed.templates, &observed.instances);
+    let Observed { templates, instances, mirrors, .. } = observed;
     if !observed.is_used() {
         return None;
     }
-    let names: BTreeSet<&str> = templates.iter().chain(instances).map(|key| key.name.as_str()).collect();
+    let names: BTreeSet<&str> =
+        templates.iter().chain(instances).chain(mirrors).map(|key| key.name.as_str()).collect();
     let names: Vec<&str> = names.into_iter().take(NAMED).collect();
-    let lists: Vec<String> = [("Templates", templates), ("Instances", instances)]
+    let users =
+        [("Templates", templates), ("Instances", instances), ("PersistentVolumes of mirrors", mirrors)];
+    let lists: Vec<String> = users
         .into_iter()
         .filter(|(_, keys)| !keys.is_empty())
         .map(|(kind, keys)| format!("{kind} {}", listed(keys)))

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use super::children;
 use super::observe::Observed;
+use crate::api::names::label_sized;
 use crate::api::quantity::Quantity;
 use crate::api::shared_volume::{SharedVolume, SharedVolumeKind, SharedVolumePhase};
 use crate::api::template::TemplateKind;
 use crate::api::text::Text;
 use crate::api::{Kind, Object, labels};
 use crate::controllers::shared::former::Census;
-use crate::controllers::shared::nfs_volume::ByVolume;
+use crate::controllers::shared::nfs_volume::{ByVolume, shared_claim};
 use crate::controllers::shared::references::{BySharedVolume, instance_of, mounted_volumes};
 use crate::controllers::shared::responsibility::Responsibility;
 use crate::controllers::shared::waits::nfs_class_fault;
@@ -64,6 +65,15 @@ index! {
     }
 }
 
+index! {
+    /// `PersistentVolume`s of mirrors by the claim that they mirror. Long names are cut.
+    struct ByOrigin of PersistentVolumeKind by ObjectKey;
+    |volume| {
+        let [namespace, claim] = [labels::MIRRORED_NAMESPACE, labels::MIRRORED_CLAIM].map(|key| volume.label(key));
+        namespace.zip(claim).map(|(namespace, claim)| ObjectKey::new(namespace, claim)).into_iter().collect()
+    }
+}
+
 impl Stores {
     /// Declares the stores. Only volumes in namespaces of this daemon are reconciled.
     pub fn declare(set: &mut StoreSet<'_>, responsibility: &Responsibility) -> Self {
@@ -88,9 +98,13 @@ impl Stores {
             secrets: of_users::<_, ByMount>(set.store(&of_instances), &volumes),
             persistent_volumes: set
                 .store::<PersistentVolumeKind>(&all)
+                .requests("list")
+                .index::<ByOrigin>()
                 .on_change(move |change, queue| {
                     let Some(volume) = change.object() else { return };
-                    for claim in claims.by::<ByVolume>(volume.name()) {
+                    let origins = ByOrigin::keys(volume).into_iter();
+                    let origins = origins.filter_map(|origin| claims.get(&origin.namespace, &origin.name));
+                    for claim in claims.by::<ByVolume>(volume.name()).into_iter().chain(origins) {
                         enqueue_controller::<SharedVolumeKind>(&claim.metadata, queue);
                     }
                 })
@@ -120,12 +134,15 @@ impl Stores {
         let standing = self.responsibility.standing(&volume, labels::SHARED_VOLUME_FINALIZER, is_selected)?;
         let deployments = self.deployments.by::<ByMount>(key);
         let secrets = self.secrets.by::<ByMount>(key);
+        let origin =
+            ObjectKey::new(label_sized(&key.namespace, ""), label_sized(&shared_claim(&key.name), ""));
         let of_deployments = deployments.iter().filter_map(|deployment| instance_of(&**deployment));
         let of_secrets = secrets.iter().filter_map(|secret| instance_of(&**secret));
         let mut observed = Observed {
             standing,
             templates: self.templates.keys_by::<BySharedVolume>(key).into_iter().collect(),
             instances: of_deployments.chain(of_secrets).collect(),
+            mirrors: self.persistent_volumes.keys_by::<ByOrigin>(&origin).into_iter().collect(),
             persistent_volume: None,
             class_fault: None,
             // The reconciler adds them.

@@ -33,7 +33,8 @@ impl Definition for TemplateReconciler {
 
     fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)> {
         let (selector, requirements) = (read!(setup.config, selector), setup.config.requirements());
-        let stores = Stores::declare(set, selector, requirements);
+        let storage = read!(setup.config, storage).mode;
+        let stores = Stores::declare(set, selector, requirements, storage);
         let config = read!(setup.config, controllers.instance).clone();
         let settings = Settings { config, off: setup.config.switched_off() };
         Ok((Self { stores }, settings))

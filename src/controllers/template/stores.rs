@@ -9,6 +9,7 @@ use crate::api::shared_volume::SharedVolumeKind;
 use crate::api::template::TemplateKind;
 use crate::api::tenancy::is_tenant_namespace;
 use crate::api::workspace::WorkspaceKind;
+use crate::config::StorageMode;
 use crate::controllers::shared::references::{BySharedVolume, OfWorkspace, volume_state};
 use crate::kinds::NamespaceKind;
 use crate::runtime::ObjectKey;
@@ -26,11 +27,18 @@ pub struct Stores {
     workspaces: Arc<Store<WorkspaceKind>>,
     shared_volumes: Arc<Store<SharedVolumeKind>>,
     cluster: ClusterStores,
+    /// How environments mount shared volumes.
+    storage: StorageMode,
 }
 
 impl Stores {
     /// Declares the stores. Only Templates in namespaces with the labels of `selector` are reconciled.
-    pub fn declare(set: &mut StoreSet<'_>, selector: &BTreeMap<String, String>, settings: Settings) -> Self {
+    pub fn declare(
+        set: &mut StoreSet<'_>,
+        selector: &BTreeMap<String, String>,
+        settings: Settings,
+        storage: StorageMode,
+    ) -> Self {
         let all = Selection::ALL;
         let templates = set.store::<TemplateKind>(&all).objects(|_| true);
         let templates = templates.index::<OfWorkspace>().index::<BySharedVolume>().get();
@@ -53,12 +61,13 @@ impl Stores {
                 .get(),
             shared_volumes: set
                 .store::<SharedVolumeKind>(&all)
-                .wakes_by::<BySharedVolume, _, _>(&templates, |change| {
-                    let changed = change.object_if(|volume| volume_state(Some(volume)));
+                .wakes_by::<BySharedVolume, _, _>(&templates, move |change| {
+                    let changed = change.object_if(|volume| volume_state(Some(volume), storage));
                     changed.map(|volume| ObjectKey::of(&**volume))
                 })
                 .get(),
             cluster: ClusterStores::declare(set, settings, of_machines, wake_all),
+            storage,
             templates,
         }
     }
@@ -75,7 +84,7 @@ impl Stores {
         let volumes = mounted.map(|mount| {
             let volume = &mount.shared_volume;
             let found = self.shared_volumes.get(&volume.namespace, &volume.name);
-            (volume.clone(), volume_state(found.as_deref()))
+            (volume.clone(), volume_state(found.as_deref(), self.storage))
         });
         Some(Observed {
             workspace: workspace.and_then(|name| self.workspaces.get("", name)),

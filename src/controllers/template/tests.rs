@@ -16,7 +16,7 @@ use crate::api::reason::{self, Reason};
 use crate::api::requirements::{ClassProperties, Cluster, NodeRoom, Pool, Settings, VolumeState};
 use crate::api::template::TemplateKind;
 use crate::api::workspace::WorkspaceKind;
-use crate::config::LocalVm;
+use crate::config::{LocalVm, StorageMode};
 use crate::fixtures::{now, object};
 use crate::runtime::merge;
 use crate::runtime::plan::KindInfo;
@@ -211,7 +211,7 @@ fn the_effective_one_of_two_limits_is_reported_without_a_fault() {
 fn the_store_of_templates_applies_responses_to_status_writes() {
     let mut factory = StoreFactory::default();
     let mut set = StoreSet::new("template", &mut factory);
-    Stores::declare(&mut set, &BTreeMap::new(), Settings::default());
+    Stores::declare(&mut set, &BTreeMap::new(), Settings::default(), StorageMode::Nfs);
     let written = set.finish().written;
     assert!(written.get(KindInfo::of::<TemplateKind>()).is_ok());
     assert!(written.get(KindInfo::of::<WorkspaceKind>()).is_err(), "nothing writes these here");

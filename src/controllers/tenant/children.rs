@@ -1,7 +1,7 @@
 //! The children of a Tenant: its rights, its personal namespace and sandbox with their contents, and its personal
 //! volume.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -48,8 +48,6 @@ const MANAGE_INSTANCES: &str = "crownlabs-manage-instances";
 /// The role binding and the `ClusterRole` to manage Templates in the personal namespace.
 const MANAGE_TEMPLATES: &str = "crownlabs-manage-templates";
 const RESOURCE_QUOTA: &str = "crownlabs-resource-quota";
-const DENY_INGRESS: &str = "crownlabs-deny-ingress-traffic";
-const ALLOW_TRUSTED_INGRESS: &str = "crownlabs-allow-trusted-ingress-traffic";
 const SANDBOX_EDITOR: &str = "sandbox-editor";
 const SANDBOX_QUOTA: &str = "sandbox-resource-quota";
 const SANDBOX_LIMITS: &str = "sandbox-limit-range";
@@ -138,7 +136,7 @@ pub struct Children<'a> {
 
 impl<'a> Children<'a> {
     /// The parent of all children except those in the sandbox.
-    fn parent(&self) -> Parent<'a> {
+    pub fn parent(&self) -> Parent<'a> {
         Parent::new(&self.observed.tenant, self.settings.responsibility.selector.clone())
             .with(&[(labels::MANAGED_BY, labels::MANAGED_BY_TENANT)])
             .within(&self.observed.names().namespace)
@@ -146,7 +144,7 @@ impl<'a> Children<'a> {
     }
 
     /// The parent of the sandbox and its contents, with these labels.
-    fn in_sandbox(&self, labels: BTreeMap<String, String>) -> Parent<'a> {
+    pub fn in_sandbox(&self, labels: BTreeMap<String, String>) -> Parent<'a> {
         let tenant = &self.observed.tenant;
         Parent::new(tenant, labels)
             .with(&[
@@ -166,8 +164,12 @@ impl<'a> Children<'a> {
             [self.namespace(), self.quota(&quota), self.instances_binding(), self.templates_binding()];
         let sandbox = [self.sandbox(), self.sandbox_quota(), self.sandbox_limits(), self.sandbox_binding()];
         let my_drive = [self.claim(None), self.job(), self.secret("", "")];
-        let all = cluster.into_iter().chain(personal).chain(self.policies()).chain(sandbox).chain(my_drive);
-        all.map(|child| child.desired.key).collect()
+        let mirrors = self.observed.mirror_keys();
+        let policies = self.policies().into_iter().chain(self.sandbox_policies()).map(|(policy, _)| policy);
+        let managers = self.managers_binding(&BTreeSet::new());
+        let all = cluster.into_iter().chain(personal).chain([managers]).chain(policies);
+        let all = all.chain(sandbox).chain(my_drive);
+        all.map(|child| child.desired.key).chain(mirrors).collect()
     }
 
     fn bound(self, role: &str) -> Value {
@@ -219,20 +221,6 @@ impl<'a> Children<'a> {
             hard(quota, &self.settings.config.count_quotas, existing.map(|existing| &existing.spec.hard))
         };
         self.parent().child::<ResourceQuotaKind>(RESOURCE_QUOTA, &QUOTA, 1, body).enforced()
-    }
-
-    /// The network policies of the personal namespace. Its pods accept traffic from their own namespace, and from
-    /// namespaces with a label that administrators set.
-    pub fn policies(self) -> [Child<'a>; 2] {
-        let trusted = json!({"namespaceSelector": {"matchLabels": {labels::ALLOW_INSTANCE_ACCESS: "true"}}});
-        [(DENY_INGRESS, json!({"podSelector": {}})), (ALLOW_TRUSTED_INGRESS, trusted)].map(|(name, from)| {
-            let body = move || {
-                json!({"spec": {
-                    "podSelector": {}, "ingress": [{"from": [from]}], "policyTypes": ["Ingress"],
-                }})
-            };
-            self.parent().child::<NetworkPolicyKind>(name, &PERSONAL, 1, body).enforced()
-        })
     }
 
     /// The binding that lets the Tenant manage its Instances. It is written last, because no Instance may start without
@@ -301,7 +289,8 @@ impl<'a> Children<'a> {
             [(OWNER, tenant.name()), (EMAIL, tenant.spec.email.as_str()), (TENANT_UID, tenant.uid())];
         let mut child = parent
             .child::<NfsClaimKind>(&self.observed.names().claim, &MY_DRIVE, 0, body)
-            .annotated(annotations.map(|(key, value)| (key.to_owned(), Some(value.to_owned()))));
+            .annotated(annotations.map(|(key, value)| (key.to_owned(), Some(value.to_owned()))))
+            .annotated(self.permitted());
         // The volume of this Tenant is recognised by the name in its annotations, whatever selector created it.
         let existing = self.observed.claim();
         let is_named = existing.is_some_and(|claim| claim.annotation(OWNER) == Some(tenant.name()));

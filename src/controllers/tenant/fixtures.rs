@@ -1,12 +1,13 @@
 //! Test fixtures: an observed Tenant.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::Settings;
 use super::observe::Observed;
-use crate::config::{SwitchedOff, TenantConfig};
+use crate::config::{Storage, SwitchedOff, TenantConfig};
 use crate::controllers::shared::responsibility::{Responsibility, Standing};
 use crate::fixtures::object;
 use crate::runtime::children::Children;
@@ -22,6 +23,8 @@ pub fn settings() -> Settings {
         responsibility: Responsibility { selector: [selector].into(), ..Responsibility::default() },
         config: TenantConfig::default(),
         has_keycloak: false,
+        storage: Storage::default(),
+        restricts_exams: false,
         off: SwitchedOff::default(),
         stalled_after: STALLED_AFTER,
     }
@@ -46,9 +49,11 @@ pub fn observed(spec: &Value, workspaces: &[(&str, Value)]) -> Observed {
         volume_namespace: "mydrive-pvcs".to_owned(),
         has_my_drive_namespace: true,
         has_sandbox_role: true,
+        cluster_bindings: BTreeSet::new(),
         children: Children::default(),
         class_fault: None,
         events: Events::Unknown,
+        nfs_servers: BTreeSet::new(),
         volume: None,
     }
 }

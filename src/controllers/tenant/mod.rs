@@ -21,10 +21,12 @@ mod enrolment;
 mod fixtures;
 mod gauges;
 mod lifetime;
+mod managers;
 mod my_drive;
 mod names;
 mod observe;
 mod plan;
+mod policies;
 mod quota;
 mod reconcile;
 mod report;
@@ -35,7 +37,7 @@ pub use reconcile::TenantReconciler;
 
 use std::time::Duration;
 
-use crate::config::{SwitchedOff, TenantConfig};
+use crate::config::{Storage, SwitchedOff, TenantConfig};
 use crate::controllers::accounts::Known;
 use crate::controllers::shared::responsibility::Responsibility;
 use crate::runtime::reconciler;
@@ -49,6 +51,10 @@ pub struct Settings {
     pub config: TenantConfig,
     /// Whether Keycloak is configured.
     pub has_keycloak: bool,
+    /// How environments mount personal volumes.
+    pub storage: Storage,
+    /// Whether the network of machines in an exam is restricted.
+    pub restricts_exams: bool,
     /// How long a problem outside the Tenant must last to make it `Stalled`.
     pub stalled_after: Duration,
     /// The fields that the configuration switches off.

@@ -1,6 +1,6 @@
 //! The input of the plan and the report of a Tenant.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use derive_more::{AsMut, AsRef};
@@ -37,12 +37,17 @@ pub struct Observed {
     pub has_my_drive_namespace: bool,
     /// Whether the configured `ClusterRole` of sandboxes exists.
     pub has_sandbox_role: bool,
+    /// Its Workspaces whose managers have a binding in the whole cluster; empty unless the binding in its namespace is to be
+    /// deleted.
+    pub cluster_bindings: BTreeSet<String>,
     /// The objects with the names of its children, whatever their owner.
     pub children: Children,
     /// The reason why the storage class cannot provision a volume for the claim, if it cannot.
     pub class_fault: Option<ClassFault>,
     /// The events about the personal volume, if it has waited for long.
     pub events: Events,
+    /// The NFS servers of the personal volume and of all shared volumes, if outgoing traffic is restricted.
+    pub nfs_servers: BTreeSet<String>,
     /// The `PersistentVolume` that the claim of the personal volume is bound to.
     pub volume: Option<Arc<PersistentVolume>>,
 }

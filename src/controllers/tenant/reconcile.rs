@@ -43,6 +43,8 @@ impl Definition for TenantReconciler {
             responsibility: Responsibility::of(setup),
             config: read!(setup.config, controllers.tenant).clone(),
             has_keycloak: accounts.is_some(),
+            storage: read!(setup.config, storage).clone(),
+            restricts_exams: *read!(setup.config, controllers.instance.exam_egress.enabled),
             stalled_after: read!(setup.config, controllers.instance.stalled_after).get(),
             off: setup.config.switched_off(),
         };

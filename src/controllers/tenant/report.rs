@@ -154,8 +154,12 @@ fn own_workspace(observed: &Observed, settings: &Settings, problems: &[Problem],
 
 /// Whether the problem is a personal volume that waits for its storage or its Job.
 fn is_wait(problem: &Problem) -> bool {
-    const WAITS: [Reason; 3] =
-        [reason::STORAGE_CLASS_NOT_FOUND, reason::VOLUME_UNBOUND, reason::PROVISIONING];
+    const WAITS: [Reason; 4] = [
+        reason::STORAGE_CLASS_NOT_FOUND,
+        reason::VOLUME_UNBOUND,
+        reason::PROVISIONING,
+        reason::MIRROR_UNUSABLE,
+    ];
     problem.component == MY_DRIVE && WAITS.contains(&problem.reason)
 }
 

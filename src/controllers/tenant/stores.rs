@@ -1,22 +1,26 @@
 //! The stores of the tenant loop, and the Tenants that their changes add to the queue.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::Settings;
 use super::children::{self, enqueue_owners};
 use super::claims::Claims;
 use super::gauges::QuotaUse;
+use super::managers::ClusterBindings;
 use super::names::Names;
 use super::observe::Observed;
 use crate::api::instance::{Instance, InstanceKind};
 use crate::api::names::CanonicalName;
+use crate::api::shared_volume::SharedVolumeKind;
 use crate::api::template::TemplateKind;
 use crate::api::tenant::{Tenant, TenantKind};
 use crate::api::workspace::WorkspaceKind;
 use crate::api::{Kind, labels};
+use crate::config::Managers;
 use crate::controllers::shared::children::name_owner;
 use crate::controllers::shared::former::Census;
-use crate::controllers::shared::nfs_volume::ByVolume;
+use crate::controllers::shared::nfs_volume::{ByVolume, location};
 use crate::controllers::shared::references::{ByWorkspace, template_of};
 use crate::controllers::shared::rivals::follow;
 use crate::controllers::shared::waits::nfs_class_fault;
@@ -40,6 +44,10 @@ pub struct Stores {
     namespaces: Arc<Store<NamespaceKind>>,
     persistent_volumes: Arc<Store<PersistentVolumeKind>>,
     storage_classes: Arc<Store<StorageClassKind>>,
+    /// The shared volumes, if outgoing traffic is restricted.
+    shared_volumes: Option<Arc<Store<SharedVolumeKind>>>,
+    /// The bindings of managers in the whole cluster, if managers have their rights there.
+    cluster_bindings: Option<ClusterBindings>,
     /// The configured `ClusterRole` of sandboxes.
     sandbox_roles: Arc<Store<ClusterRoleKind>>,
     claims: Claims,
@@ -91,6 +99,9 @@ impl Stores {
                 })
                 .get(),
             storage_classes: storage_classes(set, enqueue_all(&tenants)),
+            shared_volumes: settings.config.egress.enabled.then(|| shared_volumes(set, &tenants)),
+            cluster_bindings: (settings.config.managers == Managers::Cluster)
+                .then(|| ClusterBindings::declare(set, &tenants)),
             sandbox_roles: sandbox_roles(set, &tenants, &settings.config.sandbox_cluster_role),
             settings: settings.clone(),
             tenants,
@@ -120,15 +131,19 @@ impl Stores {
             has_my_drive_namespace: self.namespaces.get("", &volume_namespace).is_some(),
             volume_namespace,
             has_sandbox_role: self.sandbox_roles.get("", role).is_some(),
+            cluster_bindings: BTreeSet::new(),
             children: Children::default(),
             class_fault: None,
             // The reconciler adds them.
             events: Events::Unknown,
+            nfs_servers: BTreeSet::new(),
             volume: None,
             tenant,
         };
         let keys = children::Children { observed: &observed, settings: &self.settings }.keys();
         observed.children = self.children.children("", &keys);
+        let cluster_bindings = self.cluster_bindings.as_ref();
+        observed.cluster_bindings = cluster_bindings.map(|all| all.of(&observed)).unwrap_or_default();
         // Names that differ only in dots and dashes have the same canonical form.
         let siblings = self.tenants.by::<ByCanonicalName>(&CanonicalName::of(observed.tenant.name()));
         observed.name_owner =
@@ -138,6 +153,11 @@ impl Stores {
             class.and_then(|class| nfs_class_fault(known_classes(&self.storage_classes).as_ref(), &class));
         let bound = observed.claim().and_then(|claim| claim.spec.volume_name.clone());
         observed.volume = bound.and_then(|name| self.persistent_volumes.get("", &name));
+        if let Some(shared_volumes) = &self.shared_volumes {
+            let own = observed.volume.as_deref().and_then(location).map(|own| own.server);
+            let shared = shared_volumes.objects().map(|volume| volume.status.server_address.clone());
+            observed.nfs_servers = own.into_iter().chain(shared).filter(|name| !name.is_empty()).collect();
+        }
         Some(observed)
     }
 
@@ -231,6 +251,18 @@ fn sandbox_roles(
         }
     });
     roles.get()
+}
+
+/// Declares the store of shared volumes. All Tenants are added to the queue when a volume gets another server, because
+/// their network policies name it.
+fn shared_volumes(set: &mut StoreSet<'_>, tenants: &Arc<Store<TenantKind>>) -> Arc<Store<SharedVolumeKind>> {
+    let wake = enqueue_all(tenants);
+    let volumes = set.store::<SharedVolumeKind>(&Selection::ALL).on_change(move |change, queue| {
+        if change.object_if(|volume| &volume.status.server_address).is_some() {
+            wake(queue);
+        }
+    });
+    volumes.get()
 }
 
 /// Declares the store of a kind of objects in personal namespaces. The deletion of an object adds the Tenant of

@@ -12,6 +12,7 @@
 //! Keycloak are deleted.
 
 mod children;
+mod managers;
 mod observe;
 mod plan;
 mod reconcile;

@@ -24,6 +24,9 @@ pub struct Observed {
     pub children: Children,
     /// The Tenants whose spec names the Workspace.
     pub tenants: Vec<Arc<Tenant>>,
+    /// The personal namespaces in which its managers have no binding yet; empty unless the binding in the whole cluster is
+    /// to be deleted.
+    pub unbound: Vec<String>,
     /// The selector of this daemon: the labels of its Workspaces and of the objects that it creates.
     pub selector: BTreeMap<String, String>,
 }

@@ -1,5 +1,6 @@
 //! The reconciler of Workspaces.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -10,11 +11,11 @@ use super::report::{REASONS, STATUS, report};
 use super::stores::Stores;
 use crate::api::labels;
 use crate::api::workspace::{SubscriptionStatus, WorkspaceKind};
-use crate::config::read;
+use crate::config::{Managers, read};
 use crate::controllers::accounts::internal_errors::{internal_error, start_series};
 use crate::controllers::accounts::work::AccountWork;
 use crate::controllers::accounts::{Accounts, KEYCLOAK};
-use crate::controllers::setup::{Definition, Setup};
+use crate::controllers::setup::{Definition, Notice, Setup};
 use crate::controllers::shared::problems;
 use crate::controllers::shared::responsibility::Responsibility;
 use crate::runtime::ObjectKey;
@@ -24,7 +25,7 @@ use crate::runtime::store_set::StoreSet;
 
 /// Reconciles Workspaces: their namespaces, RBAC, and enrolments.
 pub struct WorkspaceReconciler {
-    stores: Stores,
+    stores: Arc<Stores>,
     /// Roles in Keycloak; `None` if Keycloak is not configured.
     accounts: Option<(AccountWork<Effect>, Accounts)>,
 }
@@ -38,6 +39,8 @@ pub struct Settings {
     pub has_keycloak: bool,
     /// How long a problem outside the Workspace must last to make it `Stalled`.
     pub stalled_after: Duration,
+    /// Where managers have rights on Instances.
+    pub managers: Managers,
 }
 
 /// The effects in Keycloak.
@@ -62,10 +65,14 @@ impl Definition for WorkspaceReconciler {
     fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<(Self, Self::Settings)> {
         let (responsibility, accounts) = (Responsibility::of(setup), setup.accounts());
         start_series(Self::NAME, &REASONS);
-        let stores = Stores::declare(set, &responsibility);
+        let managers = *read!(setup.config, controllers.tenant.managers);
+        let stores = Arc::new(Stores::declare(set, &responsibility, managers));
         setup.censuses.push(stores.census());
+        let waiting = Arc::clone(&stores);
+        let sentence = move || waiting.not_by_course();
+        setup.notices.push(Notice { name: "managersByCourse", sentence: Box::new(sentence) });
         let stalled_after = read!(setup.config, controllers.instance.stalled_after).get();
-        let settings = Settings { responsibility, has_keycloak: accounts.is_some(), stalled_after };
+        let settings = Settings { responsibility, has_keycloak: accounts.is_some(), stalled_after, managers };
         let accounts = accounts.map(|accounts| (AccountWork::new(&accounts.outage, set.queue()), accounts));
         Ok((Self { stores, accounts }, settings))
     }

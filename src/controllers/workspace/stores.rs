@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::children;
+use super::managers::PersonalBindings;
 use super::observe::Observed;
 use crate::api::labels;
 use crate::api::tenant::{Role, TenantKind};
 use crate::api::workspace::{Workspace, WorkspaceKind};
+use crate::config::Managers;
 use crate::controllers::shared::former::Census;
 use crate::controllers::shared::references::ByWorkspace;
 use crate::controllers::shared::responsibility::Responsibility;
@@ -25,15 +27,19 @@ pub struct Stores {
     workspaces: Arc<Store<WorkspaceKind>>,
     tenants: Arc<Store<TenantKind>>,
     children: ChildStores,
+    /// The bindings in personal namespaces; `None` if managers have their rights in the whole cluster.
+    personal: Option<PersonalBindings>,
 }
 
 impl Stores {
     /// Declares the stores. Only the Workspaces of this daemon are reconciled.
-    pub fn declare(set: &mut StoreSet<'_>, responsibility: &Responsibility) -> Self {
+    pub fn declare(set: &mut StoreSet<'_>, responsibility: &Responsibility, managers: Managers) -> Self {
         let all = Selection::ALL;
         let workspaces = set.store(&all).requests("patch").objects(|_| true).get();
         follow(set, &workspaces, responsibility);
         let candidates = Arc::clone(&workspaces);
+        let (children, namespaces, cluster) = children::declare(set);
+        let by_course = managers == Managers::Course;
         Self {
             responsibility: responsibility.clone(),
             tenants: set
@@ -47,7 +53,8 @@ impl Stores {
                     }
                 })
                 .get(),
-            children: children::declare(set),
+            personal: by_course.then(|| PersonalBindings::declare(set, namespaces, cluster)),
+            children,
             workspaces,
         }
     }
@@ -58,6 +65,15 @@ impl Stores {
         let is_selected = move |workspace: &Workspace| workspace.has_labels(&selector);
         let finalizer = labels::TENANT_FINALIZER;
         Census::new("Workspaces", &self.workspaces, finalizer, &self.responsibility, is_selected)
+    }
+
+    /// A message about Workspaces whose managers still have their rights in the whole cluster, although these should end at
+    /// their courses.
+    pub fn not_by_course(&self) -> Option<String> {
+        let selector = &self.responsibility.selector;
+        let workspaces = self.workspaces.objects().filter(|workspace| workspace.has_labels(selector));
+        let names = workspaces.map(|workspace| workspace.name().to_owned());
+        self.personal.as_ref()?.waiting(names, |name| self.tenants.by::<ByWorkspace>(name))
     }
 
     /// The observation of a Workspace; `None` if it does not exist or this daemon is not responsible for it. A
@@ -71,10 +87,14 @@ impl Stores {
             standing,
             children: Children::default(),
             tenants: self.tenants.by::<ByWorkspace>(&key.name),
+            unbound: Vec::new(),
             selector: responsibility.selector.clone(),
             workspace,
         };
         observed.children = self.children.children("", &children::keys(&observed));
+        let personal = self.personal.as_ref();
+        observed.unbound =
+            personal.map(|personal| personal.missing(&key.name, &observed.tenants)).unwrap_or_default();
         Some(observed)
     }
 }

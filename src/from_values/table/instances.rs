@@ -2,7 +2,7 @@
 
 use super::Fate::{Key, Left, With};
 use super::Form::{Duration, List, Pairs, Query, Same, Url};
-use super::{CONCURRENCY, Fate, MIRRORS, Row};
+use super::{CONCURRENCY, Fate, Row};
 
 const ROUNDS: Fate =
     Left("all Instances are queried together, once per `controllers.inactivity.checkInterval`");
@@ -14,7 +14,7 @@ pub const ACCESS: &[Row] = &[
     ("generic.whitelistLabels", Key("selector", Pairs('&'))),
     ("generic.websiteBaseUrl", Key("controllers.instance.websiteBaseUrl", Same)),
     ("generic.instancesAuthUrl", Key("controllers.instance.instancesAuthUrl", Url)),
-    ("generic.mirrorStorageClass", MIRRORS),
+    ("generic.mirrorStorageClass", With("storage.mode, storage.mirrorClass")),
     ("generic.gatewayApiMode", With("controllers.instance.gatewayApi.enabled")),
     ("generic.gatewayApiRefsValues", With(GATEWAYS)),
 ];

@@ -106,9 +106,6 @@ const GLOBAL: Fate = Fate::Left("only `global` of the whole chart is used");
 const CERTIFICATE: Fate = Fate::Left(
     "the daemon issues the certificate of its webhooks; `webhook.certManager` of the chart uses cert-manager",
 );
-const MIRRORS: Fate =
-    Fate::Left("personal volumes are mounted over NFS, and not mirrored into the namespaces of Tenants");
-
 /// Values that every part has: settings of its pods.
 pub const PODS: &[Row] = &[
     ("replicaCount", REPLICAS),

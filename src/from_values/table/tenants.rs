@@ -2,7 +2,7 @@
 
 use super::Fate::{Key, Left, With};
 use super::Form::{Duration, Gigabytes, List, Pairs, Same, Url};
-use super::{CERTIFICATE, CONCURRENCY, MIRRORS, Row};
+use super::{CERTIFICATE, CONCURRENCY, Row};
 
 pub const ROWS: &[Row] = &[
     ("configurations.targetLabel", Key("selector", Pairs('&'))),
@@ -23,8 +23,10 @@ pub const ROWS: &[Row] = &[
     ("configurations.features.keycloak", With("integrations.keycloak.enabled")),
     ("configurations.features.webhooks", With("server.webhook.enabled")),
     ("configurations.features.imageList", With("controllers.imageList.enabled")),
-    ("configurations.features.pmp", MIRRORS),
-    ("configurations.pvcMirrorProvisioner", MIRRORS),
+    ("configurations.features.pmp", Key("controllers.pvcMirror.enabled", Same)),
+    ("configurations.pvcMirrorProvisioner.provisionerName", Key("controllers.pvcMirror.provisioner", Same)),
+    ("configurations.pvcMirrorProvisioner.storageClass.name", With("storage.mirrorClass")),
+    ("configurations.pvcMirrorProvisioner.storageClass.deploy", With("mirrorStorageClass.create")),
     ("configurations.sharedVolumeOptions.storageClass", Key("controllers.sharedVolume.storageClass", Same)),
     ("configurations.keycloak.url", Key("integrations.keycloak.url", Url)),
     ("configurations.keycloak.realm", Key("integrations.keycloak.realm", Same)),

@@ -102,6 +102,8 @@ controllers:
     myDrive: {size: 2Gi}
     quotaCaps: {cpu: 12, memory: 40G, instances: 5}
     countQuotas: {enabled: false}
+    managers: cluster
+    sandboxNetworkPolicies: false
     personalWorkspace: {enabled: true}
   workspace: {enabled: true}
   instance:
@@ -109,10 +111,14 @@ controllers:
     websiteBaseUrl: labs.example.org
     instancesAuthUrl: https://labs.example.org/auth
     containerImages: {tag: v1.2.3}
+    urls: path
+    access: {mode: shared, exams: none}
+    examEgress: {enabled: false}
     ephemeralStorage: ""
     vmPower: running
     layout: perEnvironment
   sharedVolume: {enabled: false}
+  pvcMirror: {enabled: true}
   snapshot: {containerKanikoImg: "kaniko:1", vmRegistry: registry.example.org, vmRegistrySecret: login, ephemeralStorage: ""}
   publicExposure:
     ipPool: [172.18.0.240-172.18.0.249, 172.18.0.250/30]
@@ -124,6 +130,7 @@ controllers:
   sshTracker: {interface: eth0, port: 2222}
   examAgent:
     enabled: true
+    requireToken: false
     namespace: crownlabs-exam
     allowedIps: [192.0.2.0/24, 198.51.100.7/32]
     basePath: /exams
@@ -142,6 +149,7 @@ integrations:
     clientSecretFile: /etc/crownlabs/keycloak/client-secret
   prometheus: {url: "http://prometheus:9090", queryStep: 5m, queries: {webSshData: "bastion_web_ssh_connections{destination_ip=%q}"}}
   mail: {transport: smtp, configDir: /etc/crownmail/configs}
+storage: {mode: mirror}
 "#;
     assert_eq!(read(&made.yaml), read(expected));
     assert!(!made.yaml.contains("hunter2"), "{}", made.yaml);
@@ -164,6 +172,18 @@ fn instances_are_named_as_the_operators_of_the_values_name_them() {
     ] {
         assert_eq!(layout(newer), "perEnvironment", "{newer}");
     }
+}
+
+#[test]
+fn volumes_are_mounted_as_the_operators_of_the_values_mount_them() {
+    let storage = |values: &str| read(&configuration(values).yaml)["storage"].clone();
+    let nfs = json!({"mode": "nfs"});
+    for older in ["operator: {}", "operator: {configurations: {features: {tenant: true}}}", "bastion: {}"] {
+        assert_eq!(storage(older), nfs, "{older}");
+    }
+    assert_eq!(storage("operator: {configurations: {features: {pmp: false}}}"), json!({"mode": "mirror"}));
+    let named = "instance-operator: {configurations: {generic: {mirrorStorageClass: m}, containerEnvironmentOptions: {tag: v1}}}";
+    assert_eq!(storage(named), json!({"mode": "mirror", "mirrorClass": "m"}));
 }
 
 #[test]
@@ -205,7 +225,6 @@ fn values_that_are_not_carried_over_are_reported_by_urgency() {
         "operator.configurations.unheardOf.inner: the configuration has no such key",
         "frontend-app: the dashboard",
         "operator.image: the daemon has other images",
-        "operator.configurations.features.pmp: personal volumes",
         "operator.configurations.maxConcurrentReconciles: each loop",
         "instance-operator.configurations.containerVmSnapshots.exportImage: the daemon has",
         "instmetrics.configurations.containerRuntime: the chart mounts",

@@ -4,7 +4,7 @@ use super::process;
 use crate::capture::telemetry as capture;
 use crate::clients::{cri, keycloak, mail, prometheus};
 use crate::controllers::{
-    accounts, bastion, cleanup, dashboard, exam_agent, image_list, instance, pod_config_node,
+    accounts, bastion, cleanup, dashboard, exam_agent, image_list, instance, login, pod_config_node,
     public_exposure, tenant, termination, web_ssh,
 };
 use crate::runtime::metric::{self, Metric};
@@ -37,6 +37,7 @@ const LISTS: &[&[Metric]] = &[
     dashboard::telemetry::METRICS,
     web_ssh::telemetry::METRICS,
     exam_agent::telemetry::METRICS,
+    login::telemetry::METRICS,
     bastion::telemetry::METRICS,
 ];
 

@@ -22,6 +22,7 @@ fn config(layout: Layout, mode: AccessMode) -> Config {
     controllers.public_exposure.ip_pool = vec!["10.0.0.1".to_owned()];
     controllers.instance.layout = layout;
     controllers.instance.access.mode = mode;
+    controllers.instance.exam_egress.enabled = true;
     let readable = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
     controllers.instance.access.oauth2_proxy.client_secret_file = readable.to_owned();
     let gateway = json!({"enabled": true, "parentRefs": [{"name": "labs", "namespace": "gateways"}]});
@@ -130,9 +131,12 @@ fn every_name_that_the_loops_make_for_an_instance_is_declared() {
         let environment = canonical.environment("desktop");
         let base = if layout == Layout::Classic { &canonical } else { &environment };
         let own = [base.to_string(), base.gui(), base.app()];
-        for (kind, persistent) in TYPES {
+        let modes = TYPES.into_iter().flat_map(|type_| ["Standard", "Exam"].map(|mode| (type_, mode)));
+        for ((kind, persistent), mode) in modes {
             let config = config(layout, AccessMode::PerInstance);
-            let names = names(&life(&documents("desktop", kind, persistent), &config).made);
+            let mut documents = documents("desktop", kind, persistent);
+            documents[2]["spec"]["environmentList"][0]["mode"] = mode.into();
+            let names = names(&life(&documents, &config).made);
             assert_eq!(shared(&names), Vec::<&(String, String)>::new(), "{layout:?} {kind}");
             for (kind, name) in names {
                 // This is the only name that does not begin with the Instance's name.

@@ -72,11 +72,13 @@ impl<'f> StoreSet<'f> {
             .allow("list watch")
     }
 
-    /// Declares that the loop reconciles objects of this kind: it writes their status and, if it has children, may let
-    /// these block the deletion of their owner.
-    pub fn reconciles<T: Kind>(&mut self) {
+    /// Declares that the loop reconciles objects of this kind: it writes their status, if `writes_status` is set, and may
+    /// let its children, if it has any, block the deletion of their owner.
+    pub fn reconciles<T: Kind>(&mut self, writes_status: bool) {
         let kind = KindInfo::of::<T>();
-        self.factory.allow(self.name, (kind, "status"), "patch");
+        if writes_status {
+            self.factory.allow(self.name, (kind, "status"), "patch");
+        }
         if self.has_children {
             self.factory.allow(self.name, (kind, "finalizers"), "update");
         }

@@ -11,6 +11,9 @@ use super::{Step, objects};
 /// The name of the provisioner, which is written into the annotations of volumes.
 pub const PROVISIONER: &str = "stand-in.csi.crownlabs.polito.it";
 
+/// The storage class of mirrors.
+const MIRRORS: &str = "pvc-mirror";
+
 /// Annotations of a Service that request addresses.
 const ADDRESS_ANNOTATIONS: [&str; 2] = ["metallb.universe.tf/loadBalancerIPs", "metallb.io/loadBalancerIPs"];
 
@@ -18,12 +21,14 @@ const ADDRESS_ANNOTATIONS: [&str; 2] = ["metallb.universe.tf/loadBalancerIPs", "
 const ANY_ADDRESS: &str = "192.0.2.1";
 
 /// The next step of a claim: a volume for it, whatever its storage class. A claim that names its volume, or whose
-/// storage class is empty, gets none: the test binds it.
+/// storage class is empty, gets none: the test binds it. A claim of the class of mirrors gets its volume from the daemon.
 pub fn claim(cache: &Cache, key: &Key) -> Option<Step> {
     let claim = cache.get(key)?;
     let spec = &claim.data["spec"];
-    let by_hand = !spec["volumeName"].is_null() || spec["storageClassName"] == "";
-    if claim.metadata.deletion_timestamp.is_some() || by_hand {
+    let by_others = !spec["volumeName"].is_null()
+        || spec["storageClassName"] == ""
+        || spec["storageClassName"] == MIRRORS;
+    if claim.metadata.deletion_timestamp.is_some() || by_others {
         return None;
     }
     let name = format!("pvc-{}", claim.uid().unwrap_or_default());

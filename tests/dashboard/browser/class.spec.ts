@@ -81,6 +81,8 @@ test("the page of the started class transfers at most 80 KB, and updates keep th
   await page.goto("/courses/crowd?sort=-person");
   await expect(page.locator("table.class tbody tr a[href^='/machines/']")).toHaveCount(100);
   await page.waitForFunction(() => document.documentElement.dataset.live === "yes");
+  // Rows of machines that start have more lines.
+  await expect(page.locator("table.class tbody tr", { hasText: "Ready" })).toHaveCount(100);
   const box = page.locator("#who-seat-050");
   await box.check();
   await page.locator("#search").fill("half of a wo");

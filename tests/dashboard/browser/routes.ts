@@ -2,7 +2,7 @@
 
 // The pages of everyone, and the routes without a login (rights.spec.ts).
 export const pages = ["/", "/machines/:namespace/:name", "/new/:course/:template", "/courses", "/account", "/events"];
-export const open = ["/healthz", "/assets/:hash/:file", "/login", "/callback", "/logged-out", "/help"];
+export const open = ["/healthz", "/assets/:hash/:file", "/login", "/login/machine", "/callback", "/logged-out", "/help"];
 
 // The pages of teachers and administrators (rights-teachers.spec.ts).
 export const teaching = [

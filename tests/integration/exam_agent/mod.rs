@@ -8,6 +8,7 @@ mod limits;
 mod replicas;
 mod routes;
 mod tls;
+mod tokens;
 
 use std::io::Write as _;
 use std::net::TcpStream;

@@ -158,8 +158,8 @@ fn nothing_is_written_after_a_restart(lab: &Lab, realm: &Realm, options: &Option
         realm.proxy.request_log().iter().filter(|request| request.path.contains("/role-mappings/")).count()
             > 3
     });
-    lab.kubectl(&["annotate", "tenant", "kc.ada", "reconcile=again"]);
     let asked = realm.proxy.request_log().len();
+    lab.kubectl(&["annotate", "tenant", "kc.ada", "reconcile=again"]);
     daemon.wait_for("another reconcile", |_| realm.proxy.request_log().len() > asked + 1);
     assert_eq!(realm.writes()[before..], Vec::<String>::new()[..]);
     let entries = lab.cluster.audit().since(position).expect("the audit log");

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use super::mirrors::exercise_mirrors;
 use super::pod_networks::exercise_pod_networks;
 use super::rights::{CHECKED, Shown};
 use super::{NAMESPACE, exercise, exercise_storage, exercise_tenants, exercise_uploads};
@@ -25,12 +26,16 @@ use cluster::audit::{AuditEntry, Mark};
 use cluster::config::only;
 
 /// The loops, each with its configuration.
-const LOOPS: [(&str, &str); 12] = [
+const LOOPS: [(&str, &str); 13] = [
     ("workspace", ""),
-    ("tenant", "personalWorkspace: {enabled: true}, myDrive: {onTenantDeletion: delete}"),
+    (
+        "tenant",
+        "personalWorkspace: {enabled: true}, myDrive: {onTenantDeletion: delete}, egress: {enabled: true}",
+    ),
     (
         "instance",
-        "gatewayApi: {enabled: true, parentRefs: [{name: labs, namespace: gateways}]}, stalledAfter: 60s",
+        "gatewayApi: {enabled: true, parentRefs: [{name: labs, namespace: gateways}]}, stalledAfter: 60s, \
+         examEgress: {enabled: true}",
     ),
     ("publicExposure", "ipPool: [172.18.4.1]"),
     ("sharedVolume", ""),
@@ -42,6 +47,7 @@ const LOOPS: [(&str, &str); 12] = [
     // With a registry of the test.
     ("imageList", ""),
     ("podConfig", "lostNodeGrace: 3s"),
+    ("pvcMirror", ""),
 ];
 
 /// Rights whose use only the test of all loops together shows: repairs of a Job or Secret while a watch is late, or
@@ -157,6 +163,13 @@ fn exercise_heals(lab: &Lab) {
         metadata["labels"]["crownlabs.polito.it/component"] == "pe" || name.contains("publicexposure")
     };
     heal(lab, "services,networkpolicies", NAMESPACE, is_exposure);
+    let exam = json!([{"name": "main", "environmentType": "Standalone", "image": "r.example.org/web:1", "mode": "Exam",
+        "persistent": false, "mountMyDriveVolume": false,
+        "resources": {"cpu": 1, "reservedCPUPercentage": 10, "memory": "64Mi"}}]);
+    lab.create_template("rbac", "guarded", "standalone", &exam);
+    lab.apply(&instance("rbac", "guarded", "guarded"));
+    lab.await_phase(NAMESPACE, "guarded", "Ready");
+    heal(lab, "networkpolicies", NAMESPACE, |object| object["metadata"]["name"] == "guarded");
     lab.apply(&shared_volume("rbac", "kept", "1Gi"));
     lab.await_value("sharedvolumes", "workspace-rbac", "kept", "/status/phase", "Ready");
     heal(lab, "persistentvolumeclaims,jobs", "workspace-rbac", any);
@@ -196,7 +209,9 @@ fn exercise_inactivity(lab: &Lab) {
 
 #[test]
 fn each_loop_has_the_rights_that_it_uses_and_no_others() {
-    let lab = Lab::start(ClusterOptions { gateway: true, ..ClusterOptions::default() });
+    let options =
+        ClusterOptions { gateway: true, cross_namespace_volumes: true, ..ClusterOptions::default() };
+    let lab = Lab::start(options);
     lab.create_fixtures("rbac");
     let (rights, mails, prometheus) =
         (rights(), tempfile::tempdir().expect("a folder"), prometheus(NAMESPACE));
@@ -223,6 +238,7 @@ fn each_loop_has_the_rights_that_it_uses_and_no_others() {
     lab.await_gone("instances", NAMESPACE, "cloudvm");
     exercise_tenants(&lab, &mut shown);
     exercise_pod_networks(&lab, &mut shown);
+    exercise_mirrors(&lab);
     exercise_heals(&lab);
     exercise_automation(&lab);
     exercise_inactivity(&lab);

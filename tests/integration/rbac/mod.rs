@@ -1,6 +1,7 @@
 //! The RBAC rules of the daemon: they are sufficient, and each of them is needed.
 
 mod loops;
+mod mirrors;
 mod pod_networks;
 mod rights;
 
@@ -22,6 +23,7 @@ use crate::{access, image_list, webhook};
 use cluster::Options as ClusterOptions;
 use cluster::audit::{AuditEntry, Mark};
 use cluster::proxy::{Fault, Proxy, matching};
+use mirrors::exercise_mirrors;
 use pod_networks::exercise_pod_networks;
 use rights::{CHECKED, Shown, granted};
 
@@ -232,7 +234,11 @@ fn exercise_tenants(lab: &Lab, shown: &mut Shown) {
 
 #[test]
 fn the_rbac_rules_are_sufficient_and_all_of_them_are_used() {
-    let lab = Lab::start(ClusterOptions { gateway: true, ..ClusterOptions::default() });
+    let lab = Lab::start(ClusterOptions {
+        gateway: true,
+        cross_namespace_volumes: true,
+        ..ClusterOptions::default()
+    });
     lab.create_fixtures("rbac");
     let registry = ExamServer::start();
     let lists = image_list::keys("rbac", &registry);
@@ -246,6 +252,7 @@ controllers:
   expiration: {{enabled: true, notifications: false}}
   instance: {{gatewayApi: {{enabled: true, parentRefs: [{{name: labs, namespace: gateways}}]}}, stalledAfter: 60s}}
   podConfig: {{enabled: true, lostNodeGrace: 3s}}
+  pvcMirror: {{enabled: true}}
   tenant: {{personalWorkspace: {{enabled: true}}, myDrive: {{onTenantDeletion: delete}}}}
   imageList: {{enabled: true, {lists}}}\n"
     );
@@ -271,6 +278,7 @@ controllers:
     lab.await_gone("instances", NAMESPACE, "cloudvm");
     exercise_tenants(&lab, &mut shown);
     exercise_pod_networks(&lab, &mut shown);
+    exercise_mirrors(&lab);
     exercise_webhooks(&lab, port);
     standby_watches_the_lease(&lab, &kubeconfig, config);
     daemon.signal("TERM");

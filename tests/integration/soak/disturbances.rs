@@ -187,8 +187,9 @@ impl<'a> Replicas<'a> {
     pub fn end(mut self) {
         wait_until(PATIENCE, || {
             self.start_again();
-            let ready = self.daemons().iter().all(|daemon| daemon.ready().0 == 200);
-            ready.then_some(()).ok_or_else(|| self.logs())
+            let ready: Vec<(u16, String)> = self.daemons().iter().map(|daemon| daemon.ready()).collect();
+            let is_ready = ready.iter().all(|(code, _)| *code == 200);
+            is_ready.then_some(()).ok_or_else(|| format!("{ready:?}\n{}", self.logs()))
         });
         for replica in &mut self.both {
             replica.daemon.signal("TERM");

@@ -1,8 +1,13 @@
 //! The rights that the daemon gives to users of each role, as the API server's authorizer sees them.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::process::Command;
 
-use super::{tenant, workspace};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::{own_template, tenant, workspace};
 use crate::daemon::{Daemon, Options};
 use crate::lab::{Lab, PATIENCE, wait_until};
 use cluster::direct::User;
@@ -22,9 +27,12 @@ const PEOPLE: [(&str, User); 5] = [
     ("anonymous", User { name: "system:anonymous", groups: &["system:unauthenticated"] }),
 ];
 
-/// Verb, resource, namespace, and the users who may: `t` the tenant rita, `u` rita as a user of the course, `m` a
-/// manager of the course, `o` the tenant otto, who manages another course, `a` anonymous.
-const TABLE: &[(&str, &str, &str, &str)] = &[
+/// A request and its users: verb, resource, namespace, and the letters of the users whom the authorizer allows it.
+type Row = (&'static str, &'static str, &'static str, &'static str);
+
+/// The rights with the default configuration. `t` is the tenant rita, `u` is rita as a user of the course, `m` is a manager
+/// of the course, `o` is the tenant otto, who manages another course, and `a` is anonymous.
+const TABLE: &[Row] = &[
     // Instances of rita: rita herself, and the managers of any course, whose right is cluster-wide.
     ("get", "instances", "tenant-rita", "tumo"),
     ("list", "instances", "tenant-rita", "tumo"),
@@ -134,6 +142,28 @@ const TABLE: &[(&str, &str, &str, &str)] = &[
     ("create", "instances", "sandbox-rita", "mo"),
 ];
 
+/// The rows that differ if the rights of managers end at their courses. Mario manages a course of rita, and Otto does not.
+const BY_COURSE: &[Row] = &[
+    ("get", "instances", "tenant-rita", "tum"),
+    ("list", "instances", "tenant-rita", "tum"),
+    ("watch", "instances", "tenant-rita", "tum"),
+    // The webhooks decide about the Template.
+    ("create", "instances", "tenant-rita", "tum"),
+    ("update", "instances", "tenant-rita", "tum"),
+    ("patch", "instances", "tenant-rita", "tum"),
+    ("delete", "instances", "tenant-rita", "tum"),
+    ("deletecollection", "instances", "tenant-rita", "tum"),
+    ("patch", "instances/status", "tenant-rita", "tum"),
+    ("create", "instances", "tenant-otto", "o"),
+    ("list", "instances", "tenant-otto", "o"),
+    ("delete", "instances", "tenant-otto", "o"),
+    ("create", "instances", "workspace-rights-a", ""),
+    ("create", "instances", "sandbox-rita", ""),
+];
+
+/// The key of the daemon for rights by course.
+const COURSE: &str = "controllers: {tenant: {managers: course}}";
+
 /// Whether the authorizer allows a user a request.
 fn allowed(lab: &Lab, user: User, verb: &str, resource: &str, namespace: &str) -> bool {
     // `pods/exec` is a subresource, `tenants/rita` an object.
@@ -143,11 +173,72 @@ fn allowed(lab: &Lab, user: User, verb: &str, resource: &str, namespace: &str) -
     answer.unwrap_or_else(|error| panic!("{error:#}"))
 }
 
+/// The rows of the table, with the rights of managers in the whole cluster or only in their courses.
+fn table(is_by_course: bool) -> Vec<Row> {
+    let of = |row: &Row| {
+        let mut changed = BY_COURSE.iter().filter(|_| is_by_course);
+        *changed.find(|changed| is_same(changed, row)).unwrap_or(row)
+    };
+    TABLE.iter().map(of).collect()
+}
+
+/// Whether two rows are about the same request.
+fn is_same(one: &Row, other: &Row) -> bool {
+    (one.0, one.1, one.2) == (other.0, other.1, other.2)
+}
+
+/// The rights that differ from these rows.
+fn wrong(lab: &Lab, rows: &[Row]) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (verb, resource, namespace, who) in rows {
+        for (name, person) in PEOPLE {
+            let expected = who.contains(&name[..1]);
+            if allowed(lab, person, verb, resource, namespace) != expected {
+                wrong.push(format!("{name}: {verb} {resource} in {namespace:?} expected {expected}"));
+            }
+        }
+    }
+    wrong
+}
+
+/// Waits until the rights match the table. In the meantime, the manager of a course can always read the Instances of
+/// its students.
+fn await_switch(lab: &Lab, is_by_course: bool) {
+    let (_, mario) = PEOPLE[2];
+    let mut changed = table(is_by_course);
+    changed.retain(|row| BY_COURSE.iter().any(|other| is_same(row, other)));
+    wait_until(PATIENCE, || {
+        assert!(allowed(lab, mario, "list", "instances", "tenant-rita"), "a manager lost their right");
+        let wrong = wrong(lab, &changed);
+        wrong.is_empty().then_some(()).ok_or_else(|| wrong.join("\n"))
+    });
+    assert_eq!(wrong(lab, &table(is_by_course)), [""; 0]);
+}
+
+/// The bindings of managers on Instances, with their versions.
+fn bindings(lab: &Lab) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    let places =
+        [("clusterrolebindings", ""), ("rolebindings", "tenant-rita"), ("rolebindings", "tenant-otto")];
+    for (kind, namespace) in places {
+        for object in lab.list(kind, namespace) {
+            let [name, version] = ["name", "resourceVersion"]
+                .map(|member| object["metadata"][member].as_str().unwrap_or_default().to_owned());
+            let is_wide = name.starts_with("crownlabs-manage-instances-rights-");
+            if is_wide || name == "crownlabs-manage-instances-managers" {
+                found.insert(format!("{namespace}/{name}"), version);
+            }
+        }
+    }
+    found
+}
+
 #[test]
 fn every_user_has_exactly_the_rights_in_the_table() {
     let lab = Lab::shared();
     let kubeconfig = lab.service_account();
-    let _daemon = Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "rights", config: "" });
+    let start = |config| Daemon::start(&Options { kubeconfig: &kubeconfig, selector: "rights", config });
+    let daemon = start("");
     for name in ["rights-a", "rights-b"] {
         lab.apply(&workspace("rights", name, ""));
         lab.await_ready("workspaces", name);
@@ -162,15 +253,7 @@ fn every_user_has_exactly_the_rights_in_the_table() {
         let seen = allowed(&lab, PEOPLE[0].1, "create", "pods", "sandbox-rita");
         seen.then_some(()).ok_or_else(|| "the last binding".to_owned())
     });
-    let mut wrong = Vec::new();
-    for (verb, resource, namespace, who) in TABLE {
-        for (name, person) in PEOPLE {
-            let expected = who.contains(&name[..1]);
-            if allowed(&lab, person, verb, resource, namespace) != expected {
-                wrong.push(format!("{name}: {verb} {resource} in {namespace:?} expected {expected}"));
-            }
-        }
-    }
+    let wrong = wrong(&lab, &table(false));
     assert!(
         TABLE.len() >= 60 && wrong.is_empty(),
         "{} of {}:\n{}",
@@ -179,8 +262,87 @@ fn every_user_has_exactly_the_rights_in_the_table() {
         wrong.join("\n")
     );
     no_escalation(&lab);
+    let by_cluster = bindings(&lab);
+    let names = |of: &BTreeMap<String, String>| of.keys().cloned().collect::<Vec<_>>();
+    let wide = ["a", "b"].map(|name| format!("/crownlabs-manage-instances-rights-{name}"));
+    assert_eq!(names(&by_cluster), wide);
+    drop(daemon);
+    let daemon = start(COURSE);
+    await_switch(&lab, true);
+    let by_course = bindings(&lab);
+    let own = ["otto", "rita"].map(|name| format!("tenant-{name}/crownlabs-manage-instances-managers"));
+    assert_eq!(names(&by_course), own);
+    a_course_has_its_own_status(&lab);
+    an_enrolment_patches_one_binding(&lab, &by_course);
+    drop(daemon);
+    let _daemon = start("");
+    await_switch(&lab, false);
+    wait_until(PATIENCE, || {
+        let found = names(&bindings(&lab));
+        (found == wide).then_some(()).ok_or_else(|| format!("{found:?}"))
+    });
     lab.delete("tenant", "", &["rita", "otto"]);
     lab.delete("workspace", "", &["rights-a", "rights-b"]);
+}
+
+/// `crownlabs status` shows the Instances of a course to its manager, and none to the manager of another course.
+fn a_course_has_its_own_status(lab: &Lab) {
+    lab.apply(&own_template("workspace-rights-a", "own").replace("{name: personal}", "{name: rights-a}"));
+    lab.apply(
+        "{apiVersion: crownlabs.polito.it/v1alpha2, kind: Instance, metadata: {name: seen, namespace: tenant-rita}, spec: {
+         template.crownlabs.polito.it/TemplateRef: {name: own, namespace: workspace-rights-a},
+         tenant.crownlabs.polito.it/TenantRef: {name: rita}, running: false}}",
+    );
+    let label = "/metadata/labels/crownlabs.polito.it~1workspace";
+    lab.await_value("instances", "tenant-rita", "seen", label, "rights-a");
+    let folder = TempDir::new().expect("a folder");
+    let status = |user: User| {
+        let text = fs::read_to_string(lab.admin()).expect("a kubeconfig");
+        let mut kubeconfig: Value = serde_json::from_str(&text).expect("JSON");
+        let account = &mut kubeconfig["users"][0]["user"];
+        (account["as"], account["as-groups"]) = (user.name.into(), user.groups.into());
+        let file = folder.path().join(user.name);
+        fs::write(&file, kubeconfig.to_string()).expect("written");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_crownlabs"));
+        command.args(["status", "rights-a", "-o", "json", "--kubeconfig"]).arg(&file);
+        let output = command.output().expect("it starts");
+        (
+            output.status.success(),
+            String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned(),
+        )
+    };
+    let (is_success, text) = status(PEOPLE[2].1);
+    assert!(is_success && text.contains("tenant-rita/seen"), "{text}");
+    let (is_success, text) = status(PEOPLE[3].1);
+    assert!(!is_success && text.contains("you are not allowed to read the instances"), "{text}");
+}
+
+/// An enrolment changes the binding in the namespace of the Tenant. A new manager changes none of them.
+fn an_enrolment_patches_one_binding(lab: &Lab, before: &BTreeMap<String, String>) {
+    let groups = |lab: &Lab| {
+        let binding = lab.get("rolebindings", "tenant-rita", "crownlabs-manage-instances-managers");
+        let subjects = binding.expect("the binding")["subjects"].as_array().cloned().unwrap_or_default();
+        subjects.iter().map(|subject| subject["name"].as_str().unwrap_or("").to_owned()).collect::<Vec<_>>()
+    };
+    let enrol = |entries: &str| {
+        lab.patch("tenants", "default", "rita", &format!("{{\"spec\": {{\"workspaces\": [{entries}]}}}}"));
+    };
+    let [a, b] = ["a", "b"].map(|name| format!("{{\"name\": \"rights-{name}\", \"role\": \"user\"}}"));
+    let wanted = |names: &[&str]| -> Vec<String> {
+        names.iter().map(|name| format!("kubernetes:workspace-rights-{name}:manager")).collect()
+    };
+    let await_groups = |names: &[&str]| {
+        wait_until(PATIENCE, || {
+            let found = groups(lab);
+            (found == wanted(names)).then_some(()).ok_or_else(|| format!("{found:?}"))
+        });
+    };
+    enrol(&format!("{b}, {a}"));
+    await_groups(&["a", "b"]);
+    enrol(&a);
+    await_groups(&["a"]);
+    let key = "tenant-otto/crownlabs-manage-instances-managers";
+    assert_eq!(bindings(lab).get(key), before.get(key), "the binding of another Tenant stays as it is");
 }
 
 /// In the sandbox, a user may create roles and bindings, but only for rights that the user has.

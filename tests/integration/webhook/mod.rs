@@ -2,6 +2,7 @@
 
 mod certificate;
 mod hostile;
+mod managers;
 mod ports;
 mod quota;
 mod rules;
@@ -23,7 +24,7 @@ use cluster::Options as ClusterOptions;
 const SELECTOR: &str = "guarded";
 
 /// The number of entries in the webhook configurations: one for users and one for administrators for each webhook.
-const ENTRIES: usize = 12;
+const ENTRIES: usize = 14;
 
 /// A control plane without simulation, where every user may change custom resources.
 fn lab() -> Lab {
@@ -63,7 +64,7 @@ pub fn configurations(selector: &str, port: u16, trusted: Option<&str>) -> Strin
     let text = lines.collect::<Vec<_>>().join("\n");
     let documents: Vec<&str> = text.split("\n---\n").filter(|part| !part.contains("kind: Service")).collect();
     assert_eq!(documents.len(), 2, "one configuration for the defaulter and one for the validators");
-    assert_eq!(text.matches("https://127.0.0.1").count(), ENTRIES, "six webhooks, of two entries each");
+    assert_eq!(text.matches("https://127.0.0.1").count(), ENTRIES, "seven webhooks, of two entries each");
     documents.join("\n---\n")
 }
 

@@ -5,11 +5,11 @@ use http::HeaderMap;
 use jiff::Timestamp;
 
 use super::cookies::{cookie, deleted, given};
-use super::keys::Keys;
 use super::random::random;
 use super::short::{SHORT, is_recent};
 use crate::clients::oidc::{Attempt, SECRET_BYTES};
 use crate::controllers::dashboard::paths;
+use crate::controllers::shared::sealing::Keys;
 
 /// The cookies of the logins. One more login than these replaces the oldest, whose tab then begins again.
 const NAMES: [&str; 5] = [

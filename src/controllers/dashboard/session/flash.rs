@@ -5,9 +5,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::cookies::{FLASH, MOST_OF_BOTH, cookie, deleted, given, length_of};
-use super::keys::Keys;
 use super::short::{SHORT, is_recent};
 use crate::controllers::dashboard::action::result::Outcome;
+use crate::controllers::shared::sealing::Keys;
 
 /// The maximum number of characters of a message if the whole one does not fit.
 const CUT: usize = 500;

@@ -1,7 +1,7 @@
 //! What a logout has ended, in the address of the page that says so.
 
-use super::keys::Keys;
 use crate::controllers::dashboard::paths;
+use crate::controllers::shared::sealing::Keys;
 
 /// The purpose of the seal.
 const PURPOSE: &str = "logout";

@@ -5,7 +5,6 @@ mod attempt;
 mod cookies;
 mod favourites;
 mod flash;
-mod keys;
 pub mod login;
 mod logout;
 mod random;
@@ -20,11 +19,11 @@ use self::cookies::{LONGEST_SESSION, SESSION, cookie, deleted};
 pub use self::cookies::{given, plain, room_for_flash};
 pub use self::favourites::Favourites;
 pub use self::flash::Flash;
-pub use self::keys::Keys;
 pub use self::logout::Logout;
 pub use self::random::{nonce, suffix};
 use self::token::{packed, unpacked};
 use crate::clients::oidc::Secret;
+pub use crate::controllers::shared::sealing::Keys;
 
 /// How long an open page may request new tokens after the last visit of the user.
 const UNUSED: SignedDuration = SignedDuration::from_mins(30);

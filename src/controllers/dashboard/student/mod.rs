@@ -42,6 +42,8 @@ pub struct Settings {
     pub selector: String,
     /// The namespace of the installation (`leaderElection.namespace`).
     pub namespace: String,
+    /// The domain of the machines (`instance.websiteBaseUrl`).
+    pub machines: String,
     /// The rule of the webhook for starting Instances.
     pub rule: Rule,
     /// Whether the webhook enforces the rule (`server.webhook.instanceQuota`).

@@ -1,15 +1,23 @@
 //! The use of Templates: the machines that were made from them, and the students who may start one.
 
+use futures::stream::{self, StreamExt as _};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::place::Place;
 use crate::api::instance::InstanceKind;
 use crate::api::tenant::TenantKind;
+use crate::api::workspace::NameCreated;
 use crate::api::{GenericRef, Instance, labels};
 use crate::controllers::dashboard::student::read::Reads;
 use crate::runtime::error::ApiError;
 use crate::runtime::plan::KindInfo;
+
+/// The maximum number of personal namespaces that a page reads one by one. The use of Templates in larger courses is
+/// unknown to managers without rights in the whole cluster; the page of the class shows it.
+const MOST_NAMESPACES: usize = 128;
+/// The maximum number of concurrent requests of a page.
+const AT_ONCE: usize = 32;
 
 /// A machine that was made from a Template.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,6 +71,19 @@ impl Default for ListedSpec {
     }
 }
 
+/// The part of a Tenant that is decoded.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Enrolled {
+    status: EnrolledStatus,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct EnrolledStatus {
+    personal_namespace: NameCreated,
+}
+
 impl From<Listed> for Used {
     fn from(Listed { metadata, spec }: Listed) -> Self {
         let ListedMetadata { name, namespace } = metadata;
@@ -95,8 +116,11 @@ impl Used {
         let query = format!("&labelSelector={label}%3D{}", course.name());
         let (client, credential) = (&reads.users.client, &reads.user.credential);
         let kind = KindInfo::of::<InstanceKind>();
-        let listed = client.list_as::<Listed>(credential, kind, "", &query).await;
-        Ok(known(listed)?.map(|listed| listed.into_iter().map(Self::from).collect()))
+        let listed = match client.list_as::<Listed>(credential, kind, "", &query).await {
+            Err(ApiError::Forbidden(_)) => Box::pin(of_namespaces(reads, course.name(), &query)).await?,
+            listed => known(listed)?,
+        };
+        Ok(listed.map(|listed| listed.into_iter().map(Self::from).collect()))
     }
 
     /// Whether the machine was made from a Template.
@@ -114,6 +138,37 @@ impl Counts {
             running: counts.running + usize::from(machine.is_running),
         })
     }
+}
+
+/// Lists the machines that match `query` in the personal namespaces of a course's people, because the rights of its
+/// managers may end there; `None` if they may not list them, or if there are too many namespaces.
+async fn of_namespaces(
+    reads: &Reads<'_>,
+    course: &str,
+    query: &str,
+) -> Result<Option<Vec<Listed>>, ApiError> {
+    let Some(label) = labels::workspace_role(course) else { return Ok(None) };
+    let enrolled = format!("&labelSelector={}%20in%20%28user,manager%29", label.replace('/', "%2F"));
+    let (client, credential) = (&reads.users.client, &reads.user.credential);
+    let people = client.list_as::<Enrolled>(credential, KindInfo::of::<TenantKind>(), "", &enrolled).await;
+    let Some(people) = known(people)? else { return Ok(None) };
+    let mut namespaces: Vec<NameCreated> =
+        people.into_iter().map(|person| person.status.personal_namespace).collect();
+    namespaces.retain(|namespace| namespace.created);
+    if namespaces.len() > MOST_NAMESPACES {
+        return Ok(None);
+    }
+    let kind = KindInfo::of::<InstanceKind>();
+    let lists = namespaces.into_iter().map(|namespace| async move {
+        client.list_as::<Listed>(credential, kind, &namespace.name, query).await
+    });
+    let mut lists = stream::iter(lists).buffer_unordered(AT_ONCE);
+    let mut found = Vec::new();
+    while let Some(listed) = lists.next().await {
+        let Some(listed) = known(listed)? else { return Ok(None) };
+        found.extend(listed);
+    }
+    Ok(Some(found))
 }
 
 /// Counts the students of a place; `None` if the user may not list them. The personal workspace has one user.

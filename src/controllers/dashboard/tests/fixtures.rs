@@ -97,6 +97,7 @@ pub fn settings() -> Settings {
         node_labels: vec!["disk=fast".to_owned(), "gpu=".to_owned()],
         selector: "crownlabs.polito.it/operator-selector=production".to_owned(),
         namespace: "crownlabs-system".to_owned(),
+        machines: "machines.example.org".to_owned(),
         web_ssh: "https://labs.example.org/ssh".to_owned(),
         drive_template: Some(GenericRef::new("workspace-drive", "drive")),
         drive_size: "1Gi".to_owned(),

@@ -21,13 +21,17 @@ use crate::controllers::dashboard::action::result::Outcome;
 use crate::controllers::dashboard::app::App;
 use crate::controllers::dashboard::http::fields::Fields;
 use crate::controllers::dashboard::http::headers::{protect, secured};
+use crate::controllers::dashboard::paths::machine_login;
 use crate::controllers::dashboard::router::router;
 use crate::controllers::dashboard::session::{Favourites, Flash, Keys, Session, room_for_flash};
 use crate::controllers::dashboard::texts::{Problem, texts};
+use crate::controllers::shared::machine_login::Code;
 use crate::runtime::api_server::{ApiServer, Asked, refused};
 use crate::runtime::clock;
 
 const SESSION: &str = "__Host-crownlabs";
+/// The label of the host of a machine.
+const LABEL: &str = "abcdefghijklmnopqrstuvwxyz";
 /// The maximum length of a header.
 const MOST: usize = 3_072;
 
@@ -156,6 +160,47 @@ async fn two_tabs_log_in_and_back_leads_to_the_home_page() {
         assert_eq!(place(&browser.come_back(login).await), "/");
     }
     assert_eq!(place(&browser.open("/callback?state=x&code=y").await), "/");
+}
+
+#[tokio::test]
+async fn a_login_to_a_machine_leads_through_the_issuer_to_its_host() {
+    let mut browser = browser().await;
+    let page = machine_login(&format!("https://{LABEL}.machines.example.org/app?a=b"));
+    let answer = browser.open(&page).await;
+    let login = place(&answer).to_owned();
+    assert!(login.starts_with("/login?return=%2Flogin%2Fmachine%3Frd%3D"), "{login}");
+    let answer = browser.open(&login).await;
+    let login = browser.sent_to_issuer(&answer);
+    assert_eq!(place(&browser.come_back(&login).await), page);
+    let exchange = place(&browser.open(&page).await).to_owned();
+    let sealed =
+        exchange.strip_prefix(&format!("https://{LABEL}.machines.example.org/_crownlabs/login?code="));
+    let code = Code::open(&browser.keys, LABEL, sealed.expect("an exchange")).expect("a code");
+    let cookie = format!("{SESSION}={}", browser.cookies[SESSION]).parse().expect("a value");
+    let session = Session::read(&HeaderMap::from_iter([(COOKIE, cookie)]), &browser.keys).expect("a session");
+    assert_eq!((&*code.user, &*code.path, &*code.session), ("ada", "/app?a=b", &*session.id));
+    assert!(code.is_fresh(clock::now()));
+    // The same address again, after ingress-nginx has added the cookie of the machine.
+    let back = browser.open(&machine_login(&exchange)).await;
+    assert_eq!(place(&back), format!("https://{LABEL}.machines.example.org/app?a=b"));
+    let broken = browser.open(&machine_login(&exchange[..exchange.len() - 1])).await;
+    assert_eq!((broken.status(), place(&broken)), (StatusCode::NOT_FOUND, ""), "not a code of the dashboard");
+}
+
+#[tokio::test]
+async fn a_browser_that_comes_back_from_a_machine_without_a_login_gets_a_page() {
+    let mut browser = browser().await;
+    let login = browser.begin("/").await;
+    browser.come_back(&login).await;
+    let page = machine_login(&format!("https://{LABEL}.machines.example.org/"));
+    for _ in 0..3 {
+        assert_eq!(browser.open(&page).await.status(), StatusCode::SEE_OTHER);
+    }
+    let answer = browser.open(&page).await;
+    assert_eq!((answer.status(), place(&answer)), (StatusCode::FORBIDDEN, ""));
+    assert_eq!(browser.open(&page).await.status(), StatusCode::SEE_OTHER, "the user tries again");
+    let other = browser.open(&machine_login("https://labs.example.org/")).await;
+    assert_eq!((other.status(), place(&other)), (StatusCode::NOT_FOUND, ""), "no machine has this address");
 }
 
 #[tokio::test]

@@ -36,6 +36,8 @@ pub fn states() -> Vec<State> {
         State::IssuerRefused("https://login.example.org/realms/labs".to_owned()),
         State::LoginAway,
         State::LoginFailed(text()),
+        State::NoMachine,
+        State::NoCookie("/login/machine?rd=x".to_owned()),
         State::SessionOver,
         State::LoggedOut(Logout { is_everywhere: true, is_at_issuer: true }),
         State::TooMany(1),

@@ -22,5 +22,6 @@ pub fn app(api: &ApiServer, issuer: &Issuer) -> (Arc<App>, Arc<Keys>) {
     let users = Users::new(client, issuer.provider.clone(), Identity::Token);
     let (_, receiver) = watch::channel(Some(Arc::clone(&keys)));
     let config = DashboardConfig::default();
-    (Arc::new(App::new(config, Settings::default(), users, receiver, Broadcast::new(1))), keys)
+    let settings = Settings { machines: "machines.example.org".to_owned(), ..Settings::default() };
+    (Arc::new(App::new(config, settings, users, receiver, Broadcast::new(1))), keys)
 }

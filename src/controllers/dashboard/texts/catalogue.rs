@@ -111,8 +111,8 @@ catalogue! {
     pub struct States;
     StateTexts:
         no_tenant, unconfirmed, no_namespace, no_course, not_found, no_template, course_waits, refused,
-        changed, away, issuer_refused, login_away, login_failed, session_over, logged_out, logged_out_here,
-        too_many, not_here, broken;
+        changed, away, issuer_refused, login_away, login_failed, no_machine, no_cookie, session_over, logged_out,
+        logged_out_here, too_many, not_here, broken;
 }
 
 catalogue! {

@@ -38,6 +38,10 @@ pub enum State {
     LoginAway,
     /// The login failed for this reason.
     LoginFailed(String),
+    /// The address that a login to a machine leads to is not the address of a machine.
+    NoMachine,
+    /// The browser came back from a machine without its login several times. This page logs in again.
+    NoCookie(String),
     /// The session expired.
     SessionOver,
     /// The user has logged out, which has ended this.
@@ -61,8 +65,8 @@ impl State {
             | Self::CourseWaits
             | Self::LoggedOut(_) => 200,
             Self::SessionOver | Self::LoginFailed(_) => 401,
-            Self::Refused(_) | Self::NotHere => 403,
-            Self::NotFound | Self::NoTemplate => 404,
+            Self::Refused(_) | Self::NotHere | Self::NoCookie(_) => 403,
+            Self::NotFound | Self::NoTemplate | Self::NoMachine => 404,
             Self::Changed => 409,
             Self::TooMany(_) => 429,
             Self::Broken(_) => 500,
@@ -75,7 +79,10 @@ impl State {
     fn leads_to(&self, view: &View<'_>) -> String {
         match self {
             Self::NoCourse => "/courses".to_owned(),
-            Self::NotFound | Self::NoTemplate | Self::Refused(_) | Self::NotHere => "/".to_owned(),
+            Self::NotFound | Self::NoTemplate | Self::NoMachine | Self::Refused(_) | Self::NotHere => {
+                "/".to_owned()
+            }
+            Self::NoCookie(page) => page.clone(),
             Self::LoggedOut(_) => "/login".to_owned(),
             Self::SessionOver | Self::LoginFailed(_) => links::login_at(view.path),
             _ => view.path.to_owned(),
@@ -101,6 +108,8 @@ impl State {
             Self::IssuerRefused(issuer) => (&states.issuer_refused, ("issuer", issuer.clone())),
             Self::LoginAway => plain(&states.login_away),
             Self::LoginFailed(_) => plain(&states.login_failed),
+            Self::NoMachine => plain(&states.no_machine),
+            Self::NoCookie(_) => plain(&states.no_cookie),
             Self::SessionOver => plain(&states.session_over),
             Self::LoggedOut(Logout { is_at_issuer: true, .. }) => plain(&states.logged_out),
             Self::LoggedOut(_) => plain(&states.logged_out_here),

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use hashlink::LruCache;
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
-use ring::digest;
 use serde_json::{Map, Value, json};
 
 use crate::api::labels::{ENDED_SESSION_PREFIX, FIRST_NAME, LAST_NAME};
 use crate::controllers::dashboard::live::watches::{SignalledTenant, TenantSignal};
+use crate::controllers::shared::ended_session::annotation as key;
 use crate::runtime::clock;
 use crate::runtime::store::Store;
 
@@ -86,14 +86,6 @@ impl EndedSessions {
         changes.insert(key(session), clock::rfc3339(now).into());
         json!({"metadata": {"annotations": changes}})
     }
-}
-
-/// Returns the annotation that names a session: a digest, because only the browser of the user has the session.
-fn key(session: &str) -> String {
-    let digest = digest::digest(&digest::SHA256, session.as_bytes());
-    let bytes = digest.as_ref().iter().take(16);
-    let hash = bytes.map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
-    format!("{ENDED_SESSION_PREFIX}{hash}")
 }
 
 #[cfg(test)]

@@ -77,8 +77,11 @@ fn to_login(context: &Context) -> Response {
     if context.is_by_script {
         return context.state("", &State::SessionOver);
     }
-    let path = Some(context.path.as_str()).filter(|path| paths::is_page(path)).unwrap_or(paths::HOME);
-    see_other(&login_at(path))
+    let page = match context.path.as_str() {
+        paths::MACHINE_LOGIN => paths::machine_login(context.query.get("rd")),
+        path => path.to_owned(),
+    };
+    see_other(&login_at(if paths::is_page(&page) { &page } else { paths::HOME }))
 }
 
 /// Returns the response when the user cannot be determined.

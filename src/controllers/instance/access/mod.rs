@@ -115,8 +115,7 @@ pub fn plan(
 /// Whether users of an environment must log in at the proxy. This applies if it is neither an exam nor an
 /// exercise and has a web interface, or still has an Ingress from a former web interface.
 fn is_guarded(context: &EnvironmentContext<'_>) -> bool {
-    context.config.access.mode == AccessMode::PerInstance
-        && context.is_standard()
+    context.access() == AccessMode::PerInstance
         && (context.environment.gui_enabled || context.own::<IngressKind>().is_some())
 }
 
@@ -201,7 +200,7 @@ impl<'a> Proxy<'a> {
                 .with(&labels)
                 .seeing(&observed.children),
             name,
-            host: context.host(),
+            host: context.common_host(),
             data: BTreeMap::from([
                 (COOKIE_KEY, encoded(key)),
                 (CLIENT_SECRET, encoded(client_secret.to_owned())),

@@ -23,7 +23,8 @@ fn config(mode: AccessMode) -> InstanceConfig {
         client_secret_file: "/secrets/client".to_owned(),
         ..OAuth2Proxy::default()
     };
-    InstanceConfig { access: Access { mode, oauth2_proxy }, ..InstanceConfig::classic() }
+    let access = Access { mode, oauth2_proxy, ..Access::default() };
+    InstanceConfig { access, ..InstanceConfig::classic() }
 }
 
 /// An Instance of a Template with these environments, ready for a proxy.

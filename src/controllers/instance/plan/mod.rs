@@ -10,7 +10,7 @@ use super::environment::EnvironmentContext;
 use super::observe::Observed;
 use super::pretty_name::pretty_name;
 use super::validate::Validated;
-use super::{access, exposure, exposure_status, phase, requirements, restart, told, workload};
+use super::{access, exam_network, exposure, exposure_status, phase, requirements, restart, told, workload};
 use crate::api::names::{check_label_value, label_sized};
 use crate::api::{labels, reason};
 use crate::config::InstanceConfig;
@@ -55,6 +55,7 @@ pub fn plan(observed: &Observed, config: &InstanceConfig, now: Timestamp) -> Pla
         match &valid.inputs {
             Ok(inputs) => {
                 expose(context, &mut plan);
+                exam_network::plan(context, &mut plan);
                 let first = plan.problems.len();
                 workload::plan(context, inputs, &mut plan);
                 requirements::report(context, first, &mut plan);
@@ -123,6 +124,13 @@ fn expose(context: &EnvironmentContext<'_>, plan: &mut Plan) {
     }
     service.ensure(plan);
     let gui = context.environment.gui_enabled;
+    if context.host().is_none() {
+        // An existing Ingress or route keeps its address.
+        if gui {
+            context.observed.hosts.wait(plan);
+        }
+        return;
+    }
     let is_routed = context.config.gateway_api.enabled && context.observed.has_routes;
     let is_served = context.own::<IngressKind>().is_some_and(|ingress| ingress.status.is_published);
     if is_routed && gui {

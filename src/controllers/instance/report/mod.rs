@@ -17,7 +17,7 @@ use crate::api::instance::{
 };
 use crate::api::reason::{self, Reason, Source};
 use crate::api::text::Text;
-use crate::config::InstanceConfig;
+use crate::config::{InstanceConfig, Urls};
 use crate::controllers::shared::problems;
 use crate::kinds::{HttpRouteKind, IngressKind, Pod, ServiceKind};
 use crate::runtime::ObjectKey;
@@ -217,10 +217,15 @@ fn overview(
     }
     status.url = match (status.environments.as_slice(), contexts) {
         ([only], [context]) if context.classic => only.url.clone(),
+        // Each environment has its own host, which has no page about the others.
+        (several, _) if config.urls == Urls::Host => {
+            let opened = several.iter().find(|environment| !environment.url.is_empty());
+            opened.map(|environment| environment.url.clone()).unwrap_or_default()
+        }
         (several, _) => {
             let gui = several.iter().any(|environment| !environment.url.is_empty());
             let host = contexts.iter().find(|context| context.environment.gui_enabled);
-            let host = host.map_or_else(|| config.website_base_url.clone(), EnvironmentContext::host);
+            let host = host.map_or_else(|| config.website_base_url.clone(), EnvironmentContext::common_host);
             if gui { format!("https://{host}/instance/{}/", observed.instance.uid()) } else { String::new() }
         }
     };
@@ -263,7 +268,11 @@ fn environment(
     }
     let route = context.own::<HttpRouteKind>();
     let shown = running && (route.is_some() || context.own::<IngressKind>().is_some());
-    status.url = if shown { context.url() } else { String::new() };
+    if !shown {
+        status.url = String::new();
+    } else if let Some(url) = context.url() {
+        status.url = url;
+    }
     status.exposition_accepted = route.is_some_and(exposure::is_accepted);
     if status.phase == Phase::Ready && status.initial_ready_time.is_empty() {
         status.initial_ready_time =

@@ -10,6 +10,8 @@ use super::access::ProxySecrets;
 use super::children::{self, Declared};
 use super::exposure_status::{ByPublishedClass, class};
 use super::gauges::Counts;
+use super::host_key::Hosts;
+use super::mirrors::Mirrors;
 use super::observe::Observed;
 use crate::api::instance::{Instance, InstanceKind};
 use crate::api::labels;
@@ -19,16 +21,19 @@ use crate::api::shared_volume::SharedVolumeKind;
 use crate::api::template::TemplateKind;
 use crate::api::tenant::TenantKind;
 use crate::api::text::Text;
-use crate::config::{AccessMode, InstanceConfig, Layout};
+use crate::config::{AccessMode, InstanceConfig, Layout, Storage, Urls};
 use crate::controllers::shared::children::name_owner;
-use crate::controllers::shared::entrance;
+use crate::controllers::shared::mirrors::drive_names;
 use crate::controllers::shared::references::{
     ByCanonicalName, ByExport, ByInstance, BySharedVolume, ByTemplate, ByTenant, MY_DRIVE_SECRET,
     OfWorkspace, canonical_key, mounted_exports, template_of,
 };
 use crate::controllers::shared::service_names::ServiceNames;
 use crate::controllers::shared::tenancy::foreign_tenant;
-use crate::kinds::{DeploymentKind, HttpRouteKind, IngressKind, NamespaceKind, PodKind, SecretKind};
+use crate::controllers::shared::{entrance, machine_host};
+use crate::kinds::{
+    DeploymentKind, HttpRouteKind, IngressKind, NamespaceKind, PersistentVolumeClaimKind, PodKind, SecretKind,
+};
 use crate::runtime::ObjectKey;
 use crate::runtime::children::{ChildStores, Children};
 use crate::runtime::cluster::ClusterStores;
@@ -49,9 +54,14 @@ pub struct Stores {
     namespaces: Arc<Store<NamespaceKind>>,
     /// The Secrets with the location of a user's `MyDrive`.
     my_drives: Arc<Store<SecretKind>>,
+    /// The class of mirrors, and all of them; `None` if volumes are not mirrored.
+    mirrors: Option<(String, Arc<Store<PersistentVolumeClaimKind>>)>,
     children: ChildStores,
     routes: Arc<Store<HttpRouteKind>>,
     ingresses: Arc<Store<IngressKind>>,
+    secrets: Arc<Store<SecretKind>>,
+    /// The Secret with the key of host names, if environments have host names of their own.
+    host_key: Option<ObjectKey>,
     cluster: ClusterStores,
     pods: Arc<Store<PodKind>>,
     /// The content of the web terminal's public key file.
@@ -66,13 +76,15 @@ pub struct Stores {
 
 impl Stores {
     /// Declares the stores. Only Instances in namespaces that match `selector` are reconciled. If no `HTTPRoute`s are
-    /// configured, existing ones are removed.
+    /// configured, existing ones are removed. `namespace` is the namespace of the daemon.
     pub fn declare(
         set: &mut StoreSet<'_>,
         selector: &BTreeMap<String, String>,
         config: &InstanceConfig,
         settings: Settings,
         has_exposures: bool,
+        storage: &Storage,
+        namespace: &str,
     ) -> Self {
         let all = Selection::ALL;
         let of_instances = Selection::labelled(labels::INSTANCE);
@@ -86,8 +98,9 @@ impl Stores {
             changed.map(|template| ObjectKey::of(&**template))
         });
         let templates = templates.get();
-        let Declared { all: children, of_machines, routes, ingresses } =
-            children::declare(set, instances, config);
+        let host_key = (config.urls == Urls::Host).then(|| ObjectKey::new(namespace, machine_host::SECRET));
+        let Declared { all: children, of_machines, routes, ingresses, secrets } =
+            children::declare(set, instances, config, host_key.as_ref());
         Self {
             selector: selector.clone(),
             tenants: tenants(set, instances, &templates),
@@ -99,10 +112,13 @@ impl Stores {
                     change.object().map(|secret| secret.metadata.namespace.clone())
                 })
                 .get(),
+            mirrors: wakes::mirrors(set, instances, storage),
             cluster: ClusterStores::declare(set, settings, of_machines, wakes::hindered(instances)),
             children,
             routes,
             ingresses,
+            secrets,
+            host_key,
             pods: {
                 let owners = Arc::clone(instances);
                 let pods = set.store::<PodKind>(&of_instances).index::<ByInstance>();
@@ -147,9 +163,11 @@ impl Stores {
             tenant: self.tenants.get("", &instance.spec.tenant_ref.name),
             managers: template.iter().flat_map(|t| entrance::managers(&self.tenants, t)).collect(),
             my_drive: self.my_drives.get(&key.namespace, MY_DRIVE_SECRET),
+            mirrors: self.mirrors(&instance),
             shared_volumes,
             master_key: self.master_key.get(),
             proxy: self.client_secret.as_ref().map(|file| ProxySecrets::new(file.get())).unwrap_or_default(),
+            hosts: self.hosts(),
             pods: self.pods.by::<ByInstance>(key),
             // The reconciler adds these.
             events: Events::Unknown,
@@ -161,6 +179,20 @@ impl Stores {
             template,
             instance,
         })
+    }
+
+    /// The key of the host names.
+    fn hosts(&self) -> Hosts {
+        let secret = |key: &ObjectKey| self.secrets.get(&key.namespace, &key.name);
+        self.host_key.as_ref().map_or(Hosts::Common, |key| Hosts::of(key, secret(key).as_deref()))
+    }
+
+    /// How the volumes of an Instance are mirrored.
+    fn mirrors(&self, instance: &Instance) -> Option<Mirrors> {
+        let (class, claims) = self.mirrors.as_ref()?;
+        let drive = CanonicalName::of(&instance.spec.tenant_ref.name).drive();
+        let exists = |name: &String| claims.get(instance.namespace(), name).is_some();
+        Some(Mirrors { class: class.clone(), my_drive: drive_names(&drive).into_iter().find(exists) })
     }
 
     /// The classes of these Ingresses without an address, if other Ingresses of the class have one.

@@ -21,7 +21,15 @@ impl World {
     fn new() -> Self {
         let mut factory = StoreFactory::default();
         let mut set = StoreSet::new(LOOP, &mut factory);
-        Stores::declare(&mut set, &BTreeMap::new(), &InstanceConfig::classic(), Settings::default(), true);
+        Stores::declare(
+            &mut set,
+            &BTreeMap::new(),
+            &InstanceConfig::classic(),
+            Settings::default(),
+            true,
+            &Storage::default(),
+            "daemon",
+        );
         let queue = Arc::clone(set.queue());
         for name in ["a", "a.b", "a-b", "a-b-c"] {
             let instance = json!({
@@ -113,7 +121,16 @@ fn the_older_instance_owns_the_name_of_a_proxy() {
         let mut set = StoreSet::new(LOOP, &mut factory);
         let access = Access { mode, ..Access::default() };
         let config = InstanceConfig { access, ..InstanceConfig::classic() };
-        let stores = Stores::declare(&mut set, &BTreeMap::new(), &config, Settings::default(), true);
+        let storage = Storage::default();
+        let stores = Stores::declare(
+            &mut set,
+            &BTreeMap::new(),
+            &config,
+            Settings::default(),
+            true,
+            &storage,
+            "daemon",
+        );
         let mut objects = vec![
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "tenant-ada"}}),
             json!({

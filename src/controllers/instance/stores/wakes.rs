@@ -14,16 +14,17 @@ use crate::api::template::TemplateKind;
 use crate::api::tenant::{Tenant, TenantKind};
 use crate::api::text::Text;
 use crate::api::{Kind, labels};
+use crate::config::{Storage, StorageMode};
 use crate::controllers::shared::entrance::ByManagedWorkspace;
 use crate::controllers::shared::references::{
     ByCanonicalName, ByExport, BySharedVolume, ByTemplate, ByTenant, OfWorkspace, instance_of,
 };
-use crate::kinds::{DataVolumeKind, VirtualMachineKind};
+use crate::kinds::{DataVolumeKind, PersistentVolumeClaimKind, SecretKind, VirtualMachineKind};
 use crate::runtime::ObjectKey;
 use crate::runtime::children::ChildChange;
 use crate::runtime::queue::{Priority, Queue};
-use crate::runtime::store::{Index as _, Store, index};
-use crate::runtime::store_set::StoreSet;
+use crate::runtime::store::{ByNamespace, Index as _, Store, index};
+use crate::runtime::store_set::{Declaration, StoreSet};
 use crate::runtime::watch::Selection;
 
 /// The condition that explains a missing personal volume of a Tenant. Its Instances report the same cause.
@@ -73,6 +74,25 @@ pub fn shared_volumes(
     store.get()
 }
 
+/// Declares the store of mirrors, if volumes are mirrored, and returns it with the class of new ones. A new or deleted
+/// mirror queues the Instances in its namespace, because it may be the mirror of their personal volume.
+pub fn mirrors(
+    set: &mut StoreSet<'_>,
+    instances: &Arc<Store<InstanceKind>>,
+    storage: &Storage,
+) -> Option<(String, Arc<Store<PersistentVolumeClaimKind>>)> {
+    if storage.mode == StorageMode::Nfs {
+        return None;
+    }
+    let mirrors = Selection::label(labels::VOLUME_TYPE, labels::VOLUME_TYPE_MIRROR);
+    let store = set.store::<PersistentVolumeClaimKind>(&mirrors);
+    let store = store.wakes_by::<ByNamespace, _, _>(instances, |change| {
+        let is_other = change.old.is_some() != change.new.is_some();
+        change.object().filter(|_| is_other).map(|claim| claim.metadata.namespace.clone())
+    });
+    Some((storage.mirror_class.clone(), store.get()))
+}
+
 /// Declares the store of `DataVolume`s. A change of a disk queues the Instance of the virtual machine with the same
 /// name.
 pub fn data_volumes(
@@ -103,6 +123,21 @@ index! {
         };
         instance.status.conditions.iter().any(is_it).then_some(()).into_iter().collect()
     }
+}
+
+/// Queues all Instances when the Secret with the key of host names changes, if there is one.
+pub fn on_host_key<'s, 'f>(
+    secrets: Declaration<'s, 'f, SecretKind>,
+    instances: &Arc<Store<InstanceKind>>,
+    host_key: Option<&ObjectKey>,
+) -> Declaration<'s, 'f, SecretKind> {
+    let Some(host_key) = host_key.cloned() else { return secrets };
+    let instances = Arc::clone(instances);
+    secrets.on_change(move |change, queue| {
+        if change.object().is_some_and(|secret| ObjectKey::of(&**secret) == host_key) {
+            instances.keys().into_iter().for_each(|key| queue.add(key, Priority::Background));
+        }
+    })
 }
 
 /// Returns a function that queues these Instances when the cluster changes.

@@ -1,8 +1,10 @@
-//! The personal volume of a Tenant (`MyDrive`): `PersistentVolumeClaim`, Secret and Job.
+//! The personal volume of a Tenant (`MyDrive`): `PersistentVolumeClaim`, Secret or mirror, and Job.
 //!
 //! The claim is kept when its Tenant is deleted, unless the configuration says otherwise. So it has no owner reference,
 //! but annotations with the name and e-mail address of its Tenant. A new Tenant with the same name gets the volume only
 //! if it has the same address.
+
+mod mirror;
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -12,6 +14,7 @@ use super::observe::Observed;
 use super::{Effect, Settings};
 use crate::api::condition::{Condition, MY_DRIVE_READY};
 use crate::api::{labels, reason};
+use crate::config::StorageMode;
 use crate::controllers::shared::nfs_volume::{Location, failure, growth, is_bound, location, provisioning};
 use crate::controllers::shared::waits;
 use crate::kinds::{NfsClaim, NfsClaimKind};
@@ -54,9 +57,10 @@ pub fn plan(children: Children<'_>, now: Timestamp, plan: &mut Plan<Effect>) {
         }
         return;
     }
-    match found(observed) {
-        Ok(Location { server, share }) => children.secret(&server, &share).ensure(plan),
-        Err(problem) => plan.problems.push(problem),
+    match (settings.storage.mode, found(observed)) {
+        (StorageMode::Mirror, _) => mirror::plan(children, now, plan),
+        (StorageMode::Nfs, Ok(Location { server, share })) => children.secret(&server, &share).ensure(plan),
+        (StorageMode::Nfs, Err(problem)) => plan.problems.push(problem),
     }
     if provisioned == Some(labels::PROVISIONING_COMPLETED) {
         return;
@@ -139,15 +143,20 @@ fn found(observed: &Observed) -> Result<Location, Problem> {
     })
 }
 
-/// The Secret that will be created once the claim of a plan is bound, with placeholders for the location of the volume.
+/// The Secret or the mirror that will be created once the claim of a plan is bound. The Secret has placeholders for the
+/// location of the volume.
 pub fn foreseen(observed: &Observed, settings: &Settings, plan: &Plan<Effect>) -> Option<Value> {
     let name = observed.names().claim;
     let is_claim =
         |made: &&Desired| made.kind == KindInfo::of::<NfsClaimKind>() && made.key.name.as_str() == name;
     let claim = &plan.ensure.iter().find(is_claim)?.key;
     let (server, path) = (format!("<server of volume {claim}>"), format!("<path of volume {claim}>"));
-    let secret = Children { observed, settings }.secret(&server, &path).made();
-    secret.manifest.map(|manifest| manifest.json().clone())
+    let children = Children { observed, settings };
+    let foreseen = match settings.storage.mode {
+        StorageMode::Nfs => children.secret(&server, &path),
+        StorageMode::Mirror => children.mirror(),
+    };
+    foreseen.made().manifest.map(|manifest| manifest.json().clone())
 }
 
 #[cfg(test)]

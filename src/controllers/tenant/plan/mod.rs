@@ -7,8 +7,9 @@ use super::children::{Children, MY_DRIVE};
 use super::enrolment::{Enrolment, wanted_labels};
 use super::lifetime::{Presence, presence};
 use super::observe::Observed;
+use super::policies::Policies;
 use super::quota::tenant_quota;
-use super::{Effect, Settings, my_drive};
+use super::{Effect, Settings, managers, my_drive};
 use crate::api::instance::InstanceKind;
 use crate::api::names::check_dns_label;
 use crate::api::template::TemplateKind;
@@ -64,8 +65,9 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan<Ef
             plan.requeue_after(left);
             if namespace(children, children.namespace(), now, &mut plan) {
                 children.quota(&quota).ensure(&mut plan);
-                children.policies().into_iter().for_each(|policy| policy.ensure(&mut plan));
+                policies(children.policies(), &mut plan);
                 children.instances_binding().bind(&mut plan);
+                managers::plan(children, &enrolment, &mut plan);
                 own_workspace(children, &mut plan);
                 my_drive::plan(children, now, &mut plan);
             }
@@ -101,6 +103,17 @@ fn namespace(children: Children<'_>, child: Child<'_>, now: Timestamp, plan: &mu
     }
     child.ensure(plan);
     true
+}
+
+/// Plans the network policies of a namespace, or their removal.
+fn policies(policies: Policies<'_>, plan: &mut Plan<Effect>) {
+    for (policy, is_wanted) in policies {
+        if is_wanted {
+            policy.ensure(plan);
+        } else {
+            policy.remove(plan);
+        }
+    }
 }
 
 /// The removal of the personal namespace, which deletes all objects in it.
@@ -143,6 +156,7 @@ fn sandbox(children: Children<'_>, now: Timestamp, plan: &mut Plan<Effect>) {
     } else if namespace(children, children.sandbox(), now, plan) {
         children.sandbox_quota().ensure(plan);
         children.sandbox_limits().ensure(plan);
+        policies(children.sandbox_policies(), plan);
         children.sandbox_binding().bind(plan);
     }
 }

@@ -1,5 +1,7 @@
 //! The plan of a Workspace: a pure function of the observed state.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -10,11 +12,16 @@ use crate::api::names::{check_dns_label, check_label_value};
 use crate::api::tenant::{Role, Tenant};
 use crate::api::workspace::AutoEnroll;
 use crate::api::{labels, reason};
+use crate::config::Managers;
 use crate::controllers::shared::responsibility::{Standing, release};
 use crate::controllers::shared::waits;
 use crate::runtime::component::Component;
 use crate::runtime::plan::{ObjectPatch, Plan, Precondition, to_value};
 use crate::runtime::problem::Problem;
+
+/// The time until the next check of the bindings in personal namespaces. Most changes of these bindings start a reconcile
+/// themselves, but a Tenant or a namespace may also be deleted.
+const RECHECK: Duration = Duration::from_mins(1);
 
 /// The plan of a Workspace.
 pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan<Effect> {
@@ -53,7 +60,8 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan<Ef
     plan.effects.extend(settings.has_keycloak.then_some(Effect::EnsureRoles { pretty_name }));
     plan.patches.extend(own_patch(observed, settings));
     plan.patches.extend(enrolments(observed));
-    children::cluster_bindings(observed).for_each(|binding| binding.bind(&mut plan));
+    managers_of_instances(observed, settings, &mut plan);
+    children::tenants_binding(observed).bind(&mut plan);
     if let Some(namespace) = observed.namespace().filter(|namespace| namespace.is_terminating()) {
         waits::of_namespace(namespace, "", NAMESPACE, now).join(&mut plan);
         return plan;
@@ -61,6 +69,24 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan<Ef
     children::namespace(observed).ensure(&mut plan);
     children::bindings(observed).for_each(|binding| binding.bind(&mut plan));
     plan
+}
+
+/// Plans the binding of managers to all Instances, or its removal once they have a binding in each personal namespace of the
+/// Workspace's Tenants.
+fn managers_of_instances(observed: &Observed, settings: &Settings, plan: &mut Plan<Effect>) {
+    let binding = children::instances_binding(observed);
+    let has_lost_its_owner =
+        binding.existing.is_some_and(|existing| existing.metadata().controller().is_none());
+    match settings.managers {
+        Managers::Cluster => binding.bind(plan),
+        // It is adopted first, and then removed.
+        Managers::Course if has_lost_its_owner => {
+            binding.bind(plan);
+            plan.requeue_after(Duration::ZERO);
+        }
+        Managers::Course if observed.unbound.is_empty() => binding.remove(plan),
+        Managers::Course => plan.requeue_after(binding.is_own().then_some(RECHECK)),
+    }
 }
 
 /// The patch of the finalizer and the label of the Workspace itself.
@@ -109,7 +135,8 @@ fn deletion(observed: &Observed, settings: &Settings) -> Plan<Effect> {
     plan.effects.extend(settings.has_keycloak.then_some(Effect::RemoveRoles));
     let name = observed.workspace.name();
     plan.patches.extend(readable(observed).filter_map(|tenant| enrolment(tenant, name, None)));
-    let bindings = children::cluster_bindings(observed).chain(children::bindings(observed));
+    let cluster = [children::instances_binding(observed), children::tenants_binding(observed)];
+    let bindings = cluster.into_iter().chain(children::bindings(observed));
     bindings.for_each(|binding| binding.remove(&mut plan));
     let unchanged = Precondition::object(&*observed.workspace);
     let namespace = children::namespace(observed).removal();

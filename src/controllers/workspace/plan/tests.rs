@@ -1,12 +1,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::*;
+use crate::config::Managers;
 use crate::controllers::shared::responsibility::{Responsibility, Standing};
 use crate::fixtures::object;
-use crate::kinds::NamespaceKind;
+use crate::kinds::{ClusterRoleBindingKind, NamespaceKind};
 use crate::runtime::children::Children;
+use crate::runtime::plan::Requeue;
 
 fn observed(name: &str, auto_enroll: &str, tenants: &[(&str, Value)]) -> Observed {
     let tenants = tenants.iter().map(|(tenant, workspaces)| {
@@ -19,13 +20,15 @@ fn observed(name: &str, auto_enroll: &str, tenants: &[(&str, Value)]) -> Observe
         standing: Standing::Selected,
         children: Children::default(),
         tenants: tenants.collect(),
+        unbound: Vec::new(),
         selector: BTreeMap::from([("sel".to_owned(), "test".to_owned())]),
     }
 }
 
 fn settings() -> Settings {
     let responsibility = Responsibility::default();
-    Settings { responsibility, has_keycloak: false, stalled_after: Duration::from_mins(2) }
+    let managers = Managers::Cluster;
+    Settings { responsibility, has_keycloak: false, stalled_after: Duration::from_mins(2), managers }
 }
 
 /// The new lists of Workspaces, by Tenant.
@@ -125,4 +128,44 @@ fn the_bindings_name_the_groups_of_the_course() {
     assert_eq!(subject("crownlabs-manage-templates"), "kubernetes:workspace-tea:manager");
     assert_eq!(subject("crownlabs-manage-instances-tea"), "kubernetes:workspace-tea:manager");
     assert_eq!(plan.ensure.len(), 6);
+}
+
+/// The role binding of managers to all Instances, which belongs to this owner.
+fn wide(owner: &str) -> Value {
+    json!({
+        "metadata": {"name": "crownlabs-manage-instances-tea", "uid": "b1", "ownerReferences": [{
+            "apiVersion": "crownlabs.polito.it/v1alpha1", "kind": "Workspace", "name": "tea", "uid": owner, "controller": true,
+        }]},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "crownlabs-manage-instances"},
+        "subjects": [{
+            "apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "kubernetes:workspace-tea:manager",
+        }],
+    })
+}
+
+#[test]
+fn a_binding_in_the_whole_cluster_is_removed_when_every_namespace_has_its_own() {
+    let by_course = Settings { managers: Managers::Course, ..settings() };
+    let name = "crownlabs-manage-instances-tea";
+    // Whether the binding is ensured, whether it is removed, and whether another reconcile follows.
+    let planned = |observed: &Observed, settings: &Settings| {
+        let plan = plan(observed, settings, Timestamp::UNIX_EPOCH);
+        let is_ensured = plan.ensure.iter().any(|desired| desired.key.name == name);
+        let removed: Vec<&str> = plan.remove.iter().map(|removal| &*removal.key.name).collect();
+        assert!(plan.ensure.iter().any(|desired| desired.key.name == "crownlabs-manage-tenants-tea"));
+        (is_ensured, removed == [name], plan.requeue == Requeue::After(RECHECK))
+    };
+    let mut observed = observed("tea", "", &[]);
+    assert_eq!(planned(&observed, &by_course), (false, false, false), "a new Workspace has none");
+    observed.children.set::<ClusterRoleBindingKind>([object(wide("w1"))]);
+    assert_eq!(planned(&observed, &by_course), (false, true, false));
+    assert_eq!(planned(&observed, &settings()), (true, false, false), "the default keeps it");
+    observed.unbound = vec!["tenant-ada".to_owned()];
+    assert_eq!(planned(&observed, &by_course), (false, false, true), "it stays, and is checked again");
+    observed.children.set::<ClusterRoleBindingKind>([object(wide("another"))]);
+    assert_eq!(planned(&observed, &by_course), (false, false, false), "a binding of another owner");
+    let mut lost = wide("w1");
+    lost["metadata"]["ownerReferences"] = json!([]);
+    observed.children.set::<ClusterRoleBindingKind>([object(lost)]);
+    assert_eq!(planned(&observed, &by_course), (true, false, false), "it is adopted, and then removed");
 }

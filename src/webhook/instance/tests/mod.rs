@@ -1,5 +1,6 @@
 //! Tests of the rules for Instances.
 
+mod managers;
 mod records;
 mod reserving;
 mod trust;

@@ -1,5 +1,6 @@
 #![allow(clippy::needless_pass_by_value, reason = "JSON literals read better as they are")]
 
+mod hosts;
 mod pods;
 mod power;
 mod requirements;
@@ -17,6 +18,7 @@ use crate::api::tenant::Tenant;
 use crate::api::{Kind, Object};
 use crate::config::Layout;
 use crate::controllers::instance::access::ProxySecrets;
+use crate::controllers::instance::host_key::Hosts;
 use crate::controllers::instance::report::report;
 use crate::controllers::instance::validate::validate;
 use crate::fixtures::object;
@@ -47,12 +49,14 @@ pub fn observed(environments: Value) -> Observed {
         tenant: Some(tenant),
         managers: Vec::new(),
         my_drive: None,
+        mirrors: None,
         shared_volumes: Vec::new(),
         name_owner: None,
         taken: BTreeMap::new(),
         foreign_tenant: None,
         master_key: None,
         proxy: ProxySecrets::default(),
+        hosts: Hosts::default(),
         validated: Arc::default(),
         children: Children::default(),
         published_classes: BTreeSet::new(),

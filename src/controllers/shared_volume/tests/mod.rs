@@ -1,5 +1,8 @@
 //! Tests of plans and reports, with JSON as the API server returns it.
 
+mod deletion;
+mod mirrors;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -21,13 +24,13 @@ use crate::runtime::apply::Failure;
 use crate::runtime::children::Children;
 use crate::runtime::component::Component;
 use crate::runtime::error::ApiError;
+use crate::runtime::merge;
 use crate::runtime::object_events::Events;
 use crate::runtime::plan::Plan;
 use crate::runtime::queue::Action;
 use crate::runtime::reconciler::{Outcome, Reconciled, Report};
 use crate::runtime::store::StoreFactory;
 use crate::runtime::store_set::StoreSet;
-use crate::runtime::{ObjectKey, finalizer, merge};
 
 const OWNER: &str = r#"[{"apiVersion": "crownlabs.polito.it/v1alpha2", "kind": "SharedVolume", "name": "data.one",
     "uid": "v1", "controller": true, "blockOwnerDeletion": true}]"#;
@@ -52,6 +55,7 @@ fn fresh(more: &Value) -> Observed {
         children: Children::default(),
         templates: BTreeSet::new(),
         instances: BTreeSet::new(),
+        mirrors: BTreeSet::new(),
     }
 }
 
@@ -107,7 +111,6 @@ fn condition<'a>(report: &'a Report<SharedVolumeKind>, kind: &str) -> (&'a str, 
 #[test]
 fn claim_and_job_have_the_fields_of_the_go_operators_objects() {
     let plan = planned(&fresh(&json!({})));
-    // The same fields as in the Go operator.
     let expected = json!({
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
@@ -266,40 +269,6 @@ fn a_volume_grows() {
     let same = planned(&bound(&json!({"spec": {"size": "10240Mi"}}), &json!({})));
     assert!(same.patches.iter().all(|patch| patch.kind.kind == "SharedVolume"));
     assert!(same.problems.is_empty());
-}
-
-#[test]
-fn a_volume_in_use_keeps_its_finalizer() {
-    let more = json!({"metadata": {
-        "deletionTimestamp": "2026-03-04T05:00:00Z",
-        "finalizers": ["other", "crownlabs.polito.it/shvolctrl-volume-protection"],
-    }});
-    let mut observed = bound(&more, &json!({}));
-    observed.templates = [("workspace-tea", "b"), ("workspace-tea", "a"), ("workspace-milk", "a")]
-        .map(|(namespace, name)| ObjectKey::new(namespace, name))
-        .into();
-    observed.instances = [ObjectKey::new("tenant-ada", "lab")].into();
-    let told = reported(&observed, &[]);
-    let expected = "Cannot delete shvol since it is mounted on [a b lab] (Templates workspace-milk/a, \
-                    workspace-tea/a, workspace-tea/b; Instances tenant-ada/lab): it is deleted as soon as none of \
-                    them mounts it";
-    assert_eq!(told.status.phase, SharedVolumePhase::Deleting);
-    assert_eq!(condition(&told, "DeletionBlocked"), ("InUse", expected));
-    assert_eq!(told.events.len(), 1);
-    let mut again = Object::clone(&observed.volume);
-    again.status = told.status;
-    let again = Observed { volume: Arc::new(again), ..observed };
-    assert_eq!(reported(&again, &[]).events, Vec::new(), "told once");
-    let many = (0..30).map(|n| ObjectKey::new("tenant-ada", format!("lab-{n:02}"))).collect();
-    let crowded = reported(&Observed { templates: BTreeSet::new(), instances: many, ..again.clone() }, &[]);
-    assert!(condition(&crowded, "DeletionBlocked").1.contains("tenant-ada/lab-19 and 10 more)"));
-    let free = bound(&more, &json!({}));
-    assert_eq!(planned(&again).remove_finalizer, None, "it is used");
-    let finalizer = planned(&free).remove_finalizer.expect("nobody uses it");
-    assert_eq!(
-        finalizer::removal(&*free.volume, finalizer).expect("a patch").patch,
-        json!({"metadata": {"finalizers": ["other"]}})
-    );
 }
 
 #[test]
