@@ -68,13 +68,7 @@ spec: {{firstName: Max, lastName: Rossi, email: {who}@example.org, workspaces: [
 "
             ));
         }
-        let status = json!({
-            "ready": true,
-            "personalNamespace": {"created": true, "name": format!("tenant-{name}")},
-            "sandboxNamespace": {"created": false},
-            "keycloak": {"userCreated": {"created": false}, "userConfirmed": false, "userSynchronized": true},
-        });
-        lab.patch_status("tenants", "", name, &json!({"status": status}).to_string());
+        lab.write_tenant_status(name);
         lab.apply(&format!(
             "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: crownlabs-login-codes, namespace: workspace-{name}}}\n"
         ));

@@ -158,9 +158,13 @@ fn nothing_is_written_after_a_restart(lab: &Lab, realm: &Realm, options: &Option
         realm.proxy.request_log().iter().filter(|request| request.path.contains("/role-mappings/")).count()
             > 3
     });
-    let asked = realm.proxy.request_log().len();
+    // It has one Tenant.
+    daemon.wait_for("the end of the reconcile", |daemon| daemon.reconciles("tenant") > 0);
+    let (asked, reconciles) = (realm.proxy.request_log().len(), daemon.reconciles("tenant"));
     lab.kubectl(&["annotate", "tenant", "kc.ada", "reconcile=again"]);
-    daemon.wait_for("another reconcile", |_| realm.proxy.request_log().len() > asked + 1);
+    daemon.wait_for("another reconcile", |daemon| {
+        daemon.reconciles("tenant") > reconciles && realm.proxy.request_log().len() > asked
+    });
     assert_eq!(realm.writes()[before..], Vec::<String>::new()[..]);
     let entries = lab.cluster.audit().since(position).expect("the audit log");
     let ours = |entry: &&cluster::audit::AuditEntry| {

@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::daemon::{Daemon, Options, reserved_port};
@@ -113,14 +113,7 @@ impl Site {
         let daemon = Daemon::start(&Options { kubeconfig: &lab.admin(), selector: name, config: &config });
         lab.create_fixtures(name);
         lab.apply(&people(name));
-        // The status that the tenant loop writes.
-        let status = json!({
-            "ready": true,
-            "personalNamespace": {"created": true, "name": format!("tenant-{name}")},
-            "sandboxNamespace": {"created": false},
-            "keycloak": {"userCreated": {"created": false}, "userConfirmed": false, "userSynchronized": true},
-        });
-        lab.patch_status("tenants", "", name, &json!({"status": status}).to_string());
+        lab.write_tenant_status(name);
         lab.apply(&instance(name, "vm", "vm"));
         Self { lab, name, daemon, port, ssh_port, folder, sshd: None, addresses: Vec::new() }
     }
