@@ -30,7 +30,7 @@ const MAVEN_PLUGIN: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.8
 const BUILD_OPTIONS: [&str; 2] = ["--db=dev-file", "--cache=local"];
 /// The options of `bin/kc.sh` for Java, with a small heap and without the second compiler, which pays off only after
 /// minutes. The script itself is not used: killing it would leave the server running.
-const JAVA_OPTIONS: [&str; 15] = [
+const JAVA_OPTIONS: [&str; 16] = [
     "-Xms64m",
     "-Xmx384m",
     "-XX:MaxMetaspaceSize=256m",
@@ -39,6 +39,8 @@ const JAVA_OPTIONS: [&str; 15] = [
     "-XX:+ExitOnOutOfMemoryError",
     "-Dfile.encoding=UTF-8",
     "-Duser.language=en",
+    // Its cluster would bind to an address that a test adds to the loopback interface for a moment.
+    "-Djgroups.bind.address=127.0.0.1",
     "-Djava.util.logging.manager=org.jboss.logmanager.LogManager",
     "-Djava.util.concurrent.ForkJoinPool.common.threadFactory=\
      io.quarkus.bootstrap.forkjoin.QuarkusForkJoinWorkerThreadFactory",
