@@ -37,5 +37,6 @@ fn containers_work_without_kubevirt_and_machines_start_when_it_is_installed() {
     lab.cluster.start_apiserver().expect("it starts again");
     lab.apply(&instance("bare", "after", "container"));
     lab.await_phase("tenant-bare", "after", "Ready");
-    assert_eq!(daemon.ready().0, 200);
+    let (status, report) = daemon.ready();
+    assert_eq!(status, 200, "{report}");
 }

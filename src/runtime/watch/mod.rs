@@ -70,8 +70,11 @@ pub async fn get<T: Kind>(
 
 /// Keeps `store` in sync with the cluster. Never ends. The watch resumes where it was interrupted, unless `client`
 /// reports that etcd was restored from a backup meanwhile (see [`super::resume`]). While the kind is not served, the
-/// watch is retried every [`LONGEST_PAUSE`]. Without `retry`, the watch ends permanently if the kind is not served, or
-/// may not be read.
+/// watch is retried every [`LONGEST_PAUSE`]. Without `retry`, the watch ends permanently if, after one such pause, the
+/// kind is still not served, or may still not be read.
+///
+/// An API server that starts answers 404 or 403 for a moment to requests for kinds that it serves. So the store of a
+/// kind that was served becomes [`super::store::StoreState::Missing`] only after [`LONGEST_PAUSE`].
 pub fn run<T: Kind>(
     client: Client,
     store: Arc<Store<T>>,
@@ -88,6 +91,8 @@ pub fn run<T: Kind>(
         health,
         page: PAGE,
         version: None,
+        was_served: false,
+        refused_since: None,
         backoff: DefaultBackoff::default(),
     };
     watched.follow(retry).boxed()
@@ -107,6 +112,10 @@ struct Watched {
     page: u32,
     /// The version where the watch resumes; `None` if the objects have to be listed.
     version: Option<String>,
+    /// Whether the objects have been listed since the kind was last found missing.
+    was_served: bool,
+    /// The time of the first of the latest responses that said that the kind is not served, or may not be read.
+    refused_since: Option<Instant>,
     backoff: DefaultBackoff,
 }
 
@@ -141,13 +150,13 @@ impl Watched {
             };
             match done {
                 Ok(()) => {}
-                Err(error) if code(&error) == Some(404) || !retry && code(&error) == Some(403) => {
+                Err(error) if self.is_missing(&error, retry) => {
                     self.health.rests();
                     self.store.mark_missing();
-                    if !retry {
+                    if !retry && self.refused_for() >= LONGEST_PAUSE {
                         std::future::pending::<()>().await;
                     }
-                    self.version = None;
+                    (self.version, self.was_served) = (None, false);
                     tokio::time::sleep(LONGEST_PAUSE).await;
                 }
                 Err(error) => {
@@ -165,6 +174,26 @@ impl Watched {
                 }
             }
         }
+    }
+
+    /// Whether a failed request shows that the kind is not served, or, without `retry`, that it may not be read.
+    fn is_missing(&mut self, error: &kube::Error, retry: bool) -> bool {
+        let is_refused = code(error) == Some(404) || !retry && code(error) == Some(403);
+        if is_refused {
+            self.refused_since.get_or_insert_with(Instant::now);
+        }
+        is_refused && (!self.was_served || self.refused_for() >= LONGEST_PAUSE)
+    }
+
+    /// How long every response has said that the kind is not served, or may not be read.
+    fn refused_for(&self) -> Duration {
+        self.refused_since.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
+    /// Records a successful response.
+    fn works(&mut self) {
+        self.refused_since = None;
+        self.health.works();
     }
 
     fn request(&self) -> Request {
@@ -193,7 +222,7 @@ impl Watched {
             let answer = ask(&self.client, request.map_err(kube::Error::BuildRequest)?).await?;
             let page = answer.page(|piece| self.take_listed(&piece)).await?;
             let (head, length) = page.ok_or_else(|| broken("the response is not a list, or is truncated"))?;
-            self.health.works();
+            self.works();
             self.health.hears();
             self.page = match length {
                 LARGE_PAGE.. => (self.page / 2).max(1),
@@ -205,6 +234,7 @@ impl Watched {
                 (true, true) => return Err(broken("the list has no version")),
                 (true, false) => {
                     self.store.end_list();
+                    self.was_served = true;
                     self.version = Some(head.resource_version);
                     return Ok(());
                 }
@@ -254,7 +284,7 @@ impl Watched {
         request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         self.health.asks();
         let mut answer = ask(&self.client, request).await?;
-        self.health.works();
+        self.works();
         let mut lines = Lines::default();
         loop {
             let Ok(chunk) = tokio::time::timeout(LONGEST_WATCH, answer.frame()).await else { return Ok(()) };

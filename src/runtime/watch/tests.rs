@@ -17,6 +17,8 @@ use crate::runtime::pieces::LARGEST_OBJECT;
 use crate::runtime::selection::Label;
 use crate::runtime::store::StoreState;
 
+mod refused;
+
 /// A response with a whole body, or with a body that never arrives.
 type Answer = Response<Either<Full<Bytes>, StreamBody<Pending<Result<Frame<Bytes>, Infallible>>>>>;
 
@@ -200,43 +202,6 @@ fn a_selection_matches_the_same_objects_as_its_query() {
     ] {
         assert_eq!(selection.query(), query, "{selection:?}");
         assert_eq!(matching(&selection), expected, "{selection:?}");
-    }
-}
-
-/// An API server that rejects every request with this code, and counts the requests.
-fn refusing(code: u16) -> (Client, Log) {
-    let log = Log::default();
-    let asked = Arc::clone(&log);
-    let service = service_fn(move |_: http::Request<Body>| {
-        asked.lock().expect("no panic").push((Instant::now(), false));
-        let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": "Any", "message": "no"});
-        let answer = Response::builder().status(code).body(Full::<Bytes>::from(status.to_string()));
-        std::future::ready(answer)
-    });
-    (Client::new(service, "default"), log)
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_watch_of_a_kind_that_is_not_served_is_retried_every_ten_seconds_or_never() {
-    for (code, retry, asked, state) in [
-        (404, true, 7, StoreState::Missing),
-        (404, false, 1, StoreState::Missing),
-        (403, false, 1, StoreState::Missing),
-    ] {
-        let (client, log) = refusing(code);
-        let (store, health): (Arc<Store<NamespaceKind>>, _) =
-            (Arc::new(Store::new(true)), WatchHealth::default());
-        let running = run(client, Arc::clone(&store), Selection::ALL, health.clone(), retry);
-        assert!(tokio::time::timeout(Duration::from_secs(65), running).await.is_err(), "it never ends");
-        assert_eq!(log.lock().expect("no panic").len(), asked, "{code} {retry}");
-        assert_eq!((store.state(), health.broken().is_some()), (state, false), "{code} {retry}");
-    }
-    // If a required kind may not be read, the watch is reported as broken, and the store is not treated as empty.
-    for code in [403, 500] {
-        let (client, log) = refusing(code);
-        let (store, health) = watch(client, Duration::from_mins(2)).await;
-        assert!(log.lock().expect("no panic").len() > 2, "{code}");
-        assert_eq!((store.state(), health.broken().is_some()), (StoreState::Syncing, true), "{code}");
     }
 }
 
