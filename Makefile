@@ -30,9 +30,9 @@ STATIC_FLAGS := -C target-feature=+crt-static $(LINK) --remap-path-prefix=$(CURD
 STATIC := RUSTFLAGS="$(STATIC_FLAGS)" CROWNLABS_REVISION="$(REVISION)" $(CARGO)
 
 LIVE := assets/vendor/live.js.gz
-assets: $(LIVE) ## The script of the dashboard's live pages, fetched from npm by the hashes of assets/package-lock.json
+assets: $(LIVE) ## The scripts of the dashboard's live pages, terminals and consoles, from npm by the hashes of assets/package-lock.json
 
-$(LIVE): assets/fetch.sh assets/package-lock.json
+$(LIVE): assets/fetch.sh assets/package-lock.json $(wildcard assets/terminal.js assets/console.js)
 	./assets/fetch.sh
 
 build: $(LIVE) ## The release binary, target/TARGET/release/crownlabs: static, without paths of this machine

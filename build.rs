@@ -1,5 +1,5 @@
-//! Collects the languages of the dashboard, of which each file of its texts is one, and finds the script of its live pages
-//! (`make assets`): `cfg(live)` if it is there.
+//! Collects the languages of the dashboard, of which each file of its texts is one, and finds the scripts that `make assets`
+//! makes: `cfg(live)` if the script of live pages is there, and so on.
 
 #![allow(clippy::expect_used, reason = "a build script fails by a panic")]
 
@@ -9,17 +9,19 @@ use std::path::{Path, PathBuf};
 /// The folder with a file for each language, such as `en.yaml`.
 const TEXTS: &str = "src/controllers/dashboard/texts";
 
-/// The script, and the folder that exists without it.
-const SCRIPT: &str = "assets/vendor/live.js.gz";
+/// The folder that exists without the scripts, and the scripts: `assets/vendor/live.js.gz` is `live`.
 const ASSETS: &str = "assets";
+const SCRIPTS: &[&str] = &["console", "live", "terminal"];
 
 fn main() {
     println!("cargo:rerun-if-changed={TEXTS}");
     println!("cargo:rerun-if-changed={ASSETS}");
-    println!("cargo:rustc-check-cfg=cfg(live)");
     let root = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("Cargo sets it"));
-    if root.join(SCRIPT).exists() {
-        println!("cargo:rustc-cfg=live");
+    for script in SCRIPTS {
+        println!("cargo:rustc-check-cfg=cfg({script})");
+        if root.join(format!("{ASSETS}/vendor/{script}.js.gz")).exists() {
+            println!("cargo:rustc-cfg={script}");
+        }
     }
     let entries = std::fs::read_dir(root.join(TEXTS)).expect("the folder of the texts");
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();

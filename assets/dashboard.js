@@ -71,7 +71,8 @@ const isTyped = () =>
 // After half an hour without a visit, an open page gets no updates. A user who returns to it visits it.
 document.addEventListener("visibilitychange", () => {
   if (document.hidden) return;
-  if (performance.now() > 1_500_000 && !isTyped()) location.reload();
+  const isConnected = document.querySelector("[data-socket]") !== null;
+  if (performance.now() > 1_500_000 && !isTyped() && !isConnected) location.reload();
   refresh();
   document.getElementById("stream")?.dispatchEvent(new Event("retry"));
 });
@@ -156,7 +157,17 @@ const ended = (name, top) => {
     // Browsers of phones have the class, but do not allow pages to use it.
   }
 };
+// The page of the files opens their machine once it is ready, if the last form has started it or it was not ready when the
+// page was loaded.
+let waits = document.querySelector("[data-waits]") !== null;
+const follow = () => {
+  const place = document.querySelector("[data-opens]")?.dataset.opens;
+  if (!waits || !place) return;
+  waits = false;
+  location.replace(place);
+};
 const observe = () => {
+  follow();
   const button = document.getElementById("notify");
   const isUseless = may() !== "default";
   // Only a difference is written: every write is a mutation, which is observed.

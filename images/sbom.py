@@ -67,9 +67,9 @@ def crates(tree, lock):
 
 
 def scripts(lock):
-    """The npm packages of a package-lock.json."""
+    """The npm packages of a package-lock.json, without the tools that only make the scripts."""
     for path, one in json.loads(lock)["packages"].items():
-        if path:
+        if path and not one.get("dev"):
             name = path.removeprefix("node_modules/")
             digest = base64.b64decode(one["integrity"].removeprefix("sha512-")).hex()
             licence = {"BSD-0-Clause": "0BSD"}.get(one["license"], one["license"])

@@ -106,7 +106,7 @@ pub mod testing {
     pub use crate::config::{ConfigDuration, KeycloakConfig, MailConfig, MailTls, MailTransport};
     pub use crate::controllers::dashboard::session::{Keys, Session};
     pub use crate::controllers::shared::ended_session::annotation as ended_session;
-    pub use crate::controllers::shared::machine_host::HostKey;
+    pub use crate::controllers::shared::machine_host::{HostKey, peer_label};
     pub use crate::controllers::shared::machine_login::{Code, Pass};
     pub use crate::controllers::ssh_tracker::SshTrackerLoop;
     pub use crate::runtime::clock;

@@ -5,6 +5,7 @@
 mod endings;
 mod golden;
 mod refused;
+mod routes;
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
@@ -288,25 +289,6 @@ fn unknown_fields_are_named_with_file_line_and_path() {
 }
 
 #[test]
-fn routes_are_planned_where_the_gateway_api_is_configured() {
-    let config = "apiVersion: config.crownlabs.polito.it/v1alpha1
-kind: ControllerManagerConfiguration
-controllers: {instance: {gatewayApi: {enabled: true, parentRefs: [{name: labs, namespace: gateways}]}}}
-";
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("crownlabs.yaml");
-    std::fs::write(&file, config).expect("written");
-    let output = crownlabs(&["plan", "--config", &file.display().to_string(), "-f", SAMPLES], "");
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    let objects = golden::by_name(golden::documents(&text(&output.stdout)));
-    let route = &objects["HTTPRoute/wireshark-1-wireshark"];
-    assert_eq!(route["spec"]["parentRefs"][0]["name"], "labs");
-    assert_eq!(route["metadata"]["namespace"], "tenant-ada-rossi");
-    let routes = objects.keys().filter(|name| name.starts_with("HTTPRoute/")).count();
-    assert_eq!(routes, 4, "one for each environment with a web interface: {:?}", objects.keys());
-}
-
-#[test]
 fn a_check_warns_about_routes_without_login() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("crownlabs.yaml").display().to_string();
@@ -327,6 +309,7 @@ fn a_check_warns_about_routes_without_login() {
     );
     assert!(warning.starts_with(&begin) && warning.lines().count() == 1, "{warning}");
     assert_eq!(said("enabled: true, authenticated: true"), "");
+    assert_eq!(said(&format!("enabled: true, policy: {}", routes::POLICY)), "");
     assert_eq!(said("enabled: false"), "", "there are no routes");
 }
 

@@ -72,6 +72,8 @@ if [ "$what" = all ]; then
 	runtime
 	# Snapshots: the exporter, and the tool that builds and pushes images without root.
 	need qemu-img qemu-utils
+	# Consoles: a machine with a screen.
+	need qemu-system-x86_64 qemu-system-x86
 	need buildah buildah
 	# Exams: the script of the uploader.
 	need curl curl

@@ -287,7 +287,7 @@ impl Drop for Daemon {
 /// Reads what a process uses from `/proc` (see `proc(5)`).
 #[derive(Clone, Copy)]
 pub struct Usage {
-    pid: u32,
+    pub pid: u32,
 }
 
 impl Usage {

@@ -62,6 +62,16 @@ reasons! {
     NotManager,
     /// The Template of the Instance belongs to the Workspace (value), which the user does not manage, or to none.
     OfAnotherCourse,
+    /// Only the owner of the Instance shares it.
+    SharedByOther,
+    /// The owner of the Instance needs no share in it.
+    SharedWithOwner,
+    /// The person (value) with whom the Instance is shared is not enrolled in its Workspace.
+    SharedWithOutsider,
+    /// The Instance is for an exam, or belongs to no Workspace with whose people it could be shared.
+    SharedWithoutCourse,
+    /// The end of the share is over, or too far away.
+    SharedTooLong,
     /// Two ports of the Instance have this name (value).
     PortNameTaken,
     /// Two ports of the Instance lead to this port (value) inside it.

@@ -136,6 +136,8 @@ pub const RESTARTED_AT: &str = "crownlabs.polito.it/restarted-at";
 /// On an Instance: the action on a class that last created, started, stopped or collected it. The action does not change
 /// it again, and neither does an older one.
 pub const CLASS_ACTION: &str = "crownlabs.polito.it/class-action";
+/// On an Instance: the people with whom its owner shares it, see [`super::sharing`].
+pub const SHARED_WITH: &str = "crownlabs.polito.it/shared-with";
 /// On an Instance: the time of the last warning about its inactivity.
 pub const LAST_NOTIFICATION: &str = "crownlabs.polito.it/last-notification-timestamp";
 /// On an Instance: whether it was running when it was last checked.
@@ -166,6 +168,12 @@ pub const RUN_STRATEGY: &str = "crownlabs.polito.it/run-strategy";
 pub const POD_TEMPLATE: &str = "crownlabs.polito.it/pod-template";
 /// On the Ingress or `HTTPRoute` of an environment with a host name of its own: that host name.
 pub const MACHINE_HOST: &str = "crownlabs.polito.it/machine-host";
+/// On the Ingress of an environment: `true` if this daemon has set its annotations for uploads of any size.
+pub const LARGE_UPLOADS: &str = "crownlabs.polito.it/large-uploads";
+/// On the policy of an `HTTPRoute`: the digest of the spec that was last written.
+pub const POLICY_DIGEST: &str = "crownlabs.polito.it/policy-digest";
+/// On the policy of an `HTTPRoute` that the Gateway has not accepted: whether the route exists, and since when.
+pub const ROUTE_STATE: &str = "crownlabs.polito.it/route-state";
 /// On a snapshot that has failed: the `metadata.generation` that failed.
 pub const SNAPSHOT_OBSERVED_GENERATION: &str = "crownlabs.polito.it/snapshot-observed-generation";
 /// On the Job that uploads the content of an Instance: the number of the attempt, counted from 1.

@@ -3,6 +3,7 @@
 
 pub mod announcement;
 pub mod condition;
+pub mod connection;
 pub mod crd;
 pub mod csv;
 pub mod custom;
@@ -21,6 +22,7 @@ pub mod lifetime;
 pub mod meta;
 pub mod names;
 pub mod object;
+pub mod openings;
 pub mod parts;
 pub mod pod_config;
 pub mod private_key;
@@ -33,6 +35,7 @@ pub mod reference;
 pub mod requirements;
 pub mod resources;
 pub mod shared_volume;
+pub mod sharing;
 pub mod shown;
 pub mod template;
 pub mod template_fault;

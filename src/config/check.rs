@@ -2,7 +2,8 @@
 //! value to decode.
 //!
 //! It implements those keywords of JSON Schema that are generated from the types of the configuration:
-//! `type`, `properties`, `required`, `additionalProperties`, `propertyNames`, `minProperties`, `items`,
+//! `type`, `properties`, `required`, `additionalProperties` (`true` for the object of another API, whose values are not
+//! checked), `propertyNames`, `minProperties`, `items`,
 //! `const`, `enum`, `oneOf` of constants, `minimum`, `maximum`, and `format`. The other keywords are for other
 //! validators: they express what the formats, the bounds and the [rules](super::rules) check here.
 
@@ -93,6 +94,7 @@ impl Checker<'_> {
     /// The value of a node; `None` if the node itself is not valid.
     fn node(&mut self, place: &Place, node: &Node, schema: &Value) -> Option<Value> {
         match (kind(schema), &node.content) {
+            ("object", Content::Map(_)) if is_open(schema) => Some(self.verbatim(place, node)),
             ("object", Content::Map(entries)) => {
                 let value = self.mapping(place, entries, schema);
                 let complete = strings(schema, "required").all(|key| value.contains_key(key));
@@ -140,6 +142,28 @@ impl Checker<'_> {
             self.fault(place, "empty", "expected at least one entry");
         }
         value
+    }
+
+    /// The value of a node that has no schema. A key that is given twice is a fault.
+    fn verbatim(&mut self, place: &Place, node: &Node) -> Value {
+        match &node.content {
+            Content::Scalar(value) => value.clone(),
+            Content::List(items) => {
+                let items = items.iter().enumerate();
+                items.map(|(index, item)| self.verbatim(&place.item(index, item), item)).collect()
+            }
+            Content::Map(entries) => {
+                let mut value = Map::new();
+                for entry in entries {
+                    let child = place.child(entry);
+                    let inner = self.verbatim(&child, &entry.value);
+                    if value.insert(entry.key.clone(), inner).is_some() {
+                        self.fault(&child, "given twice", "expected it once");
+                    }
+                }
+                Value::Object(value)
+            }
+        }
     }
 
     /// The schema of a key's value. For an unknown key, it adds a fault and returns `None`.
@@ -220,6 +244,11 @@ impl Checker<'_> {
 /// The type that a schema requires; constants have none and are text.
 fn kind(schema: &Value) -> &str {
     schema.get("type").and_then(Value::as_str).unwrap_or("string")
+}
+
+/// Whether a schema is for mappings with any content.
+fn is_open(schema: &Value) -> bool {
+    schema.get("additionalProperties") == Some(&Value::Bool(true))
 }
 
 fn number(schema: &Value, keyword: &str) -> Option<i64> {

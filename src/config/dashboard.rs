@@ -41,15 +41,19 @@ keys! {
         /// The file with the key that encrypts cookies: 32 random bytes in base64. A second line may contain the
         /// previous key. The file is reloaded when it changes; all replicas must have the same file.
         pub session_key_file: String,
-        /// The URL of the page that opens terminals. The namespace and the name of a machine are appended to it. Empty
-        /// to offer no terminals.
-        pub web_ssh_url: String as formats::SERVER_URL,
+        /// The URL of web SSH, to which the dashboard connects the terminals of its pages, such as
+        /// `ws://crownlabs-web-ssh.crownlabs-bastion:8085/webssh`. The chart sets it with `bastion.enabled`. Empty to offer
+        /// no terminals.
+        pub web_ssh_url: String as WEB_SOCKET_URL,
         /// The host of the SSH bastion for `ssh -J`; empty if there is no bastion.
         pub ssh_host: String as SSH_HOST,
         /// Whether the bastion resolves the names of Services, as a bastion in the cluster does: pages then show the
         /// name of a machine's Service and its namespace instead of an address. The chart sets it with
         /// `bastion.enabled`.
         pub ssh_by_name: bool,
+        /// Whether the people with whom a machine is shared can open its desktop, at a host of their own below
+        /// `instance.websiteBaseUrl`: only with `instance.access.mode: daemon`, with which the chart sets it.
+        pub peer_desktops: bool,
         /// The fingerprint of the bastion's host key, which users compare at the first connection; empty to show none.
         pub ssh_fingerprint: String as SSH_FINGERPRINT,
         /// The Template of the machine that shows users their personal volume, as `NAMESPACE/NAME`; empty to offer no
@@ -96,6 +100,10 @@ formats! {
         |text| text.is_empty() || text.starts_with("https://") && (formats::SERVER_URL.accepts)(text),
         "a URL such as https://auth.example.com/realms/crownlabs, without query or fragment, or \"\" for none",
         r#"^(https://[^/:#?@"$ ][^#?@"$ ]*)?$"#;
+    WEB_SOCKET_URL = "crownlabs-web-socket-url", is_web_socket_url,
+        "the URL of a WebSocket such as ws://crownlabs-web-ssh.crownlabs-bastion:8085/webssh, without user, query or \
+         fragment, or \"\" for none",
+        r#"^(wss?://[^/:#?@"$ ]([^#?@"$ ]*[^/#?@"$ ])?)?$"#;
     SSH_HOST = "crownlabs-ssh-host", |text| text.is_empty() || is_host(text) || is_host_port(text),
         "a host, or a host and a port, such as ssh.example.com or ssh.example.com:2222, or \"\" for none",
         concat!("^(", pattern!(authority), ")?$");
@@ -108,6 +116,12 @@ formats! {
     DRIVE_TEMPLATE = "crownlabs-drive-template", is_drive_template,
         "a namespace and a name, such as workspace-utilities/filebrowser, or \"\" for none",
         concat!("^(", pattern!(label), "/", pattern!(name), ")?$");
+}
+
+/// Whether a text is empty, or the URL of a WebSocket: the schemes correspond to `http` and `https`.
+fn is_web_socket_url(text: &str) -> bool {
+    let web = text.strip_prefix("ws").map(|rest| format!("http{rest}"));
+    text.is_empty() || web.is_some_and(|web| (formats::HTTP_URL.accepts)(&web))
 }
 
 fn is_fingerprint(text: &str) -> bool {
@@ -155,6 +169,12 @@ mod unit_tests {
             (&SSH_FINGERPRINT, format!("SHA256:{digest}"), true),
             (&SSH_FINGERPRINT, format!("SHA256:{digest}="), false),
             (&SSH_FINGERPRINT, format!("MD5:{digest}"), false),
+            (&WEB_SOCKET_URL, String::new(), true),
+            (&WEB_SOCKET_URL, "ws://web-ssh.crownlabs-bastion:8085/webssh".to_owned(), true),
+            (&WEB_SOCKET_URL, "wss://ssh.example.org/webssh".to_owned(), true),
+            (&WEB_SOCKET_URL, "https://ssh.example.org/webssh".to_owned(), false),
+            (&WEB_SOCKET_URL, "ws://user@ssh.example.org/webssh".to_owned(), false),
+            (&WEB_SOCKET_URL, "ws:///webssh".to_owned(), false),
             (&NODE_LABEL, "disk=fast".to_owned(), true),
             (&NODE_LABEL, "example.org/gpu=".to_owned(), true),
             (&NODE_LABEL, "disk".to_owned(), false),

@@ -8,6 +8,7 @@ use super::duration::ConfigDuration;
 use super::formats::{self, formats};
 use super::keys::{choice, keys};
 use super::network::Network;
+use super::route_policy::RoutePolicy;
 
 /// The hash of the password `crownlabs`, which the Go operators also set. It is not a secret.
 const PUBLIC_PASSWORD_HASH: &str = "$6$rounds=4096$tBS1sNBpnw6feehB$lS9b7VKH6WMAFOB0SrHCgjD2BKs9CegDe51EiMRWbxQeCVnoGL4u0jNaRsYhvVoBFaRlXZkNsxfFhXvCBaNeQ.";
@@ -54,6 +55,10 @@ keys! {
         pub ephemeral_storage: String as formats::OPTIONAL_QUANTITY,
         /// The authentication of users who open an Instance in a browser.
         pub access: Access,
+        /// Whether uploads of any size pass the Ingress controller, as they arrive: the Ingresses get the annotations
+        /// `proxy-body-size: "0"` and `proxy-request-buffering: "off"` of ingress-nginx. Otherwise its own limit applies,
+        /// usually 1 MiB. The values of the chart turn this on; the Go operators had no such annotations.
+        pub large_uploads: bool,
         /// The network of machines during an exam.
         pub exam_egress: ExamEgress,
         /// The login of the user `crownlabs` in virtual machines.
@@ -147,8 +152,12 @@ keys! {
         /// is true.
         pub parent_refs: Vec<ParentRef>,
         /// Whether another component, such as a policy of the Gateway, authenticates the users of these routes. The
-        /// daemon does not authenticate them, and `config check` warns until this is true.
+        /// daemon does not authenticate them, and `config check` warns until this is true, or `policy` is set.
         pub authenticated: bool,
+        /// The policy that guards each route; see `docs/platform.md`. The URL of a machine is shown only while the
+        /// Gateway has accepted the route and its policy. If it has not after `stalledAfter`, the route is removed, and
+        /// tried again later.
+        pub policy: RoutePolicy,
     }
 
     /// Virtual machines whose disk is a clone of a volume in the cluster.

@@ -11,6 +11,9 @@ keys! {
         pub enabled: bool,
         /// The address and port of `/auth`, for ingress-nginx, and `/authz`, for the external authorization of Envoy.
         pub listen: ListenAddress = ListenAddress::port(8089),
+        /// The address and port for the hosts of peers, with whom owners share their machines: the login passes their requests on
+        /// to the machines. Empty for no desktops of peers.
+        pub peers_listen: ListenAddress,
         /// The file with the key that encrypts cookies: the same file as `dashboard.sessionKeyFile`, which begins each
         /// login. It is reloaded when it changes.
         pub session_key_file: String,

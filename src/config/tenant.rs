@@ -47,6 +47,9 @@ keys! {
         /// Where the managers of a Workspace may read and write Instances: in the whole cluster (`cluster`), or only in
         /// the personal namespaces of its Tenants (`course`); with `course`, the webhooks also compare the Template.
         pub managers: Managers,
+        /// The `ClusterRole` that a Tenant has in their personal namespace, and with `managers: course` also the managers of
+        /// their courses. The values of the chart set `crownlabs-own-instances`, which adds the consoles of machines.
+        pub instances_cluster_role: String as formats::OBJECT_NAME = "crownlabs-manage-instances".to_owned(),
         /// Whether sandbox namespaces get the `NetworkPolicies` of personal namespaces. The values of the chart turn this
         /// on; the Go operators created none there.
         pub sandbox_network_policies: bool,

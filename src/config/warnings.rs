@@ -8,10 +8,11 @@ impl Config {
     pub fn warnings(&self) -> Vec<String> {
         let instance = &self.controllers.instance;
         let (routes, is_on) = (&instance.gateway_api, instance.enabled);
-        let is_open = is_on && routes.enabled && !routes.authenticated;
+        let is_open = is_on && routes.enabled && !routes.authenticated && !routes.policy.is_set();
         let sentence = "controllers.instance.gatewayApi.authenticated: the daemon does not authenticate users of \
                         HTTPRoutes, so anyone who reaches the Gateway can open every machine; configure \
-                        authentication in the Gateway (docs/platform.md), then set this key to true";
+                        a login (docs/platform.md): set gatewayApi.policy, or a policy of the Gateway and then this key \
+                        to true";
         let open = is_open.then(|| sentence.to_owned());
         let found = open.into_iter().chain(self.wide_cookie()).chain(self.unguarded_courses());
         found.chain(self.slips_of_selector()).collect()

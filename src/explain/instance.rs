@@ -7,6 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::words::{sentence, times};
 use crate::api::condition::Condition;
+use crate::api::openings::Way;
 use crate::api::shown::{message, shown};
 use crate::api::why::{Because, Ender, Limit, Next, Step, Warned, Warning, Why, span};
 
@@ -53,6 +54,12 @@ fn head(text: &mut String, why: &Why, now: Timestamp) {
     let _ = writeln!(text, "Phase {}; {asked}{since}", shown(&phase));
     if !why.url.is_empty() {
         let _ = writeln!(text, "URL {}", shown(&why.url));
+    }
+    if why.opens == Some(Way::Console) && !why.url.is_empty() {
+        let _ = writeln!(
+            text,
+            "This URL is a page of the official web interface; a dashboard with consoles opens the console"
+        );
     }
     if why.environments.len() > 1 {
         for (name, phase) in &why.environments {
@@ -204,6 +211,20 @@ Users who may stop or delete it:
   administrators
 ";
         assert_eq!(told(&status, None, None), expected);
+    }
+
+    #[test]
+    fn the_console_opens_instead_of_a_page_of_the_official_web_interface() {
+        let with = |url: &str| {
+            let main = json!({"name": "main", "phase": "Ready", "url": url, "ip": "10.96.3.7"});
+            told(&json!({"phase": "Ready", "url": url, "environments": [main]}), None, None)
+        };
+        let line =
+            "This URL is a page of the official web interface; a dashboard with consoles opens the console\n";
+        assert!(with("https://labs/instance/1/").contains(&format!("URL https://labs/instance/1/\n{line}")));
+        let own = with("https://labs/instance/1/main/");
+        assert!(own.contains("URL https://labs/instance/1/main/\n") && !own.contains(line), "{own}");
+        assert!(!with("").contains("URL "));
     }
 
     #[test]

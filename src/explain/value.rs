@@ -6,6 +6,7 @@ use super::obstacle::{self, About};
 use crate::api::Kind as _;
 use crate::api::condition::Condition;
 use crate::api::instance::{InstanceKind, InstancePhase};
+use crate::api::openings::Way;
 use crate::api::promise::End;
 use crate::api::template::TemplateKind;
 use crate::api::text::Text;
@@ -37,6 +38,7 @@ pub fn value(why: &Why) -> Value {
         "since": why.since,
         "ready": why.is_ready,
         "url": why.url,
+        "opens": why.opens.map(way),
         "environments": why.environments.iter().map(environment).collect::<Vec<_>>(),
         "waitsFor": why.waits.iter().map(of_instance).collect::<Vec<_>>(),
         "templateWaitsFor": why.template_waits.iter().map(of_template).collect::<Vec<_>>(),
@@ -47,6 +49,15 @@ pub fn value(why: &Why) -> Value {
         "mayEnd": why.enders.iter().map(ender).collect::<Vec<_>>(),
         "notRead": unread.into_iter().collect::<Vec<_>>(),
     })
+}
+
+/// The way in which the dashboard opens it.
+fn way(way: Way) -> &'static str {
+    match way {
+        Way::Web => "url",
+        Way::Console => "console",
+        Way::Terminal => "terminal",
+    }
 }
 
 fn warning(namespace: &str, Warning { about, reason, message, times, last }: &Warning) -> Value {
@@ -123,6 +134,7 @@ mod tests {
             phase: InstancePhase::Starting,
             since: Some(at()),
             url: String::new(),
+            opens: Some(Way::Terminal),
             environments: vec![("a".into(), InstancePhase::Off)],
             is_ready: false,
             is_terminating: false,
@@ -163,7 +175,7 @@ mod tests {
         let expected = json!({
             "namespace": "tenant-ada", "name": "box", "tenant": "ada",
             "template": {"namespace": "workspace-tea", "name": "desktop"},
-            "running": true, "phase": "Starting", "since": MIDNIGHT, "ready": false, "url": "",
+            "running": true, "phase": "Starting", "since": MIDNIGHT, "ready": false, "url": "", "opens": "terminal",
             "environments": [{"name": "a", "phase": "Off"}],
             "waitsFor": [about("Instance", "tenant-ada", "box", waits, json!(["teacher"]))],
             "templateWaitsFor": [about("Template", "workspace-tea", "desktop",

@@ -276,9 +276,11 @@ impl Conversion<'_> {
         self.set("", "controllers.snapshot.ephemeralStorage", "");
         self.set("", "controllers.tenant.countQuotas.enabled", false);
         self.set("", "controllers.tenant.managers", "cluster");
+        self.set("", "controllers.tenant.instancesClusterRole", "crownlabs-manage-instances");
         self.set("", "controllers.tenant.sandboxNetworkPolicies", false);
         self.set("", "controllers.instance.examEgress.enabled", false);
         self.set("", "controllers.instance.urls", "path");
+        self.set("", "controllers.instance.largeUploads", false);
         self.set("", "controllers.instance.access.mode", "shared");
         self.set("", "controllers.instance.access.exams", "none");
         self.set("", "controllers.instance.vmPower", "running");

@@ -2,6 +2,7 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use macro_rules_attribute::apply;
+use serde_json::Value;
 
 use super::{Unread, foreign_part, kind};
 
@@ -48,5 +49,37 @@ pub struct HttpRouteStatus {
 kind!(/// An `HTTPRoute`.
     HttpRouteKind, HttpRoute, "gateway.networking.k8s.io", "v1", "HTTPRoute", "httproutes",
     namespaced: true, Unread, HttpRouteStatus);
+/// The object whose controller has decided about a policy.
+#[apply(foreign_part)]
+pub struct PolicyAncestor {
+    /// Its kind; empty for a Gateway.
+    pub kind: String,
+    /// Its namespace; empty if it is the namespace of the policy.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
+/// The status of a policy at one object, usually a Gateway.
+#[apply(foreign_part)]
+pub struct PolicyAncestorStatus {
+    /// The object.
+    pub ancestor_ref: PolicyAncestor,
+    /// The conditions that its controller sets.
+    pub conditions: Vec<RouteCondition>,
+}
+
+/// The fields of a policy's status that we read. Each kind has one of them.
+#[apply(foreign_part)]
+pub struct RoutePolicyStatus {
+    /// One entry for each Gateway.
+    pub ancestors: Vec<PolicyAncestorStatus>,
+    /// The conditions for all Gateways.
+    pub conditions: Vec<RouteCondition>,
+}
+kind!(/// The policy that guards an `HTTPRoute`. The names of its kind are in the configuration, not here, so its stores are
+    /// declared with them.
+    RoutePolicyKind, RoutePolicy, "", "", "RoutePolicy", "routepolicies",
+    namespaced: true, Value, RoutePolicyStatus, encoded: true);
 kind!(/// A Gateway. Only the name is read.
     GatewayKind, Gateway, "gateway.networking.k8s.io", "v1", "Gateway", "gateways", namespaced: true, Unread, Unread);

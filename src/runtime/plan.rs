@@ -36,6 +36,12 @@ impl KindInfo {
         Self { group: T::GROUP, version: T::VERSION, kind: T::KIND, plural: T::PLURAL }
     }
 
+    /// Returns the names of a kind that is in the configuration. They are kept until the process ends.
+    pub fn leaked([group, version, kind, plural]: [&str; 4]) -> Self {
+        let leak = |text: &str| -> &'static str { Box::leak(Box::<str>::from(text)) };
+        Self { group: leak(group), version: leak(version), kind: leak(kind), plural: leak(plural) }
+    }
+
     /// Returns `<group>/<version>`, or only the version for the core group.
     pub fn api_version(&self) -> String {
         if self.group.is_empty() {
@@ -117,6 +123,9 @@ pub struct Desired {
     pub component: Component,
     /// Objects of a lower wave are written first.
     pub wave: u8,
+    /// Whether it is not created after a failure of its component in an earlier wave, because an object of that wave
+    /// protects it.
+    pub is_guarded: bool,
     /// The whole object, sent if it does not exist. `None` if the store holds the object, which saves building it; if
     /// the object is deleted meanwhile, the next reconcile creates it.
     pub manifest: Option<Manifest>,

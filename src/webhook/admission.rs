@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use super::bounded::MOST_VALUES;
 use super::decision::{Decision, Denial};
 use super::instance::reservations::Reservations;
-use super::instance::{managers, names, ports, quota, records, tenant_ref, times};
+use super::instance::{managers, names, ports, quota, records, sharing, tenant_ref, times};
 use super::lookup::Lookup;
 use super::requester::{Bypass, Requester};
 use super::review::Request;
@@ -133,6 +133,7 @@ impl Admission {
         }
         records::check(request, &self.tenant.bypass)?;
         times::check(request)?;
+        sharing::check(request, &self.tenant.bypass, view, clock::now())?;
         ports::check(request, &self.tenant.bypass, view)
     }
 

@@ -23,6 +23,9 @@ BASTION = {"bastion": {"enabled": True}}
 PODS = {"podNetworks": {"enabled": True}}
 EXAMS = {"config": {"controllers": {"examAgent": {"enabled": True, "namespace": "crownlabs-exam"}}}}
 ROLE = "ClusterRole /crownlabs-controller-manager"
+POLICY = {"resource": "securitypolicies", "template": {
+    "apiVersion": "gateway.envoyproxy.io/v1alpha1", "kind": "SecurityPolicy",
+    "spec": {"targetRefs": [{"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "name": "${route}"}]}}}
 SELECTOR = {"crownlabs.polito.it/selector": "crownlabs.polito.it/operator-selector=production"}
 BASE = ROOT / "manifests/kustomize/base"
 
@@ -349,8 +352,9 @@ class Rendering(unittest.TestCase):
     def test_the_notes_name_the_exposure_for_new_sites_and_routes_without_login(self):
         routes = {"enabled": True, "parentRefs": [{"name": "labs", "namespace": "gateways"}]}
         of = lambda **keys: {"config": {"controllers": {"instance": {"gatewayApi": routes | keys}}}}
+        guarded = of(policy=POLICY)
         new_site, open_to_all = "A new site should use the Gateway API", "any client of the Gateway can open every machine"
-        for values, wanted in (({}, [new_site]), (of(), [open_to_all]), (of(authenticated=True), []), (off("instance"), [])):
+        for values, wanted in (({}, [new_site]), (of(), [open_to_all]), (of(authenticated=True), []), (guarded, []), (off("instance"), [])):
             with self.subTest(values):
                 found = render.notes(render.NETWORK, values)
                 self.assertEqual([sentence for sentence in (new_site, open_to_all) if sentence in found], wanted)
@@ -623,6 +627,15 @@ class Rights(unittest.TestCase):
                 found = {right for right in self.of(off(loop)) if right[3] != "bind"}
                 self.assertFalse(self.writes(found, group, resource))
 
+    def test_only_the_kind_of_the_policies_of_routes_is_granted_while_there_are_routes(self):
+        of = lambda enabled: {"config": {"controllers": {"instance": {"gatewayApi": {
+            "enabled": enabled, "parentRefs": [{"name": "labs", "namespace": "gateways"}], "policy": POLICY}}}}}
+        kind = ("gateway.envoyproxy.io", "securitypolicies", "")
+        granted = {(*kind, verb) for verb in ("get", "list", "watch", "create", "patch", "delete")}
+        self.assertEqual(self.of(of(True)) - self.of(), granted)
+        self.assertEqual(self.of(of(False)), self.of())
+        self.assertEqual(self.of(of(True), off("instance")), self.of(off("instance")))
+
     def test_shared_rights_are_absent_if_all_their_loops_are_off(self):
         for resource, loops in {
             ("", "services"): ("instance", "publicExposure"),
@@ -684,8 +697,21 @@ class Rights(unittest.TestCase):
         role = {"config": {"controllers": {"tenant": {"sandboxClusterRole": "own"}}}}
         self.assertEqual(bound() - bound(role), {"crownlabs-sandbox"})
         self.assertEqual(bound(role) - bound(), {"own"})
+        former = {"config": {"controllers": {"tenant": {"instancesClusterRole": "crownlabs-manage-instances"}}}}
+        self.assertEqual(bound() - bound(former), {"crownlabs-own-instances"})
+        self.assertEqual(bound(former) - bound(), set())
+        self.assertNotIn("crownlabs-manage-instances", bound(off("workspace")))
         self.assertNotIn("crownlabs-manage-tenants", bound(off("workspace")))
         self.assertEqual(bound(off("workspace", "tenant")), set())
+
+    def test_only_the_role_of_personal_namespaces_has_the_screens(self):
+        found = by_key(rendered())
+        roles = {key: rights(found[key]) for key in found if key.startswith("ClusterRole /")}
+        screen = ("subresources.kubevirt.io", "virtualmachineinstances/vnc", "", "get")
+        self.assertEqual([key for key, allowed in roles.items() if screen in allowed], ["ClusterRole /crownlabs-own-instances"])
+        own, former = roles["ClusterRole /crownlabs-own-instances"], roles["ClusterRole /crownlabs-manage-instances"]
+        self.assertEqual(own - former, {screen})
+        self.assertEqual(former - own, set())
 
     def test_tenants_cannot_allow_what_the_egress_policy_denies(self):
         egress = {"config": {"controllers": {"tenant": {"egress": {"enabled": True}}}}}

@@ -28,7 +28,10 @@ class Dashboard(unittest.TestCase):
             for key, each in found.items()
             if each["kind"].endswith("RoleBinding") and any(subject.get("name") == account for subject in each["subjects"])
         ]
-        self.assertEqual(bound, ["ClusterRoleBinding /crownlabs-dashboard"])
+        self.assertEqual(sorted(bound), ["ClusterRoleBinding /crownlabs-dashboard", f"RoleBinding {NAME}"])
+        # The only content that it reads with its own account.
+        record = {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["crownlabs-peers"], "verbs": ["list", "watch"]}
+        self.assertEqual(found[f"Role {NAME}"]["rules"], [record])
         impersonates = {"dashboard": {"config": {"controllers": {"dashboard": {"identity": "impersonate"}}}}}
         [watch, announcements, *more] = self.found(impersonates)["ClusterRole /crownlabs-dashboard"]["rules"]
         self.assertEqual([watch, announcements], rules)
@@ -45,7 +48,9 @@ class Dashboard(unittest.TestCase):
         keys = own["controllers"]["dashboard"]
         self.assertEqual(keys["publicUrl"], f"https://{HOST}")
         self.assertEqual(keys["sessionKeyFile"], "/etc/crownlabs-files/dashboard/session-key")
-        self.assertNotIn("dashboard", configuration(f"{NAMESPACE}/crownlabs")["controllers"])
+        # Mails of the other loops link to the dashboard.
+        others = configuration(f"{NAMESPACE}/crownlabs")["controllers"]
+        self.assertEqual(others["dashboard"], {"publicUrl": f"https://{HOST}"})
         self.assertNotIn(f"Deployment {NAME}", by_key(rendered()))
 
     def test_machines_with_hosts_of_their_own_have_its_login(self):
@@ -62,6 +67,13 @@ class Dashboard(unittest.TestCase):
         self.assertIsNone(access(ON, instance(urls="path")))
         self.assertIsNone(access())
 
+    def test_peers_have_desktops_if_the_login_of_the_daemon_guards_them(self):
+        def desktops(*values):
+            return yaml.safe_load(self.found(*values)[f"ConfigMap {NAME}"]["data"]["crownlabs.yaml"])["controllers"]["dashboard"].get("peerDesktops")
+
+        self.assertIs(desktops(), True)
+        self.assertIsNone(desktops({"config": {"controllers": {"instance": {"urls": "path"}}}}))
+
     def test_it_shows_names_if_the_bastion_is_in_the_cluster(self):
         def by_name(*values):
             return yaml.safe_load(self.found(*values)[f"ConfigMap {NAME}"]["data"]["crownlabs.yaml"])["controllers"]["dashboard"].get("sshByName")
@@ -73,6 +85,22 @@ class Dashboard(unittest.TestCase):
         self.assertIs(by_name(bastion, other), False)
         pods = [each["spec"]["template"]["spec"] for key, each in self.found(bastion).items() if key == "Deployment crownlabs-bastion/crownlabs-bastion"]
         self.assertEqual([(pod.get("dnsPolicy"), pod.get("hostNetwork")) for pod in pods], [(None, None)])
+
+    def test_it_has_the_terminals_of_the_bastion(self):
+        def url(*values):
+            return yaml.safe_load(self.found(*values)[f"ConfigMap {NAME}"]["data"]["crownlabs.yaml"])["controllers"]["dashboard"].get("webSshUrl")
+
+        def bastion(**loops):
+            return {"bastion": {"enabled": True, "config": {"controllers": loops}}}
+
+        self.assertIsNone(url())
+        self.assertEqual(url(bastion()), "ws://crownlabs-web-ssh.crownlabs-bastion:8085/webssh")
+        self.assertEqual(url(bastion(webSsh={"listen": "0.0.0.0:9000"})), "ws://crownlabs-web-ssh.crownlabs-bastion:9000/webssh")
+        self.assertIsNone(url(bastion(webSsh={"enabled": False})))
+        service = self.found(bastion())["Service crownlabs-bastion/crownlabs-web-ssh"]
+        self.assertEqual([port["port"] for port in service["spec"]["ports"]], [8085])
+        own = "wss://ssh.example.org/webssh"
+        self.assertEqual(url(bastion(), {"dashboard": {"config": {"controllers": {"dashboard": {"webSshUrl": own}}}}}), own)
 
     def test_missing_settings_are_reported(self):
         for values, message in (

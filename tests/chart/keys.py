@@ -31,7 +31,7 @@ PARTS = {
 SET = {
     "controllers.bastion.hostKeys.namespace", "controllers.bastion.webSshKey.namespace", "controllers.webSsh.privateKeyFile",
     "controllers.dashboard.publicUrl", "controllers.dashboard.clientSecretFile", "controllers.dashboard.sessionKeyFile",
-    "controllers.dashboard.caFile", "controllers.dashboard.sshByName", "controllers.login.sessionKeyFile", "controllers.login.hostKeyFile",
+    "controllers.dashboard.caFile", "controllers.dashboard.sshByName", "controllers.dashboard.webSshUrl", "controllers.dashboard.peerDesktops", "controllers.login.sessionKeyFile", "controllers.login.hostKeyFile", "controllers.login.peersListen",
     "controllers.instanceMetrics.runtimeEndpoint",
     "controllers.instanceMetrics.connectionTimeout", "controllers.instanceMetrics.updatePeriod",
     "controllers.podConfigNode.runtimeEndpoint", "controllers.podConfigNode.allowedBridges", "controllers.podConfigNode.resync",

@@ -161,7 +161,10 @@ impl Direct {
         name: &str,
     ) -> Result<bool> {
         let (kind, subresource) = resource.split_once('/').unwrap_or((resource, ""));
-        let (group, version, kind) = if OF_THE_AUTHORIZER.contains(&kind) {
+        let (group, version, kind) = if let Some((plural, group)) = kind.split_once('.') {
+            // An API that need not be installed.
+            (group.to_owned(), String::new(), plural.to_owned())
+        } else if OF_THE_AUTHORIZER.contains(&kind) {
             (String::new(), String::new(), kind.to_owned())
         } else {
             let (served, _) = self.served(kind).await?;

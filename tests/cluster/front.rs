@@ -10,7 +10,7 @@ use super::processes::Process;
 
 /// A running NGINX.
 pub struct Front {
-    _process: Process,
+    process: Process,
 }
 
 /// A server at a port.
@@ -53,7 +53,7 @@ impl Front {
         let servers: String = served.iter().map(server).chain([more.to_owned()]).collect();
         let configuration = format!(
             "daemon off;\nmaster_process off;\npid {at}/pid;\nerror_log {at}/error.log;\nevents {{worker_connections 4096;}}\nhttp {{\n\
-             {paths}access_log off;\nssl_certificate {folder}/front.crt;\nssl_certificate_key {folder}/front.key;\n{servers}}}\n",
+             {paths}access_log off;\nmap $http_upgrade $front_connection {{\ndefault upgrade;\n\"\" \"\";\n}}\nssl_certificate {folder}/front.crt;\nssl_certificate_key {folder}/front.key;\n{servers}}}\n",
             folder = folder.display(),
         );
         let file = own.join("nginx.conf");
@@ -67,7 +67,12 @@ impl Front {
             assert!(begin.elapsed() < Duration::from_mins(1), "nginx does not listen");
             thread::sleep(Duration::from_millis(20));
         }
-        Self { _process: process }
+        Self { process }
+    }
+
+    /// The process id.
+    pub fn id(&self) -> u32 {
+        self.process.id()
     }
 }
 
@@ -80,6 +85,6 @@ fn server(Served { port, names, behind, has_long_headers, more }: &Served) -> St
         "upstream at{port} {{\n{ports}}}\nserver {{\nlisten 127.0.0.1:{port} ssl;\nserver_name {names};\n{buffers}{more}location / {{\n\
          proxy_pass http://at{port};\nproxy_http_version 1.1;\nproxy_set_header Host $http_host;\n\
          proxy_set_header X-Forwarded-Proto https;\nproxy_set_header X-Forwarded-Host $http_host;\n\
-         proxy_set_header Connection \"\";\nproxy_read_timeout 300s;\nproxy_next_upstream error;\n}}\n}}\n"
+         proxy_set_header Upgrade $http_upgrade;\nproxy_set_header Connection $front_connection;\nproxy_read_timeout 300s;\nproxy_next_upstream error;\n}}\n}}\n"
     )
 }

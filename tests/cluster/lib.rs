@@ -45,6 +45,7 @@ pub mod prometheus;
 pub mod proxy;
 pub mod registry;
 pub mod request;
+pub mod screens;
 pub mod smtp;
 pub mod sshd;
 mod standin;

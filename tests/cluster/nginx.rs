@@ -14,8 +14,14 @@ use super::processes::Process;
 
 /// The annotations that it knows. It must not serve an Ingress with an unknown annotation.
 const REWRITE: &str = "nginx.ingress.kubernetes.io/rewrite-target";
-const TIMEOUTS: [&str; 2] =
-    ["nginx.ingress.kubernetes.io/proxy-read-timeout", "nginx.ingress.kubernetes.io/proxy-send-timeout"];
+/// Those that are a directive of NGINX, with the unit of its value. Without them, the defaults of NGINX apply, which are
+/// those of ingress-nginx: a body has at most 1 MiB, and is stored before it is passed on.
+const DIRECTIVES: [(&str, &str, &str); 4] = [
+    ("nginx.ingress.kubernetes.io/proxy-read-timeout", "proxy_read_timeout", "s"),
+    ("nginx.ingress.kubernetes.io/proxy-send-timeout", "proxy_send_timeout", "s"),
+    ("nginx.ingress.kubernetes.io/proxy-body-size", "client_max_body_size", ""),
+    ("nginx.ingress.kubernetes.io/proxy-request-buffering", "proxy_request_buffering", ""),
+];
 const AUTH: &str = "nginx.ingress.kubernetes.io/auth-url";
 /// The login page: ingress-nginx redirects users to it who are not logged in. Here they get 401. For other users it
 /// changes nothing.
@@ -27,7 +33,7 @@ const DEADLINE: Duration = Duration::from_mins(1);
 pub struct Nginx {
     folder: PathBuf,
     /// The process ends with this value.
-    _process: Process,
+    process: Process,
 }
 
 /// A path of an Ingress.
@@ -36,6 +42,8 @@ struct Location {
     rewrite: Option<String>,
     /// The URL of the login check, if there is one.
     auth: Option<String>,
+    /// The directives that its annotations set.
+    directives: String,
     backend: String,
 }
 
@@ -86,7 +94,12 @@ impl Nginx {
             ensure!(begin.elapsed() < DEADLINE, "nginx does not listen");
             std::thread::sleep(Duration::from_millis(20));
         }
-        Ok(Self { folder: folder.to_path_buf(), _process: process })
+        Ok(Self { folder: folder.to_path_buf(), process })
+    }
+
+    /// The process id.
+    pub fn id(&self) -> u32 {
+        self.process.id()
     }
 
     /// The requests so far, each with its path, the status of the response, and the user agent.
@@ -111,10 +124,16 @@ fn servers(
         let metadata = &ingress["metadata"];
         let annotations = metadata["annotations"].as_object().cloned().unwrap_or_default();
         let ours = annotations.keys().filter(|name| name.starts_with("nginx.ingress.kubernetes.io/"));
-        let known = [&[REWRITE, AUTH, SIGN_IN][..], &TIMEOUTS].concat();
+        let directives = DIRECTIVES.map(|(annotation, ..)| annotation);
+        let known = [&[REWRITE, AUTH, SIGN_IN][..], &directives].concat();
         for name in ours {
             ensure!(known.contains(&name.as_str()), "{name} is not known here: {ingress:#}");
         }
+        let set = DIRECTIVES.iter().filter_map(|(annotation, directive, unit)| {
+            let value = annotations.get(*annotation)?.as_str()?;
+            Some(format!("{directive} {value}{unit};\n"))
+        });
+        let directives: String = set.collect();
         let auth = annotations.get(AUTH).map(|url| {
             let path = url.as_str().and_then(|url| url.splitn(4, '/').nth(3)).context("a URL with a path")?;
             anyhow::Ok(format!("http://{}/{path}", login.context("an OAuth2 proxy")?))
@@ -129,6 +148,7 @@ fn servers(
                     path: path["path"].as_str().context("a path")?.to_owned(),
                     rewrite: rewrite.clone(),
                     auth: auth.clone(),
+                    directives: directives.clone(),
                     backend: backend(namespace, &path["backend"]["service"])?,
                 });
             }
@@ -152,19 +172,20 @@ fn servers(
     Ok(upstreams + &servers.collect::<String>())
 }
 
-fn location(index: usize, Location { path, rewrite, auth, backend }: &Location, is_regex: bool) -> String {
+fn location(index: usize, location: &Location, is_regex: bool) -> String {
+    let Location { path, rewrite, auth, directives, backend } = location;
     let place = if is_regex { format!("~* \"^{path}\"") } else { path.clone() };
     let rewrite = rewrite.as_ref().map(|target| format!("rewrite \"(?i){path}\" {target} break;\n"));
     let rewrite = rewrite.unwrap_or_default();
     let (asks, asked) = auth.as_ref().map_or_else(Default::default, |url| {
         let asked = format!(
-            "location = /_auth-{index} {{\ninternal;\nproxy_pass_request_body off;\n\
+            "location = /_auth-{index} {{\ninternal;\n{directives}proxy_pass_request_body off;\n\
             proxy_set_header Content-Length \"\";\nproxy_pass {url};\n}}\n"
         );
         (format!("auth_request /_auth-{index};\n"), asked)
     });
     format!(
-        "{asked}location {place} {{\n{asks}{rewrite}proxy_pass http://{backend};\nproxy_set_header Host $host;\n\
+        "{asked}location {place} {{\n{asks}{directives}{rewrite}proxy_pass http://{backend};\nproxy_set_header Host $host;\n\
         proxy_set_header Connection \"\";\n}}\n"
     )
 }

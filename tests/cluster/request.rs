@@ -19,6 +19,13 @@ pub struct Answer {
 }
 
 impl Answer {
+    /// Reads a whole response.
+    pub fn parse(answer: &str) -> Result<Self> {
+        let (head, body) = answer.split_once("\r\n\r\n").with_context(|| answer.to_owned())?;
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).context("a status")?;
+        Ok(Self { status, head: head.to_owned(), body: body.to_owned() })
+    }
+
     /// A header; empty if it is missing.
     pub fn header(&self, wanted: &str) -> &str {
         let mut headers = self.head.lines().filter_map(|line| line.split_once(": "));
@@ -39,7 +46,5 @@ pub fn send(address: &str, method: &str, path: &str, headers: &[(&str, &str)], b
     stream.write_all(request.as_bytes())?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
-    let (head, body) = answer.split_once("\r\n\r\n").with_context(|| format!("{method} {path}: {answer}"))?;
-    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).context("a status")?;
-    Ok(Answer { status, head: head.to_owned(), body: body.to_owned() })
+    Answer::parse(&answer).with_context(|| format!("{method} {path}"))
 }

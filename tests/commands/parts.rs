@@ -84,7 +84,9 @@ pub fn moved(site: &Site) {
         site.lab.patch("deployments", "labs", name, r#"{"spec": {"replicas": 0}}"#);
     }
     // As `from-values` writes it.
-    install_chart(site, &["--take-ownership", "--set", "config.controllers.tenant.managers=cluster"]);
+    let keys = ["managers=cluster", "instancesClusterRole=crownlabs-manage-instances"];
+    let [managers, role] = keys.map(|key| format!("config.controllers.tenant.{key}"));
+    install_chart(site, &["--take-ownership", "--set", &managers, "--set", &role]);
     let webhooks = "validatingwebhookconfigurations,mutatingwebhookconfigurations";
     site.lab.kubectl(&["delete", webhooks, "crownlabs-operator", "--ignore-not-found"]);
     site.await_daemon();

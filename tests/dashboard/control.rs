@@ -76,6 +76,16 @@ fn act(site: &Site, request: &Value) -> Value {
         "keycloak" => answer(site.keycloak(&text("method"), &text("path"), &request["body"])),
         "public-key" => json!({"output": site.bastion.public_key}),
         "ssh" => answer(site.bastion.run(&text("command"))),
+        "terminal-at" => {
+            site.terminals.answer_at(&text("address"));
+            json!({})
+        }
+        "screen" => {
+            site.screens.set(&text("name"), &text("show"));
+            json!({})
+        }
+        "screen-output" => json!({"output": site.screens.output()}),
+        "screen-requests" => json!({"output": site.screens.requests()}),
         "stop-apiserver" => {
             site.lab.cluster.stop_apiserver();
             json!({})

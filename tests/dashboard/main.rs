@@ -18,11 +18,13 @@ mod logins;
 #[allow(dead_code, reason = "shared with the integration tests")]
 mod network;
 mod realm;
+mod screens;
 mod seen;
 mod site;
 #[path = "../integration/bastion/ssh.rs"]
 #[allow(dead_code, reason = "shared with the integration tests")]
 mod ssh;
+mod terminals;
 
 use std::path::Path;
 use std::process::Command;

@@ -29,6 +29,9 @@ const PROBE: &str = "/livez";
 /// The kinds that the account may list and watch.
 const KINDS: [&str; 6] =
     ["instances", "sharedvolumes", "templates", "tenants", "workspaces", "announcements"];
+/// The only other object that the account reads: the record of connections.
+const RECORD: &str = "/api/v1/namespaces/crownlabs-system/configmaps?";
+const RECORD_NAME: &str = "fieldSelector=metadata.name%3Dcrownlabs-peers";
 /// The path of the announcements for everyone, whose content the account reads, too.
 const FOR_EVERYONE: &str =
     "/apis/lab.crownlabs.polito.it/v1alpha1/namespaces/crownlabs-system/announcements?";
@@ -132,7 +135,9 @@ pub fn names(site: &Site) {
         if entry.user == ANONYMOUS {
             assert_eq!(entry.request_uri, PROBE, "{entry:?}");
         } else if entry.user == ACCOUNT {
-            let is_known = KINDS.contains(&&*entry.resource) && ["list", "watch"].contains(&&*entry.verb);
+            let is_record = entry.request_uri.starts_with(RECORD) && entry.request_uri.contains(RECORD_NAME);
+            let is_known =
+                (KINDS.contains(&&*entry.resource) || is_record) && ["list", "watch"].contains(&&*entry.verb);
             // Every account may discover the kinds of the API server.
             let is_about_kinds = ["", "customresourcedefinitions"].contains(&&*entry.resource);
             assert!(is_known || is_about_kinds && entry.verb == "get", "{entry:?}");

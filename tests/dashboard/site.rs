@@ -18,6 +18,8 @@ use crate::daemon::{Daemon, Options, config, reserved_port, tail};
 use crate::lab::{Lab, PATIENCE, wait_until};
 use crate::logins::Logins;
 use crate::realm;
+use crate::screens::Screens;
+use crate::terminals::Terminals;
 
 /// The value of the selector label.
 pub const SELECTOR: &str = "dashboard";
@@ -44,6 +46,8 @@ pub struct Site {
     daemon: Mutex<Daemon>,
     pub bastion: Bastion,
     pub logins: Logins,
+    pub terminals: Terminals,
+    pub screens: Screens,
     pub lab: Lab,
     pub keycloak: Mutex<KeycloakServer>,
     ports: Ports,
@@ -96,6 +100,8 @@ impl Site {
         ));
         let daemon = Mutex::new(Self::daemon(&lab, &ports, folder.path(), "cluster"));
         let bastion = Bastion::start(&lab, SELECTOR);
+        let terminals = Terminals::start(&lab, SELECTOR);
+        let screens = Screens::start(&lab, &folder.path().join("machine"));
         let logins = Logins::start(&lab, folder.path(), &url(ports.labs));
         let site = Self {
             fronts: vec![auth],
@@ -105,6 +111,8 @@ impl Site {
             daemon,
             bastion,
             logins,
+            terminals,
+            screens,
             lab,
             keycloak: Mutex::new(keycloak),
             ports,
@@ -126,7 +134,8 @@ impl Site {
         let config = format!(
             "webhook: {{enabled: true, listen: \"127.0.0.1:{}\", bypassGroups: [\"system:masters\", \"kubernetes:labs:admin\"]}}\n\
              controllers: {{instance: {{websiteBaseUrl: machines.localhost, layout: perEnvironment, access: {{mode: none}}}}, \
-             tenant: {{managers: {managers}}}, inactivity: {{enabled: true}}, submission: {{enabled: true, maxAttempts: 1}}, \
+             tenant: {{managers: {managers}, instancesClusterRole: crownlabs-own-instances}}, inactivity: {{enabled: true}}, \
+             submission: {{enabled: true, maxAttempts: 1}}, \
              termination: {{enabled: true, statusCheckInterval: 5s, confirmAfter: 5s, allowCidrs: [127.0.0.0/8]}}}}\n\
              integrations: {{prometheus: {{url: \"http://127.0.0.1:9\"}}, \
              mail: {{transport: file, folder: \"{}/mails\", from: labs@example.org}}}}\n",
@@ -181,6 +190,7 @@ impl Site {
             "enabled": true, "listen": format!("127.0.0.1:{port}"), "publicUrl": url, "issuerUrl": self.issuer(),
             "clientId": realm::CLIENT, "clientSecretFile": secret, "caFile": folder.join("front.crt"), "sessionKeyFile": key,
             "sshHost": bastion::HOST, "driveTemplate": "workspace-tea/desktop", "helpUrl": "https://help.example.org",
+            "webSshUrl": self.terminals.url(),
         });
         for (name, value) in keys.as_object().into_iter().flatten() {
             dashboard[name] = value.clone();
@@ -293,7 +303,7 @@ impl Site {
     /// Returns the logs of all daemons of the project.
     pub fn logs(&self) -> String {
         let (replicas, other) = (self.replicas.lock(), self.other.lock());
-        let ended = [self.ended.lock().clone(), self.bastion.log(), self.logins.log()];
+        let ended = [self.ended.lock().clone(), self.bastion.log(), self.logins.log(), self.terminals.log()];
         let daemon = self.daemon.lock();
         let all = replicas.iter().chain(other.iter()).chain([&*daemon]).map(Daemon::log).chain(ended);
         all.collect::<Vec<_>>().join("\n")

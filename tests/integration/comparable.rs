@@ -8,9 +8,11 @@ use serde_json::Value;
 pub type Objects = BTreeMap<String, Value>;
 
 /// Members whose values differ from run to run: the API server or the time determines them.
-const VOLATILE: [&str; 22] = [
+const VOLATILE: [&str; 24] = [
     "cookie-secret",
     "crownlabs.polito.it/pod-template",
+    "crownlabs.polito.it/policy-digest",
+    "crownlabs.polito.it/route-state",
     "ipAddress",
     "ipAddresses",
     "mac",

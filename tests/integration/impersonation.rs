@@ -15,7 +15,7 @@ const RULES: &str = include_str!("../../manifests/chart/files/impersonation.yaml
 const SINCE: u64 = 36;
 
 /// Gives an account of this name some rights, in all namespaces.
-fn grant(lab: &Lab, name: &str, rules: &Value) {
+pub fn grant(lab: &Lab, name: &str, rules: &Value) {
     let metadata = json!({"name": name});
     let group = "rbac.authorization.k8s.io";
     let role = json!({"apiVersion": format!("{group}/v1"), "kind": "ClusterRole", "metadata": metadata, "rules": rules});
@@ -70,7 +70,8 @@ fn dashboard(folder: &TempDir, kubeconfig: &std::path::Path) -> Daemon {
     )
 }
 
-fn rules() -> Value {
+/// The rules of the account.
+pub fn rules() -> Value {
     serde_saphyr::from_str::<Value>(RULES).expect("YAML")["rules"].clone()
 }
 
@@ -80,7 +81,7 @@ fn serves(daemon: &Daemon) -> bool {
 }
 
 /// Whether the API server has constrained impersonation on.
-fn is_known(lab: &Lab) -> bool {
+pub fn is_known(lab: &Lab) -> bool {
     let version: Value = serde_json::from_str(&lab.kubectl(&["version", "-o", "json"])).expect("JSON");
     let version = version["serverVersion"]["gitVersion"].as_str().expect("a version");
     let minor = version.split('.').nth(1).expect("a minor version");

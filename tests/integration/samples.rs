@@ -37,6 +37,37 @@ fn all_samples_are_applied_by_one_command_to_an_empty_cluster() {
     // The API server has added defaults to the environments of a Template, which kubectl cannot tell from a change.
     let mut others = again.lines().filter(|line| !line.starts_with("template.crownlabs.polito.it/"));
     assert!(others.all(|line| line.ends_with(" unchanged")), "{again}");
+    my_files(&lab);
+}
+
+/// The Template of *My files* makes a machine that serves MyDrive below its own path.
+fn my_files(lab: &Lab) {
+    const NAMESPACE: &str = "tenant-ada-rossi";
+    lab.kubectl(&["apply", "-f", &format!("{SAMPLES}/optional/my-files.yaml")]);
+    lab.await_ready("workspaces", "utilities");
+    let roles = r#"[{"name": "netlab", "role": "user"}, {"name": "utilities", "role": "user"}]"#;
+    lab.patch("tenants", "", "ada.rossi", &format!("{{\"spec\": {{\"workspaces\": {roles}}}}}"));
+    // It leaves its place to the next machine.
+    lab.delete("instances", NAMESPACE, &["pair-1"]);
+    lab.apply(
+        "apiVersion: crownlabs.polito.it/v1alpha2\nkind: Instance\nmetadata: {name: files-1, namespace: tenant-ada-rossi}\n\
+         spec:\n  template.crownlabs.polito.it/TemplateRef: {name: my-files, namespace: workspace-utilities}\n  \
+         tenant.crownlabs.polito.it/TenantRef: {name: ada.rossi}\n",
+    );
+    lab.await_phase(NAMESPACE, "files-1", "Ready");
+    let deployment = lab.get("deployments", NAMESPACE, "files-1").expect("there");
+    let container = &deployment["spec"]["template"]["spec"]["containers"][0];
+    let all = |list: &str, member: &str| -> Vec<String> {
+        let of = |item: &Value| item[member].as_str().expect("a text").to_owned();
+        container[list].as_array().expect("a list").iter().map(of).collect()
+    };
+    assert_eq!(all("volumeMounts", "mountPath"), ["/config", "/media/mydrive"]);
+    let known = all("env", "name");
+    let arguments = container["args"].as_array().expect("arguments").iter().filter_map(Value::as_str);
+    let names = arguments.filter_map(|argument| argument.strip_prefix("$(")?.strip_suffix(')'));
+    let names: Vec<&str> = names.collect();
+    assert_eq!(names, ["CROWNLABS_LISTEN_PORT", "CROWNLABS_BASE_PATH"]);
+    assert!(names.iter().all(|name| known.iter().any(|known| known == name)), "{known:?}");
 }
 
 #[test]

@@ -7,11 +7,13 @@
 
 mod browser;
 mod class;
+mod consoles;
 mod crowd;
 mod flood;
 mod one;
 mod silent;
 mod stopped;
+mod terminals;
 mod world;
 
 use std::time::Duration;
@@ -36,6 +38,8 @@ pub async fn pages(figures: &mut Figures) -> Result<()> {
     let daemon = world.daemon().await?;
     crowd::crowd(&world, &daemon, figures).await?;
     drop(daemon);
+    terminals::terminals(&world, figures).await?;
+    consoles::consoles(&world, figures).await?;
     class::class(&world, figures).await?;
     silent::silent(&world, figures).await?;
     flood::flood(&world, figures).await?;

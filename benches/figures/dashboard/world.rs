@@ -116,7 +116,7 @@ impl World {
             "firstName": "Ada", "lastName": "Rossi", "email": format!("{name}@example.org"),
             "workspaces": [{"name": "bench", "role": "user"}],
         });
-        let instances = "crownlabs-manage-instances";
+        let (instances, own) = ("crownlabs-manage-instances", "crownlabs-own-instances");
         for (path, body) in [
             ("/api/v1/namespaces".to_owned(), json!({"metadata": {"name": namespace}})),
             (format!("{RBAC}/clusterroles"), json!({"metadata": {"name": role}, "rules": rules})),
@@ -126,7 +126,7 @@ impl World {
             ),
             (
                 format!("{RBAC}/namespaces/{namespace}/rolebindings"),
-                json!({"metadata": {"name": instances}, "roleRef": bound(instances), "subjects": subjects}),
+                json!({"metadata": {"name": instances}, "roleRef": bound(own), "subjects": subjects}),
             ),
             (format!("{API}/tenants"), of_kind("Tenant", &name, &spec)),
         ] {
@@ -167,11 +167,16 @@ impl World {
 
     /// Starts the dashboard, and waits until it serves.
     pub async fn daemon(&self) -> Result<Daemon> {
+        self.daemon_with("").await
+    }
+
+    /// The same with more keys of the dashboard, behind a comma.
+    pub async fn daemon_with(&self, more: &str) -> Result<Daemon> {
         let Self { bench, port, .. } = self;
         let file = |name: &str| bench.dir.join(name).display().to_string();
         let keys = format!(
             "listen: \"127.0.0.1:{port}\", publicUrl: \"https://labs.example.org\", issuerUrl: \"{}\", clientId: {CLIENT}, \
-             clientSecretFile: {}, caFile: {}, sessionKeyFile: {}",
+             clientSecretFile: {}, caFile: {}, sessionKeyFile: {}{more}",
             bench.cluster.issuer_url(),
             file("client-secret"),
             bench.cluster.ca_file().display(),

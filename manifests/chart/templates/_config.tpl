@@ -138,6 +138,10 @@ are left out.
 {{- with include "crownlabs.access" . | fromYaml -}}
 {{- $made = mergeOverwrite $made (dict "controllers" (dict "instance" (dict "access" .))) -}}
 {{- end -}}
+{{- /* Mails link to the dashboard. */ -}}
+{{- if and .Values.dashboard.enabled .Values.dashboard.host -}}
+{{- $made = mergeOverwrite $made (dict "controllers" (dict "dashboard" (dict "publicUrl" (printf "https://%s" .Values.dashboard.host)))) -}}
+{{- end -}}
 {{- if dig "integrations" "prometheus" "url" "" $own -}}
 {{- $made = mergeOverwrite $made (dict "integrations" (dict "prometheus" (dict "queries" (include "crownlabs.queries" . | fromYaml)))) -}}
 {{- end -}}

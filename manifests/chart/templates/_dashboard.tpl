@@ -29,6 +29,14 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- if .Values.bastion.enabled -}}
 {{- /* Its pods have the DNS of the cluster. */ -}}
 {{- $_ := set $keys "sshByName" true -}}
+{{- $webSsh := (include "crownlabs.bastion.effective" . | fromYaml).controllers.webSsh -}}
+{{- if $webSsh.enabled -}}
+{{- $service := printf "%s-web-ssh.%s" (include "crownlabs.fullname" .) (include "crownlabs.bastion.namespace" .) -}}
+{{- $_ := set $keys "webSshUrl" (printf "ws://%s:%s/webssh" $service (include "crownlabs.port" $webSsh.listen)) -}}
+{{- end -}}
+{{- end -}}
+{{- if eq (include "crownlabs.effective" . | fromYaml).controllers.instance.access.mode "daemon" -}}
+{{- $_ := set $keys "peerDesktops" (not (empty (include "crownlabs.login.effective" . | fromYaml).controllers.login.peersListen)) -}}
 {{- end -}}
 {{- toYaml (dict "dashboard" $keys) -}}
 {{- end }}

@@ -28,6 +28,7 @@ true
 {{- $folder := "/etc/crownlabs-files" -}}
 {{- $keys := dict
   "enabled" true
+  "peersListen" "0.0.0.0:8090"
   "sessionKeyFile" (printf "%s/session/%s" $folder .Values.dashboard.secret.sessionKey)
   "hostKeyFile" (printf "%s/machine-hosts/key" $folder)
 -}}

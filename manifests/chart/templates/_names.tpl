@@ -69,8 +69,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- define "crownlabs.namespaceLabels" -}}
 {{- $labels := deepCopy .Values.namespace.labels -}}
 {{- $bastion := include "crownlabs.bastion.inDaemon" . -}}
-{{- if $bastion -}}
-{{- /* The NetworkPolicies of Tenants let pods of such namespaces connect to machines. */ -}}
+{{- if or $bastion (include "crownlabs.login.isOn" .) -}}
+{{- /* The NetworkPolicies of Tenants let pods of such namespaces connect to machines: the bastion, and the login for peers. */ -}}
 {{- $_ := set $labels "crownlabs.polito.it/allow-instance-access" "true" -}}
 {{- end -}}
 {{- if or .Values.hostNetwork (and $bastion (include "crownlabs.bastion.captures" .)) -}}

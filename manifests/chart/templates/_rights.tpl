@@ -30,6 +30,13 @@
 {{- $_ := set $verbs $resource $known -}}
 {{- end -}}
 {{- end -}}
+{{- /* The policies of routes, whose kind is in the configuration. */ -}}
+{{- $gateways := (include "crownlabs.effective" . | fromYaml).controllers.instance.gatewayApi -}}
+{{- $resource := dig "policy" "resource" "" $gateways -}}
+{{- if and $resource $gateways.enabled (has "instance" (include "crownlabs.parts" . | fromYaml).parts) -}}
+{{- $group := first (splitList "/" (dig "policy" "template" "apiVersion" "" $gateways)) -}}
+{{- $_ := set $verbs (printf "%s/%s" $group $resource) (dict "get" true "list" true "watch" true "create" true "patch" true "delete" true) -}}
+{{- end -}}
 {{- $rules := dict -}}
 {{- range $resource := keys $verbs | sortAlpha -}}
 {{- $known := get $verbs $resource -}}
@@ -60,7 +67,7 @@
 {{- $roles = concat $roles (list "crownlabs-manage-instances" "crownlabs-manage-tenants" "crownlabs-view-templates" "crownlabs-manage-templates" "crownlabs-manage-sharedvolumes") -}}
 {{- end -}}
 {{- if has "tenant" $parts -}}
-{{- $roles = concat $roles (list "crownlabs-manage-instances" "crownlabs-manage-templates" $effective.controllers.tenant.sandboxClusterRole) -}}
+{{- $roles = concat $roles (list $effective.controllers.tenant.instancesClusterRole "crownlabs-manage-templates" $effective.controllers.tenant.sandboxClusterRole) -}}
 {{- end -}}
 {{- toYaml (dict "roles" ($roles | uniq | sortAlpha)) -}}
 {{- end }}

@@ -30,7 +30,7 @@ pub enum Source {
     /// The reason of an event about an object of the environment.
     Event,
     /// The Gateway controller's conditions of an `HTTPRoute`, if it rejects the route; or the absence of any status
-    /// on an `HTTPRoute` or an Ingress.
+    /// on an `HTTPRoute` or an Ingress; or the withdrawal of a route without an accepted policy.
     Exposure,
 }
 
@@ -97,6 +97,7 @@ static CAUSES: &[CauseRow] = rows! {
     MachineInstance: "Paused" => [Running]: reason::MACHINE_PAUSED;
     MachineInstance: "" => [Running]: reason::MACHINE_STATE;
     Exposure: "refused" => [Running, Running]: reason::ROUTE_REFUSED;
+    Exposure: "unguarded" => [Running, Running]: reason::ROUTE_UNGUARDED;
     Exposure: "ignored" | "" => [Running, Running]: reason::ROUTE_IGNORED;
     Disk: "progress" => [Importing]: reason::IMPORTING;
     Disk: "restarted" => [Importing]: reason::IMPORT_RESTARTED;

@@ -77,6 +77,10 @@ reasons! { INSTANCES, INSTANCES_ROWS;
     /// A Gateway rejects the route of the web interface, or cannot resolve its backend.
     ROUTE_REFUSED = "RouteRefused" on [Instance] in [Ready, Stalled, Event] by Administrator:
         "The message comes from the Gateway's controller. Check `controllers.instance.gatewayApi.parentRefs` and the listeners of the Gateway.";
+    /// The Gateway has not accepted the route of the web interface together with the policy that guards it within
+    /// `controllers.instance.stalledAfter`, so the route is removed. It is tried again after pauses of up to an hour.
+    ROUTE_UNGUARDED = "RouteUnguarded" on [Instance] in [Ready, Stalled, Event] by Administrator:
+        "The message comes from the Gateway's controller. Correct `controllers.instance.gatewayApi.policy`, and every route is tried again at once; or delete the policy of the Instance.";
     /// No controller has accepted the route or the Ingress of the web interface within
     /// `controllers.instance.stalledAfter`.
     ROUTE_IGNORED = "RouteIgnored" on [Instance] in [Ready, Stalled, Event] by Administrator:

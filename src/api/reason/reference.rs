@@ -83,7 +83,8 @@ fn causes() -> String {
         Source::Disk => "DataVolume: phase, or condition `Running`",
         Source::Event => "any: an event, once the Instance has waited for `stalledAfter`",
         Source::Exposure => {
-            "HTTPRoute: conditions `Accepted` and `ResolvedRefs`; HTTPRoute, Ingress: no controller serves it"
+            "HTTPRoute: conditions `Accepted` and `ResolvedRefs`; HTTPRoute, Ingress: no controller serves it; \
+             `unguarded` if the Gateway has not accepted the policy of an HTTPRoute"
         }
     };
     let cells = |cause: &CauseRow| {

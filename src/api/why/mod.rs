@@ -21,6 +21,7 @@ use super::condition::{
     TENANT_MISMATCH,
 };
 use super::instance::{Instance, InstancePhase, InstanceStatus};
+use super::openings::{self, Way};
 use super::reason::{self, Reason};
 use super::reference::GenericRef;
 use super::requirements::OF_CLUSTERS;
@@ -75,6 +76,8 @@ pub struct Why {
     pub since: Option<Time>,
     /// The URL that a browser opens; empty if it has no URL.
     pub url: String,
+    /// The way in which the dashboard opens it; `None` while it cannot be opened.
+    pub opens: Option<Way>,
     /// Its environments, with the phase of each.
     pub environments: Vec<(Text, InstancePhase)>,
     /// Whether it is in the state that its present spec asks for, and is not being deleted.
@@ -144,6 +147,7 @@ impl Facts<'_> {
             phase: status.phase.clone(),
             since: ready.map(|ready| ready.last_transition_time.clone()),
             url: status.open_url().to_owned(),
+            opens: self.opens(),
             environments: environments.map(|one| (one.name.clone(), one.phase.clone())).collect(),
             is_ready: !(is_waiting(instance) || is_terminating || is_behind),
             is_terminating,
@@ -156,6 +160,13 @@ impl Facts<'_> {
             limits: template.map(step::limits),
             enders: self.enders(),
         }
+    }
+
+    /// The way in which the dashboard opens it, if terminals and consoles are offered.
+    fn opens(&self) -> Option<Way> {
+        let Self { instance, template, .. } = *self;
+        let facts = openings::Facts { instance, template, has_terminals: true, has_consoles: true };
+        facts.connect().and_then(|(_, ways)| ways.connect)
     }
 
     /// The Tenant that it belongs to.

@@ -4,6 +4,7 @@ use super::{Case, Rule, Test};
 use crate::config::bound::Section;
 use crate::config::prometheus::{PrometheusQueries, data_problem};
 use crate::config::query_template::check_expression;
+use crate::config::route_policy;
 use crate::config::types::Resync;
 use crate::config::{
     AppearanceConfig, Config, DashboardConfig, ExpirationConfig, ImageListConfig, InactivityConfig,
@@ -145,6 +146,9 @@ pub const RULES: &[Rule] = &[
         Enabled,
         &[("parentRefs", "at least one Gateway as {name, namespace}")],
     ),
+    Other("controllers.instance.gatewayApi", &["policy"], route_policy::EXPECTED, |config| {
+        config.controllers.instance.gateway_api.policy.problem()
+    }),
     Needed(
         "controllers.instance",
         Case::Is("access.mode", "perInstance"),

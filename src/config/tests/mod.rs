@@ -8,6 +8,7 @@ mod image_list;
 mod mail;
 mod queries;
 mod reference;
+mod route_policy;
 
 use std::collections::BTreeMap;
 

@@ -22,7 +22,10 @@ fn type_of(schema: &Value) -> String {
         "integer" => "whole number".to_owned(),
         "array" => format!("list of {}", schema.get("items").map_or_else(String::new, type_of)),
         "object" => schema.get("additionalProperties").filter(|values| values.is_object()).map_or_else(
-            || format!("mapping of {}", keys(schema).join(", ")),
+            || match keys(schema) {
+                none if none.is_empty() => "mapping".to_owned(),
+                keys => format!("mapping of {}", keys.join(", ")),
+            },
             |values| format!("mapping to {}", type_of(values)),
         ),
         other => other.to_owned(),

@@ -14,6 +14,7 @@ use super::stores::Candidate;
 use crate::api::condition::ConditionType;
 use crate::api::instance::InstanceKind;
 use crate::api::lifetime::LifetimeError;
+use crate::api::openings::Site;
 use crate::api::promise::{End, Promise};
 use crate::api::reason::{INVALID_DURATION, Reason, TENANT_NOT_FOUND};
 use crate::api::template::Template;
@@ -86,7 +87,7 @@ impl Ending<'_> {
     }
 
     /// The mail that is due, if any, or the problem if its Tenant does not exist.
-    pub fn notice(&self, now: Timestamp, website: &str) -> Result<Option<Notice>, Problem> {
+    pub fn notice(&self, now: Timestamp, site: &Site) -> Result<Option<Notice>, Problem> {
         let (kind, deadline) = match self.due(now) {
             Due::Warn(deadline) => (self.kind.warning, deadline),
             Due::Final(deadline) => (self.kind.last, deadline),
@@ -117,8 +118,7 @@ impl Ending<'_> {
             remaining: self.terms.interval.saturating_mul(if is_warning { left } else { 0 }),
             deadline,
             files: Vec::new(),
-            // The dashboard shows tenants their Instances.
-            link: format!("https://{website}"),
+            link: site.page(instance),
             created: self.candidate.created(now),
             wording: Wording::Templates,
         };
@@ -237,9 +237,9 @@ pub fn sound<'e>(
 
 /// Adds the step that is due to a plan: a mail, or the time of the next check. Returns whether the Instance is to be
 /// stopped or deleted now. Both happen only after the API server has confirmed the Instance.
-pub fn proceed(ending: &Ending<'_>, now: Timestamp, website: &str, plan: &mut Plan<Effect>) -> bool {
+pub fn proceed(ending: &Ending<'_>, now: Timestamp, site: &Site, plan: &mut Plan<Effect>) -> bool {
     let due = ending.due(now);
-    match (due, ending.notice(now, website)) {
+    match (due, ending.notice(now, site)) {
         (Due::Never, _) => plan.requeue = Requeue::OnChange,
         (Due::At(time), _) => {
             plan.requeue_after(Duration::try_from(time.duration_since(now)).unwrap_or_default());

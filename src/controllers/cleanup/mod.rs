@@ -24,6 +24,7 @@ pub mod stores;
 pub mod telemetry;
 
 use super::setup::Setup;
+use crate::api::openings::Site;
 use crate::config::{Undeliverable, read};
 
 /// The settings of the plans and reports of such a loop.
@@ -31,8 +32,8 @@ use crate::config::{Undeliverable, read};
 pub struct Settings<C> {
     /// The configuration of the loop.
     pub config: C,
-    /// The host of the website, for the link in mails.
-    pub website: String,
+    /// Where users see their Instances, for the link in mails.
+    pub site: Site,
     /// The action if a warning is permanently rejected.
     pub undeliverable: Undeliverable,
 }
@@ -40,7 +41,15 @@ pub struct Settings<C> {
 impl<C> Settings<C> {
     /// The settings of a loop with this configuration.
     pub fn new(setup: &mut Setup<'_>, config: C) -> Self {
-        let website = read!(setup.config, controllers.instance.website_base_url).clone();
-        Self { config, website, undeliverable: *read!(setup.config, integrations.mail.undeliverable) }
+        let site = site(setup);
+        Self { config, site, undeliverable: *read!(setup.config, integrations.mail.undeliverable) }
+    }
+}
+
+/// Reads where users see their Instances.
+pub fn site(setup: &mut Setup<'_>) -> Site {
+    Site {
+        dashboard: read!(setup.config, controllers.dashboard.public_url).clone(),
+        website: read!(setup.config, controllers.instance.website_base_url).clone(),
     }
 }

@@ -10,10 +10,13 @@ use super::class::memory::{self, Memory};
 use super::home::last_seen::{LastSeen, MOST_OBJECTS};
 use super::http::brand::Brand;
 use super::limits::Limits;
+use super::limits::sockets::Sockets;
 use super::live::broadcast::Broadcast;
 use super::live::watches::Announced;
 use super::session::Keys;
+use super::sharing::stores::Shared;
 use super::student::Settings;
+use super::terminal::web_ssh::WebSsh;
 use super::user::users::Users;
 use crate::api::quota::Rule;
 use crate::api::{GenericRef, labels};
@@ -48,8 +51,14 @@ pub struct App {
     pub broadcast: Arc<Broadcast>,
     /// The Announcements.
     pub announced: Announced,
+    /// The shared machines.
+    pub shared: Shared,
     /// The limits of each client.
     pub limits: Limits,
+    /// The WebSockets of pages.
+    pub sockets: Sockets,
+    /// Web SSH, which has the terminals; `None` if it is not configured.
+    pub web_ssh: Option<WebSsh>,
     /// Limits the reads of pages that a browser opens.
     pub opened: Semaphore,
     /// Limits the reads of pages that are already open.
@@ -73,7 +82,7 @@ impl App {
         let (brand, last_seen) = (Brand::of(&config.appearance), LastSeen::new(MOST_OBJECTS));
         let classes = Memory::new(memory::MOST_BYTES);
         let limits = Limits::new(&config.trusted_proxies, config.max_pages);
-        let announced = Announced::default();
+        let (announced, shared) = (Announced::default(), Shared::default());
         Self {
             config,
             brand,
@@ -83,7 +92,10 @@ impl App {
             classes,
             broadcast,
             announced,
+            shared,
             limits,
+            sockets: Sockets::default(),
+            web_ssh: None,
             opened,
             open,
             forms,
@@ -95,6 +107,18 @@ impl App {
     #[must_use]
     pub fn with_announced(self, announced: Announced) -> Self {
         Self { announced, ..self }
+    }
+
+    /// Returns the state with the shared machines of these stores.
+    #[must_use]
+    pub fn with_shared(self, shared: Shared) -> Self {
+        Self { shared, ..self }
+    }
+
+    /// Returns the state with the terminals of this web SSH.
+    #[must_use]
+    pub fn with_web_ssh(self, web_ssh: Option<WebSsh>) -> Self {
+        Self { web_ssh, ..self }
     }
 
     /// Returns the origin of the issuer, which the policy of pages allows as a target of forms.
@@ -124,6 +148,7 @@ pub fn settings(config: &mut Reader<'_>) -> Settings {
         selector: labels::selector_string(read!(config, selector)),
         namespace: read!(config, leader_election.namespace).clone(),
         machines: read!(config, controllers.instance.website_base_url).clone(),
+        peer_desktops: peer_desktops(config, dashboard),
         drive_size: read!(config, controllers.tenant.my_drive.size).to_string(),
         rule: Rule {
             require_enrolment: *read!(config, server.webhook.require_enrolment),
@@ -131,4 +156,13 @@ pub fn settings(config: &mut Reader<'_>) -> Settings {
         },
         is_rule_enforced: *read!(config, server.webhook.instance_quota),
     }
+}
+
+/// Returns the domain and the port of the desktops of peers; empty if they cannot open desktops. The desktops have the port
+/// of the dashboard.
+fn peer_desktops(config: &mut Reader<'_>, dashboard: &DashboardConfig) -> String {
+    let base = read!(config, controllers.instance.website_base_url);
+    let own = dashboard.public_url.strip_prefix("https://").unwrap_or_default();
+    let port = own.find(':').map_or("", |at| &own[at..]);
+    if dashboard.peer_desktops { format!("{base}{port}") } else { String::new() }
 }

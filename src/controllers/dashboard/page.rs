@@ -156,12 +156,26 @@ impl PageRequest {
 
     /// Returns the response with a page that does not update, such as the answer to a form that has no page of its own.
     pub fn answer_form(&self, render: impl FnOnce(&View<'_>) -> Markup) -> Response {
+        self.user.answer(self.user.context.page(StatusCode::OK, self.still(render)))
+    }
+
+    /// Returns the response with the page of a terminal, which does not update: an update would replace the terminal.
+    pub fn answer_terminal(&self, render: impl FnOnce(&View<'_>) -> Markup) -> Response {
+        self.user.answer(self.user.context.terminal(self.still(render)))
+    }
+
+    /// Returns the response with the page of a console, which does not update either.
+    pub fn answer_console(&self, render: impl FnOnce(&View<'_>) -> Markup) -> Response {
+        self.user.answer(self.user.context.console(self.still(render)))
+    }
+
+    /// Renders a page that does not update.
+    fn still(&self, render: impl FnOnce(&View<'_>) -> Markup) -> Markup {
         let (user, context) = (&self.user, &self.user.context);
         let scripts = assets::scripts();
         // The other scripts make a page live.
         let first = scripts.get(..1).unwrap_or_default();
-        let view = View { user: &user.user.name, ..context.view(&context.path, first) };
-        user.answer(context.page(StatusCode::OK, render(&view)))
+        render(&View { user: &user.user.name, ..context.view(&context.path, first) })
     }
 
     /// Returns whether the page can be live. A request by a script comes from a page that already is.

@@ -9,6 +9,14 @@ use crate::runtime::ObjectKey;
 pub const HOME: &str = "/";
 /// A machine.
 pub const MACHINE: &str = "/machines/{namespace}/{name}";
+/// The terminal of an environment of a machine.
+pub const TERMINAL: &str = "/machines/{namespace}/{name}/{environment}/terminal";
+/// Its WebSocket.
+pub const TERMINAL_SOCKET: &str = "/machines/{namespace}/{name}/{environment}/terminal/socket";
+/// The console of an environment of a machine.
+pub const CONSOLE: &str = "/machines/{namespace}/{name}/{environment}/console";
+/// Its WebSocket.
+pub const CONSOLE_SOCKET: &str = "/machines/{namespace}/{name}/{environment}/console/socket";
 /// The link that starts a machine of a Template: it asks first.
 pub const NEW: &str = "/new/{course}/{template}";
 /// The courses.
@@ -63,6 +71,8 @@ pub const ADMIN_PEOPLE: &str = "/admin/people";
 pub const ADMIN_PERSON: &str = "/admin/people/{user}";
 /// The nodes and the image lists.
 pub const ADMIN_CLUSTER: &str = "/admin/cluster";
+/// The files of the user: the machine that opens `MyDrive`.
+pub const FILES: &str = "/files";
 /// The account.
 pub const ACCOUNT: &str = "/account";
 /// The page that says what a logout has ended.
@@ -83,6 +93,8 @@ const MOST_OF_ADDRESS: usize = 1_200;
 const PAGES: &[&str] = &[
     HOME,
     MACHINE,
+    TERMINAL,
+    CONSOLE,
     NEW,
     COURSES,
     COURSE,
@@ -104,6 +116,7 @@ const PAGES: &[&str] = &[
     ADMIN_PEOPLE,
     ADMIN_PERSON,
     ADMIN_CLUSTER,
+    FILES,
     ACCOUNT,
 ];
 
@@ -170,6 +183,8 @@ mod tests {
             "/courses",
             "/account",
             "/machines/tenant-ada/vm.1",
+            "/machines/tenant-ada/vm.1/desktop/console",
+            "/files",
             "/new/tea/desktop-24.04",
             "/courses/tea",
             "/courses/tea/people",

@@ -22,8 +22,8 @@ use super::page::PageRequest;
 use super::session::login;
 use super::ui::state::State;
 use super::{
-    account, admin, announcements, bulk, class, courses, exams, help, home, live, machine, machine_login,
-    new, paths, people, templates, volumes,
+    account, admin, announcements, bulk, class, console, courses, exams, files, help, home, live, machine,
+    machine_login, new, paths, people, sharing, templates, terminal, volumes,
 };
 
 /// The name of a route in metrics, attached to its responses as an extension.
@@ -37,6 +37,8 @@ pub fn actions() -> impl Iterator<Item = &'static Action> {
         home::actions::ACTIONS,
         courses::actions::ACTIONS,
         account::actions::ACTIONS,
+        files::actions::ACTIONS,
+        sharing::actions::ACTIONS,
         templates::actions::ACTIONS,
         people::actions::ACTIONS,
         volumes::actions::ACTIONS,
@@ -53,6 +55,10 @@ pub fn router(app: Arc<App>) -> Router {
     let pages = Router::new()
         .route(paths::HOME, named("home", get(home::page)))
         .route(paths::MACHINE, named("machine", get(machine::page)))
+        .route(paths::TERMINAL, named("terminal", get(terminal::page)))
+        .route(paths::TERMINAL_SOCKET, named("terminal-socket", get(terminal::socket)))
+        .route(paths::CONSOLE, named("console", get(console::page)))
+        .route(paths::CONSOLE_SOCKET, named("console-socket", get(console::socket)))
         .route(paths::NEW, named("new", get(new::page)))
         .route(paths::COURSES, named("courses", get(courses::page)))
         .route(paths::PEOPLE, named("people", get(people::page)))
@@ -66,6 +72,7 @@ pub fn router(app: Arc<App>) -> Router {
         .route(paths::VOLUMES, named("volumes", get(volumes::page)))
         .route(paths::EXAMS, named("exams", get(exams::page)))
         .route(paths::EXAMS_CSV, named("exams-csv", get(exams::csv)))
+        .route(paths::FILES, named("files", get(files::page)))
         .route(paths::ACCOUNT, named("account", get(account::page)))
         .route(paths::HELP, named("help", get(help::page)))
         .route(paths::FAVOURITES, named("action", post(home::favourites::change)))

@@ -10,6 +10,7 @@ use futures::future::ready;
 use futures::{FutureExt, StreamExt};
 use http::{Request, Response};
 use metrics::{counter, gauge, histogram};
+use tokio::join;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 use tower::ServiceExt as _;
@@ -18,10 +19,12 @@ use tracing::{info, warn};
 use super::app::{App, settings};
 use super::http::{assets, headers};
 use super::live::broadcast::Broadcast;
-use super::live::watches::{self, Announced, TenantSignal};
+use super::live::watches::{self, Announced};
 use super::router::{RouteName, router};
 use super::session::Keys;
+use super::sharing::stores::Shared;
 use super::student::Settings as PageSettings;
+use super::terminal::web_ssh::WebSsh;
 use super::user::users::Users;
 use crate::clients::oidc::{Provider, Settings};
 use crate::config::{DashboardConfig, Identity, read};
@@ -31,7 +34,6 @@ use crate::runtime::client::UserClient;
 use crate::runtime::files::{Awaited, WatchedFile, needed};
 use crate::runtime::http_server::{Body, Handler, Limits, Peer, Server};
 use crate::runtime::replica::{Health, ReplicaLoop, Stop};
-use crate::runtime::store::Store;
 use crate::runtime::store_set::StoreSet;
 
 /// The limits for browsers. Forms are short. An Ingress that closes idle connections after a minute does so before the
@@ -66,18 +68,21 @@ pub struct DashboardLoop {
     /// Whether the keys were read; `None` without a file, which the configuration does not allow.
     awaited: Option<Awaited>,
     broadcast: Arc<Broadcast>,
-    /// The Tenants, whose annotations name ended sessions.
-    tenants: Arc<Store<TenantSignal>>,
+    /// The Tenants, whose annotations name ended sessions, and the shared machines.
+    shared: Shared,
     announced: Announced,
+    /// `None` if it is not configured.
+    web_ssh: Option<WebSsh>,
 }
 
 impl ReplicaDefinition for DashboardLoop {
     fn build(setup: &mut Setup<'_>, set: &mut StoreSet<'_>) -> anyhow::Result<Self> {
         let config = read!(setup.config, controllers.dashboard).clone();
         let broadcast = Broadcast::new(config.max_pages);
-        let tenants = watches::declare(set, &broadcast);
+        let watches::Signals { instances, tenants } = watches::declare(set, &broadcast);
         let namespace = read!(setup.config, leader_election.namespace);
         let announced = watches::announced(set, &broadcast, namespace);
+        let connections = watches::connections(set, &broadcast, namespace);
         let keys = SessionKeys::default();
         let mut awaited = None;
         if !config.session_key_file.is_empty() {
@@ -107,13 +112,14 @@ impl ReplicaDefinition for DashboardLoop {
         }));
         Ok(Self {
             settings: settings(&mut setup.config),
+            web_ssh: WebSsh::new(&config.web_ssh_url)?,
             config,
             users: setup.users.clone(),
             provider,
             keys,
             awaited,
             broadcast,
-            tenants,
+            shared: Shared { instances, tenants, connections },
             announced,
         })
     }
@@ -136,8 +142,18 @@ impl ReplicaLoop for DashboardLoop {
     const NAME: &'static str = "dashboard";
 
     async fn run(self, health: Health, stop: Stop) {
-        let Self { config, users, provider, settings, keys, awaited: file, broadcast, tenants, announced } =
-            self;
+        let Self {
+            config,
+            users,
+            provider,
+            settings,
+            keys,
+            awaited: file,
+            broadcast,
+            shared,
+            announced,
+            web_ssh,
+        } = self;
         let needs = (config.listen.address(), users, provider, file);
         let (Some(address), Some(client), Some(provider), Some(file)) = needs else {
             return stop.asked().await;
@@ -161,13 +177,19 @@ impl ReplicaLoop for DashboardLoop {
                 "this build has no live updates: pages have a link that reloads them (built after `make assets`, it has updates)"
             );
         }
-        let users = Users::new(client, provider, config.identity).with_tenants(tenants);
+        let users = Users::new(client, provider, config.identity).with_tenants(Arc::clone(&shared.tenants));
         let app = App::new(config, settings, users, keys.subscribe(), broadcast);
-        let app = Arc::new(app.with_announced(announced));
+        let app = Arc::new(app.with_announced(announced).with_shared(shared).with_web_ssh(web_ssh));
+        gauge!("dashboard_open_sockets").set(0);
         health.ready();
         let (client, broadcast) = (app.users.client.clone(), Arc::clone(&app.broadcast));
+        let sockets = async {
+            stop.asked().await;
+            app.sockets.close().await;
+        };
+        let served = async { join!(server(Arc::clone(&app)).serve(listener, stop.asked()), sockets) };
         tokio::select! {
-            () = server(app).serve(listener, stop.asked()) => {}
+            ((), ()) = served => {}
             () = client.watch_silence(|| broadcast.open() > 0) => {}
             () = async { stop.asked().await; sleep(STOP_LIMIT).await } => warn!("some requests of the dashboard did not end in time"),
         }

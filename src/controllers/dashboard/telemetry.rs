@@ -6,7 +6,7 @@ declare_metrics! {
     /// All of them.
     METRICS;
     Counter => "dashboard_requests_total" by {
-        route: "`home`, `machine`, `new`, `courses`, `templates`, `template`, `template-form`, `account`, `help`, `action`, `events`, `login`, `machine-login`, `callback`, `logout`, `asset`, `other`",
+        route: "`home`, `machine`, `terminal`, `terminal-socket`, `console`, `console-socket`, `new`, `courses`, `templates`, `template`, `template-form`, `account`, `help`, `action`, `events`, `login`, `machine-login`, `callback`, `logout`, `asset`, `other`",
         code: "the HTTP status"
     }
         "Number of requests to the dashboard by route and status code"
@@ -19,4 +19,7 @@ declare_metrics! {
     Gauge => "dashboard_open_pages" by {}
         "Number of open pages that update automatically"
         "At `controllers.dashboard.maxPages`: users have to reload further pages; add a replica.";
+    Gauge => "dashboard_open_sockets" by {}
+        "Number of open terminals and consoles"
+        "Near 1000: further ones are refused; add a replica.";
 }

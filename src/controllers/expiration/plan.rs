@@ -14,7 +14,7 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan<Ef
     let unreadable =
         |error| format!("the age in the Template cannot be read: {error}; the Instance never expires");
     if let Some(ending) = sound(ending(observed, settings, now), unreadable, &mut plan)
-        && proceed(&ending, now, &settings.website, &mut plan)
+        && proceed(&ending, now, &settings.site, &mut plan)
     {
         plan.remove.push(Removal::of(&*observed.instance, Component::Whole));
     }

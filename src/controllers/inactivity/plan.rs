@@ -30,7 +30,7 @@ pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan<Ef
         |error| format!("cannot read a time in the Template: {error}; the Instance stays unchanged");
     let Some(ending) = sound(observed.ending(settings, now), unreadable, &mut plan) else { return plan };
     if (!observed.instance.spec.running || sees(observed, settings, &ending, now, &mut plan))
-        && proceed(&ending, now, &settings.website, &mut plan)
+        && proceed(&ending, now, &settings.site, &mut plan)
     {
         end(observed, &ending.mailed_annotations(true), &mut plan);
     }

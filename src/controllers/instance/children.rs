@@ -20,15 +20,16 @@ use crate::api::names::CanonicalName;
 use crate::api::parts::OAUTH2_PROXY;
 use crate::api::template::Template;
 use crate::api::{Kind, Object, labels};
-use crate::config::InstanceConfig;
+use crate::config::{InstanceConfig, PolicyNames};
 use crate::controllers::shared::children::Child;
 use crate::kinds::{
     DataVolumeKind, DeploymentKind, HttpRouteKind, IngressKind, NetworkPolicyKind, PersistentVolumeClaimKind,
-    Secret, SecretKind, ServiceKind, VirtualMachineInstanceKind, VirtualMachineKind,
+    RoutePolicyKind, Secret, SecretKind, ServiceKind, VirtualMachineInstanceKind, VirtualMachineKind,
 };
 use crate::runtime::ObjectKey;
 use crate::runtime::children::{ChildStores, Children};
 use crate::runtime::cluster::MachineStores;
+use crate::runtime::plan::KindInfo;
 use crate::runtime::selection::Selection;
 use crate::runtime::store::{ByController, Store};
 use crate::runtime::store_set::StoreSet;
@@ -40,9 +41,9 @@ use crate::runtime::store_set::StoreSet;
 pub mod wave {
     /// The Service.
     pub const SERVICE: u8 = 0;
-    /// Ingress, `HTTPRoute`, `NetworkPolicy`, `PersistentVolumeClaim` and Secret.
+    /// Ingress, `HTTPRoute` or its policy, `NetworkPolicy`, `PersistentVolumeClaim` and Secret.
     pub const DEPENDENCIES: u8 = 1;
-    /// Deployment, `VirtualMachine` or `VirtualMachineInstance`.
+    /// Deployment, `VirtualMachine` or `VirtualMachineInstance`; an `HTTPRoute` with a policy.
     pub const WORKLOAD: u8 = 2;
 }
 
@@ -54,6 +55,8 @@ pub struct Declared {
     pub of_machines: MachineStores,
     /// The store of `HTTPRoute`s. If routes are not configured, it holds the leftover ones.
     pub routes: Arc<Store<HttpRouteKind>>,
+    /// The store of the policies that guard routes, if they are configured.
+    pub policies: Option<Arc<Store<RoutePolicyKind>>>,
     /// The store of Ingresses.
     pub ingresses: Arc<Store<IngressKind>>,
     /// The store of Secrets, which also holds the one with the key of host names.
@@ -79,9 +82,14 @@ pub fn declare(
     let is_on = config.gateway_api.enabled;
     let routes = if is_on { set.store::<HttpRouteKind>(&ours).optional() } else { set.leftovers(&ours) };
     let routes = all.add(routes.index::<ByController>());
+    let policy = config.gateway_api.policy.names().filter(|_| is_on);
+    let policies = policy.map(|PolicyNames { group, version, kind, plural }| {
+        let kind = KindInfo::leaked([group, version, kind, plural]);
+        all.add(set.store_as::<RoutePolicyKind>(kind, &ours).optional().index::<ByController>())
+    });
     let is_on = config.exam_egress.enabled;
-    let policies = if is_on { set.store::<NetworkPolicyKind>(&ours) } else { set.leftovers(&ours) };
-    all.add(policies.index::<ByController>());
+    let network_policies = if is_on { set.store::<NetworkPolicyKind>(&ours) } else { set.leftovers(&ours) };
+    all.add(network_policies.index::<ByController>());
     all.add(set.store::<PersistentVolumeClaimKind>(&ours).index::<ByController>());
     all.add(set.store::<DeploymentKind>(&ours).index::<ByController>());
     let machines = all.add(set.store::<VirtualMachineKind>(&ours).optional().index::<ByController>());
@@ -91,7 +99,7 @@ pub fn declare(
     let disks = wakes::data_volumes(set, &machines);
     all.read(&disks);
     let of_machines = MachineStores { machines, machine_instances, disks };
-    Declared { all, of_machines, routes, ingresses, secrets }
+    Declared { all, of_machines, routes, policies, ingresses, secrets }
 }
 
 /// The possible names of the Services and workloads of an Instance, with its OAuth2 proxy if it may have one.

@@ -8,8 +8,10 @@ use super::observe::Observed;
 use crate::api::environment::{Environment, EnvironmentMode as Mode, EnvironmentType};
 use crate::api::labels;
 use crate::api::names::CanonicalName;
+use crate::api::openings::Page;
 use crate::config::{AccessMode, ExamAccess, InstanceConfig, Urls};
 use crate::controllers::shared::children::Parent;
+use crate::controllers::shared::machine_path::{self, is_rewritten_for_container};
 use crate::runtime::component::Component;
 
 /// An environment of the Template, with the Instance that it is built for.
@@ -113,8 +115,7 @@ impl<'a> EnvironmentContext<'a> {
 
     /// The URL path of its web interface, without a trailing slash.
     pub fn base_path(&self) -> String {
-        let of_type = if self.is_machine() { "vnc" } else { "app" };
-        format!("/instance/{}/{}", self.observed.instance.uid(), self.suffix().unwrap_or(of_type))
+        machine_path::base_path(self.observed.instance.uid(), self.environment, self.classic)
     }
 
     /// How its users are authenticated.
@@ -135,27 +136,25 @@ impl<'a> EnvironmentContext<'a> {
     /// The path that its Ingress matches, and the path that nginx rewrites it to.
     pub fn ingress_path(&self) -> (String, Option<&'static str>) {
         let base = self.base_path();
-        let is_standalone = self.environment.environment_type == EnvironmentType::Standalone;
         if self.is_machine() && !self.is_opened_by_site() {
             (format!("{base}/(.*)"), Some("/$1"))
-        } else if !self.is_machine() && self.environment.rewrite_url && (is_standalone || !self.classic) {
+        } else if !self.is_machine() && is_rewritten_for_container(self.environment, self.classic) {
             (format!("{base}(/|$)(.*)"), Some("/$2"))
         } else {
             (base, None)
         }
     }
 
-    /// The URL that a user opens; `None` while the key of host names is unknown.
+    /// The URL of its page; `None` while the key of host names is unknown.
     pub fn url(&self) -> Option<String> {
         let (host, uid) = (self.host()?, self.observed.instance.uid());
         Some(if self.is_opened_by_site() {
-            // The page of the desktop belongs to the web site, which is protected by its own proxy. The desktop itself
-            // is a WebSocket, which cannot show a login.
+            // The web site is protected by its own proxy. The desktop itself is a WebSocket, which cannot show a login.
             let is_guarded = self.access() == AccessMode::PerInstance;
             let login = if is_guarded { access::login(uid) } else { String::new() };
-            format!("https://{host}{login}/instance/{uid}/")
+            Page::OfSite(&login).url(&host, uid)
         } else {
-            format!("https://{host}{}/", self.base_path())
+            Page::Own(&self.base_path()).url(&host, uid)
         })
     }
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::access;
 use super::environment::EnvironmentContext;
 use crate::api::environment::EnvironmentType;
-use crate::api::labels::MACHINE_HOST;
+use crate::api::labels::{LARGE_UPLOADS, MACHINE_HOST};
 use crate::api::{Kind, Object};
 use crate::config::{AccessMode, Urls};
 use crate::controllers::shared::machine_host::LOGIN_PATH;
@@ -14,15 +14,17 @@ use crate::kinds::{
     is_regex_path,
 };
 
-/// The port of the web interface.
-pub const GUI_PORT: u16 = 6080;
-/// The name of this port.
+pub use crate::controllers::shared::machine_path::GUI_PORT;
+
+/// The name of the port of the web interface.
 const GUI: &str = "gui";
 /// The Secret with the TLS certificate of the web site. Administrators replicate it into every namespace of
 /// a Tenant.
 const TLS_SECRET: &str = "crownlabs-ingress-secret";
 const TIMEOUT: &str = "3600";
 const PREFIX: &str = "nginx.ingress.kubernetes.io";
+/// The annotations of ingress-nginx for uploads of any size, without a copy on its disk.
+const UPLOADS: [(&str, &str); 2] = [("proxy-body-size", "0"), ("proxy-request-buffering", "off")];
 
 /// The ports of the Service of an environment, in order. Never empty.
 pub fn ports(context: &EnvironmentContext<'_>) -> Vec<(&'static str, u16)> {
@@ -66,8 +68,23 @@ pub fn annotations(context: &EnvironmentContext<'_>) -> Vec<(String, Option<Stri
     if target.is_some() || host != marked {
         annotations.push((format!("{PREFIX}/rewrite-target"), target));
     }
+    annotations.extend(uploads(context));
     annotations.extend(mark(host, marked.is_some()));
     annotations
+}
+
+/// The annotations that let uploads of any size pass as they arrive, to set, or (`None`) to remove. A further one marks them
+/// as ours: those of administrators stay.
+fn uploads(context: &EnvironmentContext<'_>) -> Vec<(String, Option<String>)> {
+    let (existing, is_on) = (context.named::<IngressKind>(), context.config.large_uploads);
+    let has = |name: &str, value: &str| existing.and_then(|ingress| ingress.annotation(name)) == Some(value);
+    let is_ours = has(LARGE_UPLOADS, "true");
+    let annotations = UPLOADS.iter().map(|(name, value)| (format!("{PREFIX}/{name}"), *value));
+    annotations
+        .chain([(LARGE_UPLOADS.to_owned(), "true")])
+        .filter(|(name, value)| is_on || (is_ours && has(name, value)))
+        .map(|(name, value)| (name, is_on.then(|| value.to_owned())))
+        .collect()
 }
 
 /// The URL that NGINX asks whether a request may pass, and the page that it redirects other users to; `None` without

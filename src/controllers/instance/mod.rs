@@ -33,6 +33,7 @@ mod reconcile;
 mod report;
 mod requirements;
 mod restart;
+mod route_policy;
 mod stores;
 pub mod telemetry;
 mod told;

@@ -8,6 +8,7 @@ use derive_more::{AsMut, AsRef};
 use super::access::ProxySecrets;
 use super::host_key::Hosts;
 use super::mirrors::Mirrors;
+use super::route_policy::Policies;
 use super::validate::Validated;
 use crate::api::environment::Environment;
 use crate::api::instance::Instance;
@@ -70,6 +71,8 @@ pub struct Observed {
     pub events: Events,
     /// Whether the cluster serves `HTTPRoute`s.
     pub has_routes: bool,
+    /// The kind of the policies that guard routes, if it is configured.
+    pub policies: Option<Policies>,
     /// The parts of the cluster that environments need.
     pub cluster: Arc<Cluster>,
     /// Whether its namespace has the import Secret of CDI.

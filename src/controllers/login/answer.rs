@@ -1,4 +1,4 @@
-//! The responses in the protocols of the two gateways.
+//! The responses in the protocols of the two gateways. The relay responds to browsers as Envoy does.
 //!
 //! | response | ingress-nginx | Envoy |
 //! |---|---|---|
@@ -30,9 +30,9 @@ pub fn denied() -> Response<Bytes> {
 pub fn login(original: &Original<'_>, sign_in: &str) -> Response<Bytes> {
     match (original.gateway, original.is_navigation) {
         // NGINX redirects the browser.
-        (Gateway::Nginx, true) | (Gateway::Envoy, false) => bare(StatusCode::UNAUTHORIZED),
+        (Gateway::Nginx, true) | (Gateway::Envoy | Gateway::Relay, false) => bare(StatusCode::UNAUTHORIZED),
         (Gateway::Nginx, false) => denied(),
-        (Gateway::Envoy, true) => {
+        (Gateway::Envoy | Gateway::Relay, true) => {
             let url = original.url_of(original.target);
             redirect(&format!("{sign_in}?rd={}", utf8_percent_encode(&url, NON_ALPHANUMERIC)))
         }
@@ -43,7 +43,7 @@ pub fn login(original: &Original<'_>, sign_in: &str) -> Response<Bytes> {
 pub fn exchanged(original: &Original<'_>, path: &str, cookie: Option<&str>) -> Response<Bytes> {
     let mut answer = match original.gateway {
         Gateway::Nginx => bare(StatusCode::UNAUTHORIZED),
-        Gateway::Envoy => redirect(&original.url_of(path)),
+        Gateway::Envoy | Gateway::Relay => redirect(&original.url_of(path)),
     };
     if let Some(cookie) = cookie.and_then(|cookie| HeaderValue::try_from(cookie).ok()) {
         answer.headers_mut().insert(SET_COOKIE, cookie);
@@ -52,7 +52,7 @@ pub fn exchanged(original: &Original<'_>, path: &str, cookie: Option<&str>) -> R
 }
 
 /// A redirect that is not cached.
-fn redirect(to: &str) -> Response<Bytes> {
+pub fn redirect(to: &str) -> Response<Bytes> {
     let Ok(to) = HeaderValue::try_from(to) else { return denied() };
     let mut answer = bare(StatusCode::FOUND);
     answer.headers_mut().insert(LOCATION, to);

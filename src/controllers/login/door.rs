@@ -44,6 +44,23 @@ pub enum Decision {
     LogIn,
 }
 
+/// A peer who has logged in at their host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Guest {
+    /// The label of the host.
+    pub label: String,
+    /// The login.
+    pub pass: Pass,
+}
+
+/// The result of a request that the relay gets.
+pub enum Visit {
+    /// The login answers it.
+    Answered(Response<Bytes>),
+    /// The machine gets it.
+    Allowed(Guest),
+}
+
 impl Door {
     /// Returns the response to a request of a gateway.
     pub async fn answer(&self, request: &Request<Bytes>, now: Timestamp) -> Response<Bytes> {
@@ -52,6 +69,10 @@ impl Door {
         let (Some(original), Some(keys)) = (original, keys) else {
             return counted("denied", denied());
         };
+        // The relay decides about the hosts of peers. An Envoy asks here, too, if its policy covers their route.
+        if self.machines.is_of_peer(original.label) {
+            return counted("allowed", allowed());
+        }
         if let Some(code) = original.code() {
             return self.exchange(&original, &keys, &code, now).await;
         }
@@ -60,6 +81,28 @@ impl Door {
             Decision::Allowed => counted("allowed", allowed()),
             Decision::Denied => counted("denied", denied()),
             Decision::LogIn => counted("login", login(&original, &self.sign_in)),
+        }
+    }
+
+    /// Decides about a request that the relay gets from a browser.
+    pub async fn visit(&self, request: &Request<()>, now: Timestamp) -> Visit {
+        let keys = self.keys.borrow().clone();
+        let original = Original::of_relay(request, &self.base);
+        let original = original.filter(|original| self.machines.is_of_peer(original.label));
+        let (Some(original), Some(keys)) = (original, keys) else {
+            return Visit::Answered(counted("denied", denied()));
+        };
+        if let Some(code) = original.code() {
+            return Visit::Answered(self.exchange(&original, &keys, &code, now).await);
+        }
+        let pass = Pass::read(request.headers(), &keys, original.label, now);
+        match (decide_for_peer(&self.machines, &original, pass.as_ref(), now), pass) {
+            (Decision::Allowed, Some(pass)) => {
+                counter!("machine_login_requests_total", "result" => "allowed").increment(1);
+                Visit::Allowed(Guest { label: original.label.to_owned(), pass })
+            }
+            (Decision::LogIn, _) => Visit::Answered(counted("login", login(&original, &self.sign_in))),
+            (Decision::Allowed | Decision::Denied, _) => Visit::Answered(counted("denied", denied())),
         }
     }
 
@@ -78,7 +121,12 @@ impl Door {
         };
         let pass = Pass::of(&code, now);
         // Any user gets a code, and any page can open it in a window of another user, whose cookie it would replace.
-        if self.machines.entry(&pass, original.label) == Entry::Denied {
+        let entry = if self.machines.is_of_peer(original.label) {
+            self.machines.entry_of_peer(&pass, original.label, now)
+        } else {
+            self.machines.entry(&pass, original.label)
+        };
+        if entry == Entry::Denied {
             return counted("denied", denied());
         }
         match self.redeem(original.label, &code, &pass, keys, now).await {
@@ -115,7 +163,24 @@ pub fn decide(machines: &Machines, original: &Original<'_>, pass: Option<&Pass>)
     if original.is_foreign || original.is_of_login() || !machines.is_known(original.label) {
         return Decision::Denied;
     }
-    match pass.map(|pass| machines.entry(pass, original.label)) {
+    decided(pass.map(|pass| machines.entry(pass, original.label)))
+}
+
+/// Decides about the request of a browser with this login at the host of a peer, which exchanges no code.
+pub fn decide_for_peer(
+    machines: &Machines,
+    original: &Original<'_>,
+    pass: Option<&Pass>,
+    now: Timestamp,
+) -> Decision {
+    if original.is_foreign || original.is_of_login() {
+        return Decision::Denied;
+    }
+    decided(pass.map(|pass| machines.entry_of_peer(pass, original.label, now)))
+}
+
+fn decided(entry: Option<Entry>) -> Decision {
+    match entry {
         Some(Entry::Allowed) => Decision::Allowed,
         Some(Entry::Denied) => Decision::Denied,
         Some(Entry::Ended) | None => Decision::LogIn,

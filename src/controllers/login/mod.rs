@@ -8,15 +8,18 @@
 //! | `door.rs` | the decision about a request, and the exchange of a code for a cookie |
 //! | `codes.rs` | the codes that were exchanged, in a `ConfigMap` that all replicas share |
 //! | `answer.rs` | the responses in the two protocols |
+//! | `relay/` | the hosts of peers, whose requests all pass the login |
 //!
 //! The dashboard knows the users: it redirects their browsers here with a code
 //! ([`machine_login`](super::shared::machine_login)). A page of a machine costs no request to the API server, because
-//! Tenants, Templates and Instances come from stores. So a right that ends, and a logout, count with the next request.
+//! Tenants, Templates and Instances come from stores. So a right that ends, and a logout, count with the next request; for
+//! peers, also during a request.
 
 mod answer;
 mod codes;
 mod door;
 mod machines;
+mod relay;
 mod request;
 mod serve;
 pub mod telemetry;

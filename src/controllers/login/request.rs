@@ -32,6 +32,8 @@ pub enum Gateway {
     Nginx,
     /// Envoy, which passes a response to the browser, except for 200.
     Envoy,
+    /// None: the relay gets the requests of a peer from the browser.
+    Relay,
 }
 
 /// The request of a browser for a machine.
@@ -55,25 +57,36 @@ impl<'r> Original<'r> {
     /// Reads the request of a gateway; `None` if it is not about the host of a machine below `base`.
     pub fn read<B>(request: &'r Request<B>, base: &str) -> Option<Self> {
         let (headers, uri) = (request.headers(), request.uri());
-        let named = uri.path().strip_prefix(OF_NGINX);
-        let (gateway, authority, target, method) = if named.is_some() {
+        if let Some(named) = uri.path().strip_prefix(OF_NGINX) {
             let (_, rest) = only(headers, ORIGINAL_URL)?.split_once("://")?;
             let (authority, target) = rest.split_at(rest.find('/')?);
-            let method = only(headers, ORIGINAL_METHOD)?;
-            (Gateway::Nginx, authority, target, Method::from_bytes(method.as_bytes()).ok()?)
+            let method = Method::from_bytes(only(headers, ORIGINAL_METHOD)?.as_bytes()).ok()?;
+            // NGINX chooses the machine by the host in the request line, and writes the header `Host` into the URL.
+            Self::new(Gateway::Nginx, (authority, target), headers, &method, base)
+                .filter(|original| original.label == named)
         } else {
             let target = uri.path_and_query()?.as_str().strip_prefix(OF_ENVOY)?;
-            let authority = only(headers, HOST)?;
-            (Gateway::Envoy, authority, target, request.method().clone())
-        };
+            Self::new(Gateway::Envoy, (only(headers, HOST)?, target), headers, request.method(), base)
+        }
+    }
+
+    /// Reads a request that the relay gets; `None` if its host is not the host of a machine below `base`.
+    pub fn of_relay<B>(request: &'r Request<B>, base: &str) -> Option<Self> {
+        let (headers, target) = (request.headers(), request.uri().path_and_query()?.as_str());
+        Self::new(Gateway::Relay, (only(headers, HOST)?, target), headers, request.method(), base)
+    }
+
+    fn new(
+        gateway: Gateway,
+        (authority, target): (&'r str, &'r str),
+        headers: &HeaderMap,
+        method: &Method,
+        base: &str,
+    ) -> Option<Self> {
         let (host, port) = authority.split_once(':').unwrap_or((authority, ""));
         let is_plain = target.starts_with('/') && port.bytes().all(|byte| byte.is_ascii_digit());
         let label = label_of(host, base).filter(|_| is_plain)?;
-        // NGINX chooses the machine by the host in the request line, and writes the header `Host` into the URL.
-        if named.is_some_and(|named| named != label) {
-            return None;
-        }
-        let is_navigation = is_navigation(headers, &method);
+        let is_navigation = is_navigation(headers, method);
         let is_of_another = is_of_another_origin(headers, authority) || is_foreign(headers) && !is_navigation;
         let is_foreign = is_of_another && only(headers, SITE) != Some(SAME_ORIGIN);
         Some(Self { gateway, authority, label, target, is_navigation, is_foreign })
@@ -166,6 +179,20 @@ mod tests {
             assert_eq!(original, expected);
             assert_eq!(original.url_of("/x"), format!("https://{authority}/x"));
         }
+    }
+
+    #[test]
+    fn the_relay_reads_the_request_of_a_browser() {
+        let target = "/auth?a=b";
+        let of_host =
+            |host: &'static str| request(target, &[("host", host), (ORIGINAL_URL, "https://other/")]);
+        let found = of_host("abcdefghijklmnopqrstuvwxyz.labs.example.com:8443");
+        let original = Original::of_relay(&found, BASE).expect("a machine");
+        assert_eq!((original.gateway, original.target), (Gateway::Relay, target));
+        assert_eq!(original.url_of("/"), format!("https://{HOST_NAME}:8443/"));
+        assert!(original.is_navigation && !original.is_foreign);
+        assert_eq!(Original::of_relay(&of_host("exam.labs.example.com"), BASE), None);
+        assert_eq!(Original::of_relay(&request(target, &[]), BASE), None, "without a host");
     }
 
     #[test]

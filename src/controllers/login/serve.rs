@@ -9,14 +9,18 @@ use futures::FutureExt;
 use http::{Request, StatusCode};
 use hyper::body::Bytes;
 use kube::{Api, Client};
+use tokio::net::TcpListener;
 use tokio::time::sleep;
 use tracing::{info, warn};
 
 use super::codes::UsedCodes;
 use super::door::{Door, SessionKeys};
 use super::machines::Machines;
+use super::relay::Relay;
 use crate::config::{LoginConfig, read};
 use crate::controllers::setup::{ReplicaDefinition, Setup};
+use crate::controllers::shared::addresses::InstanceAddresses;
+use crate::controllers::shared::connections::{Connections, Recorder};
 use crate::controllers::shared::entrance::{ByManagedWorkspace, ByPersonalNamespace};
 use crate::controllers::shared::listener::{awaited, listen};
 use crate::controllers::shared::machine_host::HostKey;
@@ -50,6 +54,8 @@ pub struct LoginLoop {
     config: LoginConfig,
     /// `None` only in `crownlabs plan`, where the loop does not run.
     door: Option<Arc<Door>>,
+    /// The relay of peers, and the record of their desktops; `None` if the relay is off.
+    relay: Option<(Arc<Relay>, Recorder)>,
     /// Whether the file with the session keys was read.
     files: Vec<Awaited>,
 }
@@ -61,6 +67,8 @@ impl ReplicaDefinition for LoginLoop {
         let sign_in = read!(setup.config, controllers.instance.access.daemon.sign_in_url).clone();
         let namespace = read!(setup.config, leader_election.namespace).clone();
         let instances = set.store(&Selection::ALL).get();
+        let has_relay = config.peers_listen.address().is_some();
+        let addresses = has_relay.then(|| InstanceAddresses::declare(set, &instances));
         let templates = set.store(&Selection::ALL).get();
         let tenants = set.store(&Selection::ALL).index::<ByManagedWorkspace>();
         let tenants = tenants.index::<ByPersonalNamespace>().get();
@@ -81,11 +89,18 @@ impl ReplicaDefinition for LoginLoop {
         if !config.host_key_file.is_empty() {
             setup.files.push(host_key(&config.host_key_file, Arc::clone(&machines)));
         }
-        let door = setup.ungated.clone().map(|client: Client| {
-            let codes = UsedCodes::new(Api::namespaced(client, &namespace));
+        let api = setup.ungated.clone().map(|client: Client| Api::namespaced(client, &namespace));
+        let door = api.clone().map(|api| {
+            let codes = UsedCodes::new(api);
             Arc::new(Door { base, sign_in, machines, keys, codes })
         });
-        Ok(Self { config, door, files })
+        let parts = door.clone().zip(api).zip(addresses);
+        let relay = parts.map(|((door, api), addresses)| {
+            let connections = Arc::<Connections>::default();
+            let recorder = Recorder::new(Arc::clone(&connections), api);
+            (Arc::new(Relay::new(door, addresses, connections)), recorder)
+        });
+        Ok(Self { config, door, relay, files })
     }
 }
 
@@ -93,7 +108,7 @@ impl ReplicaLoop for LoginLoop {
     const NAME: &'static str = "login";
 
     async fn run(self, health: Health, stop: Stop) {
-        let Self { config, door, files } = self;
+        let Self { config, door, relay, files } = self;
         let (Some(address), Some(door)) = (config.listen.address(), door) else {
             return stop.asked().await;
         };
@@ -106,13 +121,34 @@ impl ReplicaLoop for LoginLoop {
             return;
         };
         info!(address = %listener.local_addr().unwrap_or(address), "serving the login of machines");
+        let peers = if let (Some(relay), Some(address)) = (relay, config.peers_listen.address()) {
+            let Some(listener) = listen("controllers.login.peersListen", address, &health, &stop).await
+            else {
+                return;
+            };
+            info!(address = %listener.local_addr().unwrap_or(address), "serving the desktops of peers");
+            Some((relay, listener))
+        } else {
+            None
+        };
         health.ready();
         let server = Server { limits: LIMITS, ..Server::new(handler(door)) };
+        let work = async { tokio::join!(server.serve(listener, stop.asked()), serve_peers(peers, &stop)) };
         tokio::select! {
-            () = server.serve(listener, stop.asked()) => {}
+            ((), ()) = work => {}
             () = async { stop.asked().await; sleep(STOP_LIMIT).await } => warn!("some logins to machines did not end in time"),
         }
     }
+}
+
+/// Serves the desktops of peers, if the relay is on, and records them.
+async fn serve_peers(peers: Option<((Arc<Relay>, Recorder), TcpListener)>, stop: &Stop) {
+    let Some(((relay, mut recorder), listener)) = peers else { return };
+    tokio::select! {
+        () = relay.serve(listener, stop.asked()) => {}
+        () = recorder.run() => {}
+    }
+    recorder.finish().await;
 }
 
 /// Watches the file with the key of the host names. The daemon creates it with the first machine, so the login starts

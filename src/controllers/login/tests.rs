@@ -7,8 +7,8 @@ use hyper::body::Bytes;
 use serde_json::{Value, json};
 
 use super::answer::{exchanged, login};
-use super::door::{Decision, decide};
-use super::machines::Machines;
+use super::door::{Decision, decide, decide_for_peer};
+use super::machines::{Entry, Machines};
 use super::request::Original;
 use crate::api::instance::InstanceKind;
 use crate::api::template::TemplateKind;
@@ -16,8 +16,9 @@ use crate::api::tenant::TenantKind;
 use crate::api::{Kind, Object};
 use crate::controllers::shared::ended_session::annotation;
 use crate::controllers::shared::entrance::{ByManagedWorkspace, ByPersonalNamespace};
-use crate::controllers::shared::machine_host::{HostKey, KEY_LENGTH};
+use crate::controllers::shared::machine_host::{HostKey, KEY_LENGTH, peer_label};
 use crate::controllers::shared::machine_login::Pass;
+use crate::fixtures::{now, time};
 use crate::runtime::store::Store;
 
 const BASE: &str = "labs.example.com";
@@ -78,9 +79,16 @@ impl World {
     }
 
     fn instance(&mut self, environments: &[&str]) {
+        self.shared_instance(environments, &json!([]));
+    }
+
+    /// The machine, which its owner shares with these people.
+    fn shared_instance(&mut self, environments: &[&str], people: &Value) {
         let environments: Vec<_> = environments.iter().map(|name| json!({"name": name})).collect();
         let instance = json!({
-            "metadata": {"name": "vm", "namespace": "tenant-ada", "uid": UID},
+            "metadata": {"name": "vm", "namespace": "tenant-ada", "uid": UID, "annotations": {
+                "crownlabs.polito.it/shared-with": people.to_string(),
+            }},
             "spec": {
                 "template.crownlabs.polito.it/TemplateRef": {"name": "desktop", "namespace": "workspace-tea"},
                 "tenant.crownlabs.polito.it/TenantRef": {"name": "ada"},
@@ -98,6 +106,29 @@ impl World {
         let original = Original::read(&request, BASE).expect("a machine");
         decide(&self.machines, &original, Some(&pass).filter(|pass| !pass.user.is_empty()))
     }
+}
+
+/// The people with whom ada shares the machine until this time.
+fn people(until: &str) -> Value {
+    json!([
+        {"user": "kim", "access": "control", "until": until},
+        {"user": "lee", "access": "view", "until": until},
+        {"user": "max", "access": "control", "until": until},
+    ])
+}
+
+/// The decision about a request of `user` at the host of `peer` for the environment `main`.
+fn of_peer(world: &World, peer: &str, user: &str, more: &[(&str, &str)]) -> Decision {
+    let label = peer_label(UID, "main", peer);
+    let pass = Pass { user: user.to_owned(), session: format!("session of {user}"), until: 0 };
+    let mut request = Request::get("/").header("host", format!("{label}.{BASE}"));
+    for (name, value) in more {
+        request = request.header(*name, *value);
+    }
+    let request = request.body(()).expect("a request");
+    let original = Original::of_relay(&request, BASE).expect("a machine");
+    let pass = Some(&pass).filter(|pass| !pass.user.is_empty());
+    decide_for_peer(&world.machines, &original, pass, now())
 }
 
 fn of_nginx(url: &str, more: &[(&str, &str)]) -> Request<()> {
@@ -185,6 +216,59 @@ fn a_page_of_another_origin_and_the_path_of_the_login_reach_no_machine() {
         let original = Original::read(&request, BASE).expect("a machine");
         assert_eq!(decide(&world.machines, &original, Some(&pass)), decision, "{target}");
     }
+}
+
+#[test]
+fn a_peer_has_a_host_that_no_one_else_may_enter() {
+    let mut world = World::new();
+    world.machines.set_key(key(1));
+    world.tenant("kim", &[("tea", "user")], &[]);
+    world.tenant("lee", &[("tea", "user")], &[]);
+    world.tenant("max", &[("coffee", "user")], &[]);
+    let label = peer_label(UID, "main", "kim");
+    assert!(!world.machines.is_of_peer(&label), "it is not shared yet");
+    world.shared_instance(&["main"], &people("2026-03-04T23:00:00Z"));
+    assert!(world.machines.is_of_peer(&label) && !world.machines.is_known(&label));
+    for (peer, user, decision) in [
+        ("kim", "kim", Decision::Allowed),
+        ("kim", "", Decision::LogIn),
+        // The owner and the manager have another host.
+        ("kim", "ada", Decision::Denied),
+        ("kim", "bob", Decision::Denied),
+        ("kim", "lee", Decision::Denied),
+        ("lee", "lee", Decision::Denied),
+        ("max", "max", Decision::Denied),
+        ("eve", "eve", Decision::Denied),
+    ] {
+        assert_eq!(of_peer(&world, peer, user, &[]), decision, "{user} at the host of {peer}");
+    }
+    assert_eq!(world.decision("kim", "main", &[]), Decision::Denied, "the host of the owner");
+    let sibling = format!("https://{}.{BASE}", key(1).label("another", "main"));
+    assert_eq!(of_peer(&world, "kim", "kim", &[("origin", &sibling)]), Decision::Denied);
+}
+
+#[test]
+fn the_right_of_a_peer_ends_with_the_annotation_its_end_the_enrolment_the_tenant_and_the_session() {
+    let until = "2026-03-04T23:00:00Z";
+    let mut world = World::new();
+    let enter = |world: &World| of_peer(world, "kim", "kim", &[]);
+    world.shared_instance(&["main"], &people(until));
+    world.tenant("kim", &[("tea", "user")], &[]);
+    assert_eq!(enter(&world), Decision::Allowed);
+    world.tenant("kim", &[("coffee", "user")], &[]);
+    assert_eq!(enter(&world), Decision::Denied, "another course");
+    world.tenant("kim", &[("tea", "user")], &["session of kim"]);
+    assert_eq!(enter(&world), Decision::LogIn, "a logout");
+    world.tenant("kim", &[("tea", "user")], &[]);
+    let pass = Pass { user: "kim".to_owned(), session: "s".to_owned(), until: 0 };
+    let label = peer_label(UID, "main", "kim");
+    let at = |at: &str| world.machines.entry_of_peer(&pass, &label, time(at));
+    assert_eq!((at("2026-03-04T22:59:59Z"), at(until)), (Entry::Allowed, Entry::Denied));
+    world.shared_instance(&["main"], &json!([]));
+    assert_eq!(enter(&world), Decision::Denied, "removed by the owner");
+    assert!(!world.machines.is_of_peer(&label));
+    world.shared_instance(&["other"], &people(until));
+    assert!(!world.machines.is_of_peer(&label), "another environment");
 }
 
 /// The status, `Location` and `Set-Cookie` of a response.

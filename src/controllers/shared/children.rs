@@ -154,6 +154,7 @@ impl<'a> Parent<'a> {
             key: ObjectKey::new(namespace, name),
             component: component.clone(),
             wave,
+            is_guarded: false,
             manifest: None,
             labels: self.labels.clone(),
             annotations: BTreeMap::new(),

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use crate::api::names::managed_workspace;
 use crate::kinds::Binding;
 
-/// The `ClusterRole` of these bindings.
+/// The `ClusterRole` of the bindings in the whole cluster.
 pub const ROLE: &str = "crownlabs-manage-instances";
 /// The name of the binding in a personal namespace.
 pub const PERSONAL_BINDING: &str = "crownlabs-manage-instances-managers";

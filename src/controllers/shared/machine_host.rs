@@ -43,6 +43,15 @@ impl HostKey {
     }
 }
 
+/// The first label of the host name at which a peer opens the desktop of an environment of the Instance with this uid.
+/// The dashboard, which links to it, does not have the key of the host names: the uid is random, and the login guards the
+/// host.
+pub fn peer_label(uid: &str, environment: &str, user: &str) -> String {
+    let key = hmac::Key::new(hmac::HMAC_SHA256, uid.as_bytes());
+    let tag = hmac::sign(&key, format!("{environment}/{user}").as_bytes());
+    base32(tag.as_ref()).take(LABEL_LENGTH).collect()
+}
+
 /// The label of a host name of the form `<label>.<base>`; `None` for any other host name.
 pub fn label_of<'a>(host: &'a str, base: &str) -> Option<&'a str> {
     let label = host.strip_suffix(base)?.strip_suffix('.')?;
@@ -100,6 +109,18 @@ mod tests {
     fn a_label_is_the_hmac_of_the_uid_and_the_environment() {
         // printf u1/main | openssl dgst -sha256 -mac HMAC -macopt hexkey:0101…01 -binary | base32
         assert_eq!(key(1).label("u1", "main"), "5ngftyjvb3ov2wxpapjdx77luw");
+    }
+
+    #[test]
+    fn each_peer_has_a_label_of_their_own() {
+        let labels = [
+            peer_label("u1", "main", "kim"),
+            peer_label("u2", "main", "kim"),
+            peer_label("u1", "other", "kim"),
+            peer_label("u1", "main", "lee"),
+        ];
+        assert!(labels.iter().all(|label| is_label(label)), "{labels:?}");
+        assert_eq!(labels.iter().collect::<BTreeSet<_>>().len(), labels.len(), "{labels:?}");
     }
 
     #[test]

@@ -25,6 +25,7 @@ mod stores;
 #[cfg(test)]
 mod tests;
 
+use crate::api::openings::Site;
 use crate::config::SubmissionConfig;
 
 pub use reconcile::SubmissionReconciler;
@@ -34,8 +35,8 @@ pub use reconcile::SubmissionReconciler;
 pub struct Settings {
     /// The configuration of the loop.
     pub config: SubmissionConfig,
-    /// The host of the website, for the link in mails.
-    pub website: String,
+    /// Where users see their Instances, for the link in mails.
+    pub site: Site,
     /// Whether receipts are sent by mail.
     pub sends: bool,
 }

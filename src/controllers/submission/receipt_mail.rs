@@ -142,7 +142,7 @@ fn notice(observed: &Observed, settings: &Settings, uploaded: Timestamp) -> Opti
         remaining: Duration::ZERO,
         deadline: uploaded,
         files: instance.status.receipts().into_iter().cloned().collect(),
-        link: format!("https://{}", settings.website),
+        link: settings.site.page(instance),
         created: instance.metadata.creation_timestamp.as_ref().map_or(uploaded, |time| time.0),
         wording: Wording::Templates,
     };

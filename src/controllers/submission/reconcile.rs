@@ -14,6 +14,7 @@ use crate::clients::mail::Mailer;
 use crate::config::read;
 use crate::controllers::cleanup::delivery::Sent;
 use crate::controllers::cleanup::ending::Effect;
+use crate::controllers::cleanup::site;
 use crate::controllers::setup::{Definition, Setup};
 use crate::runtime::ObjectKey;
 use crate::runtime::object_events::ObjectEvents;
@@ -37,9 +38,9 @@ impl Definition for SubmissionReconciler {
         let config = read!(setup.config, controllers.submission).clone();
         let stores = Stores::declare(set, read!(setup.config, selector));
         let events = ObjectEvents::declare(&setup.events, set);
-        let website = read!(setup.config, controllers.instance.website_base_url).clone();
+        let site = site(setup);
         let mailer = setup.mailer().filter(|_| config.notifications);
-        let settings = Settings { config, website, sends: mailer.is_some() };
+        let settings = Settings { config, site, sends: mailer.is_some() };
         Ok((Self { stores, events, mailer, mailings: Mailings::default() }, settings))
     }
 

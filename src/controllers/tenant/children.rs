@@ -43,7 +43,7 @@ pub const MY_DRIVE: Component = Component::Part("mydrive");
 /// The component of the Secret: a part of the component of the namespace.
 pub const SECRET: Component = Component::Within("personal-namespace", "mydrive");
 
-/// The role binding and the `ClusterRole` to manage Instances in the personal namespace.
+/// The role binding to manage Instances in the personal namespace.
 const MANAGE_INSTANCES: &str = "crownlabs-manage-instances";
 /// The role binding and the `ClusterRole` to manage Templates in the personal namespace.
 const MANAGE_TEMPLATES: &str = "crownlabs-manage-templates";
@@ -226,8 +226,24 @@ impl<'a> Children<'a> {
     /// The binding that lets the Tenant manage its Instances. It is written last, because no Instance may start without
     /// the quota and the network policies.
     pub fn instances_binding(self) -> Child<'a> {
-        self.parent()
-            .child::<RoleBindingKind>(MANAGE_INSTANCES, &PERSONAL, 2, move || self.bound(MANAGE_INSTANCES))
+        let body = move || self.bound(self.instances_role(MANAGE_INSTANCES));
+        self.parent().child::<RoleBindingKind>(MANAGE_INSTANCES, &PERSONAL, 2, body)
+    }
+
+    /// The `ClusterRole` of this binding of the personal namespace.
+    pub fn instances_role(self, name: &str) -> &'a str {
+        let configured = &self.settings.config.instances_cluster_role;
+        self.role(name, configured, self.observed.has_instances_role)
+    }
+
+    /// The `ClusterRole` of this binding. The role of a binding is immutable, so a binding with another role is deleted.
+    /// It keeps its role until the configured one exists.
+    fn role(self, name: &str, configured: &'a str, exists: bool) -> &'a str {
+        let existing = self.observed.named::<RoleBindingKind>(name);
+        let own = existing.filter(|binding| binding.is_controlled_by(&self.observed.tenant));
+        let bound = own.map(|binding| &binding.spec.role_ref).filter(|role| role["kind"] == "ClusterRole");
+        let former = bound.and_then(|role| role["name"].as_str());
+        former.filter(|_| !exists).unwrap_or(configured)
     }
 
     /// The binding that lets the Tenant manage its own Templates.
@@ -260,20 +276,11 @@ impl<'a> Children<'a> {
         self.in_sandbox([].into()).child::<LimitRangeKind>(SANDBOX_LIMITS, &SANDBOX, 1, body).enforced()
     }
 
-    /// The `ClusterRole` of the Tenant in its sandbox. The role of a binding is immutable, so a binding with another
-    /// role is deleted. It keeps its role until the configured one exists.
-    fn sandbox_role(self) -> &'a str {
-        let configured = &self.settings.config.sandbox_cluster_role;
-        let existing = self.observed.named::<RoleBindingKind>(SANDBOX_EDITOR);
-        let own = existing.filter(|binding| binding.is_controlled_by(&self.observed.tenant));
-        let bound = own.map(|binding| &binding.spec.role_ref).filter(|role| role["kind"] == "ClusterRole");
-        let former = bound.and_then(|role| role["name"].as_str());
-        former.filter(|_| !self.observed.has_sandbox_role).unwrap_or(configured)
-    }
-
     /// The binding that lets the Tenant edit its sandbox.
     pub fn sandbox_binding(self) -> Child<'a> {
-        let body = move || self.bound(self.sandbox_role());
+        let configured = &self.settings.config.sandbox_cluster_role;
+        let role = self.role(SANDBOX_EDITOR, configured, self.observed.has_sandbox_role);
+        let body = move || self.bound(role);
         self.in_sandbox([].into()).child::<RoleBindingKind>(SANDBOX_EDITOR, &SANDBOX, 2, body)
     }
 

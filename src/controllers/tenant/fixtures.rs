@@ -48,6 +48,7 @@ pub fn observed(spec: &Value, workspaces: &[(&str, Value)]) -> Observed {
         templates: 0,
         volume_namespace: "mydrive-pvcs".to_owned(),
         has_my_drive_namespace: true,
+        has_instances_role: true,
         has_sandbox_role: true,
         cluster_bindings: BTreeSet::new(),
         children: Children::default(),

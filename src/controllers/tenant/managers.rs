@@ -68,8 +68,9 @@ impl<'a> Children<'a> {
         };
         let subjects: Vec<Value> = workspaces.iter().map(group).collect();
         let body = move || {
+            let role = self.instances_role(PERSONAL_BINDING);
             json!({
-                "roleRef": {"apiGroup": RBAC_GROUP, "kind": "ClusterRole", "name": ROLE},
+                "roleRef": {"apiGroup": RBAC_GROUP, "kind": "ClusterRole", "name": role},
                 "subjects": subjects,
             })
         };
@@ -154,6 +155,34 @@ mod tests {
         assert_eq!(change(&observed, Managers::Course), (groups(), false), "after an enrolment");
         observed.children.set::<RoleBindingKind>([object(existing(&["mallory", both[0], both[1]]))]);
         assert_eq!(change(&observed, Managers::Course), (groups(), false), "after an addition by others");
+    }
+
+    #[test]
+    fn the_bindings_of_the_namespace_keep_their_role_until_the_configured_one_exists() {
+        let mut settings = settings();
+        settings.config.managers = Managers::Course;
+        settings.config.instances_cluster_role = "crownlabs-own-instances".to_owned();
+        let names = ["crownlabs-manage-instances", PERSONAL_BINDING];
+        // The number of deleted bindings, and the roles of created ones.
+        let planned = |observed: &Observed| {
+            let plan = plan(observed, &settings, at(0));
+            let removed = plan.remove.iter().filter(|removal| names.contains(&&*removal.key.name)).count();
+            let made = plan.ensure.iter().filter(|desired| names.contains(&&*desired.key.name));
+            let created = made.filter_map(|desired| desired.manifest.as_ref());
+            let roles = created.map(|created| created.json()["roleRef"]["name"].clone());
+            (removed, roles.collect::<Vec<_>>())
+        };
+        let mut observed = enrolled();
+        assert_eq!(planned(&observed), (0, vec![json!("crownlabs-own-instances"); 2]), "new bindings");
+        let of_managers = existing(&["kubernetes:workspace-net:manager", "kubernetes:workspace-tea:manager"]);
+        let mut own = existing(&[]);
+        (own["metadata"]["name"], own["metadata"]["uid"]) = (json!(names[0]), json!("b2"));
+        own["subjects"] = json!([{"apiGroup": RBAC_GROUP, "kind": "User", "name": "ada.rossi"}]);
+        observed.children.set::<RoleBindingKind>([object(own), object(of_managers)]);
+        observed.has_instances_role = false;
+        assert_eq!(planned(&observed), (0, Vec::new()), "they stay");
+        observed.has_instances_role = true;
+        assert_eq!(planned(&observed), (2, Vec::new()), "they are replaced");
     }
 
     #[test]

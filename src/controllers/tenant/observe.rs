@@ -35,6 +35,8 @@ pub struct Observed {
     pub volume_namespace: String,
     /// Whether that namespace exists.
     pub has_my_drive_namespace: bool,
+    /// Whether the configured `ClusterRole` of personal namespaces exists.
+    pub has_instances_role: bool,
     /// Whether the configured `ClusterRole` of sandboxes exists.
     pub has_sandbox_role: bool,
     /// Its Workspaces whose managers have a binding in the whole cluster; empty unless the binding in its namespace is to be

@@ -51,9 +51,11 @@ impl Definition for TenantReconciler {
         start_series(Self::NAME, &REASONS);
         let stores = Arc::new(Stores::declare(set, &settings));
         setup.censuses.push(stores.census());
-        let (drives, sandboxes) = (Arc::clone(&stores), Arc::clone(&stores));
+        let (drives, namespaces, sandboxes) = (Arc::clone(&stores), Arc::clone(&stores), Arc::clone(&stores));
         setup.notices.push(Notice { name: "myDrive", sentence: Box::new(move || drives.outside()) });
-        let sentence = move || sandboxes.without_role();
+        let sentence = move || namespaces.without_instances_role();
+        setup.notices.push(Notice { name: "instancesClusterRole", sentence: Box::new(sentence) });
+        let sentence = move || sandboxes.without_sandbox_role();
         setup.notices.push(Notice { name: "sandboxClusterRole", sentence: Box::new(sentence) });
         setup.gauges.push(Box::new(gauges::quotas(Arc::clone(&stores))));
         account_events(setup, set, stores.exists());

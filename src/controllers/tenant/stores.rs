@@ -19,6 +19,7 @@ use crate::api::workspace::WorkspaceKind;
 use crate::api::{Kind, labels};
 use crate::config::Managers;
 use crate::controllers::shared::children::name_owner;
+use crate::controllers::shared::course_managers::ROLE;
 use crate::controllers::shared::former::Census;
 use crate::controllers::shared::nfs_volume::{ByVolume, location};
 use crate::controllers::shared::references::{ByWorkspace, template_of};
@@ -48,6 +49,9 @@ pub struct Stores {
     shared_volumes: Option<Arc<Store<SharedVolumeKind>>>,
     /// The bindings of managers in the whole cluster, if managers have their rights there.
     cluster_bindings: Option<ClusterBindings>,
+    /// The configured `ClusterRole` of personal namespaces, unless it is the role of managers in the whole cluster, which is
+    /// bound without a check.
+    instances_roles: Option<Arc<Store<ClusterRoleKind>>>,
     /// The configured `ClusterRole` of sandboxes.
     sandbox_roles: Arc<Store<ClusterRoleKind>>,
     claims: Claims,
@@ -102,7 +106,9 @@ impl Stores {
             shared_volumes: settings.config.egress.enabled.then(|| shared_volumes(set, &tenants)),
             cluster_bindings: (settings.config.managers == Managers::Cluster)
                 .then(|| ClusterBindings::declare(set, &tenants)),
-            sandbox_roles: sandbox_roles(set, &tenants, &settings.config.sandbox_cluster_role),
+            instances_roles: (settings.config.instances_cluster_role != ROLE)
+                .then(|| roles(set, &tenants, &settings.config.instances_cluster_role)),
+            sandbox_roles: roles(set, &tenants, &settings.config.sandbox_cluster_role),
             settings: settings.clone(),
             tenants,
         }
@@ -121,7 +127,9 @@ impl Stores {
             .filter_map(|entry| Some((entry.name.clone(), self.workspaces.get("", &entry.name)?)))
             .collect();
         let volume_namespace = self.claims.namespace(&tenant);
-        let role = &self.settings.config.sandbox_cluster_role;
+        let config = &self.settings.config;
+        let has_instances_role =
+            |roles: &Arc<Store<ClusterRoleKind>>| roles.get("", &config.instances_cluster_role).is_some();
         let mut observed = Observed {
             standing,
             name_owner: None,
@@ -130,7 +138,8 @@ impl Stores {
             templates: self.templates.keys_by::<ByNamespace>(names.namespace.as_str()).len(),
             has_my_drive_namespace: self.namespaces.get("", &volume_namespace).is_some(),
             volume_namespace,
-            has_sandbox_role: self.sandbox_roles.get("", role).is_some(),
+            has_instances_role: self.instances_roles.as_ref().is_none_or(has_instances_role),
+            has_sandbox_role: self.sandbox_roles.get("", &config.sandbox_cluster_role).is_some(),
             cluster_bindings: BTreeSet::new(),
             children: Children::default(),
             class_fault: None,
@@ -175,21 +184,39 @@ impl Stores {
         self.claims.outside(|name| self.tenants.get("", name).filter(|tenant| tenant.has_labels(selector)))
     }
 
+    /// A message about personal namespaces if their `ClusterRole` does not exist.
+    pub fn without_instances_role(&self) -> Option<String> {
+        let role = (&*self.settings.config.instances_cluster_role, "instancesClusterRole");
+        let has_namespace = |tenant: &Tenant| !tenant.status.personal_namespace.name.is_empty();
+        self.without_role(self.instances_roles.as_ref()?, role, "personal namespace", has_namespace)
+    }
+
     /// A message about sandboxes if their `ClusterRole` does not exist.
-    pub fn without_role(&self) -> Option<String> {
-        let role = &self.settings.config.sandbox_cluster_role;
-        let roles = &self.sandbox_roles;
+    pub fn without_sandbox_role(&self) -> Option<String> {
+        let role = (&*self.settings.config.sandbox_cluster_role, "sandboxClusterRole");
+        self.without_role(&self.sandbox_roles, role, "sandbox", |tenant| tenant.spec.create_sandbox)
+    }
+
+    /// A message about the Tenants with such a namespace if its `ClusterRole` does not exist. `role` is its name and its
+    /// key.
+    fn without_role(
+        &self,
+        roles: &Store<ClusterRoleKind>,
+        (role, key): (&str, &str),
+        place: &str,
+        is_affected: impl Fn(&Tenant) -> bool,
+    ) -> Option<String> {
         if roles.state() == StoreState::Syncing || roles.get("", role).is_some() {
             return None;
         }
         let selector = &self.settings.responsibility.selector;
-        let has_sandbox = |tenant: &Arc<Tenant>| tenant.spec.create_sandbox && tenant.has_labels(selector);
-        let sandboxes = self.tenants.objects().filter(has_sandbox).count();
+        let selected = self.tenants.objects().filter(|tenant| tenant.has_labels(selector));
+        let count = selected.filter(|tenant| is_affected(tenant)).count();
         let message = format!(
-            "ClusterRole {role} (controllers.tenant.sandboxClusterRole) does not exist, so {sandboxes} Tenants keep their \
-             former role in their sandbox, or have none. Correct the key, or create the ClusterRole"
+            "ClusterRole {role} (controllers.tenant.{key}) does not exist, so {count} Tenants keep their former role in \
+             their {place}, or have none. Correct the key, or create the ClusterRole"
         );
-        (sandboxes > 0).then_some(message)
+        (count > 0).then_some(message)
     }
 
     /// The use of the quotas of the selected Workspaces and Tenants.
@@ -238,8 +265,8 @@ fn freed(
     }
 }
 
-/// Declares the store of the `ClusterRole` of sandboxes. Its creation or deletion adds all Tenants to the queue.
-fn sandbox_roles(
+/// Declares the store of a configured `ClusterRole`. Its creation or deletion adds all Tenants to the queue.
+fn roles(
     set: &mut StoreSet<'_>,
     tenants: &Arc<Store<TenantKind>>,
     name: &str,

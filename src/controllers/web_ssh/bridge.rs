@@ -1,6 +1,7 @@
 //! The data transfer of an open terminal.
 
 use std::future::pending;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::stream::{SplitSink, SplitStream};
@@ -29,15 +30,15 @@ pub struct Limits {
 
 /// Transfers input and output until one side ends. Only one read is buffered in each direction: while the browser
 /// accepts no output, nothing is read from the machine, and while the machine accepts no input, nothing is read from
-/// the browser.
-pub async fn bridge(socket: &mut Socket, shell: Shell, limits: Limits) -> CloseReason {
+/// the browser. While `is_view` is set, text of the browser is discarded.
+pub async fn bridge(socket: &mut Socket, shell: Shell, limits: Limits, is_view: &AtomicBool) -> CloseReason {
     let Shell { output, input } = shell;
     let (sink, stream) = socket.split();
     let activity = Notify::new();
     // Both directions run concurrently, so that neither waits for the other.
     tokio::select! {
         end = transmit(Browser { sink, limit: limits.send }, output, &activity) => end,
-        end = receive(stream, input, &activity) => end,
+        end = receive(stream, input, &activity, is_view) => end,
         () = expired(limits.idle, &activity) => CloseReason::Idle,
     }
 }
@@ -109,7 +110,12 @@ async fn transmit(mut browser: Browser<'_>, mut output: Output, activity: &Notif
 }
 
 /// Transfers the browser's input to the shell.
-async fn receive(mut stream: SplitStream<&mut Socket>, input: Input, activity: &Notify) -> CloseReason {
+async fn receive(
+    mut stream: SplitStream<&mut Socket>,
+    input: Input,
+    activity: &Notify,
+    is_view: &AtomicBool,
+) -> CloseReason {
     while let Some(message) = stream.next().await {
         let content = match message.map_err(|error| CloseReason::of(&error)).and_then(content) {
             Ok(Some(content)) => content,
@@ -117,6 +123,7 @@ async fn receive(mut stream: SplitStream<&mut Socket>, input: Input, activity: &
             Err(end) => return end,
         };
         let passed = match ClientMessage::parse(&content) {
+            Some(ClientMessage::Input(_)) if is_view.load(Ordering::Relaxed) => continue,
             Some(ClientMessage::Input(text)) => input.write(text).await,
             Some(ClientMessage::Resize { columns, rows }) => input.resize(Size::new(columns, rows)).await,
             Some(ClientMessage::Other) => continue,

@@ -38,8 +38,13 @@ impl ServerMessage<'_> {
 /// The browser's first message: the user and the requested machine.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Request {
-    /// The user's token, with or without the prefix `Bearer`.
+    /// The token, with or without the prefix `Bearer`: of the user, or of an account that impersonates the user.
     pub token: String,
+    /// The name of the user that the account of the token impersonates; `None` if the token is that of the user. The API
+    /// server checks that the account may do so.
+    pub user: Option<String>,
+    /// The groups of that user.
+    pub groups: Vec<String>,
     /// The namespace of the Instance.
     pub namespace: String,
     /// The name of the Instance.
@@ -80,13 +85,14 @@ pub enum NoRequest {
 impl Request {
     /// Reads the first message.
     pub fn parse(message: &[u8]) -> Result<Self, NoRequest> {
-        let Fields { token, namespace, instance, environment, width, height, .. } =
+        let Fields { token, user, groups, namespace, instance, environment, width, height, .. } =
             Fields::read(message).ok_or(NoRequest::Format)?;
         let is_complete = [&token, &namespace, &instance, &environment].iter().all(|text| !text.is_empty());
         if !is_complete || width == 0 || height == 0 {
             return Err(NoRequest::Incomplete);
         }
-        Ok(Self { token, namespace, instance, environment, columns: width, rows: height })
+        let user = Some(user).filter(|user| !user.is_empty());
+        Ok(Self { token, user, groups, namespace, instance, environment, columns: width, rows: height })
     }
 }
 
@@ -113,6 +119,8 @@ struct Fields {
     columns: i64,
     rows: i64,
     token: String,
+    user: String,
+    groups: Vec<String>,
     namespace: String,
     #[serde(rename = "vmname")]
     instance: String,
@@ -143,6 +151,8 @@ mod tests {
     fn the_first_message_is_read_in_any_capitalisation() {
         let expected = Request {
             token: "t".to_owned(),
+            user: None,
+            groups: Vec::new(),
             namespace: "tenant-ada".to_owned(),
             instance: "vm.1".to_owned(),
             environment: "main".to_owned(),
@@ -155,6 +165,25 @@ mod tests {
             r#"{"token":"old","token":"t","vmName":"vm.1","namespace":"tenant-ada","environment":"main","initialWidth":80,"initialHeight":24}"#,
         ] {
             assert!(Request::parse(text.as_bytes()) == Ok(expected.clone()), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_first_message_can_name_a_user_whom_the_account_of_the_token_impersonates() {
+        let read = |fields: &str| {
+            let text = format!(
+                r#"{{"token":"t","vmName":"v","namespace":"n","environment":"e","initialWidth":80,"initialHeight":24,{fields}}}"#
+            );
+            Request::parse(text.as_bytes()).map(|request| (request.user, request.groups))
+        };
+        let ada = Some("ada".to_owned());
+        assert_eq!(
+            read(r#""user":"ada","groups":["a","b"]"#),
+            Ok((ada, vec!["a".to_owned(), "b".to_owned()]))
+        );
+        assert_eq!(read(r#""user":"","groups":null"#), Ok((None, Vec::new())));
+        for fields in [r#""user":1"#, r#""groups":"a""#, r#""groups":[1]"#] {
+            assert_eq!(read(fields), Err(NoRequest::Format), "{fields}");
         }
     }
 

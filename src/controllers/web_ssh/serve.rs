@@ -10,6 +10,7 @@ use http::header::{ORIGIN, SEC_WEBSOCKET_VERSION, UPGRADE};
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 use hyper::body::Bytes;
 use hyper::upgrade::OnUpgrade;
+use kube::Api;
 use metrics::gauge;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
@@ -25,6 +26,7 @@ use crate::clients::ssh::{PrivateKey, SshClient};
 use crate::config::{WebSshConfig, read};
 use crate::controllers::setup::{ReplicaDefinition, Setup};
 use crate::controllers::shared::addresses::InstanceAddresses;
+use crate::controllers::shared::connections::{Connections, Recorder};
 use crate::controllers::shared::entrance::{ByManagedWorkspace, ByPersonalNamespace};
 use crate::controllers::shared::listener::{awaited, listen};
 use crate::runtime::files::{Awaited, WatchedFile, needed};
@@ -48,6 +50,8 @@ pub struct WebSshLoop {
     origins: Vec<String>,
     /// `None` only in `crownlabs plan`, where the loop does not run.
     terminals: Option<Terminals>,
+    /// The record of terminals; `None` in the same case.
+    recorder: Option<Recorder>,
     /// Whether the private key was read; `None` without a file, which the configuration does not allow.
     awaited: Option<Awaited>,
 }
@@ -62,17 +66,25 @@ impl ReplicaDefinition for WebSshLoop {
         let addresses = InstanceAddresses::counted(setup, set, &connections, config.port);
         let tenants = set.store(&Selection::ALL).index::<ByManagedWorkspace>();
         let tenants = tenants.index::<ByPersonalNamespace>().get();
+        let (instances, templates) = (set.store(&Selection::ALL).get(), set.store(&Selection::ALL).get());
+        let namespace = read!(setup.config, leader_election.namespace).clone();
+        let record = Arc::<Connections>::default();
+        let recorder = setup
+            .ungated
+            .clone()
+            .map(|client| Recorder::new(Arc::clone(&record), Api::namespaced(client, &namespace)));
         let origins = config.origins(read!(setup.config, controllers.instance.website_base_url));
         let open = setup.shown_open_connections();
         let terminals = setup.users.clone().map(|users| Terminals {
-            access: Access { users, tenants, addresses, port: config.port },
+            access: Access { users, tenants, instances, templates, addresses, port: config.port },
             ssh: SshClient::new(&config.user),
             key,
             connections,
             open,
+            record,
             limits: Limits { idle: config.idle_timeout.into(), send: config.send_timeout.into() },
         });
-        Ok(Self { config, origins, terminals, awaited })
+        Ok(Self { config, origins, terminals, recorder, awaited })
     }
 }
 
@@ -102,8 +114,11 @@ impl ReplicaLoop for WebSshLoop {
     const NAME: &'static str = "webSsh";
 
     async fn run(self, health: Health, stop: Stop) {
-        let Self { config, origins, terminals, awaited: file } = self;
-        let (Some(address), Some(terminals), Some(file)) = (config.listen.address(), terminals, file) else {
+        let Self { config, origins, terminals, recorder, awaited: file } = self;
+        let (Some(address), Some(file)) = (config.listen.address(), file) else {
+            return stop.asked().await;
+        };
+        let (Some(terminals), Some(mut recorder)) = (terminals, recorder) else {
             return stop.asked().await;
         };
         gauge!("bastion_web_ssh_sessions").set(0);
@@ -125,11 +140,18 @@ impl ReplicaLoop for WebSshLoop {
         let send_timeout = Duration::from(config.send_timeout).saturating_add(CLOSE_LIMIT);
         let limits = http_server::Limits { send_timeout, ..http_server::Limits::default() };
         let server = Server { limits, ..Server::new(handler(Arc::new(endpoint))) };
-        server.serve(listener, stop.asked()).await;
-        // Each browser has a receiver, which is dropped when the browser has left.
-        if timeout(STOP_LIMIT, browsers.closed()).await.is_err() {
-            warn!("some terminals did not close in time");
+        let work = async {
+            server.serve(listener, stop.asked()).await;
+            // Each browser has a receiver, which is dropped when the browser has left.
+            if timeout(STOP_LIMIT, browsers.closed()).await.is_err() {
+                warn!("some terminals did not close in time");
+            }
+        };
+        tokio::select! {
+            () = work => {}
+            () = recorder.run() => {}
         }
+        recorder.finish().await;
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use futures::{SinkExt, StreamExt};
@@ -22,8 +23,11 @@ use super::bridge::{Limits, bridge};
 use super::message::{NoRequest, Request, ServerMessage};
 use super::serve::Key;
 use super::slots::Slot;
+use crate::api::connection::Way;
 use crate::capture::{ConnectionCounter, OpenConnections};
 use crate::clients::ssh::{Size, SshClient, SshError};
+use crate::controllers::shared::connections::Connections;
+use crate::controllers::shared::web_terminal as said;
 use crate::runtime::error::ApiError;
 
 /// The WebSocket of a browser. Only a few bytes are read until the user is known.
@@ -87,6 +91,8 @@ pub enum CloseReason {
     FirstIncomplete,
     /// The user gets no terminal of this machine.
     Denied,
+    /// The user may not use the machine any more.
+    Lost,
     /// The API server does not identify the user or the user's rights.
     Undecided,
     /// The machine is unreachable or rejects the key.
@@ -98,27 +104,23 @@ pub enum CloseReason {
 }
 
 impl CloseReason {
-    /// The text and the code for the browser; `None` if the browser does not read it. Web clients display these texts,
-    /// so they stay as they are, including the misspelling.
+    /// The text and the code for the browser; `None` if the browser does not read it.
     fn notice(self) -> Option<(&'static str, CloseCode)> {
         Some(match self {
             Self::Left | Self::Stalled => return None,
-            Self::ShellEnded => ("SSH session closed", CloseCode::Normal),
-            Self::Idle => ("Connection timed out due to inactivity", CloseCode::Normal),
-            Self::Stopping => ("The server is shutting down", CloseCode::Away),
-            Self::Full => ("Max connection limit reached", CloseCode::Error),
-            Self::NoFirstMessage => ("Failed to read initialization message", CloseCode::Error),
-            Self::FirstFormat => ("Invalid fist message format", CloseCode::Error),
-            Self::FirstIncomplete => {
-                ("Missing required fields in the initialization message", CloseCode::Error)
-            }
-            Self::Denied => ("Invalid request", CloseCode::Error),
-            Self::Undecided => {
-                ("The server cannot find out what you may open; try again in a minute", CloseCode::Error)
-            }
-            Self::NoConnection => ("Failed to establish SSH connection", CloseCode::Error),
-            Self::Internal => ("Internal server error", CloseCode::Error),
-            Self::Format => ("Invalid message format", CloseCode::Error),
+            Self::ShellEnded => (said::SHELL_ENDED, CloseCode::Normal),
+            Self::Idle => (said::IDLE, CloseCode::Normal),
+            Self::Stopping => (said::STOPPING, CloseCode::Away),
+            Self::Full => (said::FULL, CloseCode::Error),
+            Self::NoFirstMessage => (said::NO_FIRST_MESSAGE, CloseCode::Error),
+            Self::FirstFormat => (said::FIRST_FORMAT, CloseCode::Error),
+            Self::FirstIncomplete => (said::FIRST_INCOMPLETE, CloseCode::Error),
+            Self::Denied => (said::DENIED, CloseCode::Error),
+            Self::Lost => (said::LOST, CloseCode::Policy),
+            Self::Undecided => (said::UNDECIDED, CloseCode::Error),
+            Self::NoConnection => (said::NO_CONNECTION, CloseCode::Error),
+            Self::Internal => (said::INTERNAL, CloseCode::Error),
+            Self::Format => (said::FORMAT, CloseCode::Error),
         })
     }
 
@@ -144,6 +146,8 @@ pub struct Terminals {
     pub connections: Arc<ConnectionCounter>,
     /// The open connections to machines.
     pub open: Arc<OpenConnections>,
+    /// The record of the terminals of people who do not own the machine.
+    pub record: Arc<Connections>,
     /// The time limits.
     pub limits: Limits,
 }
@@ -179,10 +183,18 @@ impl Terminals {
             }
         };
         self.connections.count(machine.address);
-        let Machine { address, entitlement, .. } = machine;
+        let (address, entitlement) = (machine.address, machine.entitlement);
         info!(user = user_name, instance, %address, r#as = %entitlement, "opened a terminal");
         let (begin, _open, _connection) = (Instant::now(), Open::new(), self.open.begin(address));
-        let end = bridge(socket, shell, self.limits).await;
+        let _recorded = entitlement.relation().map(|relation| {
+            let what = (relation, Way::Terminal);
+            self.record.begin(&machine.instance, &machine.environment, user_name, what)
+        });
+        let is_view = AtomicBool::new(entitlement.is_view());
+        let end = tokio::select! {
+            end = bridge(socket, shell, self.limits, &is_view) => end,
+            () = self.access.lost(&user, &request, &machine, &is_view) => CloseReason::Lost,
+        };
         let seconds = begin.elapsed().as_secs();
         info!(user = user_name, instance, ?end, seconds, "closed a terminal");
         end

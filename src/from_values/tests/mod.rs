@@ -103,6 +103,7 @@ controllers:
     quotaCaps: {cpu: 12, memory: 40G, instances: 5}
     countQuotas: {enabled: false}
     managers: cluster
+    instancesClusterRole: crownlabs-manage-instances
     sandboxNetworkPolicies: false
     personalWorkspace: {enabled: true}
   workspace: {enabled: true}
@@ -112,6 +113,7 @@ controllers:
     instancesAuthUrl: https://labs.example.org/auth
     containerImages: {tag: v1.2.3}
     urls: path
+    largeUploads: false
     access: {mode: shared, exams: none}
     examEgress: {enabled: false}
     ephemeralStorage: ""

@@ -131,7 +131,7 @@ impl Engine {
     }
 
     /// Creates or repairs the objects of these waves, one wave after the other. After a name conflict in a component,
-    /// its objects in later waves are skipped.
+    /// its objects in later waves are skipped, and after any failure the guarded ones.
     async fn ensure_waves<E>(
         &self,
         plan: &Plan<E>,
@@ -143,16 +143,13 @@ impl Engine {
             if plan.stop_at_failure && !applied.failures.is_empty() {
                 return;
             }
-            let conflicted: Vec<Component> = applied
-                .failures
-                .iter()
-                .filter(|failure| matches!(failure.error, ApiError::NameConflict { .. }))
-                .map(|failure| failure.component.clone())
-                .collect();
-            let wanted = plan
-                .ensure
-                .iter()
-                .filter(|desired| desired.wave == *wave && !is_within(&desired.component, &conflicted));
+            let is_conflict = |failure: &&Failure| matches!(failure.error, ApiError::NameConflict { .. });
+            let conflicted = components(applied.failures.iter().filter(is_conflict));
+            let failed = components(applied.failures.iter());
+            let is_skipped = |desired: &Desired| {
+                is_within(&desired.component, if desired.is_guarded { &failed } else { &conflicted })
+            };
+            let wanted = plan.ensure.iter().filter(|desired| desired.wave == *wave && !is_skipped(desired));
             let writes = wanted.map(async |desired| {
                 let result = self.ensure(desired, owner).await;
                 let ensured = *result.as_ref().unwrap_or(&Ensured::Written);
@@ -317,6 +314,11 @@ fn shown(kind: KindInfo, patch: &Value) -> Value {
         }
     }
     shown
+}
+
+/// Returns the components of these failures.
+fn components<'a>(failures: impl Iterator<Item = &'a Failure>) -> Vec<Component> {
+    failures.map(|failure| failure.component.clone()).collect()
 }
 
 /// Whether a component is one of these, or a part of one.

@@ -13,7 +13,9 @@ mod user_client;
 
 pub use pages::{each_listed, first_listed, page_of_pod};
 pub use unreachable::why;
-pub use user_client::{Call, Credential, Page, Patch, Preconditions, Right, Rules, Silence, UserClient};
+pub use user_client::{
+    Call, Credential, Page, PassedIdentity, Patch, Preconditions, Right, Rules, Silence, Upgrade, UserClient,
+};
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -134,13 +136,25 @@ impl Sender {
     fn new(config: Config) -> kube::Result<Self> {
         let config = prepared(config);
         let pool = legacy::Client::builder(TokioExecutor::new()).build(config.rustls_https_connector()?);
+        Self::through(&config, ServiceBuilder::new().map_err(BoxError::from).service(pool))
+    }
+
+    /// Creates a sender of a prepared configuration whose requests this service sends.
+    fn through<S>(config: &Config, service: S) -> kube::Result<Self>
+    where
+        S: Service<Request<Full<Bytes>>, Response = Response<Incoming>, Error = BoxError>
+            + Clone
+            + Send
+            + Sync
+            + 'static,
+        S::Future: Send + 'static,
+    {
         let service = ServiceBuilder::new()
             .layer(config.base_uri_layer())
             .option_layer(config.auth_layer()?)
             .layer(config.extra_headers_layer()?)
-            .map_err(BoxError::from)
-            .service(pool);
-        let (url, metrics) = (url(&config), RequestMetrics::new(&config));
+            .service(service);
+        let (url, metrics) = (url(config), RequestMetrics::new(config));
         Ok(Self { service: BoxCloneSyncService::new(service), url, metrics })
     }
 

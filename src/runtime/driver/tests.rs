@@ -145,6 +145,7 @@ fn with_service() -> Plan {
         key: ObjectKey::new("ns", "a"),
         component: Component::Whole,
         wave: 0,
+        is_guarded: false,
         manifest: Some(Manifest::new(kind, &metadata, &json!({}))),
         labels: BTreeMap::new(),
         annotations: BTreeMap::new(),

@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use super::outages::Outages;
+use super::plan::KindInfo;
 use super::store::{Store, StoreState};
 use crate::api::Kind;
 
@@ -30,8 +31,8 @@ pub struct Need {
 impl Need {
     /// Creates the need for a store.
     pub fn of<T: Kind>(store: &Store<T>, is_required: bool) -> Self {
-        let crd =
-            if T::GROUP.is_empty() { T::PLURAL.to_owned() } else { format!("{}.{}", T::PLURAL, T::GROUP) };
+        let KindInfo { group, plural, .. } = store.kind();
+        let crd = if group.is_empty() { plural.to_owned() } else { format!("{plural}.{group}") };
         Self { crd, is_required, state: store.watch_state() }
     }
 }

@@ -21,8 +21,7 @@ type StartWatch = Box<dyn FnOnce(Client, WatchHealth) -> BoxFuture<'static, ()> 
 
 /// A store and its watch.
 struct Shared {
-    kind: &'static str,
-    plural: &'static str,
+    kind: KindInfo,
     selection: Selection,
     store: Arc<dyn AnyStore>,
     start: StartWatch,
@@ -44,13 +43,14 @@ pub struct StoreFactory {
 impl StoreFactory {
     /// Returns the store of a kind and selector, which the first call creates.
     pub fn store<T: Kind>(&mut self, selection: &Selection) -> Arc<Store<T>> {
-        self.watched(selection, true)
+        self.watched(KindInfo::of::<T>(), selection, true)
     }
 
-    /// Like [`StoreFactory::store`]. If this call creates the store and the kind is not served, the watch is retried
-    /// only with `retry`.
-    pub fn watched<T: Kind>(&mut self, selection: &Selection, retry: bool) -> Arc<Store<T>> {
-        let mut known = self.shared.iter().filter(|shared| shared.selection == *selection);
+    /// Like [`StoreFactory::store`], for a kind with these names. If this call creates the store and the kind is not
+    /// served, the watch is retried only with `retry`.
+    pub fn watched<T: Kind>(&mut self, kind: KindInfo, selection: &Selection, retry: bool) -> Arc<Store<T>> {
+        let is_same = |shared: &&Shared| shared.kind == kind && shared.selection == *selection;
+        let mut known = self.shared.iter().filter(is_same);
         let typed = |shared: &Shared| {
             let store: Arc<dyn Any + Send + Sync> = Arc::<dyn AnyStore>::clone(&shared.store);
             store.downcast().ok()
@@ -58,12 +58,12 @@ impl StoreFactory {
         if let Some(store) = known.find_map(typed) {
             return store;
         }
+        let label = selection.label_of_all();
         let store: Arc<Store<T>> =
-            Arc::new(Store { label: selection.label_of_all(), ..Store::new(*selection == Selection::ALL) });
+            Arc::new(Store { kind, label, ..Store::new(*selection == Selection::ALL) });
         let (watched, selected) = (Arc::clone(&store), selection.clone());
         self.shared.push(Shared {
-            kind: T::KIND,
-            plural: T::PLURAL,
+            kind,
             selection: selection.clone(),
             store: Arc::<Store<T>>::clone(&store),
             start: Box::new(move |client, health| watch::run(client, watched, selected, health, retry)),
@@ -82,7 +82,7 @@ impl StoreFactory {
             let health = WatchHealth::signalling(&self.interruptions);
             let (told, client, restores) = (health.clone(), client.clone(), restores.clone());
             let watch = async move { (shared.start)(resume::checked(client, restores), told).await };
-            (shared.plural, health, watch)
+            (shared.kind.plural, health, watch)
         })
     }
 
@@ -94,7 +94,7 @@ impl StoreFactory {
     /// Returns the selections of the kinds with this plural name.
     #[cfg(test)]
     pub fn selections(&self, plural: &str) -> Vec<Selection> {
-        let shared = self.shared.iter().filter(|shared| shared.plural == plural);
+        let shared = self.shared.iter().filter(|shared| shared.kind.plural == plural);
         shared.map(|shared| shared.selection.clone()).collect()
     }
 
@@ -106,7 +106,7 @@ impl StoreFactory {
     pub fn offer(&self, document: &Value) -> Result<bool, serde_json::Error> {
         let text = |pointer: &str| document.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
         let mut is_taken = false;
-        for shared in self.shared.iter().filter(|shared| shared.kind == text("/kind")) {
+        for shared in self.shared.iter().filter(|shared| shared.kind.kind == text("/kind")) {
             if shared.selection.matches(document) {
                 shared.store.take_listed(document.to_string().as_bytes())?;
                 is_taken = true;

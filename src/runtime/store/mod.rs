@@ -27,6 +27,7 @@ use self::index::{Indexes, Query};
 use self::stored::StoredObject;
 use self::versions::{differs, is_newer, version};
 use super::key::{KeyRef, ObjectKey};
+use super::plan::KindInfo;
 use crate::api::text::Text;
 use crate::api::{Kind, Object};
 
@@ -72,8 +73,10 @@ pub enum StoreState {
 
 /// All objects of a kind that match the watch's selector.
 #[derive(derive_more::Debug)]
-#[debug("Store({}, {:?})", T::KIND, *state.borrow())]
+#[debug("Store({}, {:?})", kind.kind, *state.borrow())]
 pub struct Store<T: Kind> {
+    /// The names of the kind: those of `T`, or those of the configuration.
+    kind: KindInfo,
     inner: RwLock<Inner<T>>,
     handlers: RwLock<Arc<Vec<Handler<T>>>>,
     state: watch::Sender<StoreState>,
@@ -127,6 +130,7 @@ impl<T: Kind> Store<T> {
     /// Creates a store for all objects of the kind (`whole`), or for the objects of a selector.
     pub fn new(whole: bool) -> Self {
         Self {
+            kind: KindInfo::of::<T>(),
             inner: RwLock::new(Inner {
                 objects: HashMap::new(),
                 indexes: Indexes::default(),
@@ -140,6 +144,11 @@ impl<T: Kind> Store<T> {
             whole,
             label: None,
         }
+    }
+
+    /// Returns the names of the kind.
+    pub fn kind(&self) -> KindInfo {
+        self.kind
     }
 
     /// Registers the index `I`; does nothing if it is already registered.

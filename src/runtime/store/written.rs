@@ -95,8 +95,8 @@ impl<T: Kind> AnyStore for Store<T> {
         let TypeName { kind } = decoded(body)?;
         let object = read::<T>(body)?;
         let answered = ObjectKey::of(&object);
-        if kind != T::KIND || answered != *key {
-            let asked = T::KIND;
+        let asked = self.kind.kind;
+        if kind != asked || answered != *key {
             let message =
                 format!("the response is about {kind} {answered}, the request was about {asked} {key}");
             return Err(ApiError::transient(message));
@@ -120,7 +120,7 @@ impl<T: Kind> AnyStore for Store<T> {
     fn confirm(&self, item: &[u8], likeness: Likeness, origin: &'static str) -> Result<bool, ApiError> {
         let object = read::<T>(item)?;
         if object.name().is_empty() {
-            return Err(ApiError::transient(format!("the response is not a list of {}", T::PLURAL)));
+            return Err(ApiError::transient(format!("the response is not a list of {}", self.kind.plural)));
         }
         let seen = self.get(object.namespace(), object.name());
         let is_alike = seen.is_some_and(|seen| is_alike(&seen, &object, likeness));
@@ -223,8 +223,8 @@ pub struct WrittenStores {
 impl WrittenStores {
     /// Adds the store that receives the responses to writes of its kind.
     pub fn add<T: Kind>(&mut self, store: &Arc<Store<T>>, selection: &Selection) {
-        let store: Arc<dyn AnyStore> = Arc::<Store<T>>::clone(store);
-        self.stores.insert(KindInfo::of::<T>(), (store, selection.clone()));
+        let (kind, store): (_, Arc<dyn AnyStore>) = (store.kind, Arc::<Store<T>>::clone(store));
+        self.stores.insert(kind, (store, selection.clone()));
     }
 
     /// Returns the path and the query that list the content of a kind's store.

@@ -57,17 +57,27 @@ impl<'f> StoreSet<'f> {
     /// Declares a store. The workers of the loop do not start before the store is synced, unless its kind is not served
     /// and the store is [`Declaration::optional`].
     pub fn store<T: Kind>(&mut self, selection: &Selection) -> Declaration<'_, 'f, T> {
-        self.declare(selection, true)
+        self.declare(KindInfo::of::<T>(), selection, true)
+    }
+
+    /// Like [`StoreSet::store`], for a kind whose names are in the configuration.
+    pub fn store_as<T: Kind>(&mut self, kind: KindInfo, selection: &Selection) -> Declaration<'_, 'f, T> {
+        self.declare(kind, selection, true)
     }
 
     /// Declares a store of a kind that the loop no longer uses, to remove the objects that it created earlier. The loop
     /// does not wait for the store. If the kind is not served, that is not reported, and the watch is not retried.
     pub fn leftovers<T: Kind>(&mut self, selection: &Selection) -> Declaration<'_, 'f, T> {
-        self.declare(selection, false)
+        self.declare(KindInfo::of::<T>(), selection, false)
     }
 
-    fn declare<T: Kind>(&mut self, selection: &Selection, is_needed: bool) -> Declaration<'_, 'f, T> {
-        let (store, selection) = (self.factory.watched(selection, is_needed), selection.clone());
+    fn declare<T: Kind>(
+        &mut self,
+        kind: KindInfo,
+        selection: &Selection,
+        is_needed: bool,
+    ) -> Declaration<'_, 'f, T> {
+        let (store, selection) = (self.factory.watched(kind, selection, is_needed), selection.clone());
         Declaration { set: self, store, selection, is_needed, is_required: is_needed, is_written: false }
             .allow("list watch")
     }
@@ -140,7 +150,7 @@ impl<T: Kind> Declaration<'_, '_, T> {
     /// Records the verbs. For a store within one namespace, a Role grants them instead.
     fn allow(self, verbs: &'static str) -> Self {
         if self.selection.namespace.is_none() {
-            self.set.factory.allow(self.set.name, (KindInfo::of::<T>(), ""), verbs);
+            self.set.factory.allow(self.set.name, (self.store.kind(), ""), verbs);
         }
         self
     }

@@ -84,7 +84,7 @@ pub fn run<T: Kind>(
 ) -> BoxFuture<'static, ()> {
     let watched = Watched {
         client,
-        kind: KindInfo::of::<T>(),
+        kind: store.kind(),
         is_metadata: Object::<T>::IS_METADATA,
         store,
         selection,

@@ -48,15 +48,19 @@ test("a machine keeps its name behind the bastion while it is stopped", async ({
   await page.context().close();
 });
 
-test("a machine without a desktop leads to its help instead of a desktop", async ({ page }) => {
+test("a machine without a desktop offers a terminal and the console instead of a desktop", async ({ page }) => {
   await clear("ada");
   const { environmentList } = (await get("templates.crownlabs.polito.it", "workspace-tea", "desktop")).spec;
   const plain = await template("plain", { environmentList: [{ ...environmentList[0], guiEnabled: false }] });
   await machine("ada", "server", { prettyName: "Server", ...plain });
   await login(page, "ada");
   const card = page.getByRole("article", { name: "Server", exact: true });
-  await card.getByRole("link", { name: "How to connect" }).click();
-  await expect(page).toHaveURL(/\/machines\/tenant-ada\/server#environments$/);
+  const opens = (name: string) => card.getByRole("link", { name: `${name} Server`, exact: true });
+  await expect(opens("Terminal")).toHaveAttribute("href", "/machines/tenant-ada/server/main/terminal");
+  await expect(opens("Console")).toHaveAttribute("href", "/machines/tenant-ada/server/main/console");
+  await expect(opens("Connect")).toHaveCount(0);
+  await card.getByRole("link", { name: "Server", exact: true }).click();
+  for (const name of ["Terminal main", "Console main"]) await expect(page.getByRole("link", { name, exact: true })).toBeVisible();
   await expect(page.locator("code", { hasText: /^ssh -J / })).toBeVisible();
   await expect(page.getByText("Help with the desktop")).toHaveCount(0);
   await clear("ada");

@@ -1,6 +1,6 @@
 // Impersonated users: the API server does not accept the tokens of their client.
 import { expect, test } from "@playwright/test";
-import { at, clear, control, get, kubectl, machine } from "./site";
+import { at, clear, control, get, kubectl, machine, terminal, tried } from "./site";
 
 const keys = { clientId: "stranger", identity: "impersonate" };
 const account = "system:serviceaccount:crownlabs-system:crownlabs-dashboard-impersonates";
@@ -29,6 +29,8 @@ test("users are impersonated only for the requests of pages, with the rights of 
   await page.locator("#pretty-name").fill("By her name");
   await page.getByRole("button", { name: "Rename" }).click();
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("By her name");
+  // The stand-in of KubeVirt has no screen of this machine.
+  expect(await tried(page, new URL(page.url()).pathname.split("/").pop()!, "console")).toBe(4404);
   // While the machine starts again, its page reads the warnings about its objects.
   await page.getByRole("button", { name: "Stop" }).click();
   await expect(page.getByText("Stopped", { exact: true }).first()).toBeVisible();
@@ -43,6 +45,9 @@ test("users are impersonated only for the requests of pages, with the rights of 
   const eve = await at(browser, keys, "eve");
   expect((await eve.goto("/machines/tenant-ada/seen"))!.status()).toBe(200);
   await expect(eve.getByRole("heading", { level: 1 })).toHaveText("Seen");
+  // Web SSH sends its requests with the account of the dashboard, as the user.
+  await terminal("seen");
+  expect(await tried(eve, "seen")).toBe("open");
   await eve.context().close();
   // An administrator: may read the events about a machine's objects, and create an image.
   const nodes = (await kubectl("get", "nodes", "-o", "name")).trim().split("\n");
@@ -51,6 +56,8 @@ test("users are impersonated only for the requests of pages, with the rights of 
   const root = await at(browser, keys, "root");
   await root.goto("/machines/tenant-ada/waits");
   await expect(root.getByRole("heading", { level: 1 })).toHaveText("Waits");
+  // Web SSH asks for the right of administrators before it finds out that the machine does not run.
+  expect(await tried(root, "waits")).toBe(4403);
   for (const node of nodes) await kubectl("uncordon", node);
   const { uid } = (await get("instances.crownlabs.polito.it", "tenant-ada", "waits")).metadata;
   const form = { uid, name: "image", imageName: "image", environment: "main" };
@@ -106,7 +113,7 @@ test("users are impersonated only for the requests of pages, with the rights of 
   // As the users, the account has used exactly its rights. As itself, it has only reviewed access and requested metadata.
   const lines = (await control("audit")).output!.trim().split("\n").map((line) => JSON.parse(line));
   const own = lines.filter((line) => line.user?.username === account && line.responseStatus?.code !== 403);
-  const what = (line: any) => `${line.verb} ${line.objectRef.resource}`;
+  const what = (line: any) => [`${line.verb} ${line.objectRef.resource}`, line.objectRef.subresource].filter(Boolean).join("/");
   const impersonated = own.filter((line) => line.impersonatedUser && !line.impersonatedUser.username.includes(":"));
   expect(new Set(impersonated.map((line) => line.impersonatedUser.username))).toEqual(new Set(["ada", "eve", "joe", "root"]));
   const role = JSON.parse(await kubectl("get", "clusterrole", "crownlabs-dashboard-impersonates", "-o", "json"));
@@ -114,10 +121,10 @@ test("users are impersonated only for the requests of pages, with the rights of 
   const granted = role.rules
     .filter(({ verbs }: any) => !verbs.includes("impersonate:user-info"))
     .flatMap(({ verbs, resources }: any) => resources.flatMap((resource: string) => verbs.map((each: string) => `${verb(each)} ${resource}`)));
-  const tried = lines.filter((line) => line.user?.username === account && line.impersonatedUser);
-  expect([...new Set(tried.map(what))].sort()).toEqual(granted.sort());
+  const sent = lines.filter((line) => line.user?.username === account && line.impersonatedUser);
+  expect([...new Set(sent.map(what))].sort()).toEqual(granted.sort());
   const reviews = ["create selfsubjectaccessreviews", "create selfsubjectrulesreviews"];
-  const kinds = ["instances", "sharedvolumes", "templates", "tenants", "workspaces", "announcements"].flatMap((kind) => [`list ${kind}`, `watch ${kind}`]);
+  const kinds = ["configmaps", "instances", "sharedvolumes", "templates", "tenants", "workspaces", "announcements"].flatMap((kind) => [`list ${kind}`, `watch ${kind}`]);
   const others = own.filter((line) => !line.impersonatedUser && line.objectRef);
   expect([...kinds, ...reviews]).toEqual(expect.arrayContaining([...new Set(others.map(what))]));
   await clear("ada");

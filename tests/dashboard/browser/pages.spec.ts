@@ -4,7 +4,7 @@ import { expect, test, type Page } from "@playwright/test";
 import { faults } from "./axe";
 import { clear, kubectl, login, machine } from "./site";
 
-const paths = ["/", "/machines/tenant-max/router", "/new/tea/huge", "/courses", "/account", "/help"];
+const paths = ["/", "/machines/tenant-max/router", "/new/tea/huge", "/courses", "/files", "/account", "/help"];
 const texts = readdirSync("../../../src/controllers/dashboard/texts").filter((file) => file.endsWith(".yaml"));
 const languages = texts.map((file) => file.replace(".yaml", ""));
 

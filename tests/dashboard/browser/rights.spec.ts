@@ -97,6 +97,9 @@ function make(user: string, hasTenant: boolean, name: string, form: Record<strin
 
 const ports = [{ name: "web", targetPort: 80, port: 0, protocol: "TCP" }];
 const exposing = (ports: object[]) => ({ spec: { publicExposure: { ports } } });
+const shared = (people: object[]) => ({ metadata: { annotations: { "crownlabs.polito.it/shared-with": people.length ? JSON.stringify(people) : null } } });
+const isShared = (machine: any) => "crownlabs.polito.it/shared-with" in (machine.metadata.annotations ?? {});
+const peer = [{ user: "max", access: "view", until: new Date(Date.now() + 6 * 3_600_000).toISOString().replace(/\.\d+/, "") }];
 const exposed = (machine: any) => (machine.spec.publicExposure?.ports ?? []).length;
 
 // All attempts, each with its route and its path.
@@ -117,6 +120,8 @@ function attempts(user: string, hasTenant: boolean, uid: string, has: any): [str
     ["/machines/:namespace/:name/stop", of("stop"), change({ spec: { running: true } }, { uid }, off, (of) => !of.spec.running)],
     ["/machines/:namespace/:name/expose", of("expose"), change(exposing([]), { uid, name: "web", targetPort: "80", port: "0", protocol: "TCP" }, exposing(ports), (of) => exposed(of) === 1)],
     ["/machines/:namespace/:name/unexpose", of("unexpose"), change(exposing(ports), { uid, entry: "web 0 80 TCP", at: "0", same: "1" }, exposing([]), (of) => exposed(of) === 0)],
+    ["/machines/:namespace/:name/share", of("share"), change(shared([]), { uid, user: "max", access: "view", until: "tomorrow", zone: "UTC" }, shared(peer), isShared)],
+    ["/machines/:namespace/:name/unshare", of("unshare"), change(shared(peer), { uid, user: "max" }, shared([]), (of) => !isShared(of))],
     ["/machines/:namespace/:name/save", of("save"), {
       ...change(off, { uid, name: image.metadata.name, imageName: "lab", environment: "main" }, off, () => false),
       same: (token) => does(token, ["create", "-f", "-", dry], { ...image, spec: imageSpec }),
@@ -135,7 +140,7 @@ function attempts(user: string, hasTenant: boolean, uid: string, has: any): [str
       done: async () => (await victim())?.metadata.deletionTimestamp !== undefined || (await victim())?.metadata.uid !== uid,
     }],
     ["/machines", "/machines", make(user, hasTenant, `made-by-${user}`, { templateNamespace: "workspace-tea", template: "desktop" })],
-    ["/account/drive/start", "/account/drive/start", make(user, hasTenant, `drive-of-${user}`, {})],
+    ["/files/open", "/files/open", make(user, hasTenant, `drive-of-${user}`, {})],
   ];
 }
 
@@ -186,6 +191,10 @@ test.describe("every user has the same rights as with kubectl, on every route", 
       const sees = await reads(instances, "victim", "-n", "tenant-ada");
       const read = await api.get(path);
       expect([read.status(), (await read.text()).includes("Victim")]).toEqual([sees ? 200 : 403, sees]);
+      // A machine that never ran may have no environment yet. Who may open a terminal is in terminal.spec.ts.
+      expect(sees ? [200, 404] : [403]).toContain((await api.get(`${path}/main/terminal`)).status());
+      // The same for its console, in console.spec.ts.
+      expect(sees ? [200, 403, 404] : [403]).toContain((await api.get(`${path}/main/console`)).status());
       const hasOwn = await reads("tenants", user);
       expect((await (await api.get("/account")).text()).includes(`${user}@example.org`)).toBe(hasOwn);
       const seesCourses = hasOwn && (await reads("workspaces"));
@@ -256,7 +265,7 @@ async function nothing(send: (path: string, form: Record<string, string>) => Pro
 
 test("a visitor without a login can read and change nothing", async () => {
   const api = await request.newContext({ baseURL: url, ignoreHTTPSErrors: true });
-  for (const page of ["/", path, "/courses", "/account"]) {
+  for (const page of ["/", path, `${path}/main/terminal`, `${path}/main/console`, "/courses", "/account"]) {
     const answer = await api.get(page, { maxRedirects: 0 });
     expect(answer.status(), page).toBe(303);
     expect(await answer.text()).toBe("");

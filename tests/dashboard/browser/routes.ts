@@ -1,7 +1,7 @@
 // The routes that the tests of rights cover, as patterns of the router.
 
 // The pages of everyone, and the routes without a login (rights.spec.ts).
-export const pages = ["/", "/machines/:namespace/:name", "/new/:course/:template", "/courses", "/account", "/events"];
+export const pages = ["/", "/machines/:namespace/:name", "/machines/:namespace/:name/:environment/terminal", "/machines/:namespace/:name/:environment/terminal/socket", "/machines/:namespace/:name/:environment/console", "/machines/:namespace/:name/:environment/console/socket", "/new/:course/:template", "/courses", "/files", "/account", "/events"];
 export const open = ["/healthz", "/assets/:hash/:file", "/login", "/login/machine", "/callback", "/logged-out", "/help"];
 
 // The pages of teachers and administrators (rights-teachers.spec.ts).

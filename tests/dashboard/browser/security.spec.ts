@@ -125,7 +125,10 @@ test("objects of users are requested as these users", async ({ page }) => {
   const lines = (await control("audit")).output!.trim().split("\n").map((line) => JSON.parse(line));
   const own = lines.filter(({ user }) => user?.username === "system:serviceaccount:crownlabs-system:crownlabs-dashboard");
   const done = new Set(own.map(({ verb, objectRef }) => `${verb} ${objectRef?.resource}`));
-  const known = ["instances", "sharedvolumes", "templates", "tenants", "workspaces", "announcements"].flatMap((kind) => [`list ${kind}`, `watch ${kind}`]);
+  const known = ["configmaps", "instances", "sharedvolumes", "templates", "tenants", "workspaces", "announcements"].flatMap((kind) => [`list ${kind}`, `watch ${kind}`]);
   expect([...done].filter((each) => !known.includes(each) && !/undefined|customresourcedefinitions/.test(each))).toEqual([]);
+  // The record of open connections.
+  const maps = own.filter(({ objectRef }) => objectRef?.resource === "configmaps").map(({ objectRef }) => objectRef.name);
+  expect(new Set(maps)).toEqual(new Set(["crownlabs-peers"]));
   expect(lines.some(({ user, verb, objectRef }) => user?.username === "ada" && verb === "list" && objectRef?.resource === "instances")).toBe(true);
 });

@@ -120,3 +120,30 @@ export async function sent(user: string, verb: string, resource: string): Promis
   const all = output!.split("\n").filter(Boolean).map((line) => JSON.parse(line));
   return all.filter((one) => one.user.username === user && one.verb === verb && one.objectRef?.resource === resource && one.responseStatus?.code < 300 && !one.requestURI.includes("dryRun"));
 }
+
+// Waits until a machine of ada is ready, and gives its address to the server of the terminals.
+export async function terminal(name: string): Promise<void> {
+  const phase = () => kubectl("get", "instances.crownlabs.polito.it", name, "-n", "tenant-ada", "-o", "jsonpath={.status.phase}");
+  await expect.poll(phase).toBe("Ready");
+  const address = await kubectl("get", "service", `${name}-main`, "-n", "tenant-ada", "-o", "jsonpath={.spec.clusterIP}");
+  await control("terminal-at", { address });
+}
+
+// Opens the socket of a terminal or a console from a page of the dashboard. Returns "open" at the first output of the machine, or the
+// code of the end.
+export const tried = (page: Page, name: string, way: "terminal" | "console" = "terminal") =>
+  page.evaluate(
+    ([to, protocols]) =>
+      new Promise<string | number>((done) => {
+        const socket = new WebSocket(new URL(to, location.href).href.replace("https:", "wss:"), protocols);
+        socket.binaryType = "arraybuffer";
+        socket.addEventListener("close", ({ code }) => done(code));
+        socket.addEventListener("message", ({ data }) => {
+          const is = typeof data === "string" ? JSON.parse(data).type === "data" : new TextDecoder().decode(data).startsWith("RFB");
+          if (!is) return;
+          done("open");
+          socket.close();
+        });
+      }),
+    [`/machines/tenant-ada/${name}/main/${way}/socket?takeover=true`, way === "console" ? ["plain.kubevirt.io"] : []] as const,
+  );

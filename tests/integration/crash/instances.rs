@@ -5,6 +5,8 @@ use serde_json::Value;
 use super::{Scenario, crash_after};
 use crate::access;
 use crate::lab::{Lab, TEMPLATES, instance};
+use crate::route_policy;
+use cluster::Options;
 
 /// The kinds of objects that the daemon creates for Instances.
 const KINDS: &str = "instances.crownlabs.polito.it,services,ingresses,secrets,persistentvolumeclaims,deployments,\
@@ -124,6 +126,54 @@ fn instances_of_every_type_survive_a_crash_after_every_write() {
         total += live("crash", template, CONFIG, lives);
     }
     println!("{total} crashes");
+}
+
+#[test]
+fn a_route_and_its_policy_survive_a_crash_after_every_write() {
+    let lab = Lab::start(Options { gateway: true, simulate: false, ..Options::default() });
+    lab.create_fixtures("crashguard");
+    let namespace = "tenant-crashguard";
+    route_policy::install(&lab);
+    route_policy::await_collection(&lab, namespace);
+    // The rights of the kind in the template, as the chart grants them.
+    lab.apply(
+        "apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: crashguard}
+rules:
+- {apiGroups: [gateway.envoyproxy.io], resources: [securitypolicies], verbs: [get, list, watch, create, patch, delete]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: crashguard}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: crashguard}
+subjects: [{kind: ServiceAccount, name: crownlabs, namespace: crownlabs-system}]
+",
+    );
+    let others = "controllers: {tenant: {enabled: false}, workspace: {enabled: false}, ";
+    let config = route_policy::config("1h", "{realm: labs}").replace("controllers: {", others);
+    let running = |running: bool| {
+        move |lab: &Lab| {
+            let patch = format!(r#"{{"spec": {{"running": {running}}}}}"#);
+            lab.patch("instances", namespace, "web", &patch);
+        }
+    };
+    let kinds = format!("{KINDS},httproutes,{}", route_policy::KIND);
+    let scenario = Scenario {
+        name: "the policy of a route",
+        fixtures: "crashguard",
+        steps: vec![
+            Box::new(|lab| lab.apply(&instance("crashguard", "web", "standalone"))),
+            Box::new(running(false)),
+            Box::new(running(true)),
+            Box::new(|lab| lab.delete_in_foreground("instances", namespace, &["web"])),
+        ],
+        list: Box::new(|lab| lab.list(&kinds, namespace)),
+        is_complete: |_| true,
+        configs: &[&config],
+    };
+    let writes = crash_after(&lab, &scenario, |_| true);
+    assert!(writes >= 10, "only {writes} writes");
 }
 
 #[test]

@@ -253,7 +253,7 @@ controllers:
   instance: {{gatewayApi: {{enabled: true, parentRefs: [{{name: labs, namespace: gateways}}]}}, stalledAfter: 60s}}
   podConfig: {{enabled: true, lostNodeGrace: 3s}}
   pvcMirror: {{enabled: true}}
-  tenant: {{personalWorkspace: {{enabled: true}}, myDrive: {{onTenantDeletion: delete}}}}
+  tenant: {{personalWorkspace: {{enabled: true}}, myDrive: {{onTenantDeletion: delete}}, instancesClusterRole: crownlabs-own-instances}}
   imageList: {{enabled: true, {lists}}}\n"
     );
     let kubeconfig = lab.service_account();

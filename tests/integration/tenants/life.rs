@@ -107,6 +107,33 @@ fn a_sandbox_is_created_and_deleted() {
 }
 
 #[test]
+fn a_tenant_keeps_its_role_until_the_configured_one_exists() {
+    let lab = Lab::shared();
+    let admin = lab.admin();
+    let options = Options { kubeconfig: &admin, selector: "own-role", config: "" };
+    let daemon = Daemon::start(&options);
+    lab.apply(&tenant("own-role", "roland", ""));
+    let (namespace, binding) = ("tenant-roland", "crownlabs-manage-instances");
+    lab.await_value("rolebindings", namespace, binding, "/roleRef/name", "crownlabs-manage-instances");
+    lab.await_ready("tenants", "roland");
+    drop(daemon);
+    let config = "controllers: {tenant: {instancesClusterRole: own-later}}\n";
+    let daemon = Daemon::start(&Options { config, ..options });
+    let said = "[!] instancesClusterRole: ClusterRole own-later (controllers.tenant.instancesClusterRole) does not exist, so \
+                1 Tenants keep their former role";
+    daemon.wait_for("the line about the role", |daemon| daemon.ready().1.contains(said));
+    daemon.wait_for("a reconcile", |daemon| daemon.reconciles("tenant") > 0);
+    let kept = lab.get("rolebindings", namespace, binding).expect("it stays");
+    assert_eq!(kept["roleRef"]["name"], "crownlabs-manage-instances");
+    let role = "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: own-later}, rules: []}";
+    lab.apply(role);
+    lab.await_value("rolebindings", namespace, binding, "/roleRef/name", "own-later");
+    daemon.wait_for("no line about the role", |daemon| !daemon.ready().1.contains("instancesClusterRole"));
+    lab.delete("tenant", "", &["roland"]);
+    lab.delete("clusterrole", "", &["own-later"]);
+}
+
+#[test]
 fn enrolment_follows_the_workspaces() {
     let lab = Lab::shared();
     let admin = lab.admin();

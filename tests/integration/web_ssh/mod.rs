@@ -1,6 +1,8 @@
 //! Web SSH with the real daemon and API server, OpenSSH's server in place of the machines, and a WebSocket client.
 
+mod impersonation;
 mod limits;
+mod peers;
 mod rights;
 mod terminal;
 
@@ -105,7 +107,8 @@ impl Site {
         let key = key_pair(&folder.path().join("key")).expect("a key");
         let (port, ssh_port) = (reserved_port(), reserved_port());
         let config = format!(
-            "controllers: {{webSsh: {{enabled: true, listen: \"127.0.0.1:{port}\", user: root, \
+            "leaderElection: {{enabled: false, namespace: workspace-{name}}}\n\
+             controllers: {{webSsh: {{enabled: true, listen: \"127.0.0.1:{port}\", user: root, \
              port: {ssh_port}, privateKeyFile: {}, {keys}}}}}",
             key.display()
         );
@@ -113,6 +116,9 @@ impl Site {
         let daemon = Daemon::start(&Options { kubeconfig: &lab.admin(), selector: name, config: &config });
         lab.create_fixtures(name);
         lab.apply(&people(name));
+        lab.apply(&format!(
+            "{{apiVersion: v1, kind: ConfigMap, metadata: {{name: crownlabs-peers, namespace: workspace-{name}}}}}"
+        ));
         lab.write_tenant_status(name);
         lab.apply(&instance(name, "vm", "vm"));
         Self { lab, name, daemon, port, ssh_port, folder, sshd: None, addresses: Vec::new() }

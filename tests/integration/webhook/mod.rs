@@ -6,6 +6,7 @@ mod managers;
 mod ports;
 mod quota;
 mod rules;
+mod sharing;
 mod switched_off;
 mod templates;
 

@@ -8,12 +8,9 @@ use ring::digest::{SHA256, digest};
 use serde_json::Value;
 
 use super::pasted::key;
-use crate::api::instance::InstanceKind;
 use crate::api::public_key::canonical;
 use crate::api::tenant::{Tenant, TenantKind};
-use crate::controllers::dashboard::action::entry::{
-    Action, Field, Form, Input, NewInstance, Place, Plan, Right,
-};
+use crate::controllers::dashboard::action::entry::{Action, Field, Form, Input, Place, Plan, Right};
 use crate::controllers::dashboard::action::json_patch::{append, remove};
 use crate::controllers::dashboard::paths;
 use crate::controllers::dashboard::texts::Problem;
@@ -38,19 +35,8 @@ pub const REMOVE_KEY: Action = Action {
     fields: &[],
     plan: Plan::PatchTenant(remove_key),
 };
-/// Creates the machine that opens `MyDrive`.
-pub const OPEN_DRIVE: Action = Action {
-    name: "account.drive.start",
-    path: "/account/drive/start",
-    page: paths::ACCOUNT,
-    right: Right::to::<InstanceKind>("create"),
-    place: Place::Main,
-    fields: &[],
-    plan: Plan::CreateInstance(open_drive),
-};
-
 /// All actions of the page.
-pub const ACTIONS: &[&Action] = &[&ADD_KEY, &REMOVE_KEY, &OPEN_DRIVE];
+pub const ACTIONS: &[&Action] = &[&ADD_KEY, &REMOVE_KEY];
 
 /// Returns the identifier of an entry of `spec.publicKeys` in a form: the SHA-256 of its text.
 pub fn entry(text: &str) -> String {
@@ -78,9 +64,4 @@ fn remove_key(tenant: &Tenant, form: &Form<'_>) -> Result<Option<Vec<Value>>, Pr
     let others = form.get("same").parse::<usize>().map_or(0, |same| same.saturating_sub(1));
     let position = equal.next().filter(|_| equal.count() >= others);
     Ok(position.map(|position| remove("publicKeys", position)))
-}
-
-fn open_drive(form: &Form<'_>) -> Result<NewInstance, Problem> {
-    let template = form.drive_template.and_then(|of| paths::machine(&of.namespace, &of.name));
-    Ok(NewInstance::new(form.new_name()?.to_owned(), template.ok_or(Problem::Gone)?))
 }

@@ -2,12 +2,11 @@
 
 use std::collections::HashMap;
 
-use super::actions::{ADD_KEY, OPEN_DRIVE, REMOVE_KEY, entry};
+use super::actions::{ADD_KEY, REMOVE_KEY, entry};
 use crate::api::public_key::{Description, PublicKeyError, describe, within_limits};
 use crate::api::quota::Scope;
 use crate::api::usage::{Measure, Share, Usage};
 use crate::api::workspace::WorkspaceQuota;
-use crate::controllers::dashboard::home::model::Offer;
 use crate::controllers::dashboard::student::Student;
 use crate::controllers::dashboard::ui::view::View;
 
@@ -28,8 +27,8 @@ pub struct Account {
     pub all: Vec<Share>,
     /// The usage and the limits of each course and of the personal workspace, by title.
     pub courses: Vec<(String, Vec<Share>)>,
-    /// `MyDrive`.
-    pub drive: Drive,
+    /// The size of `MyDrive`; empty if it is not known.
+    pub drive_size: String,
 }
 
 /// A key.
@@ -45,17 +44,6 @@ pub struct Key {
     pub is_used: bool,
     /// Whether the user can remove it.
     pub can_remove: bool,
-}
-
-/// `MyDrive`.
-#[derive(Debug, Clone)]
-pub struct Drive {
-    /// Its size; empty if it is not known.
-    pub size: String,
-    /// The Template of the machine that opens it; `None` if it is missing or the user lacks the right.
-    pub offer: Option<Offer>,
-    /// The namespace and name of the machine that opens it, if it exists.
-    pub machine: Option<(String, String)>,
 }
 
 impl Account {
@@ -93,7 +81,7 @@ impl Account {
             can_add: student.may(&ADD_KEY.right, ""),
             all,
             courses: student.scopes().iter().map(course).collect(),
-            drive: drive(view, student),
+            drive_size: student.settings.drive_size.clone(),
         }
     }
 }
@@ -107,17 +95,4 @@ fn usage(student: &Student<'_>) -> Usage {
         usage.add(template.map(|template| &template.spec));
     }
     usage
-}
-
-fn drive(view: &View<'_>, student: &Student<'_>) -> Drive {
-    let settings = student.settings;
-    let reference = settings.drive_template.as_ref();
-    let template = reference.and_then(|reference| student.template(reference));
-    let machine = student.instances().find(|instance| reference == Some(&instance.spec.template_ref));
-    let may = student.may(&OPEN_DRIVE.right, student.namespace);
-    Drive {
-        size: settings.drive_size.clone(),
-        offer: template.filter(|_| may).map(|template| Offer::of(view, student, template, &OPEN_DRIVE)),
-        machine: machine.map(|instance| (instance.namespace().to_owned(), instance.name().to_owned())),
-    }
 }

@@ -2,16 +2,15 @@
 
 use maud::{Markup, html};
 
-use super::actions::{ADD_KEY, OPEN_DRIVE, REMOVE_KEY};
-use super::model::{Account, Drive, Key};
+use super::actions::{ADD_KEY, REMOVE_KEY};
+use super::model::{Account, Key};
 use crate::api::shown::{escaped, shown};
-use crate::api::usage::Measure;
-use crate::controllers::dashboard::home::model::Offer;
+use crate::controllers::dashboard::files::view::drive;
 use crate::controllers::dashboard::paths;
 use crate::controllers::dashboard::ui::field::{Form, form};
+use crate::controllers::dashboard::ui::layout;
 use crate::controllers::dashboard::ui::parts::{self, Button};
 use crate::controllers::dashboard::ui::view::View;
-use crate::controllers::dashboard::ui::{layout, links};
 
 /// Renders the page.
 pub fn account(view: &View<'_>, account: &Account) -> Markup {
@@ -34,7 +33,10 @@ pub fn account(view: &View<'_>, account: &Account) -> Markup {
                 (parts::quota_table(view, &escaped(&texts.quota_of.fill(&[("course", title)])), shares))
             }
         }
-        (drive(view, &account.drive))
+        section aria-labelledby="drive" {
+            h2 #drive { (texts.drive) }
+            p { (drive(view, &account.drive_size)) @if view.has_files { " " a href=(paths::FILES) { (texts.my_files) } } }
+        }
     };
     layout::page(view, &texts.account, &Markup::default(), &content)
 }
@@ -83,41 +85,4 @@ fn key(view: &View<'_>, key: &Key) -> Markup {
             @if key.can_remove { (parts::button(view, &remove)) }
         }
     }
-}
-
-fn drive(view: &View<'_>, drive: &Drive) -> Markup {
-    let texts = view.texts();
-    html! {
-        section aria-labelledby="drive" {
-            h2 #drive { (texts.drive) }
-            p { (texts.drive_hint) @if !drive.size.is_empty() { " " (escaped(&texts.drive_size.fill(&[("size", &size(view, &drive.size))]))) } }
-            @if let Some((namespace, name)) = &drive.machine {
-                p { a href=(links::of_machine(paths::MACHINE, namespace, name)) { (texts.drive_is_open) } }
-            } @else if let Some(offer) = &drive.offer {
-                div.actions { (open(view, offer)) }
-            }
-        }
-    }
-}
-
-/// The button that creates the machine that opens `MyDrive`.
-fn open(view: &View<'_>, offer: &Offer) -> Markup {
-    let button = Button {
-        action: &OPEN_DRIVE,
-        path: OPEN_DRIVE.path,
-        about: "",
-        key: "drive",
-        fields: &[("name", &offer.instance)],
-        warning: offer.warning.as_ref(),
-    };
-    match &offer.blocked {
-        None => parts::button(view, &button),
-        Some(blocked) => parts::refused(view, &button, blocked),
-    }
-}
-
-/// Returns a size from the configuration, such as `1Gi`, in words, or unchanged if it is invalid.
-fn size(view: &View<'_>, text: &str) -> String {
-    let quantity = text.parse().ok();
-    quantity.map_or_else(|| text.to_owned(), |size| view.texts().quantity(&Measure::Disk, &size))
 }

@@ -52,6 +52,8 @@ fn denied(causes: &[Cause]) -> Outcome {
         DenialReason::PortNameTaken => Some(Problem::PortNameTaken),
         DenialReason::PortTargetTaken => Some(Problem::PortTargetTaken),
         DenialReason::PublicPortTaken => Some(Problem::PublicPortTaken),
+        DenialReason::SharedWithOutsider => Some(Problem::ShareOutsider),
+        DenialReason::SharedWithOwner => Some(Problem::ShareOwner),
         _ => None,
     });
     let denied = || Outcome::Denied(causes.iter().take(MOST_CAUSES).cloned().collect());
@@ -122,6 +124,8 @@ mod unit_tests {
             (DenialReason::PortNameTaken, Problem::PortNameTaken, "name"),
             (DenialReason::PortTargetTaken, Problem::PortTargetTaken, "targetPort"),
             (DenialReason::PublicPortTaken, Problem::PublicPortTaken, "port"),
+            (DenialReason::SharedWithOutsider, Problem::ShareOutsider, "user"),
+            (DenialReason::SharedWithOwner, Problem::ShareOwner, "user"),
         ] {
             let outcome = of(&[reason]).0;
             assert_eq!(outcome, Outcome::Failed(problem));

@@ -24,6 +24,8 @@ pub async fn page(request: PageRequest) -> Response {
     let read = request.read(async |reads| {
         let mut own = reads.own().await?;
         Box::pin(reads.announce(&app.announced, &mut own)).await?;
+        let shared = app.shared.with(&own.known.tenant, context.now);
+        own.known.share(shared);
         Ok(own)
     });
     let (own, old) = match read.await {

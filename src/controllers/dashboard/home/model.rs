@@ -14,6 +14,7 @@ use crate::controllers::dashboard::action::entry::Action;
 use crate::controllers::dashboard::announcements::model::Published;
 use crate::controllers::dashboard::machine::card::Card;
 use crate::controllers::dashboard::session::Favourites;
+use crate::controllers::dashboard::sharing::model::SharedCard;
 use crate::controllers::dashboard::student::{self, Blocked, Student, template_title};
 use crate::controllers::dashboard::ui::view::View;
 
@@ -30,6 +31,8 @@ pub struct Home {
     pub courses: Vec<Course>,
     /// Whether the user has a personal workspace, with its own Templates.
     pub has_personal: bool,
+    /// The machines of others that are shared with the user.
+    pub shared: Vec<SharedCard>,
 }
 
 /// A course with its Templates.
@@ -82,7 +85,8 @@ impl Home {
         let courses = scopes.iter().map(|scope| Course::of(view, student, scope)).collect();
         let has_personal = scopes.contains(&Scope::Personal);
         let announcements = Published::all(student, view.now);
-        Self { announcements, cards, places: student.places(), courses, has_personal }
+        let shared = SharedCard::all(student);
+        Self { announcements, cards, places: student.places(), courses, has_personal, shared }
     }
 }
 

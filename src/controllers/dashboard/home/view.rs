@@ -9,6 +9,7 @@ use crate::controllers::dashboard::announcements::view::first_page;
 use crate::controllers::dashboard::machine::buttons;
 use crate::controllers::dashboard::machine::card::Card;
 use crate::controllers::dashboard::paths;
+use crate::controllers::dashboard::sharing::view::with_me;
 use crate::controllers::dashboard::standing::Standing;
 use crate::controllers::dashboard::ui::view::View;
 use crate::controllers::dashboard::ui::{layout, parts};
@@ -31,6 +32,7 @@ pub fn home(view: &View<'_>, home: &Home) -> Markup {
         } @else {
             ul.cards { @for card in &home.cards { li { (machine(view, card)) } } }
         }
+        (with_me(view, &home.shared))
         (templates::section(view, home))
     };
     let title = match of_tab(home) {

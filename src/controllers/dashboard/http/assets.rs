@@ -86,6 +86,31 @@ static ICON: LazyLock<Asset> = LazyLock::new(|| {
     Asset::new("icon.png", "image/png", false, icon)
 });
 
+/// The scripts of single pages, which are modules that contain a library, and their styles. `make assets` makes them.
+static MODULES: LazyLock<Vec<Asset>> = LazyLock::new(|| {
+    #[cfg(console)]
+    let console: &'static [u8] = include_bytes!("../../../../assets/vendor/console.js.gz");
+    #[cfg(terminal)]
+    let [terminal, style]: [&'static [u8]; 2] = [
+        include_bytes!("../../../../assets/vendor/terminal.js.gz"),
+        include_bytes!("../../../../assets/vendor/terminal.css.gz"),
+    ];
+    vec![
+        #[cfg(console)]
+        Asset::new("console.js", SCRIPT, true, console),
+        #[cfg(terminal)]
+        Asset::new("terminal.js", SCRIPT, true, terminal),
+        #[cfg(terminal)]
+        Asset::new("terminal.css", STYLE, true, style),
+    ]
+});
+
+/// Returns the path of the script or the style of a single page, such as `console.js`; `None` if it is not in this build.
+pub fn module(name: &str) -> Option<&'static str> {
+    let mut paths = MODULES.iter().map(|asset| asset.path.as_str());
+    paths.find(|path| path.rsplit('/').next() == Some(name))
+}
+
 /// Returns the path of the icon, for a university without a logo.
 pub fn icon() -> &'static str {
     &ICON.path
@@ -108,7 +133,8 @@ pub fn are_pages_live() -> bool {
 
 /// Returns the style, script or icon at a path below `/assets/`.
 pub fn answer(path: &str) -> Response {
-    let found = ASSETS.iter().chain([&*ICON]).find_map(|asset| asset.answer(path));
+    let mut all = ASSETS.iter().chain([&*ICON]).chain(&*MODULES);
+    let found = all.find_map(|asset| asset.answer(path));
     found.unwrap_or_else(|| text(StatusCode::NOT_FOUND, "no such page\n"))
 }
 
@@ -124,7 +150,8 @@ mod tests {
 
     #[test]
     fn only_the_assets_of_pages_are_served_and_they_are_cached_permanently() {
-        for path in scripts().into_iter().chain([style(), icon()]) {
+        let single = ["console.js", "terminal.js", "terminal.css"].into_iter().filter_map(module);
+        for path in scripts().into_iter().chain([style(), icon()]).chain(single) {
             let found = answer(path.strip_prefix("/assets/").expect("a path"));
             assert_eq!(found.status(), StatusCode::OK, "{path}");
             assert_eq!(found.headers()["cache-control"], "public, max-age=31536000, immutable", "{path}");

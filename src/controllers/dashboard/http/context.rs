@@ -16,7 +16,7 @@ use maud::Markup;
 use super::assets;
 use super::fetch::is_visit;
 use super::fields::Fields;
-use super::headers::page_policy;
+use super::headers::{console_policy, page_policy, terminal_policy};
 use super::response::{see_other, text, with_cookie, with_refresh};
 use crate::config::Language;
 use crate::controllers::dashboard::action::result::Outcome;
@@ -146,6 +146,7 @@ impl Data {
             search: "",
             user: "",
             is_administrator: false,
+            has_files: self.app.settings.drive_template.is_some(),
             brand: &self.app.brand,
             help: &self.app.config.help_url,
             style: assets::style(),
@@ -170,6 +171,24 @@ impl Data {
         let headers = answer.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
         headers.insert(CONTENT_SECURITY_POLICY, page_policy(&self.nonce, self.app.issuer_origin()));
+        answer
+    }
+
+    /// Returns the response with the page of a terminal.
+    pub fn terminal(&self, page: Markup) -> Response {
+        let mut answer = self.page(StatusCode::OK, page);
+        let own = &self.app.config.public_url;
+        let policy = terminal_policy(&self.nonce, self.app.issuer_origin(), own);
+        answer.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
+        answer
+    }
+
+    /// Returns the response with the page of a console.
+    pub fn console(&self, page: Markup) -> Response {
+        let mut answer = self.page(StatusCode::OK, page);
+        let own = &self.app.config.public_url;
+        let policy = console_policy(&self.nonce, self.app.issuer_origin(), own);
+        answer.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
         answer
     }
 

@@ -48,7 +48,9 @@ fn is_foreign(headers: &HeaderMap) -> bool {
 /// Whether the request is a visit of the user to the dashboard at the origin `own`.
 pub fn is_visit(headers: &HeaderMap, own: &str) -> bool {
     let is_sent_by_user = if headers.contains_key(SITE) { is_near(headers) } else { is_named(headers, own) };
-    is_sent_by_user && !is_prefetch(headers)
+    // A script opens a WebSocket, and may try again and again.
+    let is_socket = only(headers, MODE) == Some(b"websocket");
+    is_sent_by_user && !is_socket && !is_prefetch(headers)
 }
 
 /// Whether the browser says that the dashboard or the user sends the request.
@@ -133,6 +135,7 @@ mod tests {
         for (headers, expected) in [
             (fetch("none", "navigate", "document"), true),
             (fetch("same-origin", "navigate", "document"), true),
+            ([fetch("same-origin", "websocket", "empty"), vec![("origin", OWN)]].concat(), false),
             (fetch("cross-site", "navigate", "document"), false),
             (fetch("same-site", "navigate", "document"), false),
             (

@@ -48,6 +48,32 @@ pub fn page_policy(nonce: &str, issuer: &str) -> HeaderValue {
     HeaderValue::try_from(policy).unwrap_or(HeaderValue::from_static("default-src 'none'"))
 }
 
+/// Returns the policy of the page of a terminal. xterm.js adds elements with styles, which get the nonce of the page, and
+/// writes the colors of the output into attributes. Older browsers do not count a WebSocket of the same host (`own`) as
+/// the same origin.
+pub fn terminal_policy(nonce: &str, issuer: &str, own: &str) -> HeaderValue {
+    let host = own.strip_prefix("https").unwrap_or_default();
+    let policy = format!(
+        "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'self' 'nonce-{nonce}'; style-src-attr 'unsafe-inline'; \
+         img-src 'self'; connect-src 'self' wss{host}; form-action 'self' {issuer}; frame-ancestors 'none'; \
+         base-uri 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+    );
+    // As above, and the origin of the dashboard is an origin, too.
+    HeaderValue::try_from(policy).unwrap_or(HeaderValue::from_static("default-src 'none'"))
+}
+
+/// Returns the policy of the page of a console. noVNC shows the pictures and the cursor of a machine as `data:` URLs. The
+/// WebSocket is as that of a terminal.
+pub fn console_policy(nonce: &str, issuer: &str, own: &str) -> HeaderValue {
+    let host = own.strip_prefix("https").unwrap_or_default();
+    let policy = format!(
+        "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'self'; img-src 'self' data:; connect-src 'self' wss{host}; \
+         form-action 'self' {issuer}; frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'; \
+         trusted-types 'none'"
+    );
+    HeaderValue::try_from(policy).unwrap_or(HeaderValue::from_static("default-src 'none'"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -74,10 +100,44 @@ mod tests {
     }
 
     #[test]
+    fn a_terminal_may_write_styles_and_runs_no_other_scripts() {
+        let policy = terminal_policy("bm9uY2U", "https://auth.example.com", "https://labs.example.com");
+        let policy = policy.to_str().expect("text");
+        for part in [
+            "default-src 'none';",
+            "script-src 'nonce-bm9uY2U';",
+            "style-src 'self' 'nonce-bm9uY2U';",
+            "connect-src 'self' wss://labs.example.com;",
+            "form-action 'self' https://auth.example.com;",
+            "trusted-types 'none'",
+        ] {
+            assert!(policy.contains(part), "{policy}");
+        }
+        assert_eq!(policy.matches("unsafe").count(), 1, "the attributes: {policy}");
+    }
+
+    #[test]
     fn browsers_use_https_for_the_configured_time() {
         for (seconds, expected) in [(15_552_000, "max-age=15552000"), (0, "max-age=0")] {
             let answer = secured(Response::new(()), Duration::from_secs(seconds));
             assert_eq!(answer.headers()["strict-transport-security"], expected);
         }
+    }
+
+    #[test]
+    fn a_console_may_show_pictures_of_a_machine_and_nothing_else() {
+        let policy = console_policy("bm9uY2U", "https://auth.example.com", "https://labs.example.com");
+        let policy = policy.to_str().expect("text");
+        for part in [
+            "default-src 'none';",
+            "script-src 'nonce-bm9uY2U';",
+            "style-src 'self';",
+            "img-src 'self' data:;",
+            "connect-src 'self' wss://labs.example.com;",
+            "trusted-types 'none'",
+        ] {
+            assert!(policy.contains(part), "{policy}");
+        }
+        assert!(!policy.contains("unsafe"), "{policy}");
     }
 }

@@ -8,3 +8,4 @@ pub mod fetch;
 pub mod fields;
 pub mod headers;
 pub mod response;
+pub mod socket;

@@ -6,6 +6,7 @@
 
 mod address;
 mod clients;
+pub mod sockets;
 
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -1,16 +1,19 @@
 //! The watches whose changes are broadcast. They request only the metadata of the objects, except for the announcements
-//! for everyone.
+//! for everyone, and for the record of connections.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::broadcast::{Broadcast, Topic};
 use crate::api::announcement::AnnouncementKind;
+use crate::api::connection::{self, Connection};
 use crate::api::meta::TextMap;
+use crate::api::sharing::peers;
+use crate::api::text::Text;
 use crate::api::{GROUP, Kind, LAB_GROUP, Object, labels};
 use crate::kinds::{Unread, kind};
 use crate::runtime::ObjectKey;
-use crate::runtime::store::{ByNamespace, Change, Store};
+use crate::runtime::store::{ByNamespace, Change, Store, index};
 use crate::runtime::store_set::StoreSet;
 use crate::runtime::watch::Selection;
 
@@ -34,6 +37,24 @@ kind!(/// A signal that a shared volume has changed.
 kind!(/// A signal that an Announcement has changed.
     AnnouncementSignal, SignalledAnnouncement, LAB_GROUP, "v1alpha1", "Announcement", "announcements",
     namespaced: true, Unread, Unread, each_version: true);
+
+kind!(/// The record of the connections to machines of others. Its `spec` is the field `data`.
+    ConnectionsKind, Connections, "", "v1", "ConfigMap", "configmaps", namespaced: true,
+    BTreeMap<String, String>, Unread, body: "data", largest: 1 << 20);
+
+index! {
+    /// Instances by the people with whom they are shared.
+    pub struct ByPeer of InstanceSignal by Text;
+    |instance| peers(instance).iter().map(|peer| Text::interned(&peer.user)).collect()
+}
+
+/// The stores that are also read, and not only watched.
+pub struct Signals {
+    /// The Instances, by [`ByPeer`].
+    pub instances: Arc<Store<InstanceSignal>>,
+    /// The Tenants, whose annotations name ended sessions.
+    pub tenants: Arc<Store<TenantSignal>>,
+}
 
 /// The Announcements.
 #[derive(Clone)]
@@ -78,15 +99,55 @@ pub fn announced(set: &mut StoreSet<'_>, broadcast: &Arc<Broadcast>, namespace: 
     }
 }
 
-/// Declares the watches. Returns the Tenants, whose annotations name ended sessions.
-pub fn declare(set: &mut StoreSet<'_>, broadcast: &Arc<Broadcast>) -> Arc<Store<TenantSignal>> {
-    signal::<InstanceSignal>(set, broadcast, |broadcast, change, key| {
+/// Declares the watch of the record of connections. The pages work without it.
+pub fn connections(
+    set: &mut StoreSet<'_>,
+    broadcast: &Arc<Broadcast>,
+    namespace: &str,
+) -> Arc<Store<ConnectionsKind>> {
+    let broadcast = Arc::clone(broadcast);
+    let told = move |change: &Change<ConnectionsKind>, _: &_| {
+        for machine in begun_or_ended(change) {
+            broadcast.changed(Topic::Instances(machine.namespace.to_string()));
+            broadcast.changed(Topic::Instance(machine));
+        }
+    };
+    let selection = Selection::named(connection::NAME).within(namespace);
+    set.store(&selection).not_awaited().on_change(told).get()
+}
+
+/// Returns the machines whose connections have begun or ended. An entry that is only renewed does not count.
+fn begun_or_ended(change: &Change<ConnectionsKind>) -> BTreeSet<ObjectKey> {
+    let entries = |of: Option<&Arc<Connections>>| of.map(|of| of.spec.clone()).unwrap_or_default();
+    let (old, new) = (entries(change.old.as_ref()), entries(change.new.as_ref()));
+    let added = new.iter().filter(|(key, _)| !old.contains_key(*key));
+    let removed = old.iter().filter(|(key, _)| !new.contains_key(*key));
+    let read = added.chain(removed).filter_map(|(_, entry)| Connection::read(entry));
+    read.map(|one| ObjectKey::new(one.namespace, one.name)).collect()
+}
+
+/// Returns the people for whom a change shares an Instance, or ends that.
+fn told_peers(change: &Change<InstanceSignal>) -> BTreeSet<String> {
+    if change.object_if(|instance| instance.annotation(labels::SHARED_WITH)).is_none() {
+        return BTreeSet::new();
+    }
+    let both = [&change.old, &change.new].into_iter().flatten();
+    both.flat_map(|instance| peers(instance)).map(|peer| peer.user).collect()
+}
+
+/// Declares the watches.
+pub fn declare(set: &mut StoreSet<'_>, broadcast: &Arc<Broadcast>) -> Signals {
+    let instances = signal::<InstanceSignal>(set, broadcast, |broadcast, change, key| {
+        for peer in told_peers(change) {
+            broadcast.changed(Topic::Tenant(peer));
+        }
         broadcast.changed(Topic::Instances(key.namespace.to_string()));
         broadcast.changed(Topic::Instance(key.clone()));
         for class in classes(change, |instance| instance.label(labels::WORKSPACE).into_iter().collect()) {
             broadcast.class_changed(class, key.clone());
         }
     });
+    instances.index::<ByPeer>();
     signal::<TemplateSignal>(set, broadcast, |broadcast, _, key| {
         broadcast.changed(Topic::Templates(key.namespace.to_string()));
     });
@@ -94,12 +155,13 @@ pub fn declare(set: &mut StoreSet<'_>, broadcast: &Arc<Broadcast>) -> Arc<Store<
         broadcast.changed(Topic::Volumes(key.namespace.to_string()));
     });
     signal::<WorkspaceSignal>(set, broadcast, |broadcast, _, _| broadcast.changed(Topic::Workspaces));
-    signal::<TenantSignal>(set, broadcast, |broadcast, change, key| {
+    let tenants = signal::<TenantSignal>(set, broadcast, |broadcast, change, key| {
         broadcast.changed(Topic::Tenant(key.name.to_string()));
         for class in classes(change, |tenant| courses(&tenant.metadata.labels)) {
             broadcast.class_changed(class, key.clone());
         }
-    })
+    });
+    Signals { instances, tenants }
 }
 
 fn signal<T: Kind>(
@@ -141,6 +203,56 @@ mod tests {
             Some(Arc::new(serde_json::from_value::<Object<T>>(object).expect("an object")))
         };
         Change { old: read(old), new: read(new), origin: None }
+    }
+
+    #[test]
+    fn the_people_before_and_after_a_change_of_the_sharing_are_told() {
+        let shared = |users: &[&str], version: &str| {
+            let peer = |user: &&str| json!({"user": user, "access": "view", "until": "2026-03-04T22:59:59Z"});
+            let peers = Value::Array(users.iter().map(peer).collect()).to_string();
+            let metadata =
+                json!({"name": "x", "resourceVersion": version, "annotations": {labels::SHARED_WITH: peers}});
+            let object: Object<InstanceSignal> =
+                serde_json::from_value(json!({"metadata": metadata})).expect("an object");
+            Some(Arc::new(object))
+        };
+        for (old, new, expected) in [
+            (None, shared(&["kim"], "1"), vec!["kim"]),
+            (shared(&["kim"], "1"), shared(&["kim"], "2"), vec![]),
+            (shared(&["kim"], "1"), shared(&["lee", "kim"], "2"), vec!["kim", "lee"]),
+            (shared(&["kim"], "1"), shared(&[], "2"), vec!["kim"]),
+            (shared(&["kim"], "1"), None, vec!["kim"]),
+        ] {
+            let told = told_peers(&Change { old, new, origin: None });
+            assert_eq!(told.into_iter().collect::<Vec<_>>(), expected);
+        }
+    }
+
+    #[test]
+    fn a_renewed_connection_changes_no_page_and_a_new_one_does() {
+        let entry = |name: &str, seen: &str| {
+            let entry = json!({"namespace": "tenant-ada", "name": name, "environment": "main", "user": "kim", "as": "peer",
+                "way": "terminal", "since": "2026-03-04T04:00:00Z", "seen": seen});
+            entry.to_string()
+        };
+        let record = |entries: Value| {
+            let object = json!({"metadata": {"name": connection::NAME}, "data": entries});
+            Some(Arc::new(serde_json::from_value::<Connections>(object).expect("an object")))
+        };
+        let first = || record(json!({"a": entry("vm", "2026-03-04T05:00:00Z")}));
+        let renewed = record(json!({"a": entry("vm", "2026-03-04T05:01:00Z")}));
+        let second = record(
+            json!({"a": entry("vm", "2026-03-04T05:00:00Z"), "b": entry("db", "2026-03-04T05:00:00Z")}),
+        );
+        for (old, new, expected) in [
+            (None, first(), vec!["vm"]),
+            (first(), renewed, vec![]),
+            (first(), second, vec!["db"]),
+            (first(), record(json!({"b": "nonsense"})), vec!["vm"]),
+        ] {
+            let machines = begun_or_ended(&Change { old, new, origin: None });
+            assert_eq!(machines.iter().map(|key| &*key.name).collect::<Vec<_>>(), expected);
+        }
     }
 
     #[test]

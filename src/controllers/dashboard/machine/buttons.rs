@@ -4,7 +4,7 @@
 use maud::{Markup, html};
 
 use super::actions::{KEEP, MachineAction, Offer};
-use super::card::Card;
+use super::card::{Card, Opening};
 use super::left::Left;
 use crate::api::why::{Limit, Next, Step};
 use crate::controllers::dashboard::action::entry::Place;
@@ -117,14 +117,25 @@ pub fn actions(view: &View<'_>, card: &Card) -> Markup {
         offers.partition(|(action, _)| action.action.place == Place::Question);
     html! {
         div.actions {
-            @if let Some(url) = &card.connect {
-                a.button.main href=(url) target="_blank" rel="noopener noreferrer" { (view.texts().connect) (parts::unseen(title)) }
-            } @else if card.standing == Standing::Ready {
+            @for (number, opening) in card.openings.iter().enumerate() {
+                a.button.main[number == 0] href=(opening.url()) target="_blank" rel="noopener noreferrer" { (label(view, opening)) (parts::unseen(title)) }
+            }
+            @if card.openings.is_empty() && card.standing == Standing::Ready {
                 a.button.main href={ (card.path(paths::MACHINE)) "#environments" } { (view.texts().connect_help.how) (parts::unseen(title)) }
             }
             @for (action, offer) in others { (button(view, card, action, offer)) }
             @if !questions.is_empty() { div.questions { @for (action, offer) in questions { (button(view, card, action, offer)) } } }
         }
+    }
+}
+
+/// Returns the label of a link that opens a machine.
+fn label(view: &View<'_>, opening: &Opening) -> &'static str {
+    let texts = view.texts();
+    match opening {
+        Opening::Connect(_) => &texts.connect,
+        Opening::Terminal(_) => &texts.to_terminal,
+        Opening::Console(_) => &texts.to_console,
     }
 }
 

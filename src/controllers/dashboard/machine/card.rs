@@ -2,9 +2,11 @@
 
 use super::actions::{MachineAction, Offer, Situation};
 use super::left::Left;
+use crate::api::openings::Way;
 use crate::api::quota::{Holder, PERSONAL, Scope};
 use crate::api::why::lacks_template;
 use crate::api::{Condition, Instance};
+use crate::controllers::dashboard::paths;
 use crate::controllers::dashboard::progress::Progress;
 use crate::controllers::dashboard::standing::Standing;
 use crate::controllers::dashboard::student::{self, Student, template_title, title};
@@ -39,12 +41,32 @@ pub struct Card {
     pub is_empty: bool,
     /// The time until it is stopped or deleted.
     pub left: Option<Left>,
-    /// The URL that opens it.
-    pub connect: Option<String>,
+    /// The links that open it, the main one first; empty until it is ready.
+    pub openings: Vec<Opening>,
     /// The condition that says why it may not start immediately.
     pub warning: Option<Condition>,
     /// The actions that the user can do.
     pub offers: Vec<(&'static MachineAction, Offer)>,
+}
+
+/// A link that opens a machine, with its URL.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Opening {
+    /// Its desktop or web application, or the console in its place.
+    Connect(String),
+    /// A terminal.
+    Terminal(String),
+    /// The console.
+    Console(String),
+}
+
+impl Opening {
+    /// Returns the URL.
+    pub fn url(&self) -> &str {
+        match self {
+            Self::Connect(url) | Self::Terminal(url) | Self::Console(url) => url,
+        }
+    }
 }
 
 impl Card {
@@ -53,7 +75,6 @@ impl Card {
         let template = student.template(&instance.spec.template_ref);
         let standing = Standing::of(instance);
         let why = student.facts(instance).why();
-        let url = links::web(instance.status.open_url());
         Self {
             namespace: instance.namespace().to_owned(),
             name: instance.name().to_owned(),
@@ -68,7 +89,7 @@ impl Card {
             is_empty: standing == Standing::Off
                 && template.is_some_and(|template| !template.spec.is_persistent()),
             left: Left::of(instance, &why),
-            connect: url.filter(|_| standing == Standing::Ready).map(str::to_owned),
+            openings: if standing == Standing::Ready { openings(student, instance) } else { Vec::new() },
             warning: template.and_then(student::warning).cloned(),
             offers: Situation { student, instance, template }.offers(),
         }
@@ -83,6 +104,25 @@ impl Card {
     pub fn offer(&self, action: &MachineAction) -> Option<&Offer> {
         let mut offers = self.offers.iter();
         offers.find(|(offered, _)| offered.action.name == action.action.name).map(|(_, offer)| offer)
+    }
+}
+
+/// Returns the links that open a machine. Without a page of its own, it has a terminal and a console.
+fn openings(student: &Student<'_>, instance: &Instance) -> Vec<Opening> {
+    let facts = student.openings(instance);
+    let Some((environment, ways)) = facts.connect() else { return Vec::new() };
+    let path = |pattern| links::of_environment(pattern, instance.namespace(), instance.name(), environment);
+    let console = || ways.has_console.then(|| path(paths::CONSOLE));
+    match ways.connect {
+        None => Vec::new(),
+        Some(Way::Web) => {
+            ways.web.and_then(links::web).map(|url| Opening::Connect(url.to_owned())).into_iter().collect()
+        }
+        Some(Way::Console) => console().map(Opening::Connect).into_iter().collect(),
+        Some(Way::Terminal) => {
+            let terminal = Opening::Terminal(path(paths::TERMINAL));
+            std::iter::once(terminal).chain(console().map(Opening::Console)).collect()
+        }
     }
 }
 

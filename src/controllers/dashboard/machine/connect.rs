@@ -44,9 +44,14 @@ fn environment(view: &View<'_>, part: &Part) -> Markup {
             @if let Some(url) = part.url.as_deref().filter(|_| part.standing == Standing::Ready) {
                 p { a href=(url) target="_blank" rel="noopener noreferrer" { (texts.open) (parts::unseen(&part.name)) } }
             }
+            @for (path, label) in [(&part.terminal, &texts.to_terminal), (&part.console, &texts.to_console)] {
+                @if let Some(path) = path {
+                    p { a href=(path) target="_blank" rel="noopener noreferrer" { (label) (parts::unseen(&part.name)) } }
+                }
+            }
             @if let Some(of) = &part.ssh {
                 (ssh(view, part, of))
-            } @else if part.url.is_none() && part.standing == Standing::Ready {
+            } @else if !part.can_be_opened() && part.standing == Standing::Ready {
                 p { (texts.connect_help.none) }
             }
         }
@@ -69,9 +74,6 @@ fn ssh(view: &View<'_>, part: &Part, ssh: &Ssh) -> Markup {
         }
         @if !ssh.fingerprint.is_empty() { p { (help.host_key) ": " (parts::copied(view, &ssh.fingerprint, &part.name)) } }
         p.hint { (texts.ssh_hint) " " a href={ (paths::ACCOUNT) "#keys" } { (help.to_account) } }
-        @if let Some(terminal) = &ssh.terminal {
-            p { a href=(terminal) target="_blank" rel="noopener noreferrer" { (texts.web_ssh) (parts::unseen(&part.name)) } }
-        }
     }
 }
 

@@ -38,7 +38,10 @@ pub async fn page(request: PageRequest, Path((namespace, name)): Path<(String, S
     request.answer(&own, &settings, None, |view, student| {
         let conditions = &instance.status.conditions;
         let history = History::of(&recorded, conditions, &[], events, view.now);
-        let shown = Machine::of(view, student, &instance, is_template_gone, warnings, None);
+        let mut shown = Machine::of(view, student, &instance, is_template_gone, warnings, None);
+        if let Some(sharing) = &mut shown.sharing {
+            sharing.connections = request.app.shared.connections(&key, view.now);
+        }
         view::machine(view, &Machine { history, ..shown })
     })
 }

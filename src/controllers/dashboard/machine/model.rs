@@ -7,13 +7,14 @@ use super::card::Card;
 use super::ports::Ports;
 use super::technical::Technical;
 use crate::api::condition::READY;
-use crate::api::environment::EnvironmentType;
 use crate::api::instance::EnvironmentStatus;
 use crate::api::instance_snapshot::SnapshotPhase;
 use crate::api::names::{CanonicalName, check_dns_label};
 use crate::api::why::{Facts, Step, Warning, Why};
 use crate::api::{Condition, Instance, InstanceSnapshot, Template, labels};
 use crate::controllers::dashboard::history::model::History;
+use crate::controllers::dashboard::paths;
+use crate::controllers::dashboard::sharing::model::Sharing;
 use crate::controllers::dashboard::standing::Standing;
 use crate::controllers::dashboard::student::{Settings, Student};
 use crate::controllers::dashboard::ui::links;
@@ -34,6 +35,8 @@ pub struct Machine {
     pub environments: Vec<Part>,
     /// Its public ports; `None` if it has no ports and cannot have any.
     pub ports: Option<Ports>,
+    /// The people with whom its owner shares it; `None` on the page of another user.
+    pub sharing: Option<Sharing>,
     /// Its images; `None` without a persistent disk, or without images and the right to create them.
     pub images: Option<Images>,
     /// The namespace and name of its Template.
@@ -63,6 +66,10 @@ pub struct Part {
     pub url: Option<String>,
     /// Whether the URL opens a desktop, and not a web application.
     pub is_desktop: bool,
+    /// The path of its terminal.
+    pub terminal: Option<String>,
+    /// The path of its console, also while it boots.
+    pub console: Option<String>,
     /// The login by SSH; `None` without SSH.
     pub ssh: Option<Ssh>,
 }
@@ -72,8 +79,6 @@ pub struct Part {
 pub struct Ssh {
     /// The command; `None` until the name or the address of the machine is known.
     pub command: Option<String>,
-    /// The URL of a terminal in the browser.
-    pub terminal: Option<String>,
     /// The fingerprint of the bastion's host key; empty if it is not known.
     pub fingerprint: String,
 }
@@ -96,6 +101,13 @@ pub struct Image {
     pub phase: SnapshotPhase,
     /// Its condition.
     pub cause: Option<Condition>,
+}
+
+impl Part {
+    /// Whether the page has a link that opens it.
+    pub fn can_be_opened(&self) -> bool {
+        self.url.is_some() || self.terminal.is_some() || self.console.is_some()
+    }
 }
 
 impl Machine {
@@ -124,8 +136,9 @@ impl Machine {
             is_own,
             why,
             is_template_gone,
-            environments: parts(student, instance, template),
+            environments: parts(student, instance),
             ports: Ports::of(instance, template),
+            sharing: is_own.then(|| Sharing::of(student, instance, template, view.now)),
             images: images(student, instance, template),
             template: instance.spec.template_ref.to_string(),
             created: instance.metadata.creation_timestamp.as_ref().map(|time| time.0),
@@ -139,32 +152,32 @@ impl Machine {
 }
 
 /// Returns the environments in the status of an Instance.
-fn parts(student: &Student<'_>, instance: &Instance, template: Option<&Template>) -> Vec<Part> {
+fn parts(student: &Student<'_>, instance: &Instance) -> Vec<Part> {
     let status = &instance.status;
     let whole = Standing::of(instance);
     let is_single = status.environments.len() == 1;
+    let facts = student.openings(instance);
     let part = |environment: &EnvironmentStatus| {
-        let spec = template.and_then(|template| template.spec.environment(&environment.name));
-        // Containers have no SSH server.
-        let has_ssh = spec.is_none_or(|spec| spec.environment_type.is_vm());
+        let ways = facts.ways(environment);
         let settings = student.settings;
         let is_on = instance.spec.running && !environment.ip.is_empty();
         let host = host_by_name(settings, instance, environment)
             .or_else(|| is_on.then(|| environment.ip.to_string()));
-        let terminal =
-            links::terminal(&settings.web_ssh, instance.namespace(), instance.name(), &environment.name);
         let ssh = Ssh {
             command: host.and_then(|host| command(&settings.ssh_host, &host)),
-            terminal: terminal.filter(|_| is_on),
             fingerprint: settings.ssh_fingerprint.clone(),
         };
-        let is_offered = !settings.ssh_host.is_empty() || !settings.web_ssh.is_empty();
+        let path = |pattern| {
+            links::of_environment(pattern, instance.namespace(), instance.name(), &environment.name)
+        };
         Part {
             name: environment.name.to_string(),
             standing: if is_single { whole } else { Standing::of_phase(&environment.phase) },
-            url: links::web(&environment.url).map(str::to_owned),
-            is_desktop: spec.is_none_or(|spec| spec.environment_type != EnvironmentType::Standalone),
-            ssh: (has_ssh && is_offered).then_some(ssh),
+            url: ways.web.and_then(links::web).map(str::to_owned),
+            is_desktop: ways.is_desktop(),
+            terminal: ways.has_terminal.then(|| path(paths::TERMINAL)),
+            console: ways.has_console.then(|| path(paths::CONSOLE)),
+            ssh: (ways.has_ssh() && !settings.ssh_host.is_empty()).then_some(ssh),
         }
     };
     status.environments.iter().map(part).collect()

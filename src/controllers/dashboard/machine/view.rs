@@ -9,6 +9,7 @@ use crate::api::shown::{escaped, message, shown};
 use crate::api::why::{Ender, Warned, Warning, Why};
 use crate::controllers::dashboard::history::view::history;
 use crate::controllers::dashboard::paths;
+use crate::controllers::dashboard::sharing::view as sharing;
 use crate::controllers::dashboard::ui::view::View;
 use crate::controllers::dashboard::ui::{layout, links, parts, time};
 
@@ -30,6 +31,7 @@ pub fn machine(view: &View<'_>, machine: &Machine) -> Markup {
         @if let Some(of) = &machine.technical { (technical(view, of)) }
         (next(view, machine))
         (connect::connect(view, machine))
+        @if let Some(of) = &machine.sharing { (sharing::section(view, of)) }
         (forms::ports(view, machine))
         (forms::name(view, machine))
         (forms::images(view, machine))

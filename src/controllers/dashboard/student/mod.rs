@@ -1,6 +1,7 @@
 //! The objects of a user, the rights of the user, and the machines that the user can start.
 
 pub mod read;
+mod settings;
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -8,8 +9,10 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+pub use self::settings::Settings;
 use crate::api::condition::{READY, VALID};
 use crate::api::names::CanonicalName;
+use crate::api::openings::Facts as Openings;
 use crate::api::quota::{Amounts, Holder, Objects, Places, Quotas, Refusal, Rule, Scope, Start};
 use crate::api::tenant::Role;
 use crate::api::usage::Share;
@@ -19,36 +22,12 @@ use crate::api::{
     reason,
 };
 use crate::controllers::dashboard::action::entry::Right;
+use crate::controllers::dashboard::sharing::with_me::SharedMachine;
 use crate::controllers::dashboard::texts::Texts;
 
-/// The part of the configuration that the pages need.
-#[derive(Debug, Clone, Default)]
-pub struct Settings {
-    /// The host of the SSH bastion (`sshHost`); empty if it is not configured.
-    pub ssh_host: String,
-    /// Whether the bastion resolves the names of Services (`sshByName`).
-    pub ssh_by_name: bool,
-    /// The fingerprint of its host key (`sshFingerprint`); empty if it is not configured.
-    pub ssh_fingerprint: String,
-    /// The URL of terminals in the browser (`webSshUrl`); empty if it is not configured.
-    pub web_ssh: String,
-    /// The Template of the machine that opens MyDrive (`driveTemplate`).
-    pub drive_template: Option<GenericRef>,
-    /// The size of MyDrive, such as `1Gi`; empty if it is not known.
-    pub drive_size: String,
-    /// The labels of nodes that users can choose from (`nodeLabels`).
-    pub node_labels: Vec<String>,
-    /// The labels of the Workspaces that the daemon manages (`selector`), as a label selector.
-    pub selector: String,
-    /// The namespace of the installation (`leaderElection.namespace`).
-    pub namespace: String,
-    /// The domain of the machines (`instance.websiteBaseUrl`).
-    pub machines: String,
-    /// The rule of the webhook for starting Instances.
-    pub rule: Rule,
-    /// Whether the webhook enforces the rule (`server.webhook.instanceQuota`).
-    pub is_rule_enforced: bool,
-}
+/// The right to open the console of a virtual machine: `KubeVirt`'s VNC.
+pub const CONSOLE: Right =
+    Right { verb: "get", group: "subresources.kubevirt.io", resource: "virtualmachineinstances/vnc" };
 
 /// The rights of a user.
 pub trait Rights {
@@ -68,6 +47,8 @@ pub struct Known {
     workspaces: BTreeMap<String, Arc<Workspace>>,
     snapshots: Vec<InstanceSnapshot>,
     announcements: Vec<Arc<Announcement>>,
+    /// The machines of others that are shared with the user.
+    shared: Vec<SharedMachine>,
 }
 
 impl Known {
@@ -98,6 +79,7 @@ impl Known {
                 .collect(),
             snapshots,
             announcements: Vec::new(),
+            shared: Vec::new(),
         }
     }
 
@@ -106,10 +88,16 @@ impl Known {
         self.announcements = announcements;
     }
 
+    /// Adds the machines of others that are shared with the user.
+    pub fn share(&mut self, shared: Vec<SharedMachine>) {
+        self.shared = shared;
+    }
+
     /// Returns the number of objects.
     pub fn objects(&self) -> usize {
-        let Self { tenant: _, instances, templates, workspaces, snapshots, announcements } = self;
-        1 + instances.len() + templates.len() + workspaces.len() + snapshots.len() + announcements.len()
+        let Self { tenant: _, instances, templates, workspaces, snapshots, announcements, shared } = self;
+        let others = snapshots.len() + announcements.len() + shared.len();
+        1 + instances.len() + templates.len() + workspaces.len() + others
     }
 }
 
@@ -192,6 +180,11 @@ impl<'a> Student<'a> {
         &self.known.announcements
     }
 
+    /// Returns the machines of others that are shared with the user.
+    pub fn shared(&self) -> &'a [SharedMachine] {
+        &self.known.shared
+    }
+
     /// Returns the Templates that the user can read, sorted by namespace and name.
     pub fn templates(&self) -> impl Iterator<Item = &'a Template> + use<'a> {
         self.known.templates.values().map(|template| &**template)
@@ -215,6 +208,19 @@ impl<'a> Student<'a> {
             template: self.template(&instance.spec.template_ref),
             managers: None,
             warnings: Ok(Vec::new()),
+        }
+    }
+
+    /// Returns the facts that decide how an Instance is opened.
+    pub fn openings<'i>(&self, instance: &'i Instance) -> Openings<'i>
+    where
+        'a: 'i,
+    {
+        Openings {
+            instance,
+            template: self.template(&instance.spec.template_ref),
+            has_terminals: !self.settings.web_ssh.is_empty(),
+            has_consoles: self.may(&CONSOLE, instance.namespace()),
         }
     }
 

@@ -10,6 +10,7 @@ use crate::config::Language;
 use crate::controllers::dashboard::account::{model::Account, view::account};
 use crate::controllers::dashboard::action::entry::{Place, Right};
 use crate::controllers::dashboard::courses::{model::Courses, view::courses};
+use crate::controllers::dashboard::files::{model::Files, view::files};
 use crate::controllers::dashboard::home::{model::Home, view::home};
 use crate::controllers::dashboard::machine::actions::ACTIONS;
 use crate::controllers::dashboard::machine::{model::Machine, view::machine};
@@ -38,12 +39,14 @@ fn pages(language: Language, rights: &dyn Rights) -> String {
         home(&view, &Home::of(&view, &student)),
         courses(&view, &Courses::of(&student)),
         account(&view, &Account::of(&view, &student)),
+        files(&view, &Files::of(&view, &student)),
     ];
     pages.extend(templates(&view, &student, rights, "Lab").into_iter().map(|(_, page)| page));
     pages.extend(super::people::pages(&view, rights, "Bob").into_iter().map(|(_, page)| page));
     pages.extend(super::collected::pages(&view, rights, "Bob").into_iter().map(|(_, page)| page));
     pages.extend(super::admin::pages(&view, rights, "Bob").into_iter().map(|(_, page)| page));
     for mut instance in instances() {
+        super::sharing::share(&mut instance);
         let port = json!({"name": "web", "port": 0, "targetPort": 80, "protocol": "TCP"});
         instance.spec.public_exposure = read(json!({"ports": [port]}));
         let of_instance = Machine::of(&view, &student, &instance, false, Ok(vec![]), None);

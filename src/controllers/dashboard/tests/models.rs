@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use super::fixtures::{
     Everything, NAMESPACE, condition, instance, known, now, read, settings, template, tenant, view, workspace,
 };
+use crate::api::Instance;
 use crate::api::quota::{Places, Refusal};
 use crate::api::template::instance_name;
-use crate::api::{GenericRef, Instance};
 use crate::config::Language;
 use crate::controllers::dashboard::account::model::Account;
 use crate::controllers::dashboard::action::entry::Right;
@@ -89,7 +89,7 @@ fn actions_are_offered_by_state_and_right() {
         let card = card(&student(vec![machine("a", running, phase)], 9), may, false);
         let can = |action| card.offer(action) == Some(&Offer::Yes);
         let found =
-            [card.connect.is_some(), can(&START), can(&STOP), can(&RESTART), can(&KEEP), can(&DELETE)];
+            [!card.openings.is_empty(), can(&START), can(&STOP), can(&RESTART), can(&KEEP), can(&DELETE)];
         assert_eq!(found, offered, "{running} {phase} {may}");
     }
     let away = card(&student(vec![machine("a", false, "Off")], 9), true, true);
@@ -277,9 +277,9 @@ fn a_machine_has_ssh_and_web_links() {
     let machine = page(json!({"phase": "Ready"}));
     let ssh = machine.environments[0].ssh.clone().expect("SSH");
     assert_eq!(ssh.command.as_deref(), Some("ssh -J bastion@bastion.example.org crownlabs@10.96.3.7"));
-    let terminal =
-        format!("https://labs.example.org/ssh?namespace={NAMESPACE}&name=net-1&environment=desktop");
-    assert_eq!(ssh.terminal, Some(terminal));
+    let path = |page: &str| Some(format!("/machines/{NAMESPACE}/net-1/desktop/{page}"));
+    let main = &machine.environments[0];
+    assert_eq!([main.terminal.clone(), main.console.clone()], ["terminal", "console"].map(path));
     // The bastion resolves the name of the Service, which the machine keeps while it is off.
     let command = |running: bool, service: &str, ssh_by_name: bool| {
         let environment =
@@ -310,7 +310,7 @@ fn a_machine_has_ssh_and_web_links() {
     let hostile = json!([{"name": "desktop", "phase": "Ready", "ip": "$(reboot)", "url": "javascript:x"}]);
     let machine = page(json!({"phase": "Ready", "url": "javascript:x", "environments": hostile}));
     assert_eq!(machine.environments[0].ssh.clone().expect("SSH").command, None);
-    assert_eq!((machine.card.connect, machine.environments[0].url.clone()), (None, None));
+    assert_eq!((machine.card.openings.len(), machine.environments[0].url.clone()), (0, None));
 }
 
 #[test]
@@ -327,9 +327,5 @@ fn the_account_has_keys_and_quotas() {
         .map(|share| format!("{} {:?}", share.used, share.limit.as_ref().map(ToString::to_string)))
         .collect();
     assert_eq!(used[0], "4 Some(\"9\")");
-    let reference = GenericRef::new("workspace-drive", "drive");
-    assert_eq!(
-        account.drive.offer.map(|offer| (offer.namespace, offer.name)),
-        Some((reference.namespace.to_string(), reference.name.to_string()))
-    );
+    assert_eq!(account.drive_size, "1Gi");
 }

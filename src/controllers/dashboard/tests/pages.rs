@@ -3,7 +3,9 @@
 use crate::config::Language;
 use crate::controllers::dashboard::account::{model::Account, view::account};
 use crate::controllers::dashboard::class::tests::view::pages as class_pages;
+use crate::controllers::dashboard::console::view::{Console, console};
 use crate::controllers::dashboard::courses::{model::Courses, view::courses};
+use crate::controllers::dashboard::files::{model::Files, view::files};
 use crate::controllers::dashboard::help::help;
 use crate::controllers::dashboard::home::{model::Home, view::home};
 use crate::controllers::dashboard::machine::{model::Machine, view::machine};
@@ -50,20 +52,34 @@ pub fn states() -> Vec<State> {
 
 /// Returns each page with its name, in a language.
 pub fn pages(language: Language) -> Vec<(String, String)> {
-    let (known, settings, all) = (known(), settings(), Everything(true));
+    let (mut known, settings, all) = (known(), settings(), Everything(true));
+    known.share(super::sharing::machines("bob.bianchi"));
     let student = Student::new(&known, &settings, &all, None);
     let of = |path| view(language, path);
     let mut pages = vec![
         ("home".to_owned(), home(&of("/"), &Home::of(&of("/"), &student))),
         ("courses".to_owned(), courses(&of("/courses"), &Courses::of(&student))),
         ("account".to_owned(), account(&of("/account"), &Account::of(&of("/account"), &student))),
+        ("files".to_owned(), files(&of("/files"), &Files::of(&of("/files"), &student))),
     ];
-    for instance in instances() {
+    for mut instance in instances() {
+        super::sharing::share(&mut instance);
         let view = of("/machines/tenant-ada-rossi/x");
         let warnings = Ok(vec![warning("Back-off restarting failed container")]);
-        let shown = Machine::of(&view, &student, &instance, false, warnings, Some(&["bob".to_owned()]));
+        let mut shown = Machine::of(&view, &student, &instance, false, warnings, Some(&["bob".to_owned()]));
+        if let Some(sharing) = &mut shown.sharing {
+            sharing.connections = super::sharing::connections("bob.bianchi");
+        }
         pages.push((format!("machine-{}", instance.metadata.name), machine(&view, &shown)));
     }
+    let path = "/machines/tenant-ada-rossi/x/main/console";
+    let screen = Console {
+        title: "<b>x</b>".to_owned(),
+        environment: "main".to_owned(),
+        back: "/machines/tenant-ada-rossi/x".to_owned(),
+        socket: format!("{path}/socket"),
+    };
+    pages.push(("console".to_owned(), console(&of(path), &screen)));
     for (course, template) in [("net", "desktop"), ("os", "desktop")] {
         let view = of("/new/net/desktop");
         let shown = New::of(&view, &student, course, template).expect("a page");

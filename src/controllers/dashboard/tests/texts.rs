@@ -40,13 +40,14 @@ fn pages(text: &str) -> Vec<String> {
     owner.spec.public_keys = vec![text.to_owned(), format!("{} {comment}", super::fixtures::KEY)];
     let snapshot: InstanceSnapshot = read(json!({"metadata": {"name": "s", "namespace": "n"},
         "spec": {"instanceRef": {"name": "net-1"}, "imageName": text}, "status": {"phase": text, "conditions": [condition("Ready", "False", text, text)]}}));
-    let known = Known::new(
+    let mut known = Known::new(
         owner,
         vec![machine_of.clone()],
         vec![template("net", "desktop", text, &json!({})), template("net", "b", text, &faulty)],
         vec![of_course],
         vec![snapshot],
     );
+    known.share(super::sharing::machines(text));
     let (settings, all) = (settings(), Everything(true));
     let student = Student::new(&known, &settings, &all, None);
     let values = [("key".to_owned(), text.to_owned()), ("prettyName".to_owned(), text.to_owned())];
@@ -61,7 +62,10 @@ fn pages(text: &str) -> Vec<String> {
         ..view(Language::ENGLISH, "/account")
     };
     let managers = [text.to_owned()];
-    let shown = Machine::of(&view, &student, &machine_of, true, Ok(vec![warning(text)]), Some(&managers));
+    let mut shown = Machine::of(&view, &student, &machine_of, true, Ok(vec![warning(text)]), Some(&managers));
+    if let Some(sharing) = &mut shown.sharing {
+        sharing.connections = super::sharing::connections(text);
+    }
     let pages = [
         home(&view, &Home::of(&view, &student)),
         machine(&view, &shown),

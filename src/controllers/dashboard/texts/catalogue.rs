@@ -11,17 +11,21 @@ use super::pages::admin::AdminTexts;
 use super::pages::announcements::AnnouncementTexts;
 use super::pages::bulk::Bulk;
 use super::pages::class::Class;
+use super::pages::console::ConsoleTexts;
 use super::pages::course::CoursePages;
 use super::pages::exams::ExamTexts;
 use super::pages::history::{HistoryTexts, TechnicalTexts};
 use super::pages::people::PeopleTexts;
+use super::pages::sharing::SharingTexts;
 use super::pages::templates::TemplateTexts;
+use super::pages::terminal::TerminalTexts;
 use super::pages::volumes::VolumeTexts;
 use super::phrases::{Ending, Progress};
 use super::problems::Problem;
 use super::template::{Plural, Table, Template};
 use crate::api::denial::DenialReason;
 use crate::config::Language;
+use crate::controllers::dashboard::http::socket::End;
 use crate::controllers::dashboard::progress::Step;
 use crate::controllers::dashboard::standing::Standing;
 
@@ -52,12 +56,12 @@ catalogue! {
         measure_cpu, measure_memory, measure_disk, unlimited, of_course, connect, no_machine, personal,
         no_course_name, new_machine, no_templates_here, keeps_disk, loses_disk, used_by, no_right,
         may_wait, no_namespace, away, why, warnings, next, next_nothing, pending_change, open,
-        ssh, ssh_hint, web_ssh, no_ssh_yet, ports, ports_hint, no_ports, port_soon, name, save_hint,
+        ssh, ssh_hint, to_terminal, to_console, no_ssh_yet, ports, ports_hint, no_ports, port_soon, name, save_hint,
         save_running, snapshots, facts, template, course, created, identity, ready_in, last_use, enders, you,
         managers, administrators, of_tenant, state_since, my_courses, other_courses, no_courses,
         no_other_courses, role_user, role_manager, role_candidate, failing, join_hint, ask_hint, gives,
         person, email, user_name, keys, keys_hint, no_keys, key_unused, key_without_name, fingerprint, quota,
-        quota_all, used, granted, what, drive, drive_hint, drive_is_open, lost, logout_late, desktops_stay,
+        quota_all, used, granted, what, drive, drive_hint, my_files, files_wait, files_absent, lost, logout_late, desktops_stay,
         error, to_field, contact, cancel, copy, copied, options, any_node,
         running, stopped, all_machines, stopped_hint, wrong, off_and_empty, so_far, usually, notify, last_run,
         search, search_label, show_all, favourite, join_first_hint;
@@ -80,12 +84,16 @@ catalogue! {
     AnnouncementTexts: announcements;
     Bulk: bulk;
     Class: class;
+    ConsoleTexts: console;
     ExamTexts: exams;
     VolumeTexts: volumes;
     HistoryTexts: history;
     PeopleTexts: people;
+    SharingTexts: sharing;
     TechnicalTexts: technical;
     TemplateTexts: templates;
+    TerminalTexts: terminal;
+    Table<End>: ends;
     BTreeMap<String, ActionTexts>: actions;
     Table<Problem>: problems;
     States: states;

@@ -141,6 +141,14 @@ table_key! {
         VolumeTitle,
         /// The size of a shared volume is not a whole number from 1 to 10,240.
         VolumeSize,
+        /// The user name of a person with whom a machine is to be shared is invalid.
+        ShareUser,
+        /// The person with whom a machine is to be shared is not in its course.
+        ShareOutsider,
+        /// The person with whom a machine is to be shared is its owner.
+        ShareOwner,
+        /// A machine is shared with as many people as possible.
+        ShareFull,
     }
 }
 
@@ -190,6 +198,9 @@ const FIELDS: &[(Problem, (&str, &str))] = &[
     (Problem::PersonRole, ("role", "person-role")),
     (Problem::VolumeTitle, ("prettyName", "volume-title")),
     (Problem::VolumeSize, ("size", "volume-size")),
+    (Problem::ShareUser, ("user", "share-user")),
+    (Problem::ShareOutsider, ("user", "share-user")),
+    (Problem::ShareOwner, ("user", "share-user")),
 ];
 
 impl Problem {

@@ -71,8 +71,9 @@ fn head(view: &View<'_>, title: &str) -> Markup {
 
 fn header(view: &View<'_>) -> Markup {
     let texts = view.texts();
-    let pages =
-        [(paths::HOME, &texts.home), (paths::COURSES, &texts.courses), (paths::ACCOUNT, &texts.account)];
+    let files = view.has_files.then_some((paths::FILES, &texts.my_files));
+    let pages = [(paths::HOME, &texts.home), (paths::COURSES, &texts.courses)];
+    let pages = pages.into_iter().chain(files).chain([(paths::ACCOUNT, &texts.account)]);
     html! {
         header {
             p.brand {

@@ -21,6 +21,17 @@ pub fn of_machine(pattern: &str, namespace: &str, name: &str) -> String {
     paths::fill(pattern, |parameter| encoded(if parameter == "namespace" { namespace } else { name }))
 }
 
+/// Returns a path of an environment of a machine for a pattern of the router.
+pub fn of_environment(pattern: &str, namespace: &str, name: &str, environment: &str) -> String {
+    paths::fill(pattern, |parameter| {
+        encoded(match parameter {
+            "namespace" => namespace,
+            "environment" => environment,
+            _ => name,
+        })
+    })
+}
+
 /// Returns the path of the login that returns to a page.
 pub fn login_at(path: &str) -> String {
     format!("/login?return={}", utf8_percent_encode(path, NON_ALPHANUMERIC))
@@ -39,15 +50,6 @@ pub fn web(address: &str) -> Option<&str> {
     let is_plain =
         address.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'<' | b'>' | b'\\'));
     (is_web && has_host && is_plain).then_some(address)
-}
-
-/// Returns the address of a terminal in the browser: the configured one with the machine in the query.
-pub fn terminal(base: &str, namespace: &str, name: &str, environment: &str) -> Option<String> {
-    let base = web(base)?;
-    let mark = if base.contains('?') { '&' } else { '?' };
-    let encoded = |part| utf8_percent_encode(part, PART);
-    let (namespace, name, environment) = (encoded(namespace), encoded(name), encoded(environment));
-    Some(format!("{base}{mark}namespace={namespace}&name={name}&environment={environment}"))
 }
 
 #[cfg(test)]
@@ -85,7 +87,8 @@ mod tests {
         assert_eq!(of_machine(paths::MACHINE, "tenant-ada", "a.b"), "/machines/tenant-ada/a.b");
         assert_eq!([queried("/", ""), queried("/", "q=a%26b+c")], ["/", "/?q=a%26b+c"]);
         assert_eq!(of_machine(paths::MACHINE, "..", "a/b?c#d\"<"), "/machines//a%2Fb%3Fc%23d%22%3C");
-        let terminal = terminal("https://ssh.example.org/t", "a", "b&c", "d").expect("a link");
-        assert_eq!(terminal, "https://ssh.example.org/t?namespace=a&name=b%26c&environment=d");
+        let console = |name, environment| of_environment(paths::CONSOLE, "tenant-ada", name, environment);
+        assert_eq!(console("vm", "main"), "/machines/tenant-ada/vm/main/console");
+        assert_eq!(console("b&c", ".."), "/machines/tenant-ada/b%26c//console");
     }
 }

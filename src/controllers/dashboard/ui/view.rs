@@ -66,6 +66,8 @@ pub struct View<'a> {
     pub user: &'a str,
     /// Whether the user has the rights of administrators, who get a link to their pages.
     pub is_administrator: bool,
+    /// Whether the page *My files* exists (`driveTemplate`).
+    pub has_files: bool,
     /// The appearance of the university.
     pub brand: &'a Brand,
     /// The URL of the help page (`helpUrl`); empty if it is not configured.

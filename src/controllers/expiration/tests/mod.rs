@@ -15,6 +15,7 @@ use super::plan::plan;
 use super::report::report;
 use crate::api::condition::EXPIRING;
 use crate::api::instance::{Instance, InstanceStatus};
+use crate::api::openings::Site;
 use crate::api::promise::Promise;
 use crate::api::{labels, reason};
 use crate::clients::mail::MailKind;
@@ -35,8 +36,8 @@ const NOW: i64 = 1_000 * DAY;
 
 fn settings(notifications: bool) -> Settings {
     let config = ExpirationConfig { notifications, ..ExpirationConfig::default() };
-    let website = "crownlabs.example.com".to_owned();
-    Settings { config, website, undeliverable: Undeliverable::Keep }
+    let site = Site { dashboard: String::new(), website: "crownlabs.example.com".to_owned() };
+    Settings { config, site, undeliverable: Undeliverable::Keep }
 }
 
 /// An Instance of this age in seconds, of a Template that deletes after 30 days.

@@ -18,6 +18,7 @@ use super::plan::plan;
 use super::report::report;
 use crate::api::condition::INACTIVE;
 use crate::api::instance::Instance;
+use crate::api::openings::Site;
 use crate::api::template::Template;
 use crate::api::tenant::Tenant;
 use crate::clients::mail::MailKind;
@@ -36,8 +37,8 @@ fn settings() -> Settings {
         notification_interval: ConfigDuration::from_secs(INTERVAL.unsigned_abs()),
         ..InactivityConfig::default()
     };
-    let website = "crownlabs.example.com".to_owned();
-    Settings { config, website, undeliverable: Undeliverable::Keep }
+    let site = Site { dashboard: String::new(), website: "crownlabs.example.com".to_owned() };
+    Settings { config, site, undeliverable: Undeliverable::Keep }
 }
 
 fn template(idle: &str, persistent: bool) -> Template {

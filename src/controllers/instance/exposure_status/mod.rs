@@ -5,6 +5,8 @@
 //! | `HTTPRoute` | a Gateway reports `Accepted` or `ResolvedRefs` as false | Gateways have neither accepted nor refused it for `stalledAfter` |
 //! | Ingress | there is no field for a refusal | it has had no address for `stalledAfter`, and other Ingresses of its class have one, or it has no class and the cluster no default one |
 //!
+//! A route with a policy is reachable only if the Gateway has also accepted that policy (`route_policy`).
+//!
 //! Many Ingress controllers are configured not to publish addresses. If no Ingress of the class has an address,
 //! nothing can be concluded. An Ingress with an address serves the web interface, regardless of the state of the
 //! route.
@@ -15,7 +17,7 @@ use jiff::Timestamp;
 
 use super::cause::{Cause, say};
 use super::environment::EnvironmentContext;
-use super::exposure;
+use super::{exposure, route_policy};
 use crate::api::instance::InstancePhase as Phase;
 use crate::api::reason::Source;
 use crate::api::requirements::IngressClasses;
@@ -46,8 +48,9 @@ pub fn judge(
     if phase != Phase::Ready || cause.is_some() {
         return (phase, cause);
     }
-    match unreachable(context, now) {
+    match route_policy::cause(context).or_else(|| unreachable(context, now)) {
         Some(cause) => (cause.row.phase.clone(), Some(cause)),
+        None if route_policy::is_hidden(context) => (Phase::Running, None),
         None => (phase, None),
     }
 }
@@ -117,7 +120,7 @@ fn ignored(context: &EnvironmentContext<'_>, ingress: &Ingress) -> Option<String
 }
 
 /// The cause that a Gateway does not accept a route or cannot resolve its references.
-fn refusal(route: &HttpRoute) -> Option<Cause> {
+pub fn refusal(route: &HttpRoute) -> Option<Cause> {
     let (parent, refused) = conditions(route).find(|(_, condition)| is_refusal(condition))?;
     let said = format!("{}: {}", gateway(route, parent), words(refused));
     Some(Cause::new(Source::Exposure, "refused", say(route, &[&said])))
@@ -175,7 +178,7 @@ fn gateway(route: &HttpRoute, parent: &RouteParentStatus) -> String {
 }
 
 /// A condition as the end of a message: `Accepted is false: NoMatchingParent: no listener`.
-fn words(condition: &RouteCondition) -> String {
+pub fn words(condition: &RouteCondition) -> String {
     let RouteCondition { type_, status, reason, message, .. } = condition;
     let said = format!("{type_} is {}: {reason}: {message}", status.to_lowercase());
     said.trim_end_matches(": ").to_owned()

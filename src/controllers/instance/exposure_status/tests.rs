@@ -15,7 +15,7 @@ use crate::runtime::reconciler::Report;
 
 fn config() -> InstanceConfig {
     let parent = ParentRef { name: "labs".to_owned(), namespace: "gateways".to_owned() };
-    let gateway_api = GatewayApi { enabled: true, parent_refs: vec![parent], authenticated: true };
+    let gateway_api = GatewayApi { enabled: true, parent_refs: vec![parent], ..GatewayApi::default() };
     InstanceConfig { gateway_api, ..InstanceConfig::classic() }
 }
 

@@ -10,11 +10,13 @@ use super::environment::EnvironmentContext;
 use super::observe::Observed;
 use super::pretty_name::pretty_name;
 use super::validate::Validated;
-use super::{access, exam_network, exposure, exposure_status, phase, requirements, restart, told, workload};
+use super::{
+    access, exam_network, exposure_status, phase, requirements, restart, route_policy, told, workload,
+};
 use crate::api::names::{check_label_value, label_sized};
 use crate::api::{labels, reason};
 use crate::config::InstanceConfig;
-use crate::kinds::{HttpRouteKind, IngressKind};
+use crate::kinds::IngressKind;
 use crate::runtime::clock::rfc3339;
 use crate::runtime::component::Component;
 use crate::runtime::merge;
@@ -54,7 +56,7 @@ pub fn plan(observed: &Observed, config: &InstanceConfig, now: Timestamp) -> Pla
         }
         match &valid.inputs {
             Ok(inputs) => {
-                expose(context, &mut plan);
+                expose(context, now, &mut plan);
                 exam_network::plan(context, &mut plan);
                 let first = plan.problems.len();
                 workload::plan(context, inputs, &mut plan);
@@ -114,12 +116,13 @@ fn own_patch(observed: &Observed, chosen: &[EnvironmentContext<'_>], now: Timest
 }
 
 /// Plans the Service and the Ingress or `HTTPRoute` while the Instance runs, and their removal while it is stopped.
-fn expose(context: &EnvironmentContext<'_>, plan: &mut Plan) {
+fn expose(context: &EnvironmentContext<'_>, now: Timestamp, plan: &mut Plan) {
     let (service, ingress, route) = (context.service(), context.ingress(), context.route());
     if !context.observed.instance.spec.running {
         for child in [service, ingress, route] {
             child.remove(plan);
         }
+        route_policy::stop(context, plan);
         return;
     }
     service.ensure(plan);
@@ -133,18 +136,22 @@ fn expose(context: &EnvironmentContext<'_>, plan: &mut Plan) {
     }
     let is_routed = context.config.gateway_api.enabled && context.observed.has_routes;
     let is_served = context.own::<IngressKind>().is_some_and(|ingress| ingress.status.is_published);
-    if is_routed && gui {
+    let policies = route_policy::in_use(context).filter(|_| is_routed);
+    if let Some(policies) = policies.filter(|_| gui || route.is_own()) {
+        route_policy::plan(context, policies, now, plan);
+    } else if is_routed && gui {
         route.ensure(plan);
     } else if !is_routed && is_served {
         // An Ingress without an address may lead nowhere: the route of a former configuration stays until it has one.
         route.remove(plan);
     }
-    if gui && is_routed && context.own::<HttpRouteKind>().is_some_and(exposure::is_accepted) {
+    if gui && is_routed && route_policy::is_accepted(context) {
         ingress.remove(plan);
-    } else if gui {
+    } else if gui && policies.is_none() {
         ingress.ensure(plan);
     } else {
-        // It is kept when the Template switches the web interface off, because it may be in use.
+        // It is kept when the Template switches the web interface off, because it may be in use. With policies, a new one
+        // would be a way around them.
         ingress.keep(plan);
     }
 }

@@ -9,7 +9,7 @@ use super::cause::Cause;
 use super::environment::EnvironmentContext;
 use super::observe::Observed;
 use super::plan::Plan;
-use super::{events, exposure, exposure_status, phase};
+use super::{events, exposure_status, phase, route_policy};
 use crate::api::condition::{Condition, PUBLIC_EXPOSURE_READY, READY, STALLED};
 use crate::api::environment::Environment;
 use crate::api::instance::{
@@ -19,7 +19,7 @@ use crate::api::reason::{self, Reason, Source};
 use crate::api::text::Text;
 use crate::config::{InstanceConfig, Urls};
 use crate::controllers::shared::problems;
-use crate::kinds::{HttpRouteKind, IngressKind, Pod, ServiceKind};
+use crate::kinds::{Pod, ServiceKind};
 use crate::runtime::ObjectKey;
 use crate::runtime::clock::go_duration;
 use crate::runtime::component::Component;
@@ -266,14 +266,12 @@ fn environment(
     if let Some(service) = service {
         status.service = address.map(|_| Text::from(service.name())).unwrap_or_default();
     }
-    let route = context.own::<HttpRouteKind>();
-    let shown = running && (route.is_some() || context.own::<IngressKind>().is_some());
-    if !shown {
+    if !running || !route_policy::is_shown(context) {
         status.url = String::new();
     } else if let Some(url) = context.url() {
         status.url = url;
     }
-    status.exposition_accepted = route.is_some_and(exposure::is_accepted);
+    status.exposition_accepted = route_policy::is_accepted(context);
     if status.phase == Phase::Ready && status.initial_ready_time.is_empty() {
         status.initial_ready_time =
             go_duration(Duration::from_secs(age(observed, now).unsigned_abs())).into();

@@ -13,6 +13,7 @@ use super::gauges::Counts;
 use super::host_key::Hosts;
 use super::mirrors::Mirrors;
 use super::observe::Observed;
+use super::route_policy::Policies;
 use crate::api::instance::{Instance, InstanceKind};
 use crate::api::labels;
 use crate::api::names::CanonicalName;
@@ -32,7 +33,8 @@ use crate::controllers::shared::service_names::ServiceNames;
 use crate::controllers::shared::tenancy::foreign_tenant;
 use crate::controllers::shared::{entrance, machine_host};
 use crate::kinds::{
-    DeploymentKind, HttpRouteKind, IngressKind, NamespaceKind, PersistentVolumeClaimKind, PodKind, SecretKind,
+    DeploymentKind, HttpRouteKind, IngressKind, NamespaceKind, PersistentVolumeClaimKind, PodKind,
+    RoutePolicyKind, SecretKind,
 };
 use crate::runtime::ObjectKey;
 use crate::runtime::children::{ChildStores, Children};
@@ -58,6 +60,8 @@ pub struct Stores {
     mirrors: Option<(String, Arc<Store<PersistentVolumeClaimKind>>)>,
     children: ChildStores,
     routes: Arc<Store<HttpRouteKind>>,
+    /// The policies that guard routes, if they are configured.
+    policies: Option<Arc<Store<RoutePolicyKind>>>,
     ingresses: Arc<Store<IngressKind>>,
     secrets: Arc<Store<SecretKind>>,
     /// The Secret with the key of host names, if environments have host names of their own.
@@ -99,7 +103,7 @@ impl Stores {
         });
         let templates = templates.get();
         let host_key = (config.urls == Urls::Host).then(|| ObjectKey::new(namespace, machine_host::SECRET));
-        let Declared { all: children, of_machines, routes, ingresses, secrets } =
+        let Declared { all: children, of_machines, routes, policies, ingresses, secrets } =
             children::declare(set, instances, config, host_key.as_ref());
         Self {
             selector: selector.clone(),
@@ -116,6 +120,7 @@ impl Stores {
             cluster: ClusterStores::declare(set, settings, of_machines, wakes::hindered(instances)),
             children,
             routes,
+            policies,
             ingresses,
             secrets,
             host_key,
@@ -173,6 +178,10 @@ impl Stores {
             events: Events::Unknown,
             validated: Arc::default(),
             has_routes: self.routes.state() == StoreState::Synced,
+            policies: self.policies.as_ref().map(|policies| Policies {
+                kind: policies.kind(),
+                is_served: policies.state() == StoreState::Synced,
+            }),
             cluster: self.cluster.get(),
             has_import_secret: self.cluster.has_import_secret(Some(&key.namespace)),
             children,

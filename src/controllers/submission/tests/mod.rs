@@ -16,6 +16,7 @@ use super::observe::{Observed, Upload};
 use super::receipt_mail::Mailing;
 use crate::api::Object;
 use crate::api::instance::InstanceKind;
+use crate::api::openings::Site;
 use crate::config::SubmissionConfig;
 use crate::controllers::cleanup::delivery::Sent;
 use crate::controllers::cleanup::ending::Effect;
@@ -40,7 +41,8 @@ fn config() -> SubmissionConfig {
 }
 
 fn settings(config: SubmissionConfig) -> Settings {
-    Settings { config, website: "labs.example.org".to_owned(), sends: true }
+    let site = Site { dashboard: String::new(), website: "labs.example.org".to_owned() };
+    Settings { config, site, sends: true }
 }
 
 fn template(environments: &Value) -> Value {

@@ -29,6 +29,7 @@ pub fn desired() -> Desired {
         key: ObjectKey::new("ns", "i"),
         component: Component::environment("main"),
         wave: 0,
+        is_guarded: false,
         manifest: None,
         labels: BTreeMap::from([("instance".into(), "i".into())]),
         annotations: BTreeMap::from([("set".into(), Some("1".into())), ("unset".into(), None)]),

@@ -104,6 +104,24 @@ async fn the_result_says_whether_anything_was_written() {
 }
 
 #[tokio::test]
+async fn a_guarded_object_is_not_created_after_any_failure_of_its_component() {
+    let api = ApiServer::start(accept).await;
+    let (engine, _) = engine(&api, &[], true);
+    // The store has no object with this name, and the plan does not say how to create it.
+    let failing = Desired { manifest: None, ..wanted("guard", Component::Part("a"), 0) };
+    let of = |name: &str, component, is_guarded| Desired {
+        is_guarded,
+        ..wanted(name, Component::Part(component), 1)
+    };
+    let ensure = vec![failing, of("guarded", "a", true), of("free", "a", false), of("other", "b", true)];
+    let applied = applied(&engine, &Plan { ensure, ..Plan::default() }).await;
+    let mut made: Vec<String> = api.asked().iter().map(name_in).collect();
+    made.sort();
+    assert_eq!(made, ["free", "other"]);
+    assert_eq!(applied.failures.len(), 1, "{:?}", applied.failures);
+}
+
+#[tokio::test]
 async fn a_name_conflict_ends_its_component_or_the_plan() {
     let api = ApiServer::start(accept).await;
     let ours = service("a-1", 1, "1");

@@ -3,6 +3,7 @@
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
+use super::PassedIdentity;
 use crate::runtime::error::ApiError;
 
 const USER: HeaderName = HeaderName::from_static("impersonate-user");
@@ -46,6 +47,39 @@ impl Credential {
             )));
         }
         Ok(Self::of_account(name, groups.iter().map(String::as_str)))
+    }
+
+    /// Creates a credential from the identity that another server has passed.
+    ///
+    /// # Errors
+    /// As for [`Credential::token`] and [`Credential::impersonated`].
+    pub fn passed(identity: &PassedIdentity) -> Result<Self, ApiError> {
+        let mut credential = Self::token(&identity.token)?;
+        if let Some(name) = &identity.user {
+            credential.headers.extend(Self::impersonated(name, &identity.groups)?.headers);
+        }
+        Ok(credential)
+    }
+
+    /// Returns the credential of the account that impersonates the user; without impersonation, of the user.
+    pub(super) fn without_impersonation(&self) -> Self {
+        let mut account = self.clone();
+        account.headers.remove(USER);
+        account.headers.remove(GROUP);
+        account
+    }
+
+    /// Returns the token of a user; `None` for a user that the daemon's account impersonates.
+    pub(super) fn bearer(&self) -> Option<&str> {
+        self.headers.get(AUTHORIZATION)?.to_str().ok()?.strip_prefix("Bearer ")
+    }
+
+    /// Returns the name and the groups of a user that the daemon's account impersonates.
+    pub(super) fn impersonates(&self) -> Option<(String, Vec<String>)> {
+        // Groups can have other characters than those of ASCII.
+        let text = |value: &HeaderValue| String::from_utf8(value.as_bytes().to_vec()).ok();
+        let name = text(self.headers.get(USER)?)?;
+        Some((name, self.headers.get_all(GROUP).iter().filter_map(text).collect()))
     }
 
     /// Creates a credential for the account of the daemon, or for the user that it impersonates.
@@ -104,5 +138,7 @@ mod tests {
         assert_eq!(all(USER), ["ada.rossi@example.org"]);
         let group = |text: &'static str| HeaderValue::from_bytes(text.as_bytes()).expect("a value");
         assert_eq!(all(GROUP), ["one", "two words", "t\u{f6}"].map(group).iter().collect::<Vec<_>>());
+        let passed = ["one", "two words", "t\u{f6}"].map(str::to_owned).to_vec();
+        assert_eq!(credential.impersonates(), Some(("ada.rossi@example.org".to_owned(), passed)));
     }
 }

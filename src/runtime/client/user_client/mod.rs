@@ -6,16 +6,20 @@ mod credential;
 mod impersonation;
 mod objects;
 mod pages;
+mod passed;
 mod preconditions;
 mod refusal;
 mod rules;
+mod upgrade;
 
 pub use breaker::Silence;
 pub use call::Call;
 pub use credential::Credential;
 pub use pages::Page;
+pub use passed::PassedIdentity;
 pub use preconditions::Preconditions;
 pub use rules::Rules;
+pub use upgrade::Upgrade;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,6 +33,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use self::breaker::{Breaker, Effect};
+use self::passed::AccountToken;
 use self::refusal::Readiness;
 use super::list::Listing;
 use super::{Sender, refusal, status_of};
@@ -70,9 +75,15 @@ pub struct UserClient {
     anonymous: Sender,
     /// The sender of probes, with its own connection: the other connections may be broken.
     prober: Sender,
+    /// The sender of requests that continue in another protocol, without an identity.
+    upgrades: Sender,
     breaker: Breaker,
     /// The sender with the daemon's identity, to impersonate users; `None` if impersonation is off.
     account: Option<Sender>,
+    /// The same for requests that continue in another protocol.
+    account_upgrades: Option<Sender>,
+    /// The token of that identity.
+    account_token: Option<AccountToken>,
     /// The last readiness of the API server, without and with the daemon's identity.
     readiness: Arc<[Readiness; 2]>,
 }
@@ -126,9 +137,12 @@ impl UserClient {
         without_identity.tls_server_name.clone_from(&config.tls_server_name);
         Ok(Self {
             anonymous: Sender::new(without_identity.clone())?,
-            prober: Sender::new(without_identity)?,
+            prober: Sender::new(without_identity.clone())?,
+            upgrades: Sender::of_upgrades(without_identity)?,
             breaker: Breaker::default(),
             account: None,
+            account_token: None,
+            account_upgrades: None,
             readiness: Arc::default(),
         })
     }
@@ -141,7 +155,9 @@ impl UserClient {
         // If a kubeconfig makes the daemon impersonate a user (`as`), that user would be sent along with the requesting
         // user.
         (config.auth_info.impersonate, config.auth_info.impersonate_groups) = (None, None);
-        Ok(Self { account: Some(Sender::new(config)?), ..self })
+        let (account, account_token) =
+            (Some(Sender::new(config.clone())?), Some(AccountToken::new(&config)?));
+        Ok(Self { account, account_token, account_upgrades: Some(Sender::of_upgrades(config)?), ..self })
     }
 
     /// Returns the sender for the requests of a user.

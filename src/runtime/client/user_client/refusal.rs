@@ -52,10 +52,9 @@ impl UserClient {
     /// Requests the readiness of the API server.
     async fn probe(&self, user: &Credential) -> Result<(Instant, StatusCode), ApiError> {
         // The rights of impersonated users cover only objects.
-        let account = Credential::of_account("", []);
-        let credential = if user.is_of_account { &account } else { user };
-        let probe = request(credential, Method::GET, "/readyz", Content::NONE)?;
-        let answer = Box::pin(self.sender(credential)?.exchange(probe, TIMEOUT));
+        let credential = user.without_impersonation();
+        let probe = request(&credential, Method::GET, "/readyz", Content::NONE)?;
+        let answer = Box::pin(self.sender(&credential)?.exchange(probe, TIMEOUT));
         let code = self.breaker.pass(Effect::Read, answer).await?.code;
         Ok((Instant::now(), code))
     }

@@ -13,8 +13,9 @@ use super::entry::{Action, Form};
 use super::request::Requests;
 use super::result::Failure;
 use crate::api::labels;
-use crate::controllers::dashboard::account::actions::{ADD_KEY, OPEN_DRIVE, REMOVE_KEY, entry};
+use crate::controllers::dashboard::account::actions::{ADD_KEY, REMOVE_KEY, entry};
 use crate::controllers::dashboard::courses::actions::{ASK, JOIN, LEAVE};
+use crate::controllers::dashboard::files::actions::OPEN;
 use crate::controllers::dashboard::home::actions::CREATE;
 use crate::controllers::dashboard::http::fields::Fields;
 use crate::controllers::dashboard::machine::actions::{
@@ -166,7 +167,7 @@ async fn an_invalid_form_sends_no_request() {
     ] {
         assert_eq!(problem(requests.carry_out(action, &form(fields)).await), Problem::Form, "{fields}");
     }
-    assert_eq!(problem(requests.carry_out(&OPEN_DRIVE, &form("name=a")).await), Problem::Gone);
+    assert_eq!(problem(requests.carry_out(&OPEN, &form("name=a")).await), Problem::Gone);
     assert_eq!(server.lines(), Vec::<String>::new());
 }
 

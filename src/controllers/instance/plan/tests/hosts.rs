@@ -149,7 +149,7 @@ fn without_the_key_addresses_stay_and_new_ones_wait() {
 #[test]
 fn a_route_has_the_host_and_a_rule_for_the_login() {
     let parent = ParentRef { name: "labs".to_owned(), namespace: "gateways".to_owned() };
-    let gateway_api = GatewayApi { enabled: true, parent_refs: vec![parent], authenticated: true };
+    let gateway_api = GatewayApi { enabled: true, parent_refs: vec![parent], ..GatewayApi::default() };
     let [common, own] = [Urls::Path, Urls::Host]
         .map(|urls| InstanceConfig { gateway_api: gateway_api.clone(), ..config(urls) });
     let mut observed = machine("Standalone", json!({"rewriteURL": true}));

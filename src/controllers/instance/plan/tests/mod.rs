@@ -1,6 +1,7 @@
 #![allow(clippy::needless_pass_by_value, reason = "JSON literals read better as they are")]
 
 mod hosts;
+mod openings;
 mod pods;
 mod power;
 mod requirements;
@@ -22,7 +23,7 @@ use crate::controllers::instance::host_key::Hosts;
 use crate::controllers::instance::report::report;
 use crate::controllers::instance::validate::validate;
 use crate::fixtures::object;
-use crate::kinds::{Deployment, DeploymentKind, Ingress, IngressKind, Service, ServiceKind};
+use crate::kinds::{Deployment, DeploymentKind, HttpRouteKind, Ingress, IngressKind, Service, ServiceKind};
 use crate::runtime::children::Children;
 use crate::runtime::object_events::Events;
 use crate::runtime::plan::to_value;
@@ -63,6 +64,7 @@ pub fn observed(environments: Value) -> Observed {
         pods: Vec::new(),
         events: Events::Unknown,
         has_routes: false,
+        policies: None,
         cluster: Arc::new(Cluster { has_kubevirt: true, has_cdi: true, ..Cluster::default() }),
         has_import_secret: true,
     }

@@ -1,6 +1,8 @@
 //! The login of machines with the real API server: two replicas answer as ingress-nginx and Envoy ask. The codes, which the
 //! dashboard seals, are sealed here.
 
+mod peers;
+
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -27,6 +29,8 @@ struct Site {
     _daemon: Daemon,
     replicas: Vec<Daemon>,
     ports: [u16; 2],
+    /// The ports of the hosts of peers.
+    peers: [u16; 2],
     /// The labels of the hosts of both Instances.
     labels: [String; 2],
     keys: Keys,
@@ -70,7 +74,11 @@ spec: {{firstName: Max, lastName: Rossi, email: {who}@example.org, workspaces: [
         }
         lab.write_tenant_status(name);
         lab.apply(&format!(
-            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: crownlabs-login-codes, namespace: workspace-{name}}}\n"
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: crownlabs-login-codes, namespace: workspace-{name}}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {{name: crownlabs-peers, namespace: workspace-{name}}}\n"
         ));
         let labels = ["vm", "other"].map(|machine| {
             lab.apply(&instance(name, machine, "vm"));
@@ -80,10 +88,11 @@ spec: {{firstName: Max, lastName: Rossi, email: {who}@example.org, workspaces: [
             let environment = found["status"]["environments"][0]["name"].as_str().expect("an environment");
             HostKey::parse(&HOST_KEY).expect("a key").label(uid, environment)
         });
-        let ports = [reserved_port(), reserved_port()];
+        let [ports, peers] = [(); 2].map(|()| [reserved_port(), reserved_port()]);
         let keys = Keys::parse(SESSION_KEY.as_bytes()).expect("a key");
+        let (replicas, next) = (Vec::new(), 0);
         let mut site =
-            Self { lab, name, _daemon: daemon, replicas: Vec::new(), ports, labels, keys, folder, next: 0 };
+            Self { lab, name, _daemon: daemon, replicas, ports, peers, labels, keys, folder, next };
         site.replicas = (0..2).map(|number| site.replica(number)).collect();
         site.replicas.iter().for_each(Daemon::await_ready);
         site.await_known();
@@ -98,8 +107,9 @@ spec: {{firstName: Max, lastName: Rossi, email: {who}@example.org, workspaces: [
         let more = format!(
             "leaderElection: {{enabled: false, namespace: workspace-{name}}}\n\
              controllers: {{{off}instance: {{enabled: false, websiteBaseUrl: {BASE}, access: {{daemon: {{signInUrl: \"{SIGN_IN}\"}}}}}}, \
-             login: {{enabled: true, listen: \"127.0.0.1:{}\", sessionKeyFile: \"{folder}/session\", hostKeyFile: \"{folder}/hosts\"}}}}\n",
-            self.ports[number]
+             login: {{enabled: true, listen: \"127.0.0.1:{}\", peersListen: \"127.0.0.1:{}\", \
+             sessionKeyFile: \"{folder}/session\", hostKeyFile: \"{folder}/hosts\"}}}}\n",
+            self.ports[number], self.peers[number]
         );
         let kubeconfig = self.lab.admin();
         let command = [env!("CARGO_BIN_EXE_crownlabs")];
@@ -162,6 +172,12 @@ spec: {{firstName: Max, lastName: Rossi, email: {who}@example.org, workspaces: [
 
     /// Returns the path of the exchange of a new code for a machine, which is this many seconds old.
     fn exchange(&mut self, user: &str, machine: usize, age: i64) -> String {
+        let label = self.labels[machine].clone();
+        self.exchange_at(&label, user, age)
+    }
+
+    /// The same for the host with this label.
+    fn exchange_at(&mut self, label: &str, user: &str, age: i64) -> String {
         self.next += 1;
         let code = Code {
             id: format!("code-{}", self.next),
@@ -170,7 +186,7 @@ spec: {{firstName: Max, lastName: Rossi, email: {who}@example.org, workspaces: [
             session: format!("session of {user}"),
             path: "/page?a=b".to_owned(),
         };
-        format!("/_crownlabs/login?code={}", code.seal(&self.keys, &self.labels[machine]))
+        format!("/_crownlabs/login?code={}", code.seal(&self.keys, label))
     }
 
     /// Logs a user in to a machine. Returns the cookie.
