@@ -30,7 +30,7 @@ use crate::runtime::error::{ApiError, unreadable};
 use crate::runtime::gate::Gate;
 use crate::runtime::plan::KindInfo;
 
-/// The time after which no further change is sent. The command can be repeated with the same identifier.
+/// Changes begin within this time. The command can be repeated with the same identifier.
 const LIMIT: Duration = Duration::from_hours(1);
 /// The maximum number of Templates in a message.
 const NAMED: usize = 10;
@@ -38,7 +38,7 @@ const NAMED: usize = 10;
 /// The arguments of the command.
 #[derive(Debug, Clone)]
 pub struct ClassAction {
-    /// What to do with the machines.
+    /// The action on the machines.
     pub verb: Verb,
     /// The name of the Workspace.
     pub workspace: String,

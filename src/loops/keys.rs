@@ -33,7 +33,7 @@ fn is_in(key: &str, section: &str) -> bool {
     key.strip_prefix(section).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// Returns the keys without those whose section is among the keys, too.
+/// Returns the keys without the members of sections that are among the keys.
 fn widest(keys: &BTreeSet<String>) -> Vec<String> {
     let is_inner = |key: &&String| keys.iter().any(|other| other != *key && is_in(key, other));
     keys.iter().filter(|key| !is_inner(key)).cloned().collect()

@@ -374,7 +374,7 @@ mod tests {
             }
         }
         let factory = build_all();
-        // The dashboard has an account of its own.
+        // The dashboard has its own account.
         let ours = factory.rights.iter().filter(|(name, _)| **name != "dashboard");
         let declared = ours.flat_map(|(_, rights)| rights).filter(|(_, verbs)| verbs.contains("watch"));
         let declared = declared.map(|((kind, _), _)| (kind.group.to_owned(), kind.plural.to_owned()));

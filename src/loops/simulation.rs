@@ -1,4 +1,4 @@
-//! A reconcile in which every step succeeds and nothing is sent, for `crownlabs plan -f`.
+//! A reconcile that sends nothing, and whose steps all succeed, for `crownlabs plan -f`.
 
 use jiff::Timestamp;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! The writes of a reconcile in which every step succeeds, except for writes that the API server rejects.
+//! The writes of a reconcile whose steps all succeed, except for writes that the API server rejects.
 
 use jiff::Timestamp;
 use serde_json::Value;

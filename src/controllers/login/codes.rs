@@ -29,8 +29,8 @@ const LIMIT: Duration = Duration::from_secs(10);
 /// running.
 const KEPT_FOR: SignedDuration = SignedDuration::from_secs(CODE_FOR.as_secs() + SKEW.as_secs() + 10);
 
-/// The content of the `ConfigMap`: for each code, the time after which it is not kept, in seconds since 1970, and the label
-/// of its machine.
+/// The content of the `ConfigMap`: for each code, the time at which it is removed, in seconds since 1970, and the label of
+/// its machine.
 type Used = BTreeMap<String, String>;
 
 /// Why a code cannot be exchanged.

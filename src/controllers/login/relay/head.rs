@@ -9,7 +9,7 @@ use http::{Method, Request, Uri, Version};
 
 use crate::controllers::shared::machine_login::COOKIE as LOGIN;
 
-/// The fields about one connection, in addition to those that `Connection` names.
+/// The fields about one connection, in addition to the names in `Connection`.
 const OF_CONNECTION: [&str; 8] = [
     "connection",
     "te",
@@ -93,7 +93,7 @@ fn without_connection(headers: &HeaderMap, is_web_socket: bool) -> HeaderMap {
     kept
 }
 
-/// Returns a line of cookies without those of the login; `None` if there are no others.
+/// Returns a line of cookies without the cookies of the login; `None` if there are no others.
 fn without_login(line: &HeaderValue) -> Option<HeaderValue> {
     let pairs = line.as_bytes().split(|byte| *byte == b';').map(<[u8]>::trim_ascii);
     let kept: Vec<&[u8]> = pairs.filter(|pair| !pair.is_empty() && !is_login(pair)).collect();
