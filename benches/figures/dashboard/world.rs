@@ -49,6 +49,18 @@ metadata: {name: crownlabs-dashboard}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: crownlabs-dashboard}
 subjects: [{kind: ServiceAccount, name: crownlabs-dashboard, namespace: crownlabs-system}]
 ---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: crownlabs-dashboard, namespace: crownlabs-system}
+rules:
+- {apiGroups: [\"\"], resources: [configmaps], resourceNames: [crownlabs-peers], verbs: [list, watch]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: crownlabs-dashboard, namespace: crownlabs-system}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: crownlabs-dashboard}
+subjects: [{kind: ServiceAccount, name: crownlabs-dashboard, namespace: crownlabs-system}]
+---
 apiVersion: crownlabs.polito.it/v1alpha1
 kind: Workspace
 metadata: {name: bench}

@@ -40,7 +40,7 @@ use crate::runtime::store_set::StoreSet;
 /// dashboard.
 const LIMITS: Limits = Limits {
     // In addition to the streams of open pages. Others wait in the kernel, whose memory for them is small.
-    connections: 128,
+    connections: 112,
     long_bodies: 64 << 10,
     // More than a hundred pages.
     answers: 4 << 20,

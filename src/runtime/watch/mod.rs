@@ -202,7 +202,6 @@ impl Watched {
 
     /// Lists all objects, page by page, into the store.
     async fn list(&mut self) -> kube::Result<()> {
-        self.backoff.reset();
         self.store.begin_list();
         let mut next = None;
         loop {
@@ -234,6 +233,7 @@ impl Watched {
                 (true, true) => return Err(broken("the list has no version")),
                 (true, false) => {
                     self.store.end_list();
+                    self.backoff.reset();
                     self.was_served = true;
                     self.version = Some(head.resource_version);
                     return Ok(());
