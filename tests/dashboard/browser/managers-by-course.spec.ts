@@ -1,7 +1,7 @@
 // With `tenant.managers: course`, the pages of managers show and change only the machines of their courses, as the API server does
 // with the same tokens. Bob is in two courses, Tea and Ask, and Ada only in Tea.
 import { expect, request, test, type Page } from "@playwright/test";
-import { clear, control, get, kubectl, login, machine, token } from "./site";
+import { clear, control, get, kubectl, login, machine, token, tried } from "./site";
 
 const kind = "instances.crownlabs.polito.it";
 const refused = "This machine belongs to another course, which you do not manage.";
@@ -84,6 +84,20 @@ for (const [user, { sees, changes }] of Object.entries(managers)) {
     await api.dispose();
   });
 }
+
+test("a manager sees the screens of students of the own courses only", async ({ browser }) => {
+  await control("screen", { name: "tea-of-ada", show: "machine" });
+  for (const [user, may] of [["eve", true], ["mia", false]] as const) {
+    const context = await browser.newContext({ ignoreHTTPSErrors: true });
+    const page = await context.newPage();
+    await login(page, user, "/account");
+    const shown = await page.goto("/machines/tenant-ada/tea-of-ada/main/console");
+    expect([user, shown!.status()]).toEqual([user, may ? 200 : 403]);
+    if (may) await expect(page.locator("#console-state")).toHaveText("Connected");
+    else expect(await tried(page, "tea-of-ada", "console")).toBe(4403);
+    await context.close();
+  }
+});
 
 test("the class and the Templates of a course show only machines of the course", async ({ page }) => {
   await login(page, "mia", "/courses/ask");
