@@ -20,6 +20,11 @@ keycloak() {
 }
 # Network namespaces and their devices.
 networks() { need ip iproute2; }
+# The rules of kube-router.
+policies() {
+	[ -x /usr/sbin/iptables ] || need iptables iptables
+	[ -x /usr/sbin/ipset ] || need ipset ipset
+}
 runtime() {
 	need containerd containerd
 	need runc runc
@@ -70,6 +75,7 @@ if [ "$what" = all ]; then
 	dashboard
 	images
 	runtime
+	policies
 	# Snapshots: the exporter, and the tool that builds and pushes images without root.
 	need qemu-img qemu-utils
 	# Consoles: a machine with a screen.

@@ -65,6 +65,11 @@ pub fn oauth2_proxy() -> Result<PathBuf> {
     programs(&["oauth2-proxy"])?.remove("oauth2-proxy").context("programs.sh names no oauth2-proxy")
 }
 
+/// The path of kube-router, which is built if it is not in the cache.
+pub fn kube_router() -> Result<PathBuf> {
+    programs(&["kube-router"])?.remove("kube-router").context("programs.sh names no kube-router")
+}
+
 /// The path of the kubelet, which is built if it is not in the cache.
 pub fn kubelet() -> Result<PathBuf> {
     programs(&["kubelet"])?.remove("kubelet").context("programs.sh names no kubelet")

@@ -31,6 +31,7 @@ pub mod instance_metrics;
 mod issuer;
 pub mod keycloak;
 pub mod kstatus;
+pub mod kube_router;
 mod kubeconfig;
 pub mod network;
 pub mod nginx;

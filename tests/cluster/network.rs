@@ -1,7 +1,8 @@
-//! Network namespaces, and a sender of frames in them.
+//! Network namespaces, connections between them, and a sender of frames in them.
 
 use std::fs::File;
-use std::net::IpAddr;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::Command;
@@ -76,6 +77,24 @@ impl Namespace {
             thread::sleep(Duration::from_millis(5));
         }
     }
+}
+
+/// Forwards the connections that a listener accepts to a port on the loopback device of this thread's namespace. The
+/// listener can be in another namespace.
+pub fn forward(listener: TcpListener, port: u16) {
+    thread::spawn(move || {
+        for client in listener.incoming().flatten() {
+            let Ok(server) = TcpStream::connect((Ipv4Addr::LOCALHOST, port)) else { continue };
+            for (from, to) in [(&client, &server), (&server, &client)] {
+                let (Ok(mut from), Ok(mut to)) = (from.try_clone(), to.try_clone()) else { continue };
+                thread::spawn(move || {
+                    // A broken connection ends both directions.
+                    let _ = io::copy(&mut from, &mut to);
+                    let _ = to.shutdown(Shutdown::Write);
+                });
+            }
+        }
+    });
 }
 
 /// Sends frames out of a device.

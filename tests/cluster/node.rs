@@ -6,17 +6,15 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::io;
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::thread;
 
 use anyhow::{Context as _, Result};
 use serde_json::json;
 
 use super::certificates::SERVICE;
 use super::containerd::Containerd;
-use super::network::Namespace;
+use super::network::{Namespace, forward};
 use super::processes::Process;
 use super::{Cluster, assets};
 
@@ -46,7 +44,8 @@ impl Node {
             namespace.ip(&arguments);
         }
         let port = cluster.server().rsplit(':').next().unwrap_or_default().parse().context("the port")?;
-        forward(port)?;
+        // Connections to the Service `kubernetes`.
+        forward(TcpListener::bind((SERVICE, 443))?, port);
         let containerd = Containerd::start(namespace, 0)?;
         containerd.mirror(registry)?;
         let kubelet = start_kubelet(cluster, &containerd)?;
@@ -64,25 +63,6 @@ impl Node {
         read_all(&logs(&self.containerd), &mut text);
         text
     }
-}
-
-/// Forwards connections to the Service `kubernetes`.
-fn forward(port: u16) -> Result<()> {
-    let listener = TcpListener::bind((SERVICE, 443))?;
-    thread::spawn(move || {
-        for client in listener.incoming().flatten() {
-            let Ok(server) = TcpStream::connect(("127.0.0.1", port)) else { continue };
-            for (from, to) in [(&client, &server), (&server, &client)] {
-                let (Ok(mut from), Ok(mut to)) = (from.try_clone(), to.try_clone()) else { continue };
-                thread::spawn(move || {
-                    // A broken connection ends both directions.
-                    let _ = io::copy(&mut from, &mut to);
-                    let _ = to.shutdown(Shutdown::Write);
-                });
-            }
-        }
-    });
-    Ok(())
 }
 
 fn start_kubelet(cluster: &Cluster, containerd: &Containerd) -> Result<Process> {

@@ -27,7 +27,7 @@ kwok=$(version kwok sigs.k8s.io/kwok)
 module() {
 	case $1 in
 	kube-apiserver | kube-controller-manager | kube-scheduler | kubectl | kubelet) echo "$control_plane" ;;
-	etcd | kwok | oauth2-proxy) echo "$1" ;;
+	etcd | kwok | kube-router | oauth2-proxy) echo "$1" ;;
 	*) return 1 ;;
 	esac
 }
@@ -35,11 +35,13 @@ package() {
 	case $1 in
 	etcd) echo go.etcd.io/etcd/server/v3 ;;
 	kwok) echo sigs.k8s.io/kwok/cmd/kwok ;;
+	kube-router) echo github.com/cloudnativelabs/kube-router/v2/cmd/kube-router ;;
 	oauth2-proxy) echo github.com/oauth2-proxy/oauth2-proxy/v7 ;;
 	*) echo "k8s.io/kubernetes/cmd/$1" ;;
 	esac
 }
-declare -A usual=([kubernetes]="9 minutes" [kubernetes-oldest]="9 minutes" [etcd]="1 minute" [kwok]="1 minute" [oauth2-proxy]="1 minute")
+declare -A usual=([kubernetes]="9 minutes" [kubernetes-oldest]="9 minutes" [etcd]="1 minute" [kwok]="1 minute" [kube-router]="2 minutes"
+	[oauth2-proxy]="1 minute")
 declare -A megabytes=([kubernetes]=320 [kubernetes-oldest]=310 [etcd]=25 [kwok]=65)
 
 # The cache, and the folder in it of some programs of one module. Its name has the hash (FNV-1a, 64 bits) of their
@@ -91,7 +93,8 @@ checksums() {
 # Whether archives of a module can be reached: one small request, answered within five seconds. After a failure, no more
 # requests are sent.
 reachable() {
-	[ -n "$machine" ] && [ "$archives" != none ] && [ "$1" != oauth2-proxy ] && command -v curl >/dev/null || return 1
+	case $1 in kube-router | oauth2-proxy) return 1 ;; esac
+	[ -n "$machine" ] && [ "$archives" != none ] && command -v curl >/dev/null || return 1
 	small "$(checksums "$1" "$2")" 5 >/dev/null || { archives=none; return 1; }
 }
 # Reads the checksum of a file from the input: a line of sha256sum, the sum alone, or the digest after the file's name in the
@@ -166,7 +169,7 @@ sort_out() {
 	declare -A asked=()
 	for name in "$@"; do module "$name" >/dev/null || fail "there is no program $name"; done
 	# A fixed order, whatever the caller's, because the hash depends on it.
-	for name in kube-apiserver kube-controller-manager kube-scheduler kubectl kubelet etcd kwok oauth2-proxy; do
+	for name in kube-apiserver kube-controller-manager kube-scheduler kubectl kubelet etcd kwok kube-router oauth2-proxy; do
 		[[ " $* " = *" $name "* ]] || continue
 		module=$(module "$name")
 		if [ -n "${KUBEBUILDER_ASSETS:-}" ] && [ -f "$KUBEBUILDER_ASSETS/$name" ]; then
@@ -206,7 +209,12 @@ make_folder() {
 	scratch=
 	say "$module is in $dir, after $((SECONDS - begin)) s"
 }
-version_of() { case $1 in kubernetes*) echo "$kubernetes" ;; etcd) echo "$etcd" ;; kwok) echo "$kwok" ;; esac; }
+version_of() {
+	case $1 in
+	kubernetes*) echo "$kubernetes" ;;
+	*) version "$1" "$(package "$1" | sed 's|/cmd/.*||')" ;;
+	esac
+}
 
 from=
 if [ "${1:-}" = --from ]; then from=yes; shift; fi
@@ -235,7 +243,7 @@ if [ ${#missing[@]} -gt 0 ]; then
 	# Nothing incomplete stays behind.
 	trap '[ -z "$scratch" ] || rm -rf "$scratch"' EXIT
 	trap 'exit 130' INT TERM HUP
-	for module in "$control_plane" etcd kwok oauth2-proxy; do
+	for module in "$control_plane" etcd kwok kube-router oauth2-proxy; do
 		[ -n "${missing[$module]:-}" ] || continue
 		read -ra names <<<"${missing[$module]}"
 		make_folder "$module" "${names[@]}"

@@ -1,6 +1,6 @@
 //! The settings that isolate users from each other: who reaches whom, and changes of the settings while Instances run.
 
-mod model;
+mod network;
 mod reach;
 mod settings;
 
